@@ -1,0 +1,1 @@
+"""spyre-mlir: PyTorch models to IBM Spyre through readable MLIR levels."""

@@ -1,0 +1,1 @@
+"""Files: SuperDSC JSON, bundle directories, the host program."""

@@ -1,0 +1,1 @@
+"""xDSL definitions of the levels."""

@@ -1,0 +1,95 @@
+"""What can go wrong, and whose matter it is: the taxonomy every room shares.
+
+A message says what, where, what was expected, what was found, and what to try.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.utils.exceptions import PassFailedException
+
+
+class SpyreError(Exception):
+    """Base of every error that is not a bug of ours.
+
+    Args:
+        message: what went wrong, with the expected and the actual value.
+        where: the place: an op, a file:line of the model, a JSON path.
+        hint: what to try.
+    """
+
+    code: ClassVar[str] = "SPY-0000"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"[{self.code}] {self.message}"
+        if self.where is not None:
+            text += f"\n  at: {self.where}"
+        if self.hint is not None:
+            text += f"\n  try: {self.hint}"
+        return text
+
+
+class UnsupportedError(SpyreError):
+    """The program is valid, and this compiler has no way to express it yet."""
+
+    code = "SPY-U001"
+    exit_code = 2
+
+
+class ImportProgramError(SpyreError):
+    """The model or the saved program cannot be read as a functional ATen graph."""
+
+    code = "SPY-I001"
+
+
+class InputError(SpyreError):
+    """An argument of a command or of a call is not what the program asks for."""
+
+    code = "SPY-I002"
+
+
+class ConstraintError(SpyreError, ValueError):
+    """An operation's arguments break a numbered constraint of its declaration."""
+
+    code = "SPY-C001"
+
+
+class LoweringError(SpyreError, PassFailedException):
+    """This program cannot be lowered onto this machine; says what was needed and what there is."""
+
+    code = "SPY-L001"
+
+
+class EmitError(SpyreError):
+    """IR that cannot be written in the file format asked for."""
+
+    code = "SPY-E001"
+
+
+class ReadError(SpyreError):
+    """A file that is not what its format says: names file, place in it, expected, found."""
+
+    code = "SPY-R001"
+
+
+class MachineFault(SpyreError):
+    """The program misbehaved on the hardware model; the model itself works as intended.
+
+    Args:
+        kind: a short stable word, for example ``uninitialised-read``.
+    """
+
+    code = "SPY-F001"
+    exit_code = 3
+
+    def __init__(self, kind: str, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(f"{kind}: {message}", where=where, hint=hint)
+        self.kind = kind

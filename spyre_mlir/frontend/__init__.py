@@ -1,0 +1,1 @@
+"""From torch programs to the aten level: the only room that imports torch."""

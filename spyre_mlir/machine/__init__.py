@@ -1,0 +1,1 @@
+"""The interpreter as hardware model: every level runs here."""

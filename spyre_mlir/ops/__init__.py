@@ -1,0 +1,1 @@
+"""The op table: one declaration says everything about an operation."""

@@ -1,0 +1,1 @@
+"""One pass per file; the file is named as the pass."""

@@ -61,7 +61,9 @@ def build(descriptor: Descriptor, version: Version = Version.TS26) -> SdscOp:
     return op
 
 
-def _dsc(descriptor: Descriptor, context: Context) -> tuple[JsonObject, list[AllocateOp | LabeledDsOp | ConstantOp | ComputeOp]]:
+def _dsc(
+    descriptor: Descriptor, context: Context
+) -> tuple[JsonObject, list[AllocateOp | LabeledDsOp | ConstantOp | ComputeOp]]:
     placed = _classify(descriptor)
     head = _dsc_head(descriptor, placed)
     context.read_dsc(head)
@@ -236,11 +238,15 @@ def check(descriptor: Descriptor) -> None:
         raise EmitError(f"dim labels must differ, got {labels}", where=where)
     for dim in descriptor.dims:
         if dim.extent < 1 or dim.split < 1 or dim.extent % dim.split:
-            raise EmitError(f"dim {dim.label}: {dim.extent} elements do not divide into {dim.split} slices", where=where)
+            raise EmitError(
+                f"dim {dim.label}: {dim.extent} elements do not divide into {dim.split} slices", where=where
+            )
         if dim.valid is not None and not 0 < dim.valid <= dim.extent:
             raise EmitError(f"dim {dim.label}: {dim.valid} valid of {dim.extent} elements", where=where)
     if not -1 <= descriptor.mask_constant < len(descriptor.constants):
-        raise EmitError(f"mask constant {descriptor.mask_constant} of {len(descriptor.constants)} constants", where=where)
+        raise EmitError(
+            f"mask constant {descriptor.mask_constant} of {len(descriptor.constants)} constants", where=where
+        )
     for number, operand in enumerate(descriptor.operands):
         _check_operand(descriptor, operand, f"{where}, operand {number}")
 

@@ -42,7 +42,11 @@ def expand(level: Level, key: str, short: Json, context: Context) -> Json:
     """The value that a short form stands for; None where the context does not give it a meaning."""
     if level is Level.CONSTANT:
         bits = as_int(short)
-        return None if bits is None or context.cores is None else rules.constant_folds(context.cores, bits, context.version)
+        return (
+            None
+            if bits is None or context.cores is None
+            else rules.constant_folds(context.cores, bits, context.version)
+        )
     listed = as_ints(short)
     addresses = _sums(as_object(short) or {}, context) if listed is None else listed
     return None if addresses is None else rules.start_folds([str(address) for address in addresses])

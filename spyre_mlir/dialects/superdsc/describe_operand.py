@@ -123,7 +123,9 @@ def _start(node: Cursor, cores: int, spec: SpyreSpec = SPYRE) -> tuple[bool, tup
     return bool(flag), tuple(start)
 
 
-def _check_coordinates(node: Cursor, scales: Mapping[str, int], dims: Mapping[str, Dim], stick: str, lanes: int) -> None:
+def _check_coordinates(
+    node: Cursor, scales: Mapping[str, int], dims: Mapping[str, Dim], stick: str, lanes: int
+) -> None:
     """The coordinate folds must say what sizes, splits and scales say."""
     if "coordinates_" not in node:
         return
@@ -135,7 +137,9 @@ def _check_coordinates(node: Cursor, scales: Mapping[str, int], dims: Mapping[st
         for key in ("dim_prop_func", "dim_prop_attr"):
             expected, got = Cursor(rule, "").at("folds").at(key).items(), place.at("folds").at(key).items()
             if len(expected) != len(got):
-                place.at("folds").at(key).unsupported(f"{len(got)} coordinate folds where {len(expected)} are understood")
+                place.at("folds").at(key).unsupported(
+                    f"{len(got)} coordinate folds where {len(expected)} are understood"
+                )
             for want, have in zip(expected, got, strict=True):
                 if not same(want.value, have.value):
                     have.must_be(want.value)

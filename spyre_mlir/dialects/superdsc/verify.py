@@ -55,7 +55,9 @@ def wrong_kind(level: Level, fields: JsonObject) -> tuple[str, str] | None:
 def verify_complete(op: FieldsOp) -> None:
     """The short form of an inner op has no meaning outside the short form of a `superdsc.sdsc`."""
     if "partial" in op.attributes:
-        raise VerifyException(f"{op.name} is in short form outside a superdsc.sdsc in custom syntax; write all its fields")
+        raise VerifyException(
+            f"{op.name} is in short form outside a superdsc.sdsc in custom syntax; write all its fields"
+        )
 
 
 def verify_kinds(level: Level, fields: JsonAttr) -> None:

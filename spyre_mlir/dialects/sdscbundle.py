@@ -18,7 +18,6 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_prop_def,
-    param_def,
     prop_def,
     result_def,
     traits_def,
@@ -47,9 +46,9 @@ class InputArgType(ParametrizedAttribute, TypeAttribute):
 
     name = "sdscbundle.input_arg"
 
-    element: IndexType = param_def(IndexType)
-    granularity: IntAttr | NoneAttr = param_def(IntAttr | NoneAttr)
-    max_value: IntAttr | NoneAttr = param_def(IntAttr | NoneAttr)
+    element: IndexType
+    granularity: IntAttr | NoneAttr
+    max_value: IntAttr | NoneAttr
 
     def __init__(self, granularity: int | None = None, max_value: int | None = None) -> None:
         super().__init__(IndexType(), _optional(granularity), _optional(max_value))

@@ -31,23 +31,29 @@ from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 if TYPE_CHECKING:
     from spyre_mlir.dialects.superdsc.ops import FieldsOp
 
-_MATCHES = {
-    Kind.INT: lambda value: as_int(value) is not None,
-    Kind.FLAG: lambda value: isinstance(value, bool) or same(value, 0) or same(value, 1),
-    Kind.NUMBER: lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
-    Kind.TEXT: lambda value: isinstance(value, str),
-    Kind.OBJECT: lambda value: isinstance(value, dict),
-    Kind.LIST: lambda value: isinstance(value, list),
-    Kind.CONSTANTS: lambda value: isinstance(value, dict) or value == "{}",
-    Kind.ANY: lambda value: True,
+_TYPES: dict[Kind, tuple[type, ...]] = {
+    Kind.INT: (int,),
+    Kind.NUMBER: (int, float),
+    Kind.TEXT: (str,),
+    Kind.OBJECT: (dict,),
+    Kind.LIST: (list,),
 }
+
+
+def _is_kind(kind: Kind, value: Json) -> bool:
+    """Whether a value has the JSON type; a boolean is no number."""
+    if kind is Kind.FLAG:
+        return isinstance(value, bool) or same(value, 0) or same(value, 1)
+    if kind is Kind.CONSTANTS:
+        return isinstance(value, dict) or value == "{}"
+    return kind is Kind.ANY or (isinstance(value, _TYPES[kind]) and not isinstance(value, bool))
 
 
 def wrong_kind(level: Level, fields: JsonObject) -> tuple[str, str] | None:
     """First field of the wrong JSON type: its key, and the type it must have."""
     for key, value in fields.items():
         field = FIELDS[level].get(key)
-        if field is not None and not _MATCHES[field.kind](value):
+        if field is not None and not _is_kind(field.kind, value):
             return key, field.kind.value
     return None
 

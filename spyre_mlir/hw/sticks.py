@@ -149,7 +149,7 @@ def access(layout: StickLayout, lanes: int, index: IndexMap, extents: Mapping[st
     Args:
         layout: where the tensor's elements lie.
         lanes: elements per stick.
-        index: one expression per tensor dimension.
+        index: one expression per tensor dimension, and optionally one more for `UNIT`.
         extents: extent of every iteration dimension, before rounding to sticks.
 
     Raises:
@@ -157,23 +157,25 @@ def access(layout: StickLayout, lanes: int, index: IndexMap, extents: Mapping[st
     """
     by_dim, strides = layout.strides(lanes), dict[str, int]()
     offset, lane = 0, None
-    for dim, expr in enumerate(index):
-        if expr.first(extents) < 0 or expr.last(extents) >= layout.extents[dim]:
-            raise StickError(f"index {expr} runs over {expr.first(extents)} to {expr.last(extents)}, "
-                             f"dimension {dim} has {layout.extents[dim]}")
-        if any(c < 0 for _, c in expr.terms):
-            raise StickError(f"index {expr} runs backwards")
-        step = by_dim[dim]
+    for dim, expr in zip((*range(len(layout.extents)), UNIT), index, strict=False):
+        _check_range(layout, dim, expr, extents, lanes)
+        step, divisor = by_dim[dim], lanes if dim == layout.stick else 1
         if dim == layout.stick:
             lane = _lane_of(expr, lanes)
-            step, divisor = step, lanes
-        else:
-            divisor = 1
         offset += step * (expr.const // divisor)
         for name, coefficient in expr.terms:
             factor = 1 if dim == layout.stick and name == lane else coefficient // divisor
             strides[name] = strides.get(name, 0) + step * factor
     return Access(offset, strides, lane)
+
+
+def _check_range(layout: StickLayout, dim: int, expr: LinearExpr, extents: Mapping[str, int], lanes: int) -> None:
+    have = layout.extents[dim] if dim != UNIT else lanes if layout.stick == UNIT else layout.unit_extent
+    if expr.first(extents) < 0 or expr.last(extents) >= have:
+        raise StickError(f"index {expr} runs over {expr.first(extents)} to {expr.last(extents)}, "
+                         f"dimension {'unit' if dim == UNIT else dim} has {have}")
+    if any(c < 0 for _, c in expr.terms):
+        raise StickError(f"index {expr} runs backwards")
 
 
 def _lane_of(expr: LinearExpr, lanes: int) -> str | None:

@@ -127,7 +127,7 @@ class DeviceTensor:
 
     Attributes:
         shape: logical extents, as the model sees them.
-        format: number format, by its short name, e.g. ``dl16``.
+        format: number format, by its name in files, e.g. ``SEN169_FP16``.
         layout: where the elements lie.
         space: ``hbm`` or ``lx``.
         arrangement: order of the elements inside the sticks; ``standard`` unless a width change permuted them.
@@ -142,7 +142,7 @@ class DeviceTensor:
     @property
     def lanes(self) -> int:
         """Elements per stick."""
-        return formats.lanes(self.format)
+        return formats.FORMATS[self.format].elements_per_stick()
 
     @property
     def sticks(self) -> int:
@@ -156,7 +156,7 @@ ARRANGEMENTS = ("standard", "dl16_to_fp32", "fp32_to_dl16", "qfp8ch", "qfp8wt", 
 
 @irdl_attr_definition
 class DeviceTensorType(Data[DeviceTensor], TypeAttribute):
-    """A tensor in device memory: ``!spyre.tensor<[128, 200] x dl16, order [1, 0], stick 1, hbm>``.
+    """A tensor in device memory: ``!spyre.tensor<[128, 200] x SEN169_FP16, order [1, 0], stick 1, hbm>``.
 
     ``unit`` names the implicit last dimension: ``stick unit`` is a sparse tensor. ``extents [...]`` is
     there when more elements are reserved than rounding to sticks asks for.
@@ -174,11 +174,9 @@ class DeviceTensorType(Data[DeviceTensor], TypeAttribute):
             parser.parse_keyword("x")
             at = parser.pos
             form = parser.parse_identifier("a number format")
-            if form not in formats.BY_NAME:
-                parser.raise_error(f"unknown format '{form}', expected one of {', '.join(formats.BY_NAME)}", at, parser.pos)
-            layout = _parse_layout(parser, shape, formats.lanes(form))
-            parser.parse_punctuation(",")
-            space = parser.parse_identifier("a memory space")
+            if form not in formats.FORMATS:
+                parser.raise_error(f"unknown format '{form}', expected one of {', '.join(formats.FORMATS)}", at, parser.pos)
+            layout, space = _parse_layout(parser, shape, formats.FORMATS[form].elements_per_stick())
             arrangement = "standard"
             if parser.parse_optional_punctuation(",") is not None:
                 arrangement = parser.parse_identifier("an element arrangement")
@@ -237,7 +235,8 @@ def _parse_dim_name(parser: AttrParser) -> int:
     return parser.parse_integer(allow_boolean=False, allow_negative=False)
 
 
-def _parse_layout(parser: AttrParser, shape: tuple[int, ...], lanes: int) -> StickLayout:
+def _parse_layout(parser: AttrParser, shape: tuple[int, ...], lanes: int) -> tuple[StickLayout, str]:
+    """Reads the layout and the memory space behind it."""
     parser.parse_punctuation(",")
     parser.parse_keyword("order")
     start = parser.pos
@@ -246,21 +245,17 @@ def _parse_layout(parser: AttrParser, shape: tuple[int, ...], lanes: int) -> Sti
     parser.parse_keyword("stick")
     stick = _parse_dim_name(parser)
     extents, unit_extent = _least_extents(shape, stick, lanes), 1
-    state = parser.pos
     while True:
-        with parser.backtracking():
-            parser.parse_punctuation(",")
-            if parser.parse_optional_keyword("extents") is not None:
-                extents = tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
-            elif parser.parse_optional_keyword("unit") is not None:
-                unit_extent = parser.parse_integer(allow_boolean=False, allow_negative=False)
-            else:
-                parser.raise_error("no further part of a layout")
-        if parser.pos == state:
+        parser.parse_punctuation(",")
+        if parser.parse_optional_keyword("extents") is not None:
+            extents = tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+        elif parser.parse_optional_keyword("unit") is not None:
+            unit_extent = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        else:
+            space = parser.parse_identifier("a memory space")
             break
-        state = parser.pos
     try:
-        return StickLayout(order, stick, extents, unit_extent)
+        return StickLayout(order, stick, extents, unit_extent), space
     except StickError as error:
         parser.raise_error(str(error), start, parser.pos)
 

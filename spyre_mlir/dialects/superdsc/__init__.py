@@ -1,0 +1,1 @@
+"""The superdsc dialect: a faithful mirror of the SuperDSC JSON, one op per file object."""

@@ -1,11 +1,11 @@
 """What each hardware function computes, in exact maths on numpy arrays.
 
-The machine asks only `meaning_of`; whoever holds the meanings can change without the machine noticing.
+The op table holds the meaning of every function that an ATen op stands for; this module says how the machine applies
+it, and adds the few functions that only lowerings emit.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +13,8 @@ import numpy as np
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.memory import Floats
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.table import Family, OpEntry
 
 Constants = Mapping[str, float]
 
@@ -57,17 +59,6 @@ class Contraction:
 
 Meaning = Pointwise | Movement | Reduction | Contraction
 
-_erf = np.frompyfunc(math.erf, 1, 1)
-
-
-def _sigmoid(x: Floats) -> Floats:
-    # The two branches of tanh never overflow, so neither does this form.
-    return 0.5 * (1.0 + np.tanh(0.5 * x))
-
-
-def _gelu(x: Floats) -> Floats:
-    return 0.5 * x * (1.0 + np.asarray(_erf(x / math.sqrt(2.0)), dtype=np.float64))
-
 
 def _softplus(args: Sequence[Floats], constants: Constants) -> Floats:
     beta, threshold = constants["softplusBeta"], constants["softplusThresh"]
@@ -75,68 +66,31 @@ def _softplus(args: Sequence[Floats], constants: Constants) -> Floats:
     return np.where(scaled > threshold, args[0], np.logaddexp(0.0, scaled) / beta)
 
 
-def _unary(function: Callable[[Floats], Floats]) -> Pointwise:
-    return Pointwise(lambda args, _: function(args[0]))
-
-
-def _binary(function: Callable[[Floats, Floats], Floats]) -> Pointwise:
-    return Pointwise(lambda args, _: function(args[0], args[1]))
-
-
-def _compare(function: Callable[[Floats, Floats], object]) -> Pointwise:
-    return Pointwise(lambda args, _: np.asarray(function(args[0], args[1]), dtype=np.float64))
-
-
-# SuperDSC function names and their semantics: draft SuperDSC specification, "Supported OpFuncs"; likely.
-_MEANINGS: dict[str, Meaning] = {
-    "add": _binary(np.add),
-    "sub": _binary(np.subtract),
-    "mul": _binary(np.multiply),
-    "realdiv": _binary(np.divide),
-    "maximum": _binary(np.maximum),
-    "minimum": _binary(np.minimum),
-    "addi32toi32": _binary(np.add),
-    "muli32toi32": _binary(np.multiply),
-    "equal": _compare(np.equal),
-    "notequal": _compare(np.not_equal),
-    "greaterequal": _compare(np.greater_equal),
-    "lesserequal": _compare(np.less_equal),
-    "greaterthan": _compare(np.greater),
-    "lesserthan": _compare(np.less),
-    "where3": Pointwise(lambda args, _: np.where(args[0] != 0, args[1], args[2]), selects=True),
-    "abs": _unary(np.abs),
-    "neg": _unary(np.negative),
-    "reciprocal": _unary(lambda x: 1.0 / x),
-    "relufwd": _unary(lambda x: np.maximum(x, 0.0)),
-    "exp": _unary(np.exp),
-    "sigmoid": _unary(_sigmoid),
-    "silu": _unary(lambda x: x * _sigmoid(x)),
-    "sqrt": _unary(np.sqrt),
-    "rsqrt": _unary(lambda x: 1.0 / np.sqrt(x)),
-    "log": _unary(np.log),
-    "tanh": _unary(np.tanh),
-    "gelufwd": _unary(_gelu),
-    "floor": _unary(np.floor),
-    "softplus": Pointwise(_softplus),
-    "clip": Pointwise(lambda args, c: np.minimum(np.maximum(args[0], c["clipMin"]), c["clipMax"])),
-    "identity": Movement(),
+# Functions no ATen op stands for alone: draft SuperDSC specification, "Supported OpFuncs"; likely.
+_OWN: dict[str, Meaning] = {
     "ReStickifyOpHBM": Movement(),
     "ReStickifyOpLx": Movement(),
-    "sum": Reduction(np.add),
+    "softplus": Pointwise(_softplus),
+    "addi32toi32": Pointwise(lambda args, _: args[0] + args[1]),
+    "muli32toi32": Pointwise(lambda args, _: args[0] * args[1]),
     "mean": Reduction(np.add, factor="scaling_factor"),
-    "max": Reduction(np.maximum),
-    "min": Reduction(np.minimum),
     "absmax": Reduction(np.maximum, absolute=True),
     "prod": Reduction(np.multiply),
-    "batchmatmul": Contraction(),
 }
 
+# How the op table names a reduction's combining operation.
+_FOLDS: dict[str, np.ufunc] = {"arith.addf": np.add, "arith.maximumf": np.maximum, "arith.minimumf": np.minimum}
+
+# Constants of a file that are arguments of the ATen op; torch-spyre code generation; likely.
+_ARGUMENTS: dict[str, str] = {"clipMin": "min", "clipMax": "max"}
+
+_SELECT = "where3"
 _NONSTICK = "nonstick"
 
 
 def known_op_funcs() -> tuple[str, ...]:
-    """Names the machine can run."""
-    return tuple(_MEANINGS)
+    """Names the machine can run, sorted."""
+    return tuple(sorted({*_OWN, *(entry.opfunc for entry in ATEN if _rule(entry) is not None and entry.opfunc)}))
 
 
 def meaning_of(op_func: str) -> Meaning:
@@ -145,11 +99,33 @@ def meaning_of(op_func: str) -> Meaning:
     Raises:
         UnsupportedError: the machine has no rule for it.
     """
-    name = op_func
-    if name not in _MEANINGS and name.endswith(_NONSTICK):
-        name = name.removesuffix(_NONSTICK)
-    if name not in _MEANINGS:
-        raise UnsupportedError(
-            f"the machine has no rule for OpFunc {op_func!r}", hint=f"known: {', '.join(known_op_funcs())}"
-        )
-    return _MEANINGS[name]
+    for name in (op_func, op_func.removesuffix(_NONSTICK)):
+        entry = ATEN.by_opfunc(name)
+        rule = _OWN.get(name) if entry is None else _rule(entry)
+        if rule is not None:
+            return rule
+    hint = f"known: {', '.join(known_op_funcs())}"
+    raise UnsupportedError(f"the machine has no rule for OpFunc {op_func!r}", hint=hint)
+
+
+def _rule(entry: OpEntry) -> Meaning | None:
+    """How the machine applies an entry of the op table; None where it cannot."""
+    if entry.opfunc in _OWN:
+        return _OWN[entry.opfunc]
+    if entry.family is Family.POINTWISE:
+        return Pointwise(_elementwise(entry), selects=entry.opfunc == _SELECT)
+    if entry.family is Family.MOVEMENT:
+        return Movement()
+    if entry.family is Family.CONTRACTION:
+        return Contraction()
+    if entry.family is Family.REDUCTION and entry.combine in _FOLDS:
+        return Reduction(_FOLDS[entry.combine])
+    return None
+
+
+def _elementwise(entry: OpEntry) -> Callable[[Sequence[Floats], Constants], Floats]:
+    def apply(args: Sequence[Floats], constants: Constants) -> Floats:
+        given = {_ARGUMENTS[name]: value for name, value in constants.items() if name in _ARGUMENTS}
+        return np.asarray(entry.meaning(*args, **given), dtype=np.float64)
+
+    return apply

@@ -16,6 +16,7 @@ class FaultKind(StrEnum):
     MISALIGNED = "misaligned"
     WRONG_FORMAT = "wrong-format"
     DOUBLE_WRITE = "double-write"
+    READ_WRITE_RACE = "read-write-race"
     COHORT_MISMATCH = "cohort-mismatch"
     INDEX_OUT_OF_RANGE = "index-out-of-range"
     UNBOUND_SYMBOL = "unbound-symbol"

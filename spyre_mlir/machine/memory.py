@@ -110,7 +110,11 @@ class ExactMemory:
         stick = self.spec.stick_bytes
         if base % stick or size % stick or size <= 0:
             raise InputError(f"region {name}: base {base:#x} and size {size} must be whole sticks of {stick} bytes")
-        region = Region(base, size, name)
+        try:
+            region = Region(base, size, name)
+        except MemoryError as error:
+            message = f"region {name}: the host cannot hold {size} bytes of exact device memory"
+            raise InputError(message, hint="use symbolic addresses, with regions as large as the tensors") from error
         for other in self._regions:
             if other.base < region.end and region.base < other.end:
                 raise InputError(f"region {name} at {base:#x}..{region.end:#x} overlaps {other.name}")

@@ -21,6 +21,7 @@ from spyre_mlir.machine.gather import gather
 from spyre_mlir.machine.memory import ExactMemory, Floats, Ints
 from spyre_mlir.machine.opfuncs import Meaning, Movement, Pointwise, Reduction, meaning_of
 from spyre_mlir.machine.poison import contracted_written, folded_written, pointwise_written, require_lane_zero
+from spyre_mlir.machine.races import require_disjoint, require_no_race
 from spyre_mlir.machine.views import Access, Layout, Tensor, slice_table
 
 
@@ -93,9 +94,11 @@ def execute(view: Descriptor, memory: ExactMemory, symbols: Mapping[int, int] | 
         raise InputError(f"op {view.index}:{view.op_func_name}: {view.cores} slices for {len(slices)} cores")
     tile = _all_cores(view, layouts, slices)
     if tile is not None:
+        require_no_race([tile.accesses])
         tile.accesses[-1].write(memory, _compute(view, meaning, tile, memory))
         return
     tiles = [_one_core(view, layouts, slices, core) for core in range(view.cores)]
+    require_no_race([tile.accesses for tile in tiles])
     # Every core reads before any core writes: an in-place operation must not see its own results.
     parts = [_compute(view, meaning, tile, memory) for tile in tiles]
     _write_cohorts(view, meaning, memory, list(zip(tiles, parts, strict=True)))
@@ -140,7 +143,7 @@ def _write_cohorts(
                 message = f"cores {members[0][0].cores} and {tile.cores} share output elements but not an address"
                 raise fault(FaultKind.COHORT_MISMATCH, message, tile.accesses[-1].place)
         results.append((first, _combined(meaning, [part for _, part in members])))
-    _require_disjoint([access for access, _ in results])
+    require_disjoint([access for access, _ in results])
     for access, tensor in results:
         access.write(memory, tensor)
 
@@ -153,22 +156,6 @@ def _combined(meaning: Meaning, parts: Sequence[Tensor]) -> Tensor:
         if part.written is not None:
             written = part.written if written is None else written & part.written
     return Tensor(values, written)
-
-
-def _require_disjoint(accesses: Sequence[Access]) -> None:
-    """No byte of the output may be written by two cores that are not one cohort."""
-    everything = np.concatenate([access.addresses().reshape(-1) for access in accesses])
-    owners = np.repeat(np.arange(len(accesses)), [int(np.prod(access.visible)) for access in accesses])
-    order = np.argsort(everything, kind="stable")
-    twice = np.flatnonzero(np.diff(everything[order]) < accesses[0].word_bytes)
-    if not twice.size:
-        return
-    at = int(twice[0])
-    one, other = accesses[int(owners[order[at]])].place, accesses[int(owners[order[at + 1]])].place
-    address = int(everything[order[at + 1]])
-    place = Place(op=other.op, tensor=other.tensor, core=other.core, low=address, high=address + accesses[0].word_bytes)
-    message = f"cores {one.core} and {other.core} both write {len(twice)} elements"
-    raise fault(FaultKind.DOUBLE_WRITE, message, place)
 
 
 def _compute(view: Descriptor, meaning: Meaning, tile: Tile, memory: ExactMemory) -> Tensor:

@@ -143,6 +143,24 @@ def test_all_cores_on_one_output() -> None:
     assert kind_of(obj, prepared(ADD, (128, 256), (128, 256))).kind == "double-write"
 
 
+def test_a_restickify_onto_its_own_input() -> None:
+    stem = "g8_restickify_128x256"
+    obj = load(stem)
+    for core, address in starts_of(obj, 1).items():
+        starts_of(obj, 1)[core] = str(int(address) - GIB16)
+    fault = kind_of(obj, prepared(stem, (128, 256)))
+    assert fault.kind == "read-write-race" and "65536 bytes" in str(fault)
+
+
+def test_an_add_onto_one_row_further() -> None:
+    obj = load("a1_add_128x256_1core")
+    starts_of(obj, 2)["[0, 0, 0]"] = "128"
+    memory = prepared("a1_add_128x256_1core", (128, 256), (128, 256))
+    memory.add_region("after", 65536, 128)
+    fault = kind_of(obj, memory)
+    assert fault.kind in ("read-write-race", "out-of-bounds")
+
+
 def test_a_torn_cohort() -> None:
     obj = load(MATMUL)
     starts_of(obj, 2)["[1, 0, 0]"] = str(2 * GIB16 + 128)

@@ -77,7 +77,8 @@ def test_functions_with_constants() -> None:
 
 @pytest.mark.parametrize("suffix", ["", "nonstick"])
 @pytest.mark.parametrize(
-    ("name", "fold"), [("sum", np.add), ("mean", np.add), ("max", np.maximum), ("min", np.minimum), ("prod", np.multiply)]
+    ("name", "fold"),
+    [("sum", np.add), ("mean", np.add), ("max", np.maximum), ("min", np.minimum), ("prod", np.multiply)],
 )
 def test_reductions(name: str, fold: np.ufunc, suffix: str) -> None:
     meaning = meaning_of(name + suffix)

@@ -121,6 +121,24 @@ class ExactMemory:
         insort(self._regions, region)
         return region
 
+    def allocate(self, name: str, size: int) -> Region:
+        """Give a run of addresses contents where there is room, after everything that is there.
+
+        Raises:
+            InputError: the segments have no room left.
+        """
+        stick = self.spec.stick_bytes
+        base = max((region.end for region in self._regions if region.base < self.scratchpad_base), default=0)
+        whole = -(-size // stick) * stick
+        if base + whole > self.scratchpad_base:
+            message = f"region {name}: {size} bytes do not fit between {base:#x} and the end of the segments"
+            raise InputError(message)
+        return self.add_region(name, base, whole)
+
+    def forget_scratchpads(self) -> None:
+        """Take the scratchpads' contents away, as between two programs."""
+        self._regions = [region for region in self._regions if region.base != self.scratchpad_base]
+
     def remove_region(self, name: str) -> None:
         """Forget a region and its contents."""
         self._regions = [region for region in self._regions if region.name != name]

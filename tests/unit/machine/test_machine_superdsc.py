@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spyre_mlir.dialects.superdsc.describe import describe_json
 from spyre_mlir.machine.superdsc import element_addresses, execute
 from tests.unit.machine.programs import descriptor_of, dsc_of, get, load, memory_for, put
 from tests.witness.superdsc_decoder import Decoder
@@ -75,8 +76,20 @@ def test_file_computes_what_numpy_computes(stem: str) -> None:
 
 
 @pytest.mark.parametrize("stem", EVERY_FILE)
+def test_the_compiler_s_reader_and_the_witness_agree(stem: str) -> None:
+    ours, witnessed = describe_json(load(stem)), descriptor_of(load(stem))
+    assert ours.slices == witnessed.slices
+    assert (ours.dims, ours.operands, ours.constants) == (witnessed.dims, witnessed.operands, witnessed.constants)
+    assert (ours.op_func, ours.op_class, ours.mask_constant) == (
+        witnessed.op_func,
+        witnessed.op_class,
+        witnessed.mask_constant,
+    )
+
+
+@pytest.mark.parametrize("stem", EVERY_FILE)
 def test_every_element_address_is_the_witness_s(stem: str) -> None:
-    decoder, view = Decoder(load(stem)), descriptor_of(load(stem))
+    decoder, view = Decoder(load(stem)), describe_json(load(stem))
     for operand in range(len(view.operands)):
         for core in decoder.cores:
             coords, addresses = decoder.addresses(operand, core)

@@ -1,1 +1,33 @@
-"""xDSL definitions of the levels."""
+"""xDSL definitions of the levels; every dialect loads when a file first uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import Dialect
+
+
+def get_all_dialects() -> dict[str, Callable[[], Dialect]]:
+    """Factories of our dialects by name."""
+
+    def aten() -> Dialect:
+        from spyre_mlir.dialects.aten import Aten
+
+        return Aten
+
+    def spyre() -> Dialect:
+        from spyre_mlir.dialects.spyre import Spyre
+
+        return Spyre
+
+    def superdsc() -> Dialect:
+        from spyre_mlir.dialects.superdsc import Superdsc
+
+        return Superdsc
+
+    def sdscbundle() -> Dialect:
+        from spyre_mlir.dialects.sdscbundle import Sdscbundle
+
+        return Sdscbundle
+
+    return {"aten": aten, "spyre": spyre, "superdsc": superdsc, "sdscbundle": sdscbundle}

@@ -1,0 +1,391 @@
+"""The aten level: one op per ATen overload, its class made from the op table.
+
+``aten.add.Tensor(%a, %b) {alpha = 2} : (tensor<…>, tensor<…>) -> tensor<…>``. Tensor arguments take the
+operands in the order of the schema; every other argument is an attribute under its schema name.
+A number in a tensor's place is an attribute under that tensor's name; `#aten.none` stands for an
+absent tensor that has others behind it; `#aten.operands<n>` says how many operands a list takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    FloatAttr,
+    FunctionType,
+    IntAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+    f32,
+    f64,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import (
+    IRDLOperation,
+    attr_def,
+    irdl_attr_definition,
+    irdl_op_definition,
+    param_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.errors import SpyreError
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.index_view import IndexView, NotAView
+from spyre_mlir.ops.table import Family, Kind, OpEntry, Param
+
+Value = object  # a Python value of an argument: number, bool, string, tuple, type, None, SSAValue or list of them
+
+
+@irdl_attr_definition
+class NoneAttr(ParametrizedAttribute):
+    """An argument that is None: an absent tensor, or a hole in a list."""
+
+    name = "aten.none"
+
+
+@irdl_attr_definition
+class OperandsAttr(ParametrizedAttribute):
+    """How many operands the argument takes."""
+
+    name = "aten.operands"
+
+    count: IntAttr = param_def(IntAttr.constr(), converter=IntAttr.get)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        """Reads ``<n>``."""
+        with parser.in_angle_brackets():
+            return (IntAttr(parser.parse_integer(allow_boolean=False, allow_negative=False)),)
+
+    def print_parameters(self, printer: Printer) -> None:
+        """Writes ``<n>``."""
+        with printer.in_angle_brackets():
+            printer.print_int(self.count.data)
+
+
+def to_attribute(value: object) -> Attribute:
+    """The attribute that spells a Python argument; `SSAValue`s are not arguments of this kind.
+
+    Raises:
+        TypeError: a value of a kind no argument has.
+    """
+    match value:
+        case None:
+            return NoneAttr()
+        case Attribute():
+            return value
+        case bool():
+            return IntegerAttr(int(value), i1)
+        case int():
+            return IntegerAttr(value, i64)
+        case float():
+            return FloatAttr(value, f64)
+        case str():
+            return StringAttr(value)
+        case list() | tuple():
+            items = cast(Sequence[object], value)
+            if all(isinstance(i, int) and not isinstance(i, bool) for i in items):
+                return DenseArrayBase.from_list(i64, cast(Sequence[int], items))
+            return ArrayAttr([to_attribute(i) for i in items])
+        case _:
+            raise TypeError(f"no attribute spells {value!r} of type {type(value).__name__}")
+
+
+def to_value(attribute: Attribute) -> object:
+    """The Python argument that an attribute spells; types become their MLIR text."""
+    match attribute:
+        case NoneAttr():
+            return None
+        case IntegerAttr():
+            is_bool = isinstance(attribute.type, IntegerType) and attribute.type.width.data == 1
+            return bool(attribute.value.data) if is_bool else attribute.value.data
+        case FloatAttr():
+            return attribute.value.data
+        case StringAttr():
+            return attribute.data
+        case DenseArrayBase():
+            return tuple(attribute.get_values())
+        case ArrayAttr():
+            return tuple(to_value(a) for a in cast(ArrayAttr[Attribute], attribute))
+        case TypeAttribute():
+            return str(attribute)
+        case _:
+            return attribute
+
+
+class AtenOp(IRDLOperation):
+    """Base of every aten op: syntax, argument binding, verification."""
+
+    inputs = var_operand_def()
+    outputs = var_result_def()
+
+    traits = traits_def(Pure())
+
+    ENTRY: ClassVar[OpEntry | None] = None
+
+    def __init__(self, operands: Sequence[SSAValue], attributes: Mapping[str, Attribute], results: Sequence[Attribute]) -> None:
+        """Makes the op from its tensor operands, its other arguments and its result types."""
+        super().__init__(operands=[list(operands)], attributes=dict(attributes), result_types=[list(results)])
+
+    @property
+    def overload(self) -> str:
+        """The ATen overload, ``.default`` dropped."""
+        return self.name.removeprefix("aten.")
+
+    def arguments(self) -> dict[str, Value]:
+        """Every argument of the schema by name: SSA values, lists of them, or Python values.
+
+        Raises:
+            VerifyException: operands and attributes do not fit the schema.
+        """
+        if self.ENTRY is None:
+            return self._arguments_without_schema()
+        queue, bound = list(self.operands), dict[str, Value]()
+        for param in self.ENTRY.params:
+            bound[param.name] = self._argument(param, queue)
+        if queue:
+            raise VerifyException(f"{len(queue)} operands more than the schema of {self.name} takes")
+        for name in self.attributes:
+            if self.ENTRY.param(name) is None:
+                known = ", ".join(p.name for p in self.ENTRY.params)
+                raise VerifyException(f"{self.name} has no argument '{name}'; its arguments are {known}")
+        return bound
+
+    def _argument(self, param: Param, queue: list[SSAValue]) -> Value:
+        attribute = self.attributes.get(param.name)
+        if attribute is not None and not isinstance(attribute, OperandsAttr):
+            return self._checked(param, to_value(attribute))
+        if param.kind is Kind.TENSORS:
+            count = attribute.count.data if isinstance(attribute, OperandsAttr) else len(queue)
+            taken, queue[:] = queue[:count], queue[count:]
+            return taken
+        if param.kind is Kind.TENSOR and queue:
+            return queue.pop(0)
+        if param.required:
+            raise VerifyException(f"{self.name} needs the argument '{param.name}'")
+        return param.default
+
+    def _checked(self, param: Param, value: Value) -> Value:
+        allowed: dict[Kind, tuple[type, ...]] = {
+            Kind.INT: (int,), Kind.FLOAT: (float, int), Kind.NUMBER: (float, int), Kind.BOOL: (bool,),
+            Kind.INTS: (tuple, int), Kind.STRING: (str,), Kind.DTYPE: (str,), Kind.TENSOR: (float, int), Kind.TENSORS: (),
+        }
+        if value is None and (not param.required or param.kind is Kind.TENSOR):
+            return None
+        if not isinstance(value, allowed[param.kind]):
+            raise VerifyException(f"argument '{param.name}' of {self.name} is {value!r}, expected {param.kind.value}")
+        return (value,) if param.kind is Kind.INTS and isinstance(value, int) else value
+
+    def _arguments_without_schema(self) -> dict[str, Value]:
+        queue, bound = list(self.operands), dict[str, Value]()
+
+        def take(attribute: Attribute) -> Value:
+            if isinstance(attribute, OperandsAttr):
+                taken, queue[:] = queue[: attribute.count.data], queue[attribute.count.data :]
+                return taken[0] if attribute.count.data == 1 else taken
+            if isinstance(attribute, ArrayAttr):
+                return [take(a) for a in cast(ArrayAttr[Attribute], attribute)]
+            return to_value(attribute)
+
+        for name, attribute in self.attributes.items():
+            if name != "callee":
+                bound[name] = take(attribute)
+        return bound
+
+    def verify_(self) -> None:
+        """Checks arguments against the schema, and the result shape against the declaration."""
+        bound = self.arguments()
+        if self.ENTRY is None:
+            return
+        if len(self.outputs) != 1:
+            raise VerifyException(f"{self.name} has one result, got {len(self.outputs)}")
+        result = self.outputs[0].type
+        if not isinstance(result, TensorType):
+            raise VerifyException(f"{self.name} gives a tensor, got {result}")
+        try:
+            shape = result_shape(self.ENTRY, bound)
+        except (SpyreError, IndexError, ValueError) as error:
+            raise VerifyException(f"{self.name}: {getattr(error, 'message', error)}") from error
+        if shape != result.get_shape():
+            raise VerifyException(f"{self.name} gives shape {shape}, but its result is {result}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AtenOp:
+        """Reads ``(%a, …) {…} : (types) -> types``."""
+        return cls.parse_tail(parser, {})
+
+    @classmethod
+    def parse_tail(cls, parser: Parser, extra: dict[str, Attribute]) -> AtenOp:
+        """Reads operands, attributes and types; `extra` holds attributes read before them."""
+        unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        attributes = extra | parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        start = parser.pos
+        signature = parser.parse_type()
+        if not isinstance(signature, FunctionType):
+            parser.raise_error(f"expected a function type after ':', got {signature}", start, parser.pos)
+        operands = parser.resolve_operands(unresolved, signature.inputs.data, start)
+        return cls(operands, attributes, signature.outputs.data)
+
+    def print(self, printer: Printer) -> None:
+        """Writes ``(%a, …) {…} : (types) -> types``."""
+        self.print_tail(printer, reserved=())
+
+    def print_tail(self, printer: Printer, reserved: Sequence[str]) -> None:
+        """Writes operands, attributes but `reserved`, and types."""
+        with printer.in_parens():
+            printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_op_attributes(self.attributes, reserved_attr_names=reserved)
+        printer.print_string(" : ")
+        printer.print_attribute(FunctionType.from_lists([o.type for o in self.operands], [r.type for r in self.results]))
+
+
+def result_shape(entry: OpEntry, bound: Mapping[str, Value]) -> tuple[int, ...]:
+    """Shape of an entry's result for bound arguments.
+
+    Raises:
+        ConstraintError, IndexError, ValueError: the arguments do not go together.
+    """
+    tensors = {p.name: _shapes(bound[p.name]) for p in entry.params if p.is_tensor}
+    rest = {p.name: bound[p.name] for p in entry.params if not p.is_tensor}
+    if entry.shape is not None:
+        return tuple(entry.shape(**{k: v for k, v in tensors.items() if v is not None}, **rest))
+    if entry.family is Family.VIEW:
+        (shape,) = tensors.values()
+        return view_of(entry, IndexView.identity(cast(tuple[int, ...], shape)), rest).shape
+    return broadcast_shapes([cast(tuple[int, ...], s) for s in tensors.values() if s is not None])
+
+
+def view_of(entry: OpEntry, base: IndexView, attributes: Mapping[str, Value]) -> IndexView:
+    """Applies a view entry to `base`; a view that is no affine reading starts from a fresh copy.
+
+    Raises:
+        NotAView: never for the shape alone; the caller sees it when `base` cannot be re-read.
+    """
+    try:
+        return cast(IndexView, entry.meaning(base, **attributes))
+    except NotAView:
+        return cast(IndexView, entry.meaning(IndexView.identity(base.shape), **attributes))
+
+
+def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The common shape of broadcast operands.
+
+    Raises:
+        ValueError: two extents differ and neither is 1.
+    """
+    rank = max((len(s) for s in shapes), default=0)
+    out = [1] * rank
+    for shape in shapes:
+        for at, extent in enumerate(shape, start=rank - len(shape)):
+            if extent != 1 and out[at] not in (1, extent):
+                raise ValueError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
+            out[at] = out[at] if extent == 1 else extent
+    return tuple(out)
+
+
+def _shapes(value: Value) -> object:
+    match value:
+        case None:
+            return None
+        case SSAValue():
+            if not isinstance(value.type, TensorType):
+                raise VerifyException(f"operands of aten ops are tensors, got {value.type}")
+            return value.type.get_shape()
+        case list():
+            return [_shapes(v) for v in cast(list[Value], value)]
+        case _:
+            return ()
+
+
+@irdl_op_definition
+class CallOp(AtenOp):
+    """Any overload that has no class: ``aten.call "aten.topk"(%x) {self = #aten.operands<1>, k = 2} : …``."""
+
+    name = "aten.call"
+
+    callee = attr_def(StringAttr)
+
+    @property
+    def overload(self) -> str:
+        """The overload called, with its namespace unless that is aten."""
+        return self.callee.data.removeprefix("aten.")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AtenOp:
+        """Reads the name of the overload, then the rest as every aten op."""
+        return cls.parse_tail(parser, {"callee": StringAttr(parser.parse_str_literal())})
+
+    def print(self, printer: Printer) -> None:
+        """Writes the name of the overload, then the rest as every aten op."""
+        printer.print_string(" ")
+        printer.print_string_literal(self.callee.data)
+        self.print_tail(printer, reserved=("callee",))
+
+
+def _class_for(entry: OpEntry, overload: str) -> type[AtenOp]:
+    camel = "".join(part[:1].upper() + part[1:] for part in overload.replace(".", "_").split("_"))
+    body = {"name": f"aten.{overload}", "ENTRY": entry, "__doc__": entry.doc, "__module__": __name__,
+            "__annotations__": {"ENTRY": ClassVar[OpEntry]}}
+    return irdl_op_definition(type(f"{camel}Op", (AtenOp,), body))
+
+
+OP_CLASSES: dict[str, type[AtenOp]] = {o: _class_for(e, o) for e in ATEN for o in e.overloads}
+
+Aten = Dialect("aten", [*OP_CLASSES.values(), CallOp], [NoneAttr, OperandsAttr])
+
+
+def make_op(overload: str, operands: Sequence[SSAValue], attributes: Mapping[str, Attribute], results: Sequence[Attribute]) -> AtenOp:
+    """The op of an overload: its class if the table has one, else `aten.call`."""
+    cls = OP_CLASSES.get(overload)
+    if cls is not None:
+        return cls(operands, attributes, results)
+    callee = overload if "::" in overload else f"aten.{overload}"
+    return CallOp(operands, {"callee": StringAttr(callee), **attributes}, results)
+
+
+def is_bool(value: SSAValue) -> bool:
+    """Whether a tensor holds truth values."""
+    return isinstance(value.type, TensorType) and value.type.get_element_type() == i1
+
+
+def result_type(entry: OpEntry, bound: Mapping[str, Value]) -> TensorType:
+    """Type of an entry's result: its shape, and the element type of its tensor operands.
+
+    Booleans meet numbers as numbers; an op without tensor operands gives f32.
+    """
+    if entry.boolean:
+        element: Attribute = i1
+    else:
+        elements = [t for p in entry.params if p.is_tensor for t in _elements(bound[p.name])]
+        element = next((t for t in elements if t != i1), elements[0] if elements else f32)
+    return TensorType(element, result_shape(entry, bound))
+
+
+def _elements(value: Value) -> list[Attribute]:
+    match value:
+        case SSAValue():
+            return [cast(TensorType[Attribute], value.type).get_element_type()]
+        case list():
+            return [t for v in cast(list[Value], value) for t in _elements(v)]
+        case _:
+            return []
+
+
+def operation_of(op: Operation) -> OpEntry | None:
+    """The table entry of an aten op, or None for other ops and for `aten.call`."""
+    return op.ENTRY if isinstance(op, AtenOp) else None

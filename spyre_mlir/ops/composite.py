@@ -1,0 +1,292 @@
+"""Operations that are compositions of others: a meaning in numpy, and a rewrite that must agree with it."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Protocol
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops import contraction, pointwise
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.lanes import INF, DType, Ints, Lanes, Number, np
+from spyre_mlir.ops.reduction import reduced_dims, reduced_shape
+from spyre_mlir.ops.table import OpEntry, Sample
+
+# The largest finite half. It stands for minus infinity on the device, which has none (torch-spyre; likely).
+MASKED = -65504.0
+
+
+class Build(Protocol):
+    """What a decomposition may do: call other table entries on values of the program."""
+
+    def call(self, overload: str, *tensors: Any, **attributes: Any) -> Any:
+        """Adds one op and returns its result; a Python number may stand for a tensor."""
+        ...
+
+    def shape(self, value: Any) -> tuple[int, ...]:
+        """Shape of a value."""
+        ...
+
+    def is_bool(self, value: Any) -> bool:
+        """Whether a value holds booleans."""
+        ...
+
+
+def decomposes(entry: OpEntry) -> Any:
+    """Decorator: the function below rewrites `entry`; returning None keeps the op as it is."""
+
+    def attach(function: Any) -> Any:
+        object.__setattr__(entry, "decompose", function)
+        return function
+
+    return attach
+
+
+@decomposes(pointwise.add)
+def _add(b: Build, self: Any, other: Any, *, alpha: Number) -> Any:
+    return None if alpha == 1 else b.call("add.Tensor", self, b.call("mul.Tensor", other, alpha))
+
+
+@decomposes(pointwise.sub)
+def _sub(b: Build, self: Any, other: Any, *, alpha: Number) -> Any:
+    return None if alpha == 1 else b.call("sub.Tensor", self, b.call("mul.Tensor", other, alpha))
+
+
+@decomposes(pointwise.gelu)
+def _gelu(b: Build, self: Any, *, approximate: str) -> Any:
+    if approximate == "none":
+        return None
+    cubic = b.call("mul.Tensor", b.call("mul.Tensor", self, self), self)
+    inner = b.call("add.Tensor", self, b.call("mul.Tensor", cubic, 0.044715))
+    tanh = b.call("tanh", b.call("mul.Tensor", inner, float(np.sqrt(2.0 / np.pi))))
+    return b.call("mul.Tensor", b.call("mul.Tensor", self, 0.5), b.call("add.Tensor", tanh, 1.0))
+
+
+@decomposes(pointwise.clamp)
+def _clamp(b: Build, self: Any, *, min: Number | None, max: Number | None) -> Any:
+    # `clip` spells its bounds as DL16 codes; maximum and minimum take them as exact scalars.
+    out = self if min is None else b.call("maximum", self, min)
+    return out if max is None else b.call("minimum", out, max)
+
+
+@decomposes(pointwise.logical_not)
+def _logical_not(b: Build, self: Any) -> Any:
+    return b.call("eq.Scalar", self, 0.0)
+
+
+@decomposes(pointwise.logical_and)
+def _logical_and(b: Build, self: Any, other: Any) -> Any:
+    if not (b.is_bool(self) and b.is_bool(other)):
+        raise UnsupportedError("bitwise and of integers", hint="only booleans have this operation on the device")
+    return b.call("mul.Tensor", self, other)
+
+
+@decomposes(contraction.linear)
+def _linear(b: Build, input: Any, weight: Any, bias: Any) -> Any:
+    if len(b.shape(input)) == 1:
+        row = b.call("linear", b.call("unsqueeze", input, dim=0), weight, bias)
+        return b.call("squeeze.dim", row, dim=(0,))
+    return None if bias is None else b.call("add.Tensor", b.call("linear", input, weight), bias)
+
+
+@decomposes(contraction.matmul)
+def _matmul(b: Build, self: Any, other: Any) -> Any:
+    left, right = len(b.shape(self)) == 1, len(b.shape(other)) == 1
+    if not (left or right):
+        return None
+    a = b.call("unsqueeze", self, dim=0) if left else self
+    c = b.call("unsqueeze", other, dim=-1) if right else other
+    product = b.call("matmul", a, c)
+    dropped = (-1,) * right + (-2 + right,) * left if left else (-1,)
+    return b.call("squeeze.dims", product, dim=tuple(d for d in ((-2, -1) if left and right else dropped)))
+
+
+@ATEN.composite(aten=["addmm"], shape=lambda self, mat1, mat2, **_: (mat1[0], mat2[1]), ulps=16)
+def addmm(self: Lanes, mat1: Lanes, mat2: Lanes, *, beta: Number = 1, alpha: Number = 1) -> Lanes:
+    """beta * self + alpha * mat1 @ mat2."""
+    return beta * self + alpha * (mat1 @ mat2)
+
+
+@decomposes(addmm)
+def _addmm(b: Build, self: Any, mat1: Any, mat2: Any, *, beta: Number, alpha: Number) -> Any:
+    product = b.call("mm", mat1, mat2)
+    if alpha != 1:
+        product = b.call("mul.Tensor", product, alpha)
+    if beta == 0:
+        return product
+    return b.call("add.Tensor", product, self if beta == 1 else b.call("mul.Tensor", self, beta))
+
+
+@ATEN.composite(aten=["pow.Tensor_Scalar"], ulps=8)
+def pow(self: Lanes, *, exponent: Number) -> Lanes:
+    """self to a constant power."""
+    return self**exponent
+
+
+@decomposes(pow)
+def _pow(b: Build, self: Any, *, exponent: Number) -> Any:
+    roots = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
+    if exponent in roots:
+        return b.call(roots[exponent], self)
+    if exponent == 1:
+        return b.call("clone", self)
+    if exponent != int(exponent) or exponent == 0 or abs(exponent) > 64:
+        raise UnsupportedError(f"a power with exponent {exponent}", hint="whole exponents up to 64, 0.5 and -0.5 are possible")
+    out = _whole_power(b, self, int(abs(exponent)))
+    return b.call("reciprocal", out) if exponent < 0 else out
+
+
+def _whole_power(b: Build, x: Any, exponent: int) -> Any:
+    """Square and multiply."""
+    out = None
+    while exponent:
+        if exponent & 1:
+            out = x if out is None else b.call("mul.Tensor", out, x)
+        exponent >>= 1
+        if exponent:
+            x = b.call("mul.Tensor", x, x)
+    return out
+
+
+@ATEN.composite(aten=["mean.dim"], shape=reduced_shape, ulps=8)
+def mean(self: Lanes, *, dim: Ints | None = None, keepdim: bool = False, dtype: DType | None = None) -> Lanes:
+    """The arithmetic mean over `dim`."""
+    return np.mean(self, axis=reduced_dims(self.ndim, dim), keepdims=keepdim)
+
+
+@decomposes(mean)
+def _mean(b: Build, self: Any, *, dim: Ints | None, keepdim: bool, dtype: DType | None) -> Any:
+    # The hardware's `mean` takes 1/N as a DL16 code, exact for powers of two only; a scalar operand is exact.
+    shape = b.shape(self)
+    count = prod(shape[d] for d in reduced_dims(len(shape), dim))
+    total = b.call("sum.dim_IntList", self, dim=dim, keepdim=keepdim)
+    return b.call("mul.Tensor", total, 1.0 / count)
+
+
+@ATEN.composite(aten=["softmax.int", "_softmax"], ulps=16)
+def softmax(self: Lanes, *, dim: int, half_to_float: bool = False, dtype: DType | None = None) -> Lanes:
+    """exp(x) over the sum of exp(x) along `dim`."""
+    e = np.exp(self - np.max(self, axis=dim, keepdims=True))
+    return e / np.sum(e, axis=dim, keepdims=True)
+
+
+@decomposes(softmax)
+def _softmax(b: Build, self: Any, *, dim: int, half_to_float: bool, dtype: DType | None) -> Any:
+    e = b.call("exp", b.call("sub.Tensor", self, b.call("amax", self, dim=(dim,), keepdim=True)))
+    return b.call("div.Tensor", e, b.call("sum.dim_IntList", e, dim=(dim,), keepdim=True))
+
+
+@ATEN.composite(aten=["rms_norm"], ulps=16)
+def rms_norm(input: Lanes, weight: Lanes | None = None, *, normalized_shape: Ints, eps: Number | None = None) -> Lanes:
+    """input over its root mean square along the last dimensions, times weight."""
+    axes = tuple(range(-len(normalized_shape), 0))
+    e = 1.1920928955078125e-07 if eps is None else eps
+    out = input / np.sqrt(np.mean(input * input, axis=axes, keepdims=True) + e)
+    return out if weight is None else out * weight
+
+
+@decomposes(rms_norm)
+def _rms_norm(b: Build, input: Any, weight: Any, *, normalized_shape: Ints, eps: Number | None) -> Any:
+    axes = tuple(range(-len(normalized_shape), 0))
+    e = 1.1920928955078125e-07 if eps is None else eps  # torch: the epsilon of float32
+    square = b.call("mean.dim", b.call("mul.Tensor", input, input), dim=axes, keepdim=True)
+    out = b.call("mul.Tensor", input, b.call("rsqrt", b.call("add.Tensor", square, e)))
+    return out if weight is None else b.call("mul.Tensor", out, weight)
+
+
+@ATEN.composite(aten=["layer_norm"], ulps=16)
+def layer_norm(input: Lanes, weight: Lanes | None = None, bias: Lanes | None = None, *, normalized_shape: Ints,
+               eps: Number = 1e-5, cudnn_enable: bool = True) -> Lanes:
+    """(input - mean) over the standard deviation along the last dimensions, times weight, plus bias."""
+    axes = tuple(range(-len(normalized_shape), 0))
+    centred = input - np.mean(input, axis=axes, keepdims=True)
+    out = centred / np.sqrt(np.mean(centred * centred, axis=axes, keepdims=True) + eps)
+    out = out if weight is None else out * weight
+    return out if bias is None else out + bias
+
+
+@decomposes(layer_norm)
+def _layer_norm(b: Build, input: Any, weight: Any, bias: Any, *, normalized_shape: Ints, eps: Number, cudnn_enable: bool) -> Any:
+    axes = tuple(range(-len(normalized_shape), 0))
+    centred = b.call("sub.Tensor", input, b.call("mean.dim", input, dim=axes, keepdim=True))
+    variance = b.call("mean.dim", b.call("mul.Tensor", centred, centred), dim=axes, keepdim=True)
+    out = b.call("mul.Tensor", centred, b.call("rsqrt", b.call("add.Tensor", variance, eps)))
+    out = out if weight is None else b.call("mul.Tensor", out, weight)
+    return out if bias is None else b.call("add.Tensor", out, bias)
+
+
+def attention_shape(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...],
+                    attn_mask: tuple[int, ...] | None = None, **_: object) -> tuple[int, ...]:
+    """Shape of attention: that of query with the features of value."""
+    return (*query[:-1], value[-1])
+
+
+@ATEN.composite(aten=["scaled_dot_product_attention"], shape=attention_shape, ulps=32)
+def attention(query: Lanes, key: Lanes, value: Lanes, attn_mask: Lanes | None = None, *, dropout_p: Number = 0.0,
+              is_causal: bool = False, scale: Number | None = None, enable_gqa: bool = False) -> Lanes:
+    """softmax(query @ key transposed * scale + mask) @ value; fully masked rows give 0."""
+    if enable_gqa:
+        repeat = query.shape[-3] // key.shape[-3]
+        key, value = np.repeat(key, repeat, axis=-3), np.repeat(value, repeat, axis=-3)
+    factor = 1.0 / np.sqrt(query.shape[-1]) if scale is None else scale
+    scores = query @ np.swapaxes(key, -1, -2) * factor
+    if is_causal:
+        attn_mask = np.tril(np.ones(scores.shape[-2:], dtype=bool))
+    if attn_mask is not None:
+        scores = np.where(attn_mask, scores, -INF) if attn_mask.dtype == bool else scores + attn_mask
+    peak = np.max(scores, axis=-1, keepdims=True)
+    e = np.exp(scores - np.where(np.isneginf(peak), 0.0, peak))
+    total = np.sum(e, axis=-1, keepdims=True)
+    return (e / np.where(total == 0, 1.0, total)) @ value
+
+
+@decomposes(attention)
+def _attention(b: Build, query: Any, key: Any, value: Any, attn_mask: Any, *, dropout_p: Number, is_causal: bool,
+               scale: Number | None, enable_gqa: bool) -> Any:
+    if dropout_p:
+        raise UnsupportedError(f"attention with dropout {dropout_p}", hint="call model.eval() before export")
+    if enable_gqa:
+        key, value = (_repeat_heads(b, x, b.shape(query)[-3]) for x in (key, value))
+    factor = 1.0 / float(np.sqrt(b.shape(query)[-1])) if scale is None else scale
+    scores = b.call("matmul", b.call("mul.Tensor", query, factor), b.call("transpose.int", key, dim0=-2, dim1=-1))
+    mask = _causal_mask(b, *b.shape(scores)[-2:]) if is_causal else attn_mask
+    return b.call("matmul", _masked_softmax(b, scores, mask), value)
+
+
+def _causal_mask(b: Build, rows: int, columns: int) -> Any:
+    """Row number >= column number, from two short index tensors instead of a square constant."""
+    row = b.call("unsqueeze", b.call("arange.start_step", start=0, end=rows, step=1), dim=1)
+    return b.call("ge.Tensor", row, b.call("arange.start_step", start=0, end=columns, step=1))
+
+
+def _masked_softmax(b: Build, scores: Any, mask: Any) -> Any:
+    """Softmax over the last dimension; masked entries are 0, and so are fully masked rows."""
+    if mask is None:
+        return b.call("softmax.int", scores, dim=-1)
+    if not b.is_bool(mask):
+        # The device has no infinity: an additive mask is floored before it is added.
+        return b.call("softmax.int", b.call("add.Tensor", scores, b.call("maximum", mask, MASKED)), dim=-1)
+    kept = b.call("where.self", mask, scores, MASKED)
+    e = b.call("exp", b.call("sub.Tensor", kept, b.call("amax", kept, dim=(-1,), keepdim=True)))
+    e = b.call("where.self", mask, e, 0.0)
+    # A row with one entry left has a sum of at least exp(0) = 1, so the floor changes masked rows only.
+    total = b.call("maximum", b.call("sum.dim_IntList", e, dim=(-1,), keepdim=True), 1.0)
+    return b.call("div.Tensor", e, total)
+
+
+def _repeat_heads(b: Build, x: Any, heads: int) -> Any:
+    *batch, own, rows, features = b.shape(x)
+    if own == heads:
+        return x
+    grouped = b.call("expand", b.call("unsqueeze", x, dim=-3), size=(*batch, own, heads // own, rows, features))
+    return b.call("view", grouped, size=(*batch, heads, rows, features))
+
+
+ATEN.samples(addmm, Sample(((4,), (3, 5), (5, 4))), Sample(((3, 4), (3, 5), (5, 4)), {"beta": 2, "alpha": 0.5}))
+ATEN.samples(pow, Sample(((3, 65),), {"exponent": 2}), Sample(((3, 5),), {"exponent": -3}, low=0.5, high=2))
+ATEN.samples(mean, Sample(((3, 65),), {"dim": (-1,), "keepdim": True}), Sample(((4, 5, 6),), {"dim": (0, 2)}))
+ATEN.samples(softmax, Sample(((3, 65),), {"dim": -1}), Sample(((4, 5, 6),), {"dim": 1}))
+ATEN.samples(rms_norm, Sample(((3, 65), (65,)), {"normalized_shape": (65,)}))
+ATEN.samples(layer_norm, Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,)}))
+ATEN.samples(attention, Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8))),
+             Sample(((1, 4, 5, 8), (1, 2, 5, 8), (1, 2, 5, 8)), {"is_causal": True, "enable_gqa": True, "scale": 0.5}))

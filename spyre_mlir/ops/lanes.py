@@ -1,0 +1,43 @@
+"""Names for the annotations that op declarations use; each stands for one kind of argument."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Lanes = NDArray[Any]
+    LanesList = Sequence[Lanes]
+else:
+
+    class _Numpy:
+        """numpy, imported when a meaning first runs: text tools never need it, and it costs 0.1 s."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(importlib.import_module("numpy"), name)
+
+    np = _Numpy()
+    Lanes = LanesList = Any
+
+Number = int | float
+Ints = tuple[int, ...]
+DType = str
+
+INF = float("inf")
+
+__all__ = ["INF", "DType", "Ints", "Lanes", "LanesList", "Number", "erf", "np"]
+
+
+def erf(x: Lanes) -> Lanes:
+    """Error function in double precision, elementwise.
+
+    `math.erf` of the C library through `numpy.frompyfunc` is exact but slow; a table of nodes would be
+    less exact. Arrays here are test sized, so exactness wins.
+    """
+    import math
+
+    return np.vectorize(math.erf, otypes=[np.float64])(x) if x.size else x.astype(np.float64)

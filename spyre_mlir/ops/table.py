@@ -1,0 +1,241 @@
+"""The op table: one decorated function declares an operation.
+
+The function's signature is the schema (positional = tensors, keyword-only = attributes with their
+defaults), its docstring the reference text, its body the exact meaning on wide numpy arrays. The
+body never rounds; the machine rounds where the hardware does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from spyre_mlir.errors import ConstraintError
+
+
+class Family(Enum):
+    """How an operation lowers; passes dispatch on this, never on names."""
+
+    POINTWISE = "pointwise"
+    REDUCTION = "reduction"
+    CONTRACTION = "contraction"
+    VIEW = "view"
+    MOVEMENT = "movement"
+    CREATION = "creation"
+    COMPOSITE = "composite"
+
+
+class Unit(Enum):
+    """The execution unit of a core, spelled as the JSON's ``exUnit``."""
+
+    SFP = "sfp"
+    PT = "pt"
+
+
+class Kind(Enum):
+    """What an argument of an operation holds."""
+
+    TENSOR = "tensor"
+    TENSORS = "tensors"
+    INT = "int"
+    FLOAT = "float"
+    NUMBER = "number"
+    BOOL = "bool"
+    INTS = "ints"
+    STRING = "string"
+    DTYPE = "dtype"
+
+
+# Spellings a declaration may use in its annotations. `from __future__ import annotations` keeps them as text.
+KINDS: Mapping[str, Kind] = {
+    "Lanes": Kind.TENSOR,
+    "View": Kind.TENSOR,
+    "LanesList": Kind.TENSORS,
+    "int": Kind.INT,
+    "float": Kind.FLOAT,
+    "Number": Kind.NUMBER,
+    "bool": Kind.BOOL,
+    "Ints": Kind.INTS,
+    "str": Kind.STRING,
+    "DType": Kind.DTYPE,
+}
+
+
+@dataclass(frozen=True)
+class Param:
+    """One argument: its ATen name, what it holds, and its default if it has one."""
+
+    name: str
+    kind: Kind
+    required: bool
+    default: object = None
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether the argument is a tensor or a list of tensors."""
+        return self.kind in (Kind.TENSOR, Kind.TENSORS)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One set of arguments that exercises an operation; tensors are given by shape.
+
+    Args:
+        shapes: one shape per tensor argument, in order; a list of shapes for a tensor list.
+        attributes: the other arguments.
+        low, high: the range random inputs are drawn from.
+        breaks: the constraint this sample must violate, or None for a good sample.
+    """
+
+    shapes: tuple[Any, ...]
+    attributes: Mapping[str, object] = field(default_factory=dict[str, object])
+    low: float = -2.0
+    high: float = 2.0
+    breaks: str | None = None
+
+
+@dataclass(frozen=True)
+class OpEntry:
+    """Everything the compiler knows about an operation.
+
+    Attributes:
+        overloads: the ATen overloads it stands for, ``.default`` dropped, e.g. ``add.Tensor``.
+        meaning: exact numpy meaning; called with arrays and keyword attributes.
+        opfunc: the hardware function, or None for views and composites.
+        unit: where the hardware function runs.
+        fp32: whether the hardware function also takes IEEE_FP32 operands.
+        scalar: the loop-body operation, e.g. ``arith.addf``; None means ``spyre.loop.apply``.
+        combine: the combining scalar operation of a reduction or contraction.
+        spec: einsum-like specification of a contraction, e.g. ``"bmk,bkn->bmn"``.
+        shape: shape of the result from operand shapes and attributes; None for broadcasting.
+        boolean: whether the result holds truth values.
+        decompose: rewrites the op into others; called by the `decompose-aten` pass.
+        ulps: allowed error of a result in units in the last place of its format.
+        source: where the hardware claim comes from.
+    """
+
+    name: str
+    overloads: tuple[str, ...]
+    params: tuple[Param, ...]
+    family: Family
+    meaning: Callable[..., Any]
+    doc: str
+    opfunc: str | None = None
+    unit: Unit = Unit.SFP
+    fp32: bool = False
+    scalar: str | None = None
+    combine: str | None = None
+    spec: str | None = None
+    shape: Callable[..., tuple[int, ...]] | None = None
+    decompose: Callable[..., Any] | None = None
+    boolean: bool = False
+    ulps: float = 1.0
+    source: str = ""
+    samples: list[Sample] = field(default_factory=list[Sample], compare=False)
+
+    def param(self, name: str) -> Param | None:
+        """The parameter called `name`, or None."""
+        return next((p for p in self.params if p.name == name), None)
+
+
+def _params(function: Callable[..., Any]) -> tuple[Param, ...]:
+    params: list[Param] = []
+    for parameter in inspect.signature(function).parameters.values():
+        annotation = str(parameter.annotation).removesuffix(" | None")
+        if annotation not in KINDS:
+            raise TypeError(f"{function.__name__}: parameter {parameter.name} is annotated {annotation!r}, "
+                            f"expected one of {', '.join(KINDS)}")
+        required = parameter.default is inspect.Parameter.empty
+        params.append(Param(parameter.name, KINDS[annotation], required, None if required else parameter.default))
+    return tuple(params)
+
+
+class Table:
+    """A set of declarations; ours is `ATEN`, a plugin brings its own."""
+
+    def __init__(self, dialect: str) -> None:
+        """Starts an empty table for the ops of `dialect`."""
+        self.dialect = dialect
+        self._entries: dict[str, OpEntry] = {}
+        self._owners: dict[str, OpEntry] = {}
+        self._by_opfunc: dict[str, OpEntry] = {}
+
+    def declare(self, family: Family, *, aten: tuple[str, ...] | list[str], **facts: Any) -> Callable[..., OpEntry]:
+        """Decorator that adds the function below it to the table.
+
+        Raises:
+            ValueError: an overload is claimed twice; names both owners.
+        """
+
+        def add(function: Callable[..., Any]) -> OpEntry:
+            doc = inspect.cleandoc(function.__doc__ or "")
+            entry = OpEntry(name=function.__name__, overloads=tuple(aten), params=_params(function), family=family,
+                            meaning=function, doc=doc, **facts)
+            self._add(entry)
+            return entry
+
+        return add
+
+    def pointwise(self, *, aten: list[str], **facts: Any) -> Callable[..., OpEntry]:
+        """Declares an element-by-element operation; shapes broadcast."""
+        return self.declare(Family.POINTWISE, aten=aten, **facts)
+
+    def reduction(self, *, aten: list[str], **facts: Any) -> Callable[..., OpEntry]:
+        """Declares a reduction over named dimensions."""
+        return self.declare(Family.REDUCTION, aten=aten, **facts)
+
+    def contraction(self, *, aten: list[str], **facts: Any) -> Callable[..., OpEntry]:
+        """Declares a product summed over one index."""
+        return self.declare(Family.CONTRACTION, aten=aten, **facts)
+
+    def view(self, *, aten: list[str], **facts: Any) -> Callable[..., OpEntry]:
+        """Declares another reading of the same elements; the body uses the methods of `View`."""
+        return self.declare(Family.VIEW, aten=aten, **facts)
+
+    def movement(self, *, aten: list[str], **facts: Any) -> Callable[..., OpEntry]:
+        """Declares an operation that moves elements without arithmetic."""
+        return self.declare(Family.MOVEMENT, aten=aten, **facts)
+
+    def creation(self, *, aten: list[str], **facts: Any) -> Callable[..., OpEntry]:
+        """Declares a tensor made from numbers alone: the host provides it with the program."""
+        return self.declare(Family.CREATION, aten=aten, **facts)
+
+    def composite(self, *, aten: list[str], **facts: Any) -> Callable[..., OpEntry]:
+        """Declares an operation that `decompose-aten` always rewrites into others."""
+        return self.declare(Family.COMPOSITE, aten=aten, **facts)
+
+    def samples(self, entry: OpEntry, *samples: Sample) -> None:
+        """Attaches sample arguments to `entry`; tests and reference pages use them."""
+        entry.samples.extend(samples)
+
+    def _add(self, entry: OpEntry) -> None:
+        for overload in entry.overloads:
+            if (owner := self._owners.get(overload)) is not None:
+                raise ValueError(f"{self.dialect}.{overload} is claimed by both {owner.name} and {entry.name}")
+            self._owners[overload] = entry
+        if entry.name in self._entries:
+            raise ValueError(f"two entries of table {self.dialect} are called {entry.name}")
+        self._entries[entry.name] = entry
+        if entry.opfunc is not None:
+            self._by_opfunc.setdefault(entry.opfunc, entry)
+
+    def __iter__(self) -> Iterator[OpEntry]:
+        """The entries in order of declaration."""
+        return iter(self._entries.values())
+
+    def find(self, overload: str) -> OpEntry | None:
+        """The entry that claims an ATen overload such as ``add.Tensor``, or None."""
+        return self._owners.get(overload)
+
+    def by_opfunc(self, opfunc: str) -> OpEntry | None:
+        """The entry whose hardware function is `opfunc`, or None."""
+        return self._by_opfunc.get(opfunc)
+
+
+def require(constraint: str, holds: bool, message: str) -> None:
+    """Raises a ConstraintError that names the numbered constraint of the declaration."""
+    if not holds:
+        raise ConstraintError(f"{constraint}: {message}")

@@ -127,7 +127,8 @@ class SdscExecuteOp(IRDLOperation):
         ids = self.ids
         if len(ids) != len(self.addresses):
             raise VerifyException(
-                f"{self.sdsc_filename.data}: {len(self.addresses)} operands for {len(ids)} symbol ids; give one address per id"
+                f"{self.sdsc_filename.data}: {len(self.addresses)} operands for {len(ids)} symbol ids; "
+                "give one address per id"
             )
         if any(number >= 0 for number in ids) or len(set(ids)) != len(ids):
             raise VerifyException(f"symbol ids must be negative and differ, got {list(ids)}")

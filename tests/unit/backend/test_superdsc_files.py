@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.write import write_json
 from spyre_mlir.errors import ReadError
@@ -36,7 +35,8 @@ def test_written_file_is_readable() -> None:
         (ADD[:500], "f.json:", "expected JSON"),
         ('{"a": {"dscs_": [], "x": NaN}}', "f.json", "got NaN"),
         ('{"a": {"dscs_": [], "x": 1, "x": 2}}', "f.json", "got 'x' twice"),
-        ("[" * 100_000, "f.json", "nested less deeply"),
+        ("[" * 100_000, "f.json", "nested at most 64 deep, got much deeper"),
+        ("[" * 65 + "]" * 65, "f.json", "nested at most 64 deep, got deeper"),
         ("1" * 5000, "f.json", "sensible length"),
         ("[]", "f.json: $", "one root key, got []"),
         ("{}", "f.json: $", "one root key, got keys []"),

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spyre_mlir.dialects.superdsc import JsonAttr, SdscOp, Superdsc
+from spyre_mlir.dialects.superdsc.mirror import sdsc_from_json, sdsc_to_json
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
-
-from spyre_mlir.dialects.superdsc import JsonAttr, SdscOp, Superdsc
-from spyre_mlir.dialects.superdsc.mirror import sdsc_from_json, sdsc_to_json
 
 DATA = Path(__file__).parents[2] / "data"
 FILES = sorted(path for path in DATA.glob("superdsc_*/*.json") if "segment_size" not in path.name)
@@ -201,6 +200,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "is 100, which is no multiple of 128 bytes; the stick starts at 0",
     ),
     "negative": (lambda top, dsc: _irregular_by(dsc, "-3"), "negative ids need isStartAddrSymbolic_ = 1"),
+    "symbol": (
+        lambda top, dsc: dsc["scheduleTree_"][0].update(isStartAddrSymbolic_=1),
+        "core [0, 0, 0] is 0; with isStartAddrSymbolic_ it must be a negative symbol id",
+    ),
     "words": (lambda top, dsc: _irregular_by(dsc, "here"), "must be a decimal string or an integer"),
     "kind": (lambda top, dsc: dsc.update(maskingConstId_="0"), 'maskingConstId_ must be an integer, got "0"'),
     "nine": (

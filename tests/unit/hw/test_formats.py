@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
 from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import FORMATS, device_format
 
@@ -61,7 +60,7 @@ def test_widths(name: str, bits: int, word: float, elements: int) -> None:
 
 
 def test_unknown_format_is_named_with_the_known_ones() -> None:
-    with pytest.raises(KeyError, match="FP7.*SEN169_FP16"):
+    with pytest.raises(KeyError, match=r"FP7.*SEN169_FP16"):
         device_format("FP7")
     assert "BOOL" not in FORMATS
 

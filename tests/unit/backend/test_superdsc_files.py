@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.write import write_json
 from spyre_mlir.errors import ReadError

@@ -8,14 +8,6 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from spyre_mlir.dialects.sdscbundle import (
-    ArgField,
-    DeviceMemAllocateOp,
-    InputArgExtractOp,
-    InputArgType,
-    Sdscbundle,
-    SdscExecuteOp,
-)
 from xdsl.context import Context
 from xdsl.dialects.affine import Affine
 from xdsl.dialects.arith import Arith
@@ -26,15 +18,24 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from spyre_mlir.dialects.sdscbundle import (
+    ArgField,
+    DeviceMemAllocateOp,
+    InputArgExtractOp,
+    InputArgType,
+    Sdscbundle,
+    SdscExecuteOp,
+)
+
 REAL = Path(__file__).parents[2] / "data/superdsc_real/10_bundle.mlir"
 
 # The published form of a two-core add with symbolic addresses and a pool.
 SYMBOLIC = """\
 module {
-  func.func @sdsc_bundle(%arg_0: !sdscbundle.input_arg<index>, %arg_1: !sdscbundle.input_arg<index>) {
+  func.func @sdsc_bundle(%p: !sdscbundle.input_arg<index>, %q: !sdscbundle.input_arg<index>) {
     %pool = sdscbundle.device_mem_allocate 65536 bytes : index
-    %a = sdscbundle.input_arg_extract value from %arg_0 : !sdscbundle.input_arg<index> -> index
-    %b = sdscbundle.input_arg_extract value from %arg_1 : !sdscbundle.input_arg<index> -> index
+    %a = sdscbundle.input_arg_extract value from %p : !sdscbundle.input_arg<index> -> index
+    %b = sdscbundle.input_arg_extract value from %q : !sdscbundle.input_arg<index> -> index
     %o = arith.constant 32768 : index
     %a_c1 = arith.addi %a, %o : index
     %p_c1 = arith.addi %pool, %o : index
@@ -63,9 +64,9 @@ module {
 """
 
 SIZES = """\
-func.func @sdsc_bundle(%n: !sdscbundle.input_arg<index, granularity=4, max_value=64>) {
-  %g = sdscbundle.input_arg_extract granularity from %n : !sdscbundle.input_arg<index, granularity=4, max_value=64> -> index
-  %m = sdscbundle.input_arg_extract max_value from %n : !sdscbundle.input_arg<index, granularity=4, max_value=64> -> index
+func.func @sdsc_bundle(%n: !sdscbundle.input_arg<index, granularity=4, max_value=8>) {
+  %g = sdscbundle.input_arg_extract granularity from %n : !sdscbundle.input_arg<index, granularity=4, max_value=8> -> index
+  %m = sdscbundle.input_arg_extract max_value from %n : !sdscbundle.input_arg<index, granularity=4, max_value=8> -> index
   return
 }
 """

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spyre_mlir.dialects.superdsc import JsonAttr, SdscOp, Superdsc
-from spyre_mlir.dialects.superdsc.mirror import sdsc_from_json, sdsc_to_json
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
+
+from spyre_mlir.dialects.superdsc import JsonAttr, SdscOp, Superdsc
+from spyre_mlir.dialects.superdsc.mirror import sdsc_from_json, sdsc_to_json
 
 DATA = Path(__file__).parents[2] / "data"
 FILES = sorted(path for path in DATA.glob("superdsc_*/*.json") if "segment_size" not in path.name)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from spyre_mlir.dialects.superdsc.describe import describe, describe_json
 from spyre_mlir.dialects.superdsc.descriptor import OpClass
 from spyre_mlir.dialects.superdsc.mirror import sdsc_from_json

@@ -6,13 +6,14 @@ from io import StringIO
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xdsl.context import Context
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
 from spyre_mlir.dialects.superdsc import JsonAttr, Superdsc
 from spyre_mlir.dialects.superdsc.build import build
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, OpClass, Operand, Version, start_offsets
-from xdsl.context import Context
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 
 from .superdsc_cases import DL16
 from .test_superdsc import assert_lossless, parse, text_of

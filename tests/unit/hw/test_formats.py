@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import FORMATS, device_format
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 import zipfile
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +18,14 @@ from torch.export.graph_signature import InputKind
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from spyre_mlir.frontend.keep import KEEP_COMPOSITES
 from spyre_mlir.frontend.locations import place_of
-from spyre_mlir.frontend.torch_private import GuardOnDataDependentSymNode, OpOverload, TorchDynamoException, tree_map
+from spyre_mlir.frontend.torch_private import (
+    FakeTensorMode,
+    GuardOnDataDependentSymNode,
+    OpOverload,
+    TorchDynamoException,
+    is_fake,
+    tree_map,
+)
 
 
 @lru_cache(maxsize=1)
@@ -48,6 +55,35 @@ def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tu
     return tree_map(fresh, args), tree_map(fresh, dict(kwargs))
 
 
+@contextmanager
+def _fake_instead_of_meta(model: torch.nn.Module) -> Generator[Callable[[object], object]]:
+    """Lets a model on the meta device trace as one on the CPU; gives what turns meta tensors into fake ones.
+
+    On meta, torch chooses other strides (extra clones) and refuses to mix in constants made on the CPU.
+    """
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    fakes: dict[torch.Tensor, torch.Tensor] = {}  # one per tensor: shared parameters stay shared
+
+    def fake(value: object) -> object:
+        if not isinstance(value, torch.Tensor) or is_fake(value) or value.device.type != "meta":
+            return value
+        if value not in fakes:
+            with mode:
+                made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="cpu")
+            fakes[value] = torch.nn.Parameter(made, value.requires_grad) if isinstance(value, torch.nn.Parameter) else made
+        return fakes[value]
+
+    places = [(holder, name, value) for module in model.modules() for holder in (module._parameters, module._buffers)  # noqa: SLF001
+              for name, value in holder.items() if value is not None]
+    try:
+        for holder, name, value in places:
+            holder[name] = fake(value)  # pyright: ignore[reportArgumentType]
+        yield fake
+    finally:
+        for holder, name, value in places:
+            holder[name] = value
+
+
 def export_model(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ExportedProgram:
     """Exports a module for the shapes of its example arguments.
 
@@ -68,10 +104,10 @@ def export_model(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[
 
 
 def _export(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, strict: bool) -> ExportedProgram:
-    fresh_args, fresh_kwargs = clone_examples(args, kwargs)
     name = type(model).__name__
     try:
-        with _torch_noise_hidden(), torch.no_grad():
+        with _torch_noise_hidden(), torch.no_grad(), _fake_instead_of_meta(model) as fake:
+            fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
             return torch.export.export(model, fresh_args, fresh_kwargs, strict=strict)
     except GuardOnDataDependentSymNode as error:
         text = f"{name} decides its control flow or a shape by the values of a tensor: {_first_line(error)}"

@@ -16,9 +16,9 @@ _TORCH = str(Path(torch.__file__).parent)
 
 @lru_cache(maxsize=4096)
 def _innermost_frame(stack_trace: str) -> tuple[str, int] | None:
-    """The innermost frame that is not torch's own code."""
+    """The innermost frame that is neither torch's own code nor made up by torch."""
     frames = [(file, int(line)) for file, line in _FRAME.findall(stack_trace)]
-    own = [frame for frame in frames if not frame[0].startswith(_TORCH)]
+    own = [frame for frame in frames if not frame[0].startswith((_TORCH, "<"))]
     return (own or frames or [None])[-1]
 
 

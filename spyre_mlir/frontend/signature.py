@@ -14,7 +14,7 @@ from torch.fx import Node
 
 from spyre_mlir.frontend.folding import is_real
 from spyre_mlir.frontend.program import Argument, ArgumentKind, Constant
-from spyre_mlir.frontend.torch_private import TreeSpec, tree_flatten_with_path
+from spyre_mlir.frontend.torch_private import TreeSpec, storage_identity, tree_flatten_with_path
 from spyre_mlir.frontend.unsupported import HIGHER, Finding
 
 _KINDS: dict[InputKind, ArgumentKind] = {
@@ -28,12 +28,19 @@ _ORDER: tuple[ArgumentKind, ...] = ("input", "parameter", "buffer", "constant")
 
 @dataclass(frozen=True)
 class Slot:
-    """A placeholder that holds a tensor: its argument, its value if the model owns one, whether it may be folded."""
+    """A placeholder that holds a tensor.
+
+    Attributes:
+        value: the tensor, if the model owns one that has elements.
+        foldable: whether the value belongs to the program, not to the weights.
+        memory: what two placeholders share if they read the same memory the same way; None to stay apart.
+    """
 
     node: Node
     argument: Argument
-    value: torch.Tensor | None
-    foldable: bool
+    value: torch.Tensor | None = None
+    foldable: bool = False
+    memory: object = None
 
 
 @dataclass(frozen=True)
@@ -117,12 +124,16 @@ def _slot(exported: ExportedProgram, spec: InputSpec, node: Node, rename: Callab
     name = rename(node.name) if spec.target is None else spec.target
     argument = Argument(name, _KINDS[spec.kind], tuple(example.shape), example.dtype, mutated)
     if spec.target is None:
-        return Slot(node, argument, None, foldable=False)
+        return Slot(node, argument)
     value = exported.state_dict.get(spec.target, exported.constants.get(spec.target))
-    if not isinstance(value, torch.Tensor) or not is_real(value):
-        return Slot(node, argument, None, foldable=False)
+    if not isinstance(value, torch.Tensor):
+        return Slot(node, argument)
+    memory = None if mutated or value.numel() == 0 else (storage_identity(value), value.dtype, tuple(value.shape), value.stride(),
+                                                         value.storage_offset())
+    if not is_real(value):
+        return Slot(node, argument, memory=memory)
     of_program = spec.kind is InputKind.CONSTANT_TENSOR or (spec.kind is InputKind.BUFFER and not spec.persistent)
-    return Slot(node, argument, value.detach(), foldable=of_program and not mutated)
+    return Slot(node, argument, value.detach(), of_program and not mutated, memory)
 
 
 def _ties(slots: list[Slot]) -> dict[Node, Node]:
@@ -130,12 +141,8 @@ def _ties(slots: list[Slot]) -> dict[Node, Node]:
     first: dict[object, Node] = {}
     ties: dict[Node, Node] = {}
     for slot in slots:
-        value = slot.value
-        if value is None or slot.argument.mutated or value.numel() == 0:
-            continue
-        key = (value.data_ptr(), value.dtype, tuple(value.shape), value.stride())
-        if first.setdefault(key, slot.node) is not slot.node:
-            ties[slot.node] = first[key]
+        if slot.memory is not None and first.setdefault(slot.memory, slot.node) is not slot.node:
+            ties[slot.node] = first[slot.memory]
     return ties
 
 

@@ -63,12 +63,13 @@ module {
 }
 """
 
-SIZES = """\
-func.func @sdsc_bundle(%n: !sdscbundle.input_arg<index, granularity=4, max_value=8>) {
-  %g = sdscbundle.input_arg_extract granularity from %n : !sdscbundle.input_arg<index, granularity=4, max_value=8> -> index
-  %m = sdscbundle.input_arg_extract max_value from %n : !sdscbundle.input_arg<index, granularity=4, max_value=8> -> index
+_SIZE = "!sdscbundle.input_arg<index, granularity=64, max_value=4096>"
+SIZES = f"""\
+func.func @sdsc_bundle(%n: {_SIZE}) {{
+  %g = sdscbundle.input_arg_extract granularity from %n : {_SIZE} -> index
+  %m = sdscbundle.input_arg_extract max_value from %n : {_SIZE} -> index
   return
-}
+}}
 """
 
 

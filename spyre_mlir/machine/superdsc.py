@@ -89,6 +89,8 @@ def execute(view: Descriptor, memory: ExactMemory, symbols: Mapping[int, int] | 
     """
     meaning = meaning_of(view.op_func)
     layouts = [Layout(view, index, memory, symbols) for index in range(len(view.operands))]
+    for layout in layouts:
+        layout.require_span()
     slices = slice_table(view)
     if len(slices) != view.cores or len(np.unique(slices, axis=0)) != view.cores:
         raise InputError(f"op {view.index}:{view.op_func_name}: {view.cores} slices for {len(slices)} cores")
@@ -165,11 +167,11 @@ def _compute(view: Descriptor, meaning: Meaning, tile: Tile, memory: ExactMemory
             raise UnsupportedError(f"a gather fused with {view.op_func}", where=str(tile.accesses[-1].place))
         return _shaped(gather(view, tile.accesses, tile.origin, memory), tile)
     accesses = tile.accesses[:-1]
-    inputs = [_masked(view, tile, access, access.read(memory)) for access in accesses]
+    inputs = [_masked(view, tile, index, access.read(memory)) for index, access in enumerate(accesses)]
     if isinstance(meaning, Movement):
         return _shaped(inputs[0], tile)
-    skipped = 1 if isinstance(meaning, Pointwise) and meaning.selects else len(inputs)
-    for index in range(skipped):
+    checked = 1 if isinstance(meaning, Pointwise) and meaning.selects else len(inputs)
+    for index in range(checked):
         require_lane_zero(view, index, accesses[index], inputs[index])
     if isinstance(meaning, Pointwise):
         return _shaped(_pointwise(view, meaning, inputs, tile), tile)
@@ -188,13 +190,13 @@ def _shaped(tensor: Tensor, tile: Tile) -> Tensor:
     return Tensor(np.broadcast_to(tensor.values, shape), None if written is None else np.broadcast_to(written, shape))
 
 
-def _masked(view: Descriptor, tile: Tile, access: Access, tensor: Tensor) -> Tensor:
+def _masked(view: Descriptor, tile: Tile, index: int, tensor: Tensor) -> Tensor:
     """Replace what lies beyond the valid extents by the mask constant."""
     for place, dim in enumerate(view.dims):
-        if dim.valid is None or view.mask_constant < 0 or access.shape[place] == 1 != dim.extent:
+        if dim.valid is None or view.mask_constant < 0 or dim.label not in view.operands[index].order:
             continue
         first = max(0, dim.valid - tile.origin[place])
-        if first >= access.shape[place]:
+        if first >= tensor.values.shape[place]:
             continue
         beyond = tuple(slice(first, None) if at == place else slice(None) for at in range(len(view.dims)))
         values = tensor.values.copy()

@@ -184,6 +184,22 @@ def test_scratchpad_overflow() -> None:
     assert kind_of(obj, memory).kind == "out-of-bounds"
 
 
+@pytest.mark.parametrize(("rows", "kind"), [(2**22, "span"), (2**21 - 32, "out-of-bounds")])
+def test_a_span_over_256_mib(rows: int, kind: str) -> None:
+    """The limit is 2,097,120 rows of one stick on one core; 32 cores share twice as many without a span fault."""
+    dims = (Dim("mb", rows, 32), Dim("out", 64))
+    start = tuple(str(c * rows // 32 * 128) for c in range(32))
+    narrow = Operand(("mb", "out"), (rows, 64), "out", "SEN169_FP16", start)
+    one_core = Operand(("out", "mb"), (64, rows), "out", "SEN169_FP16", ("0",))
+    for dim, operand, expected in (
+        (dims, narrow, "out-of-bounds"),
+        ((Dim("mb", rows), Dim("out", 64)), one_core, kind),
+    ):
+        with pytest.raises(MachineFault) as caught:
+            execute(Descriptor(0, "abs", "sfp", OpClass.POINTWISE, dim, (operand, operand)), ExactMemory())
+        assert caught.value.kind == expected
+
+
 def where_program(stick_lanes: int) -> tuple[Descriptor, ExactMemory]:
     """where3 on one stick: condition, x, y and result at 0, 128, 256, 384."""
     dims = (Dim("out", stick_lanes),)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spyre_mlir.dialects.superdsc.descriptor import Constant, Descriptor, Dim, OpClass, Operand
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import MachineFault, UnsupportedError
 from spyre_mlir.machine.memory import ExactMemory
 from spyre_mlir.machine.superdsc import execute
 
@@ -147,3 +147,30 @@ def test_float32_halves_are_written_and_checked() -> None:
     memory.store(A + 4 * np.arange(32), np.arange(32) / 3, "IEEE_FP32")
     execute(Descriptor(0, "neg", "sfp", OpClass.POINTWISE, dims, operands), memory)
     assert memory.load(C + 4 * np.arange(32), "IEEE_FP32")[0].tolist() == (-np.arange(32) / 3).tolist()
+
+
+def test_a_mask_counts_from_the_whole_tensor_on_every_core() -> None:
+    """Rows and sticks over 2 x 2 cores; one core's data lies elsewhere, so the cores run one by one."""
+    dims = (Dim("mb", 4, 2), Dim("out", 128, 2, valid=100))
+    moved = B + 512
+    wide = Operand(("mb", "out"), (4, 128), "out", DL16, (str(A), str(A + 256), str(A + 512), str(moved)))
+    result = Operand(("mb",), (4,), None, DL16, (str(C), str(C + 256), str(C), str(C + 256)))
+    memory = memory_of()
+    a = RNG.standard_normal((4, 100))
+    memory.store(rows(A, (4, 100))[:, :64], a[:, :64], DL16)
+    memory.store(rows(A, (4, 100))[:2, 64:], a[:2, 64:], DL16)
+    memory.store(moved + 128 * np.arange(2)[:, None] + 2 * np.arange(36), a[2:, 64:], DL16)
+    fill = (Constant("samv-maskvalue", DL16, 0),)
+    execute(Descriptor(0, "sum", "sfp", OpClass.REDUCTION, dims, (wide, result), fill, mask_constant=0), memory)
+    np.testing.assert_allclose(memory.load(C + 128 * np.arange(4), DL16)[0], a.sum(1), rtol=1e-12)
+
+
+def test_a_regular_but_too_small_step_is_a_double_write() -> None:
+    """Four rows a core, and the second core starts two rows further."""
+    dims = (Dim("mb", 8, 2), Dim("out", 64))
+    wide = Operand(("mb", "out"), (8, 64), "out", DL16, (str(A), str(A + 512)))
+    result = Operand(("mb", "out"), (8, 64), "out", DL16, (str(C), str(C + 256)))
+    memory = memory_of()
+    memory.store(rows(A, (8, 64)), np.ones((8, 64)), DL16)
+    with pytest.raises(MachineFault, match="double-write: cores 0 and 1 both write 128 elements"):
+        execute(Descriptor(0, "neg", "sfp", OpClass.POINTWISE, dims, (wide, result)), memory)

@@ -91,6 +91,10 @@ class KernelOp(IRDLOperation):
                 rounding[acc.lane] = max(rounding.get(acc.lane, 1), tensor.lanes)
         return rounding
 
+    def divisible_pieces(self) -> dict[str, int]:
+        """Elements that must stay on one core, by dimension: whole sticks of every operand."""
+        return self.lane_dims()
+
     def padded_extents(self) -> dict[str, int]:
         """Extent of every dimension as the hardware runs it, whole sticks in the lanes."""
         lanes = self.lane_dims()
@@ -115,13 +119,13 @@ class KernelOp(IRDLOperation):
         """Raises VerifyException unless the lane dimensions of the operands go together."""
 
     def _verify_division(self, padded: dict[str, int]) -> None:
-        rounding, cores = self.lane_dims(), 1
+        pieces, cores = self.divisible_pieces(), 1
         for dim in self.space.data:
-            unit = rounding.get(dim.name, 1)
+            unit = pieces.get(dim.name, 1)
             cores *= dim.split
-            if padded[dim.name] % (dim.split * unit):
-                raise VerifyException(f"{dim.name} has {padded[dim.name] // unit} {'sticks' if unit > 1 else 'elements'}, "
-                                      f"not divisible over {dim.split} cores; try a divisor")
+            if dim.split > 1 and padded[dim.name] % (dim.split * unit):
+                raise VerifyException(f"{dim.name} has {padded[dim.name]} elements, not divisible over {dim.split} cores "
+                                      f"in pieces of {unit}; try a divisor")
         if cores > SPYRE.cores_per_card:
             raise VerifyException(f"work is divided over {cores} cores, the card has {SPYRE.cores_per_card}")
 
@@ -283,6 +287,17 @@ class GatherOp(KernelOp):
     def print_head(self, printer: Printer) -> None:
         """Writes the indexed dimension."""
         printer.print_string(f"axis {self.axis.value.data} ")
+
+    def lane_dims(self) -> dict[str, int]:
+        """The index tensor does not round up the loops that walk it."""
+        (_, table, output), tensors = self.accesses(), self.tensors
+        pairs = ((table, tensors[1]), (output, tensors[2]))
+        return {a.lane: t.lanes for a, t in pairs if a.lane is not None}
+
+    def divisible_pieces(self) -> dict[str, int]:
+        """A core takes whole sticks of indices (torch-spyre work division; likely)."""
+        pieces, walked = self.lane_dims(), self.accesses()[0].lane
+        return pieces if walked is None else {**pieces, walked: self.tensors[0].lanes}
 
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
         """Checks C1."""

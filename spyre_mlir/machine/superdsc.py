@@ -16,7 +16,7 @@ from spyre_mlir.dialects.superdsc.descriptor import Constant, Descriptor, Indire
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import FP32, INT32
-from spyre_mlir.machine.faults import FaultKind, Place, fault
+from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.gather import gather
 from spyre_mlir.machine.memory import ExactMemory, Floats, Ints
 from spyre_mlir.machine.opfuncs import Meaning, Movement, Pointwise, Reduction, meaning_of

@@ -281,7 +281,7 @@ class Layout:
         return Access(self._origin(slices), axes, shape, self.operand.format, self.place)
 
     def _origin(self, slices: Ints) -> int:
-        return int(self.starts[_core_of(slices, np.zeros(slices.shape[1], dtype=np.int64))])
+        return int(self.starts[_core_of(slices, np.zeros(len(self.view.dims), dtype=np.int64))])
 
     def _has(self, dim: Dim) -> bool:
         return dim.label in self._strides

@@ -137,7 +137,8 @@ def test_a_restickify_of_a_buffer_that_falls_short() -> None:
     execute(Descriptor(0, "ReStickifyOpHBM", "sfp", OpClass.RESTICKIFY, dims, (short, result)), memory)
     found, written = memory.load(rows(C, (64, 128)), DL16)
     assert np.array_equal(found[:, :100], a.T)
-    assert written[:, :100].all() and not written[:, 100:].any()
+    assert written[:, :100].all()
+    assert not written[:, 100:].any()
 
 
 def test_float32_halves_are_written_and_checked() -> None:

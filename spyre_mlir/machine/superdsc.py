@@ -19,7 +19,7 @@ from spyre_mlir.hw.formats import FP32, INT32
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.gather import gather
 from spyre_mlir.machine.memory import ExactMemory, Floats, Ints
-from spyre_mlir.machine.opfuncs import Meaning, Movement, Pointwise, Reduction, meaning_of
+from spyre_mlir.machine.opfuncs import Lanes, Meaning, Movement, Pointwise, Reduction, meaning_of, rearranged
 from spyre_mlir.machine.poison import contracted_written, folded_written, pointwise_written, require_lane_zero
 from spyre_mlir.machine.races import require_disjoint, require_no_race
 from spyre_mlir.machine.views import Access, Layout, Tensor, slice_table
@@ -169,7 +169,7 @@ def _compute(view: Descriptor, meaning: Meaning, tile: Tile, memory: ExactMemory
     accesses = tile.accesses[:-1]
     inputs = [_masked(view, tile, index, access.read(memory)) for index, access in enumerate(accesses)]
     if isinstance(meaning, Movement):
-        return _shaped(inputs[0], tile)
+        return _shaped(_moved(view, meaning, inputs[0]), tile)
     checked = 1 if isinstance(meaning, Pointwise) and meaning.selects else len(inputs)
     for index in range(checked):
         require_lane_zero(view, index, accesses[index], inputs[index])
@@ -178,6 +178,17 @@ def _compute(view: Descriptor, meaning: Meaning, tile: Tile, memory: ExactMemory
     if isinstance(meaning, Reduction):
         return _reduce(view, meaning, inputs[0], accesses[0])
     return _contract(view, inputs, tile)
+
+
+def _moved(view: Descriptor, meaning: Movement, tensor: Tensor) -> Tensor:
+    """The elements in the order they arrive in along the stick dim."""
+    if meaning.lanes is Lanes.KEPT:
+        return tensor
+    axis = [dim.label for dim in view.dims].index(view.stick)
+    narrow = max(operand.elements_per_stick for operand in view.operands)
+    values = rearranged(tensor.values, axis, meaning.lanes, narrow)
+    written = tensor.written
+    return Tensor(values, None if written is None else rearranged(written, axis, meaning.lanes, narrow))
 
 
 def _shaped(tensor: Tensor, tile: Tile) -> Tensor:

@@ -175,3 +175,37 @@ def test_a_regular_but_too_small_step_is_a_double_write() -> None:
     memory.store(rows(A, (8, 64)), np.ones((8, 64)), DL16)
     with pytest.raises(MachineFault, match="double-write: cores 0 and 1 both write 128 elements"):
         execute(Descriptor(0, "neg", "sfp", OpClass.POINTWISE, dims, (wide, result)), memory)
+
+
+@pytest.mark.parametrize("rows_of", [1, 3])
+def test_widening_and_narrowing_permute_as_published(rows_of: int) -> None:
+    """Column 64p + 8g + 4h + e of a DL16 row is found in FP32 stick 2p + h, lane 4g + e; narrowing undoes it."""
+    dims = (Dim("mb", rows_of), Dim("out", 128))
+    narrow = Operand(("mb", "out"), (rows_of, 128), "out", DL16, (str(A),))
+    wide = Operand(("mb", "out"), (rows_of, 128), "out", "IEEE_FP32", (str(B),))
+    again = Operand(("mb", "out"), (rows_of, 128), "out", DL16, (str(C),))
+    memory = memory_of()
+    a = RNG.standard_normal((rows_of, 128))
+    memory.store(rows(A, a.shape), a, DL16)
+    execute(Descriptor(0, "dl16tofp32", "sfp", OpClass.POINTWISE, dims, (narrow, wide)), memory)
+    for row in range(rows_of):
+        for column in range(128):
+            p, g, h, e = column // 64, column % 64 // 8, column % 8 // 4, column % 4
+            address = B + ((2 * p + h) * rows_of + row) * 128 + 4 * (4 * g + e)
+            assert memory.load(np.asarray([address]), "IEEE_FP32")[0].tolist() == [a[row, column]]
+    execute(Descriptor(1, "fp32todl16", "sfp", OpClass.POINTWISE, dims, (wide, again)), memory)
+    assert np.array_equal(memory.load(rows(C, a.shape), DL16)[0], a)
+
+
+def test_narrowing_of_a_standard_row_permutes_as_published() -> None:
+    """Column 64t + 32h + 4g + e of an FP32 row is found in DL16 stick t, lane 8g + 4h + e."""
+    dims = (Dim("out", 64),)
+    wide = Operand(("out",), (64,), "out", "IEEE_FP32", (str(A),))
+    narrow = Operand(("out",), (64,), "out", DL16, (str(B),))
+    memory = memory_of()
+    memory.store(A + 4 * np.arange(64), np.arange(64), "IEEE_FP32")
+    execute(Descriptor(0, "fp32todl16", "sfp", OpClass.POINTWISE, dims, (wide, narrow)), memory)
+    found = memory.load(B + 2 * np.arange(64), DL16)[0].tolist()
+    for column in range(64):
+        h, g, e = column // 32, column % 32 // 4, column % 4
+        assert found[8 * g + 4 * h + e] == column

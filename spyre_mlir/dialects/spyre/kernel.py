@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, TensorType, i64
+from xdsl.dialects.builtin import ArrayAttr, FlatSymbolRefAttrConstr, IntegerAttr, StringAttr, SymbolRefAttr, TensorType, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -404,6 +404,23 @@ class FromDeviceOp(IRDLOperation):
         _same_shape(self.result, self.source)
 
 
+@irdl_op_definition
+class LaunchOp(IRDLOperation):
+    """Runs a bundle on the device: its function's parameters are the addresses of these buffers."""
+
+    name = "spyre.kernel.launch"
+
+    bundle = prop_def(FlatSymbolRefAttrConstr)
+    buffers = var_operand_def(DeviceTensorType)
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$bundle `(` $buffers `)` attr-dict `:` type($buffers)"
+
+    def __init__(self, bundle: str, buffers: Sequence[SSAValue]) -> None:
+        """Launches the bundle function called `bundle`."""
+        super().__init__(operands=[list(buffers)], properties={"bundle": SymbolRefAttr(bundle)})
+
+
 def _same_shape(host: SSAValue, device: SSAValue) -> None:
     shape = host.type.get_shape() if isinstance(host.type, TensorType) else ()
     if shape != device_tensor(device).shape:
@@ -411,6 +428,7 @@ def _same_shape(host: SSAValue, device: SSAValue) -> None:
 
 
 __all__ = [
-    "RESTICKIFY", "AllocOp", "ComputeOp", "ConstantOp", "FreeOp", "FromDeviceOp", "GatherOp", "KernelOp", "RestickifyOp",
+    "RESTICKIFY", "AllocOp", "ComputeOp", "ConstantOp", "FreeOp", "FromDeviceOp", "GatherOp", "KernelOp", "LaunchOp",
+    "RestickifyOp",
     "ToDeviceOp", "device_tensor",
 ]

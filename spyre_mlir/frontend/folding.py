@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
 from spyre_mlir.frontend.arguments import is_random
-from spyre_mlir.frontend.torch_private import OpOverload, is_fake
+from spyre_mlir.frontend.torch_private import OpOverload, is_fake, schema_of
 
 _CPU = torch.device("cpu")
 
@@ -63,7 +64,7 @@ class Folded:
         return value
 
     def _run(self, node: Node) -> object:
-        args, kwargs = map_arg((node.args, node.kwargs), lambda n: self._values[n])
+        args, kwargs = map_arg((node.args, node.kwargs), lambda n: cast(Any, self._values[n]))
         if "device" in kwargs:
             kwargs = {**kwargs, "device": _CPU}
         with torch.no_grad():
@@ -73,7 +74,7 @@ class Folded:
 def _pure(node: Node) -> bool:
     if node.target is operator.getitem:
         return True
-    return isinstance(node.target, OpOverload) and not node.target._schema.is_mutable and not is_random(node)  # noqa: SLF001
+    return isinstance(node.target, OpOverload) and not schema_of(node.target).is_mutable and not is_random(node)
 
 
 def is_causal_mask(mask: torch.Tensor) -> bool:

@@ -15,7 +15,16 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.aten import AtenOp, CallOp, make_op, to_attribute
-from spyre_mlir.frontend.arguments import Bound, NotInTable, Spelled, bind, overload_name, spell_by_entry, spell_by_schema
+from spyre_mlir.frontend.arguments import (
+    Bound,
+    NotInTableError,
+    Spelled,
+    bind,
+    named_as_in,
+    overload_name,
+    spell_by_entry,
+    spell_by_schema,
+)
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type
 from spyre_mlir.frontend.folding import Folded, is_causal_mask
 from spyre_mlir.frontend.locations import location_of
@@ -62,7 +71,9 @@ class Lowering:
         if isinstance(node.meta["val"], torch.Tensor):
             self._ssa[node] = _named(next(results), node)
         else:
-            self._several[node] = {i: _named(next(results), node) for i, v in enumerate(node.meta["val"]) if isinstance(v, torch.Tensor)}
+            self._several[node] = {
+                i: _named(next(results), node) for i, v in enumerate(node.meta["val"]) if isinstance(v, torch.Tensor)
+            }
 
     def finish(self, results: list[Node]) -> None:
         """Returns the results and drops the arguments that nothing reads, but inputs and what is mutated."""
@@ -94,24 +105,29 @@ class Lowering:
                 spelled = self._by_entry(entry, node, bound)
                 op = make_op(overload, spelled.operands, spelled.attributes, [tensor_type(value)])
                 op.verify_()
-            except (NotInTable, VerifyException):
+            except (NotInTableError, VerifyException):
                 pass  # the table knows a narrower op; the call keeps every argument
             else:
                 return op
         spelled = spell_by_schema(bound, lambda _, n: self.ssa(n))
         values = cast("list[object]", [value] if isinstance(value, torch.Tensor) else value)
         callee = overload if "::" in overload else f"aten.{overload}"
-        return CallOp(spelled.operands, {"callee": to_attribute(callee), **spelled.attributes},
-                      [tensor_type(v) for v in values if isinstance(v, torch.Tensor)])
+        return CallOp(
+            spelled.operands,
+            {"callee": to_attribute(callee), **spelled.attributes},
+            [tensor_type(v) for v in values if isinstance(v, torch.Tensor)],
+        )
 
     def _by_entry(self, entry: OpEntry, node: Node, bound: dict[str, Bound]) -> Spelled:
+        bound = named_as_in(entry, bound)
         wanted = operand_dtype(entry, node, bound)
 
         def resolve(name: str, operand: Node) -> SSAValue | int | float | bool:
             if (number := self._number(entry, node, name, operand)) is not None:
                 return number
-            as_is = wanted is None or name in AS_THEY_ARE
-            return self.ssa(operand) if as_is else self._cast(operand, wanted, node)
+            if wanted is None or name in AS_THEY_ARE:
+                return self.ssa(operand)
+            return self._cast(operand, wanted, node)
 
         return spell_by_entry(entry, bound if wanted is None else without_result_dtype(bound), resolve)
 
@@ -128,7 +144,7 @@ class Lowering:
         value = self._folded.value(root)
         if value.numel() == 0 or not bool((value == value.reshape(-1)[0]).all()):
             return None
-        return cast("int | float | bool", value.reshape(-1)[0].item())
+        return value.reshape(-1)[0].item()
 
     def _cast(self, operand: Node, wanted: torch.dtype, user: Node) -> SSAValue:
         """The operand in another element type; constants are converted here, others by a `_to_copy`."""
@@ -151,11 +167,13 @@ class Lowering:
         repeated = [stride == 0 and extent > 1 for stride, extent in zip(value.stride(), value.shape, strict=True)]
         if any(repeated):
             compact = value[tuple(slice(0, 1) if r else slice(None) for r in repeated)]
-            op = make_op("expand", [self._constant(compact)], {"size": to_attribute(tuple(value.shape))}, [tensor_type(value)])
+            op = make_op(
+                "expand", [self._constant(compact)], {"size": to_attribute(tuple(value.shape))}, [tensor_type(value)]
+            )
             self.block.add_op(op)
             return op.results[0]
         dense = value.contiguous()
-        raw = dense.reshape(-1).view(torch.uint8).numpy() if dense.numel() else b""
+        raw = dense.reshape(-1).view(torch.uint8).numpy().data if dense.numel() else b""
         key = (dense.dtype, tuple(dense.shape), sha256(raw).digest())
         if key not in self._constants:
             name = self._fresh_name()

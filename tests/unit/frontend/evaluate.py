@@ -17,7 +17,10 @@ from spyre_mlir.ops.table import Family
 
 def evaluate(program: Program, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> list[Any]:
     """The results of the program's function; every op must have a table entry."""
-    tensors = [*program.flatten(args, kwargs), *(program.values[a.name] for a in program.arguments if a.kind != "input")]
+    tensors = [
+        *program.flatten(args, kwargs),
+        *(program.values[a.name] for a in program.arguments if a.kind != "input"),
+    ]
     main = next(op for op in program.module.ops if isinstance(op, func.FuncOp))
     known: dict[SSAValue, Any] = {a: _wide(to_numpy(t)) for a, t in zip(main.body.block.args, tensors, strict=True)}
     for op in main.body.block.ops:

@@ -50,7 +50,8 @@ def test_keyword_argument_is_kept() -> None:
 
 def test_default_is_dropped() -> None:
     assert texts(imported(lambda x, y: torch.add(x, y, alpha=1), X, Y)) == [
-        "%add = aten.add.Tensor(%args, %args_1) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>"]
+        "%add = aten.add.Tensor(%args, %args_1) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>"
+    ]
 
 
 def test_attention_keeps_scale_and_says_the_mask_is_absent_only_if_needed() -> None:
@@ -174,8 +175,18 @@ def test_integers_have_no_truth_operation() -> None:
     assert op.name == "aten.call" and op.overload == "bitwise_and.Tensor"
 
 
-@pytest.mark.parametrize("dtype, text", [(torch.bool, "i1"), (torch.int64, "i64"), (torch.uint8, "ui8"), (torch.float16, "f16"),
-                                         (torch.bfloat16, "bf16"), (torch.float64, "f64"), (torch.float8_e4m3fn, "f8E4M3FN")])
+@pytest.mark.parametrize(
+    "dtype, text",
+    [
+        (torch.bool, "i1"),
+        (torch.int64, "i64"),
+        (torch.uint8, "ui8"),
+        (torch.float16, "f16"),
+        (torch.bfloat16, "bf16"),
+        (torch.float64, "f64"),
+        (torch.float8_e4m3fn, "f8E4M3FN"),
+    ],
+)
 def test_element_types(dtype: torch.dtype, text: str) -> None:
     program = imported(lambda x: x.reshape(3, 2), torch.zeros(2, 3).to(dtype))
     assert str(ops(program)[0].outputs[0].type) == f"tensor<3x2x{text}>"
@@ -185,7 +196,9 @@ def test_attention_with_a_causal_mask_says_so() -> None:
     q = torch.randn(1, 2, 4, 8)
     program = imported(lambda q: F.scaled_dot_product_attention(q, q, q, torch.ones(4, 4).tril().bool()), q)
     assert len(program.arguments) == 1 and ops(program)[0].arguments()["is_causal"] is True
-    np.testing.assert_allclose(evaluate(program, (q,))[0], F.scaled_dot_product_attention(q, q, q, is_causal=True), atol=1e-6)
+    np.testing.assert_allclose(
+        evaluate(program, (q,))[0], F.scaled_dot_product_attention(q, q, q, is_causal=True), atol=1e-6
+    )
 
 
 def test_attention_with_another_mask_keeps_it() -> None:
@@ -199,3 +212,8 @@ def test_attention_with_another_mask_keeps_it() -> None:
 def test_vector_products_import_though_the_table_takes_matrices() -> None:
     program = imported(lambda x, v: x @ v, X, torch.ones(3))
     assert ops(program)[0].overload == "matmul" and str(ops(program)[0].outputs[0].type) == "tensor<2xf32>"
+
+
+def test_products_have_their_entry_whatever_they_call_their_operands() -> None:
+    program = imported(lambda x, y: torch.mm(x, y), X, Y.t())
+    assert ops(program)[0].name == "aten.mm" and evaluate(program, (X, Y.t()))[0].tolist() == [[3.0, 3.0], [12.0, 12.0]]

@@ -48,22 +48,32 @@ def test_module_attributes_hold_the_calling_convention() -> None:
     assert program.module.sym_name is not None and program.module.sym_name.data == "nested"
     assert treespec_loads(attributes["aten.input_tree"].data) == program.input_tree
     assert treespec_loads(attributes["aten.output_tree"].data) == program.output_tree
-    assert str(attributes["aten.output_leaves"]) == "[0 : i64, 1 : i64, {value = #aten.none}, {value = 7 : i64}, 2 : i64, 3 : i64]"
+    assert (
+        str(attributes["aten.output_leaves"])
+        == "[0 : i64, 1 : i64, {value = #aten.none}, {value = 7 : i64}, 2 : i64, 3 : i64]"
+    )
     assert '"x", "pair_a_0", "pair_a_1", {value = 2.500000e+00 : f64}' in str(attributes["aten.input_leaves"])
 
 
-@pytest.mark.parametrize("args, kwargs, message", [
-    ((X,), {"extra": None}, "expected 3 positional arguments, got 1"),
-    ((*nested_arguments(), X), {"extra": None}, "expected 3 positional arguments, got 4"),
-    (nested_arguments(), {}, "missing keyword arguments extra"),
-    (nested_arguments(), {"extra": None, "bogus": 1}, "unknown keyword arguments bogus"),
-    ((X, {"b": (X, X)}, 2.5), {"extra": None}, "nested otherwise"),
-    ((X.double(), {"a": (X, X)}, 2.5), {"extra": None}, "argument 'x': expected float32[2, 3], got float64[2, 3]"),
-    ((X, {"a": (X, X[:1])}, 2.5), {"extra": None}, "argument 'pair_a_1': expected float32[2, 3], got float32[1, 3]"),
-    ((3, {"a": (X, X)}, 2.5), {"extra": None}, "argument 'x': expected a tensor float32[2, 3], got int"),
-    ((X, {"a": (X, X)}, 2.0), {"extra": None}, "argument 'n' is 2.0, but the program was made for 2.5"),
-    ((X, {"a": (X, X)}, 2.5), {"extra": 1}, "argument 'extra' is 1, but the program was made for None"),
-])
+@pytest.mark.parametrize(
+    "args, kwargs, message",
+    [
+        ((X,), {"extra": None}, "expected 3 positional arguments, got 1"),
+        ((*nested_arguments(), X), {"extra": None}, "expected 3 positional arguments, got 4"),
+        (nested_arguments(), {}, "missing keyword arguments extra"),
+        (nested_arguments(), {"extra": None, "bogus": 1}, "unknown keyword arguments bogus"),
+        ((X, {"b": (X, X)}, 2.5), {"extra": None}, "nested otherwise"),
+        ((X.double(), {"a": (X, X)}, 2.5), {"extra": None}, "argument 'x': expected float32[2, 3], got float64[2, 3]"),
+        (
+            (X, {"a": (X, X[:1])}, 2.5),
+            {"extra": None},
+            "argument 'pair_a_1': expected float32[2, 3], got float32[1, 3]",
+        ),
+        ((3, {"a": (X, X)}, 2.5), {"extra": None}, "argument 'x': expected a tensor float32[2, 3], got int"),
+        ((X, {"a": (X, X)}, 2.0), {"extra": None}, "argument 'n' is 2.0, but the program was made for 2.5"),
+        ((X, {"a": (X, X)}, 2.5), {"extra": 1}, "argument 'extra' is 1, but the program was made for None"),
+    ],
+)
 def test_wrong_arguments_are_named(args: tuple[Any, ...], kwargs: dict[str, Any], message: str) -> None:
     program = import_program(Nested(), nested_arguments(), {"extra": None})
     with pytest.raises(InputError) as caught:
@@ -109,10 +119,19 @@ class Buffers(nn.Module):
 def test_names_kinds_and_values_of_arguments() -> None:
     program = import_program(Buffers(), (X,))
     assert [(a.name, a.kind) for a in program.arguments] == [
-        ("weight_in", "input"), ("weight", "parameter"), ("kept", "buffer"), ("table", "buffer"), ("constant_0", "constant")]
+        ("weight_in", "input"),
+        ("weight", "parameter"),
+        ("kept", "buffer"),
+        ("table", "buffer"),
+        ("constant_0", "constant"),
+    ]
     assert program.arguments[0] == Argument("weight_in", "input", (2, 3), torch.float32)
     assert {n: v.tolist() for n, v in program.values.items()} == {
-        "weight": [2, 2, 2], "kept": [1, 2, 3], "table": [4, 5, 6], "constant_0": [8, 10, 12]}
+        "weight": [2, 2, 2],
+        "kept": [1, 2, 3],
+        "table": [4, 5, 6],
+        "constant_0": [8, 10, 12],
+    }
     first, second = evaluate(program, (X,))
     assert np.array_equal(first, X.numpy() * 2 + [4, 5, 6]) and np.array_equal(second, X.numpy() * [16, 40, 72])
     assert 'aten.name = "weight", aten.kind = "parameter"' in str(program.module)
@@ -223,7 +242,12 @@ def test_files_that_are_no_programs(tmp_path: Path, caplog: pytest.LogCaptureFix
     torch.save({"a": X}, tmp_path / "weights.pt2")
     (tmp_path / "short.pt2").write_bytes(good[: len(good) // 2])
     (tmp_path / "text.pt2").write_text("hello")
-    for name, message in (("absent", "no such file"), ("short", "truncated"), ("text", "not a zip archive"), ("weights", "no .pt2 file")):
+    for name, message in (
+        ("absent", "no such file"),
+        ("short", "truncated"),
+        ("text", "not a zip archive"),
+        ("weights", "no .pt2 file"),
+    ):
         with pytest.raises(ImportProgramError, match=message) as caught:
             import_program(tmp_path / f"{name}.pt2")
         assert f"{name}.pt2" in str(caught.value) and "torch.export.save" in str(caught.value)
@@ -266,7 +290,9 @@ def test_model_without_weights_imports_to_the_same_module() -> None:
     weightless.b.bias = nn.Parameter(mode.from_tensor(weightless.b.bias))
     empty = import_program(weightless, (X,))
     assert str(empty.module) == str(full.module)
-    assert {n: v.tolist() for n, v in empty.values.items()} == {n: v.tolist() for n, v in full.values.items() if "constant" in n}
+    assert {n: v.tolist() for n, v in empty.values.items()} == {
+        n: v.tolist() for n, v in full.values.items() if "constant" in n
+    }
     assert len(empty.values) == 2
 
 

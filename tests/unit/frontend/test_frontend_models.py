@@ -18,8 +18,15 @@ transformers = pytest.importorskip("transformers")
 
 def llama(layers: int = 2, **options: object) -> nn.Module:
     config = transformers.LlamaConfig(
-        hidden_size=64, num_hidden_layers=layers, intermediate_size=128, num_attention_heads=4, num_key_value_heads=2,
-        vocab_size=100, use_cache=False, **options)
+        hidden_size=64,
+        num_hidden_layers=layers,
+        intermediate_size=128,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=100,
+        use_cache=False,
+        **options,
+    )
     torch.manual_seed(0)
     return transformers.LlamaForCausalLM(config).eval()
 

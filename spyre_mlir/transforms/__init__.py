@@ -1,1 +1,31 @@
 """One pass per file; the file is named as the pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from xdsl.passes import ModulePass
+
+PASSES: dict[str, str] = {
+    "decompose-aten": "DecomposeAtenPass",
+    "convert-aten-to-spyre-loop": "ConvertAtenToSpyreLoopPass",
+    "convert-spyre-loop-to-spyre-kernel": "ConvertSpyreLoopToSpyreKernelPass",
+    "divide-work": "DivideWorkPass",
+    "assign-pool": "AssignPoolPass",
+    "convert-spyre-kernel-to-superdsc": "ConvertSpyreKernelToSuperdscPass",
+}
+
+
+def _loader(name: str, class_name: str) -> Callable[[], type[ModulePass]]:
+    def load() -> type[ModulePass]:
+        module = import_module(f"spyre_mlir.transforms.{name.replace('-', '_')}")
+        pass_: type[ModulePass] = getattr(module, class_name)
+        return pass_
+
+    return load
+
+
+def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Loaders of our passes by name."""
+    return {name: _loader(name, class_name) for name, class_name in PASSES.items()}

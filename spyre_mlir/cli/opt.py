@@ -1,0 +1,212 @@
+"""spyre-opt: one pass at a time on IR text; xdsl-opt with our dialects, parser, printer, checks and errors."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from io import StringIO
+from pathlib import Path
+from typing import IO, ClassVar, NoReturn
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass, PassPipeline
+from xdsl.utils.arg_spec import parse_spec
+from xdsl.utils.exceptions import DiagnosticException
+from xdsl.xdsl_opt_main import xDSLOptMain
+
+from spyre_mlir.cli.passes import flat_pipeline, make_passes
+from spyre_mlir.cli.report import guarded
+from spyre_mlir.dialects.context import SpyreContext
+from spyre_mlir.errors import InputError
+from spyre_mlir.text.printer import SpyrePrinter
+from spyre_mlir.text.render import module_text, parse_module, verify_module
+from spyre_mlir.universe import SPYRE_UNIVERSE
+
+
+def _version() -> str:
+    try:
+        return version("spyre-mlir")
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return "(not installed)"
+
+
+class SpyreOptMain(xDSLOptMain):
+    """The driver: flags are those of xdsl-opt, and `--pass-pipeline` as in mlir-opt."""
+
+    version_format: ClassVar[str] = f"spyre-opt {_version()} (xdsl {{xdsl_version}})"
+
+    def register_all_dialects(self) -> None:
+        """Register the dialects of every installed universe, and ours even from a checkout."""
+        self.ctx = SpyreContext()
+        super().register_all_dialects()
+        for name in SPYRE_UNIVERSE.all_dialects.keys() - set(self.ctx.registered_dialect_names):
+            self.ctx.register_dialect(name, SPYRE_UNIVERSE.all_dialects[name])
+
+    def register_all_passes(self) -> None:
+        """Register the passes of every installed universe, and ours even from a checkout."""
+        super().register_all_passes()
+        for name, factory in SPYRE_UNIVERSE.all_passes.items():
+            self.available_passes.setdefault(name, factory)
+
+    def register_all_frontends(self) -> None:
+        """Read `.mlir` with our parser, and check what xDSL's verifier leaves out."""
+        self.line_offset = 0
+        self.available_frontends["mlir"] = self._parse_mlir
+
+    def _parse_mlir(self, stream: IO[bytes]) -> ModuleOp:
+        module = parse_module(
+            stream.read(),
+            self.ctx,
+            self.get_input_name(),
+            implicit_module=not self.args.no_implicit_module,
+            line_offset=self.line_offset,
+        )
+        self._verify(module)
+        return module
+
+    def parse_chunk(self, chunk: IO[bytes], file_extension: str, start_offset: int = 0) -> ModuleOp | None:
+        """Read one chunk of the input; locations count from the start of the file."""
+        self.line_offset = start_offset
+        return super().parse_chunk(chunk, file_extension, start_offset)
+
+    def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        """Add `--pass-pipeline`, and end wrong usage as every other error."""
+        super().register_all_arguments(arg_parser)
+        arg_parser.prog = "spyre-opt"
+        arg_parser.error = _wrong_usage
+        arg_parser.add_argument(
+            "--pass-pipeline",
+            default=None,
+            metavar="PIPELINE",
+            help="passes as mlir-opt spells them: 'builtin.module(first-pass,second-pass{option=1})'",
+        )
+
+    def setup_pipeline(self) -> None:
+        """Make the passes; dumps and times between them go to stderr, so stdout stays IR."""
+        text: str = self.args.passes
+        if self.args.pass_pipeline is not None:
+            if text:
+                raise InputError("both --passes and --pass-pipeline are given", hint="give one of them")
+            text = flat_pipeline(self.args.pass_pipeline)
+        passes = make_passes(self.available_passes, text)
+        self._started = time.perf_counter()
+        self.pipeline = PassPipeline(passes, self._between_passes)
+
+    def _between_passes(self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
+        if previous is not None and self.args.time_passes:
+            seconds = time.perf_counter() - self._started
+            sys.stderr.write(f"Pass {previous.name} took {seconds:.6f} seconds\n")
+        if previous is not None:
+            try:
+                self._verify(module)
+            except DiagnosticException as error:
+                error.add_note(f"  after pass '{previous.name}'")
+                raise
+        if previous is not None and following is not None and self.args.print_between_passes:
+            text = module_text(module, generic=self.args.print_op_generic, locations=self.args.print_debuginfo)
+            sys.stderr.write(f"IR after {previous.name}:\n{text}\n\n")
+        self._started = time.perf_counter()
+
+    def _verify(self, module: ModuleOp) -> None:
+        if not self.args.disable_verify:
+            verify_module(module)
+
+    def prepare_input(self) -> tuple[list[tuple[IO[bytes], int]], str]:
+        """Open the input; only file extensions that a frontend is registered for are read."""
+        name = self.args.input_file
+        extension = Path(name).suffix.removeprefix(".") if name else "mlir"
+        if not self.args.frontend and extension not in self.available_frontends:
+            known = ", ".join(f".{one}" for one in self.available_frontends)
+            raise InputError(
+                f"unknown file extension '.{extension}' of {name}", hint=f"a file named {known}, or '-f mlir'"
+            )
+        return super().prepare_input()
+
+    def prepare_output(self) -> IO[str]:
+        """Collect output for `-o` in memory: a failed run must leave the file as it was."""
+        if self.args.output_file is None:
+            return sys.stdout
+        self.pending = PendingOutput(self.args.output_file)
+        return self.pending
+
+    def run(self) -> None:
+        """Run the tool; the output file appears at the end, whole."""
+        self.pending: PendingOutput | None = None
+        super().run()
+        if self.pending is not None:
+            self.pending.commit()
+
+    def output_resulting_program(self, prog: ModuleOp) -> str:
+        """Text of the result: ours for MLIR, the target's own for any other."""
+        if parse_spec(self.args.target).name != "mlir" or self.args.syntax_highlight:
+            return super().output_resulting_program(prog)
+        stream = StringIO()
+        printer = SpyrePrinter(
+            stream,
+            print_generic_format=self.args.print_op_generic,
+            print_properties_as_attributes=self.args.print_no_properties,
+            print_debuginfo=self.args.print_debuginfo,
+        )
+        printer.print_op(prog)
+        printer.print_metadata(self.ctx.loaded_dialects)
+        stream.write("\n")
+        return stream.getvalue()
+
+
+class PendingOutput(StringIO):
+    """Text for a file that is written when everything has succeeded.
+
+    Args:
+        path: the file; a device or a pipe is written to as it is.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._target = Path(path).resolve()
+        self._text = ""
+        if self._target.is_dir():
+            raise IsADirectoryError(21, "Is a directory", path)
+        if not self._target.parent.is_dir():
+            raise FileNotFoundError(2, "No such file or directory", path)
+        if not os.access(self._target if self._target.exists() else self._target.parent, os.W_OK):
+            raise PermissionError(13, "Permission denied", path)
+
+    def close(self) -> None:
+        """Keep the text; closing a StringIO would drop it."""
+        if not self.closed:
+            self._text = self.getvalue()
+        super().close()
+
+    def commit(self) -> None:
+        """Write the file: whole, or not at all."""
+        if self._target.exists() and not self._target.is_file():
+            self._target.write_text(self._text, encoding="utf-8")
+            return
+        part = self._target.with_name(f".{self._target.name}.{os.getpid()}.part")
+        try:
+            part.write_text(self._text, encoding="utf-8")
+            part.replace(self._target)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _wrong_usage(message: str) -> NoReturn:
+    raise InputError(message, hint="spyre-opt --help")
+
+
+@guarded("spyre-opt")
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run spyre-opt; returns the exit code."""
+    SpyreOptMain(description="Runs compiler passes on IR text.", args=argv).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

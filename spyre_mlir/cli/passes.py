@@ -1,0 +1,115 @@
+"""Pass pipelines on the command line: MLIR's nested spelling, and errors that name the nearest right word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+
+from xdsl.passes import ModulePass, get_pass_option_infos
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+
+from spyre_mlir.errors import InputError
+
+PassFactories = Mapping[str, Callable[[], type[ModulePass]]]
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<options>\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})|(?P<name>[A-Za-z0-9_.\-]+)|(?P<mark>[(),]))\s*"""
+)
+# Our passes are module passes, so an anchor only groups; it must still be one that exists.
+_ANCHORS = ("builtin.module", "func.func", "any")
+# What may follow what in a pipeline, and how to say so.
+_FOLLOWERS = {
+    "start": ("name", "end"),
+    "name": (",", "(", ")", "{", "end"),
+    "{": (",", ")", "end"),
+    "(": ("name", ")"),
+    ")": (",", ")", "end"),
+    ",": ("name",),
+}
+_WORDS = {
+    "start": "a pass name",
+    "name": "',', options or a bracket after the name",
+    "{": "',' or ')' after the options",
+    "(": "a pass name or ')'",
+    ")": "',' or the end after ')'",
+    ",": "a pass name after ','",
+}
+
+
+def flat_pipeline(text: str) -> str:
+    """Turn `builtin.module(a,func.func(b{x=1}))` into xDSL's flat list `a,b{x=1}`.
+
+    Raises:
+        InputError: the text is not a pipeline; shows the place.
+    """
+    passes: list[str] = []
+    depth = 0
+    previous = "start"
+    for token, start in [*_tokens(text), ("end", len(text))]:
+        kind = token[0] if token[0] in "(),{" else "end" if start == len(text) else "name"
+        if kind not in _FOLLOWERS[previous]:
+            raise _syntax(text, start, f"expected {_WORDS[previous]}")
+        depth += {"(": 1, ")": -1}.get(kind, 0)
+        if depth < 0 or (kind == "end" and depth):
+            raise _syntax(text, start, "brackets do not match")
+        if kind == "(" and passes.pop() not in _ANCHORS:
+            raise _syntax(text, start, f"only {', '.join(_ANCHORS)} can stand before '('")
+        if kind == "name":
+            passes.append(token)
+        elif kind == "{":
+            passes[-1] += token
+        previous = kind
+    return ",".join(passes)
+
+
+def _tokens(text: str) -> list[tuple[str, int]]:
+    tokens: list[tuple[str, int]] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise _syntax(text, position, "this is no pass name, option list or bracket")
+        kind = match.lastgroup or "mark"
+        tokens.append((match.group(kind), match.start(kind)))
+        position = match.end()
+    return tokens
+
+
+def _syntax(text: str, position: int, message: str) -> InputError:
+    return InputError(
+        f"pass pipeline: {message}\n  {text}\n  {' ' * position}^",
+        hint="write 'builtin.module(first-pass,second-pass{option=1})'",
+    )
+
+
+def make_passes(available: PassFactories, text: str) -> tuple[ModulePass, ...]:
+    """Make the passes of a flat pipeline.
+
+    Raises:
+        ArgSpecParseError: the text is not a pipeline.
+        InputError: a pass or an option does not exist, or a value is of the wrong kind.
+    """
+    return tuple(_make_pass(available, spec) for spec in parse_pipeline(text))
+
+
+def _make_pass(available: PassFactories, spec: ArgSpec) -> ModulePass:
+    factory = available.get(spec.name)
+    if factory is None:
+        raise InputError(f"unknown pass '{spec.name}'", hint=_nearest(spec.name, available, "--help lists the passes"))
+    pass_type = factory()
+    options = {info.name: info for info in get_pass_option_infos(pass_type)}
+    for given in spec.normalize_parameter_names().parameters:
+        if given not in options:
+            all_options = "its options: " + (", ".join(options) or "none")
+            raise InputError(f"pass '{spec.name}' has no option '{given}'", hint=_nearest(given, options, all_options))
+    try:
+        return pass_type.from_spec(spec)
+    except ValueError as error:
+        kinds = ", ".join(f"{info.name}: {info.expected_type}" for info in options.values())
+        raise InputError(f"pass '{spec.name}': {error}", hint=f"its options are {kinds or 'none'}") from error
+
+
+def _nearest(name: str, known: Mapping[str, object], otherwise: str) -> str:
+    close = get_close_matches(name, known, n=3)
+    return " or ".join(f"'{one}'" for one in close) if close else otherwise

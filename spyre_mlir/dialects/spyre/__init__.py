@@ -1,0 +1,28 @@
+"""The `spyre` namespace: two families of ops, `spyre.loop.*` and `spyre.kernel.*`, in one dialect."""
+
+from xdsl.ir import Dialect
+
+from spyre_mlir.dialects.spyre import kernel, loop, scalars
+from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, FirstOnesAttr, IndexMapAttr, IotaAttr, SpaceAttr
+
+Spyre = Dialect(
+    "spyre",
+    [
+        loop.NestOp,
+        loop.GatherOp,
+        loop.EmptyOp,
+        loop.ConstantOp,
+        scalars.ApplyOp,
+        scalars.YieldOp,
+        kernel.ComputeOp,
+        kernel.RestickifyOp,
+        kernel.GatherOp,
+        kernel.AllocOp,
+        kernel.FreeOp,
+        kernel.ConstantOp,
+        kernel.ToDeviceOp,
+        kernel.FromDeviceOp,
+        kernel.LaunchOp,
+    ],
+    [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr],
+)

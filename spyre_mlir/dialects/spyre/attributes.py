@@ -1,0 +1,303 @@
+"""Types and attributes of the `spyre` dialect: iteration spaces, index maps, device tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f64
+from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.hw import formats
+from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout
+
+
+@dataclass(frozen=True)
+class IterDim:
+    """One named loop: its extent, and over how many cores it is divided."""
+
+    name: str
+    extent: int
+    split: int = 1
+
+
+def parse_dim(parser: AttrParser) -> IterDim:
+    """Reads ``name = extent`` or ``name = extent / split``."""
+    name = parser.parse_identifier("the name of an iteration dimension")
+    parser.parse_punctuation("=")
+    start = parser.pos
+    extent = parser.parse_integer(allow_boolean=False)
+    if extent < 1:
+        parser.raise_error(f"extent of {name} is {extent}, expected at least 1", start, parser.pos)
+    split = 1
+    if parser.parse_optional_keyword("over") is not None:
+        start = parser.pos
+        split = parser.parse_integer(allow_boolean=False)
+        if split < 1:
+            parser.raise_error(f"{name} is divided over {split} cores, expected at least 1", start, parser.pos)
+    return IterDim(name, extent, split)
+
+
+def print_dim(printer: Printer, dim: IterDim) -> None:
+    """Writes ``name = extent``, and the number of cores if it is divided."""
+    printer.print_string(f"{dim.name} = {dim.extent}")
+    if dim.split != 1:
+        printer.print_string(f" over {dim.split}")
+
+
+@irdl_attr_definition
+class SpaceAttr(Data[tuple[IterDim, ...]]):
+    """A named iteration space: ``#spyre.space<m = 128 over 32, n = 256>``."""
+
+    name = "spyre.space"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[IterDim, ...]:
+        """Reads the dimensions between angle brackets."""
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, lambda: parse_dim(parser)))
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Writes the dimensions between angle brackets."""
+        with printer.in_angle_brackets():
+            printer.print_list(self.data, lambda d: print_dim(printer, d))
+
+    def verify(self) -> None:
+        """Names are unique."""
+        names = [d.name for d in self.data]
+        if len(set(names)) != len(names):
+            raise VerifyException(f"an iteration dimension is named twice in {', '.join(names)}")
+
+    @property
+    def extents(self) -> dict[str, int]:
+        """Extent by name."""
+        return {d.name: d.extent for d in self.data}
+
+
+def parse_expr(parser: AttrParser) -> LinearExpr:
+    """Reads ``h * 64 + d + 3``."""
+    const, terms = 0, dict[str, int]()
+    sign = -1 if parser.parse_optional_punctuation("-") is not None else 1
+    while True:
+        number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
+        if number is not None:
+            const += sign * number
+        else:
+            name = parser.parse_identifier("an iteration dimension or a number")
+            coefficient = 1
+            if parser.parse_optional_punctuation("*") is not None:
+                coefficient = parser.parse_integer(allow_boolean=False)
+            terms[name] = terms.get(name, 0) + sign * coefficient
+        if parser.parse_optional_punctuation("+") is not None:
+            sign = 1
+        elif parser.parse_optional_punctuation("-") is not None:
+            sign = -1
+        else:
+            return LinearExpr(const, tuple(terms.items()))
+
+
+@irdl_attr_definition
+class IndexMapAttr(Data[IndexMap]):
+    """Where an operand is read or written: ``#spyre.map<b, h * 64 + d>``, one expression per dimension."""
+
+    name = "spyre.map"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> IndexMap:
+        """Reads the expressions between angle brackets."""
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, lambda: parse_expr(parser)))
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Writes the expressions between angle brackets."""
+        with printer.in_angle_brackets():
+            printer.print_string(", ".join(map(str, self.data)))
+
+    @property
+    def names(self) -> set[str]:
+        """The iteration dimensions the map mentions."""
+        return {n for e in self.data for n, _ in e.terms}
+
+
+@dataclass(frozen=True)
+class DeviceTensor:
+    """What the type of a device tensor says.
+
+    Attributes:
+        shape: logical extents, as the model sees them.
+        format: number format, by its name in files, e.g. ``SEN169_FP16``.
+        layout: where the elements lie.
+        space: ``hbm`` or ``lx``.
+        arrangement: order of the elements inside the sticks; ``standard`` unless a width change permuted them.
+    """
+
+    shape: tuple[int, ...]
+    format: str
+    layout: StickLayout
+    space: str = "hbm"
+    arrangement: str = "standard"
+
+    @property
+    def lanes(self) -> int:
+        """Elements per stick."""
+        return formats.FORMATS[self.format].elements_per_stick()
+
+    @property
+    def sticks(self) -> int:
+        """Sticks the tensor takes."""
+        return self.layout.sticks(self.lanes)
+
+
+SPACES = ("hbm", "lx")
+ARRANGEMENTS = ("standard", "dl16_to_fp32", "fp32_to_dl16", "qfp8ch", "qfp8wt", "exx2")
+
+
+@irdl_attr_definition
+class DeviceTensorType(Data[DeviceTensor], TypeAttribute):
+    """A tensor in device memory: ``!spyre.tensor<[128, 200] x SEN169_FP16, order [1, 0], stick 1, hbm>``.
+
+    ``unit`` names the implicit last dimension: ``stick unit`` is a sparse tensor. ``extents [...]`` is
+    there when more elements are reserved than rounding to sticks asks for.
+    """
+
+    name = "spyre.tensor"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> DeviceTensor:
+        """Reads shape, format, layout, memory space."""
+        start = parser.pos
+        with parser.in_angle_brackets():
+            shape = tuple(parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: parser.parse_integer(allow_boolean=False, allow_negative=False)))
+            parser.parse_keyword("x")
+            at = parser.pos
+            form = parser.parse_identifier("a number format")
+            if form not in formats.FORMATS:
+                parser.raise_error(f"unknown format '{form}', expected one of {', '.join(formats.FORMATS)}", at, parser.pos)
+            layout, space = _parse_layout(parser, shape, formats.FORMATS[form].elements_per_stick())
+            arrangement = "standard"
+            if parser.parse_optional_punctuation(",") is not None:
+                arrangement = parser.parse_identifier("an element arrangement")
+        tensor = DeviceTensor(shape, form, layout, space, arrangement)
+        if (problem := _problem(tensor)) is not None:
+            parser.raise_error(problem, start, parser.pos)
+        return tensor
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Writes shape, format, layout, memory space."""
+        t = self.data
+        text = f"{list(t.shape)} x {t.format}, order [{', '.join(map(_dim_text, t.layout.order))}], "
+        text += f"stick {_dim_text(t.layout.stick)}"
+        if t.layout.extents != _least_extents(t.shape, t.layout.stick, t.lanes):
+            text += f", extents {list(t.layout.extents)}"
+        if t.layout.unit_extent != 1:
+            text += f", unit {t.layout.unit_extent}"
+        text += f", {t.space}" + ("" if t.arrangement == "standard" else f", {t.arrangement}")
+        with printer.in_angle_brackets():
+            printer.print_string(text)
+
+    def verify(self) -> None:
+        """The layout covers the shape; space and arrangement are known."""
+        if (problem := _problem(self.data)) is not None:
+            raise VerifyException(problem)
+
+
+def _dim_text(dim: int) -> str:
+    return "unit" if dim == UNIT else str(dim)
+
+
+def _least_extents(shape: Sequence[int], stick: int, lanes: int) -> tuple[int, ...]:
+    return tuple(-(-e // lanes) * lanes if d == stick else e for d, e in enumerate(shape))
+
+
+def _problem(t: DeviceTensor) -> str | None:
+    """Why a device tensor type is no legal one, or None."""
+    if len(t.shape) != len(t.layout.extents):
+        return f"{len(t.layout.extents)} extents for a tensor of rank {len(t.shape)}"
+    least = _least_extents(t.shape, t.layout.stick, t.lanes)
+    for dim, (have, need) in enumerate(zip(t.layout.extents, least, strict=True)):
+        if have < need:
+            return f"dimension {dim} reserves {have} elements, needs {need}"
+    if t.layout.stick != UNIT and t.layout.extents[t.layout.stick] % t.lanes:
+        return f"the stick dimension reserves {t.layout.extents[t.layout.stick]} elements, no whole sticks of {t.lanes}"
+    if t.space not in SPACES:
+        return f"unknown memory space '{t.space}', expected one of {', '.join(SPACES)}"
+    if t.arrangement not in ARRANGEMENTS:
+        return f"unknown element arrangement '{t.arrangement}', expected one of {', '.join(ARRANGEMENTS)}"
+    return None
+
+
+def _parse_dim_name(parser: AttrParser) -> int:
+    if parser.parse_optional_keyword("unit") is not None:
+        return UNIT
+    return parser.parse_integer(allow_boolean=False, allow_negative=False)
+
+
+def _parse_layout(parser: AttrParser, shape: tuple[int, ...], lanes: int) -> tuple[StickLayout, str]:
+    """Reads the layout and the memory space behind it."""
+    parser.parse_punctuation(",")
+    parser.parse_keyword("order")
+    start = parser.pos
+    order = tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_dim_name(parser)))
+    parser.parse_punctuation(",")
+    parser.parse_keyword("stick")
+    stick = _parse_dim_name(parser)
+    extents, unit_extent = _least_extents(shape, stick, lanes), 1
+    while True:
+        parser.parse_punctuation(",")
+        if parser.parse_optional_keyword("extents") is not None:
+            extents = tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+        elif parser.parse_optional_keyword("unit") is not None:
+            unit_extent = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        else:
+            space = parser.parse_identifier("a memory space")
+            break
+    try:
+        return StickLayout(order, stick, extents, unit_extent), space
+    except StickError as error:
+        parser.raise_error(str(error), start, parser.pos)
+
+
+@irdl_attr_definition
+class IotaAttr(ParametrizedAttribute):
+    """The numbers start, start + step, … along the last dimension: ``#spyre.iota<0.0, 1.0>``."""
+
+    name = "spyre.iota"
+
+    start: FloatAttr = param_def(FloatAttr)
+    step: FloatAttr = param_def(FloatAttr)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        """Reads ``<start, step>``."""
+        with parser.in_angle_brackets():
+            start = parser.parse_number()
+            parser.parse_punctuation(",")
+            return (FloatAttr(float(start), f64), FloatAttr(float(parser.parse_number()), f64))
+
+    def print_parameters(self, printer: Printer) -> None:
+        """Writes ``<start, step>``."""
+        with printer.in_angle_brackets():
+            printer.print_string(f"{self.start.value.data!r}, {self.step.value.data!r}")
+
+
+@irdl_attr_definition
+class FirstOnesAttr(ParametrizedAttribute):
+    """1 for the first `count` elements of the last dimension, 0 behind them: ``#spyre.first_ones<33>``."""
+
+    name = "spyre.first_ones"
+
+    count: IntegerAttr = param_def(IntegerAttr)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        """Reads ``<count>``."""
+        with parser.in_angle_brackets():
+            return (IntegerAttr(parser.parse_integer(allow_boolean=False, allow_negative=False), 64),)
+
+    def print_parameters(self, printer: Printer) -> None:
+        """Writes ``<count>``."""
+        with printer.in_angle_brackets():
+            printer.print_int(self.count.value.data)

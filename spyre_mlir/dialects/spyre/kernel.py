@@ -1,0 +1,434 @@
+"""`spyre.kernel.*`: one hardware function per op, on device tensors, with its work divided over cores.
+
+``spyre.kernel.compute "add" [m = 128 over 32, n = 256] ins(%a[m, n] : …, %b[n] : …) outs(%c[m, n] : …)``.
+Device tensors are buffers: an op writes into `outs`. Transfers between host and device are ops as well,
+so the program is whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+from xdsl.dialects.builtin import ArrayAttr, FlatSymbolRefAttrConstr, IntegerAttr, StringAttr, SymbolRefAttr, TensorType, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryAllocEffect, MemoryFreeEffect, MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
+from spyre_mlir.dialects.spyre.syntax import parse_reading, parse_readings, parse_space, print_extra, print_readings, print_space
+from spyre_mlir.hw.sticks import Access, StickError, access, round_up, walk
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.table import Family, OpEntry
+
+RESTICKIFY = "ReStickifyOpHBM"
+
+
+def device_tensor(value: SSAValue) -> DeviceTensor:
+    """What the type of a device tensor says.
+
+    Raises:
+        VerifyException: the value is no device tensor.
+    """
+    if not isinstance(value.type, DeviceTensorType):
+        raise VerifyException(f"expected a device tensor, got {value.type}")
+    return value.type.data
+
+
+class KernelOp(IRDLOperation):
+    """Base of the ops that become one SuperDSC each: syntax, accesses, verification."""
+
+    space = prop_def(SpaceAttr)
+    maps = prop_def(ArrayAttr[IndexMapAttr])
+    inputs = var_operand_def(DeviceTensorType)
+    output = operand_def(DeviceTensorType)
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self, space: SpaceAttr, inputs: Sequence[SSAValue], output: SSAValue, maps: Sequence[IndexMapAttr],
+                 properties: dict[str, Attribute] | None = None) -> None:
+        """Makes the op; `maps` lists the inputs' maps, then the output's."""
+        super().__init__(operands=[list(inputs), output],
+                         properties={"space": space, "maps": ArrayAttr(maps), **(properties or {})})
+
+    @property
+    def function_name(self) -> str:
+        """The hardware function, without the suffix that depends on layouts."""
+        raise VerifyException(f"{self.name} names no hardware function")
+
+    @property
+    def tensors(self) -> tuple[DeviceTensor, ...]:
+        """Types of the inputs, then of the output."""
+        return tuple(device_tensor(v) for v in (*self.inputs, self.output))
+
+    def accesses(self) -> tuple[Access, ...]:
+        """Walks of the inputs, then of the output.
+
+        Raises:
+            StickError: a map that sticks cannot express.
+        """
+        extents = self.space.extents
+        return tuple(access(t.layout, t.lanes, m.data, extents) for t, m in zip(self.tensors, self.maps, strict=True))
+
+    def lane_dims(self) -> dict[str, int]:
+        """Dimensions that are rounded up to whole sticks, with the elements per stick."""
+        rounding: dict[str, int] = {}
+        for acc, tensor in zip(self.accesses(), self.tensors, strict=True):
+            if acc.lane is not None:
+                rounding[acc.lane] = max(rounding.get(acc.lane, 1), tensor.lanes)
+        return rounding
+
+    def divisible_pieces(self) -> dict[str, int]:
+        """Elements that must stay on one core, by dimension: whole sticks of every operand."""
+        return self.lane_dims()
+
+    def padded_extents(self) -> dict[str, int]:
+        """Extent of every dimension as the hardware runs it, whole sticks in the lanes."""
+        lanes = self.lane_dims()
+        return {d.name: round_up(d.extent, lanes.get(d.name, 1)) for d in self.space.data}
+
+    def verify_(self) -> None:
+        """Checks the accesses, the lanes of the operands against one another, and the division of work."""
+        if len(self.maps.data) != len(self.inputs) + 1:
+            raise VerifyException(f"{len(self.maps.data)} maps for {len(self.inputs)} inputs and one output")
+        if len(self.tensors) > SPYRE.operands_per_kernel:
+            raise VerifyException(f"{len(self.tensors)} operands, the hardware takes {SPYRE.operands_per_kernel}")
+        try:
+            accesses, padded = self.accesses(), self.padded_extents()
+            for acc, tensor in zip(accesses, self.tensors, strict=True):
+                walk(acc, padded, tensor.lanes)
+        except StickError as error:
+            raise VerifyException(f"{self.function_name}: {error}; try a restickify of this operand") from error
+        self.verify_lanes([a.lane for a in accesses])
+        self._verify_division(padded)
+
+    def verify_lanes(self, lanes: Sequence[str | None]) -> None:
+        """Raises VerifyException unless the lane dimensions of the operands go together."""
+
+    def _verify_division(self, padded: dict[str, int]) -> None:
+        pieces, cores = self.divisible_pieces(), 1
+        for dim in self.space.data:
+            unit = pieces.get(dim.name, 1)
+            cores *= dim.split
+            if dim.split > 1 and padded[dim.name] % (dim.split * unit):
+                raise VerifyException(f"{dim.name} has {padded[dim.name]} elements, not divisible over {dim.split} cores "
+                                      f"in pieces of {unit}; try a divisor")
+        if cores > SPYRE.cores_per_card:
+            raise VerifyException(f"work is divided over {cores} cores, the card has {SPYRE.cores_per_card}")
+
+    @classmethod
+    def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
+        """Reads what stands between the op's name and its space."""
+        return {}
+
+    def print_head(self, printer: Printer) -> None:
+        """Writes what stands between the op's name and its space."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Reads the custom form."""
+        properties = cls.parse_head(parser)
+        space = parse_space(parser)
+        inputs = parse_readings(parser, "ins")
+        parser.parse_keyword("outs")
+        parser.parse_punctuation("(")
+        output, out_map = parse_reading(parser)
+        parser.parse_punctuation(")")
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls(space, [v for v, _ in inputs], output, [*(m for _, m in inputs), out_map], properties)
+        op.attributes.update({} if attributes is None else attributes.data)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        """Writes the custom form."""
+        printer.print_string(" ")
+        self.print_head(printer)
+        print_space(printer, self.space)
+        print_readings(printer, "ins", self.inputs, self.maps.data[:-1])
+        print_readings(printer, "outs", [self.output], self.maps.data[-1:])
+        print_extra(printer, self.attributes)
+
+
+@irdl_op_definition
+class ComputeOp(KernelOp):
+    """A hardware function of the op table, on all cores.
+
+    Constraints:
+        C1: every operand is a walk through sticks: nested strides, nothing outside the buffer.
+        C2: pointwise: operands and result share the dimension in the lanes, or are sparse; a reduction
+            keeps it or, if it is reduced, has a sparse result; a product has the summed dimension in the
+            lanes of the first operand and the generated one in those of the second and the result.
+        C3: splits divide whole sticks, and their product is at most the number of cores.
+    """
+
+    name = "spyre.kernel.compute"
+
+    function = prop_def(StringAttr)
+
+    @property
+    def function_name(self) -> str:
+        """The hardware function."""
+        return self.function.data
+
+    @property
+    def entry(self) -> OpEntry:
+        """The op-table entry of the hardware function.
+
+        Raises:
+            VerifyException: the table has none.
+        """
+        entry = ATEN.by_opfunc(self.function.data)
+        if entry is None:
+            raise VerifyException(f"no op-table entry has the hardware function '{self.function.data}'")
+        return entry
+
+    @classmethod
+    def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
+        """Reads the function's name."""
+        return {"function": StringAttr(parser.parse_str_literal())}
+
+    def print_head(self, printer: Printer) -> None:
+        """Writes the function's name."""
+        printer.print_string_literal(self.function.data)
+        printer.print_string(" ")
+
+    def verify_lanes(self, lanes: Sequence[str | None]) -> None:
+        """Checks C2."""
+        match self.entry.family:
+            case Family.CONTRACTION:
+                self._verify_product(lanes)
+            case Family.REDUCTION:
+                kept = lanes[0] if lanes[0] in self.maps.data[-1].names else None
+                if lanes[-1] != kept:
+                    raise VerifyException(f"the result has {_lane_text(lanes[-1])}, expected {_lane_text(kept)}")
+            case _:
+                for number, lane in enumerate(lanes[:-1]):
+                    if lane not in (lanes[-1], None):
+                        raise VerifyException(f"input {number} has {_lane_text(lane)}, the result {_lane_text(lanes[-1])}; "
+                                              "try a restickify of this input")
+                    self._verify_broadcast(number, lane, lanes[-1])
+
+    def _verify_broadcast(self, number: int, lane: str | None, of_result: str | None) -> None:
+        if lane is None and of_result is not None and of_result in self.maps.data[number].names:
+            raise VerifyException(f"input {number} is sparse but walks {of_result}, which is in the lanes of the result")
+
+    def _verify_product(self, lanes: Sequence[str | None]) -> None:
+        summed = [d.name for d in self.space.data if d.name not in self.maps.data[-1].names]
+        if len(summed) != 1:
+            raise VerifyException(f"a product sums over one dimension, here {', '.join(summed) or 'none'}")
+        if lanes[0] != summed[0]:
+            raise VerifyException(f"the first operand has {_lane_text(lanes[0])}, expected {summed[0]} in the lanes")
+        if lanes[1] != lanes[2]:
+            raise VerifyException(f"the second operand has {_lane_text(lanes[1])}, the result {_lane_text(lanes[2])}")
+
+
+def _lane_text(lane: str | None) -> str:
+    return "no dimension in the lanes" if lane is None else f"{lane} in the lanes"
+
+
+@irdl_op_definition
+class RestickifyOp(KernelOp):
+    """Copies a tensor to a layout with another stick dimension; both extents are whole sticks.
+
+    Constraints:
+        C1: one input; input and output have different dimensions in their lanes.
+    """
+
+    name = "spyre.kernel.restickify"
+
+    @property
+    def function_name(self) -> str:
+        """The hardware function."""
+        return RESTICKIFY
+
+    def verify_lanes(self, lanes: Sequence[str | None]) -> None:
+        """Checks C1."""
+        if len(lanes) != 2 or None in lanes or lanes[0] == lanes[1]:
+            raise VerifyException(f"a restickify moves one dimension out of the lanes and another in, "
+                                  f"got {' to '.join(_lane_text(lane) for lane in lanes)}")
+
+
+@irdl_op_definition
+class GatherOp(KernelOp):
+    """Copies the rows of a table that index tensor `ins[0]` names; the table is `ins[1]`.
+
+    Constraints:
+        C1: two inputs; the indexed dimension is the outermost of the table's layout.
+    """
+
+    name = "spyre.kernel.gather"
+
+    axis = prop_def(IntegerAttr)
+
+    @property
+    def function_name(self) -> str:
+        """A gather is an `identity` with an index tensor."""
+        return "identity"
+
+    @classmethod
+    def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
+        """Reads the indexed dimension."""
+        parser.parse_keyword("axis")
+        return {"axis": IntegerAttr(parser.parse_integer(allow_boolean=False, allow_negative=False), i64)}
+
+    def print_head(self, printer: Printer) -> None:
+        """Writes the indexed dimension."""
+        printer.print_string(f"axis {self.axis.value.data} ")
+
+    def lane_dims(self) -> dict[str, int]:
+        """The index tensor does not round up the loops that walk it."""
+        (_, table, output), tensors = self.accesses(), self.tensors
+        pairs = ((table, tensors[1]), (output, tensors[2]))
+        return {a.lane: t.lanes for a, t in pairs if a.lane is not None}
+
+    def divisible_pieces(self) -> dict[str, int]:
+        """A core takes whole sticks of indices (torch-spyre work division; likely)."""
+        pieces, walked = self.lane_dims(), self.accesses()[0].lane
+        return pieces if walked is None else {**pieces, walked: self.tensors[0].lanes}
+
+    def verify_lanes(self, lanes: Sequence[str | None]) -> None:
+        """Checks C1."""
+        if len(lanes) != 3 or lanes[1] != lanes[2]:
+            raise VerifyException("a gather has indices, a table, and a result with the table's lanes")
+        outermost = next((d for d in self.tensors[1].layout.order if self.tensors[1].layout.extents[d] > 1), None)
+        if outermost != self.axis.value.data:
+            raise VerifyException(f"the indexed dimension {self.axis.value.data} must be outermost in the table's layout, "
+                                  f"there it is {outermost}")
+
+
+@irdl_op_definition
+class AllocOp(IRDLOperation):
+    """A buffer in device memory; its contents are not defined. `offset` is its place in the pool, in bytes."""
+
+    name = "spyre.kernel.alloc"
+
+    offset = opt_prop_def(IntegerAttr)
+    result = result_def(DeviceTensorType)
+
+    traits = traits_def(MemoryAllocEffect())
+    assembly_format = "(`at` $offset^)? attr-dict `:` type($result)"
+
+    def __init__(self, result: Attribute) -> None:
+        """Makes a buffer of a device tensor type."""
+        super().__init__(result_types=[result])
+
+
+@irdl_op_definition
+class FreeOp(IRDLOperation):
+    """Ends the life of a buffer."""
+
+    name = "spyre.kernel.free"
+
+    buffer = operand_def(DeviceTensorType)
+
+    traits = traits_def(MemoryFreeEffect())
+    assembly_format = "$buffer attr-dict `:` type($buffer)"
+
+    def __init__(self, buffer: SSAValue) -> None:
+        """Frees `buffer`."""
+        super().__init__(operands=[buffer])
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """A device tensor of known numbers, which the host provides with the program; its padding is 0.
+
+    The value is one number everywhere, `#spyre.iota` or `#spyre.first_ones`.
+    """
+
+    name = "spyre.kernel.constant"
+
+    value = prop_def()
+    result = result_def(DeviceTensorType)
+
+    assembly_format = "$value attr-dict `:` type($result)"
+
+    def __init__(self, value: Attribute, result: Attribute) -> None:
+        """Makes a constant from its value attribute."""
+        super().__init__(properties={"value": value}, result_types=[result])
+
+
+@irdl_op_definition
+class ToDeviceOp(IRDLOperation):
+    """Sends a host tensor to the device, in the layout of the result's type."""
+
+    name = "spyre.kernel.to_device"
+
+    source = operand_def(TensorType)
+    result = result_def(DeviceTensorType)
+
+    CONVERSIONS: ClassVar[str] = "the format of the result; integers are range checked"
+
+    assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
+
+    def __init__(self, source: SSAValue, result: Attribute) -> None:
+        """Sends `source` to the device."""
+        super().__init__(operands=[source], result_types=[result])
+
+    def verify_(self) -> None:
+        """Shapes agree."""
+        _same_shape(self.source, self.result)
+
+
+@irdl_op_definition
+class FromDeviceOp(IRDLOperation):
+    """Brings a device tensor back to the host."""
+
+    name = "spyre.kernel.from_device"
+
+    source = operand_def(DeviceTensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(MemoryReadEffect())
+    assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
+
+    def __init__(self, source: SSAValue, result: Attribute) -> None:
+        """Brings `source` to the host as a tensor type."""
+        super().__init__(operands=[source], result_types=[result])
+
+    def verify_(self) -> None:
+        """Shapes agree."""
+        _same_shape(self.result, self.source)
+
+
+@irdl_op_definition
+class LaunchOp(IRDLOperation):
+    """Runs a bundle on the device: its function's parameters are the addresses of these buffers."""
+
+    name = "spyre.kernel.launch"
+
+    bundle = prop_def(FlatSymbolRefAttrConstr)
+    buffers = var_operand_def(DeviceTensorType)
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$bundle `(` $buffers `)` attr-dict `:` type($buffers)"
+
+    def __init__(self, bundle: str, buffers: Sequence[SSAValue]) -> None:
+        """Launches the bundle function called `bundle`."""
+        super().__init__(operands=[list(buffers)], properties={"bundle": SymbolRefAttr(bundle)})
+
+
+def _same_shape(host: SSAValue, device: SSAValue) -> None:
+    shape = host.type.get_shape() if isinstance(host.type, TensorType) else ()
+    if shape != device_tensor(device).shape:
+        raise VerifyException(f"the host tensor has shape {shape}, the device tensor {device_tensor(device).shape}")
+
+
+__all__ = [
+    "RESTICKIFY", "AllocOp", "ComputeOp", "ConstantOp", "FreeOp", "FromDeviceOp", "GatherOp", "KernelOp", "LaunchOp",
+    "RestickifyOp",
+    "ToDeviceOp", "device_tensor",
+]

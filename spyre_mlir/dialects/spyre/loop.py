@@ -1,0 +1,284 @@
+"""`spyre.loop.*`: operations over named iteration spaces, on tensors, without layouts.
+
+``spyre.loop.nest [m = 4, n = 6, k = 8] ins(%a[m, k] : …, %b[k, n] : …) -> [m, n] : tensor<4x6xf32> reduce "arith.addf"``:
+every point of the space evaluates the body on one element of each input; points that meet in one element of
+the result are combined. Views of the aten level live in the index maps and cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, TensorType, i64
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure, RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
+from spyre_mlir.dialects.spyre.scalars import body_function
+from spyre_mlir.dialects.spyre.syntax import (
+    parse_map,
+    parse_reading,
+    parse_readings,
+    parse_space,
+    print_extra,
+    print_map,
+    print_reading,
+    print_readings,
+    print_space,
+)
+from spyre_mlir.ops import ATEN
+
+COMBINERS = {e.combine: e for e in ATEN if e.combine is not None and e.family.name == "REDUCTION"}
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """Shape of a tensor value.
+
+    Raises:
+        VerifyException: it is no ranked tensor.
+    """
+    if not isinstance(value.type, TensorType):
+        raise VerifyException(f"expected a tensor, got {value.type}")
+    return cast(TensorType[Attribute], value.type).get_shape()
+
+
+def element_of(value: SSAValue) -> Attribute:
+    """Element type of a tensor value."""
+    return cast(TensorType[Attribute], value.type).get_element_type()
+
+
+def check_map(index: IndexMapAttr, shape: Sequence[int], space: SpaceAttr, what: str) -> None:
+    """Raises VerifyException unless `index` stays inside `shape` over the whole `space`."""
+    extents = space.extents
+    if len(index.data) != len(shape):
+        raise VerifyException(f"{what} has rank {len(shape)}, its map {len(index.data)} expressions")
+    for dim, (expr, extent) in enumerate(zip(index.data, shape, strict=True)):
+        for name, _ in expr.terms:
+            if name not in extents:
+                raise VerifyException(f"the map of {what} uses '{name}', the space has {', '.join(extents) or 'no dimensions'}")
+        if expr.first(extents) < 0 or expr.last(extents) >= extent:
+            raise VerifyException(f"{what}: index {expr} runs over {expr.first(extents)} to {expr.last(extents)}, "
+                                  f"dimension {dim} has {extent}")
+
+
+@irdl_op_definition
+class NestOp(IRDLOperation):
+    """A loop nest: body per point, optional combination, result or update of `dest`.
+
+    Constraints:
+        C1: every map stays inside its tensor over the whole space.
+        C2: the body is one scalar function of its arguments, or a copy.
+        C3: without `combine`, every point writes an element of its own.
+        C4: with a destination, the result has its type; elements not written keep its values.
+    """
+
+    name = "spyre.loop.nest"
+
+    space = prop_def(SpaceAttr)
+    maps = prop_def(ArrayAttr[IndexMapAttr])
+    combine = opt_prop_def(StringAttr)
+    inputs = var_operand_def()
+    dest = opt_operand_def()
+    result = result_def(TensorType)
+    body = region_def("single_block")
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    traits = traits_def(RecursiveMemoryEffect(), Pure())
+
+    def __init__(self, space: SpaceAttr, inputs: Sequence[SSAValue], maps: Sequence[IndexMapAttr], result: Attribute,
+                 body: Region, *, combine: str | None = None, dest: SSAValue | None = None) -> None:
+        """Makes a nest; `maps` lists the inputs' maps, then the result's."""
+        properties: dict[str, Attribute] = {"space": space, "maps": ArrayAttr(maps)}
+        if combine is not None:
+            properties["combine"] = StringAttr(combine)
+        super().__init__(operands=[list(inputs), [] if dest is None else [dest]], properties=properties,
+                         result_types=[result], regions=[body])
+
+    @property
+    def input_maps(self) -> tuple[IndexMapAttr, ...]:
+        """Maps of the inputs."""
+        return self.maps.data[:-1]
+
+    @property
+    def output_map(self) -> IndexMapAttr:
+        """Map of the result."""
+        return self.maps.data[-1]
+
+    @property
+    def reduced(self) -> tuple[str, ...]:
+        """Iteration dimensions the result lacks."""
+        return tuple(d.name for d in self.space.data if d.name not in self.output_map.names)
+
+    def verify_(self) -> None:
+        """Checks C1 to C4."""
+        if len(self.maps.data) != len(self.inputs) + 1:
+            raise VerifyException(f"{len(self.maps.data)} maps for {len(self.inputs)} inputs and one result")
+        for number, (value, index) in enumerate(zip(self.inputs, self.input_maps, strict=True)):
+            check_map(index, shape_of(value), self.space, f"input {number}")
+        check_map(self.output_map, shape_of(self.result), self.space, "the result")
+        body_function(self.body.block)
+        if self.reduced and self.combine is None:
+            raise VerifyException(f"{', '.join(self.reduced)} must be combined: the result's map lacks them")
+        if self.combine is not None and self.combine.data not in COMBINERS:
+            raise VerifyException(f"cannot combine with '{self.combine.data}', expected one of {', '.join(COMBINERS)}")
+        if self.dest is not None and self.dest.type != self.result.type:
+            raise VerifyException(f"the destination is {self.dest.type}, the result {self.result.type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> NestOp:
+        """Reads the custom form."""
+        space = parse_space(parser)
+        readings = parse_readings(parser, "ins")
+        dest = None
+        if parser.parse_optional_keyword("into") is not None:
+            dest = parser.parse_operand()
+        parser.parse_punctuation("->")
+        index = parse_map(parser)
+        parser.parse_punctuation(":")
+        result = parser.parse_type()
+        combine = parser.parse_str_literal() if parser.parse_optional_keyword("reduce") is not None else None
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls(space, [v for v, _ in readings], [*(m for _, m in readings), index], result, parser.parse_region(),
+                 combine=combine, dest=dest)
+        op.attributes.update({} if attributes is None else attributes.data)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        """Writes the custom form."""
+        printer.print_string(" ")
+        print_space(printer, self.space)
+        print_readings(printer, "ins", self.inputs, self.input_maps)
+        if self.dest is not None:
+            printer.print_string(" into ")
+            printer.print_ssa_value(self.dest)
+        printer.print_string(" -> ")
+        print_map(printer, self.output_map)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+        if self.combine is not None:
+            printer.print_string(" reduce ")
+            printer.print_string_literal(self.combine.data)
+        print_extra(printer, self.attributes)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=True)
+
+
+@irdl_op_definition
+class GatherOp(IRDLOperation):
+    """Reads a table at rows that a tensor of indices names.
+
+    ``spyre.loop.gather [s = 64, h = 256] rows(%ids[s] : …) of axis 0 in %table[0, h] : … -> [s, h] : …``.
+
+    Constraints:
+        C1: every map stays inside its tensor; the table's expression at `axis` is 0.
+    """
+
+    name = "spyre.loop.gather"
+
+    space = prop_def(SpaceAttr)
+    maps = prop_def(ArrayAttr[IndexMapAttr])
+    axis = prop_def(IntegerAttr)
+    indices = operand_def(TensorType)
+    table = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, space: SpaceAttr, indices: SSAValue, table: SSAValue, axis: int, maps: Sequence[IndexMapAttr],
+                 result: Attribute) -> None:
+        """Makes a gather; `maps` are those of indices, table and result."""
+        super().__init__(operands=[indices, table], result_types=[result], properties={
+            "space": space, "maps": ArrayAttr(maps), "axis": IntegerAttr(axis, i64)})
+
+    def verify_(self) -> None:
+        """Checks C1."""
+        if len(self.maps.data) != 3:
+            raise VerifyException(f"a gather has 3 maps, got {len(self.maps.data)}")
+        for index, value, what in zip(self.maps, (self.indices, self.table, self.result), ("indices", "table", "result"),
+                                      strict=True):
+            check_map(index, shape_of(value), self.space, f"the {what}")
+        axis = self.axis.value.data
+        if not 0 <= axis < len(shape_of(self.table)) or self.maps.data[1].data[axis].terms:
+            raise VerifyException(f"axis {axis} must be a dimension of the table whose expression is 0")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> GatherOp:
+        """Reads the custom form."""
+        space = parse_space(parser)
+        ((indices, index_map),) = parse_readings(parser, "rows")
+        for word in ("of", "axis"):
+            parser.parse_keyword(word)
+        axis = parser.parse_integer(allow_boolean=False)
+        parser.parse_keyword("in")
+        table, table_map = parse_reading(parser)
+        parser.parse_punctuation("->")
+        out_map = parse_map(parser)
+        parser.parse_punctuation(":")
+        op = cls(space, indices, table, axis, [index_map, table_map, out_map], parser.parse_type())
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op.attributes.update({} if attributes is None else attributes.data)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        """Writes the custom form."""
+        printer.print_string(" ")
+        print_space(printer, self.space)
+        print_readings(printer, "rows", [self.indices], self.maps.data[:1])
+        printer.print_string(f" of axis {self.axis.value.data} in ")
+        print_reading(printer, self.table, self.maps.data[1])
+        printer.print_string(" -> ")
+        print_map(printer, self.maps.data[2])
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+        print_extra(printer, self.attributes)
+
+
+@irdl_op_definition
+class EmptyOp(IRDLOperation):
+    """A tensor whose elements are not defined yet; nests fill it part by part."""
+
+    name = "spyre.loop.empty"
+
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict `:` type($result)"
+
+    def __init__(self, result: Attribute) -> None:
+        """Makes an empty tensor of a type."""
+        super().__init__(result_types=[result])
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """A tensor of known numbers: one number everywhere, or `#spyre.iota`."""
+
+    name = "spyre.loop.constant"
+
+    value = prop_def()
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($result)"
+
+    def __init__(self, value: Attribute, result: Attribute) -> None:
+        """Makes a constant from its value attribute."""
+        super().__init__(properties={"value": value}, result_types=[result])

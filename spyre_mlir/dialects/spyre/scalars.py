@@ -1,0 +1,150 @@
+"""Bodies of loop nests: which scalar op stands for an op-table entry, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    lazy_traits_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import HasParent, IsTerminator, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.table import OpEntry
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """Ends the body of a nest with the value of one point."""
+
+    name = "spyre.loop.yield"
+
+    value = var_operand_def()
+
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(_nest()), Pure()))
+
+    assembly_format = "$value `:` type($value) attr-dict"
+
+
+def _nest() -> type[Operation]:
+    from spyre_mlir.dialects.spyre.loop import NestOp
+
+    return NestOp
+
+
+@irdl_op_definition
+class ApplyOp(IRDLOperation):
+    """A scalar function that arith and math lack: ``spyre.loop.apply "silu"(%x) : (f32) -> f32``."""
+
+    name = "spyre.loop.apply"
+
+    function = prop_def(StringAttr)
+    args = var_operand_def()
+    result = result_def()
+
+    traits = traits_def(Pure())
+
+    def __init__(self, function: str, args: Sequence[SSAValue], result: Attribute) -> None:
+        """Applies the op-table entry called `function` to scalars."""
+        super().__init__(operands=[list(args)], properties={"function": StringAttr(function)}, result_types=[result])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ApplyOp:
+        """Reads ``"name"(%x, …) : (types) -> type``."""
+        function = parser.parse_str_literal()
+        unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        parser.parse_punctuation(":")
+        start = parser.pos
+        inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+        parser.parse_punctuation("->")
+        return cls(function, parser.resolve_operands(unresolved, inputs, start), parser.parse_type())
+
+    def print(self, printer: Printer) -> None:
+        """Writes ``"name"(%x, …) : (types) -> type``."""
+        printer.print_string(" ")
+        printer.print_string_literal(self.function.data)
+        with printer.in_parens():
+            printer.print_list(self.args, printer.print_ssa_value)
+        printer.print_string(" : ")
+        with printer.in_parens():
+            printer.print_list([a.type for a in self.args], printer.print_attribute)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result.type)
+
+    def verify_(self) -> None:
+        """The function is in the op table."""
+        if _APPLIED.get(self.function.data) is None:
+            raise VerifyException(f"no op-table entry is called '{self.function.data}'; known: {', '.join(_APPLIED)}")
+
+
+def _known_scalar_classes() -> dict[str, type[Operation]]:
+    dialects: tuple[Dialect, ...] = (arith.Arith, math.Math)
+    return {op.name: op for dialect in dialects for op in dialect.operations}
+
+
+_CLASSES = _known_scalar_classes()
+_BY_SCALAR: dict[str, OpEntry] = {e.scalar: e for e in ATEN if e.scalar is not None}
+_APPLIED: dict[str, OpEntry] = {e.name: e for e in ATEN if e.scalar is None and e.opfunc is not None}
+
+
+def scalar_op(entry: OpEntry, args: Sequence[SSAValue], result: Attribute) -> Operation:
+    """The body operation that computes `entry` on scalars."""
+    if entry.scalar is None:
+        return ApplyOp(entry.name, args, result)
+    name, _, predicate = entry.scalar.partition(" ")
+    if predicate:
+        return arith.CmpfOp(args[0], args[1], predicate)
+    return _CLASSES[name].create(operands=list(args), result_types=[result], properties=_default_properties(name))
+
+
+def _default_properties(name: str) -> dict[str, Attribute]:
+    has_flags = name.startswith("arith.") or name.startswith("math.")
+    return {"fastmath": arith.FastMathFlagsAttr("none")} if has_flags else {}
+
+
+def _spelling(op: Operation) -> str:
+    if isinstance(op, arith.CmpfOp):
+        predicates = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
+                      "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true")
+        return f"{op.name} {predicates[op.predicate.value.data]}"
+    return op.name
+
+
+def entry_of(op: Operation) -> OpEntry | None:
+    """The op-table entry that a body operation computes, or None."""
+    if isinstance(op, ApplyOp):
+        return _APPLIED.get(op.function.data)
+    return _BY_SCALAR.get(_spelling(op))
+
+
+def body_function(body: Block) -> OpEntry | None:
+    """The one entry a nest's body computes on its arguments in order; None for a body that only copies.
+
+    Raises:
+        VerifyException: the body is more than one function of its arguments.
+    """
+    *ops, last = body.ops
+    if not isinstance(last, YieldOp) or len(last.value) != 1:
+        raise VerifyException("the body of a nest ends in spyre.loop.yield of one value")
+    if not ops:
+        if len(body.args) != 1 or last.value[0] is not body.args[0]:
+            raise VerifyException("a body without operations yields its only argument")
+        return None
+    if len(ops) != 1 or tuple(ops[0].operands) != tuple(body.args) or last.value[0] is not ops[0].results[0]:
+        raise VerifyException("the body of a nest is one scalar operation on all its arguments, in order")
+    entry = entry_of(ops[0])
+    if entry is None:
+        raise VerifyException(f"no hardware function computes {_spelling(ops[0])}")
+    return entry

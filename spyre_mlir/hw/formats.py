@@ -1,0 +1,74 @@
+"""The device's data formats: their names in files, their widths, and how many fit a stick.
+
+Names read as SEN, sign bits, exponent bits, mantissa bits. Encoding lives in `spyre_mlir.hw.dl16`, so that
+naming a format does not import numpy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+
+_BITS_PER_BYTE = 8
+
+
+@dataclass(frozen=True)
+class DeviceFormat:
+    """One entry of the `dataFormat_` vocabulary.
+
+    Args:
+        name: the spelling in files.
+        bits: width of one element.
+        floating: whether the bits are a floating-point number.
+    """
+
+    name: str
+    bits: int
+    floating: bool
+
+    @property
+    def word_length(self) -> int | float:
+        """Bytes per element as files write it: an integer, or 0.5 for four-bit elements."""
+        whole, rest = divmod(self.bits, _BITS_PER_BYTE)
+        return self.bits / _BITS_PER_BYTE if rest else whole
+
+    def elements_per_stick(self, spec: SpyreSpec = SPYRE) -> int:
+        """Number of elements in one stick."""
+        return spec.stick_bytes * _BITS_PER_BYTE // self.bits
+
+
+# Draft SuperDSC interface specification and torch-spyre csrc/types_mapping.h; certain for the formats with a comment
+# of their own, likely for the rest.
+_ALL = (
+    DeviceFormat("SEN169_FP16", 16, True),  # DLFloat16, the native format; certain
+    DeviceFormat("IEEE_FP32", 32, True),  # vector unit only; certain
+    DeviceFormat("BFLOAT16", 16, True),
+    DeviceFormat("SEN143_FP8", 8, True),
+    DeviceFormat("SEN152_FP8", 8, True),
+    DeviceFormat("SENINT2", 2, False),
+    DeviceFormat("SENINT4", 4, False),
+    DeviceFormat("SENINT8", 8, False),
+    DeviceFormat("SENINT16", 16, False),
+    DeviceFormat("SENUINT2", 2, False),
+    DeviceFormat("SENUINT32", 32, False),  # index tensors; certain
+    DeviceFormat("IEEE_INT32", 32, False),  # certain
+)
+
+FORMATS: dict[str, DeviceFormat] = {entry.name: entry for entry in _ALL}
+
+DL16 = FORMATS["SEN169_FP16"]
+FP32 = FORMATS["IEEE_FP32"]
+INDEX = FORMATS["SENUINT32"]
+INT32 = FORMATS["IEEE_INT32"]
+
+
+def device_format(name: str) -> DeviceFormat:
+    """Look a format up by the name files use.
+
+    Raises:
+        KeyError: the name is not one of the device's formats; the message lists them.
+    """
+    if name not in FORMATS:
+        raise KeyError(f"unknown device format {name!r}; known: {', '.join(FORMATS)}")
+    return FORMATS[name]

@@ -1,0 +1,238 @@
+"""Stick layouts on plain integers: which stick and lane of device memory holds an element.
+
+A device tensor is a dense row-major array of 128-byte sticks. One dimension, the stick dimension, runs
+through the lanes of a stick; it also has a place among the outer dimensions, counting sticks. Every tensor
+has an implicit last dimension `UNIT` of extent 1; a tensor whose stick dimension is `UNIT` is sparse:
+one valid element, in lane 0, per stick.
+
+Source: torch-spyre, tensors_and_layouts.md and spyre_tensor_impl.cpp; certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+UNIT = -1
+
+
+class StickError(ValueError):
+    """An access that sticks cannot express; the message says why."""
+
+
+@dataclass(frozen=True)
+class LinearExpr:
+    """A constant plus a sum of coefficient * iteration dimension."""
+
+    const: int = 0
+    terms: tuple[tuple[str, int], ...] = ()
+
+    @staticmethod
+    def of(name: str) -> LinearExpr:
+        """The iteration dimension `name` itself."""
+        return LinearExpr(0, ((name, 1),))
+
+    def __str__(self) -> str:
+        parts = [name if c == 1 else f"{name} * {c}" for name, c in self.terms]
+        if self.const or not parts:
+            parts.append(str(self.const))
+        return " + ".join(parts).replace("+ -", "- ")
+
+    def shifted(self, by: int) -> LinearExpr:
+        """The same expression plus a constant."""
+        return replace(self, const=self.const + by)
+
+    def last(self, extents: Mapping[str, int]) -> int:
+        """Largest value for iteration dimensions of the given extents."""
+        return self.const + sum(c * (extents[n] - 1) for n, c in self.terms if c > 0)
+
+    def first(self, extents: Mapping[str, int]) -> int:
+        """Smallest value for iteration dimensions of the given extents."""
+        return self.const + sum(c * (extents[n] - 1) for n, c in self.terms if c < 0)
+
+
+IndexMap = tuple[LinearExpr, ...]
+
+
+@dataclass(frozen=True)
+class StickLayout:
+    """Where the elements of a tensor lie on the device.
+
+    Attributes:
+        order: dimensions, outermost first; the stick dimension stands where its stick number counts.
+        stick: the dimension in the lanes; `UNIT` for a sparse tensor.
+        extents: elements reserved per dimension, padding included; whole sticks in the stick dimension.
+        unit_extent: reserved extent of `UNIT` when it is not the stick dimension; 1 unless the
+            tensor was re-laid from a sparse one.
+    """
+
+    order: tuple[int, ...]
+    stick: int
+    extents: tuple[int, ...]
+    unit_extent: int = 1
+
+    def __post_init__(self) -> None:
+        rank = len(self.extents)
+        wanted = [*range(rank), *([UNIT] if self.stick == UNIT or self.unit_extent > 1 else [])]
+        if sorted(self.order) != sorted(wanted):
+            raise StickError(f"order {list(self.order)} does not list each dimension of a tensor of rank {rank} once")
+        if any(e < 1 for e in self.extents) or self.unit_extent < 1:
+            raise StickError(f"extents {list(self.extents)} are not all positive")
+
+    @staticmethod
+    def published(shape: Sequence[int], stick: int, lanes: int) -> StickLayout:
+        """The layout the front end in use today gives a tensor whose stick dimension is `stick`.
+
+        The first dimension moves next to the stick; (128, 256) becomes [4, 128, 64].
+        """
+        order = [d for d in range(len(shape)) if d != stick] + [stick]
+        device = (*order[1:], order[0]) if len(order) > 1 else tuple(order)
+        extents = tuple(_round_up(e, lanes) if d == stick else e for d, e in enumerate(shape))
+        return StickLayout(device, stick, extents)
+
+    @staticmethod
+    def rows_outermost(shape: Sequence[int], stick: int, lanes: int) -> StickLayout:
+        """Dimensions in host order, the stick last: what a gather asks of its table."""
+        extents = tuple(_round_up(e, lanes) if d == stick else e for d, e in enumerate(shape))
+        return StickLayout(tuple(d for d in range(len(shape)) if d != stick) + (stick,), stick, extents)
+
+    def count(self, dim: int, lanes: int) -> int:
+        """How many sticks apart the ends of `dim` are, in units of its own stride."""
+        if dim == UNIT:
+            return 1 if self.stick == UNIT else self.unit_extent
+        return self.extents[dim] // lanes if dim == self.stick else self.extents[dim]
+
+    def strides(self, lanes: int) -> dict[int, int]:
+        """Sticks between neighbours (neighbouring sticks for the stick dimension), by dimension."""
+        strides, unit = dict[int, int](), 1
+        for dim in reversed(self.order):
+            strides[dim] = unit
+            unit *= self.count(dim, lanes)
+        return strides
+
+    def sticks(self, lanes: int) -> int:
+        """Sticks the tensor takes."""
+        return prod(self.count(d, lanes) for d in self.order)
+
+    def padded(self, dim: int, multiple: int) -> StickLayout:
+        """The same layout with the extent of `dim` rounded up."""
+        extents = tuple(_round_up(e, multiple) if d == dim else e for d, e in enumerate(self.extents))
+        return replace(self, extents=extents)
+
+
+def _round_up(extent: int, multiple: int) -> int:
+    return -(-extent // multiple) * multiple
+
+
+round_up = _round_up
+
+
+@dataclass(frozen=True)
+class Access:
+    """How an operand walks device memory: a start, and sticks per step of each iteration dimension.
+
+    Attributes:
+        offset: sticks from the tensor's first stick.
+        strides: sticks per step; for the lane dimension, per stick.
+        lane: the iteration dimension in the lanes, or None when lane 0 alone is meant.
+    """
+
+    offset: int
+    strides: Mapping[str, int]
+    lane: str | None
+
+
+def access(layout: StickLayout, lanes: int, index: IndexMap, extents: Mapping[str, int]) -> Access:
+    """Turns an index map on a tensor into a walk through its sticks.
+
+    Args:
+        layout: where the tensor's elements lie.
+        lanes: elements per stick.
+        index: one expression per tensor dimension, and optionally one more for `UNIT`.
+        extents: extent of every iteration dimension, before rounding to sticks.
+
+    Raises:
+        StickError: the map leaves the tensor, or needs lanes that a stick cannot give.
+    """
+    by_dim, strides = layout.strides(lanes), dict[str, int]()
+    offset, lane = 0, None
+    for dim, expr in zip((*range(len(layout.extents)), UNIT), index, strict=False):
+        _check_range(layout, dim, expr, extents, lanes)
+        step, divisor = by_dim[dim], lanes if dim == layout.stick else 1
+        if dim == layout.stick:
+            lane = _lane_of(expr, lanes)
+        offset += step * (expr.const // divisor)
+        for name, coefficient in expr.terms:
+            factor = 1 if dim == layout.stick and name == lane else coefficient // divisor
+            strides[name] = strides.get(name, 0) + step * factor
+    return Access(offset, strides, lane)
+
+
+def _check_range(layout: StickLayout, dim: int, expr: LinearExpr, extents: Mapping[str, int], lanes: int) -> None:
+    have = layout.extents[dim] if dim != UNIT else lanes if layout.stick == UNIT else layout.unit_extent
+    if expr.first(extents) < 0 or expr.last(extents) >= have:
+        raise StickError(f"index {expr} runs over {expr.first(extents)} to {expr.last(extents)}, "
+                         f"dimension {'unit' if dim == UNIT else dim} has {have}")
+    if any(c < 0 for _, c in expr.terms):
+        raise StickError(f"index {expr} runs backwards")
+
+
+def _lane_of(expr: LinearExpr, lanes: int) -> str | None:
+    """The iteration dimension that runs through the lanes."""
+    if expr.const % lanes:
+        raise StickError(f"index {expr} starts inside a stick of {lanes}")
+    inside = [(n, c) for n, c in expr.terms if c % lanes]
+    if len(inside) > 1 or any(c != 1 for _, c in inside):
+        raise StickError(f"index {expr} does not walk the {lanes} lanes of a stick one by one")
+    return inside[0][0] if inside else None
+
+
+@dataclass(frozen=True)
+class Walk:
+    """An access as nested extents: what a SuperDSC allocation can say.
+
+    Attributes:
+        order: iteration dimensions, innermost first; fillers are dimensions of extent 1 that stand for a gap.
+        extents: reserved elements per entry of order, at least the iteration's.
+        fillers: names in `order` that are not iteration dimensions.
+    """
+
+    order: tuple[str, ...]
+    extents: tuple[int, ...]
+    fillers: tuple[str, ...]
+
+
+def walk(acc: Access, extents: Mapping[str, int], lanes: int) -> Walk:
+    """Nests the strides of an access, innermost first.
+
+    Args:
+        acc: the access.
+        extents: iteration extents; the lane dimension's in whole sticks.
+        lanes: elements per stick.
+
+    Raises:
+        StickError: the strides do not divide one another, or the walk overlaps itself.
+    """
+    # A lane dimension of one stick has the stride of its neighbour; it is the inner one.
+    items = sorted(acc.strides.items(), key=lambda item: (item[1], item[0] != acc.lane))
+    order, reserved, fillers = list[str](), list[int](), list[str]()
+    unit = 1
+    for name, stride in items:
+        if stride % unit:
+            raise StickError(f"the stride of {name}, {stride} sticks, is no multiple of {unit}")
+        gap = stride // unit
+        if order:
+            inner = order[-1]
+            if gap * (lanes if inner == acc.lane else 1) < extents[inner]:
+                raise StickError(f"{inner} of extent {extents[inner]} runs into {name} after {gap} steps")
+            reserved.append(gap * (lanes if inner == acc.lane else 1))
+        elif gap > 1:
+            fillers.append(f"_{len(fillers)}")
+            order.append(fillers[-1])
+            reserved.append(gap)
+        order.append(name)
+        unit = stride
+    if order:
+        reserved.append(extents[order[-1]])
+    return Walk(tuple(order), tuple(reserved), tuple(fillers))

@@ -1,0 +1,124 @@
+"""Text to module and back: what the other rooms call."""
+
+from __future__ import annotations
+
+import struct
+from io import StringIO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.errors import ReadError
+from spyre_mlir.text.parser import SpyreParser
+from spyre_mlir.text.printer import SpyrePrinter
+from spyre_mlir.text.verify import UseBeforeDefinition, verify_dominance
+
+
+class InvalidOperation(VerifyException):
+    """IR that does not verify; knows the guilty op.
+
+    Args:
+        message: what is wrong.
+        op: the op that does not verify.
+    """
+
+    def __init__(self, message: str, op: Operation) -> None:
+        super().__init__(message)
+        self.op = op
+
+
+def module_text(op: Operation, *, generic: bool = False, locations: bool = False) -> str:
+    """Text of an op, without a newline at its end.
+
+    Args:
+        op: a module or any other op.
+        generic: whether to use the generic format everywhere.
+        locations: whether to print every op's `loc(...)`.
+    """
+    stream = StringIO()
+    SpyrePrinter(stream, print_generic_format=generic, print_debuginfo=locations).print_op(op)
+    return stream.getvalue()
+
+
+def parse_module(
+    text: str | bytes,
+    context: Context,
+    filename: str = "<text>",
+    *,
+    implicit_module: bool = True,
+    locations: bool = True,
+    line_offset: int = 0,
+) -> ModuleOp:
+    """Read a module; ops that carry no location get their place in the text.
+
+    The module is not verified as a whole: see `verify_module`.
+
+    Args:
+        text: the text, bytes are UTF-8.
+        context: the dialects.
+        filename: for messages and locations.
+        implicit_module: whether ops outside of a module are put into one.
+        locations: whether to attach places in the text to ops.
+        line_offset: lines of the file before this text.
+
+    Raises:
+        ParseError: the text is not MLIR, or an attribute of it is not valid; knows the place.
+        ReadError: the bytes are not UTF-8.
+    """
+    decoded = decode(text, filename) if isinstance(text, bytes) else text
+    parser = SpyreParser(context, decoded, filename, locations=locations, line_offset=line_offset)
+    try:
+        return parser.parse_module(implicit_module)
+    except (VerifyException, ValueError, ArithmeticError, struct.error) as error:
+        # Constructors of attributes and ops know no place in the text; the parser still does.
+        parser.raise_error(str(error))
+    except (AssertionError, NotImplementedError) as error:
+        # xDSL guards some of its grammar with assertions; what they stop is still the input's fault.
+        parser.raise_error(f"this cannot be read ({error or type(error).__name__})")
+
+
+def decode(text: bytes, filename: str) -> str:
+    """Decode UTF-8.
+
+    Raises:
+        ReadError: the bytes are not UTF-8; names the line.
+    """
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        column = error.start - text.rfind(b"\n", 0, error.start)
+        raise ReadError(
+            f"the file is not UTF-8 text: byte 0x{text[error.start]:02x}",
+            where=f"{filename}:{line}:{column}",
+            hint="save the file as UTF-8; IR strings are best kept ASCII",
+        ) from error
+
+
+def verify_module(module: ModuleOp) -> None:
+    """Verify a module and that every value is defined before it is used.
+
+    Raises:
+        InvalidOperation: an op does not verify; the exception knows the op.
+        UseBeforeDefinition: a value is used first; the exception knows the op.
+    """
+    try:
+        module.verify()
+    except UseBeforeDefinition:
+        raise
+    except VerifyException as error:
+        raise InvalidOperation(str(error), _guilty(module)) from error
+    verify_dominance(module)
+
+
+def _guilty(module: ModuleOp) -> Operation:
+    """The innermost op that does not verify; the module itself if only its regions do not."""
+    guilty: Operation = module
+    for op in module.walk():
+        try:
+            op.verify(verify_nested_ops=False)
+        except VerifyException:
+            guilty = op
+    return guilty

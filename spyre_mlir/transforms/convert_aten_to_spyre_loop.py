@@ -1,0 +1,286 @@
+"""Pass `convert-aten-to-spyre-loop`: every op becomes nests over named loops; views become index maps.
+
+```mlir
+%1 = aten.permute(%0) {dims = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+%2 = aten.exp(%1) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+```
+becomes one nest that reads ``%0[d1, d0]``. A view that no index map can express is copied first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, TensorType, f64, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IotaAttr
+from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, GatherOp, element_of
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.sticks import IndexMap
+from spyre_mlir.ops import movement, pointwise
+from spyre_mlir.ops.index_view import IndexView, NotAView
+from spyre_mlir.ops.reduction import reduced_dims
+from spyre_mlir.ops.table import Family, OpEntry
+from spyre_mlir.transforms.nests import Loops, Reading, align, make_nest, whole
+from spyre_mlir.transforms.products import lower_product
+from spyre_mlir.transforms.rebuild import Emitter, describe_location, functions, rebuild
+
+
+def stems(rank: int) -> list[str]:
+    """Names of the dimensions of a result."""
+    return [f"d{i}" for i in range(rank)]
+
+
+class LoopBuilder:
+    """Makes nests for one function and remembers what each aten value reads."""
+
+    def __init__(self, emitter: Emitter) -> None:
+        """Starts with no values known."""
+        self.emitter = emitter
+        self.readings: dict[SSAValue, Reading] = {}
+
+    def reading(self, value: object, element: Attribute) -> Reading:
+        """The reading of an aten value; a number becomes a tensor of rank 0."""
+        if isinstance(value, SSAValue):
+            return self.readings[value]
+        number = float(cast(float, value))
+        op = self.emitter.add(ConstantOp(FloatAttr(number, f64), TensorType(element, [])))
+        return whole(op.results[0])
+
+    def copy(self, reading: Reading, shape: tuple[int, ...] | None = None) -> Reading:
+        """A fresh tensor with the elements of a reading, optionally under another shape of the same order."""
+        target = reading.shape if shape is None else shape
+        fresh = TensorType(element_of(reading.base), target)
+        return self.pointwise(None, [reading], fresh, cut=IndexView.identity(target))
+
+    def pointwise(self, entry: OpEntry | None, readings: Sequence[Reading], result: TensorType[Attribute],
+                  cut: IndexView | None = None) -> Reading:
+        """One nest that applies `entry` to readings broadcast to the result's shape.
+
+        `cut`, for copies under another shape, is the view of the result in that shape.
+        """
+        shape = readings[0].shape if cut is not None else result.get_shape()
+        target = IndexView.identity(result.get_shape()) if cut is None else cut.reshape(shape)
+        readings = [Reading(r.base, r.view.expand(shape)) for r in readings]
+        loops, out, readings = self.align(readings, target, stems(len(shape)))
+        op = make_nest(loops, [r.base for r in readings], out, result, entry)
+        return whole(self.emitter.add(op).results[0])
+
+    def align(self, readings: Sequence[Reading], target: IndexView, names: Sequence[str]) -> tuple[Loops, IndexMap, list[Reading]]:
+        """Loops for readings and a result, the result's map, and the readings: those that do not fit are copied."""
+        chosen = list(readings)
+        cut = [i for i, r in enumerate(chosen) if any(len(axes) > 1 for axes in r.view.dims)]
+        while True:
+            try:
+                loops = align([*(r.view for r in chosen), target], names)
+                return replace(loops, maps=loops.maps[:-1]), loops.maps[-1], chosen
+            except NotAView as error:
+                if not cut:
+                    raise UnsupportedError(f"no common loops for shapes {[r.shape for r in readings]}: {error}") from error
+                chosen[cut[0]] = self.copy(chosen[cut.pop(0)])
+
+
+def lower_view(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+    """A view only changes how its base is read."""
+    arguments = op.arguments()
+    tensor = next(p.name for p in entry.params if p.is_tensor)
+    source = b.readings[cast(SSAValue, arguments.pop(tensor))]
+    try:
+        return Reading(source.base, cast(IndexView, entry.meaning(source.view, **arguments)))
+    except NotAView:
+        fresh = b.copy(source)
+        return Reading(fresh.base, cast(IndexView, entry.meaning(fresh.view, **arguments)))
+
+
+def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+    """Element by element: one nest."""
+    arguments = op.arguments()
+    result = cast(TensorType[Attribute], op.results[0].type)
+    values = [arguments[p.name] for p in entry.params if p.is_tensor]
+    numeric = next((element_of(v) for v in values if isinstance(v, SSAValue) and element_of(v) != i1), None)
+    element = numeric if numeric is not None else result.get_element_type()
+    _only_floats(op, [element])
+    return b.pointwise(entry, [b.reading(v, element) for v in values], result)
+
+
+def _only_floats(op: AtenOp, elements: Sequence[Attribute]) -> None:
+    for element in elements:
+        text = str(element)
+        if text.startswith(("i", "u", "s")) and element != i1:
+            raise UnsupportedError(f"{op.name} on {text}", hint="integer arithmetic runs on the host; see the op reference")
+
+
+def lower_reduction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+    """One nest per reduced loop, the innermost first."""
+    arguments = op.arguments()
+    source = b.readings[cast(SSAValue, arguments["self"])]
+    _only_floats(op, [element_of(source.base)])
+    rank, dims = len(source.shape), reduced_dims(len(source.shape), cast("tuple[int, ...] | None", arguments["dim"]))
+    result = cast(TensorType[Attribute], op.results[0].type)
+    for dim in reversed(dims):
+        source = _reduce_one(b, source, dim, entry)
+    if not dims:
+        source = b.copy(source)
+    kept = source.view.squeeze(tuple(d for d in range(rank) if d in dims)) if not arguments["keepdim"] else source.view
+    return Reading(source.base, kept.reshape(result.get_shape()))
+
+
+def _reduce_one(b: LoopBuilder, source: Reading, dim: int, entry: OpEntry) -> Reading:
+    if len(source.view.dims[dim]) > 1:
+        source = b.copy(source)
+    shape = tuple(1 if d == dim else e for d, e in enumerate(source.shape))
+    names = ["r" if d == dim else s for d, s in enumerate(stems(len(shape)))]
+    loops = align([source.view], names)
+    out = tuple(e if d != dim else type(e)() for d, e in enumerate(loops.exprs()))
+    if not loops.names[dim]:
+        return source
+    result = TensorType(element_of(source.base), shape)
+    op = make_nest(loops, [source.base], out, result, None, combine=entry.combine)
+    return whole(b.emitter.add(op).results[0])
+
+
+def lower_contraction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+    """A matrix product: one nest with a summed loop."""
+    first, second = (cast(SSAValue, v) for v in list(op.arguments().values())[:2])
+    _only_floats(op, [element_of(first), element_of(second)])
+    left, right = b.readings[first], b.readings[second]
+    if entry.name == "linear":
+        right = Reading(right.base, right.view.transpose(0, 1))
+    return lower_product(b, left, right, cast(TensorType[Attribute], op.results[0].type))
+
+
+def lower_clone(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+    """A copy of a value that nothing can change is the value."""
+    return b.readings[cast(SSAValue, op.arguments()["self"])]
+
+
+def lower_cast(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+    """A change of element type: a copy whose body converts."""
+    source = b.readings[cast(SSAValue, op.arguments()["self"])]
+    result = cast(TensorType[Attribute], op.results[0].type)
+    old, new = element_of(source.base), result.get_element_type()
+    if old == new:
+        return source
+    if new == i1:
+        return b.pointwise(pointwise.ne, [source, b.reading(0.0, old)], result)
+    _only_floats(op, [old, new])
+    return b.pointwise(None, [source], result)
+
+
+def lower_cat(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+    """Each part is copied to its offset in one result."""
+    arguments = op.arguments()
+    result = cast(TensorType[Attribute], op.results[0].type)
+    at = cast(int, arguments["dim"]) % len(result.get_shape())
+    dest, offset = b.emitter.add(EmptyOp(result)).results[0], 0
+    for part in cast(list[SSAValue], arguments["tensors"]):
+        source = b.readings[part]
+        if source.shape[at] == 0:
+            continue
+        window = IndexView.identity(result.get_shape()).slice(at, offset, offset + source.shape[at])
+        loops, out, (source,) = b.align([source], window, stems(len(source.shape)))
+        nest = make_nest(loops, [source.base], out, result, None, dest=dest)
+        dest = b.emitter.add(nest).results[0]
+        offset += source.shape[at]
+    return whole(dest)
+
+
+def lower_embedding(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+    """A gather of table rows."""
+    arguments = op.arguments()
+    table, indices = (b.readings[cast(SSAValue, arguments[n])] for n in ("weight", "indices"))
+    table = table if table.is_base else b.copy(table)
+    result = cast(TensorType[Attribute], op.results[0].type)
+    rank = len(result.get_shape())
+    at_indices = Reading(indices.base, indices.view.unsqueeze(rank - 1).expand(result.get_shape()))
+    row = table.view.select(0, 0)
+    at_row = Reading(table.base, row.expand(result.get_shape()))
+    loops = align([at_indices.view, at_row.view, IndexView.identity(result.get_shape())], stems(rank))
+    gather = GatherOp(loops.space(), indices.base, table.base, 0, [IndexMapAttr(m) for m in loops.maps], result)
+    return whole(b.emitter.add(gather).results[0])
+
+
+def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+    """Numbers the host provides with the program."""
+    a = op.arguments()
+    value = IotaAttr(FloatAttr(float(cast(float, a["start"])), f64), FloatAttr(float(cast(float, a["step"])), f64))
+    return whole(b.emitter.add(ConstantOp(value, op.results[0].type)).results[0])
+
+
+Lowering = Callable[[LoopBuilder, AtenOp, OpEntry], Reading]
+
+BY_FAMILY: dict[Family, Lowering] = {
+    Family.VIEW: lower_view,
+    Family.POINTWISE: lower_pointwise,
+    Family.REDUCTION: lower_reduction,
+    Family.CONTRACTION: lower_contraction,
+    Family.CREATION: lower_creation,
+}
+BY_ENTRY: dict[str, Lowering] = {
+    movement.clone.name: lower_clone,
+    movement._to_copy.name: lower_cast,  # pyright: ignore[reportPrivateUsage] # the op's own ATen name
+    movement.cat.name: lower_cat,
+    movement.embedding.name: lower_embedding,
+}
+
+
+def lowering_of(op: Operation) -> tuple[Lowering, OpEntry] | None:
+    """How an op is lowered, or None if it cannot be."""
+    if not isinstance(op, AtenOp) or op.ENTRY is None:
+        return None
+    lowering = BY_ENTRY.get(op.ENTRY.name) or BY_FAMILY.get(op.ENTRY.family)
+    return None if lowering is None else (lowering, op.ENTRY)
+
+
+def check_supported(function: func.FuncOp) -> None:
+    """Raises one UnsupportedError that lists every op of the function without a lowering."""
+    missing: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for op in function.body.block.ops:
+        if isinstance(op, func.ReturnOp) or lowering_of(op) is not None:
+            continue
+        name = f"aten.{op.overload}" if isinstance(op, AtenOp) else op.name
+        missing[name] += 1
+        first.setdefault(name, describe_location(op))
+    if missing:
+        lines = "".join(f"\n  {n}  x{c}, first at {first[n]}" for n, c in sorted(missing.items()))
+        raise UnsupportedError(f"{len(missing)} operations have no lowering ({missing.total()} nodes):{lines}",
+                               hint="run decompose-aten first, or declare them in the op table")
+
+
+@dataclass(frozen=True)
+class ConvertAtenToSpyreLoopPass(ModulePass):
+    """Lowers aten ops to nests over named loops."""
+
+    name = "convert-aten-to-spyre-loop"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Converts every function of the module."""
+        for function in functions(op):
+            check_supported(function)
+        for function in functions(op):
+            emitter = Emitter()
+            builder = LoopBuilder(emitter)
+            builder.readings.update((a, whole(a)) for a in function.body.block.args)
+            rebuild(function, lambda o, b=builder: _convert(o, b), emitter)
+
+
+def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:
+    if isinstance(op, func.ReturnOp):
+        results = [b.readings[v] for v in op.operands]
+        b.emitter.add(func.ReturnOp(*(r.base if r.is_base else b.copy(r).base for r in results)))
+        return ()
+    found = lowering_of(op)
+    if found is None:
+        raise UnsupportedError(f"{op.name} has no lowering")
+    lowering, entry = found
+    b.readings[op.results[0]] = lowering(b, cast(AtenOp, op), entry)
+    return ()

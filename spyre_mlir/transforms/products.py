@@ -1,0 +1,105 @@
+"""Matrix products as nests: which loops are batches, rows, columns, and the summed one."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+
+from spyre_mlir.ops import pointwise
+from spyre_mlir.ops.index_view import IndexView, NotAView
+from spyre_mlir.transforms.nests import Loops, Reading, factors, index_map, make_nest, names_for, refine_together, whole
+
+if TYPE_CHECKING:
+    from spyre_mlir.transforms.convert_aten_to_spyre_loop import LoopBuilder
+
+# What one hardware product can say (interface specification, stick constraints; certain): at most two
+# loops the second operand lacks, and at most two that all three operands have.
+MOST_ROW_LOOPS = 2
+MOST_BATCH_LOOPS = 2
+
+
+def lower_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorType[Attribute]) -> Reading:
+    """left [batch…, m, k] times right [batch…, k, n].
+
+    Operands whose views cut k or n, or that need more loops than the hardware has, are copied first.
+    """
+    batch = result.get_shape()[:-2]
+    left = Reading(left.base, left.view.expand((*batch, *left.shape[-2:])))
+    right = Reading(right.base, right.view.expand((*batch, *right.shape[-2:])))
+    left, right = _single_loops(b, left, right)
+    try:
+        loops = _loops(left.view, right.view)
+    except NotAView:
+        left, right = b.copy(left), b.copy(right)
+        loops = _loops(left.view, right.view)
+    if not _fits(loops, left.view):
+        return _flat_product(b, left, right, result)
+    return _emit(b, left, right, loops, result)
+
+
+def _single_loops(b: LoopBuilder, left: Reading, right: Reading) -> tuple[Reading, Reading]:
+    """Copies operands whose summed or column dimension is more than one loop, or that both are cut in."""
+    if len(left.view.dims[-1]) > 1:
+        left = b.copy(left)
+    if len(right.view.dims[-2]) > 1 or len(right.view.dims[-1]) > 1:
+        right = b.copy(right)
+    # A batch that only the second operand has would be a second column loop: give it to the first as well.
+    if any(_absent(left.view, d) and not _absent(right.view, d) for d in range(len(left.shape) - 2)):
+        left = b.copy(left)
+    return left, right
+
+
+def _absent(view: IndexView, dim: int) -> bool:
+    """Whether a dimension of extent above 1 is broadcast."""
+    used = {a for row in view.terms for a, _ in row}
+    return bool(view.dims[dim]) and not any(a in used for a in view.dims[dim])
+
+
+def _loops(left: IndexView, right: IndexView) -> Loops:
+    """Loops batch…, m, n, k; the maps of left and right.
+
+    Raises:
+        NotAView: the operands cut a batch in ways that do not divide one another.
+    """
+    rank = len(left.shape)
+    for dim in range(rank - 2):
+        left, right = refine_together([left, right], dim)
+    parts = [(f"b{d}", left.dims[d], right.dims[d], factors(left, d)) for d in range(rank - 2)]
+    parts.append(("m", left.dims[-2], (), factors(left, rank - 2)))
+    parts.append(("n", (), right.dims[-1], factors(right, rank - 1)))
+    parts.append(("k", left.dims[-1], right.dims[-2], factors(left, rank - 1)))
+    of_left, of_right, names = dict[int, str](), dict[int, str](), list[tuple[str, ...]]()
+    for stem, l_axes, r_axes, extents in parts:
+        own = tuple(names_for(stem, len(extents)))
+        names.append(own)
+        of_left.update(zip(l_axes, own, strict=False))
+        of_right.update(zip(r_axes, own, strict=False))
+    maps = (index_map(left, of_left), index_map(right, of_right))
+    return Loops(tuple(names), tuple(tuple(p[3]) for p in parts), maps)
+
+
+def _fits(loops: Loops, left: IndexView) -> bool:
+    in_left = {n for e in loops.maps[0] for n, _ in e.terms}
+    in_right = {n for e in loops.maps[1] for n, _ in e.terms}
+    outer = [n for names in loops.names[:-2] for n in names]
+    rows = [n for n in outer if n not in in_right]
+    shared = [n for n in outer if n in in_right]
+    return len(rows) <= MOST_ROW_LOOPS and len(shared) <= MOST_BATCH_LOOPS and all(n in in_left for n in outer)
+
+
+def _flat_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorType[Attribute]) -> Reading:
+    """The same product with all batches in one loop, on copies."""
+    batch, m, k, n = prod(left.shape[:-2]), left.shape[-2], left.shape[-1], right.shape[-1]
+    left, right = b.copy(left, (batch, m, k)), b.copy(right, (batch, k, n))
+    flat = _emit(b, left, right, _loops(left.view, right.view), TensorType(result.get_element_type(), [batch, m, n]))
+    return Reading(flat.base, flat.view.reshape(result.get_shape()))
+
+
+def _emit(b: LoopBuilder, left: Reading, right: Reading, loops: Loops, result: TensorType[Attribute]) -> Reading:
+    out = loops.exprs()[:-1]
+    combine = "arith.addf" if loops.names[-1] else None
+    op = make_nest(loops, [left.base, right.base], out, result, pointwise.mul, combine=combine)
+    return whole(b.emitter.add(op).results[0])

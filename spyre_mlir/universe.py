@@ -1,0 +1,32 @@
+"""What xDSL's tools find of us through the `xdsl.universe` entry point, and the context our tools use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import Dialect
+from xdsl.universe import Universe
+
+from spyre_mlir.dialects import get_all_dialects
+from spyre_mlir.dialects.context import SpyreContext
+from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.transforms import get_all_passes
+
+UPSTREAM_DIALECTS = ("builtin", "func", "arith", "math", "affine", "scf")
+
+# Values are factories: nothing but their names is made here, so importing this costs no dialect.
+SPYRE_UNIVERSE = Universe(all_dialects=get_all_dialects(), all_passes=get_all_passes())
+
+
+def make_context(spec: SpyreSpec = SPYRE) -> SpyreContext:
+    """A context with our dialects and the upstream ones our levels use; each loads when first used."""
+    context = SpyreContext(spec)
+    for name, factory in (_upstream() | SPYRE_UNIVERSE.all_dialects).items():
+        context.register_dialect(name, factory)
+    return context
+
+
+def _upstream() -> dict[str, Callable[[], Dialect]]:
+    from xdsl.universe import XDSL_UNIVERSE
+
+    return {name: XDSL_UNIVERSE.all_dialects[name] for name in UPSTREAM_DIALECTS}

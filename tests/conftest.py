@@ -1,0 +1,167 @@
+"""Pytest collects the lit files under tests/lit and runs their RUN lines inside this process.
+
+Understood is what our files use: pipes, `2>&1`, `not`, `%s`, `%t`, our tools and filecheck, and
+`REQUIRES: mlir-opt`. Real lit runs the same files unchanged: `lit tests/lit`.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RUN = re.compile(r"^\s*//\s*RUN:\s*(.*)$", re.MULTILINE)
+REQUIRES = re.compile(r"^\s*//\s*REQUIRES:\s*(.*)$", re.MULTILINE)
+TOOL_MODULES = {
+    "spyre-opt": "spyre_mlir.cli.opt",
+    "spyre-compile": "spyre_mlir.cli.compile",
+    "spyre-run": "spyre_mlir.cli.run",
+    "spyre-translate": "spyre_mlir.cli.translate",
+}
+EXTERNAL_TOOLS = ("mlir-opt", "cat", "test", "ls")
+
+
+class RunLineError(Exception):
+    """A RUN line did not do what it should; the message is the report."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One command of a pipe."""
+
+    argv: list[str]
+    expect_failure: bool
+    merge_errors: bool
+
+
+def parse_run_line(line: str) -> list[Stage]:
+    """Split a RUN line into the commands of its pipe."""
+    words: list[list[str]] = [[]]
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    for word in lexer:
+        if word == "|":
+            words.append([])
+        else:
+            words[-1].append(word)
+    return [stage_of(argv) for argv in words]
+
+
+def stage_of(argv: list[str]) -> Stage:
+    expect_failure = argv[0] == "not"
+    argv = argv[1:] if expect_failure else argv
+    merge = "2>&1" in argv
+    return Stage([word for word in argv if word != "2>&1"], expect_failure, merge)
+
+
+@contextmanager
+def standard_streams(text: str, out: io.StringIO, err: io.StringIO) -> Iterator[None]:
+    saved = sys.stdin
+    sys.stdin = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            yield
+    finally:
+        sys.stdin = saved
+
+
+def tool_main(name: str) -> Callable[[list[str]], int | None]:
+    if name == "filecheck":
+        filecheck: Any = import_module("filecheck.main")
+        return lambda argv: filecheck.main([name, *argv])
+    tool: Any = import_module(TOOL_MODULES[name])
+    return tool.main
+
+
+def call(argv: list[str], text: str, *, merge: bool) -> tuple[int, str, str]:
+    """Run one command; returns its exit code, its output and, unless merged, its error output."""
+    if argv[0] in EXTERNAL_TOOLS:
+        errors = subprocess.STDOUT if merge else subprocess.PIPE
+        done = subprocess.run(argv, input=text, stdout=subprocess.PIPE, stderr=errors, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr or ""
+    if argv[0] not in TOOL_MODULES and argv[0] != "filecheck":
+        raise RunLineError(f"tests/conftest.py does not know the tool '{argv[0]}'")
+    out = io.StringIO()
+    err = out if merge else io.StringIO()
+    with standard_streams(text, out, err):
+        try:
+            code = tool_main(argv[0])(argv[1:]) or 0
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    return code, out.getvalue(), "" if merge else err.getvalue()
+
+
+def run_line(line: str, path: Path, scratch: Path) -> None:
+    """Run a RUN line; raises RunLineError if a command's exit code is not the expected one."""
+    text = ""
+    # Longest first: %t must not eat the beginning of a longer name.
+    for stage in parse_run_line(line.replace("%s", str(path)).replace("%t", str(scratch / "t"))):
+        code, output, errors = call(stage.argv, text, merge=stage.merge_errors)
+        if (code != 0) != stage.expect_failure:
+            shown = f"{errors}{output}" if stage.argv[0] != "filecheck" else f"{errors}{output}\ninput was:\n{text}"
+            raise RunLineError(f"RUN: {line}\n'{shlex.join(stage.argv)}' exited with {code}\n{shown}")
+        text = output
+
+
+def joined_run_lines(text: str) -> list[str]:
+    """RUN lines of a file; a backslash at the end continues on the next one."""
+    lines: list[str] = []
+    continued = False
+    for line in RUN.findall(text):
+        if continued:
+            lines[-1] += " " + line.strip()
+        else:
+            lines.append(line.strip())
+        continued = line.rstrip().endswith("\\")
+        lines[-1] = lines[-1].rstrip("\\").rstrip() if continued else lines[-1]
+    return lines
+
+
+class LitItem(pytest.Item):
+    """One lit file."""
+
+    def runtest(self) -> None:
+        text = self.path.read_text(encoding="utf-8")
+        for feature in REQUIRES.findall(text):
+            if shutil.which(feature.strip()) is None:
+                pytest.skip(f"needs {feature.strip()}, which is not on the path")
+        lines = joined_run_lines(text)
+        if not lines:
+            raise RunLineError("the file has no RUN line")
+        with tempfile.TemporaryDirectory() as scratch:
+            for line in lines:
+                run_line(line, self.path, Path(scratch))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, RunLineError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, f"lit: {self.path.name}"
+
+
+class LitFile(pytest.File):
+    """A file with RUN lines."""
+
+    def collect(self) -> Iterator[LitItem]:
+        yield LitItem.from_parent(self, name=self.path.stem)
+
+
+def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> LitFile | None:
+    if file_path.suffix == ".mlir" and Path(__file__).parent / "lit" in file_path.parents:
+        return LitFile.from_parent(parent, path=file_path)
+    return None

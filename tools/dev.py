@@ -1,0 +1,155 @@
+"""Everything a developer does with this checkout: `python3 tools/dev.py setup|demo|test|check|fix|gen`.
+
+Standard library only: this is the file that makes the environment the others need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYPROJECT = ROOT / "pyproject.toml"
+CONSTRAINTS = ROOT / "tools" / "constraints.txt"
+STAMP = VENV / "installed-from"
+OLDEST_PYTHON = (3, 11)
+BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
+
+
+class DevError(Exception):
+    """The environment is not as needed; the message says what to do."""
+
+
+def run(*command: str | Path) -> int:
+    """Run a command in the checkout with the environment's tools first on the path."""
+    words = [str(word) for word in command]
+    print("+", " ".join(words), flush=True)
+    path = str(BIN) + os.pathsep + os.environ.get("PATH", "")
+    return subprocess.run(words, cwd=ROOT, env={**os.environ, "PATH": path}, check=False).returncode
+
+
+def must(what: str, *command: str | Path) -> None:
+    """Run a command that has to succeed."""
+    if code := run(*command):
+        raise DevError(f"{what} failed with exit code {code}; its messages are above")
+
+
+def wanted_stamp() -> str:
+    """What the environment is made from; a change of either file makes it anew."""
+    parts = [PYPROJECT.read_bytes(), CONSTRAINTS.read_bytes(), sys.version.encode(), str(ROOT).encode()]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def make_environment() -> None:
+    """Create `.venv` and install the project with its development tools, unless that is done already."""
+    wanted = wanted_stamp()
+    if PYTHON.exists() and STAMP.exists() and STAMP.read_text() == wanted:
+        return
+    if not PYTHON.exists():
+        if VENV.exists():
+            shutil.rmtree(VENV)
+        if run(sys.executable, "-m", "venv", VENV):
+            raise DevError(
+                "this Python cannot make virtual environments\n"
+                "  try: install its venv module (Debian, Ubuntu: apt install python3-venv)"
+            )
+    # torch by exact version and on its own: pip then takes a local CPU build if one is offered, while
+    # a version range would look for the newest and fetch gigabytes of CUDA libraries.
+    must("installing torch", PYTHON, "-m", "pip", "install", pinned("torch"))
+    must("installing the project", PYTHON, "-m", "pip", "install", "-c", CONSTRAINTS, "-e", ".[dev]")
+    STAMP.write_text(wanted)
+
+
+def pinned(package: str) -> str:
+    """The requirement `package==version` of the constraints file."""
+    for line in CONSTRAINTS.read_text().splitlines():
+        if line.startswith(f"{package}=="):
+            return line
+    raise DevError(f"{CONSTRAINTS} has no line for {package}")
+
+
+def setup(_: list[str]) -> int:
+    make_environment()
+    print(f"ready: {VENV}")
+    return 0
+
+
+def demo(extra: list[str]) -> int:
+    make_environment()
+    return run(PYTHON, ROOT / "examples" / "llama_demo.py", *extra)
+
+
+def test(extra: list[str]) -> int:
+    make_environment()
+    return run(PYTHON, "-m", "pytest", *extra)
+
+
+def check(_: list[str]) -> int:
+    make_environment()
+    commands: list[tuple[str | Path, ...]] = [
+        (PYTHON, "-m", "ruff", "format", "--check", "."),
+        (PYTHON, "-m", "ruff", "check", "."),
+        (PYTHON, "-m", "pyright", "--pythonpath", PYTHON),
+        (BIN / "lint-imports",),
+        (PYTHON, "tools/check_lit.py"),
+    ]
+    if (ROOT / "tools" / "generate.py").exists():
+        commands.append((PYTHON, "tools/generate.py", "--check"))
+    failed = [" ".join(map(str, command)) for command in commands if run(*command)]
+    for name in failed:
+        print("failed:", name)
+    print("checks failed" if failed else "all checks passed")
+    return 1 if failed else 0
+
+
+def fix(_: list[str]) -> int:
+    make_environment()
+    fixed = run(PYTHON, "-m", "ruff", "check", "--fix", ".")
+    return run(PYTHON, "-m", "ruff", "format", ".") or fixed
+
+
+def gen(extra: list[str]) -> int:
+    make_environment()
+    return run(PYTHON, "tools/generate.py", *extra)
+
+
+COMMANDS = {
+    "setup": (setup, "make .venv and install everything"),
+    "demo": (demo, "compile and run a small language model on the hardware model"),
+    "test": (test, "run all tests; further arguments go to pytest"),
+    "check": (check, "formatting, lint, types, imports, lit files, generated files"),
+    "fix": (fix, "repair formatting and what lint can repair"),
+    "gen": (gen, "write the generated files"),
+}
+
+
+def main() -> int:
+    if sys.version_info < OLDEST_PYTHON:
+        have, need = ".".join(map(str, sys.version_info[:2])), ".".join(map(str, OLDEST_PYTHON))
+        print(
+            f"error: Python {need} or newer is needed, this is {have}\n  try: python{need} tools/dev.py",
+            file=sys.stderr,
+        )
+        return 1
+    listing = "\n".join(f"  {name:6} {text}" for name, (_, text) in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog=f"commands:\n{listing}", formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("command", choices=COMMANDS)
+    options, extra = parser.parse_known_args()
+    try:
+        return COMMANDS[options.command][0](extra)
+    except DevError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -86,11 +86,7 @@ def _same(a: object, b: object) -> bool:
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         first, second = cast("list[object]", a), cast("list[object]", b)
         return len(first) == len(second) and all(_same(x, y) for x, y in zip(first, second, strict=True))
-    return (type(a) is type(b) or (_is_number(a) and _is_number(b))) and a == b
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(a, bool) is isinstance(b, bool) and a == b  # True == 1, but says something else
 
 
 def named_as_in(entry: OpEntry, bound: Mapping[str, Bound]) -> dict[str, Bound]:

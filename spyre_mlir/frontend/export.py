@@ -21,6 +21,7 @@ from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import (
     FakeTensorMode,
     GuardOnDataDependentSymNode,
+    Operator,
     OpOverload,
     TorchDynamoException,
     holders,
@@ -33,7 +34,7 @@ from spyre_mlir.frontend.torch_private import (
 @lru_cache(maxsize=1)
 def _table() -> Any:
     """The default decompositions of torch without those of the ops we keep; building it takes 0.05 s."""
-    table = torch.export.default_decompositions()
+    table = cast("dict[Any, Any]", torch.export.default_decompositions())
     for name in KEEP_COMPOSITES:
         packet, overload = name.rsplit(".", 1)
         table.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
@@ -139,13 +140,10 @@ def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:
     for node in exported.graph.nodes:
         if node.op == "placeholder" and node.name in constants:
             reached.add(node)
-        if (
-            node.op != "call_function"
-            or not isinstance(node.target, OpOverload)
-            or node.target is torch.ops.aten.detach_.default
-        ):
+        target = cast(object, node.target)
+        if not isinstance(target, OpOverload) or target is torch.ops.aten.detach_.default:
             continue
-        for argument, value in zip(schema_of(node.target).arguments, node.args, strict=False):
+        for argument, value in zip(schema_of(cast(Operator, target)).arguments, node.args, strict=False):
             if argument.alias_info is None or value not in reached:
                 continue
             if argument.alias_info.is_write:
@@ -157,7 +155,7 @@ def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:
 def decompose(exported: ExportedProgram) -> ExportedProgram:
     """Brings an exported program to functional form; composites of `KEEP_COMPOSITES` stay whole."""
     with _torch_noise_hidden(), torch.no_grad():
-        return exported.run_decompositions(_table())
+        return cast(Any, exported).run_decompositions(_table())
 
 
 def load_pt2(path: str | Path) -> ExportedProgram:

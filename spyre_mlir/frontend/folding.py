@@ -15,7 +15,7 @@ from torch.fx import Node
 from torch.fx.node import map_arg
 
 from spyre_mlir.frontend.arguments import is_random
-from spyre_mlir.frontend.torch_private import OpOverload, is_fake, schema_of
+from spyre_mlir.frontend.torch_private import Operator, OpOverload, is_fake, schema_of
 
 _CPU = torch.device("cpu")
 
@@ -68,13 +68,14 @@ class Folded:
         if "device" in kwargs:
             kwargs = {**kwargs, "device": _CPU}
         with torch.no_grad():
-            return node.target(*args, **kwargs)  # pyright: ignore[reportCallIssue]
+            return cast(Operator, node.target)(*args, **kwargs)
 
 
 def _pure(node: Node) -> bool:
-    if node.target is operator.getitem:
+    target = cast(object, node.target)
+    if target is operator.getitem:
         return True
-    return isinstance(node.target, OpOverload) and not schema_of(node.target).is_mutable and not is_random(node)
+    return isinstance(target, OpOverload) and not schema_of(cast(Operator, target)).is_mutable and not is_random(node)
 
 
 def is_causal_mask(mask: torch.Tensor) -> bool:

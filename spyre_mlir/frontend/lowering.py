@@ -10,7 +10,7 @@ from typing import cast
 import torch
 from torch.fx import Node
 from xdsl.dialects import func
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import LocationAttr, TensorType, UnknownLoc
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -48,6 +48,7 @@ class Lowering:
         self.block = Block(arg_types=[tensor_type(s.node.meta["val"]) for s in signature.slots])
         self.arguments = [s.argument for s in signature.slots]
         self.values = {s.argument.name: s.value for s in signature.slots if s.value is not None}
+        self._location: LocationAttr = UnknownLoc()
         self._ssa: dict[Node, SSAValue] = {}
         self._several: dict[Node, dict[int, SSAValue]] = {}
         self._casts: dict[tuple[SSAValue, torch.dtype], SSAValue] = {}
@@ -64,9 +65,8 @@ class Lowering:
             source, index = cast("tuple[Node, int]", node.args)
             self._ssa[node] = self._several[self._root(source)][index]
             return
-        op = self._op(node)
-        op.location = location_of(node)
-        self.block.add_op(op)
+        self._location = location_of(node)
+        op = self._add(self._op(node))
         results = iter(op.results)
         if isinstance(node.meta["val"], torch.Tensor):
             self._ssa[node] = _named(next(results), node)
@@ -88,6 +88,12 @@ class Lowering:
         """The value of a node; a folded one becomes an argument."""
         root = self._root(node)
         return self._constant(self._folded.value(root)) if root in self._folded else self._ssa[root]
+
+    def _add(self, op: AtenOp) -> AtenOp:
+        """Appends an op, made for the node at hand."""
+        op.location = self._location
+        self.block.add_op(op)
+        return op
 
     def _root(self, node: Node) -> Node:
         while node in self._aliases:
@@ -127,7 +133,7 @@ class Lowering:
                 return number
             if wanted is None or name in AS_THEY_ARE:
                 return self.ssa(operand)
-            return self._cast(operand, wanted, node)
+            return self._cast(operand, wanted)
 
         return spell_by_entry(entry, bound if wanted is None else without_result_dtype(bound), resolve)
 
@@ -146,7 +152,7 @@ class Lowering:
             return None
         return value.reshape(-1)[0].item()
 
-    def _cast(self, operand: Node, wanted: torch.dtype, user: Node) -> SSAValue:
+    def _cast(self, operand: Node, wanted: torch.dtype) -> SSAValue:
         """The operand in another element type; constants are converted here, others by a `_to_copy`."""
         root = self._root(operand)
         if root.meta["val"].dtype is wanted:
@@ -157,9 +163,7 @@ class Lowering:
         if (source, wanted) not in self._casts:
             shape = TensorType(ELEMENT_TYPES[wanted], cast("TensorType[Attribute]", source.type).get_shape())
             op = make_op("_to_copy", [source], {"dtype": ELEMENT_TYPES[wanted]}, [shape])
-            op.location = location_of(user)
-            self.block.add_op(op)
-            self._casts[source, wanted] = op.results[0]
+            self._casts[source, wanted] = self._add(op).results[0]
         return self._casts[source, wanted]
 
     def _constant(self, value: torch.Tensor) -> SSAValue:
@@ -170,8 +174,7 @@ class Lowering:
             op = make_op(
                 "expand", [self._constant(compact)], {"size": to_attribute(tuple(value.shape))}, [tensor_type(value)]
             )
-            self.block.add_op(op)
-            return op.results[0]
+            return self._add(op).results[0]
         dense = value.contiguous()
         raw = dense.reshape(-1).view(torch.uint8).numpy().data if dense.numel() else b""
         key = (dense.dtype, tuple(dense.shape), sha256(raw).digest())

@@ -17,11 +17,14 @@ from torch._subclasses.fake_tensor import FakeTensorMode, is_fake
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_flatten_with_path, tree_map, treespec_dumps, treespec_loads
 
+Operator = OpOverload[..., Any]
+
 __all__ = [
     "FakeTensorMode",
     "GuardOnDataDependentSymNode",
     "HigherOrderOperator",
     "OpOverload",
+    "Operator",
     "TorchDynamoException",
     "TreeSpec",
     "holders",
@@ -41,7 +44,7 @@ def storage_identity(value: torch.Tensor) -> int:
     return value.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
 
 
-def schema_of(target: OpOverload[..., Any]) -> torch.FunctionSchema:
+def schema_of(target: Operator) -> torch.FunctionSchema:
     """The schema of an operator: its arguments with names, types and defaults."""
     return target._schema  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
 

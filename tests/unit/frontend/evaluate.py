@@ -26,7 +26,8 @@ def evaluate(program: Program, args: Sequence[Any] = (), kwargs: Mapping[str, An
     for op in main.body.block.ops:
         if isinstance(op, func.ReturnOp):
             return [known[v] for v in op.arguments]
-        assert isinstance(op, AtenOp) and op.ENTRY is not None, f"{op.name} has no meaning in the table"
+        assert isinstance(op, AtenOp)
+        assert op.ENTRY is not None, f"{op.name} has no meaning in the table"
         known[op.outputs[0]] = _run(op, known)
     raise AssertionError("the function does not return")
 

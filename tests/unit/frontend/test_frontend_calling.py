@@ -37,15 +37,20 @@ def test_nested_inputs_and_outputs_keep_their_structure() -> None:
     assert [t[0, 0].item() for t in flat] == [0.0, 1.0, 2.0]
     returned = program.unflatten(evaluate(program, nested_arguments(), {"extra": None}))
     total = np.array([[1.0, 3, 5], [7, 9, 11]])
-    assert np.array_equal(returned["sum"], total) and np.array_equal(returned["same"], total)
+    assert np.array_equal(returned["sum"], total)
+    assert np.array_equal(returned["same"], total)
     x, nothing, seven, scaled = returned["rest"]
-    assert nothing is None and seven == 7 and np.array_equal(x, X) and np.array_equal(scaled, total * 2.5)
+    assert nothing is None
+    assert seven == 7
+    assert np.array_equal(x, X)
+    assert np.array_equal(scaled, total * 2.5)
 
 
 def test_module_attributes_hold_the_calling_convention() -> None:
     program = import_program(Nested(), nested_arguments(), {"extra": None})
     attributes = program.module.attributes
-    assert program.module.sym_name is not None and program.module.sym_name.data == "nested"
+    assert program.module.sym_name is not None
+    assert program.module.sym_name.data == "nested"
     assert treespec_loads(attributes["aten.input_tree"].data) == program.input_tree
     assert treespec_loads(attributes["aten.output_tree"].data) == program.output_tree
     assert (
@@ -56,7 +61,7 @@ def test_module_attributes_hold_the_calling_convention() -> None:
 
 
 @pytest.mark.parametrize(
-    "args, kwargs, message",
+    ("args", "kwargs", "message"),
     [
         ((X,), {"extra": None}, "expected 3 positional arguments, got 1"),
         ((*nested_arguments(), X), {"extra": None}, "expected 3 positional arguments, got 4"),
@@ -133,7 +138,8 @@ def test_names_kinds_and_values_of_arguments() -> None:
         "constant_0": [8, 10, 12],
     }
     first, second = evaluate(program, (X,))
-    assert np.array_equal(first, X.numpy() * 2 + [4, 5, 6]) and np.array_equal(second, X.numpy() * [16, 40, 72])
+    assert np.array_equal(first, X.numpy() * 2 + [4, 5, 6])
+    assert np.array_equal(second, X.numpy() * [16, 40, 72])
     assert 'aten.name = "weight", aten.kind = "parameter"' in str(program.module)
 
 
@@ -145,7 +151,8 @@ def test_equal_constants_are_shared_and_never_in_the_text() -> None:
     program = import_program(Constants(), (X,))
     assert {n: v.tolist() for n, v in program.values.items()} == {"constant_0": [1.25, 2, 3], "constant_1": [0, 1, 2]}
     assert program.values["constant_1"].dtype is torch.float32  # converted here, not on the device
-    assert "dense" not in str(program.module) and "1.25" not in str(program.module)
+    assert "dense" not in str(program.module)
+    assert "1.25" not in str(program.module)
 
 
 def test_repeated_constant_is_kept_once_and_expanded() -> None:
@@ -186,12 +193,14 @@ class Counter(nn.Module):
 def test_mutation_is_a_result_that_names_its_argument() -> None:
     model = Counter()
     program = import_program(model, (X, X))
-    assert program.results == ("output", "new.cache", "new.out") and dict(program.mutations) == {1: "cache", 2: "out"}
+    assert program.results == ("output", "new.cache", "new.out")
+    assert dict(program.mutations) == {1: "cache", 2: "out"}
     assert {a.name for a in program.arguments if a.mutated} == {"cache", "out"}
     assert 'aten.name = "new.cache", aten.mutates = "cache"' in str(program.module)
     for results in (evaluate(program, (X, X)), torch_reference(program, (X, X))):
         assert [r.tolist() for r in results] == [(X * 10).tolist(), X.tolist(), (X * 2).tolist()]
-    assert model.cache.abs().sum() == 0 and X[0, 1] == 1  # neither the model nor the arguments changed
+    assert model.cache.abs().sum() == 0
+    assert X[0, 1] == 1
     assert np.array_equal(program.unflatten(evaluate(program, (X, X))), X * 10)
 
 
@@ -250,7 +259,8 @@ def test_files_that_are_no_programs(tmp_path: Path, caplog: pytest.LogCaptureFix
     ):
         with pytest.raises(ImportProgramError, match=message) as caught:
             import_program(tmp_path / f"{name}.pt2")
-        assert f"{name}.pt2" in str(caught.value) and "torch.export.save" in str(caught.value)
+        assert f"{name}.pt2" in str(caught.value)
+        assert "torch.export.save" in str(caught.value)
     assert not [r for r in caplog.records if r.levelname in ("WARNING", "ERROR")]
 
 
@@ -303,5 +313,6 @@ def test_model_on_meta_imports_to_the_same_module() -> None:
         layer.to("meta")
     weightless.b.weight = weightless.a.weight
     empty = import_program(weightless, (X,))
-    assert str(empty.module) == str(full.module) and len(empty.values) == 2
+    assert str(empty.module) == str(full.module)
+    assert len(empty.values) == 2
     assert weightless.a.weight.device.type == "meta"  # the model is as it was

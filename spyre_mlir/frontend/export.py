@@ -46,6 +46,8 @@ def _torch_noise_hidden() -> Generator[None]:
     """Silences what torch says about its own internals while it exports; the model's warnings pass."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\)", category=FutureWarning)
+        # Recurrent layers keep a list of their own parameters, which export swaps as it does the parameters.
+        warnings.filterwarnings("ignore", message=r"The tensor attributes? .*_flat_weights", category=UserWarning)
         yield
 
 

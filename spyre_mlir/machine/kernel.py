@@ -310,12 +310,11 @@ def send(tensor: DeviceTensor, values: Array, known: Mask | None, *, zero_paddin
     if zero_padding:
         buffer.values[...] = 0.0
         buffer.initialised[...] = True
-    padding = [(0, have - need) for have, need in zip(tensor.layout.extents, tensor.shape, strict=True)]
     target, state = logical_view(buffer.values, tensor), logical_view(buffer.initialised, tensor)
-    wide = np.pad(values.astype(np.float64), padding, constant_values=0.0 if zero_padding else np.nan)
-    sure = np.ones(values.shape, np.bool_) if known is None else known
-    target[...] = wide.reshape(target.shape)
-    state[...] = np.pad(sure, padding, constant_values=zero_padding).reshape(state.shape)
+    extents, box = tensor.layout.extents, tuple(slice(0, e) for e in tensor.shape)
+    wide, sure = np.full(extents, 0.0 if zero_padding else np.nan), np.full(extents, zero_padding)
+    wide[box], sure[box] = values, True if known is None else known
+    target[...], state[...] = wide.reshape(target.shape), sure.reshape(state.shape)
     return buffer
 
 

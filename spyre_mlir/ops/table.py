@@ -215,9 +215,9 @@ class Table:
         for overload in entry.overloads:
             if (owner := self._owners.get(overload)) is not None:
                 raise ValueError(f"{self.dialect}.{overload} is claimed by both {owner.name} and {entry.name}")
-            self._owners[overload] = entry
         if entry.name in self._entries:
             raise ValueError(f"two entries of table {self.dialect} are called {entry.name}")
+        self._owners |= dict.fromkeys(entry.overloads, entry)
         self._entries[entry.name] = entry
         if entry.opfunc is not None:
             self._by_opfunc.setdefault(entry.opfunc, entry)

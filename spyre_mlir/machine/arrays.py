@@ -1,0 +1,180 @@
+"""What the upper levels compute on: host arrays with undefined elements, and readings of them by strides.
+
+Numbers are float64 and never rounded, integers int64, truth values bool; so a difference between two levels
+is an error of the compiler and never one of arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import IndexType, IntegerType, LocationAttr, TensorType, UnknownLoc
+from xdsl.interpreter import InterpreterFunctions
+from xdsl.ir import Attribute, Operation
+
+from spyre_mlir.errors import MachineFault
+from spyre_mlir.hw.sticks import IndexMap, LinearExpr
+
+Array = NDArray[Any]
+Mask = NDArray[np.bool_]
+Axis = TypeVar("Axis", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class HostArray:
+    """A tensor in host memory.
+
+    Attributes:
+        values: the elements, dense in row-major order; NaN or 0 where undefined.
+        defined: which elements have a value; None when all have.
+    """
+
+    values: Array
+    defined: Mask | None = None
+
+    @staticmethod
+    def of(values: Array, element: Attribute) -> HostArray:
+        """A fully defined tensor that holds `values` as numbers of an element type."""
+        return HostArray(as_numbers(values, element))
+
+    @staticmethod
+    def undefined(shape: Sequence[int], element: Attribute) -> HostArray:
+        """A tensor none of whose elements has a value."""
+        dtype = numpy_type(element)
+        values = np.full(shape, np.nan) if dtype == np.float64 else np.zeros(shape, dtype)
+        return HostArray(values, np.zeros(shape, np.bool_))
+
+    def known(self, op: Operation, what: str) -> Array:
+        """All elements.
+
+        Raises:
+            MachineFault: one of them has no value.
+        """
+        if self.defined is not None:
+            check_known(self.defined, op, what)
+        return self.values
+
+
+def check_known(defined: Mask, op: Operation, what: str) -> None:
+    """Raises MachineFault if an element that is read has no value."""
+    if not defined.all():
+        at = first_index(~defined)
+        raise fault("uninitialised-read", f"{what}: element {at} has no value ({int((~defined).sum())} such elements)", op)
+
+
+def first_index(mask: Mask) -> list[int]:
+    """Index of the first true element."""
+    return [int(i) for i in np.unravel_index(int(mask.argmax()), mask.shape)]
+
+
+def place_of(op: Operation) -> str:
+    """The op's name, and the line it comes from if that is known."""
+    location: LocationAttr = op.location
+    return op.name if isinstance(location, UnknownLoc) else f"{op.name} {location}"
+
+
+def fault(kind: str, message: str, op: Operation, *, hint: str | None = None) -> MachineFault:
+    """The exception for a misbehaviour of the program at `op`, for the caller to raise."""
+    return MachineFault(kind, message, where=place_of(op), hint=hint)
+
+
+def numpy_type(element: Attribute) -> type[np.float64] | type[np.int64] | type[np.bool_]:
+    """The numpy type that holds an MLIR element type without rounding."""
+    match element:
+        case IntegerType():
+            return np.bool_ if element.width.data == 1 else np.int64
+        case IndexType():
+            return np.int64
+        case _:
+            return np.float64
+
+
+def as_numbers(values: Array, element: Attribute) -> Array:
+    """The same numbers in the numpy type of `element`; row-major, never a view of a caller's array with strides."""
+    return np.asarray(values).astype(numpy_type(element), order="C", copy=False)
+
+
+def tensor_type(type_: Attribute) -> TensorType[Attribute]:
+    """A type known to be a tensor type, as one."""
+    return cast(TensorType[Attribute], type_)
+
+
+def rules(name: str, rule_by_name: Mapping[str, object]) -> InterpreterFunctions:
+    """Interpreter functions whose methods, marked with `@impl`, are made by a program."""
+    from xdsl.interpreter import register_impls
+
+    made: type[InterpreterFunctions] = type(name, (InterpreterFunctions,), {"__module__": __name__, **rule_by_name})
+    return register_impls(made)()
+
+
+def strided(flat: Array, offset: int, shape: Sequence[int], strides: Sequence[int]) -> Array:
+    """A view of a flat array: its start and its steps in elements.
+
+    Raises:
+        IndexError: the view leaves the array.
+    """
+    reach = [s * (n - 1) for s, n in zip(strides, shape, strict=True)]
+    low, high = offset + sum(min(r, 0) for r in reach), offset + sum(max(r, 0) for r in reach)
+    if low < 0 or high >= flat.size:
+        raise IndexError(f"elements {low} to {high} of an array of {flat.size}")
+    item = flat.itemsize
+    return as_strided(flat[offset:], shape=tuple(shape), strides=[s * item for s in strides])
+
+
+def map_view(array: Array, index: IndexMap, extents: Mapping[str, int], names: Sequence[str]) -> Array:
+    """What an index map reads of a dense array, one axis per name in `names`; unmentioned names repeat.
+
+    Raises:
+        IndexError: the map leaves the array, or uses a dimension that is not in `names`.
+    """
+    strides, offset, step = dict.fromkeys(names, 0), 0, array.size
+    for expr, extent in zip(index, array.shape, strict=True):
+        if expr.first(extents) < 0 or expr.last(extents) >= extent:
+            raise IndexError(f"index {expr} runs over {expr.first(extents)} to {expr.last(extents)} of {extent}")
+        step //= extent
+        offset += expr.const * step
+        for name, coefficient in expr.terms:
+            strides[name] += coefficient * step
+    return strided(array.reshape(-1), offset, [extents[n] for n in names], [strides[n] for n in names])
+
+
+def expression_grid(expr: LinearExpr, extents: Mapping[str, int], names: Sequence[str]) -> Array:
+    """The values of an expression over the space, of extent 1 in dimensions it does not mention."""
+    grid = np.full((1,) * len(names), expr.const, np.int64)
+    for name, coefficient in expr.terms:
+        grid = grid + coefficient * axis_range(names.index(name), extents[name], len(names))
+    return grid
+
+
+def axis_range(at: int, extent: int, rank: int) -> Array:
+    """0, 1, … along axis `at` of an array of rank `rank`."""
+    return np.arange(extent).reshape((1,) * at + (extent,) + (1,) * (rank - at - 1))
+
+
+def contract(a: Array, b: Array, a_axes: Sequence[Axis], b_axes: Sequence[Axis], out_axes: Sequence[Axis]) -> Array:
+    """The sum of products over the axes that the result lacks, through one matrix product.
+
+    Raises:
+        ValueError: an axis of the result is in neither operand, or a summed one not in both.
+    """
+    batch = [x for x in out_axes if x in a_axes and x in b_axes]
+    rows = [x for x in out_axes if x in a_axes and x not in b_axes]
+    columns = [x for x in out_axes if x in b_axes and x not in a_axes]
+    summed = [x for x in a_axes if x in b_axes and x not in out_axes]
+    if set(a_axes) | set(b_axes) != {*out_axes, *summed} or len(batch) + len(rows) + len(columns) != len(out_axes):
+        raise ValueError(f"no matrix product: {list(a_axes)}, {list(b_axes)} to {list(out_axes)}")
+    extent = {**dict(zip(a_axes, a.shape, strict=True)), **dict(zip(b_axes, b.shape, strict=True))}
+
+    def matrix(x: Array, axes: Sequence[Axis], left: list[Axis], right: list[Axis]) -> Array:
+        shape = [extent[n] for n in batch] + [prod(extent[n] for n in left), prod(extent[n] for n in right)]
+        return x.transpose([list(axes).index(n) for n in (*batch, *left, *right)]).reshape(shape)
+
+    product = matrix(a, a_axes, rows, summed) @ matrix(b, b_axes, summed, columns)
+    made = [*batch, *rows, *columns]
+    return product.reshape([extent[n] for n in made]).transpose([made.index(n) for n in out_axes])

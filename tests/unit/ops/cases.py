@@ -1,0 +1,107 @@
+"""Samples of the op table as arguments, and what torch computes for them in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.table import Kind, OpEntry, Sample
+
+Array = NDArray[Any]
+Arguments = dict[str, Any]
+
+# A number where an overload takes one in a tensor's place.
+SCALAR = 0.75
+# Arguments whose overloads share an entry under another name.
+ALIASES = {"mat2": "other", "shape": "size"}
+# torch takes the epsilon of the type it computes in: float32 for the models we compile, float64 here.
+FLOAT32_EPSILON = 2.0**-23
+DTYPES = {"f16": torch.float64}  # exact numbers: a conversion to a narrower float changes nothing
+RANKS = {"mm": 2, "bmm": 3, "t": 2}
+BOOLEAN = {"where.self": ("condition",), "bitwise_and.Tensor": ("self", "other")}
+
+
+def torch_op(overload: str) -> Any:
+    name, _, variant = overload.partition(".")
+    return getattr(getattr(torch.ops.aten, name), variant or "default")
+
+
+def schema(overload: str) -> list[Any]:
+    return list(torch_op(overload)._schema.arguments)
+
+
+def fits(overload: str, sample: Sample) -> bool:
+    """Whether an overload takes what the sample gives."""
+    rank = RANKS.get(overload)
+    return set(sample.attributes) <= {n for a in schema(overload) for n in (a.name, ALIASES.get(a.name))} and (
+        rank is None or all(len(s) == rank for s in sample.shapes))
+
+
+def good_cases() -> list[tuple[OpEntry, str, Sample]]:
+    return [(e, o, s) for e in ATEN for o in e.overloads for s in e.samples if s.breaks is None and fits(o, s)]
+
+
+def case_id(value: object) -> str:
+    match value:
+        case OpEntry():
+            return value.name
+        case Sample():
+            attributes = ",".join(f"{k}={v}" for k, v in value.attributes.items())
+            return f"{value.shapes}{attributes}".replace(" ", "")
+        case _:
+            return str(value)
+
+
+def arguments(entry: OpEntry, overload: str, sample: Sample, seed: int = 7) -> Arguments:
+    """Every argument of the schema by name: arrays, lists of them, numbers."""
+    rng = np.random.default_rng(seed)
+    types = {a.name: str(a.type) for a in schema(overload)}
+    out: Arguments = {p.name: p.default for p in entry.params} | dict(sample.attributes)
+    if overload == "rms_norm" and out["eps"] is None:
+        out["eps"] = FLOAT32_EPSILON
+    tensors = [p for p in entry.params if p.is_tensor]
+    for param, shape in zip(tensors, sample.shapes, strict=False):
+        if param.kind is Kind.TENSORS:
+            out[param.name] = [rng.uniform(sample.low, sample.high, s) for s in shape]
+        elif types.get(param.name) == "number":
+            out[param.name] = SCALAR
+        elif param.name == "indices":
+            out[param.name] = rng.integers(int(sample.low), int(sample.high), shape)
+        elif param.name in BOOLEAN.get(overload, ()):
+            out[param.name] = rng.random(shape) < 0.5
+        else:
+            out[param.name] = rng.uniform(sample.low, sample.high, shape)
+    return out
+
+
+def expected(overload: str, given: Mapping[str, Any]) -> Array:
+    """What torch gives in float64."""
+    positional, keywords = [], {}
+    for argument in schema(overload):
+        name = argument.name if argument.name in given else ALIASES.get(argument.name)
+        value = _to_torch(given.get(name), str(argument.type))
+        if argument.kwarg_only:
+            keywords[argument.name] = value
+        else:
+            positional.append(value)
+    keywords = {k: v for k, v in keywords.items() if v is not None}
+    if overload == "arange.start_step":
+        keywords["dtype"] = torch.float64
+    return np.asarray(torch_op(overload)(*positional, **keywords).numpy())
+
+
+def _to_torch(value: Any, type_: str) -> Any:
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(value.copy())
+    if isinstance(value, list):
+        return [_to_torch(v, type_) for v in value]
+    if isinstance(value, str) and value in DTYPES:
+        return DTYPES[value]
+    if isinstance(value, tuple) and type_ == "int":
+        return value[0]
+    return value

@@ -1,0 +1,66 @@
+"""Every meaning in the op table against torch eager in float64, on every sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.unit.ops import cases
+
+from spyre_mlir.errors import ConstraintError
+from spyre_mlir.ops import ATEN, pointwise
+from spyre_mlir.ops.array_view import ArrayView
+from spyre_mlir.ops.lanes import erf
+from spyre_mlir.ops.table import Family, Kind, OpEntry, Sample
+
+GOOD = cases.good_cases()
+BAD = [(e, s) for e in ATEN for s in e.samples if s.breaks is not None]
+
+
+@pytest.mark.parametrize(("entry", "overload", "sample"), GOOD, ids=cases.case_id)
+def test_meaning_is_that_of_torch(entry: OpEntry, overload: str, sample: Sample) -> None:
+    given = cases.arguments(entry, overload, sample)
+    tensors = [given[p.name] for p in entry.params if p.is_tensor]
+    rest = {p.name: given[p.name] for p in entry.params if not p.is_tensor}
+    if entry.family is Family.VIEW:
+        got = entry.meaning(ArrayView(tensors[0]), **rest).array
+    else:
+        got = np.asarray(entry.meaning(*tensors, **rest))
+    wanted = cases.expected(overload, given)
+    assert got.shape == wanted.shape
+    np.testing.assert_allclose(got.astype(np.float64), wanted.astype(np.float64), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("entry", "sample"), BAD, ids=cases.case_id)
+def test_bad_sample_breaks_the_constraint_it_names(entry: OpEntry, sample: Sample) -> None:
+    tensors = [p for p in entry.params if p.is_tensor]
+    with pytest.raises(ConstraintError, match=f"^\\[SPY-C001\\] {sample.breaks}: "):
+        if entry.shape is not None:
+            shapes = dict(zip((p.name for p in tensors), sample.shapes, strict=False))
+            entry.shape(**{p.name: list(shapes[p.name]) if p.kind is Kind.TENSORS else shapes[p.name]
+                           for p in tensors if p.name in shapes}, **sample.attributes)
+        else:
+            entry.meaning(*(np.zeros(s) for s in sample.shapes), **sample.attributes)
+
+
+def test_every_overload_is_compared_with_torch() -> None:
+    compared = {o for _, o, _ in GOOD}
+    # `squeeze` without dimensions has no argument for the sample's; tested below.
+    assert {o for e in ATEN for o in e.overloads} - compared == {"squeeze"}
+
+
+def test_squeeze_without_dimensions() -> None:
+    squeeze = ATEN.find("squeeze")
+    assert squeeze is not None
+    assert squeeze.meaning(ArrayView(np.zeros((3, 1, 4, 1)))).shape == (3, 4)
+
+
+def test_sigmoid_of_large_numbers_does_not_overflow() -> None:
+    np.testing.assert_array_equal(pointwise.sigmoid.meaning(np.array([-1000.0, 0.0, 1000.0])), [0.0, 0.5, 1.0])
+
+
+def test_clamp_takes_the_maximum_if_the_bounds_cross() -> None:
+    np.testing.assert_array_equal(pointwise.clamp.meaning(np.array([0.0, 5.0]), min=3, max=1), [1.0, 1.0])
+
+
+def test_erf_of_nothing_is_nothing() -> None:
+    assert erf(np.zeros((0, 3))).shape == (0, 3)

@@ -1,0 +1,107 @@
+"""The op table itself: names, completeness, declarations that must be refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from spyre_mlir.errors import ConstraintError
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.lanes import Lanes
+from spyre_mlir.ops.table import Family, Kind, OpEntry, Table, require
+
+ENTRIES = list(ATEN)
+
+
+def name(entry: OpEntry) -> str:
+    return entry.name
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=name)
+def test_entry_is_complete(entry: OpEntry) -> None:
+    assert entry.doc.splitlines()[0].endswith("."), "the first line is a sentence"
+    assert [s for s in entry.samples if s.breaks is None], "an entry has a good sample"
+    lowered = entry.opfunc is not None or entry.decompose is not None
+    # `_to_copy` is a movement whose hardware function depends on the two types.
+    assert lowered or entry.family in (Family.VIEW, Family.CREATION, Family.MOVEMENT)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=name)
+def test_hardware_claim_has_a_source(entry: OpEntry) -> None:
+    if entry.opfunc is not None and entry.family is not Family.MOVEMENT:
+        assert entry.source
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=name)
+def test_every_broken_constraint_is_documented(entry: OpEntry) -> None:
+    for sample in entry.samples:
+        if sample.breaks is not None:
+            assert f"{sample.breaks}:" in entry.doc
+
+
+def test_overload_claimed_twice_names_both_owners() -> None:
+    table = Table("acme")
+
+    @table.pointwise(aten=["twice.Tensor"])
+    def double(self: Lanes) -> Lanes:
+        """Twice the element."""
+        return self + self
+
+    with pytest.raises(ValueError, match=r"acme\.twice\.Tensor is claimed by both double and again"):
+
+        @table.pointwise(aten=["once", "twice.Tensor"])
+        def again(self: Lanes) -> Lanes:
+            """Twice the element."""
+            return 2 * self
+
+    assert table.find("twice.Tensor") is double
+
+
+def test_refused_entry_leaves_no_trace() -> None:
+    table = Table("acme")
+
+    @table.pointwise(aten=["b"])
+    def first(self: Lanes) -> Lanes:
+        """The element."""
+        return self
+
+    with pytest.raises(ValueError, match="claimed by both"):
+
+        @table.pointwise(aten=["a", "b"])
+        def second(self: Lanes) -> Lanes:
+            """The element."""
+            return self
+
+    assert table.find("a") is None
+    assert list(table) == [first]
+
+
+def test_unknown_annotation_names_the_parameter() -> None:
+    with pytest.raises(TypeError, match="complicated: parameter x is annotated 'complex'"):
+
+        @Table("acme").pointwise(aten=["c"])
+        def complicated(x: complex) -> Lanes:
+            """Nothing."""
+            raise NotImplementedError
+
+
+def test_parameters_follow_the_signature() -> None:
+    layer_norm = ATEN.find("layer_norm")
+    assert layer_norm is not None
+    assert [(p.name, p.kind, p.required) for p in layer_norm.params[:4]] == [
+        ("input", Kind.TENSOR, True), ("weight", Kind.TENSOR, False), ("bias", Kind.TENSOR, False),
+        ("normalized_shape", Kind.INTS, True)]
+    assert layer_norm.param("eps") is not None
+    assert layer_norm.param("epsilon") is None
+
+
+def test_hardware_function_finds_its_first_entry() -> None:
+    entry = ATEN.by_opfunc("batchmatmul")
+    assert entry is not None
+    assert entry.name == "matmul"
+    assert ATEN.by_opfunc("no such function") is None
+
+
+def test_require_names_the_constraint() -> None:
+    require("C1", True, "fine")
+    with pytest.raises(ConstraintError, match="C2: not fine"):
+        require("C2", False, "not fine")

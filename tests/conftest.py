@@ -33,7 +33,7 @@ TOOL_MODULES = {
 EXTERNAL_TOOLS = ("mlir-opt", "cat", "test", "ls")
 
 
-class LitFailure(Exception):
+class RunLineError(Exception):
     """A RUN line did not do what it should; the message is the report."""
 
 
@@ -93,7 +93,7 @@ def call(argv: list[str], text: str, *, merge: bool) -> tuple[int, str, str]:
         done = subprocess.run(argv, input=text, stdout=subprocess.PIPE, stderr=errors, text=True, check=False)
         return done.returncode, done.stdout, done.stderr or ""
     if argv[0] not in TOOL_MODULES and argv[0] != "filecheck":
-        raise LitFailure(f"tests/conftest.py does not know the tool '{argv[0]}'")
+        raise RunLineError(f"tests/conftest.py does not know the tool '{argv[0]}'")
     out = io.StringIO()
     err = out if merge else io.StringIO()
     with standard_streams(text, out, err):
@@ -105,14 +105,14 @@ def call(argv: list[str], text: str, *, merge: bool) -> tuple[int, str, str]:
 
 
 def run_line(line: str, path: Path, scratch: Path) -> None:
-    """Run a RUN line; raises LitFailure if a command's exit code is not the expected one."""
+    """Run a RUN line; raises RunLineError if a command's exit code is not the expected one."""
     text = ""
     # Longest first: %t must not eat the beginning of a longer name.
     for stage in parse_run_line(line.replace("%s", str(path)).replace("%t", str(scratch / "t"))):
         code, output, errors = call(stage.argv, text, merge=stage.merge_errors)
         if (code != 0) != stage.expect_failure:
             shown = f"{errors}{output}" if stage.argv[0] != "filecheck" else f"{errors}{output}\ninput was:\n{text}"
-            raise LitFailure(f"RUN: {line}\n'{shlex.join(stage.argv)}' exited with {code}\n{shown}")
+            raise RunLineError(f"RUN: {line}\n'{shlex.join(stage.argv)}' exited with {code}\n{shown}")
         text = output
 
 
@@ -140,13 +140,13 @@ class LitItem(pytest.Item):
                 pytest.skip(f"needs {feature.strip()}, which is not on the path")
         lines = joined_run_lines(text)
         if not lines:
-            raise LitFailure("the file has no RUN line")
+            raise RunLineError("the file has no RUN line")
         with tempfile.TemporaryDirectory() as scratch:
             for line in lines:
                 run_line(line, self.path, Path(scratch))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        if isinstance(excinfo.value, LitFailure):
+        if isinstance(excinfo.value, RunLineError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 

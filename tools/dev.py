@@ -96,7 +96,7 @@ def check(_: list[str]) -> int:
     commands: list[tuple[str | Path, ...]] = [
         (PYTHON, "-m", "ruff", "format", "--check", "."),
         (PYTHON, "-m", "ruff", "check", "."),
-        (PYTHON, "-m", "pyright"),
+        (PYTHON, "-m", "pyright", "--pythonpath", PYTHON),
         (BIN / "lint-imports",),
         (PYTHON, "tools/check_lit.py"),
     ]
@@ -133,7 +133,10 @@ COMMANDS = {
 def main() -> int:
     if sys.version_info < OLDEST_PYTHON:
         have, need = ".".join(map(str, sys.version_info[:2])), ".".join(map(str, OLDEST_PYTHON))
-        print(f"error: Python {need} or newer is needed, this is {have}\n  try: python{need} tools/dev.py", file=sys.stderr)
+        print(
+            f"error: Python {need} or newer is needed, this is {have}\n  try: python{need} tools/dev.py",
+            file=sys.stderr,
+        )
         return 1
     listing = "\n".join(f"  {name:6} {text}" for name, (_, text) in COMMANDS.items())
     parser = argparse.ArgumentParser(

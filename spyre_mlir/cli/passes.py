@@ -18,6 +18,23 @@ _TOKEN = re.compile(
 )
 # Our passes are module passes, so an anchor only groups; it must still be one that exists.
 _ANCHORS = ("builtin.module", "func.func", "any")
+# What may follow what in a pipeline, and how to say so.
+_FOLLOWERS = {
+    "start": ("name", "end"),
+    "name": (",", "(", ")", "{", "end"),
+    "{": (",", ")", "end"),
+    "(": ("name", ")"),
+    ")": (",", ")", "end"),
+    ",": ("name",),
+}
+_WORDS = {
+    "start": "a pass name",
+    "name": "',', options or a bracket after the name",
+    "{": "',' or ')' after the options",
+    "(": "a pass name or ')'",
+    ")": "',' or the end after ')'",
+    ",": "a pass name after ','",
+}
 
 
 def flat_pipeline(text: str) -> str:
@@ -28,30 +45,21 @@ def flat_pipeline(text: str) -> str:
     """
     passes: list[str] = []
     depth = 0
-    previous = ","
-    for token, start in _tokens(text):
-        if token == "(":
-            if not passes or passes.pop() not in _ANCHORS or previous in "(,{":
-                raise _syntax(text, start, f"only {', '.join(_ANCHORS)} can stand before '('")
-            depth += 1
-        elif token == ")":
-            depth -= 1
-            if depth < 0 or previous == ",":
-                raise _syntax(text, start, "unexpected ')'")
-        elif token == ",":
-            if previous in "(,":
-                raise _syntax(text, start, "a pass name is missing before ','")
-        elif token.startswith("{"):
-            if previous in "(),{":
-                raise _syntax(text, start, "options must follow a pass name")
-            passes[-1] += token
-        else:
-            if previous not in "(,":
-                raise _syntax(text, start, "a ',' is missing between two passes")
+    previous = "start"
+    for token, start in [*_tokens(text), ("end", len(text))]:
+        kind = token[0] if token[0] in "(),{" else "end" if start == len(text) else "name"
+        if kind not in _FOLLOWERS[previous]:
+            raise _syntax(text, start, f"expected {_WORDS[previous]}")
+        depth += {"(": 1, ")": -1}.get(kind, 0)
+        if depth < 0 or (kind == "end" and depth):
+            raise _syntax(text, start, "brackets do not match")
+        if kind == "(" and passes.pop() not in _ANCHORS:
+            raise _syntax(text, start, f"only {', '.join(_ANCHORS)} can stand before '('")
+        if kind == "name":
             passes.append(token)
-        previous = token[0] if token[0] in "(),{" else "name"
-    if depth or (previous == "," and passes):
-        raise _syntax(text, len(text), "a ')' is missing" if depth else "a pass name is missing after ','")
+        elif kind == "{":
+            passes[-1] += token
+        previous = kind
     return ",".join(passes)
 
 
@@ -94,9 +102,7 @@ def _make_pass(available: PassFactories, spec: ArgSpec) -> ModulePass:
     for given in spec.normalize_parameter_names().parameters:
         if given not in options:
             all_options = "its options: " + (", ".join(options) or "none")
-            raise InputError(
-                f"pass '{spec.name}' has no option '{given}'", hint=_nearest(given, options, all_options)
-            )
+            raise InputError(f"pass '{spec.name}' has no option '{given}'", hint=_nearest(given, options, all_options))
     try:
         return pass_type.from_spec(spec)
     except ValueError as error:

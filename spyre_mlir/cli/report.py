@@ -9,7 +9,7 @@ import functools
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, redirect_stdout
 
 from xdsl.dialects.builtin import FileLineColLoc
@@ -135,13 +135,13 @@ def marked(line: str, column: int, width: int = 1) -> str:
 def _with_place(message: str, error: BaseException) -> str:
     """Put the place of the guilty op in front, or the lines xDSL marked in its dump of the module."""
     op = getattr(error, "op", None)
-    notes = getattr(error, "__notes__", ())
+    notes: list[str] = getattr(error, "__notes__", [])
     ours = [note for note in notes if len(note) < 4 * MAX_COLUMNS and "^^" not in note]
     if isinstance(op, Operation):
         prefix, source = _place_of(op)
         return "\n".join([f"{prefix}{message}{source}", *ours])
-    excerpt = next(filter(None, map(_excerpt, notes)), "")
-    return "\n".join([message, *ours, excerpt] if excerpt else [message, *ours])
+    excerpts = [excerpt for excerpt in map(_excerpt, notes) if excerpt]
+    return "\n".join([message, *ours, *excerpts[:1]])
 
 
 def _place_of(op: Operation) -> tuple[str, str]:
@@ -171,7 +171,7 @@ def _excerpt(note: str) -> str:
 
 
 @contextmanager
-def _deep_recursion() -> Iterator[None]:
+def _deep_recursion() -> Generator[None]:
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, RECURSION_LIMIT))
     try:

@@ -1,1 +1,10 @@
 """From torch programs to the aten level: the only room that imports torch."""
+
+from __future__ import annotations
+
+from spyre_mlir.frontend.export import load_pt2
+from spyre_mlir.frontend.importer import import_program
+from spyre_mlir.frontend.program import Argument, Constant, Program
+from spyre_mlir.frontend.reference import to_numpy, torch_reference
+
+__all__ = ["Argument", "Constant", "Program", "import_program", "load_pt2", "to_numpy", "torch_reference"]

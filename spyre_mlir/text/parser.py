@@ -14,11 +14,10 @@ from xdsl.utils.exceptions import UnregisteredConstructException
 
 from spyre_mlir.text.internals import InternalsParser
 
-_NO_ANGLES = r'[^<>"]*'
-_ANGLES = rf"<{_NO_ANGLES}>"
-for _ in range(2):  # types nest: a tensor of an encoding of a list is as deep as ours get
-    _ANGLES = rf"<{_NO_ANGLES}(?:{_ANGLES}{_NO_ANGLES})*>"
-_MEMO_TYPE = re.compile(rf"(?:tensor|memref|vector|![A-Za-z_][\w.$]*){_ANGLES}")
+_FLAT = r'<[^<>"]*>'
+_NESTED = rf'<[^<>"]*(?:{_FLAT}[^<>"]*)*>'
+_TWICE_NESTED = rf'<[^<>"]*(?:{_NESTED}[^<>"]*)*>'  # a tensor of an encoding of a list: as deep as ours get
+_MEMO_TYPE = re.compile(rf"(?:tensor|memref|vector|![A-Za-z_][\w.$]*){_TWICE_NESTED}")
 
 
 class NameScope(dict[str, tuple[SSAValue, ...]]):
@@ -28,7 +27,7 @@ class NameScope(dict[str, tuple[SSAValue, ...]]):
     names, so remembering the length is enough, and entering a region costs nothing.
     """
 
-    def copy(self) -> SavedScope:  # type: ignore[override]
+    def copy(self) -> SavedScope:
         """Remember the present state; assigning it back to the parser returns to it."""
         return SavedScope(self)
 
@@ -77,7 +76,6 @@ class SpyreParser(InternalsParser):
         self._line_offset = line_offset
         self._file = StringAttr(name)
         self._after_location = -1
-        self._operand_positions: dict[str, int] = {}
         super().__init__(ctx, input, name)
         text = self.lexer.input.content
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))] if locations else [0]
@@ -88,7 +86,9 @@ class SpyreParser(InternalsParser):
         return self._names
 
     @ssa_values.setter
-    def ssa_values(self, values: dict[str, tuple[SSAValue, ...]]) -> None:
+    def ssa_values(  # pyright: ignore[reportIncompatibleVariableOverride] - a property in place of a field
+        self, values: dict[str, tuple[SSAValue, ...]]
+    ) -> None:
         self._names = values.restored() if isinstance(values, SavedScope) else NameScope(values)
 
     def parse_optional_type(self) -> TypeAttribute | None:

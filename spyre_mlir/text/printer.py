@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from io import StringIO
-from typing import IO
+from typing import IO, cast
 
 from xdsl.dialects.builtin import AnyFloat, ComplexType, DenseArrayBase, DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, TypeAttribute
@@ -59,9 +59,9 @@ class SpyrePrinter(InternalsPrinter):
                 text = self._type_texts[attribute] = self._type_text(attribute)
             self.print_string(text)
         elif isinstance(attribute, DenseIntOrFPElementsAttr):
-            self._print_dense(attribute)
-        elif isinstance(attribute, DenseArrayBase) and isinstance(attribute.elt_type, AnyFloat):
-            self._print_float_array(attribute, attribute.elt_type)
+            self._print_dense(cast(DenseIntOrFPElementsAttr, attribute))
+        elif isinstance(attribute, DenseArrayBase):
+            self._print_array(cast(DenseArrayBase, attribute))
         else:
             super().print_attribute(attribute)
 
@@ -86,7 +86,11 @@ class SpyrePrinter(InternalsPrinter):
         else:
             self.print_string(bits_text(raw))
 
-    def _print_float_array(self, attribute: DenseArrayBase, type_: AnyFloat) -> None:
+    def _print_array(self, attribute: DenseArrayBase) -> None:
+        type_ = attribute.elt_type
+        if not isinstance(type_, AnyFloat):
+            super().print_attribute(attribute)
+            return
         self.print_string("array<")
         self.print_attribute(type_)
         raw = attribute.data.data

@@ -22,6 +22,7 @@ Spyre = Dialect(
         kernel.ConstantOp,
         kernel.ToDeviceOp,
         kernel.FromDeviceOp,
+        kernel.LaunchOp,
     ],
     [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr],
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, TensorType, i64
+from xdsl.dialects.builtin import ArrayAttr, FlatSymbolRefAttrConstr, IntegerAttr, StringAttr, SymbolRefAttr, TensorType, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -91,6 +91,10 @@ class KernelOp(IRDLOperation):
                 rounding[acc.lane] = max(rounding.get(acc.lane, 1), tensor.lanes)
         return rounding
 
+    def divisible_pieces(self) -> dict[str, int]:
+        """Elements that must stay on one core, by dimension: whole sticks of every operand."""
+        return self.lane_dims()
+
     def padded_extents(self) -> dict[str, int]:
         """Extent of every dimension as the hardware runs it, whole sticks in the lanes."""
         lanes = self.lane_dims()
@@ -115,13 +119,13 @@ class KernelOp(IRDLOperation):
         """Raises VerifyException unless the lane dimensions of the operands go together."""
 
     def _verify_division(self, padded: dict[str, int]) -> None:
-        rounding, cores = self.lane_dims(), 1
+        pieces, cores = self.divisible_pieces(), 1
         for dim in self.space.data:
-            unit = rounding.get(dim.name, 1)
+            unit = pieces.get(dim.name, 1)
             cores *= dim.split
-            if padded[dim.name] % (dim.split * unit):
-                raise VerifyException(f"{dim.name} has {padded[dim.name] // unit} {'sticks' if unit > 1 else 'elements'}, "
-                                      f"not divisible over {dim.split} cores; try a divisor")
+            if dim.split > 1 and padded[dim.name] % (dim.split * unit):
+                raise VerifyException(f"{dim.name} has {padded[dim.name]} elements, not divisible over {dim.split} cores "
+                                      f"in pieces of {unit}; try a divisor")
         if cores > SPYRE.cores_per_card:
             raise VerifyException(f"work is divided over {cores} cores, the card has {SPYRE.cores_per_card}")
 
@@ -284,6 +288,17 @@ class GatherOp(KernelOp):
         """Writes the indexed dimension."""
         printer.print_string(f"axis {self.axis.value.data} ")
 
+    def lane_dims(self) -> dict[str, int]:
+        """The index tensor does not round up the loops that walk it."""
+        (_, table, output), tensors = self.accesses(), self.tensors
+        pairs = ((table, tensors[1]), (output, tensors[2]))
+        return {a.lane: t.lanes for a, t in pairs if a.lane is not None}
+
+    def divisible_pieces(self) -> dict[str, int]:
+        """A core takes whole sticks of indices (torch-spyre work division; likely)."""
+        pieces, walked = self.lane_dims(), self.accesses()[0].lane
+        return pieces if walked is None else {**pieces, walked: self.tensors[0].lanes}
+
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
         """Checks C1."""
         if len(lanes) != 3 or lanes[1] != lanes[2]:
@@ -389,6 +404,23 @@ class FromDeviceOp(IRDLOperation):
         _same_shape(self.result, self.source)
 
 
+@irdl_op_definition
+class LaunchOp(IRDLOperation):
+    """Runs a bundle on the device: its function's parameters are the addresses of these buffers."""
+
+    name = "spyre.kernel.launch"
+
+    bundle = prop_def(FlatSymbolRefAttrConstr)
+    buffers = var_operand_def(DeviceTensorType)
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$bundle `(` $buffers `)` attr-dict `:` type($buffers)"
+
+    def __init__(self, bundle: str, buffers: Sequence[SSAValue]) -> None:
+        """Launches the bundle function called `bundle`."""
+        super().__init__(operands=[list(buffers)], properties={"bundle": SymbolRefAttr(bundle)})
+
+
 def _same_shape(host: SSAValue, device: SSAValue) -> None:
     shape = host.type.get_shape() if isinstance(host.type, TensorType) else ()
     if shape != device_tensor(device).shape:
@@ -396,6 +428,7 @@ def _same_shape(host: SSAValue, device: SSAValue) -> None:
 
 
 __all__ = [
-    "RESTICKIFY", "AllocOp", "ComputeOp", "ConstantOp", "FreeOp", "FromDeviceOp", "GatherOp", "KernelOp", "RestickifyOp",
+    "RESTICKIFY", "AllocOp", "ComputeOp", "ConstantOp", "FreeOp", "FromDeviceOp", "GatherOp", "KernelOp", "LaunchOp",
+    "RestickifyOp",
     "ToDeviceOp", "device_tensor",
 ]

@@ -118,7 +118,8 @@ class Operand:
         """Steps along each entry of `order`: sticks for the stick dim, elements for the others."""
         eps = self.elements_per_stick
         return tuple(
-            -(-size // eps) if label == self.stick else size for label, size in zip(self.order, self.extents, strict=True)
+            -(-size // eps) if label == self.stick else size
+            for label, size in zip(self.order, self.extents, strict=True)
         )
 
     def stick_strides(self) -> dict[str, int]:

@@ -1,0 +1,83 @@
+"""JSON text to values and back: duplicate keys are refused by name, errors carry file and place.
+
+The standard library's decoder is used because it is the one that lets duplicate keys be seen and that names line and
+column; the values are plain Python ones.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NoReturn, cast
+
+from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
+from spyre_mlir.errors import ReadError
+
+_LINE = 116
+
+
+def load_text(text: str, filename: str) -> Json:
+    """Value of a JSON text.
+
+    Raises:
+        ReadError: the text is no JSON, or an object has a key twice.
+    """
+
+    def pairs(items: list[tuple[str, Json]]) -> JsonObject:
+        result = dict(items)
+        if len(result) != len(items):
+            keys = [key for key, _ in items]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise ReadError(f"expected every key once, got {twice!r} twice in one object", where=filename)
+        return result
+
+    def constant(name: str) -> NoReturn:
+        raise ReadError(f"expected a JSON number, got {name}", where=filename)
+
+    try:
+        return cast("Json", json.loads(text, object_pairs_hook=pairs, parse_constant=constant))
+    except json.JSONDecodeError as error:
+        place = f"{filename}:{error.lineno}:{error.colno}"
+        got = text[error.pos : error.pos + 20] or "the end of the file"
+        raise ReadError(f"expected JSON ({error.msg.lower()}), got {got!r}", where=place) from error
+    except RecursionError as error:
+        raise ReadError("expected JSON nested less deeply", where=filename) from error
+    except ValueError as error:  # an integer of thousands of digits
+        raise ReadError(f"expected a number of sensible length: {error}", where=filename) from error
+
+
+def read_text(path: Path) -> str:
+    """Text of a file.
+
+    Raises:
+        ReadError: the file is missing, unreadable, or not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ReadError(
+            f"expected UTF-8 text, got byte {error.object[error.start]:#x}", where=f"{path}, byte {error.start}"
+        ) from error
+    except OSError as error:
+        raise ReadError(f"cannot read the file: {error.strerror}", where=str(path)) from error
+
+
+def dump_text(value: Json) -> str:
+    """Deterministic, readable JSON: key order as given, short containers on one line."""
+    return _block(value, 0, 0) + "\n"
+
+
+def _block(value: Json, indent: int, used: int) -> str:
+    flat = json.dumps(value, allow_nan=False)
+    if not isinstance(value, (dict, list)) or not value or indent + used + len(flat) <= _LINE:
+        return flat
+    inner = " " * (indent + 1)
+    if isinstance(value, dict):
+        heads = [json.dumps(key) + ": " for key in value]
+        parts = [head + _block(item, indent + 1, len(head)) for head, item in zip(heads, value.values(), strict=True)]
+        opening, closing = "{", "}"
+    else:
+        parts = [_block(item, indent + 1, 0) for item in value]
+        opening, closing = "[", "]"
+    body = ",\n".join(inner + part for part in parts)
+    return f"{opening}\n{body}\n{' ' * indent}{closing}"

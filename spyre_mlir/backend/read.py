@@ -1,0 +1,86 @@
+"""Reading SuperDSC files that we or others wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.backend.json_file import load_text, read_text
+from spyre_mlir.dialects.superdsc import SdscOp
+from spyre_mlir.dialects.superdsc.fields import Level
+from spyre_mlir.dialects.superdsc.json_value import spell
+from spyre_mlir.dialects.superdsc.mirror import sdsc_from_json
+from spyre_mlir.dialects.superdsc.ops import DscOp, FieldsOp
+from spyre_mlir.dialects.superdsc.verify import wrong_kind
+from spyre_mlir.errors import ReadError
+
+_SHOWN = 60
+
+
+def read_json(source: Path | str, filename: str | None = None) -> SdscOp:
+    """The op that mirrors a SuperDSC file.
+
+    Args:
+        source: a path, or the JSON text itself.
+        filename: name for messages; needed for text, taken from the path otherwise.
+
+    Raises:
+        ReadError: the file is missing, is no JSON, or is no SuperDSC; names file, place, expected and got.
+    """
+    if isinstance(source, Path):
+        return _mirror(read_text(source), filename or str(source))
+    return _mirror(source, filename or "<text>")
+
+
+def _mirror(text: str, filename: str) -> SdscOp:
+    value = load_text(text, filename)
+    if not isinstance(value, dict) or len(value) != 1:
+        got = f"keys {list(value)}" if isinstance(value, dict) else spell(value)[:_SHOWN]
+        raise ReadError(f"expected an object with one root key, got {got}", where=f"{filename}: $")
+    ((root, fields),) = value.items()
+    if not isinstance(fields, dict):
+        raise ReadError(f"expected an object, got {spell(fields)[:_SHOWN]}", where=f"{filename}: $.{root}")
+    if not any(key in fields for key in ("dscs_", "datadscs_", "dataOpdscs_")):
+        raise ReadError(f"expected a list dscs_, got members {list(fields)}", where=f"{filename}: $.{root}")
+    op = sdsc_from_json(root, fields)
+    _check_kinds(op, filename)
+    try:
+        op.verify()
+    except VerifyException as error:
+        raise ReadError(str(error.args[0]), where=f"{filename}: $.{root}") from error
+    return op
+
+
+def _check_kinds(op: SdscOp, filename: str) -> None:
+    """Every known key has its JSON type, down to the entries of the lists."""
+    for inner in op.walk():
+        if not isinstance(inner, FieldsOp):
+            continue
+        wrong = wrong_kind(inner.LEVEL, inner.fields.object)
+        if wrong is not None:
+            key, expected = wrong
+            got = spell(inner.fields.object[key])[:_SHOWN]
+            raise ReadError(f"expected {expected}, got {got}", where=f"{filename}: {_path(inner)}.{key}")
+
+
+_LISTS = {Level.ALLOCATE: "scheduleTree_", Level.LABELED_DS: "labeledDs_", Level.COMPUTE: "computeOp_"}
+
+
+def _path(op: FieldsOp) -> str:
+    """JSON path of the object an op mirrors."""
+    parent = op.parent_op()
+    if isinstance(op, SdscOp) or not isinstance(parent, FieldsOp):
+        return f"$.{op.root_key}" if isinstance(op, SdscOp) else "$"
+    if isinstance(op, DscOp):
+        return f"{_path(parent)}.dscs_[{_place(op)}].{op.op_name.value}"
+    if op.LEVEL is Level.CONSTANT:
+        return f"{_path(parent)}.constantInfo_.{_place(op)}"
+    return f"{_path(parent)}.{_LISTS[op.LEVEL]}[{_place(op)}]"
+
+
+def _place(op: FieldsOp) -> int:
+    """Number of an op among those of its kind in its block."""
+    parent = op.parent_block()
+    siblings = [other for other in parent.ops if type(other) is type(op)] if parent else [op]
+    return next(place for place, other in enumerate(siblings) if other is op)

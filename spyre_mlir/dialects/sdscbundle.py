@@ -1,0 +1,233 @@
+"""The public sdscbundle dialect: the order in which SuperDSC files run, and the addresses they run with.
+
+Syntax as published with the SuperDSC bundle interface specification: one `func.func @sdsc_bundle`, arguments of type
+`!sdscbundle.input_arg<index>`, and `arith`, `affine` and `scf` around the three ops here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, IntegerAttr, NoneAttr, StringAttr, i64
+from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    param_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.dialects.superdsc.attributes import parse_optional_text, print_text
+from spyre_mlir.hw.spec import SPYRE
+
+
+class ArgField(Enum):
+    """What can be read from an input argument."""
+
+    VALUE = "value"
+    GRANULARITY = "granularity"
+    MAX_VALUE = "max_value"
+
+
+@irdl_attr_definition
+class InputArgType(ParametrizedAttribute, TypeAttribute):
+    """A bundle argument: an address, or a size with the granularity and the largest value it can have."""
+
+    name = "sdscbundle.input_arg"
+
+    element: IndexType = param_def(IndexType)
+    granularity: IntAttr | NoneAttr = param_def(IntAttr | NoneAttr)
+    max_value: IntAttr | NoneAttr = param_def(IntAttr | NoneAttr)
+
+    def __init__(self, granularity: int | None = None, max_value: int | None = None) -> None:
+        super().__init__(IndexType(), _optional(granularity), _optional(max_value))
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        limits: dict[str, int] = {}
+        with parser.in_angle_brackets():
+            parser.parse_keyword("index")
+            while parser.parse_optional_punctuation(","):
+                name = parser.parse_keyword_in([name for name in _LIMITS if name not in limits])
+                parser.parse_punctuation("=")
+                limits[name] = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        return [IndexType(), *(_optional(limits.get(name)) for name in _LIMITS)]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string("index")
+            for name, limit in zip(_LIMITS, (self.granularity, self.max_value), strict=True):
+                if isinstance(limit, IntAttr):
+                    printer.print_string(f", {name}={limit.data}")
+
+
+_LIMITS = (ArgField.GRANULARITY.value, ArgField.MAX_VALUE.value)
+
+
+def _optional(number: int | None) -> IntAttr | NoneAttr:
+    return NoneAttr() if number is None else IntAttr(number)
+
+
+@irdl_op_definition
+class SdscExecuteOp(IRDLOperation):
+    """Runs one SuperDSC file, with a value for each symbol id it uses."""
+
+    name = "sdscbundle.sdsc_execute"
+
+    addresses = var_operand_def(IndexType)
+    sdsc_filename = prop_def(StringAttr)
+    symbol_ids = opt_prop_def(ArrayAttr[IntegerAttr])
+
+    def __init__(self, filename: str, addresses: Sequence[SSAValue | Operation] = (), ids: Sequence[int] = ()) -> None:
+        given = ArrayAttr([IntegerAttr(number, i64) for number in ids]) if ids else None
+        super().__init__(
+            operands=[list(addresses)], properties={"sdsc_filename": StringAttr(filename), "symbol_ids": given}
+        )
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The symbol ids, in operand order."""
+        return () if self.symbol_ids is None else tuple(number.value.data for number in self.symbol_ids)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        with printer.in_parens():
+            printer.print_list(self.addresses, printer.print_ssa_value)
+        printer.print_string(" {sdsc_filename=")
+        print_text(printer, self.sdsc_filename.data)
+        if self.symbol_ids is not None:
+            printer.print_string(f", symbol_ids={list(self.ids)}")
+        printer.print_string("}")
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> SdscExecuteOp:
+        unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        addresses = parser.resolve_operands(unresolved, [IndexType()] * len(unresolved), parser.pos)
+        properties = dict(parser.parse_comma_separated_list(parser.Delimiter.BRACES, lambda: _parse_property(parser)))
+        if "sdsc_filename" not in properties:
+            parser.raise_error("expected sdsc_filename")
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        return cls.create(
+            operands=addresses, properties=properties, attributes=dict(attributes.data) if attributes else {}
+        )
+
+    def verify_(self) -> None:
+        ids = self.ids
+        if len(ids) != len(self.addresses):
+            raise VerifyException(
+                f"{self.sdsc_filename.data}: {len(self.addresses)} operands for {len(ids)} symbol ids; give one address per id"
+            )
+        if any(number >= 0 for number in ids) or len(set(ids)) != len(ids):
+            raise VerifyException(f"symbol ids must be negative and differ, got {list(ids)}")
+
+
+def _parse_property(parser: Parser) -> tuple[str, Attribute]:
+    name = parser.parse_keyword_in(("sdsc_filename", "symbol_ids"))
+    parser.parse_punctuation("=")
+    if name == "sdsc_filename":
+        return name, StringAttr(parser.expect(lambda: parse_optional_text(parser), "expected a file name"))
+    ids = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_integer(False))
+    return name, ArrayAttr([IntegerAttr(number, i64) for number in ids])
+
+
+@irdl_op_definition
+class InputArgExtractOp(IRDLOperation):
+    """Reads the value, the granularity or the largest value of an input argument."""
+
+    name = "sdscbundle.input_arg_extract"
+
+    arg = operand_def(InputArgType)
+    field = prop_def(StringAttr)
+    result = result_def(IndexType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, arg: SSAValue | Operation, field: ArgField = ArgField.VALUE) -> None:
+        super().__init__(operands=[arg], properties={"field": StringAttr(field.value)}, result_types=[IndexType()])
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.field.data} from ")
+        printer.print_ssa_value(self.arg)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.arg.type)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> InputArgExtractOp:
+        field = parser.parse_keyword_in([field.value for field in ArgField])
+        parser.parse_keyword("from")
+        unresolved = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        arg = parser.resolve_operand(unresolved, parser.parse_type())
+        parser.parse_punctuation("->")
+        return cls.create(
+            operands=[arg],
+            properties={"field": StringAttr(field)},
+            result_types=[parser.parse_type()],
+            attributes=attributes,
+        )
+
+    def verify_(self) -> None:
+        fields = [field.value for field in ArgField]
+        if self.field.data not in fields:
+            raise VerifyException(f"field must be one of {', '.join(fields)}, got {self.field.data}")
+        kind = self.arg.type
+        if isinstance(kind, InputArgType) and self.field.data in _LIMITS:
+            limit = kind.granularity if self.field.data == ArgField.GRANULARITY.value else kind.max_value
+            if not isinstance(limit, IntAttr):
+                raise VerifyException(f"the argument's type has no {self.field.data}; write it in the type")
+
+
+@irdl_op_definition
+class DeviceMemAllocateOp(IRDLOperation):
+    """Scratch memory on the device that lives as long as the bundle runs; its contents are undefined."""
+
+    name = "sdscbundle.device_mem_allocate"
+
+    LIMIT: ClassVar[int] = SPYRE.pool_bytes
+
+    size = prop_def(IntegerAttr)
+    result = result_def(IndexType)
+
+    def __init__(self, size: int) -> None:
+        super().__init__(properties={"size": IntegerAttr(size, i64)}, result_types=[IndexType()])
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.size.value.data} bytes")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> DeviceMemAllocateOp:
+        size = parser.parse_integer(allow_boolean=False)
+        parser.parse_keyword("bytes")
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        return cls.create(
+            properties={"size": IntegerAttr(size, i64)}, result_types=[parser.parse_type()], attributes=attributes
+        )
+
+    def verify_(self) -> None:
+        size = self.size.value.data
+        if not 0 < size <= self.LIMIT:
+            raise VerifyException(f"{size} bytes asked for, a bundle can have 1 to {self.LIMIT}")
+
+
+Sdscbundle = Dialect("sdscbundle", [SdscExecuteOp, InputArgExtractOp, DeviceMemAllocateOp], [InputArgType])

@@ -1,0 +1,231 @@
+"""From a SuperDSC to a descriptor: what the file says, read field by field and believed.
+
+Splits come from `numWkSlicesPerDim_`, slices from `coreIdToWkSlice_`, extents from `N_` and the gaps, starts from the
+allocate nodes. A file whose fields contradict each other is refused with the place, what was expected and what is
+there; one that uses what we do not know is refused as unsupported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from spyre_mlir.dialects.superdsc import rules
+from spyre_mlir.dialects.superdsc.cursor import Cursor
+from spyre_mlir.dialects.superdsc.descriptor import NONSTICK, Constant, Descriptor, Dim, OpClass, Operand, Slices
+from spyre_mlir.dialects.superdsc.describe_operand import read_operands
+from spyre_mlir.dialects.superdsc.json_value import JsonObject
+from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.ops import SdscOp
+from spyre_mlir.dialects.superdsc.syntax import operand_numbers
+from spyre_mlir.errors import ReadError, UnsupportedError
+
+_MATMUL = "batchmatmul"
+_RESTICKIFY = "ReStickify"
+_RUN_FIRST_DSC = (-1, 0)
+
+
+def describe(op: SdscOp) -> Descriptor:
+    """What the SuperDSC says.
+
+    Raises:
+        ReadError: fields are missing, of the wrong type, or contradict each other.
+        UnsupportedError: the file uses a feature this reader has no meaning for.
+    """
+    return describe_json(sdsc_to_json(op))
+
+
+def describe_json(value: JsonObject) -> Descriptor:
+    """What a SuperDSC file's value says; see `describe`."""
+    if len(value) != 1:
+        raise ReadError(f"expected one root key, got {list(value)}", where="$")
+    ((root, _),) = value.items()
+    top = Cursor(value, "$").at(root)
+    splits = _splits(top)
+    slices = _slices(top, splits)
+    _check_schedule(top, len(slices))
+    dsc = _only_dsc(top)
+    dims = _dims(dsc, splits)
+    _check_cores(dsc, len(slices))
+    _check_stages(dsc, dims)
+    operands = read_operands(dsc, dims, slices)
+    constants = _constants(dsc)
+    compute = _compute(dsc, operands)
+    mask = dsc.at("maskingConstId_")
+    if not -1 <= mask.integer() < len(constants):
+        mask.fail(f"-1 or one of {len(constants)} constants")
+    digits = root.partition("_")[0]
+    return Descriptor(
+        index=int(digits) if digits.isascii() and digits.isdigit() else 0,
+        op_func=compute.op_func,
+        unit=compute.unit,
+        op_class=compute.op_class,
+        dims=dims,
+        operands=operands,
+        constants=constants,
+        mask_constant=mask.integer(),
+        op_format=compute.format,
+        slices=slices,
+    )
+
+
+def _splits(top: Cursor) -> dict[str, int]:
+    place = top.at("numWkSlicesPerDim_")
+    splits = place.integer_map()
+    if not splits or min(splits.values()) < 1:
+        place.fail("at least one dim, each with one slice or more")
+    cores = top.at("numCoresUsed_")
+    if cores.integer() != prod(splits.values()):
+        cores.fail(f"the product of the splits {splits}, {prod(splits.values())}")
+    return splits
+
+
+def _slices(top: Cursor, splits: Mapping[str, int]) -> Slices:
+    table = top.at("coreIdToWkSlice_")
+    rows: list[dict[str, int]] = []
+    for core in range(prod(splits.values())):
+        row = table.at(str(core))
+        numbers = row.integer_map()
+        for label, split in splits.items():
+            if not 0 <= row.at(label).integer() < split:
+                row.at(label).fail(f"a slice from 0 to {split - 1}")
+        rows.append(numbers)
+    if len(set(map(_row_key, rows))) != len(rows):
+        table.fail("different slices for every core", "two cores with the same slices")
+    return tuple(rows)
+
+
+def _row_key(row: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(row.items()))
+
+
+def _check_schedule(top: Cursor, cores: int) -> None:
+    if "coreIdToDscSchedule" not in top:
+        return
+    for core in range(cores):
+        step = top.at("coreIdToDscSchedule").at(str(core)).only()
+        numbers = step.integers()
+        if tuple(numbers[:2]) != _RUN_FIRST_DSC:
+            step.unsupported("a schedule other than running the first DSC", "split the file into one SuperDSC per step")
+
+
+def _only_dsc(top: Cursor) -> Cursor:
+    for key in ("datadscs_", "dataOpdscs_"):
+        if key in top and top.at(key).items():
+            top.at(key).unsupported("data-movement DSCs")
+    dscs = top.at("dscs_").items()
+    if len(dscs) != 1:
+        top.at("dscs_").unsupported(f"{len(dscs)} DSCs in one file, where one is understood")
+    members = list(dscs[0].members())
+    if len(members) != 1:
+        dscs[0].fail("one DSC under its name")
+    return members[0][1]
+
+
+def _dims(dsc: Cursor, splits: Mapping[str, int]) -> tuple[Dim, ...]:
+    sizes: dict[str, int] = {}
+    place = dsc.at("N_")
+    for key, member in place.members():
+        label = key.removesuffix("_")
+        if label in splits:
+            sizes[label] = member.integer()
+        elif isinstance(member.value, dict) and member.value:
+            member.unsupported("symbolic or windowed sizes")
+    masks = _masks(dsc, sizes)
+    dims: list[Dim] = []
+    for label, split in splits.items():
+        if label not in sizes:
+            place.fail(f"a size for dim {label} of numWkSlicesPerDim_", f"sizes for {list(sizes)}")
+        if sizes[label] < 1 or sizes[label] % split:
+            place.at(f"{label}_").fail(f"a positive multiple of its {split} slices")
+        dims.append(Dim(label, sizes[label], split, masks.get(label)))
+    return tuple(dims)
+
+
+def _masks(dsc: Cursor, sizes: Mapping[str, int]) -> dict[str, int]:
+    masks: dict[str, int] = {}
+    if "coordinateMasking_" not in dsc:
+        return masks
+    for label, place in dsc.at("coordinateMasking_").members():
+        pairs = place.items()
+        if len(pairs) != 1:
+            place.unsupported("masking in several stretches")
+        pair = pairs[0].integers()
+        if label not in sizes or len(pair) != 2 or pair[0] < 1 or pair[1] < 0 or sum(pair) != sizes[label]:
+            place.fail(f"valid and padding extents that add up to the size {sizes.get(label)} of {label}")
+        masks[label] = pair[0]
+    return masks
+
+
+def _check_cores(dsc: Cursor, cores: int) -> None:
+    if "coreIdsUsed_" in dsc:
+        dsc.at("coreIdsUsed_").must_be(list(range(cores)))
+    if "numCoresUsed_" in dsc:
+        dsc.at("numCoresUsed_").must_be(cores)
+
+
+def _check_stages(dsc: Cursor, dims: tuple[Dim, ...]) -> None:
+    if "dataStageParam_" not in dsc:
+        return
+    for stage in ("ss_", "el_"):
+        place = dsc.at("dataStageParam_").at("0").at(stage)
+        for dim in dims:
+            if place.at(f"{dim.label}_").integer() != dim.per_core:
+                place.at(f"{dim.label}_").fail(f"{dim.extent} elements in {dim.split} slices, {dim.per_core}")
+
+
+def _constants(dsc: Cursor) -> tuple[Constant, ...]:
+    place = dsc.at("constantInfo_")
+    if place.value == "{}":
+        return ()
+    constants: list[Constant] = []
+    for number, (key, entry) in enumerate(place.members()):
+        if key != str(number):
+            place.fail(f"constants numbered from 0, next {number}", f"key {key!r}")
+        word = entry.at("data_").at("data_").at(rules.core_key(0)).only()
+        constants.append(Constant(entry.at("name_").text(), entry.at("dataFormat_").text(), word.number()))
+    return tuple(constants)
+
+
+@dataclass(frozen=True)
+class _Compute:
+    op_func: str
+    unit: str
+    op_class: OpClass
+    format: str
+
+
+def _compute(dsc: Cursor, operands: tuple[Operand, ...]) -> _Compute:
+    place = dsc.at("computeOp_").only()
+    name, unit = place.at("opFuncName").text(), place.at("exUnit").text()
+    last = len(operands) - 1
+    if _numbers(place.at("outputLabeledDs")) != [last]:
+        place.at("outputLabeledDs").fail(f"the last operand, {rules.operand_reference(last)}")
+    read = _numbers(place.at("inputLabeledDs"))
+    indices = _numbers(place.at("indirectAccessIndexLabeledDs")) if "indirectAccessIndexLabeledDs" in place else []
+    op_class = _op_class(place, name, unit, last in read, bool(indices))
+    expected = [number for number in range(last + (op_class is OpClass.REDUCTION)) if number not in indices]
+    if read != expected:
+        place.at("inputLabeledDs").fail(f"operands {expected} in order")
+    op_func = name.removesuffix(NONSTICK) if op_class is OpClass.REDUCTION else name
+    return _Compute(op_func, unit, op_class, place.at("attributes_").at("dataFormat_").text())
+
+
+def _numbers(place: Cursor) -> list[int]:
+    numbers = operand_numbers(place.value)
+    return place.fail('references like "Tensor0-idx0"') if numbers is None else numbers
+
+
+def _op_class(place: Cursor, name: str, unit: str, accumulates: bool, gathers: bool) -> OpClass:
+    if unit not in ("pt", "sfp"):
+        place.at("exUnit").fail('"pt" or "sfp"')
+    if (unit == "pt") != name.startswith(_MATMUL):
+        raise UnsupportedError(f"{name} on unit {unit} is not understood", where=place.path)
+    if unit == "pt":
+        return OpClass.MATMUL
+    if gathers:
+        return OpClass.GATHER
+    if accumulates:
+        return OpClass.REDUCTION
+    return OpClass.RESTICKIFY if name.startswith(_RESTICKIFY) else OpClass.POINTWISE

@@ -1,0 +1,124 @@
+"""Which fields of an object follow from its deciding fields and its context, and with what values.
+
+`implied` gives exactly what the front end would write. A file that says otherwise keeps what it says: the text form
+spells the difference out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from spyre_mlir.dialects.superdsc import rules
+from spyre_mlir.dialects.superdsc.context import Context
+from spyre_mlir.dialects.superdsc.descriptor import Version
+from spyre_mlir.dialects.superdsc.fields import Level
+from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject, as_int, as_list, as_text
+from spyre_mlir.hw.formats import FORMATS
+
+
+def _sdsc(fields: JsonObject, context: Context) -> JsonObject:
+    cores = context.cores
+    if cores is None or context.splits is None:
+        return {}
+    table: JsonObject = {str(core): dict(row) for core, row in enumerate(context.slices())}
+    result: JsonObject = {"debug_handle_": None} if context.version is Version.TSNEW else {}
+    return result | {
+        "sdscFoldProps_": [rules.prop(1, "time")],
+        "sdscFolds_": rules.time_folds(),
+        "coreFoldProp_": rules.prop(cores, "core"),
+        "coreletFoldProp_": rules.prop(1, "corelet"),
+        "numCoresUsed_": cores,
+        "coreIdToDsc_": rules.per_core(cores, 0),
+        "coreIdToWkSlice_": table,
+        "coreIdToDscSchedule": rules.per_core(cores, [[-1, 0, 0, 0]]),
+        "dscs_": [],
+    }
+
+
+def _dsc(fields: JsonObject, context: Context) -> JsonObject:
+    cores, sizes = context.cores, context.sizes
+    if cores is None or context.splits is None or sizes is None:
+        return {}
+    ids: list[Json] = list(range(cores))
+    return {
+        "numCoresUsed_": cores,
+        "numCoreletsUsed_": 1,
+        "coreIdsUsed_": ids,
+        "coordinateMasking_": {},
+        "maskingConstId_": -1,
+        "dataStageParam_": rules.stages(sizes, context.splits, context.version),
+        "scheduleTree_": [],
+        "labeledDs_": [],
+        "constantInfo_": {} if context.has_constants else "{}",
+        "computeOp_": [],
+    }
+
+
+def _allocate(fields: JsonObject, context: Context) -> JsonObject:
+    index, component = as_int(fields.get("ldsIdx_")), as_text(fields.get("component_"))
+    order = as_list(fields.get("layoutDimOrder_"))
+    if index is None or component is None or order is None:
+        return {}
+    result: JsonObject = {
+        "nodeType_": "allocate",
+        "name_": rules.node_name(index, component),
+        "prev_": "",
+        "maxDimSizes_": [-1] * len(order),
+    }
+    if context.version is not Version.TS25:
+        result["indirectAllocType_"] = "no_indirection"
+    coordinates = _coordinates(index, context)
+    if coordinates is not None:
+        result["coordinates_"] = {"coordInfo": coordinates, "coreIdToWkSlice_": {}}
+    return result
+
+
+def _coordinates(index: int, context: Context) -> JsonObject | None:
+    operand = context.operands.get(index)
+    layout = context.layouts.get(operand.layout) if operand else None
+    if operand is None or layout is None or context.sizes is None or context.splits is None:
+        return None
+    if len(operand.scale) != len(layout.order) or operand.format not in FORMATS:
+        return None
+    lanes = FORMATS[operand.format].elements_per_stick()
+    result: JsonObject = {}
+    for label, scale in zip(layout.order, operand.scale, strict=True):
+        split = context.splits.get(label, 1)
+        size = context.sizes.get(label, 1) // split
+        result[label] = rules.coordinate(size, split, scale, lanes if label in layout.sticks else None)
+    return result
+
+
+def _labeled_ds(fields: JsonObject, context: Context) -> JsonObject:
+    index, name = as_int(fields.get("ldsIdx_")), as_text(fields.get("dataFormat_"))
+    if index is None or name is None:
+        return {}
+    result: JsonObject = {"dsName_": rules.operand_name(index)}
+    if name in FORMATS:
+        result["wordLength"] = FORMATS[name].word_length
+    if index in context.components:
+        result["memOrg_"] = rules.memories(context.components[index], fields.get("dsType_") == "KERNEL_IDX")
+    return result
+
+
+def _constant(fields: JsonObject, context: Context) -> JsonObject:
+    return {}
+
+
+def _compute(fields: JsonObject, context: Context) -> JsonObject:
+    return {"location": "Inner"}
+
+
+_BY_LEVEL: dict[Level, Callable[[JsonObject, Context], JsonObject]] = {
+    Level.SDSC: _sdsc,
+    Level.DSC: _dsc,
+    Level.ALLOCATE: _allocate,
+    Level.LABELED_DS: _labeled_ds,
+    Level.CONSTANT: _constant,
+    Level.COMPUTE: _compute,
+}
+
+
+def implied(level: Level, fields: JsonObject, context: Context) -> JsonObject:
+    """Fields that follow from the deciding ones among `fields` and from `context`."""
+    return _BY_LEVEL[level](fields, context)

@@ -1,0 +1,72 @@
+"""JSON as plain Python values, its one compact spelling, and typed looks into it.
+
+Objects keep their key order, and equality of spellings is strict: `1`, `1.0` and `true` differ, and so do two
+orders of keys.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TypeAlias, cast
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+JsonObject: TypeAlias = "dict[str, Json]"
+
+
+def spell(value: Json) -> str:
+    """Compact ASCII spelling; equal spellings mean equal values, key order included."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+
+
+def unspell(text: str) -> Json:
+    """Value of a spelling."""
+    return cast("Json", json.loads(text))
+
+
+def same(left: Json, right: Json) -> bool:
+    """Whether two values are equal, in types and key order too."""
+    return left is right or spell(left) == spell(right)
+
+
+def as_int(value: Json) -> int | None:
+    """The integer, or None; a boolean is not an integer."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def as_text(value: Json) -> str | None:
+    """The string, or None."""
+    return value if isinstance(value, str) else None
+
+
+def as_object(value: Json) -> JsonObject | None:
+    """The object, or None."""
+    return value if isinstance(value, dict) else None
+
+
+def as_list(value: Json) -> list[Json] | None:
+    """The list, or None."""
+    return value if isinstance(value, list) else None
+
+
+def as_texts(value: Json) -> list[str] | None:
+    """The list of strings, or None."""
+    if not isinstance(value, list):
+        return None
+    texts = [item for item in value if isinstance(item, str)]
+    return texts if len(texts) == len(value) else None
+
+
+def as_ints(value: Json) -> list[int] | None:
+    """The list of integers, or None."""
+    if not isinstance(value, list):
+        return None
+    numbers = [item for item in value if isinstance(item, int) and not isinstance(item, bool)]
+    return numbers if len(numbers) == len(value) else None
+
+
+def as_int_map(value: Json) -> dict[str, int] | None:
+    """The object whose values are all integers, or None."""
+    if not isinstance(value, dict):
+        return None
+    numbers = {key: item for key, item in value.items() if isinstance(item, int) and not isinstance(item, bool)}
+    return numbers if len(numbers) == len(value) else None

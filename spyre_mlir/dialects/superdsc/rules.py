@@ -1,0 +1,142 @@
+"""The redundant parts of a SuperDSC, each a function of what decides it.
+
+Emission, elision in text, and nothing else use these: one statement of every rule. Sources are named where a rule
+is not plain from real files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from spyre_mlir.dialects.superdsc.descriptor import Dim, OpClass, Version, core_slices
+from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
+
+_STAGE_EXTRAS = ("symbolicDimInfo_", "maxSymbolicVolume_", "coreletSplit_", "rowSplit_", "peSfpSplit_", "paddingSizes_")
+_MATMUL_LAST = "in"
+
+
+def affine(alpha: int) -> JsonObject:
+    """A fold that adds alpha times its index."""
+    return {"Affine": {"alpha_": alpha, "beta_": 0}}
+
+
+def prop(factor: int, label: str) -> JsonObject:
+    """Extent and name of one fold."""
+    return {"factor_": factor, "label_": label}
+
+
+def slices_of(splits: Mapping[str, int]) -> list[dict[str, int]]:
+    """Per core, the slice of each dim. Only matmuls have a dim called `in`, and it is their last."""
+    dims = [Dim(label, split, split) for label, split in splits.items()]
+    matmul = bool(dims) and dims[-1].label == _MATMUL_LAST
+    return [dict(row) for row in core_slices(dims, OpClass.MATMUL if matmul else OpClass.POINTWISE)]
+
+
+def per_core(cores: int, value: Json) -> JsonObject:
+    """The same value for every core."""
+    return {str(core): value for core in range(cores)}
+
+
+def time_folds() -> JsonObject:
+    """`sdscFolds_`: one step of time."""
+    return {"dim_prop_func": [affine(1)], "dim_prop_attr": [prop(1, "time")], "data_": {"[0]": "0"}}
+
+
+def _core_props(cores: int) -> list[Json]:
+    return [prop(cores, "core"), prop(1, "corelet"), prop(1, "time")]
+
+
+def core_key(core: int) -> str:
+    """Key of a core in a fold manager's data."""
+    return f"[{core}, 0, 0]"
+
+
+def start_folds(addresses: Sequence[str]) -> JsonObject:
+    """`startAddressCoreCorelet_` for one address per core."""
+    return {
+        "dim_prop_func": [{"Map": {}}, {"Const": {}}, {"Const": {}}],
+        "dim_prop_attr": _core_props(len(addresses)),
+        "data_": {core_key(core): address for core, address in enumerate(addresses)},
+    }
+
+
+def constant_folds(cores: int, bits: int, version: Version) -> JsonObject:
+    """`data_` of a constant; newer files write the number as a string."""
+    word: Json = str(bits) if version is Version.TSNEW else bits
+    return {
+        "dim_prop_func": [{"Const": {}}, {"Const": {}}, {"Map": {}}],
+        "dim_prop_attr": _core_props(cores),
+        "data_": {core_key(0): [word]},
+    }
+
+
+def stages(sizes: Mapping[str, int], splits: Mapping[str, int], version: Version) -> JsonObject:
+    """`dataStageParam_`: steady state and epilogue are the same per-core sizes."""
+
+    def stage() -> JsonObject:
+        result: JsonObject = {"name_": "core"}
+        result |= {f"{label}_": size // splits.get(label, 1) for label, size in sizes.items()}
+        if version is Version.TSNEW:
+            result |= {key: {} for key in _STAGE_EXTRAS}
+        return result
+
+    return {"0": {"ss_": stage(), "el_": stage()}}
+
+
+def named_sizes(sizes: Mapping[str, int]) -> JsonObject:
+    """`N_` of a DSC."""
+    result: JsonObject = {"name_": "n"}
+    result |= {f"{label}_": size for label, size in sizes.items()}
+    return result
+
+
+def coordinate(per_core_size: int, split: int, scale: int, stick: int | None) -> JsonObject:
+    """One entry of `coordInfo`.
+
+    Args:
+        per_core_size: elements of one slice.
+        split: number of slices.
+        scale: the operand's scale for this dim.
+        stick: the operand's elements per stick if this is the class's stick dim, else None.
+    """
+    if scale == -2 and stick is not None:
+        alphas, factors = [stick, 0, 0, stick, 0], [1, 1, 1, 1, stick]
+    elif scale < 0:
+        alphas, factors = [1, 0, 0, 1], [1, 1, 1, 1]
+    elif stick is not None:
+        alphas, factors = [per_core_size, 0, 0, stick, 1], [split, 1, 1, -(-per_core_size // stick), stick]
+    else:
+        alphas, factors = [per_core_size, 0, 0, 1], [split, 1, 1, per_core_size]
+    elements = len(alphas) - 3
+    labels = ["core_fold", "corelet_fold", "row_fold", *(f"elem_arr_{k}" for k in reversed(range(elements)))]
+    funcs: list[Json] = [affine(alpha) for alpha in alphas]
+    props: list[Json] = [prop(factor, label) for factor, label in zip(factors, labels, strict=True)]
+    return {
+        "spatial": 3,
+        "temporal": 0,
+        "elemArr": elements,
+        "padding": "nopad",
+        "folds": {"dim_prop_func": funcs, "dim_prop_attr": props},
+    }
+
+
+def node_name(index: int, component: str) -> str:
+    """Name of an operand's allocate node."""
+    return f"allocate-Tensor{index}_{component}"
+
+
+def operand_name(index: int) -> str:
+    """`dsName_` of an operand."""
+    return f"Tensor{index}"
+
+
+def operand_reference(index: int) -> str:
+    """How `computeOp_` refers to an operand."""
+    return f"Tensor{index}-idx{index}"
+
+
+def memories(component: str, index_tensor: bool) -> JsonObject:
+    """`memOrg_`: an HBM operand is streamed through LX, except an index tensor."""
+    if component == "hbm" and not index_tensor:
+        return {"hbm": {"isPresent": 1}, "lx": {"isPresent": 1}}
+    return {component: {"isPresent": 1}}

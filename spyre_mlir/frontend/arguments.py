@@ -1,0 +1,176 @@
+"""Arguments of one node, read by the schema of its operator: nothing is lost, nothing is guessed.
+
+Dropped on purpose, because a program here has one device and value semantics: `device`, `layout`,
+`pin_memory` and `generator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch.fx import Node
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Attribute, SSAValue
+
+from spyre_mlir.dialects.aten import NoneAttr, OperandsAttr, to_attribute
+from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+from spyre_mlir.frontend.torch_private import OpOverload
+from spyre_mlir.ops.table import Kind, OpEntry
+
+DROPPED = frozenset({"device", "layout", "pin_memory", "generator"})
+
+
+class NotInTable(Exception):
+    """The arguments of a node say more than the table entry of its overload can take."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One argument: its value (nodes included) and whether it is what the schema would fill in."""
+
+    value: object
+    is_default: bool
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """Operands and attributes of the op to make."""
+
+    operands: list[SSAValue]
+    attributes: dict[str, Attribute]
+
+
+Resolve = Callable[[str, Node], "SSAValue | int | float | bool"]
+
+
+def overload_name(target: OpOverload) -> str:
+    """The overload as the aten dialect spells it: ``add.Tensor``, ``mm``, ``mylib::foo``."""
+    name = str(target).removesuffix(".default")
+    namespace, rest = name.split(".", 1)
+    return rest if namespace == "aten" else f"{namespace}::{rest}"
+
+
+def bind(node: Node) -> dict[str, Bound]:
+    """Every argument of the node's schema by name, defaults filled in."""
+    target = cast(OpOverload, node.target)
+    bound: dict[str, Bound] = {}
+    for position, argument in enumerate(target._schema.arguments):  # noqa: SLF001
+        default = argument.default_value if argument.has_default_value() else None
+        if position < len(node.args):
+            value = node.args[position]
+        elif argument.name in node.kwargs:
+            value = node.kwargs[argument.name]
+        else:
+            bound[argument.name] = Bound(default, True)
+            continue
+        bound[argument.name] = Bound(value, argument.has_default_value() and _same(value, default))
+    return {name: b for name, b in bound.items() if name not in DROPPED}
+
+
+def is_random(node: Node) -> bool:
+    """Whether an operator draws random numbers, as called: dropout of 0 or outside training draws none."""
+    target = cast(OpOverload, node.target)
+    if torch.Tag.nondeterministic_seeded not in target.tags:
+        return False
+    bound = bind(node)
+    quiet = {"dropout_p": 0, "p": 0, "train": False, "training": False}
+    return not any(name in bound and bound[name].value == value for name, value in quiet.items())
+
+
+def _same(a: object, b: object) -> bool:
+    if isinstance(a, Node) or isinstance(b, Node):
+        return a is b
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    numbers = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in (a, b))
+    return (numbers or type(a) is type(b)) and a == b
+
+
+def spell_by_entry(entry: OpEntry, bound: Mapping[str, Bound], resolve: Resolve) -> Spelled:
+    """Operands and attributes for an op that has a table entry.
+
+    Raises:
+        NotInTable: an argument has no place in the entry.
+    """
+    params = {p.name for p in entry.params}
+    for name, argument in bound.items():
+        if name not in params and not argument.is_default:
+            raise NotInTable(name)
+    operands: list[SSAValue] = []
+    attributes: dict[str, Attribute] = {}
+    skipped: list[str] = []  # absent tensors, to be said if another tensor follows
+    for param in entry.params:
+        argument = bound.get(param.name)
+        if argument is None:
+            continue
+        if param.kind is Kind.TENSORS:
+            operands += _whole_list(param.name, argument.value, resolve)
+        elif isinstance(argument.value, Node):
+            value = resolve(param.name, argument.value)
+            if isinstance(value, SSAValue):
+                attributes |= {name: NoneAttr() for name in skipped}
+                skipped.clear()
+                operands.append(value)
+            else:
+                attributes[param.name] = to_attribute(value)
+        elif param.kind is Kind.TENSOR and argument.value is None:
+            skipped.append(param.name)
+        elif not (argument.is_default and not param.required and _same(_plain(argument.value), param.default)):
+            attributes[param.name] = spell(argument.value)
+    return Spelled(operands, attributes)
+
+
+def _whole_list(name: str, value: object, resolve: Resolve) -> list[SSAValue]:
+    items = [resolve(name, v) if isinstance(v, Node) else v for v in cast("list[object]", value)]
+    if not all(isinstance(i, SSAValue) for i in items):
+        raise NotInTable(name)
+    return cast("list[SSAValue]", items)
+
+
+def spell_by_schema(bound: Mapping[str, Bound], resolve: Resolve) -> Spelled:
+    """Operands and attributes for `aten.call`: attributes in the order of the schema say who takes what."""
+    operands: list[SSAValue] = []
+
+    def take(name: str, value: object) -> Attribute:
+        if isinstance(value, Node):
+            resolved = resolve(name, value)
+            if not isinstance(resolved, SSAValue):
+                return to_attribute(resolved)
+            operands.append(resolved)
+            return OperandsAttr(1)
+        items = cast("list[object]", value)
+        if len(items) != 1 and all(isinstance(i, Node) for i in items):
+            operands.extend(_whole_list(name, value, resolve))
+            return OperandsAttr(len(items))
+        return ArrayAttr([take(name, i) if isinstance(i, Node) else spell(i) for i in items])
+
+    attributes = {name: take(name, b.value) if _holds_node(b.value) else spell(b.value)
+                  for name, b in bound.items() if not b.is_default}
+    return Spelled(operands, attributes)
+
+
+def _holds_node(value: object) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(isinstance(i, Node) for i in value)
+    return isinstance(value, Node)
+
+
+def _plain(value: object) -> object:
+    """Lists as tuples and torch's enumerations as strings, the way table defaults are written."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_plain(v) for v in value)
+    if isinstance(value, (torch.memory_format, torch.layout)):
+        return str(value).removeprefix("torch.")
+    return value
+
+
+def spell(value: object) -> Attribute:
+    """The attribute for a value without tensors; dtypes become element types."""
+    if isinstance(value, torch.dtype):
+        return ELEMENT_TYPES[value]
+    if isinstance(value, torch.device):
+        return to_attribute(str(value))
+    return to_attribute(_plain(value))

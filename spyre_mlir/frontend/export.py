@@ -1,0 +1,171 @@
+"""From a model to a functional ATen graph: `torch.export`, then decomposition that keeps composites."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+import zipfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+
+from spyre_mlir.errors import ImportProgramError, UnsupportedError
+from spyre_mlir.frontend.keep import KEEP_COMPOSITES
+from spyre_mlir.frontend.locations import place_of
+from spyre_mlir.frontend.torch_private import (
+    FakeTensorMode,
+    GuardOnDataDependentSymNode,
+    OpOverload,
+    TorchDynamoException,
+    is_fake,
+    tree_map,
+)
+
+
+@lru_cache(maxsize=1)
+def _table() -> Any:
+    """torch's default decompositions without those of the ops we keep; building it takes 0.05 s."""
+    table = torch.export.default_decompositions()
+    for name in KEEP_COMPOSITES:
+        packet, overload = name.rsplit(".", 1)
+        table.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
+    return table
+
+
+@contextmanager
+def _torch_noise_hidden() -> Generator[None]:
+    """Silences what torch says about its own internals while it exports; the model's warnings pass."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\)", category=FutureWarning)
+        yield
+
+
+def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Copies every example tensor: export merges inputs that are the same object into one."""
+
+    def fresh(leaf: object) -> object:
+        return leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf
+
+    return tree_map(fresh, args), tree_map(fresh, dict(kwargs))
+
+
+@contextmanager
+def _fake_instead_of_meta(model: torch.nn.Module) -> Generator[Callable[[object], object]]:
+    """Lets a model on the meta device trace as one on the CPU; gives what turns meta tensors into fake ones.
+
+    On meta, torch chooses other strides (extra clones) and refuses to mix in constants made on the CPU.
+    """
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    fakes: dict[torch.Tensor, torch.Tensor] = {}  # one per tensor: shared parameters stay shared
+
+    def fake(value: object) -> object:
+        if not isinstance(value, torch.Tensor) or is_fake(value) or value.device.type != "meta":
+            return value
+        if value not in fakes:
+            with mode:
+                made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="cpu")
+            fakes[value] = torch.nn.Parameter(made, value.requires_grad) if isinstance(value, torch.nn.Parameter) else made
+        return fakes[value]
+
+    places = [(holder, name, value) for module in model.modules() for holder in (module._parameters, module._buffers)  # noqa: SLF001
+              for name, value in holder.items() if value is not None]
+    try:
+        for holder, name, value in places:
+            holder[name] = fake(value)  # pyright: ignore[reportArgumentType]
+        yield fake
+    finally:
+        for holder, name, value in places:
+            holder[name] = value
+
+
+def export_model(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ExportedProgram:
+    """Exports a module for the shapes of its example arguments.
+
+    Raises:
+        UnsupportedError: the control flow depends on data.
+        ImportProgramError: torch cannot trace the module, or it writes to tensors that are not its buffers.
+    """
+    exported = _export(model, args, kwargs, strict=False)
+    if (node := _mutated_constant(exported)) is not None:
+        # Buffers reached through a Python object look like constants; strict export finds the buffers.
+        exported = _export(model, args, kwargs, strict=True)
+        node = _mutated_constant(exported)
+    if node is not None:
+        raise ImportProgramError(
+            "the model writes to a tensor that is neither a buffer, a parameter nor an input",
+            where=place_of(node), hint="register the tensor with register_buffer, and write to the buffer")
+    return exported
+
+
+def _export(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, strict: bool) -> ExportedProgram:
+    name = type(model).__name__
+    try:
+        with _torch_noise_hidden(), torch.no_grad(), _fake_instead_of_meta(model) as fake:
+            fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
+            return torch.export.export(model, fresh_args, fresh_kwargs, strict=strict)
+    except GuardOnDataDependentSymNode as error:
+        text = f"{name} decides its control flow or a shape by the values of a tensor: {_first_line(error)}"
+        raise UnsupportedError(text, hint="use torch.where instead of `if`, and sizes that do not depend on data") from error
+    except TorchDynamoException as error:
+        raise ImportProgramError(f"torch.export cannot trace {name}: {_first_line(error)}",
+                                 hint="see if torch.export.export(model, args) works alone") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0]
+
+
+def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:
+    """The first node that writes to a constant tensor, or to a view of one."""
+    constants = {s.arg.name for s in exported.graph_signature.input_specs if s.kind is InputKind.CONSTANT_TENSOR}
+    reached: set[torch.fx.Node] = set()
+    for node in exported.graph.nodes:
+        if node.op == "placeholder" and node.name in constants:
+            reached.add(node)
+        if node.op != "call_function" or not isinstance(node.target, OpOverload) or node.target is torch.ops.aten.detach_.default:
+            continue
+        for argument, value in zip(node.target._schema.arguments, node.args, strict=False):  # noqa: SLF001
+            if argument.alias_info is None or value not in reached:
+                continue
+            if argument.alias_info.is_write:
+                return node
+            reached.add(node)
+    return None
+
+
+def decompose(exported: ExportedProgram) -> ExportedProgram:
+    """Brings an exported program to functional form; composites of `KEEP_COMPOSITES` stay whole."""
+    with _torch_noise_hidden(), torch.no_grad():
+        return exported.run_decompositions(_table())
+
+
+def load_pt2(path: str | Path) -> ExportedProgram:
+    """Reads a program that `torch.export.save` wrote.
+
+    Raises:
+        ImportProgramError: there is no such file, or it is truncated or something else.
+    """
+    file = Path(path)
+    hint = "write the file with torch.export.save(torch.export.export(model, args), path)"
+    if not file.is_file():
+        raise ImportProgramError("there is no such file", where=str(file), hint=hint)
+    if not zipfile.is_zipfile(file):
+        with file.open("rb") as stream:
+            begins_as_zip = stream.read(2) == b"PK"
+        what = "the file is truncated: its zip directory is missing" if begins_as_zip else "this is no .pt2 file: not a zip archive"
+        raise ImportProgramError(what, where=str(file), hint=hint)
+    log = logging.getLogger("torch.export")
+    disabled, log.disabled = log.disabled, True  # torch logs a trace for what becomes our error
+    try:
+        with _torch_noise_hidden():
+            return torch.export.load(str(file))
+    except (RuntimeError, ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+        raise ImportProgramError(f"this is no .pt2 file that torch can read: {_first_line(error)}", where=str(file), hint=hint) from error
+    finally:
+        log.disabled = disabled

@@ -1,0 +1,131 @@
+"""`import_program`: from a model, in any form torch has for one, to a `Program`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch.export import ExportedProgram
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Region
+
+from spyre_mlir.dialects.aten import to_attribute
+from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.export import decompose, export_model, load_pt2
+from spyre_mlir.frontend.folding import Folded
+from spyre_mlir.frontend.liveness import find_aliases, live_nodes
+from spyre_mlir.frontend.lowering import Lowering
+from spyre_mlir.frontend.program import Constant, Program
+from spyre_mlir.frontend.signature import Signature, read_signature, strange_inputs
+from spyre_mlir.frontend.torch_private import TreeSpec, treespec_dumps
+from spyre_mlir.frontend.unsupported import refuse, survey
+
+Model = torch.nn.Module | ExportedProgram | str | Path
+
+
+def import_program(model: Model, args: tuple[Any, ...] | None = None, kwargs: Mapping[str, Any] | None = None) -> Program:
+    """Imports a module, a graph module, an exported program or a ``.pt2`` file as one aten function.
+
+    Args:
+        model: the model; a module needs example arguments.
+        args: positional example arguments.
+        kwargs: keyword example arguments.
+
+    Raises:
+        InputError: a module without example arguments, or an exported program with some.
+        ImportProgramError: the model or file cannot be read.
+        UnsupportedError: parts of the model have no form; all of them are named.
+    """
+    given = args is not None or kwargs is not None
+    if isinstance(model, torch.nn.Module):
+        if not given:
+            raise InputError(f"a module needs example arguments, and {type(model).__name__} got none",
+                             hint="import_program(model, args, kwargs); () if it takes none")
+        return _import(export_model(model, tuple(args or ()), dict(kwargs or {})), _identifier(type(model).__name__), model)
+    if given:
+        raise InputError("an exported program knows its example arguments", hint="pass the program alone")
+    exported = model if isinstance(model, ExportedProgram) else load_pt2(model)
+    return _import(exported, _root_class(exported), None)
+
+
+def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
+    functional = decompose(exported)
+    nodes = list(functional.graph.nodes)
+    aliases = find_aliases(nodes)
+    live = live_nodes(nodes)
+    refuse([*strange_inputs(functional), *survey(live)])
+    signature = read_signature(functional)
+    folded = Folded(live, {s.node: s.value for s in signature.slots if s.foldable and s.value is not None})
+    lowering = Lowering(signature, aliases, folded)
+    for node in live:
+        if node.op == "call_function" and node not in aliases and node not in folded:
+            lowering.lower(node)
+    lowering.finish([r.node for r in signature.results])
+    return Program(
+        module=_module(name, signature, lowering),
+        name=name,
+        arguments=tuple(lowering.arguments),
+        values=lowering.values,
+        results=tuple(r.name for r in signature.results),
+        mutations={i: r.mutates for i, r in enumerate(signature.results) if r.mutates is not None},
+        input_leaves=signature.input_leaves,
+        output_leaves=signature.output_leaves,
+        input_tree=signature.input_tree,
+        output_tree=signature.output_tree,
+        reference=exported if reference is None else reference,
+    )
+
+
+def _module(name: str, signature: Signature, lowering: Lowering) -> ModuleOp:
+    arguments = [{"aten.name": a.name, "aten.kind": a.kind} for a in lowering.arguments]
+    results = [{"aten.name": r.name} | ({} if r.mutates is None else {"aten.mutates": r.mutates}) for r in signature.results]
+    returned = cast(func.ReturnOp, lowering.block.last_op)
+    function = func.FuncOp(
+        "main", ([v.type for v in lowering.block.args], [v.type for v in returned.arguments]), Region(lowering.block),
+        arg_attrs=_dictionaries(arguments), res_attrs=_dictionaries(results))
+    attributes: dict[str, Attribute] = {
+        "aten.input_leaves": _leaves([leaf if isinstance(leaf, Constant) else leaf.name for leaf in signature.input_leaves]),
+        "aten.output_leaves": _leaves(signature.output_leaves),
+    }
+    for key, tree in (("aten.input_tree", signature.input_tree), ("aten.output_tree", signature.output_tree)):
+        if (text := _tree_text(tree)) is not None:
+            attributes[key] = StringAttr(text)
+    return ModuleOp([function], attributes, StringAttr(name))
+
+
+def _dictionaries(entries: list[dict[str, str]]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr([DictionaryAttr({k: StringAttr(v) for k, v in entry.items()}) for entry in entries])
+
+
+def _leaves(leaves: Any) -> ArrayAttr[Attribute]:
+    """Leaves of a tree: a name or a number of a tensor, or the constant in its place as ``{value = …}``."""
+    return ArrayAttr([DictionaryAttr({"value": to_attribute(leaf.value)}) if isinstance(leaf, Constant) else to_attribute(leaf)
+                      for leaf in leaves])
+
+
+def _tree_text(tree: TreeSpec) -> str | None:
+    """The tree as torch serialises it; None for classes that torch cannot serialise."""
+    try:
+        return treespec_dumps(tree)
+    except (NotImplementedError, TypeError, ValueError):
+        return None
+
+
+def _root_class(exported: ExportedProgram) -> str:
+    """The name of the class that was exported, which torch notes at every node."""
+    for node in exported.graph.nodes:
+        stack = cast("dict[str, tuple[str, object]]", node.meta.get("nn_module_stack") or {})
+        for _, kind in stack.values():
+            text = kind if isinstance(kind, str) else getattr(kind, "__name__", "program")
+            return _identifier(text.rsplit(".", 1)[-1])
+    return "program"
+
+
+def _identifier(class_name: str) -> str:
+    """A class name in lower case with underscores: ``LlamaForCausalLM`` gives ``llama_for_causal_lm``."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name).lower()
+    return re.sub(r"\W", "_", words).strip("_") or "program"

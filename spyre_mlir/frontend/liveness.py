@@ -1,0 +1,42 @@
+"""Which nodes of a functional graph make the results, and which only rename a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch.fx import Node
+
+_ATEN = torch.ops.aten
+_RENAMES = frozenset({_ATEN.alias.default, _ATEN.detach.default, _ATEN.lift_fresh.default, _ATEN.lift_fresh_copy.default})
+
+
+def live_nodes(nodes: Sequence[Node]) -> list[Node]:
+    """Placeholders and what the output needs, in order: assertions and their operands fall away."""
+    needed: set[Node] = set()
+    pending = [n for n in nodes if n.op == "output"]
+    while pending:
+        node = pending.pop()
+        if node not in needed:
+            needed.add(node)
+            pending += node.all_input_nodes
+    return [n for n in nodes if n.op == "placeholder" or (n in needed and n.op != "output")]
+
+
+def find_aliases(nodes: Sequence[Node]) -> dict[Node, Node]:
+    """Nodes that give their operand unchanged, to that operand."""
+    return {n: cast(Node, n.args[0]) for n in nodes if n.op == "call_function" and _renames(n)}
+
+
+def _renames(node: Node) -> bool:
+    if node.target in _RENAMES:
+        return True
+    if node.target is _ATEN.dropout.default:
+        probability, training = node.args[1], node.args[2]
+        return probability == 0 or not training
+    if node.target is _ATEN._to_copy.default:  # noqa: SLF001
+        source = cast(Node, node.args[0])
+        same = node.meta["val"].dtype is source.meta["val"].dtype
+        return same and node.kwargs.get("memory_format") in (None, torch.preserve_format)
+    return False

@@ -1,0 +1,62 @@
+"""Where in the user's model a node comes from: file, line and module path."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import cast
+
+import torch
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc, StringAttr, UnknownLoc
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+), in')
+_TORCH = str(Path(torch.__file__).parent)
+
+
+@lru_cache(maxsize=4096)
+def _innermost_frame(stack_trace: str) -> tuple[str, int] | None:
+    """The innermost frame that is neither torch's own code nor made up by torch."""
+    frames = [(file, int(line)) for file, line in _FRAME.findall(stack_trace)]
+    own = [frame for frame in frames if not frame[0].startswith((_TORCH, "<"))]
+    return (own or frames or [None])[-1]
+
+
+def source_of(node: torch.fx.Node) -> tuple[str, int] | None:
+    """File and line of the model that made the node, if torch recorded them."""
+    trace = node.meta.get("stack_trace")
+    return _innermost_frame(trace) if isinstance(trace, str) else None
+
+
+def module_path(node: torch.fx.Node) -> str:
+    """Path of the module that made the node, e.g. ``model.layers.0.mlp``; empty for the root."""
+    stack = cast("dict[str, tuple[str, object]]", node.meta.get("nn_module_stack") or {})
+    path = next(reversed(stack.values()))[0] if stack else ""
+    return _user_path(path)
+
+
+@lru_cache(maxsize=4096)
+def _user_path(path: str) -> str:
+    """Strict export spells paths ``L['self'].layers[0]``; plain export spells them ``layers.0``."""
+    plain = re.sub(r"\[['\"]?([^'\"\]]+)['\"]?\]", r".\1", path.replace("L['self']", ""))
+    return plain.strip(".")
+
+
+@lru_cache(maxsize=4096)
+def _location(file: str | None, line: int, path: str) -> LocationAttr:
+    place: LocationAttr = UnknownLoc() if file is None else FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(0))
+    return NameLoc(StringAttr(path), place) if path else place
+
+
+def location_of(node: torch.fx.Node) -> LocationAttr:
+    """The node's MLIR location: file and line, named with the module path."""
+    file, line = source_of(node) or (None, 0)
+    return _location(file, line, module_path(node))
+
+
+def place_of(node: torch.fx.Node) -> str:
+    """The node's place for messages, e.g. ``model.py:12 (layers.0.mlp)``."""
+    source = source_of(node)
+    place = f"{source[0]}:{source[1]}" if source else f"node '{node.name}'"
+    path = module_path(node)
+    return f"{place} ({path})" if path else place

@@ -1,0 +1,48 @@
+"""Type promotion made explicit: every table op sees one element type.
+
+torch promotes silently (`mul(f32, i64)`); here the operands are cast to what torch computes in, which
+is read from the traced values and from `torch.result_type`, never derived again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import cast
+
+import torch
+from torch.fx import Node
+
+from spyre_mlir.frontend.arguments import Bound, NotInTable
+from spyre_mlir.ops.table import Family, OpEntry
+
+# Operands that have a type of their own: truth values that choose, and positions.
+AS_THEY_ARE = frozenset({"condition", "indices", "attn_mask"})
+_UNTOUCHED = (Family.VIEW, Family.CREATION)
+
+
+def operand_dtype(entry: OpEntry, node: Node, bound: Mapping[str, Bound]) -> torch.dtype | None:
+    """The element type that all operands of a table op get; None if they stay as they are.
+
+    Raises:
+        NotInTable: an operation on truth values is used on integers.
+    """
+    result = cast(torch.Tensor, node.meta["val"]).dtype
+    if entry.family in _UNTOUCHED or (entry.family is Family.MOVEMENT and entry.param("dtype") is not None):
+        return None
+    if not entry.boolean:
+        return result
+    if result is not torch.bool:
+        raise NotInTable("integers")
+    operands = [bound[p.name].value for p in entry.params if p.is_tensor and p.name in bound and p.name not in AS_THEY_ARE]
+    values = [o.meta["val"] if isinstance(o, Node) else o for o in operands]
+    if len(values) == 1:
+        return cast(torch.Tensor, values[0]).dtype
+    first = cast(torch.dtype, torch.result_type(values[0], values[1]))
+    return reduce(torch.promote_types, [cast(torch.Tensor, v).dtype for v in values[2:]], first)
+
+
+def without_result_dtype(bound: Mapping[str, Bound]) -> dict[str, Bound]:
+    """The arguments without those that ask for another element type: the casts of the operands say it."""
+    said = {"dtype": None, "half_to_float": False}
+    return {name: Bound(said[name], True) if name in said else b for name, b in bound.items()}

@@ -1,0 +1,85 @@
+"""Dividing an iteration space over cores: equal slices, spans within reach, the longest loops first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from spyre_mlir.hw.spec import SpyreSpec
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One loop as the divider sees it.
+
+    Attributes:
+        name: its name.
+        units: how many indivisible pieces it has: sticks in the lanes, else elements.
+        kept: whether the result has it.
+        divisible: whether it may be divided at all.
+    """
+
+    name: str
+    units: int
+    kept: bool
+    divisible: bool = True
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Sticks between neighbouring units of each loop, for one operand."""
+
+    strides: Mapping[str, int]
+
+
+class SpanError(ValueError):
+    """No legal division brings an operand within a core's reach."""
+
+
+def divisors(number: int, most: int) -> list[int]:
+    """Divisors of `number` up to `most`, ascending."""
+    return [d for d in range(1, min(number, most) + 1) if number % d == 0]
+
+
+def span_bytes(loops: Sequence[Loop], splits: Mapping[str, int], operand: Footprint, spec: SpyreSpec) -> int:
+    """Bytes from the first to behind the last stick that one core touches."""
+    steps = sum(operand.strides.get(lp.name, 0) * (lp.units // splits[lp.name] - 1) for lp in loops)
+    return (steps + 1) * spec.stick_bytes
+
+
+def divide(loops: Sequence[Loop], operands: Sequence[Footprint], spec: SpyreSpec) -> dict[str, int]:
+    """Splits by loop name: first what the spans need, then result loops by size, then one summed loop.
+
+    Raises:
+        SpanError: an operand stays out of reach under every division.
+    """
+    splits = {lp.name: 1 for lp in loops}
+    for operand in operands:
+        _bring_within_reach(loops, splits, operand, spec)
+    for lp in sorted((lp for lp in loops if lp.kept and lp.divisible), key=lambda lp: -lp.units):
+        _grow(lp, splits, spec)
+    summed = [lp for lp in loops if not lp.kept and lp.divisible]
+    if len(summed) == 1 and splits[summed[0].name] == 1:
+        _grow(summed[0], splits, spec)
+    return splits
+
+
+def _grow(lp: Loop, splits: dict[str, int], spec: SpyreSpec) -> None:
+    room = spec.cores_per_card // (prod(splits.values()) // splits[lp.name])
+    splits[lp.name] = max(d for d in divisors(lp.units, room) if d % splits[lp.name] == 0)
+
+
+def _bring_within_reach(loops: Sequence[Loop], splits: dict[str, int], operand: Footprint, spec: SpyreSpec) -> None:
+    """Splits the loops with the longest strides just enough."""
+    for lp in sorted(loops, key=lambda lp: -operand.strides.get(lp.name, 0) * lp.units):
+        if span_bytes(loops, splits, operand, spec) <= spec.span_bytes:
+            return
+        room = spec.cores_per_card // (prod(splits.values()) // splits[lp.name])
+        options = divisors(lp.units, room) if lp.divisible and operand.strides.get(lp.name, 0) else [splits[lp.name]]
+        for split in options:
+            splits[lp.name] = max(split, splits[lp.name])
+            if span_bytes(loops, splits, operand, spec) <= spec.span_bytes:
+                return
+    raise SpanError(f"a core would touch {span_bytes(loops, splits, operand, spec)} bytes of one tensor, "
+                    f"it reaches {spec.span_bytes}")

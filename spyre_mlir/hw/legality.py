@@ -1,0 +1,59 @@
+"""What layouts an operand may have: legal choices only; choosing among them is a pass's business."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr
+
+
+def stick_for(index: IndexMap, lane: str | None, lanes: int) -> int | None:
+    """The tensor dimension that must be the stick so that loop `lane` walks the lanes.
+
+    Args:
+        index: the operand's map.
+        lane: the loop in the lanes of the operation, or None for a sparse operation.
+        lanes: elements per stick of the operand.
+
+    Returns:
+        A dimension, `UNIT` for a sparse operand (it does not depend on `lane`), or None if no layout
+        of this tensor serves.
+    """
+    holders = [d for d, e in enumerate(index) if any(n == lane for n, _ in e.terms)]
+    if lane is None or not holders:
+        return UNIT
+    if len(holders) > 1 or not walks_lanes(index[holders[0]], lane, lanes):
+        return None
+    return holders[0]
+
+
+def walks_lanes(expr: LinearExpr, lane: str, lanes: int) -> bool:
+    """Whether `lane` steps one by one from the start of a stick, and everything else by whole sticks."""
+    own = [c for n, c in expr.terms if n == lane]
+    others = [c for n, c in expr.terms if n != lane]
+    return own == [1] and expr.const % lanes == 0 and all(c % lanes == 0 for c in others)
+
+
+def writes_whole_sticks(expr: LinearExpr, lane: str, extents: Mapping[str, int], extent: int, lanes: int) -> bool:
+    """Whether writing along `lane` leaves no stick with old elements in it.
+
+    The last stick may be partial only where the tensor ends: the lanes behind are padding.
+    """
+    if extents[lane] % lanes == 0:
+        return True
+    return len(expr.terms) == 1 and expr.const + extents[lane] == extent
+
+
+def may_write(index: IndexMap, shape: Sequence[int], lane: str | None, extents: Mapping[str, int], lanes: int) -> bool:
+    """Whether a result may have `lane` in its lanes."""
+    dim = stick_for(index, lane, lanes)
+    if dim is None or lane is None:
+        return dim is not None
+    if dim == UNIT:
+        return False
+    return writes_whole_sticks(index[dim], lane, extents, shape[dim], lanes)
+
+
+def multiples(index: IndexMap) -> tuple[int, ...]:
+    """Per tensor dimension, what its reserved extent must be a multiple of so that strides nest."""
+    return tuple(max((abs(c) for _, c in e.terms), default=1) for e in index)

@@ -1,0 +1,122 @@
+"""Runs a bundle: the SuperDSC files in the order of ``bundle.mlir``, with the addresses it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.affine import ApplyOp
+from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
+from xdsl.interpreters.arith import ArithFunctions
+from xdsl.interpreters.func import FuncFunctions
+from xdsl.interpreters.scf import ScfFunctions
+from xdsl.traits import SymbolTable
+
+from spyre_mlir.dialects.sdscbundle import ArgField, DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
+from spyre_mlir.dialects.superdsc.descriptor import Descriptor
+from spyre_mlir.errors import InputError, MachineFault, SpyreError
+from spyre_mlir.machine.memory import ExactMemory
+from spyre_mlir.machine.options import MachineOptions
+from spyre_mlir.machine.superdsc import execute
+
+ENTRY = "sdsc_bundle"
+_INDEX_BITS = 64
+
+Loader = Callable[[str], Descriptor]
+
+
+@register_impls
+class BundleFunctions(InterpreterFunctions):
+    """Meaning of the sdscbundle ops on one memory.
+
+    Args:
+        memory: holds the arguments' regions.
+        load: gives the descriptor of a file name, as bundle.mlir spells it.
+    """
+
+    def __init__(self, memory: ExactMemory, load: Loader) -> None:
+        self.memory = memory
+        self.pools: list[str] = []
+        self._load = load
+        self._loaded: dict[str, Descriptor] = {}
+
+    @impl(InputArgExtractOp)
+    def run_extract(self, interpreter: Interpreter, op: InputArgExtractOp, args: PythonValues) -> PythonValues:
+        """The argument itself, or a limit its type states."""
+        kind = op.arg.type
+        limits = {ArgField.GRANULARITY.value: "granularity", ArgField.MAX_VALUE.value: "max_value"}
+        limit = getattr(kind, limits.get(op.field.data, ""), None)
+        return (limit.data if isinstance(limit, IntAttr) else args[0],)
+
+    @impl(DeviceMemAllocateOp)
+    def run_allocate(self, interpreter: Interpreter, op: DeviceMemAllocateOp, args: PythonValues) -> PythonValues:
+        """Scratch memory with undefined contents."""
+        name = f"pool {len(self.pools)}"
+        region = self.memory.allocate(name, op.size.value.data)
+        self.pools.append(name)
+        return (region.base,)
+
+    @impl(ApplyOp)
+    def run_apply(self, interpreter: Interpreter, op: ApplyOp, args: PythonValues) -> PythonValues:
+        """An affine map of dims and symbols; the stock interpreter (xDSL 0.74) takes dims only."""
+        return op.map.data.eval(args[: op.map.data.num_dims], args[op.map.data.num_dims :])
+
+    @impl(SdscExecuteOp)
+    def run_execute(self, interpreter: Interpreter, op: SdscExecuteOp, args: PythonValues) -> PythonValues:
+        """Run one file on all its cores."""
+        filename = op.sdsc_filename.data
+        if filename not in self._loaded:
+            self._loaded[filename] = self._load(filename)
+        try:
+            execute(self._loaded[filename], self.memory, dict(zip(op.ids, args, strict=True)))
+        except MachineFault as fault:
+            fault.where = filename if fault.where is None else f"{filename}: {fault.where}"
+            raise
+        return ()
+
+
+def run_bundle(
+    module: ModuleOp,
+    memory: ExactMemory,
+    arguments: Sequence[int],
+    load: Loader,
+    options: MachineOptions | None = None,
+) -> None:
+    """Run a bundle from its first launch to its last.
+
+    Scratchpads are undefined at entry, and scratch memory is gone afterwards.
+
+    Args:
+        module: a parsed ``bundle.mlir``.
+        memory: has a region for every argument; written in place.
+        arguments: byte address (or size) of each argument, in order.
+        load: gives the descriptor of a file name.
+        options: how to run; ``exact`` numerics if not given.
+
+    Raises:
+        InputError: there is no bundle function, or it takes another number of arguments.
+        MachineFault: the program misbehaved.
+        UnsupportedError: the machine has no rule for something the bundle asks.
+    """
+    _ = options or MachineOptions()
+    function = SymbolTable.lookup_symbol(module, ENTRY)
+    if not isinstance(function, FuncOp):
+        raise InputError(f"a bundle has a func.func @{ENTRY}, this module has none")
+    expected = len(function.function_type.inputs)
+    if expected != len(arguments):
+        raise InputError(f"the bundle takes {expected} arguments, got {len(arguments)}")
+    functions = BundleFunctions(memory, load)
+    interpreter = Interpreter(module, index_bitwidth=_INDEX_BITS)
+    for known in (functions, FuncFunctions(), ArithFunctions(), ScfFunctions()):
+        interpreter.register_implementations(known)
+    memory.forget_scratchpads()
+    try:
+        interpreter.call_op(function, tuple(arguments))
+    except SpyreError as error:
+        # The interpreter attaches the whole module as a note at every level; the error says where by itself.
+        error.__notes__ = []
+        raise
+    finally:
+        for name in functions.pools:
+            memory.remove_region(name)

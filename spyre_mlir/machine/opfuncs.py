@@ -1,0 +1,131 @@
+"""What each hardware function computes, in exact maths on numpy arrays.
+
+The op table holds the meaning of every function that an ATen op stands for; this module says how the machine applies
+it, and adds the few functions that only lowerings emit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.machine.memory import Floats
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.table import Family, OpEntry
+
+Constants = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """One result element from the elements at the same place.
+
+    Args:
+        apply: arrays that broadcast against each other, and the named constants, to the result.
+        selects: the first operand picks between the other two, so only what is picked counts as read.
+    """
+
+    apply: Callable[[Sequence[Floats], Constants], Floats]
+    selects: bool = False
+
+
+@dataclass(frozen=True)
+class Movement:
+    """Copies elements without looking at them."""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Folds the dims its result lacks.
+
+    Args:
+        fold: combines two partial results; also used across the cores of a cohort.
+        absolute: whether magnitudes are folded.
+        factor: constant that the folded value is multiplied by, if any.
+    """
+
+    fold: np.ufunc
+    absolute: bool = False
+    factor: str | None = None
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A sum of products over the dims its result lacks."""
+
+
+Meaning = Pointwise | Movement | Reduction | Contraction
+
+
+def _softplus(args: Sequence[Floats], constants: Constants) -> Floats:
+    beta, threshold = constants["softplusBeta"], constants["softplusThresh"]
+    scaled = args[0] * beta
+    return np.where(scaled > threshold, args[0], np.logaddexp(0.0, scaled) / beta)
+
+
+# Functions no ATen op stands for alone: draft SuperDSC specification, "Supported OpFuncs"; likely.
+_OWN: dict[str, Meaning] = {
+    "ReStickifyOpHBM": Movement(),
+    "ReStickifyOpLx": Movement(),
+    "softplus": Pointwise(_softplus),
+    "addi32toi32": Pointwise(lambda args, _: args[0] + args[1]),
+    "muli32toi32": Pointwise(lambda args, _: args[0] * args[1]),
+    "mean": Reduction(np.add, factor="scaling_factor"),
+    "absmax": Reduction(np.maximum, absolute=True),
+    "prod": Reduction(np.multiply),
+}
+
+# How the op table names a reduction's combining operation.
+_FOLDS: dict[str, np.ufunc] = {"arith.addf": np.add, "arith.maximumf": np.maximum, "arith.minimumf": np.minimum}
+
+# Constants of a file that are arguments of the ATen op; torch-spyre code generation; likely.
+_ARGUMENTS: dict[str, str] = {"clipMin": "min", "clipMax": "max"}
+
+_SELECT = "where3"
+_NONSTICK = "nonstick"
+
+
+def known_op_funcs() -> tuple[str, ...]:
+    """Names the machine can run, sorted."""
+    return tuple(sorted({*_OWN, *(entry.opfunc for entry in ATEN if _rule(entry) is not None and entry.opfunc)}))
+
+
+def meaning_of(op_func: str) -> Meaning:
+    """What a hardware function computes; a reduction's "nonstick" form means the same as its plain one.
+
+    Raises:
+        UnsupportedError: the machine has no rule for it.
+    """
+    for name in (op_func, op_func.removesuffix(_NONSTICK)):
+        entry = ATEN.by_opfunc(name)
+        rule = _OWN.get(name) if entry is None else _rule(entry)
+        if rule is not None:
+            return rule
+    hint = f"known: {', '.join(known_op_funcs())}"
+    raise UnsupportedError(f"the machine has no rule for OpFunc {op_func!r}", hint=hint)
+
+
+def _rule(entry: OpEntry) -> Meaning | None:
+    """How the machine applies an entry of the op table; None where it cannot."""
+    if entry.opfunc in _OWN:
+        return _OWN[entry.opfunc]
+    if entry.family is Family.POINTWISE:
+        return Pointwise(_elementwise(entry), selects=entry.opfunc == _SELECT)
+    if entry.family is Family.MOVEMENT:
+        return Movement()
+    if entry.family is Family.CONTRACTION:
+        return Contraction()
+    if entry.family is Family.REDUCTION and entry.combine in _FOLDS:
+        return Reduction(_FOLDS[entry.combine])
+    return None
+
+
+def _elementwise(entry: OpEntry) -> Callable[[Sequence[Floats], Constants], Floats]:
+    def apply(args: Sequence[Floats], constants: Constants) -> Floats:
+        given = {_ARGUMENTS[name]: value for name, value in constants.items() if name in _ARGUMENTS}
+        return np.asarray(entry.meaning(*args, **given), dtype=np.float64)
+
+    return apply

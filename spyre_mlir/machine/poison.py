@@ -1,0 +1,97 @@
+"""Which results were computed from bytes that nobody ever wrote.
+
+Lanes beyond a tensor's extent are often uninitialised, and element-wise functions carry them along harmlessly. A
+program is wrong when such a lane enters a sum, or when the first lane of a stick, which always holds data, was never
+written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from spyre_mlir.dialects.superdsc.descriptor import Descriptor
+from spyre_mlir.machine.faults import FaultKind, fault
+from spyre_mlir.machine.memory import Bools
+from spyre_mlir.machine.opfuncs import Pointwise
+from spyre_mlir.machine.views import Access, Tensor
+
+
+def _first(bad: Bools) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(int(bad.reshape(-1).argmax()), bad.shape))
+
+
+def require_lane_zero(view: Descriptor, index: int, access: Access, tensor: Tensor) -> None:
+    """Refuse an operand with a stick whose first lane was never written.
+
+    Raises:
+        MachineFault: ``uninitialised-read``.
+    """
+    if tensor.written is None:
+        return
+    operand = view.operands[index]
+    missing = ~tensor.written
+    if operand.stick is not None:
+        axis = next(place for place, dim in enumerate(view.dims) if dim.label == operand.stick)
+        lanes = np.arange(missing.shape[axis]) % operand.elements_per_stick
+        shape = [-1 if place == axis else 1 for place in range(missing.ndim)]
+        missing = missing & (lanes == 0).reshape(shape)
+    if missing.any():
+        raise fault(
+            FaultKind.UNINITIALISED_READ,
+            f"{int(missing.sum())} sticks were never written in lane 0",
+            access.place_at(_first(missing)),
+            hint="write the operand, or fill its padding",
+        )
+
+
+def pointwise_written(meaning: Pointwise, inputs: Sequence[Tensor]) -> Bools | None:
+    """An element counts as written when all it was computed from was; a select looks only at what it picks."""
+    if all(tensor.written is None for tensor in inputs):
+        return None
+    known = [np.ones((1,) * t.values.ndim, dtype=np.bool_) if t.written is None else t.written for t in inputs]
+    if meaning.selects:
+        return known[0] & np.where(inputs[0].values != 0, known[1], known[2])
+    result = known[0]
+    for other in known[1:]:
+        result = result & other
+    return result
+
+
+def folded_written(tensor: Tensor, axes: Sequence[int], access: Access) -> Bools | None:
+    """A fold over nothing but padding is padding; a fold over some padding is a fault.
+
+    Raises:
+        MachineFault: ``uninitialised-read``.
+    """
+    if tensor.written is None:
+        return None
+    everything: Bools = np.all(tensor.written, axis=tuple(axes), keepdims=True)
+    something: Bools = np.any(tensor.written, axis=tuple(axes), keepdims=True)
+    mixed = something & ~everything
+    if mixed.any():
+        bad = ~tensor.written & mixed
+        raise fault(
+            FaultKind.UNINITIALISED_READ,
+            f"{int(bad.sum())} elements that were never written enter a reduction",
+            access.place_at(_first(bad)),
+            hint="mask the padding, or fill it with a neutral value",
+        )
+    return everything
+
+
+def contracted_written(inputs: Sequence[Tensor], contracted: Sequence[int], accesses: Sequence[Access]) -> Bools | None:
+    """As for a fold, on both operands of a sum of products.
+
+    Raises:
+        MachineFault: ``uninitialised-read``.
+    """
+    sides = [folded_written(tensor, contracted, access) for tensor, access in zip(inputs, accesses, strict=False)]
+    known = [side for side in sides if side is not None]
+    if not known:
+        return None
+    result = known[0]
+    for other in known[1:]:
+        result = result & other
+    return np.broadcast_to(result, accesses[-1].shape)

@@ -1,0 +1,70 @@
+"""What cores that run at the same time must not do to each other's bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from spyre_mlir.machine.faults import FaultKind, Place, fault
+from spyre_mlir.machine.memory import SLOT_BYTES, Ints
+from spyre_mlir.machine.views import Access
+
+
+def require_disjoint(accesses: Sequence[Access]) -> None:
+    """Refuse two cores, not of one cohort, that write the same byte.
+
+    Args:
+        accesses: the output of each cohort.
+
+    Raises:
+        MachineFault: ``double-write``.
+    """
+    everything = np.concatenate([access.addresses().reshape(-1) for access in accesses])
+    owners = np.repeat(np.arange(len(accesses)), [int(np.prod(access.visible)) for access in accesses])
+    order = np.argsort(everything, kind="stable")
+    twice = np.flatnonzero(np.diff(everything[order]) < accesses[0].word_bytes)
+    if not twice.size:
+        return
+    at = int(twice[0])
+    one, other = accesses[int(owners[order[at]])].place, accesses[int(owners[order[at + 1]])].place
+    address = int(everything[order[at + 1]])
+    place = Place(op=other.op, tensor=other.tensor, core=other.core, low=address, high=address + accesses[0].word_bytes)
+    message = f"cores {one.core} and {other.core} both write {len(twice)} elements"
+    raise fault(FaultKind.DOUBLE_WRITE, message, place)
+
+
+def require_no_race(tiles: Sequence[Sequence[Access]]) -> None:
+    """Refuse an operation that reads a byte it also writes, unless each element is read only to make itself.
+
+    Which of the two happens first is not defined, even on one core, because operands are streamed.
+
+    Args:
+        tiles: per core (or for all cores together) one access per operand, the output last.
+
+    Raises:
+        MachineFault: ``read-write-race``.
+    """
+    for operand in range(len(tiles[0]) - 1):
+        reads, writes = [tile[operand] for tile in tiles], [tile[-1] for tile in tiles]
+        apart = min(r.low for r in reads) >= max(w.high for w in writes) or max(r.high for r in reads) <= min(
+            w.low for w in writes
+        )
+        if apart or all(_in_place(r, w) for r, w in zip(reads, writes, strict=True)):
+            continue
+        shared = np.intersect1d(_slots(reads), _slots(writes))
+        if shared.size:
+            low = int(shared[0]) * SLOT_BYTES
+            place = Place(op=reads[0].place.op, tensor=reads[0].place.tensor, low=low, high=low + SLOT_BYTES)
+            message = f"{shared.size * SLOT_BYTES} bytes are read and written by one operation"
+            raise fault(FaultKind.READ_WRITE_RACE, message, place, hint="give the output a buffer of its own")
+
+
+def _in_place(read: Access, write: Access) -> bool:
+    return (read.base, read.axes, read.word_bytes) == (write.base, write.axes, write.word_bytes)
+
+
+def _slots(accesses: Sequence[Access]) -> Ints:
+    """Every slot the accesses touch, by number."""
+    firsts = np.unique(np.concatenate([access.addresses().reshape(-1) for access in accesses])) // SLOT_BYTES
+    return np.concatenate([firsts + extra for extra in range(accesses[0].word_bytes // SLOT_BYTES)])

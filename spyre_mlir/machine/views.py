@@ -1,0 +1,333 @@
+"""Strided access of one operand: from start addresses and a layout to numpy views, without loops over elements.
+
+An operand is seen as an array with one axis per dim of the iteration space, in iteration order; dims it does not have
+are of size one. Behind it are byte strides: per dim the step from slice to slice, from element to element (for the
+stick dim from stick to stick) and the lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, IndirectKind, OpClass, Operand
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.machine.faults import FaultKind, Place, fault
+from spyre_mlir.machine.memory import (
+    CONTINUATION,
+    FORMAT_TAGS,
+    SLOT_BYTES,
+    UNINITIALISED,
+    Bools,
+    ExactMemory,
+    Floats,
+    Ints,
+    check_tags,
+    element_bytes,
+)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """``count`` steps of ``stride`` bytes."""
+
+    count: int
+    stride: int
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Values an operation works on, and which of them were ever written (None: all)."""
+
+    values: Floats
+    written: Bools | None = None
+
+
+@dataclass(frozen=True)
+class Access:
+    """The elements of one operand that one core, or all cores together, touch.
+
+    Args:
+        base: byte address of the element at index zero.
+        axes: per iteration dim, its axes from the slowest to the fastest.
+        shape: extent per iteration dim as the operation sees it; larger than the axes where the buffer falls short.
+        format: data format name.
+        place: the operation and tensor, for faults.
+    """
+
+    base: int
+    axes: tuple[tuple[Axis, ...], ...]
+    shape: tuple[int, ...]
+    format: str
+    place: Place
+
+    @cached_property
+    def word_bytes(self) -> int:
+        """Bytes of one element."""
+        return element_bytes(self.format)
+
+    @cached_property
+    def flat_axes(self) -> tuple[Axis, ...]:
+        """Axes of more than one step, of all dims, in order."""
+        return tuple(axis for axes in self.axes for axis in axes if axis.count != 1)
+
+    @cached_property
+    def visible(self) -> tuple[int, ...]:
+        """Extent per iteration dim that lies inside the buffer."""
+        return tuple(prod(axis.count for axis in axes) for axes in self.axes)
+
+    @property
+    def low(self) -> int:
+        """First byte touched."""
+        return self.base + sum(min(0, a.stride * (a.count - 1)) for a in self.flat_axes)
+
+    @property
+    def high(self) -> int:
+        """One past the last byte touched."""
+        return self.base + sum(max(0, a.stride * (a.count - 1)) for a in self.flat_axes) + self.word_bytes
+
+    @property
+    def injective(self) -> bool:
+        """Whether different indices are known to be different bytes; False when in doubt."""
+        reach = self.word_bytes
+        for axis in sorted(self.flat_axes, key=lambda a: abs(a.stride)):
+            if abs(axis.stride) < reach:
+                return False
+            reach += abs(axis.stride) * (axis.count - 1)
+        return True
+
+    def addresses(self) -> Ints:
+        """Byte address of every visible element, shaped as the iteration dims."""
+        result = np.full((1,) * len(self.flat_axes), self.base, dtype=np.int64)
+        for place, axis in enumerate(self.flat_axes):
+            line = np.arange(axis.count, dtype=np.int64) * axis.stride
+            result = result + line.reshape([-1 if at == place else 1 for at in range(len(self.flat_axes))])
+        return result.reshape(self.visible)
+
+    def read(self, memory: ExactMemory) -> Tensor:
+        """Copy the elements out of memory.
+
+        Raises:
+            MachineFault: out of bounds, or an element was last written in another format.
+        """
+        values, tags = self._views(memory)
+        halves = tuple(self._half(memory, extra) for extra in range(1, self.word_bytes // SLOT_BYTES))
+        written = check_tags(tags, halves, self.format, self._place_of)
+        seen = Tensor(values.reshape(self.visible), None if written is None else written.reshape(self.visible))
+        if self.visible == self.shape:
+            return seen
+        inside = tuple(slice(0, n) for n in self.visible)
+        padded, known = np.zeros(self.shape), np.zeros(self.shape, dtype=np.bool_)
+        padded[inside] = seen.values
+        known[inside] = True if seen.written is None else seen.written
+        return Tensor(padded, known)
+
+    def write(self, memory: ExactMemory, tensor: Tensor) -> None:
+        """Copy an array of ``shape`` into memory; elements that were never written stay so.
+
+        Raises:
+            MachineFault: out of bounds.
+        """
+        inside = tuple(slice(0, n) for n in self.visible)
+        values, tags = self._views(memory)
+        values[...] = tensor.values[inside].reshape(values.shape)
+        halves = tuple(self._half(memory, extra) for extra in range(1, self.word_bytes // SLOT_BYTES))
+        if tensor.written is None:
+            tags[...] = FORMAT_TAGS[self.format]
+            for half in halves:
+                half[...] = CONTINUATION
+            return
+        written = tensor.written[inside].reshape(values.shape)
+        tags[...] = np.where(written, FORMAT_TAGS[self.format], UNINITIALISED)
+        for half in halves:
+            half[...] = np.where(written, CONTINUATION, UNINITIALISED)
+
+    def _views(self, memory: ExactMemory) -> tuple[Floats, npt.NDArray[np.uint8]]:
+        region = memory.locate(self.low, self.high, self._at(self.low, self.high))
+        first = (self.base - region.base) // SLOT_BYTES
+        shape = tuple(axis.count for axis in self.flat_axes)
+        steps = tuple(axis.stride // SLOT_BYTES for axis in self.flat_axes)
+        size = region.values.itemsize
+        values: Floats = np.ndarray(
+            shape, np.float64, region.values.data, first * size, tuple(step * size for step in steps)
+        )
+        tags: npt.NDArray[np.uint8] = np.ndarray(shape, np.uint8, region.tags.data, first, steps)
+        return values, tags
+
+    def _half(self, memory: ExactMemory, extra: int) -> npt.NDArray[np.uint8]:
+        region = memory.locate(self.low, self.high, self._at(self.low, self.high))
+        shape = tuple(axis.count for axis in self.flat_axes)
+        steps = tuple(axis.stride // SLOT_BYTES for axis in self.flat_axes)
+        first = (self.base - region.base) // SLOT_BYTES + extra
+        return np.ndarray(shape, np.uint8, region.tags.data, first, steps)
+
+    def _place_of(self, flat: int) -> Place:
+        address = int(self.addresses().reshape(-1)[flat])
+        return self._at(address, address + self.word_bytes)
+
+    def _at(self, low: int, high: int) -> Place:
+        return Place(op=self.place.op, tensor=self.place.tensor, core=self.place.core, low=low, high=high)
+
+    def place_at(self, index: Sequence[int]) -> Place:
+        """The place of the element at an index of the iteration dims."""
+        inside = tuple(min(i, n - 1) for i, n in zip(index, self.visible, strict=True))
+        return self._place_of(int(np.ravel_multi_index(inside, self.visible)))
+
+
+class Layout:
+    """One operand of one descriptor, with its start addresses resolved.
+
+    Args:
+        view: the descriptor.
+        index: which operand.
+        memory: gives the scratchpads' place.
+        symbols: byte address per symbol id.
+
+    Raises:
+        MachineFault: a symbol has no value, or a start address is not on a stick.
+    """
+
+    def __init__(
+        self, view: Descriptor, index: int, memory: ExactMemory, symbols: Mapping[int, int] | None = None
+    ) -> None:
+        self.view = view
+        self.index = index
+        self.operand: Operand = view.operands[index]
+        self.memory = memory
+        self.spec = memory.spec
+        self.word_bytes = element_bytes(self.operand.format)
+        self.place = Place(op=f"{view.index}:{view.op_func_name}", tensor=f"Tensor{index}")
+        self.starts = self._resolve(symbols or {})
+        strides = self.operand.stick_strides()
+        self._strides = {k: n * self.spec.stick_bytes for k, n in strides.items() if k not in _picked(view, index)}
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The dims that decide the address; in a gathered table the index decides in place of the others."""
+        return frozenset(self._strides)
+
+    def _at(self, core: int, low: int | None = None) -> Place:
+        return Place(op=self.place.op, tensor=self.place.tensor, core=core, low=low)
+
+    def _resolve(self, symbols: Mapping[int, int]) -> Ints:
+        starts: list[int] = []
+        for core, text in enumerate(self.operand.start):
+            address = int(text)
+            if self.operand.symbolic:
+                if address not in symbols:
+                    message = f"symbol {address} has no address"
+                    raise fault(FaultKind.UNBOUND_SYMBOL, message, self._at(core), hint="bind it in sdsc_execute")
+                address = symbols[address]
+            if address % self.spec.stick_bytes:
+                message = f"start address {address:#x} is not a multiple of {self.spec.stick_bytes}"
+                raise fault(FaultKind.MISALIGNED, message, self._at(core, address))
+            starts.append(self._global(core, address))
+        return np.asarray(starts, dtype=np.int64)
+
+    def _global(self, core: int, address: int) -> int:
+        if self.operand.component != "lx":
+            return address
+        self.memory.add_scratchpads()
+        last = address + self.operand.allocated_sticks() * self.spec.stick_bytes
+        if last > self.spec.lx_bytes or address < 0:
+            message = f"LX bytes {address:#x}..{last:#x} do not fit the scratchpad of {self.spec.lx_bytes:#x} bytes"
+            raise fault(FaultKind.OUT_OF_BOUNDS, message, self._at(core, address))
+        return self.memory.scratchpad_address(core, address)
+
+    def core(self, core: int) -> Access:
+        """The elements one core touches; addresses in LX are card-wide."""
+        axes = tuple(self._axes(dim, dim.per_core, None) for dim in self.view.dims)
+        shape = tuple(dim.per_core if self._has(dim) else 1 for dim in self.view.dims)
+        place = self._at(core)
+        return Access(int(self.starts[core]), axes, shape, self.operand.format, place)
+
+    def whole(self, slices: Ints) -> Access | None:
+        """The elements all cores touch as one array, if start addresses are affine in the slice numbers.
+
+        Args:
+            slices: slice number per core and iteration dim.
+        """
+        steps: list[int] = []
+        for place, dim in enumerate(self.view.dims):
+            unit = np.zeros(len(self.view.dims), dtype=np.int64)
+            unit[place] = 1
+            steps.append(0 if dim.split == 1 else int(self.starts[_core_of(slices, unit)] - self._origin(slices)))
+        if not np.array_equal(self.starts, self._origin(slices) + slices @ np.asarray(steps, dtype=np.int64)):
+            return None
+        pairs = tuple(zip(self.view.dims, steps, strict=True))
+        axes = tuple(self._axes(dim, dim.per_core, step) for dim, step in pairs)
+        shape = tuple(dim.extent if self._has(dim) or step else 1 for dim, step in pairs)
+        return Access(self._origin(slices), axes, shape, self.operand.format, self.place)
+
+    def _origin(self, slices: Ints) -> int:
+        return int(self.starts[_core_of(slices, np.zeros(slices.shape[1], dtype=np.int64))])
+
+    def _has(self, dim: Dim) -> bool:
+        return dim.label in self._strides
+
+    def _axes(self, dim: Dim, count: int, step: int | None) -> tuple[Axis, ...]:
+        """Axes of one dim: slices (when ``step`` is given), elements or sticks, lanes."""
+        outer = () if step is None else (Axis(dim.split, step),)
+        if not self._has(dim):
+            # A dim the operand lacks costs nothing, unless each slice has a copy of its own, as in LX.
+            return (*outer, Axis(count, 0)) if step else (Axis(1, 0),)
+        count = self._inside(dim, count)
+        stride = self._strides[dim.label]
+        if dim.label != self.operand.stick:
+            return _merged((*outer, Axis(count, stride)))
+        lanes = self.operand.elements_per_stick
+        sticks, rest = divmod(count, lanes)
+        if rest:
+            if sticks == 0 and dim.split == 1:
+                return (Axis(count, self.word_bytes),)
+            message = f"a core's {count} elements of stick dim {dim.label} are not whole sticks of {lanes}"
+            raise fault(FaultKind.MISALIGNED, message, self.place, hint="pad the dim to whole sticks per core")
+        return (*_merged((*outer, Axis(sticks, stride))), Axis(lanes, self.word_bytes))
+
+    def _inside(self, dim: Dim, count: int) -> int:
+        """How many of a core's elements along a dim the buffer holds; a restickify may want more than there are."""
+        held = self.operand.extents[self.operand.order.index(dim.label)]
+        wanted = count if self.operand.component == "lx" else dim.extent
+        if held >= wanted:
+            return count
+        if self.view.op_class is not OpClass.RESTICKIFY:
+            message = f"dim {dim.label} runs over {wanted} elements of a buffer that holds {held}"
+            raise fault(FaultKind.OUT_OF_BOUNDS, message, self.place)
+        if dim.split != 1:
+            raise UnsupportedError(f"a restickify that splits its padded dim {dim.label}", where=str(self.place))
+        if dim.label == self.operand.stick:
+            lanes = self.operand.elements_per_stick
+            return -(-held // lanes) * lanes
+        return held
+
+
+def _picked(view: Descriptor, index: int) -> tuple[str, ...]:
+    """The iteration dims that stand in a gathered table's order in place of the dim that the index picks from."""
+    link = view.operands[index].indirect
+    if link is None or link.kind is not IndirectKind.VALUE:
+        return ()
+    return view.operands[link.partner].order
+
+
+def _merged(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """Slices and elements in one axis where the step allows it."""
+    if len(axes) == 2 and axes[0].stride == axes[1].count * axes[1].stride:
+        return (Axis(axes[0].count * axes[1].count, axes[1].stride),)
+    return axes
+
+
+def slice_table(view: Descriptor) -> Ints:
+    """Slice number per core and iteration dim."""
+    labels = [dim.label for dim in view.dims]
+    return np.asarray([[row[label] for label in labels] for row in view.core_slices], dtype=np.int64)
+
+
+def _core_of(slices: Ints, wanted: Ints) -> int:
+    """The core that works on the given slices; -1 if none does."""
+    hits = np.flatnonzero((slices == wanted).all(axis=1))
+    return int(hits[0]) if hits.size else -1

@@ -1,0 +1,92 @@
+"""Pass `assign-pool`: gives every intermediate buffer its place in the device-memory pool.
+
+Buffers the host reads stay outside: they are arguments of the bundle. The others get the lowest free bytes for as
+long as they live, and a `spyre.kernel.free` behind their last use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from spyre_mlir.dialects.context import spec_of
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.errors import LoweringError
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.transforms.rebuild import describe_location, functions
+
+
+@dataclass
+class FirstFit:
+    """Byte ranges handed out lowest first; freed ranges are used again.
+
+    Args:
+        size_bytes: bytes there are.
+    """
+
+    size_bytes: int
+    taken: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+
+    def take(self, size: int) -> int | None:
+        """Offset of `size` free bytes, or None if there is no such gap."""
+        start = 0
+        for low, high in self.taken:
+            if low - start >= size:
+                break
+            start = high
+        if start + size > self.size_bytes:
+            return None
+        self.taken.append((start, start + size))
+        self.taken.sort()
+        return start
+
+    def release(self, offset: int) -> None:
+        """Gives back the range that starts at `offset`."""
+        self.taken = [r for r in self.taken if r[0] != offset]
+
+
+def size_bytes(alloc: kernel.AllocOp, spec: SpyreSpec) -> int:
+    """Bytes a buffer takes."""
+    return kernel.device_tensor(alloc.result).sticks * spec.stick_bytes
+
+
+def is_pooled(alloc: kernel.AllocOp) -> bool:
+    """Whether a buffer is an intermediate: the host never reads it."""
+    return not any(isinstance(u.operation, kernel.FromDeviceOp) for u in alloc.result.uses)
+
+
+@dataclass(frozen=True)
+class AssignPoolPass(ModulePass):
+    """Places intermediate buffers in the pool."""
+
+    name = "assign-pool"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Places the buffers of every function of the module."""
+        for function in functions(op):
+            _assign(list(function.body.block.ops), spec_of(ctx))
+
+
+def _assign(ops: list[Operation], spec: SpyreSpec) -> None:
+    last = {o: op for op in ops for o in op.operands}
+    pool = FirstFit(spec.pool_bytes)
+    dying: dict[Operation, list[kernel.AllocOp]] = {}
+    for op in ops:
+        if isinstance(op, kernel.AllocOp) and is_pooled(op):
+            size = size_bytes(op, spec)
+            offset = pool.take(size)
+            if offset is None:
+                raise LoweringError(f"the pool has {spec.pool_bytes} bytes, no {size} of them free for this buffer",
+                                    where=f"{op.name} at {describe_location(op)}", hint="use a smaller batch or sequence")
+            op.offset = IntegerAttr(offset, i64)
+            dying.setdefault(last.get(op.result, op), []).append(op)
+        for dead in dying.pop(op, []):
+            if dead.offset is not None:
+                pool.release(dead.offset.value.data)
+            block = op.parent_block()
+            if block is not None:
+                block.insert_op_after(kernel.FreeOp(dead.result), op)

@@ -1,0 +1,117 @@
+"""Device buffers while their layouts are still being decided, and the kernel steps that use them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import lcm
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IterDim
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw import formats
+from spyre_mlir.hw.legality import multiples
+from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
+
+
+def stored_format(element: Attribute) -> str:
+    """The format an element type is stored in on the device.
+
+    Raises:
+        UnsupportedError: the device has no such numbers.
+    """
+    match element:
+        case Float16Type() | BFloat16Type() | Float32Type():
+            return formats.DL16.name
+        case IntegerType() if element.width.data == 1:
+            return formats.DL16.name
+        case IntegerType() if element.width.data in (32, 64):
+            return formats.INDEX.name
+        case _:
+            raise UnsupportedError(f"the device has no form for elements of type {element}",
+                                   hint="convert the model to float32 or float16")
+
+
+@dataclass(eq=False)
+class Buffer:
+    """One device tensor to be: its layout may still gain padding.
+
+    Attributes:
+        host: the host tensor it is filled from, if any.
+        constant: the number or pattern it is filled with, if any.
+        zero_padding: whether everything behind the logical extents is known to be 0.
+        cleared: dimensions whose padding has been set to 0 by the program.
+    """
+
+    shape: tuple[int, ...]
+    format: str
+    layout: StickLayout
+    host: SSAValue | None = None
+    constant: Attribute | None = None
+    zero_padding: bool = False
+    cleared: set[int] = field(default_factory=set[int])
+    steps: dict[int, int] = field(default_factory=dict[int, int])
+
+    @property
+    def lanes(self) -> int:
+        """Elements per stick."""
+        return formats.FORMATS[self.format].elements_per_stick()
+
+    @property
+    def sticks(self) -> int:
+        """Sticks it takes now."""
+        return self.layout.sticks(self.lanes)
+
+    def pad(self, dim: int, multiple: int) -> None:
+        """Reserves whole multiples of `multiple` elements along `dim`, on top of earlier demands."""
+        self.steps[dim] = lcm(self.steps.get(dim, 1), multiple)
+        self.layout = self.layout.padded(dim, self.steps[dim])
+
+    def reserve_units(self, count: int) -> None:
+        """Makes room for `count` copies of the tensor, itself the first: what a restickify to sparse reads."""
+        if UNIT not in self.layout.order:
+            self.layout = replace(self.layout, order=(UNIT, *self.layout.order), unit_extent=count)
+
+    def suit(self, index: IndexMap) -> None:
+        """Pads so that the strides of an index map nest."""
+        for dim, multiple in zip(range(len(self.shape)), multiples(index), strict=False):
+            if multiple > 1:
+                self.pad(dim, multiple)
+
+    @property
+    def type(self) -> DeviceTensorType:
+        """Type of the finished buffer."""
+        return DeviceTensorType(DeviceTensor(self.shape, self.format, self.layout))
+
+
+Use = tuple[Buffer, IndexMap]
+
+
+@dataclass(frozen=True)
+class Define:
+    """The point where a buffer comes to exist."""
+
+    buffer: Buffer
+    origin: Operation | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel op to be.
+
+    Attributes:
+        function: the hardware function, `restickify` or `gather`.
+        space: its loops.
+        inputs, output: buffers with index maps.
+        origin: the loop-level op it comes from.
+        axis: the indexed dimension of a gather.
+    """
+
+    function: str
+    space: tuple[IterDim, ...]
+    inputs: Sequence[Use]
+    output: Use
+    origin: Operation | None
+    axis: int | None = None

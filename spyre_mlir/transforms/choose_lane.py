@@ -1,0 +1,43 @@
+"""Which loop goes through the lanes: the cheapest of the legal ones, counted in sticks moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from spyre_mlir.dialects.spyre.attributes import IterDim
+from spyre_mlir.hw.legality import stick_for
+from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
+from spyre_mlir.transforms.relayout import Planner, Versions, lanes_of
+
+# A copy and the re-laying of the copy, against reading in place: only the order of candidates depends on it.
+_COPY_FACTOR = 4
+
+
+def read_cost(planner: Planner, value: SSAValue, index: IndexMap, lane: str | None) -> int:
+    """Sticks that reading `value` with `lane` in the lanes moves, re-laying included."""
+    versions = planner.of(value)
+    stick = stick_for(index, lane, lanes_of(versions.format))
+    if stick is None:
+        return _COPY_FACTOR * _sticks(versions, UNIT)
+    if versions.find(stick) is not None or versions.free_layout:
+        return _sticks(versions, stick)
+    moved = _sticks(versions, stick) + versions.buffers[0].sticks
+    through_unit = UNIT in (stick, versions.buffers[0].layout.stick)
+    return _sticks(versions, stick) + moved * (lanes_of(versions.format) if through_unit else 1)
+
+
+def _sticks(versions: Versions, stick: int) -> int:
+    lanes = lanes_of(versions.format)
+    return StickLayout.published(versions.shape, stick, lanes).sticks(lanes)
+
+
+def write_cost(shape: Sequence[int], stick: int, lanes: int) -> int:
+    """Sticks of a result with this stick dimension."""
+    return StickLayout.published(shape, stick, lanes).sticks(lanes)
+
+
+def candidates(space: Sequence[IterDim]) -> list[str | None]:
+    """Loops in order of preference for equal cost: innermost first, sparse last."""
+    return [*(d.name for d in reversed(space)), None]

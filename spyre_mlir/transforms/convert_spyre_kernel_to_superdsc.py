@@ -1,0 +1,131 @@
+"""Pass `convert-spyre-kernel-to-superdsc`: every kernel op becomes a SuperDSC, the function a host program.
+
+The module then holds the SuperDSCs, one bundle function that runs them in order with every core's addresses, and
+the host program: what goes to the device, the launch, what comes back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from spyre_mlir.dialects.context import spec_of
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.superdsc.descriptor import Version
+from spyre_mlir.errors import LoweringError, SpyreError
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.transforms.assign_pool import size_bytes
+from spyre_mlir.transforms.bundles import Base, ConcreteBundle, SymbolicBundle
+from spyre_mlir.transforms.descriptors import describe_kernel
+from spyre_mlir.transforms.rebuild import describe_location, functions
+
+BUNDLE = "sdsc_bundle"
+
+
+@dataclass
+class _Split:
+    """The ops of a function by what becomes of them."""
+
+    before: list[Operation] = field(default_factory=list[Operation])
+    kernels: list[kernel.KernelOp] = field(default_factory=list[kernel.KernelOp])
+    pooled: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
+    after: list[Operation] = field(default_factory=list[Operation])
+    arguments: list[SSAValue] = field(default_factory=list[SSAValue])
+
+
+@dataclass(frozen=True)
+class ConvertSpyreKernelToSuperdscPass(ModulePass):
+    """Writes kernel ops as SuperDSCs in a bundle.
+
+    Attributes:
+        addresses: `symbolic` binds addresses at run time; `concrete` gives every argument a segment.
+        version: which generation of the front end's files is written.
+        first: index of the first SuperDSC.
+    """
+
+    name = "convert-spyre-kernel-to-superdsc"
+
+    addresses: Literal["symbolic", "concrete"] = "symbolic"
+    version: Literal["TS25", "TS26", "TSNEW"] = "TS26"
+    first: int = 0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Converts the one function of the module that has kernel ops."""
+        chosen = [f for f in functions(op) if any(isinstance(o, kernel.KernelOp) for o in f.body.block.ops)]
+        if len(chosen) > 1:
+            raise LoweringError(f"{len(chosen)} functions have kernel ops, a bundle comes from one",
+                                hint="put them into separate modules")
+        for function in chosen:
+            self._convert(op, function, spec_of(ctx))
+
+    def _convert(self, module: ModuleOp, function: func.FuncOp, spec: SpyreSpec) -> None:
+        parts = _split(function)
+        pool = max((_offset(a) + size_bytes(a, spec) for a in parts.pooled), default=0)
+        bundle = self._bundle(parts, pool, spec)
+        bases: dict[SSAValue, Base] = {v: Base(n) for n, v in enumerate(parts.arguments)}
+        bases |= {a.result: Base(None, _offset(a)) for a in parts.pooled}
+        for number, op in enumerate(parts.kernels):
+            try:
+                bundle.add(describe_kernel(op, number + self.first), [bases[v] for v in (*op.inputs, op.output)])
+            except SpyreError as error:
+                error.where = error.where or f"{op.name} at {describe_location(op)}"
+                raise
+            bundle.sdscs[-1].location = op.location
+        _install(module, function, parts, bundle.sdscs, bundle.function(BUNDLE))
+
+    def _bundle(self, parts: _Split, pool: int, spec: SpyreSpec) -> SymbolicBundle | ConcreteBundle:
+        count, version = len(parts.arguments), Version(self.version)
+        if self.addresses == "symbolic":
+            return SymbolicBundle(count, pool, version)
+        return ConcreteBundle(count, pool, version, spec, [_segment(v) for v in parts.arguments])
+
+
+def _segment(value: SSAValue) -> int | None:
+    """The segment a test or a user asks for, as attribute `segment` of the buffer's op."""
+    attribute = value.owner.attributes.get("segment") if isinstance(value.owner, Operation) else None
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+
+
+def _offset(alloc: kernel.AllocOp) -> int:
+    if alloc.offset is None:
+        raise LoweringError("a buffer has no place in the pool", hint="run assign-pool first")
+    return alloc.offset.value.data
+
+
+def _split(function: func.FuncOp) -> _Split:
+    parts = _Split()
+    for op in function.body.block.ops:
+        match op:
+            case kernel.KernelOp():
+                parts.kernels.append(op)
+            case kernel.AllocOp() if op.offset is not None:
+                parts.pooled.append(op)
+            case kernel.ToDeviceOp() | kernel.ConstantOp() | kernel.AllocOp():
+                parts.before.append(op)
+                parts.arguments.append(op.results[0])
+            case kernel.FreeOp():
+                pass
+            case kernel.FromDeviceOp() | func.ReturnOp():
+                parts.after.append(op)
+            case _:
+                raise LoweringError(f"{op.name} among kernel ops", where=describe_location(op),
+                                    hint="run the passes before this one first")
+    return parts
+
+
+def _install(module: ModuleOp, function: func.FuncOp, parts: _Split, sdscs: list[Operation], bundle: func.FuncOp) -> None:
+    block = function.body.block
+    kept = {*parts.before, *parts.after}
+    for op in reversed(list(block.ops)):
+        op.detach()
+        if op not in kept:
+            op.erase(safe_erase=False)
+    block.add_ops([*parts.before, kernel.LaunchOp(BUNDLE, parts.arguments), *parts.after])
+    function.detach()
+    module.body.block.add_ops([*sdscs, bundle, function])

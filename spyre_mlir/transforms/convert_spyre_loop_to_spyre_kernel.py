@@ -1,0 +1,315 @@
+"""Pass `convert-spyre-loop-to-spyre-kernel`: one hardware function per nest, on stick layouts.
+
+Each nest gets one loop in the lanes. Operands whose layout does not suit it are sent in another layout by the
+host if they come from there, else re-laid by a restickify. What a product reads behind its operands' extents
+is set to 0 first. Work is not divided yet, and everything lives in HBM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from spyre_mlir.dialects.spyre import kernel, loop
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.loop import COMBINERS, shape_of
+from spyre_mlir.dialects.spyre.scalars import body_function
+from spyre_mlir.errors import LoweringError, UnsupportedError
+from spyre_mlir.hw.legality import may_write, stick_for
+from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
+from spyre_mlir.ops import contraction, pointwise
+from spyre_mlir.transforms.buffers import Buffer, Define, Step, Use
+from spyre_mlir.transforms.choose_lane import candidates, read_cost, write_cost
+from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
+from spyre_mlir.transforms.relayout import COPY, RESTICKIFY_STEP, Planner, Versions, lanes_of
+
+GATHER_STEP = "gather"
+PREPARED_KINDS = ("parameter", "buffer", "constant")
+
+
+def lower_empty(p: Planner, op: loop.EmptyOp) -> None:
+    """A destination: its layout must let every nest that fills it write whole sticks."""
+    chain = list(_fillers(op.result))
+    shape, form = shape_of(op.result), p.of(op.result).format
+    sticks = [s for s in (*reversed(range(len(shape))), UNIT) if all(_can_fill(n, s, lanes_of(form)) for n in chain)]
+    best = min(sticks, key=lambda s: _fill_cost(p, chain, s, shape, lanes_of(form)))
+    p.of(op.result).buffers.append(p.fresh(shape, form, best))
+
+
+def _fillers(value: SSAValue) -> list[loop.NestOp]:
+    chain: list[loop.NestOp] = []
+    while True:
+        users = [u.operation for u in value.uses if isinstance(u.operation, loop.NestOp) and u.operation.dest is value]
+        if len(users) != 1:
+            return chain
+        chain.append(users[0])
+        value = users[0].result
+
+
+def lane_of_result(op: loop.NestOp, stick: int, lanes: int) -> str | None:
+    """The loop that walks the lanes of the result if its stick dimension is `stick`."""
+    if stick == UNIT:
+        return None
+    expr = op.output_map.data[stick]
+    return next((n for n, _ in expr.terms if stick_for(op.output_map.data, n, lanes) == stick), None)
+
+
+def _can_fill(op: loop.NestOp, stick: int, lanes: int) -> bool:
+    lane = lane_of_result(op, stick, lanes)
+    if stick != UNIT and lane is None:
+        return False
+    return may_write(op.output_map.data, shape_of(op.result), lane, op.space.extents, lanes)
+
+
+def _fill_cost(p: Planner, chain: Sequence[loop.NestOp], stick: int, shape: tuple[int, ...], lanes: int) -> int:
+    reads = 0
+    for op in chain:
+        lane = lane_of_result(op, stick, lanes)
+        for value, index in zip(op.inputs, op.input_maps, strict=True):
+            known = value in p.versions
+            reads += read_cost(p, value, index.data, lane) if known else write_cost(shape_of(value), UNIT, lanes)
+    return reads + write_cost(shape, stick, lanes)
+
+
+def lower_nest(p: Planner, op: loop.NestOp) -> None:
+    """A nest is a product, a reduction, or pointwise."""
+    entry = body_function(op.body.block)
+    if op.combine is None:
+        _lower_pointwise(p, op, COPY if entry is None else str(entry.opfunc))
+    elif entry is pointwise.mul and COMBINERS[op.combine.data].opfunc == "sum" and len(op.reduced) == 1:
+        _lower_product(p, op)
+    elif entry is None and len(op.reduced) == 1:
+        _lower_reduction(p, op, str(COMBINERS[op.combine.data].opfunc))
+    else:
+        raise UnsupportedError(f"a nest that combines {', '.join(op.reduced)} of a computed body",
+                               hint="reduce one loop at a time, of a copied element")
+
+
+def _result_lane(p: Planner, op: loop.NestOp, lane: str | None) -> str | None:
+    return None if lane in op.reduced else lane
+
+
+def _choose_lane(p: Planner, op: loop.NestOp) -> str | None:
+    """The cheapest loop that may walk the lanes of the result."""
+    form, shape, extents = p.of(op.result).format, shape_of(op.result), op.space.extents
+    lanes, best = lanes_of(form), None
+    for lane in candidates(op.space.data):
+        kept = _result_lane(p, op, lane)
+        if not may_write(op.output_map.data, shape, kept, extents, lanes):
+            continue
+        stick = stick_for(op.output_map.data, kept, lanes)
+        cost = write_cost(shape, UNIT if stick is None else stick, lanes)
+        cost += sum(read_cost(p, v, m.data, lane) for v, m in zip(op.inputs, op.input_maps, strict=True))
+        if best is None or cost < best[0]:
+            best = (cost, lane)
+    if best is None:
+        raise LoweringError("no loop can walk the lanes of the result")
+    return best[1]
+
+
+def _lane(p: Planner, op: loop.NestOp) -> str | None:
+    """The loop in the lanes: given by the destination if there is one."""
+    if op.dest is None:
+        return _choose_lane(p, op)
+    dest = p.of(op.dest).buffers[0]
+    return lane_of_result(op, dest.layout.stick, dest.lanes)
+
+
+def _output(p: Planner, op: loop.NestOp, lane: str | None) -> Use:
+    versions = p.of(op.result)
+    if op.dest is not None:
+        versions.buffers.append(p.of(op.dest).buffers[0])
+    else:
+        stick = stick_for(op.output_map.data, lane, lanes_of(versions.format))
+        versions.buffers.append(p.fresh(versions.shape, versions.format, UNIT if stick is None else stick))
+    return versions.buffers[0], op.output_map.data
+
+
+def _lower_pointwise(p: Planner, op: loop.NestOp, function: str) -> None:
+    lane = _lane(p, op)
+    inputs = [p.operand(v, m.data, lane, op.space.data) for v, m in zip(op.inputs, op.input_maps, strict=True)]
+    p.step(function, op.space.data, inputs, _output(p, op, lane))
+
+
+def _lower_reduction(p: Planner, op: loop.NestOp, function: str) -> None:
+    lane = _lane(p, op)
+    inputs = [p.operand(op.inputs[0], op.input_maps[0].data, lane, op.space.data)]
+    p.step(function, op.space.data, inputs, _output(p, op, _result_lane(p, op, lane)))
+
+
+def _lower_product(p: Planner, op: loop.NestOp) -> None:
+    """A product: the summed loop in the lanes of the first operand, the column loop in the others'."""
+    (summed,) = op.reduced
+    first, second = 0, 1
+    columns = [n for n in _names(op, 1) if n not in _names(op, 0)]
+    if len(columns) > 1:
+        first, second = 1, 0
+        columns = [n for n in _names(op, 0) if n not in _names(op, 1)]
+    if len(columns) > 1:
+        raise LoweringError(f"a product with column loops {', '.join(columns)}; the hardware has one",
+                            hint="copy the second operand so that its columns are one loop")
+    column = columns[0] if columns else None
+    extents = op.space.extents
+    left = _whole_along(p, op, first, summed, lane=summed)
+    right = _whole_along(p, op, second, summed, lane=column)
+    stick = next(d for d, e in enumerate(left[1]) if any(n == summed for n, _ in e.terms))
+    rows = next(d for d, e in enumerate(right[1]) if any(n == summed for n, _ in e.terms))
+    left = p.cleared_tail(left, stick, extents[summed])
+    right = p.cleared_rows(right, rows, extents[summed])
+    if not may_write(op.output_map.data, shape_of(op.result), column, extents, lanes_of(p.of(op.result).format)):
+        raise LoweringError(f"the result of a product cannot have {column} in its lanes",
+                            hint="write it to a tensor of its own and copy")
+    p.step(str(contraction.matmul.opfunc), op.space.data, [left, right], _output(p, op, column))
+
+
+def _names(op: loop.NestOp, operand: int) -> list[str]:
+    used = op.input_maps[operand].names
+    return [d.name for d in op.space.data if d.name in used]
+
+
+def _whole_along(p: Planner, op: loop.NestOp, operand: int, summed: str, lane: str | None) -> Use:
+    """The operand, copied first if the summed loop covers only part of a dimension and needs padding."""
+    value, index = op.inputs[operand], op.input_maps[operand].data
+    versions, extent = p.of(value), op.space.extents[summed]
+    dim = next((d for d, e in enumerate(index) if any(n == summed for n, _ in e.terms)), 0)
+    covers = len(index[dim].terms) == 1 and index[dim].const == 0 and extent == versions.shape[dim]
+    if extent % lanes_of(versions.format) == 0 or covers:
+        return p.operand(value, index, lane, op.space.data)
+    copied, own = p.copied(value, index, op.space.data)
+    stick = stick_for(own, lane, lanes_of(copied.format))
+    return p.buffer(copied, UNIT if stick is None else stick), own
+
+
+def lower_gather(p: Planner, op: loop.GatherOp) -> None:
+    """Rows of a table: the indexed dimension outermost, another one in the lanes."""
+    index_map, table_map, out_map = (m.data for m in op.maps)
+    form, extents = p.of(op.table).format, op.space.extents
+    lane = next((n for n in candidates(op.space.data) if n is not None and _gathers(table_map, out_map, n, op, form)), None)
+    if lane is None:
+        raise LoweringError("no loop of this gather can walk the lanes of both table and result")
+    table = _table(p, p.of(op.table), stick_for(table_map, lane, lanes_of(form)) or 0, op.axis.value.data)
+    rows = p.of(op.indices)
+    walked = [n for n in reversed(list(extents)) if any(n == m for e in index_map for m, _ in e.terms)]
+    at = stick_for(index_map, walked[0] if walked else None, lanes_of(rows.format))
+    indices = p.buffer(rows, UNIT if at is None else at)
+    versions = p.of(op.result)
+    versions.buffers.append(p.fresh(versions.shape, form, stick_for(out_map, lane, lanes_of(form)) or 0))
+    p.step(GATHER_STEP, op.space.data, [(indices, index_map), (table, table_map)], (versions.buffers[0], out_map),
+           axis=op.axis.value.data)
+
+
+def _gathers(table_map: IndexMap, out_map: IndexMap, lane: str, op: loop.GatherOp, form: str) -> bool:
+    lanes = lanes_of(form)
+    in_table = stick_for(table_map, lane, lanes)
+    return in_table not in (None, UNIT) and may_write(out_map, shape_of(op.result), lane, op.space.extents, lanes)
+
+
+def _table(p: Planner, versions: Versions, stick: int, axis: int) -> Buffer:
+    """A form of the table with the indexed dimension outermost."""
+    if not versions.free_layout:
+        raise UnsupportedError("a gather from a table that the program computes",
+                               hint="tables must be weights or inputs for now")
+    layout = StickLayout.rows_outermost(versions.shape, stick, lanes_of(versions.format))
+    if layout.order[0] != axis:
+        raise UnsupportedError(f"a gather along dimension {axis} of a table of shape {versions.shape}")
+    made = p.define(Buffer(versions.shape, versions.format, layout, versions.host, zero_padding=versions.prepared))
+    versions.buffers.append(made)
+    return made
+
+
+def lower_constant(p: Planner, op: loop.ConstantOp) -> None:
+    """Known numbers: the host provides them in whatever layout is asked for."""
+    p.of(op.result).constant = op.value
+
+
+@dataclass(frozen=True)
+class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
+    """Turns nests into hardware functions on device tensors."""
+
+    name = "convert-spyre-loop-to-spyre-kernel"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Converts every function of the module."""
+        for function in functions(op):
+            emitter, planner = Emitter(), Planner()
+            for number, argument in enumerate(function.body.block.args):
+                known = planner.of(argument)
+                known.host, known.prepared = argument, _kind(function, number) in PREPARED_KINDS
+            rebuild(function, lambda o, p=planner, e=emitter: _convert(o, p, e), emitter)
+
+
+def _kind(function: func.FuncOp, number: int) -> str:
+    if function.arg_attrs is None:
+        return "input"
+    kind = function.arg_attrs.data[number].data.get("aten.kind")
+    return kind.data if isinstance(kind, StringAttr) else "input"
+
+
+def _convert(op: Operation, p: Planner, emitter: Emitter) -> Sequence[SSAValue]:
+    p.origin = op
+    match op:
+        case loop.NestOp():
+            lower_nest(p, op)
+        case loop.EmptyOp():
+            lower_empty(p, op)
+        case loop.GatherOp():
+            lower_gather(p, op)
+        case loop.ConstantOp():
+            lower_constant(p, op)
+        case func.ReturnOp():
+            _emit(p, op, emitter)
+        case _:
+            raise UnsupportedError(f"{op.name} at the loop level", hint="run convert-aten-to-spyre-loop first")
+    return ()
+
+
+def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter) -> None:
+    """Writes the plan as ops, now that every layout is known."""
+    results = [_returned(p, v) for v in returned.operands]
+    values: dict[Buffer, SSAValue] = {}
+    for item in p.items:
+        emitter.current = item.origin
+        if isinstance(item, Define):
+            values[item.buffer] = emitter.add(_definition(item.buffer)).results[0]
+        else:
+            emitter.add(_kernel_op(item, values))
+    emitter.current = returned
+    out = [v if b is None else emitter.add(kernel.FromDeviceOp(values[b], v.type)).results[0]
+           for v, b in zip(returned.operands, results, strict=True)]
+    emitter.add(func.ReturnOp(*out))
+
+
+def _returned(p: Planner, value: SSAValue) -> Buffer | None:
+    """The buffer to bring back for a result; None for a host tensor returned as it is."""
+    versions = p.of(value)
+    if versions.host is not None:
+        return None
+    return versions.buffers[0] if versions.buffers else p.buffer(versions, len(versions.shape) - 1 if versions.shape else UNIT)
+
+
+def _definition(buffer: Buffer) -> Operation:
+    if buffer.host is not None:
+        op = kernel.ToDeviceOp(buffer.host, buffer.type)
+        if buffer.zero_padding:
+            op.attributes["zero_padding"] = UnitAttr()
+        return op
+    return kernel.AllocOp(buffer.type) if buffer.constant is None else kernel.ConstantOp(buffer.constant, buffer.type)
+
+
+def _kernel_op(step: Step, values: dict[Buffer, SSAValue]) -> Operation:
+    from xdsl.dialects.builtin import IntegerAttr
+
+    inputs = [values[b] for b, _ in step.inputs]
+    maps = [IndexMapAttr(m) for _, m in (*step.inputs, step.output)]
+    space, output = SpaceAttr(tuple(IterDim(d.name, d.extent) for d in step.space)), values[step.output[0]]
+    if step.function == RESTICKIFY_STEP:
+        return kernel.RestickifyOp(space, inputs, output, maps)
+    if step.function == GATHER_STEP:
+        return kernel.GatherOp(space, inputs, output, maps, {"axis": IntegerAttr(step.axis or 0, 64)})
+    return kernel.ComputeOp(space, inputs, output, maps, {"function": StringAttr(step.function)})

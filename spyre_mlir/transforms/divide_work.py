@@ -1,0 +1,73 @@
+"""Pass `divide-work`: gives every kernel op its split over the cores.
+
+Equal slices only: whole sticks in the lanes, elements elsewhere. Spans come first, then the longest loops of the
+result; what is left of the cores goes to the summed loop of a product, whose partial sums the cores add up.
+Ops that are divided already stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from spyre_mlir.dialects.context import spec_of
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.attributes import SpaceAttr
+from spyre_mlir.errors import LoweringError
+from spyre_mlir.hw.division import Footprint, Loop, SpanError, divide
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.ops.table import Family
+from spyre_mlir.transforms.rebuild import describe_location
+
+
+def loops_of(op: kernel.KernelOp) -> list[Loop]:
+    """The loops of an op, in the pieces the hardware can divide them into."""
+    padded, pieces = op.padded_extents(), op.divisible_pieces()
+    kept = op.maps.data[-1].names
+    is_product = isinstance(op, kernel.ComputeOp) and op.entry.family is Family.CONTRACTION
+    loops: list[Loop] = []
+    for dim in op.space.data:
+        unit = pieces.get(dim.name, 1)
+        whole = padded[dim.name] % unit == 0
+        may = whole and (dim.name in kept or is_product)
+        loops.append(Loop(dim.name, padded[dim.name] // unit if whole else 1, dim.name in kept, may))
+    return loops
+
+
+def footprints(op: kernel.KernelOp, loops: list[Loop]) -> list[Footprint]:
+    """Strides of the operands per piece of each loop."""
+    padded, out = op.padded_extents(), list[Footprint]()
+    for acc, tensor in zip(op.accesses(), op.tensors, strict=True):
+        strides: dict[str, int] = {}
+        for lp in loops:
+            elements = padded[lp.name] // lp.units
+            per_element = acc.strides.get(lp.name, 0)
+            strides[lp.name] = per_element * (elements // tensor.lanes if lp.name == acc.lane else elements)
+        out.append(Footprint(strides))
+    return out
+
+
+@dataclass(frozen=True)
+class DivideWorkPass(ModulePass):
+    """Divides the work of every kernel op over the cores."""
+
+    name = "divide-work"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Divides every kernel op of the module that is not divided yet."""
+        for inner in op.walk():
+            if isinstance(inner, kernel.KernelOp) and all(d.split == 1 for d in inner.space.data):
+                _divide(inner, spec_of(ctx))
+
+
+def _divide(op: kernel.KernelOp, spec: SpyreSpec) -> None:
+    loops = loops_of(op)
+    try:
+        splits = divide(loops, footprints(op, loops), spec)
+    except SpanError as error:
+        raise LoweringError(f"{op.function_name}: {error}", where=f"{op.name} at {describe_location(op)}",
+                            hint="use smaller tensors, or split the operation in the model") from error
+    op.space = SpaceAttr(tuple(replace(d, split=splits[d.name]) for d in op.space.data))

@@ -1,0 +1,122 @@
+"""What cannot be imported is named all at once, with the user's own lines."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from spyre_mlir.errors import ImportProgramError, UnsupportedError
+from spyre_mlir.frontend import import_program
+
+HERE = Path(__file__).name
+X = torch.arange(6.0).reshape(2, 3)
+
+
+def refused(model: nn.Module, *args: Any) -> str:
+    with pytest.raises(UnsupportedError) as caught:
+        import_program(model, args)
+    return str(caught.value)
+
+
+def line_of(model: type, fragment: str) -> str:
+    lines, start = inspect.getsourcelines(model)
+    return f"{HERE}:{next(start + i for i, line in enumerate(lines) if fragment in line)}"
+
+
+class Everything(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        spectrum = torch.fft.rfft(x)
+        noise = torch.rand_like(x)
+        more = torch.rand_like(x)
+        branch = torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+        chosen = x[x > 0]
+        return torch.view_as_real(spectrum), noise + more, branch, chosen
+
+
+def test_everything_at_once_with_lines_and_counts() -> None:
+    text = refused(Everything(), X)
+    assert "2 x aten.rand_like: random numbers" in text
+    assert "complex numbers (torch.complex64)" in text and "_fft_r2c" in text
+    assert "higher-order operations" in text and "cond" in text
+    assert "aten.index.Tensor: a number or a shape in it depends on the data" in text
+    for fragment in ("torch.fft.rfft(x)", "noise =", "more =", "branch =", "chosen ="):
+        assert line_of(Everything, fragment) in text, text
+
+
+def test_symbolic_dimension_is_named() -> None:
+    class Increment(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + 1
+
+    exported = torch.export.export(Increment(), (X,), dynamic_shapes=({0: torch.export.Dim("rows")},))
+    with pytest.raises(UnsupportedError) as caught:
+        import_program(exported)
+    text = str(caught.value)
+    assert "input x: dimension 0 is symbolic" in text and "export with static shapes" in text
+    assert "add" not in text  # what follows from a symbolic input is no finding of its own
+
+
+def test_complex_input() -> None:
+    class Absolute(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.abs()
+
+    assert "input x: complex numbers (torch.complex64)" in refused(Absolute(), X.to(torch.complex64))
+
+
+def test_number_from_a_tensor() -> None:
+    class Item(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * x.sum().item()
+
+    text = refused(Item(), X)
+    assert "depends on the data" in text and line_of(Item, "item()") in text
+
+
+def test_branch_on_data() -> None:
+    class Branch(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x if x.sum() > 0 else -x
+
+    assert "decides its control flow" in refused(Branch(), X)
+
+
+def test_dropout_in_training_is_random_and_outside_it_nothing() -> None:
+    assert "random numbers differ" in refused(nn.Dropout(0.5).train(), X)
+    program = import_program(nn.Dropout(0.5).eval(), (X,))
+    assert "aten.dropout" not in str(program.module)
+
+
+def test_the_models_own_error_passes() -> None:
+    class Broken(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            raise LookupError("of the model")
+
+    with pytest.raises(LookupError, match="of the model"):
+        import_program(Broken(), (X,))
+
+
+def test_custom_op_is_a_call() -> None:
+    @torch.library.custom_op("spyre_frontend_test::twice", mutates_args=())
+    def twice(x: torch.Tensor, times: int) -> torch.Tensor:
+        return x * times
+
+    @twice.register_fake
+    def _(x: torch.Tensor, times: int) -> torch.Tensor:
+        return torch.empty_like(x)
+
+    class Custom(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return twice(x, 3)
+
+    text = str(import_program(Custom(), (X,)).module)
+    assert 'aten.call "spyre_frontend_test::twice"(%x) {x = #aten.operands<1>, times = 3 : i64}' in text
+
+
+def test_import_errors_are_not_unsupported() -> None:
+    assert not issubclass(ImportProgramError, UnsupportedError)

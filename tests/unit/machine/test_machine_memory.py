@@ -1,0 +1,72 @@
+"""Memory by itself: regions, tags, transfers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spyre_mlir.errors import InputError, MachineFault, UnsupportedError
+from spyre_mlir.machine.memory import ExactMemory
+
+
+def test_a_transfer_comes_back() -> None:
+    memory = ExactMemory()
+    memory.add_region("a", 1280, 256)
+    memory.store(np.asarray([1280, 1284]), [1.5, -1e300], "SEN169_FP16")
+    values, written = memory.load(np.asarray([1280, 1282, 1284]), "SEN169_FP16")
+    assert values.tolist() == [1.5, 0.0, -1e300] and written.tolist() == [True, False, True]
+
+
+def test_int32_may_be_read_as_an_index() -> None:
+    memory = ExactMemory()
+    memory.add_region("a", 0, 128)
+    memory.store(np.asarray([0, 4]), [3, 5], "IEEE_INT32")
+    assert memory.load(np.asarray([0, 4]), "SENUINT32")[0].tolist() == [3, 5]
+    with pytest.raises(MachineFault, match="wrong-format: read as IEEE_FP32, last written as IEEE_INT32"):
+        memory.load(np.asarray([0]), "IEEE_FP32")
+
+
+@pytest.mark.parametrize(("base", "size"), [(64, 128), (0, 100), (0, 0), (256, 128)])
+def test_regions_are_whole_sticks_and_apart(base: int, size: int) -> None:
+    memory = ExactMemory()
+    memory.add_region("first", 128, 256)
+    with pytest.raises(InputError, match="second"):
+        memory.add_region("second", base, size)
+
+
+@pytest.mark.parametrize(("address", "near"), [(126, "low"), (256, "low"), (65534, "high"), (65664, "high")])
+def test_out_of_bounds_names_the_nearest_region(address: int, near: str) -> None:
+    memory = ExactMemory()
+    memory.add_region("high", 65536, 128)
+    memory.add_region("low", 128, 128)
+    with pytest.raises(MachineFault, match=f"out-of-bounds: .*nearest is {near}"):
+        memory.load(np.asarray([address]), "SEN169_FP16")
+
+
+def test_two_regions_side_by_side_are_two() -> None:
+    memory = ExactMemory()
+    memory.add_region("a", 0, 128)
+    memory.add_region("b", 128, 128)
+    with pytest.raises(MachineFault, match="out-of-bounds"):
+        memory.load(np.asarray([126, 128]), "SEN169_FP16")
+
+
+def test_one_byte_formats_are_named() -> None:
+    memory = ExactMemory()
+    memory.add_region("a", 0, 128)
+    with pytest.raises(UnsupportedError, match="SEN143_FP8"):
+        memory.store(np.asarray([0]), [1.0], "SEN143_FP8")
+
+
+def test_memory_costs_nothing_until_used() -> None:
+    memory = ExactMemory()
+    memory.add_region("pool", 0, 1024**3)
+    memory.store(np.asarray([1024**3 - 128]), [1.0], "SEN169_FP16")
+    assert memory.load(np.asarray([1024**3 - 128]), "SEN169_FP16")[0].tolist() == [1.0]
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        assert int(statm.read().split()[1]) * 4096 < 1024**3
+
+
+def test_more_than_the_host_can_hold_is_said() -> None:
+    with pytest.raises(InputError, match="segment.*host"):
+        ExactMemory().add_region("segment", 0, 2**50)

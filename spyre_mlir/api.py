@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 from spyre_mlir.backend.directory import StoredBundle, read_bundle, split_module, write_bundle
@@ -125,8 +124,10 @@ class CompiledModel:
             InputError: the inputs are not of the shapes it was compiled for.
             MachineFault: the program misbehaved on the machine.
         """
+        from spyre_mlir.frontend import finish_call
+
         results = self._run(BUNDLE, self._inputs(args, kwargs))
-        return self._program.finish(results, args, kwargs, self._values)
+        return finish_call(self._program, results, args, kwargs, self._values)
 
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
         """Runs the program at every level and from disk, and compares with torch.
@@ -210,4 +211,4 @@ class LazyModel:
         return self.compiled_for(*args, **kwargs).verify(*args, tolerance=tolerance, **kwargs)
 
 
-__all__ = ["CompiledModel", "LazyModel", "compile", "np", "stored_program"]
+__all__ = ["CompiledModel", "LazyModel", "compile", "stored_program"]

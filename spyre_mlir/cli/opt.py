@@ -128,14 +128,11 @@ class SpyreOptMain(xDSLOptMain):
 
     def prepare_output(self) -> IO[str]:
         """Collect output for `-o` in memory: a failed run must leave the file as it was."""
-        if self.args.output_file is None:
-            return sys.stdout
-        self.pending = PendingOutput(self.args.output_file)
-        return self.pending
+        return sys.stdout if self.pending is None else self.pending
 
     def run(self) -> None:
         """Run the tool; the output file appears at the end, whole."""
-        self.pending: PendingOutput | None = None
+        self.pending = None if self.args.output_file is None else PendingOutput(self.args.output_file)
         super().run()
         if self.pending is not None:
             self.pending.commit()

@@ -140,8 +140,8 @@ def _with_place(message: str, error: BaseException) -> str:
     if isinstance(op, Operation):
         prefix, source = _place_of(op)
         return "\n".join([f"{prefix}{message}{source}", *ours])
-    excerpt = next(filter(None, map(_excerpt, notes)), "")
-    return "\n".join([message, *ours, excerpt] if excerpt else [message, *ours])
+    excerpts = [excerpt for excerpt in map(_excerpt, notes) if excerpt]
+    return "\n".join([message, *ours, *excerpts[:1]])
 
 
 def _place_of(op: Operation) -> tuple[str, str]:

@@ -23,6 +23,7 @@ PRIVATE_NAMES = (
     "Parser._parse_tensor_literal_element",
     "Parser._parse_builtin_densearray_attr",
     "Parser._get_op_by_name",
+    "Parser._parser_state",
     "Parser._current_token",
     "Parser._resume_from",
     "Printer._current_column",

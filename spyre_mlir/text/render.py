@@ -114,11 +114,17 @@ def verify_module(module: ModuleOp) -> None:
 
 
 def _guilty(module: ModuleOp) -> Operation:
-    """The innermost op that does not verify; the module itself if only its regions do not."""
+    """The innermost op that does not verify with what it holds."""
     guilty: Operation = module
-    for op in module.walk():
-        try:
-            op.verify(verify_nested_ops=False)
-        except VerifyException:
-            guilty = op
+    while (inner := _first_invalid(guilty)) is not None:
+        guilty = inner
     return guilty
+
+
+def _first_invalid(parent: Operation) -> Operation | None:
+    for op in (op for region in parent.regions for block in region.blocks for op in block.ops):
+        try:
+            op.verify()
+        except VerifyException:
+            return op
+    return None

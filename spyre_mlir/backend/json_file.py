@@ -14,6 +14,7 @@ from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
 from spyre_mlir.errors import ReadError
 
 _LINE = 116
+_DEPTH = 64  # real files reach 13; deeper text would exhaust the stack of a recursive reader
 
 
 def load_text(text: str, filename: str) -> Json:
@@ -35,15 +36,28 @@ def load_text(text: str, filename: str) -> Json:
         raise ReadError(f"expected a JSON number, got {name}", where=filename)
 
     try:
-        return cast("Json", json.loads(text, object_pairs_hook=pairs, parse_constant=constant))
+        value = cast("Json", json.loads(text, object_pairs_hook=pairs, parse_constant=constant))
     except json.JSONDecodeError as error:
         place = f"{filename}:{error.lineno}:{error.colno}"
         got = text[error.pos : error.pos + 20] or "the end of the file"
         raise ReadError(f"expected JSON ({error.msg.lower()}), got {got!r}", where=place) from error
     except RecursionError as error:
-        raise ReadError("expected JSON nested less deeply", where=filename) from error
+        raise ReadError(f"expected JSON nested at most {_DEPTH} deep, got much deeper", where=filename) from error
     except ValueError as error:  # an integer of thousands of digits
         raise ReadError(f"expected a number of sensible length: {error}", where=filename) from error
+    if _deeper_than(_DEPTH, value):
+        raise ReadError(f"expected JSON nested at most {_DEPTH} deep, got deeper", where=filename)
+    return value
+
+
+def _deeper_than(limit: int, value: Json) -> bool:
+    level: list[Json] = [value]
+    for _ in range(limit):
+        children = [
+            item.values() if isinstance(item, dict) else item for item in level if isinstance(item, (dict, list))
+        ]
+        level = [child for items in children for child in items]
+    return bool(level)
 
 
 def read_text(path: Path) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import ClassVar
 
+from typing_extensions import override
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, IntegerAttr, NoneAttr, StringAttr, i64
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
@@ -18,7 +19,6 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_prop_def,
-    param_def,
     prop_def,
     result_def,
     traits_def,
@@ -47,14 +47,15 @@ class InputArgType(ParametrizedAttribute, TypeAttribute):
 
     name = "sdscbundle.input_arg"
 
-    element: IndexType = param_def(IndexType)
-    granularity: IntAttr | NoneAttr = param_def(IntAttr | NoneAttr)
-    max_value: IntAttr | NoneAttr = param_def(IntAttr | NoneAttr)
+    element: IndexType
+    granularity: IntAttr | NoneAttr
+    max_value: IntAttr | NoneAttr
 
     def __init__(self, granularity: int | None = None, max_value: int | None = None) -> None:
         super().__init__(IndexType(), _optional(granularity), _optional(max_value))
 
     @classmethod
+    @override
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         limits: dict[str, int] = {}
         with parser.in_angle_brackets():
@@ -65,6 +66,7 @@ class InputArgType(ParametrizedAttribute, TypeAttribute):
                 limits[name] = parser.parse_integer(allow_boolean=False, allow_negative=False)
         return [IndexType(), *(_optional(limits.get(name)) for name in _LIMITS)]
 
+    @override
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             printer.print_string("index")
@@ -101,6 +103,7 @@ class SdscExecuteOp(IRDLOperation):
         """The symbol ids, in operand order."""
         return () if self.symbol_ids is None else tuple(number.value.data for number in self.symbol_ids)
 
+    @override
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         with printer.in_parens():
@@ -113,6 +116,7 @@ class SdscExecuteOp(IRDLOperation):
         printer.print_op_attributes(self.attributes, print_keyword=True)
 
     @classmethod
+    @override
     def parse(cls, parser: Parser) -> SdscExecuteOp:
         unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
         addresses = parser.resolve_operands(unresolved, [IndexType()] * len(unresolved), parser.pos)
@@ -124,11 +128,13 @@ class SdscExecuteOp(IRDLOperation):
             operands=addresses, properties=properties, attributes=dict(attributes.data) if attributes else {}
         )
 
+    @override
     def verify_(self) -> None:
         ids = self.ids
         if len(ids) != len(self.addresses):
             raise VerifyException(
-                f"{self.sdsc_filename.data}: {len(self.addresses)} operands for {len(ids)} symbol ids; give one address per id"
+                f"{self.sdsc_filename.data}: {len(self.addresses)} operands for {len(ids)} symbol ids; "
+                "give one address per id"
             )
         if any(number >= 0 for number in ids) or len(set(ids)) != len(ids):
             raise VerifyException(f"symbol ids must be negative and differ, got {list(ids)}")
@@ -158,6 +164,7 @@ class InputArgExtractOp(IRDLOperation):
     def __init__(self, arg: SSAValue | Operation, field: ArgField = ArgField.VALUE) -> None:
         super().__init__(operands=[arg], properties={"field": StringAttr(field.value)}, result_types=[IndexType()])
 
+    @override
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.field.data} from ")
         printer.print_ssa_value(self.arg)
@@ -168,6 +175,7 @@ class InputArgExtractOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
     @classmethod
+    @override
     def parse(cls, parser: Parser) -> InputArgExtractOp:
         field = parser.parse_keyword_in([field.value for field in ArgField])
         parser.parse_keyword("from")
@@ -183,6 +191,7 @@ class InputArgExtractOp(IRDLOperation):
             attributes=attributes,
         )
 
+    @override
     def verify_(self) -> None:
         fields = [field.value for field in ArgField]
         if self.field.data not in fields:
@@ -208,6 +217,7 @@ class DeviceMemAllocateOp(IRDLOperation):
     def __init__(self, size: int) -> None:
         super().__init__(properties={"size": IntegerAttr(size, i64)}, result_types=[IndexType()])
 
+    @override
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.size.value.data} bytes")
         printer.print_op_attributes(self.attributes)
@@ -215,6 +225,7 @@ class DeviceMemAllocateOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
     @classmethod
+    @override
     def parse(cls, parser: Parser) -> DeviceMemAllocateOp:
         size = parser.parse_integer(allow_boolean=False)
         parser.parse_keyword("bytes")
@@ -224,6 +235,7 @@ class DeviceMemAllocateOp(IRDLOperation):
             properties={"size": IntegerAttr(size, i64)}, result_types=[parser.parse_type()], attributes=attributes
         )
 
+    @override
     def verify_(self) -> None:
         size = self.size.value.data
         if not 0 < size <= self.LIMIT:

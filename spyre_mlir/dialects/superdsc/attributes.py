@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from typing_extensions import override
 from xdsl.ir import Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -42,10 +43,12 @@ class JsonAttr(Data[str]):
         return value if isinstance(value, dict) else {}
 
     @classmethod
+    @override
     def parse_parameter(cls, parser: AttrParser) -> str:
         with parser.in_angle_brackets():
             return spell(parse_json(parser))
 
+    @override
     def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             print_json(printer, self.value)

@@ -13,8 +13,8 @@ from math import prod
 
 from spyre_mlir.dialects.superdsc import rules
 from spyre_mlir.dialects.superdsc.cursor import Cursor
-from spyre_mlir.dialects.superdsc.descriptor import NONSTICK, Constant, Descriptor, Dim, OpClass, Operand, Slices
 from spyre_mlir.dialects.superdsc.describe_operand import read_operands
+from spyre_mlir.dialects.superdsc.descriptor import NONSTICK, Constant, Descriptor, Dim, OpClass, Operand, Slices
 from spyre_mlir.dialects.superdsc.json_value import JsonObject
 from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
 from spyre_mlir.dialects.superdsc.ops import SdscOp

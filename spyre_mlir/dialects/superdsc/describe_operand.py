@@ -185,6 +185,6 @@ def _refuse_unclear_gaps(dsc: Cursor, dims: tuple[Dim, ...], operands: list[Oper
             if label in sticks and (extent - used) % operand.elements_per_stick:
                 node = dsc.at("scheduleTree_").items()[number]
                 node.at("backGapCore_").unsupported(
-                    f"a restickify whose dim {label} has a gap of less than a stick, which can mean more or fewer elements",
+                    f"a restickify whose dim {label} has a gap of less than a stick, which may be a shortfall",
                     "pad both dims to whole sticks before the restickify",
                 )

@@ -244,8 +244,9 @@ def core_slices(dims: Sequence[Dim], op_class: OpClass) -> Slices:
     table: list[Mapping[str, int]] = []
     for core in range(prod(dim.split for dim in ordered)):
         row: dict[str, int] = {}
+        rest = core
         for dim in ordered:
-            core, row[dim.label] = divmod(core, dim.split)
+            rest, row[dim.label] = divmod(rest, dim.split)
         table.append(row)
     return tuple(table)
 

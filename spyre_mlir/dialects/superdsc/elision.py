@@ -29,13 +29,20 @@ PARTIAL = "partial"
 """Attribute of an op whose elided fields are not put back yet: short values, absent keys, key order."""
 
 
+_VERBATIM = "="  # before an unknown key that would otherwise read as the name of a known one
+
+
 def _name(level: Level, key: str) -> str:
-    """Name of a key in text: the table's, else the key itself if no name of the table is in its way."""
+    """Name of a key in text: the table's, or the key itself if it is unknown."""
     field = FIELDS[level].get(key)
-    return field.name if field else key
+    if field is not None:
+        return field.name
+    return _VERBATIM + key if key_of(level, key) is not None or key.startswith(_VERBATIM) else key
 
 
 def _key(level: Level, name: str) -> str:
+    if name.startswith(_VERBATIM):
+        return name.removeprefix(_VERBATIM)
     return key_of(level, name) or name
 
 
@@ -48,10 +55,9 @@ def print_fields(printer: Printer, level: Level, fields: JsonObject, context: Co
         for key, value in fields.items()
         if key not in shown and not (key in derived and same(derived[key], value))
     }
-    ambiguous = [key for key in rest if key not in FIELDS[level] and key_of(level, key)]
     if rest:
         printer.print_string(" fields ")
-        named = {key if key in ambiguous else _name(level, key): value for key, value in rest.items()}
+        named = {_name(level, key): value for key, value in rest.items()}
         print_word_map(printer, named, lambda value: print_json(printer, value))
     absent = [key for key in derived if key not in fields]
     if absent:

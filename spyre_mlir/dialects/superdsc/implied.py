@@ -22,7 +22,7 @@ def _sdsc(fields: JsonObject, context: Context) -> JsonObject:
         return {}
     table: JsonObject = {str(core): dict(row) for core, row in enumerate(context.slices())}
     result: JsonObject = {"debug_handle_": None} if context.version is Version.TSNEW else {}
-    return result | {
+    rest: JsonObject = {
         "sdscFoldProps_": [rules.prop(1, "time")],
         "sdscFolds_": rules.time_folds(),
         "coreFoldProp_": rules.prop(cores, "core"),
@@ -33,6 +33,7 @@ def _sdsc(fields: JsonObject, context: Context) -> JsonObject:
         "coreIdToDscSchedule": rules.per_core(cores, [[-1, 0, 0, 0]]),
         "dscs_": [],
     }
+    return result | rest
 
 
 def _dsc(fields: JsonObject, context: Context) -> JsonObject:
@@ -59,11 +60,12 @@ def _allocate(fields: JsonObject, context: Context) -> JsonObject:
     order = as_list(fields.get("layoutDimOrder_"))
     if index is None or component is None or order is None:
         return {}
+    limits: list[Json] = [-1] * len(order)
     result: JsonObject = {
         "nodeType_": "allocate",
         "name_": rules.node_name(index, component),
         "prev_": "",
-        "maxDimSizes_": [-1] * len(order),
+        "maxDimSizes_": limits,
     }
     if context.version is not Version.TS25:
         result["indirectAllocType_"] = "no_indirection"

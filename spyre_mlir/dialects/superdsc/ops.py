@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
+from typing_extensions import override
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Region
 from xdsl.irdl import (
@@ -61,6 +62,7 @@ class FieldsOp(IRDLOperation, ABC):
         """Parse what stands before the head, as properties."""
         return {}
 
+    @override
     def print(self, printer: Printer) -> None:
         self.print_name(printer)
         elision.print_fields(printer, self.LEVEL, self.fields.object, self.context())
@@ -72,6 +74,7 @@ class FieldsOp(IRDLOperation, ABC):
             printer.print_region(body, print_empty_block=False)
 
     @classmethod
+    @override
     def parse(cls, parser: Parser) -> Self:
         properties = cls.parse_name(parser)
         fields, partial = elision.parse_fields(parser, cls.LEVEL)
@@ -92,6 +95,7 @@ class FieldsOp(IRDLOperation, ABC):
             fields = elision.complete(self.LEVEL, self.fields.object, partial.object, self.context())
             self.properties["fields"] = JsonAttr.of(fields)
 
+    @override
     def verify_(self) -> None:
         verify.verify_complete(self)
         verify.verify_kinds(self.LEVEL, self.fields)
@@ -129,6 +133,7 @@ class AllocateOp(_InDsc):
     name = "superdsc.allocate"
     LEVEL: ClassVar[Level] = Level.ALLOCATE
 
+    @override
     def verify_(self) -> None:
         super().verify_()
         verify.verify_allocate(self.fields.object)
@@ -154,11 +159,13 @@ class ConstantOp(_InDsc):
     def __init__(self, key: str, fields: JsonObject) -> None:
         super(FieldsOp, self).__init__(properties={"key": JsonAttr.of(key), "fields": JsonAttr.of(fields)})
 
+    @override
     def print_name(self, printer: Printer) -> None:
         printer.print_string(" ")
         print_word(printer, as_text(self.key.value) or "")
 
     @classmethod
+    @override
     def parse_name(cls, parser: Parser) -> dict[str, Attribute]:
         return {"key": JsonAttr.of(parse_word(parser))}
 
@@ -188,9 +195,11 @@ class DscOp(FieldsOp):
             properties={"op_name": JsonAttr.of(op_name), "fields": JsonAttr.of(fields)}, regions=[Region(Block(body))]
         )
 
+    @override
     def own_body(self) -> Region:
         return self.body
 
+    @override
     def context(self) -> Context:
         parent = self.parent_op()
         context = parent.context() if isinstance(parent, SdscOp) else Context()
@@ -207,11 +216,13 @@ class DscOp(FieldsOp):
                     pass
         return context
 
+    @override
     def print_name(self, printer: Printer) -> None:
         printer.print_string(" ")
         print_word(printer, as_text(self.op_name.value) or "")
 
     @classmethod
+    @override
     def parse_name(cls, parser: Parser) -> dict[str, Attribute]:
         return {"op_name": JsonAttr.of(parse_word(parser))}
 
@@ -219,6 +230,7 @@ class DscOp(FieldsOp):
         """The ops of one kind in the region, in order."""
         return [op for op in self.body.block.ops if isinstance(op, kind)]
 
+    @override
     def verify_(self) -> None:
         super().verify_()
         verify.verify_operands(
@@ -260,14 +272,17 @@ class SdscOp(FieldsOp):
         """Which generation of files this one follows."""
         return Version.TS26 if self.version is None else Version(self.version.data)
 
+    @override
     def own_body(self) -> Region:
         return self.body
 
+    @override
     def context(self) -> Context:
         context = Context(version=self.generation)
         context.read_sdsc(self.fields.object)
         return context
 
+    @override
     def print_name(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_symbol_name(self.sym_name.data)
@@ -278,6 +293,7 @@ class SdscOp(FieldsOp):
             printer.print_string(f" version {self.version.data}")
 
     @classmethod
+    @override
     def parse_name(cls, parser: Parser) -> dict[str, Attribute]:
         properties: dict[str, Attribute] = {"sym_name": parser.parse_symbol_name()}
         if parser.parse_optional_keyword("root"):
@@ -298,6 +314,7 @@ class SdscOp(FieldsOp):
         """The DSCs, in order."""
         return [op for op in self.body.block.ops if isinstance(op, DscOp)]
 
+    @override
     def verify_(self) -> None:
         super().verify_()
         if self.version is not None:

@@ -31,23 +31,29 @@ from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 if TYPE_CHECKING:
     from spyre_mlir.dialects.superdsc.ops import FieldsOp
 
-_MATCHES = {
-    Kind.INT: lambda value: as_int(value) is not None,
-    Kind.FLAG: lambda value: isinstance(value, bool) or same(value, 0) or same(value, 1),
-    Kind.NUMBER: lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
-    Kind.TEXT: lambda value: isinstance(value, str),
-    Kind.OBJECT: lambda value: isinstance(value, dict),
-    Kind.LIST: lambda value: isinstance(value, list),
-    Kind.CONSTANTS: lambda value: isinstance(value, dict) or value == "{}",
-    Kind.ANY: lambda value: True,
+_TYPES: dict[Kind, tuple[type, ...]] = {
+    Kind.INT: (int,),
+    Kind.NUMBER: (int, float),
+    Kind.TEXT: (str,),
+    Kind.OBJECT: (dict,),
+    Kind.LIST: (list,),
 }
+
+
+def _is_kind(kind: Kind, value: Json) -> bool:
+    """Whether a value has the JSON type; a boolean is no number."""
+    if kind is Kind.FLAG:
+        return isinstance(value, bool) or same(value, 0) or same(value, 1)
+    if kind is Kind.CONSTANTS:
+        return isinstance(value, dict) or value == "{}"
+    return kind is Kind.ANY or (isinstance(value, _TYPES[kind]) and not isinstance(value, bool))
 
 
 def wrong_kind(level: Level, fields: JsonObject) -> tuple[str, str] | None:
     """First field of the wrong JSON type: its key, and the type it must have."""
     for key, value in fields.items():
         field = FIELDS[level].get(key)
-        if field is not None and not _MATCHES[field.kind](value):
+        if field is not None and not _is_kind(field.kind, value):
             return key, field.kind.value
     return None
 
@@ -98,8 +104,8 @@ def verify_division(context: Context) -> None:
         split = (context.splits or {}).get(label, 1)
         if size % split:
             raise VerifyException(
-                f"N_ of {label} is {size}, which its {split} slices do not divide; pad it to {-(-size // split) * split} "
-                f"or use a divisor of {size}"
+                f"N_ of {label} is {size}, which its {split} slices do not divide; "
+                f"pad it to {-(-size // split) * split} or use a divisor of {size}"
             )
 
 
@@ -122,27 +128,30 @@ def verify_operands(
 
 
 def verify_allocate(fields: JsonObject, spec: SpyreSpec = SPYRE) -> None:
-    """Concrete start addresses are whole sticks."""
-    if fields.get("isStartAddrSymbolic_"):
-        return
+    """Start addresses are whole sticks, or symbol ids; limits are one per dim."""
     data = as_object((as_object(fields.get("startAddressCoreCorelet_")) or {}).get("data_")) or {}
     for core, value in data.items():
-        address = address_of(value)
-        if address is None:
-            raise VerifyException(f"start address of core {core} must be a decimal string or an integer")
-        if address < 0:
-            raise VerifyException(
-                f"start address of core {core} is {address}; negative ids need isStartAddrSymbolic_ = 1"
-            )
-        if address % spec.stick_bytes:
-            raise VerifyException(
-                f"start address of core {core} is {address}, which is no multiple of {spec.stick_bytes} bytes; "
-                f"the stick starts at {address - address % spec.stick_bytes}"
-            )
+        _verify_start(
+            f"start address of core {core}", address_of(value), bool(fields.get("isStartAddrSymbolic_")), spec
+        )
     order = as_list(fields.get("layoutDimOrder_"))
     limits = as_list(fields.get("maxDimSizes_"))
     if order is not None and limits is not None and len(order) != len(limits):
         raise VerifyException(f"maxDimSizes_ has {len(limits)} entries for {len(order)} dims of layoutDimOrder_")
+
+
+def _verify_start(what: str, address: int | None, symbolic: bool, spec: SpyreSpec) -> None:
+    if address is None:
+        raise VerifyException(f"{what} must be a decimal string or an integer")
+    if symbolic and address >= 0:
+        raise VerifyException(f"{what} is {address}; with isStartAddrSymbolic_ it must be a negative symbol id")
+    if not symbolic and address < 0:
+        raise VerifyException(f"{what} is {address}; negative ids need isStartAddrSymbolic_ = 1")
+    if not symbolic and address % spec.stick_bytes:
+        raise VerifyException(
+            f"{what} is {address}, which is no multiple of {spec.stick_bytes} bytes; "
+            f"the stick starts at {address - address % spec.stick_bytes}"
+        )
 
 
 def address_of(value: Json) -> int | None:

@@ -125,7 +125,9 @@ def test_scalar_operand_lists_the_stick_first_and_scales_minus_two() -> None:
 def test_gather_links_index_and_value() -> None:
     """Rows of a (1000, 128) table by 4 indices: index tensor first, in its own class, out of the inputs."""
     index = Operand(("mb",), (32,), "mb", "SENUINT32", ("0",), indirect=Indirect(IndirectKind.INDEX, 1))
-    value = Operand(("mb", "out"), (1000, 128), "out", DL16, ("128",), indirect=Indirect(IndirectKind.VALUE, 0, (1, -1)))
+    value = Operand(
+        ("mb", "out"), (1000, 128), "out", DL16, ("128",), indirect=Indirect(IndirectKind.VALUE, 0, (1, -1))
+    )
     out = Operand(("mb", "out"), (32, 128), "out", DL16, ("1280",))
     dims = (Dim("mb", 32), Dim("out", 128))
     descriptor = Descriptor(0, "identity", "sfp", OpClass.GATHER, dims, (index, value, out))
@@ -154,7 +156,12 @@ def test_newest_files_have_stage_objects_and_constants_as_text() -> None:
 
 def test_first_dim_is_fastest_except_for_a_split_contraction() -> None:
     dims = (Dim("mb", 4, 2), Dim("out", 64), Dim("in", 128, 2))
-    assert [list(row.values()) for row in core_slices(dims, OpClass.POINTWISE)] == [[0, 0, 0], [1, 0, 0], [0, 0, 1], [1, 0, 1]]
+    assert [list(row.values()) for row in core_slices(dims, OpClass.POINTWISE)] == [
+        [0, 0, 0],
+        [1, 0, 0],
+        [0, 0, 1],
+        [1, 0, 1],
+    ]
     rows = core_slices(dims, OpClass.MATMUL)
     assert [(row["in"], row["mb"]) for row in rows] == [(0, 0), (1, 0), (0, 1), (1, 1)]
 

@@ -310,12 +310,14 @@ def send(tensor: DeviceTensor, values: Array, known: Mask | None, *, zero_paddin
     if zero_padding:
         buffer.values[...] = 0.0
         buffer.initialised[...] = True
-    padding = [(0, have - need) for have, need in zip(tensor.layout.extents, tensor.shape, strict=True)]
     target, state = logical_view(buffer.values, tensor), logical_view(buffer.initialised, tensor)
-    wide = np.pad(values.astype(np.float64), padding, constant_values=0.0 if zero_padding else np.nan)
-    sure = np.ones(values.shape, np.bool_) if known is None else known
+    wide = np.full(tensor.layout.extents, 0.0 if zero_padding else np.nan)
+    sure = np.full(tensor.layout.extents, zero_padding)
+    box = tuple(slice(0, e) for e in tensor.shape)
+    wide[box] = values
+    sure[box] = True if known is None else known
     target[...] = wide.reshape(target.shape)
-    state[...] = np.pad(sure, padding, constant_values=zero_padding).reshape(state.shape)
+    state[...] = sure.reshape(state.shape)
     return buffer
 
 
@@ -327,7 +329,8 @@ def receive(buffer: Buffer) -> tuple[Array, Mask]:
             logical_view(buffer.initialised, tensor).reshape(extents)[(*box, ...)])
 
 
-def _check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
+def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
+    """Raises a fault unless integers fit the device format; they never wrap in silence."""
     form = device_format(tensor.format)
     if form.floating or values.size == 0:
         return
@@ -398,7 +401,7 @@ class KernelFunctions(InterpreterFunctions):
         """Lays a host tensor out in sticks; the attribute `zero_padding` fills the rest with zeros."""
         (host,) = cast(tuple[HostArray], args)
         tensor = device_tensor(op.result)
-        _check_integers(op, host.values, tensor)
+        check_integers(op, host.values, tensor)
         return (send(tensor, host.values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
 
     @impl(FromDeviceOp)

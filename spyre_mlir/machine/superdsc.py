@@ -218,7 +218,7 @@ def _pointwise(view: Descriptor, meaning: Pointwise, inputs: Sequence[Tensor], t
 
 def _reduce(view: Descriptor, meaning: Reduction, tensor: Tensor, access: Access) -> Tensor:
     axes = tuple(place for place, dim in enumerate(view.dims) if dim.label not in view.output.order)
-    written = folded_written(tensor, axes, access)
+    written = folded_written(view, tensor, axes, access)
     values = np.abs(tensor.values) if meaning.absolute else tensor.values
     with np.errstate(all="ignore"):
         for axis in axes:
@@ -242,7 +242,7 @@ def _contract(view: Descriptor, inputs: Sequence[Tensor], tile: Tile) -> Tensor:
             places["batch"].append(place)
         else:
             places["m" if in_left else "n"].append(place)
-    written = contracted_written(inputs, places["k"], tile.accesses)
+    written = contracted_written(view, inputs, places["k"], tile.accesses)
     a = _matrix(inputs[0].values, places["batch"], places["m"], places["k"], places["n"])
     b = _matrix(inputs[1].values, places["batch"], places["k"], places["n"], places["m"])
     order = [*places["batch"], *places["m"], *places["n"], *places["k"]]

@@ -283,7 +283,9 @@ class Layout:
         lanes = self.operand.elements_per_stick
         sticks, rest = divmod(count, lanes)
         if rest:
-            if sticks == 0 and dim.split == 1:
+            # Index tensors alone may end inside a stick (interface specification, address rules; certain).
+            in_a_row = _is_index(self.operand) and stride == self.spec.stick_bytes
+            if (sticks == 0 or in_a_row) and dim.split == 1:
                 return (Axis(count, self.word_bytes),)
             message = f"a core's {count} elements of stick dim {dim.label} are not whole sticks of {lanes}"
             raise fault(FaultKind.MISALIGNED, message, self.place, hint="pad the dim to whole sticks per core")
@@ -304,6 +306,10 @@ class Layout:
             lanes = self.operand.elements_per_stick
             return -(-held // lanes) * lanes
         return held
+
+
+def _is_index(operand: Operand) -> bool:
+    return operand.indirect is not None and operand.indirect.kind is IndirectKind.INDEX
 
 
 def _picked(view: Descriptor, index: int) -> tuple[str, ...]:

@@ -55,6 +55,13 @@ def compile(model: Any, example_inputs: Sequence[Any] | None = None, example_kwa
     return _compile(import_program(model, example_inputs, example_kwargs), options)
 
 
+def compile_program(path: Path, *, addresses: Literal["symbolic", "concrete"] = "symbolic") -> CompiledModel:
+    """Compiles a saved ``.pt2`` program; see `compile`."""
+    from spyre_mlir.frontend import import_program
+
+    return _compile(import_program(path), CompileOptions(addresses=addresses))
+
+
 @dataclass(frozen=True)
 class CompileOptions:
     """What `compile` was asked for besides the model."""

@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_pipeline
 
-from spyre_mlir.dialects.spyre.kernel import KernelOp, device_tensor
+from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
+from spyre_mlir.dialects.spyre.kernel import KernelOp, device_tensor
 from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.text.render import verify_module
@@ -58,7 +59,8 @@ class StageRecord:
         level: the level reached.
         ops: operations of the module, bodies included.
         kernels: hardware functions to run.
-        device_bytes: bytes of the device tensors that the module's values are, padding included.
+        device_bytes: bytes of device memory, padding included; at the superdsc level buffers that live at
+            different times share the pool.
         seconds: time the passes and the checks took.
     """
 
@@ -161,4 +163,6 @@ def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     ops = list(module.walk())
     kernels = sum(isinstance(op, KernelOp) or op.name == "superdsc.sdsc" for op in ops)
     tensors = [r for op in ops for r in op.results if isinstance(r.type, DeviceTensorType)]
-    return StageRecord(level, len(ops), kernels, sum(device_tensor(t).sticks for t in tensors) * SPYRE.stick_bytes, seconds)
+    pool = sum(op.size.value.data for op in ops if isinstance(op, DeviceMemAllocateOp))
+    arguments = sum(device_tensor(t).sticks for t in tensors) * SPYRE.stick_bytes
+    return StageRecord(level, len(ops), kernels, arguments + pool, seconds)

@@ -326,7 +326,8 @@ def receive(buffer: Buffer) -> tuple[Array, Mask]:
             logical_view(buffer.initialised, tensor).reshape(extents)[(*box, ...)])
 
 
-def _check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
+def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
+    """Raises a fault unless integers fit the device format; they never wrap in silence."""
     form = device_format(tensor.format)
     if form.floating or values.size == 0:
         return
@@ -397,7 +398,7 @@ class KernelFunctions(InterpreterFunctions):
         """Lays a host tensor out in sticks; the attribute `zero_padding` fills the rest with zeros."""
         (host,) = cast(tuple[HostArray], args)
         tensor = device_tensor(op.result)
-        _check_integers(op, host.values, tensor)
+        check_integers(op, host.values, tensor)
         return (send(tensor, host.values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
 
     @impl(FromDeviceOp)

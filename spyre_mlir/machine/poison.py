@@ -34,9 +34,10 @@ def require_lane_zero(view: Descriptor, index: int, access: Access, tensor: Tens
     missing = ~tensor.written
     if operand.stick is not None:
         axis = next(place for place, dim in enumerate(view.dims) if dim.label == operand.stick)
-        lanes = np.arange(missing.shape[axis]) % operand.elements_per_stick
-        shape = [-1 if place == axis else 1 for place in range(missing.ndim)]
-        missing = missing & (lanes == 0).reshape(shape)
+        first = tuple(slice(None, None, operand.elements_per_stick if p == axis else 1) for p in range(missing.ndim))
+        heads: Bools = np.zeros_like(missing)
+        heads[first] = missing[first]
+        missing = heads
     if missing.any():
         raise fault(
             FaultKind.UNINITIALISED_READ,
@@ -59,8 +60,8 @@ def pointwise_written(meaning: Pointwise, inputs: Sequence[Tensor]) -> Bools | N
     return result
 
 
-def folded_written(tensor: Tensor, axes: Sequence[int], access: Access) -> Bools | None:
-    """A fold over nothing but padding is padding; a fold over some padding is a fault.
+def folded_written(view: Descriptor, tensor: Tensor, axes: Sequence[int], access: Access) -> Bools | None:
+    """A fold over nothing but padding is padding; a fold over some padding is a fault, except in a padding lane.
 
     Raises:
         MachineFault: ``uninitialised-read``.
@@ -69,7 +70,7 @@ def folded_written(tensor: Tensor, axes: Sequence[int], access: Access) -> Bools
         return None
     everything: Bools = np.all(tensor.written, axis=tuple(axes), keepdims=True)
     something: Bools = np.any(tensor.written, axis=tuple(axes), keepdims=True)
-    mixed = something & ~everything
+    mixed = something & ~everything & _first_lanes(view, everything.shape)
     if mixed.any():
         bad = ~tensor.written & mixed
         raise fault(
@@ -81,13 +82,26 @@ def folded_written(tensor: Tensor, axes: Sequence[int], access: Access) -> Bools
     return everything
 
 
-def contracted_written(inputs: Sequence[Tensor], contracted: Sequence[int], accesses: Sequence[Access]) -> Bools | None:
+def _first_lanes(view: Descriptor, shape: tuple[int, ...]) -> Bools:
+    """Which elements of a result of `shape` go to lane 0 of a stick: there, data is never padding."""
+    first = np.ones((1,) * len(shape), dtype=np.bool_)
+    for axis, dim in enumerate(view.dims):
+        if dim.label == view.output.stick and shape[axis] > 1:
+            lanes = np.arange(shape[axis]) % view.output.elements_per_stick == 0
+            first = first & lanes.reshape([-1 if place == axis else 1 for place in range(len(shape))])
+    return first
+
+
+def contracted_written(
+    view: Descriptor, inputs: Sequence[Tensor], contracted: Sequence[int], accesses: Sequence[Access]
+) -> Bools | None:
     """As for a fold, on both operands of a sum of products.
 
     Raises:
         MachineFault: ``uninitialised-read``.
     """
-    sides = [folded_written(tensor, contracted, access) for tensor, access in zip(inputs, accesses, strict=False)]
+    pairs = zip(inputs, accesses, strict=False)
+    sides = [folded_written(view, tensor, contracted, access) for tensor, access in pairs]
     known = [side for side in sides if side is not None]
     if not known:
         return None

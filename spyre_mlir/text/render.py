@@ -67,7 +67,7 @@ def parse_module(
         ParseError: the text is not MLIR, or an attribute of it is not valid; knows the place.
         ReadError: the bytes are not UTF-8.
     """
-    decoded = decode(text, filename) if isinstance(text, bytes) else text
+    decoded = decode(text, filename, line_offset) if isinstance(text, bytes) else text
     parser = SpyreParser(context, decoded, filename, locations=locations, line_offset=line_offset)
     try:
         return parser.parse_module(implicit_module)
@@ -79,7 +79,7 @@ def parse_module(
         parser.raise_error(f"this cannot be read ({error or type(error).__name__})")
 
 
-def decode(text: bytes, filename: str) -> str:
+def decode(text: bytes, filename: str, line_offset: int = 0) -> str:
     """Decode UTF-8.
 
     Raises:
@@ -88,7 +88,7 @@ def decode(text: bytes, filename: str) -> str:
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = text.count(b"\n", 0, error.start) + 1
+        line = text.count(b"\n", 0, error.start) + 1 + line_offset
         column = error.start - text.rfind(b"\n", 0, error.start)
         raise ReadError(
             f"the file is not UTF-8 text: byte 0x{text[error.start]:02x}",

@@ -189,15 +189,15 @@ def _whole_along(p: Planner, op: loop.NestOp, operand: int, summed: str, lane: s
 def lower_gather(p: Planner, op: loop.GatherOp) -> None:
     """Rows of a table: the indexed dimension outermost, another one in the lanes."""
     index_map, table_map, out_map = (m.data for m in op.maps)
-    form, extents = p.of(op.table).format, op.space.extents
+    form = p.of(op.table).format
     lane = next((n for n in candidates(op.space.data) if n is not None and _gathers(table_map, out_map, n, op, form)), None)
     if lane is None:
         raise LoweringError("no loop of this gather can walk the lanes of both table and result")
-    table = _table(p, p.of(op.table), stick_for(table_map, lane, lanes_of(form)) or 0, op.axis.value.data)
+    table = _table(p, p.of(op.table), stick_for(table_map, lane, lanes_of(form)) or 0)
+    if table.layout.order[0] != op.axis.value.data:
+        raise UnsupportedError(f"a gather along dimension {op.axis.value.data} of a table of shape {table.shape}")
     rows = p.of(op.indices)
-    walked = [n for n in reversed(list(extents)) if any(n == m for e in index_map for m, _ in e.terms)]
-    at = stick_for(index_map, walked[0] if walked else None, lanes_of(rows.format))
-    indices = p.buffer(rows, UNIT if at is None else at)
+    indices = _table(p, rows, len(rows.shape) - 1) if rows.shape else p.buffer(rows, UNIT)
     versions = p.of(op.result)
     versions.buffers.append(p.fresh(versions.shape, form, stick_for(out_map, lane, lanes_of(form)) or 0))
     p.step(GATHER_STEP, op.space.data, [(indices, index_map), (table, table_map)], (versions.buffers[0], out_map),
@@ -210,14 +210,12 @@ def _gathers(table_map: IndexMap, out_map: IndexMap, lane: str, op: loop.GatherO
     return in_table not in (None, UNIT) and may_write(out_map, shape_of(op.result), lane, op.space.extents, lanes)
 
 
-def _table(p: Planner, versions: Versions, stick: int, axis: int) -> Buffer:
-    """A form of the table with the indexed dimension outermost."""
-    if not versions.free_layout:
-        raise UnsupportedError("a gather from a table that the program computes",
-                               hint="tables must be weights or inputs for now")
+def _table(p: Planner, versions: Versions, stick: int) -> Buffer:
+    """A form of the tensor with its dimensions in host order, the stick innermost."""
+    if versions.host is None:
+        raise UnsupportedError("a gather whose table or indices the program computes",
+                               hint="both must be weights or inputs for now")
     layout = StickLayout.rows_outermost(versions.shape, stick, lanes_of(versions.format))
-    if layout.order[0] != axis:
-        raise UnsupportedError(f"a gather along dimension {axis} of a table of shape {versions.shape}")
     made = p.define(Buffer(versions.shape, versions.format, layout, versions.host, zero_padding=versions.prepared))
     versions.buffers.append(made)
     return made

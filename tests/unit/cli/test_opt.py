@@ -34,9 +34,10 @@ def test_output_is_the_program(program: Path, capsys: pytest.CaptureFixture[str]
     assert err == ""
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+@pytest.mark.parametrize("arguments", [[], ["-"]])
+def test_standard_input(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ADD.encode())))
-    assert main(["--print-op-generic"]) == 0
+    assert main([*arguments, "--print-op-generic"]) == 0
     assert '"arith.addi"(%a, %a)' in capsys.readouterr().out
 
 

@@ -34,7 +34,7 @@ BAD_TEXTS = [
     ("undefined", "func.func @f() -> i32 {\n  func.return %x : i32\n}", ["bad.mlir:", "%x"]),
     (
         "use_first",
-        "func.func @f() -> i32 {\n  %y = arith.addi %x, %x : i32\n  %x = arith.constant 1 : i32\n  func.return %y : i32\n}",
+        "func.func @f() {\n  %y = arith.addi %x, %x : i32\n  %x = arith.constant 1 : i32\n  func.return\n}",
         ["bad.mlir:2:3:", "operand #0 (%x) of 'arith.addi' is used before it is defined", "%y = arith.addi %x, %x"],
     ),
     (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, DenseArrayBase, DenseIntOrFPElementsAttr, f32
+from xdsl.dialects.builtin import Builtin, BytesAttr, DenseArrayBase, DenseIntOrFPElementsAttr, StringAttr, f32
 from xdsl.dialects.test import Test
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -36,7 +36,7 @@ def context() -> Context:
 def test_list_is_complete():
     used = private_attributes(PACKAGE / "text" / "internals.py")
     assert used == {name.split(".")[1] for name in PRIVATE_NAMES}
-    assert len(PRIVATE_NAMES) == 8
+    assert len(PRIVATE_NAMES) == 9
 
 
 def test_no_other_text_or_cli_module_uses_private_names_of_xdsl():
@@ -63,8 +63,13 @@ def test_parse_builtin_densearray_attr():
     assert parsed == DenseArrayBase.from_list(f32, [math.inf])
 
 
+def test_parse_optional_string_attr():
+    assert SpyreParser(context(), '"\\CE\\B1"').parse_attribute() == StringAttr("α")
+    assert SpyreParser(context(), '"\\FF"').parse_attribute() == BytesAttr(b"\xff")
+
+
 def test_get_op_by_name():
-    with pytest.raises(ParseError, match="did you mean 'test.op'"):
+    with pytest.raises(ParseError, match=r"did you mean 'test\.op'"):
         SpyreParser(context(), '"test.opp"() : () -> ()').parse_operation()
 
 

@@ -66,6 +66,11 @@ def test_bytes_that_are_no_text(context: Context):
         parse_module(b"\n \xff", context, "bad.mlir")
 
 
+def test_bytes_that_are_no_text_in_a_chunk(context: Context):
+    with pytest.raises(ReadError, match="bad.mlir:12:2"):
+        parse_module(b"\n \xff", context, "bad.mlir", line_offset=10)
+
+
 def test_types_with_the_same_text_are_one_object(context: Context):
     text = '%0, %1 = "test.op"() : () -> (tensor<4x?xf32>, tensor<4x?xf32>)'
     (op,) = parse_module(text, context).ops

@@ -2,19 +2,23 @@
 
 import math
 import struct
+from io import StringIO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.context import Context
+from xdsl.dialects.arith import Arith
 from xdsl.dialects.builtin import (
     AnyFloat,
     Builtin,
+    BytesAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IntegerAttr,
     ModuleOp,
+    StringAttr,
     TensorType,
     bf16,
     f16,
@@ -23,8 +27,11 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
+from xdsl.dialects.func import Func
 from xdsl.dialects.test import Test, TestOp
 from xdsl.ir import Attribute
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
 
 from spyre_mlir.text import module_text, parse_module
@@ -127,6 +134,33 @@ def test_integers_and_booleans(context: Context):
     empty = DenseIntOrFPElementsAttr.from_list(TensorType(f32, [0]), [])
     check_round_trip(module_with(truth, many, matrix, empty, IntegerAttr(3, i64)), context)
     assert "dense<[[[1], [-2]], [[3], [4]]]>" in module_text(module_with(matrix))
+
+
+def test_text_beyond_ascii_stays_text(context: Context):
+    module = ModuleOp([TestOp(attributes={"α": StringAttr('β \\ "'), "plain": BytesAttr(b"\xff")})])
+    check_round_trip(module, context)
+
+
+PROGRAM = """
+func.func @f(%a : tensor<4x?xf16>, %b : memref<2x4xf32, strided<[4, 1], offset: 2>>) -> (tensor<4x?xf16>, i1) {
+  %c = arith.constant dense<[[1.5, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
+  %k:2 = "test.op"(%a) <{"prop1" = dense<1> : tensor<3xi64>}> ({
+  ^bb0(%x : i32):
+    "test.termop"() {map = affine_map<(d0) -> (d0 * 2)>, f = 1.1 : f32, g = 0.1 : f64} : () -> ()
+  }) : (tensor<4x?xf16>) -> (tensor<4x?xf16>, i1)
+  func.return %k#0, %k#1 : tensor<4x?xf16>, i1
+}
+"""
+
+
+@pytest.mark.parametrize("generic", [False, True])
+def test_ordinary_text_is_that_of_xdsl(generic: bool):
+    context = make_context()
+    for dialect in (Func, Arith):
+        context.load_dialect(dialect)
+    stock = StringIO()
+    Printer(stock, print_generic_format=generic).print_op(Parser(context, PROGRAM).parse_module())
+    assert module_text(parse_module(PROGRAM, context), generic=generic) == stock.getvalue()
 
 
 @pytest.mark.parametrize("literal", ["dense<0x1FFFF> : tensor<1xf16>", "array<f16: 0x1FFFF>", "0x1FFFF : f16"])

@@ -1,0 +1,139 @@
+"""Runs a host program: transfers to device memory, launches of bundles, transfers back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
+from xdsl.interpreters.func import FuncFunctions
+
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, LaunchOp, ToDeviceOp, device_tensor
+from spyre_mlir.errors import SpyreError
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.machine.arrays import Array, HostArray, tensor_type
+from spyre_mlir.machine.bundle import Loader, run_bundle
+from spyre_mlir.machine.kernel import ZERO_PADDING, Buffer, check_integers, receive, send
+from spyre_mlir.machine.levels import bind_inputs, find_function
+from spyre_mlir.machine.loop import known_numbers
+from spyre_mlir.machine.memory import ExactMemory
+from spyre_mlir.machine.options import MachineOptions
+
+
+@dataclass(frozen=True)
+class DeviceProgram:
+    """A host program with the bundle it launches.
+
+    Attributes:
+        host: module with the host function `main`.
+        bundle: module with the bundle function.
+        load: gives the descriptor of a file the bundle names.
+    """
+
+    host: ModuleOp
+    bundle: ModuleOp
+    load: Loader
+
+
+@dataclass
+class _Placed:
+    """A tensor in device memory."""
+
+    tensor: DeviceTensor
+    base: int
+
+
+@register_impls
+@dataclass
+class HostFunctions(InterpreterFunctions):
+    """Rules of the host program on one device memory."""
+
+    program: DeviceProgram
+    options: MachineOptions
+    memory: ExactMemory = field(default_factory=ExactMemory)
+    _count: int = 0
+
+    def _place(self, tensor: DeviceTensor) -> _Placed:
+        region = self.memory.allocate(f"argument {self._count}", tensor.sticks * SPYRE.stick_bytes)
+        self._count += 1
+        return _Placed(tensor, region.base)
+
+    def _addresses(self, placed: _Placed) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        step = SPYRE.stick_bytes // placed.tensor.lanes
+        return placed.base + step * np.arange(placed.tensor.sticks * placed.tensor.lanes, dtype=np.int64)
+
+    def _send(self, tensor: DeviceTensor, values: Array, known: Array | None, *, zero_padding: bool) -> _Placed:
+        buffer, placed = send(tensor, values, known, zero_padding=zero_padding), self._place(tensor)
+        sent = buffer.initialised.reshape(-1)
+        if sent.any():
+            self.memory.store(self._addresses(placed)[sent], buffer.values.reshape(-1)[sent], tensor.format)
+        return placed
+
+    @impl(ToDeviceOp)
+    def run_to_device(self, interpreter: Interpreter, op: ToDeviceOp, args: PythonValues) -> PythonValues:
+        """Writes a host tensor to memory in the layout of its type."""
+        (host,) = cast(tuple[HostArray], args)
+        tensor = device_tensor(op.result)
+        check_integers(op, host.values, tensor)
+        return (self._send(tensor, host.values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
+
+    @impl(ConstantOp)
+    def run_constant(self, interpreter: Interpreter, op: ConstantOp, args: PythonValues) -> PythonValues:
+        """Writes known numbers to memory."""
+        tensor = device_tensor(op.result)
+        return (self._send(tensor, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
+
+    @impl(AllocOp)
+    def run_alloc(self, interpreter: Interpreter, op: AllocOp, args: PythonValues) -> PythonValues:
+        """Memory without contents."""
+        return (self._place(device_tensor(op.result)),)
+
+    @impl(LaunchOp)
+    def run_launch(self, interpreter: Interpreter, op: LaunchOp, args: PythonValues) -> PythonValues:
+        """Runs the bundle on the addresses of its arguments."""
+        addresses = [placed.base for placed in cast(tuple[_Placed, ...], args)]
+        run_bundle(self.program.bundle, self.memory, addresses, self.program.load, self.options)
+        return ()
+
+    @impl(FromDeviceOp)
+    def run_from_device(self, interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
+        """Reads the logical elements back."""
+        (placed,) = cast(tuple[_Placed], args)
+        shape = (placed.tensor.sticks, placed.tensor.lanes)
+        values, written = self.memory.load(self._addresses(placed), placed.tensor.format)
+        read, known = receive(Buffer(placed.tensor, values.reshape(shape), written.reshape(shape)))
+        return (HostArray(np.array(read), np.array(known)),)
+
+
+def run_program(program: DeviceProgram, inputs: Sequence[Array], options: MachineOptions | None = None) -> list[Array]:
+    """Runs a host program and the bundle it launches.
+
+    Args:
+        program: what to run.
+        inputs: one array per argument of `main`.
+        options: how to run; ``exact`` numerics if not given.
+
+    Returns:
+        float64 arrays, one per result.
+
+    Raises:
+        InputError: the arrays do not fit the arguments.
+        MachineFault: the program misbehaved.
+    """
+    main = find_function(program.host, "main")
+    arguments = bind_inputs(main, inputs)
+    interpreter = Interpreter(program.host)
+    for functions in (FuncFunctions(), HostFunctions(program, options or MachineOptions())):
+        interpreter.register_implementations(functions)
+    try:
+        results = cast(tuple[HostArray, ...], interpreter.call_op(main, tuple(arguments)))
+    except SpyreError as error:
+        # The interpreter attaches the whole module as a note at every level; the error says where by itself.
+        error.__notes__ = []
+        raise
+    kinds = [tensor_type(t).get_element_type() for t in main.function_type.outputs]
+    return [HostArray.of(r.known(main, f"result {n}"), kind).values for n, (r, kind) in enumerate(zip(results, kinds, strict=True))]

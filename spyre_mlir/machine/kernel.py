@@ -311,13 +311,10 @@ def send(tensor: DeviceTensor, values: Array, known: Mask | None, *, zero_paddin
         buffer.values[...] = 0.0
         buffer.initialised[...] = True
     target, state = logical_view(buffer.values, tensor), logical_view(buffer.initialised, tensor)
-    wide = np.full(tensor.layout.extents, 0.0 if zero_padding else np.nan)
-    sure = np.full(tensor.layout.extents, zero_padding)
-    box = tuple(slice(0, e) for e in tensor.shape)
-    wide[box] = values
-    sure[box] = True if known is None else known
-    target[...] = wide.reshape(target.shape)
-    state[...] = sure.reshape(state.shape)
+    extents, box = tensor.layout.extents, tuple(slice(0, e) for e in tensor.shape)
+    wide, sure = np.full(extents, 0.0 if zero_padding else np.nan), np.full(extents, zero_padding)
+    wide[box], sure[box] = values, True if known is None else known
+    target[...], state[...] = wide.reshape(target.shape), sure.reshape(state.shape)
     return buffer
 
 

@@ -44,12 +44,17 @@ def decomposes(entry: OpEntry) -> Any:
 
 @decomposes(pointwise.add)
 def _add(b: Build, self: Any, other: Any, *, alpha: Number) -> Any:
-    return None if alpha == 1 else b.call("add.Tensor", self, b.call("mul.Tensor", other, alpha))
+    return None if alpha == 1 else b.call("add.Tensor", self, _scaled(b, other, alpha))
 
 
 @decomposes(pointwise.sub)
 def _sub(b: Build, self: Any, other: Any, *, alpha: Number) -> Any:
-    return None if alpha == 1 else b.call("sub.Tensor", self, b.call("mul.Tensor", other, alpha))
+    return None if alpha == 1 else b.call("sub.Tensor", self, _scaled(b, other, alpha))
+
+
+def _scaled(b: Build, value: Any, factor: Number) -> Any:
+    """A value times a number; numbers are multiplied here and now."""
+    return value * factor if isinstance(value, int | float) else b.call("mul.Tensor", value, factor)
 
 
 @decomposes(pointwise.gelu)
@@ -78,7 +83,8 @@ def _logical_not(b: Build, self: Any) -> Any:
 def _logical_and(b: Build, self: Any, other: Any) -> Any:
     if not (b.is_bool(self) and b.is_bool(other)):
         raise UnsupportedError("bitwise and of integers", hint="only booleans have this operation on the device")
-    return b.call("mul.Tensor", self, other)
+    # Not a product: arith.mulf takes no booleans.
+    return b.call("where.self", self, other, False)
 
 
 @decomposes(contraction.linear)

@@ -20,14 +20,14 @@ from spyre_mlir.ops.table import OpEntry, Sample
 from spyre_mlir.transforms.decompose_aten import DecomposeAtenPass
 
 GOOD = cases.good_cases()
-ELEMENTS = {"f": f64, "i": i64, "b": i1}
+ELEMENTS = {"i": i64, "b": i1}
 
 
-def type_of(array: Array) -> TensorType[Attribute]:
-    return TensorType(ELEMENTS[array.dtype.kind], array.shape)
+def type_of(array: Array, number: Attribute) -> TensorType[Attribute]:
+    return TensorType(ELEMENTS.get(array.dtype.kind, number), array.shape)
 
 
-def module_of(entry: OpEntry, overload: str, given: dict[str, Any]) -> tuple[ModuleOp, list[Array]]:
+def module_of(entry: OpEntry, overload: str, given: dict[str, Any], number: Attribute = f64) -> tuple[ModuleOp, list[Array]]:
     """A module with one op, and the arrays for its arguments."""
     arrays: list[Array] = []
     attributes: dict[str, Attribute] = {}
@@ -40,7 +40,7 @@ def module_of(entry: OpEntry, overload: str, given: dict[str, Any]) -> tuple[Mod
             attributes[param.name] = OperandsAttr(len(value))
         elif value is not None and value != param.default:
             attributes[param.name] = to_attribute(value)
-    block = Block(arg_types=[type_of(a) for a in arrays])
+    block = Block(arg_types=[type_of(a, number) for a in arrays])
     queue, bound = list(block.args), dict[str, Any]()
     for param in entry.params:
         value = given[param.name]

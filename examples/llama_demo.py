@@ -32,8 +32,14 @@ class Logits(torch.nn.Module):
 def build() -> tuple[torch.nn.Module, torch.Tensor]:
     """A Llama with random weights, and a prompt."""
     torch.manual_seed(0)
-    config = LlamaConfig(vocab_size=VOCABULARY, hidden_size=HIDDEN, intermediate_size=2 * HIDDEN,
-                         num_hidden_layers=LAYERS, num_attention_heads=4, num_key_value_heads=2)
+    config = LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=HIDDEN,
+        intermediate_size=2 * HIDDEN,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+    )
     return Logits(LlamaForCausalLM(config)).eval(), torch.randint(0, VOCABULARY, (1, TOKENS))
 
 
@@ -48,7 +54,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         bundle = compiled.save(Path(folder) / "llama")
         files = sorted(bundle.iterdir())
-        print(f"bundle: {len(files)} files, {sum(f.stat().st_size for f in files):,} bytes, {files[0].name} … {files[-1].name}")
+        print(
+            f"bundle: {len(files)} files, {sum(f.stat().st_size for f in files):,} bytes, {files[0].name} … {files[-1].name}"
+        )
     logits = compiled(prompt)
     with torch.no_grad():
         difference = float((logits - model(prompt)).abs().max())

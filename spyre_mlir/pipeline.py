@@ -44,8 +44,11 @@ STAGES = (
     Stage("aten", "", (*_COMMON, "aten.")),
     Stage("spyre.loop", "decompose-aten,cse,convert-aten-to-spyre-loop", (*_COMMON, "spyre.loop.", "arith.", "math.")),
     Stage("spyre.kernel", "convert-spyre-loop-to-spyre-kernel,divide-work,assign-pool", (*_COMMON, "spyre.kernel.")),
-    Stage("superdsc", "convert-spyre-kernel-to-superdsc",
-          (*_COMMON, "spyre.kernel.", "superdsc.", "sdscbundle.", "arith.constant", "arith.addi")),
+    Stage(
+        "superdsc",
+        "convert-spyre-kernel-to-superdsc",
+        (*_COMMON, "spyre.kernel.", "superdsc.", "sdscbundle.", "arith.constant", "arith.addi"),
+    ),
 )
 
 LEVELS = tuple(stage.level for stage in STAGES)
@@ -101,7 +104,9 @@ def passes_to(level: str) -> str:
     return ",".join(stage.passes for stage in wanted if stage.passes)
 
 
-def lower(module: ModuleOp, context: Context, *, until: str = LEVELS[-1], options: Mapping[str, str] | None = None) -> Lowered:
+def lower(
+    module: ModuleOp, context: Context, *, until: str = LEVELS[-1], options: Mapping[str, str] | None = None
+) -> Lowered:
     """Takes an aten module down the levels; the module itself stays as it is.
 
     Args:
@@ -155,8 +160,11 @@ def check_legal(module: ModuleOp, stage: Stage) -> None:
     """Raises LoweringError if the module holds an op that may not stand at this level."""
     for op in module.walk():
         if not op.name.startswith(stage.legal):
-            raise LoweringError(f"{op.name} is not legal at the level {stage.level}",
-                                where=str(op.location), hint=f"legal are {', '.join(stage.legal)}")
+            raise LoweringError(
+                f"{op.name} is not legal at the level {stage.level}",
+                where=str(op.location),
+                hint=f"legal are {', '.join(stage.legal)}",
+            )
 
 
 def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:

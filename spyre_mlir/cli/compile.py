@@ -7,16 +7,22 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from spyre_mlir.cli.report import guarded
+from spyre_mlir.cli.report import ToolArgumentParser, guarded
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="spyre-compile", description="Compile a saved PyTorch program for Spyre.")
+    parser = ToolArgumentParser(prog="spyre-compile", description="Compile a saved PyTorch program for Spyre.")
     parser.add_argument("model", metavar="MODEL.pt2", help="a program saved by torch.export.save")
     parser.add_argument("-o", "--output", metavar="DIR", help="the bundle directory to write")
-    parser.add_argument("--emit", metavar="LEVEL", help="print a level instead: aten, spyre.loop, spyre.kernel, superdsc")
-    parser.add_argument("--addresses", choices=("symbolic", "concrete"), default="symbolic",
-                        help="symbolic binds addresses at run time (default); concrete writes them into the files")
+    parser.add_argument(
+        "--emit", metavar="LEVEL", help="print a level instead: aten, spyre.loop, spyre.kernel, superdsc"
+    )
+    parser.add_argument(
+        "--addresses",
+        choices=("symbolic", "concrete"),
+        default="symbolic",
+        help="symbolic binds addresses at run time (default); concrete writes them into the files",
+    )
     arguments = parser.parse_args(argv)
     if (arguments.output is None) == (arguments.emit is None):
         parser.error("give either -o DIR or --emit LEVEL")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spyre_mlir.cli.report import guarded
+from spyre_mlir.cli.report import ToolArgumentParser, guarded
 from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,12 +31,16 @@ class Runnable:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="spyre-run", description="Run an .mlir file of any level, or a bundle directory, on the hardware model.",
+    parser = ToolArgumentParser(
+        prog="spyre-run",
+        description="Run an .mlir file of any level, or a bundle directory, on the hardware model.",
         epilog="Arguments without --input come from the bundle's data file, else they are random: numbers uniform in "
-               f"[-1, 1), integers from 0 to {RANDOM_INTEGERS_BELOW - 1}.")
+        f"[-1, 1), integers from 0 to {RANDOM_INTEGERS_BELOW - 1}.",
+    )
     parser.add_argument("path", metavar="PATH", help="an .mlir file or a bundle directory")
-    parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="the value of an argument")
+    parser.add_argument(
+        "--input", action="append", default=[], metavar="NAME=FILE.npy", help="the value of an argument"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of random arguments (default 0)")
     parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
     return parser.parse_args(argv)
@@ -108,8 +112,9 @@ def _read_inputs(specs: Sequence[str]) -> dict[str, Array]:
         try:
             given[name] = np.load(file, allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
-            raise InputError(f"the input '{name}' cannot be read: {error}", where=file,
-                             hint="write it with numpy.save") from error
+            raise InputError(
+                f"the input '{name}' cannot be read: {error}", where=file, hint="write it with numpy.save"
+            ) from error
     return given
 
 

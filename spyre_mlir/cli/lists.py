@@ -34,23 +34,16 @@ def _choices(annotation: str) -> str:
     return "|".join(re.findall(r"[\w.-]+", literal[1])) if literal else text
 
 
-def op_rows() -> list[tuple[str, str, str, str, str]]:
+def op_rows() -> list[tuple[str, ...]]:
     """Every overload that can be imported; the last three are empty where no hardware function runs it."""
     from spyre_mlir.ops import ATEN
 
-    return [
-        (
-            f"aten.{overload}",
-            entry.family.value,
-            *(
-                (entry.opfunc, entry.unit.value, "DL16 FP32" if entry.fp32 else "DL16")
-                if entry.opfunc
-                else ("", "", "")
-            ),
-        )
-        for entry in ATEN
-        for overload in entry.overloads
-    ]
+    rows: list[tuple[str, ...]] = []
+    for entry in ATEN:
+        formats = "DL16 FP32" if entry.fp32 else "DL16"
+        runs = (entry.opfunc, entry.unit.value, formats) if entry.opfunc else ("", "", "")
+        rows += [(f"aten.{overload}", entry.family.value, *runs) for overload in entry.overloads]
+    return rows
 
 
 def print_list(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

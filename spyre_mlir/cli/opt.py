@@ -19,7 +19,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from spyre_mlir.cli.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass_rows, print_list
 from spyre_mlir.cli.output import PendingOutput
 from spyre_mlir.cli.passes import flat_pipeline, make_passes, shown_passes
-from spyre_mlir.cli.report import add_verbosity, guarded, log_to_stderr, wrong_usage
+from spyre_mlir.cli.report import TakesArguments, add_verbosity, guarded, log_to_stderr, wrong_usage
 from spyre_mlir.cli.watch import PassWatch
 from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.errors import InputError
@@ -174,7 +174,7 @@ class SpyreOptMain(xDSLOptMain):
         return stream.getvalue()
 
 
-def add_flags(group: argparse._ArgumentGroup) -> None:
+def add_flags(group: TakesArguments) -> None:
     """The flags that spyre-opt has and xdsl-opt has not."""
     group.add_argument(
         "--pass-pipeline",

@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from typing import NoReturn
+from typing import Any, NoReturn, Protocol
 
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
@@ -47,7 +47,15 @@ class _LogFormat(logging.Formatter):
         return f"{record.levelname.lower()}: {record.getMessage()}"
 
 
-def add_verbosity(parser: argparse._ActionsContainer) -> None:
+class TakesArguments(Protocol):
+    """A parser or a group of a parser."""
+
+    def add_argument(self, *args: Any, **kwargs: Any) -> object:
+        """As argparse has it."""
+        ...
+
+
+def add_verbosity(parser: TakesArguments) -> None:
     """Give a tool `-v` and `-vv`."""
     parser.add_argument(
         "-v",

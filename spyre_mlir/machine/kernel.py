@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
@@ -92,7 +93,7 @@ class Grid:
         for name, extent in extents.items():
             cuts = sorted({t.lanes for a, t in zip(accesses, op.tensors, strict=True) if a.lane == name}, reverse=True)
             bounds = [extent, *cuts, 1]
-            pairs = [(inner, outer // inner) for outer, inner in zip(bounds, bounds[1:], strict=False)]
+            pairs = [(inner, outer // inner) for outer, inner in pairwise(bounds)]
             parts[name] = tuple(pairs)
         return Grid(extents, parts)
 
@@ -245,7 +246,7 @@ def reduction(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
     if folded:
         with np.errstate(all="ignore"):
             values = np.asarray(op.entry.meaning(values, dim=folded))
-        states = states.all(axis=folded)
+        states = np.asarray(states.all(axis=folded))
     result = grid.shape(out.own_axes)
     write(out, values.reshape(result), states.reshape(result), copies=False)
 

@@ -102,7 +102,7 @@ def _bind(array: Array, type_: Attribute, name: str, where: str) -> HostArray:
     if array.shape != tensor.get_shape():
         raise InputError(f"{name} takes shape {tensor.get_shape()}, got {array.shape}", where=where)
     wanted = numpy_type(tensor.get_element_type())
-    kinds = {np.bool_: "b", np.int64: "iub"}.get(wanted)
+    kinds = "b" if wanted is np.bool_ else "iub" if wanted is np.int64 else None
     if array.dtype.kind == "c" or (kinds is not None and array.dtype.kind not in kinds):
         raise InputError(f"{name} takes {tensor.get_element_type()} numbers, got {array.dtype}", where=where)
     return HostArray.of(array, tensor.get_element_type())

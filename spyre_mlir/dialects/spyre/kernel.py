@@ -44,6 +44,7 @@ from spyre_mlir.dialects.spyre.syntax import (
     print_readings,
     print_space,
 )
+from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import Access, StickError, access, round_up, walk
 from spyre_mlir.ops import ATEN
@@ -454,7 +455,7 @@ class LaunchOp(IRDLOperation):
 
 
 def _same_shape(host: SSAValue, device: SSAValue) -> None:
-    shape = host.type.get_shape() if isinstance(host.type, TensorType) else ()
+    shape = shape_of(host)
     if shape != device_tensor(device).shape:
         raise VerifyException(f"the host tensor has shape {shape}, the device tensor {device_tensor(device).shape}")
 

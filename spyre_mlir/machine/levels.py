@@ -20,8 +20,9 @@ from spyre_mlir.machine.kernel import KernelFunctions
 from spyre_mlir.machine.loop import LoopFunctions, scalar_rules
 
 
-def run_function(module: ModuleOp, inputs: Sequence[Array], function: str = "main", *,
-                 listeners: Sequence[Interpreter.Listener] = ()) -> list[Array]:
+def run_function(
+    module: ModuleOp, inputs: Sequence[Array], function: str = "main", *, listeners: Sequence[Interpreter.Listener] = ()
+) -> list[Array]:
     """Runs one function; float64, int64 and bool arrays come back, whatever the widths in the types.
 
     Args:
@@ -42,7 +43,7 @@ def run_function(module: ModuleOp, inputs: Sequence[Array], function: str = "mai
         results = cast(tuple[HostArray, ...], interpreter.call_op(target, tuple(arguments)))
         return [r.known(target, f"result {n}") for n, r in enumerate(results)]
     except SpyreError as error:
-        # xDSL notes the whole module on every error, once per region it was nested in; ours say the place themselves.
+        # xDSL notes the whole module on every error, once per region it was nested in; ours say where they are.
         error.__notes__ = []
         raise
 
@@ -85,9 +86,13 @@ def bind_inputs(function: FuncOp, inputs: Sequence[Array]) -> list[HostArray]:
     where = f"@{function.sym_name.data}"
     if len(inputs) != len(types):
         names = ", ".join(argument_name(function, n) for n in range(len(types)))
-        raise InputError(f"{len(inputs)} arrays for {len(types)} arguments", where=where, hint=f"pass {names or 'none'}")
-    return [_bind(np.asarray(x), t, argument_name(function, n), where)
-            for n, (x, t) in enumerate(zip(inputs, types, strict=True))]
+        raise InputError(
+            f"{len(inputs)} arrays for {len(types)} arguments", where=where, hint=f"pass {names or 'none'}"
+        )
+    return [
+        _bind(np.asarray(x), t, argument_name(function, n), where)
+        for n, (x, t) in enumerate(zip(inputs, types, strict=True))
+    ]
 
 
 def _bind(array: Array, type_: Attribute, name: str, where: str) -> HostArray:
@@ -97,7 +102,7 @@ def _bind(array: Array, type_: Attribute, name: str, where: str) -> HostArray:
     if array.shape != tensor.get_shape():
         raise InputError(f"{name} takes shape {tensor.get_shape()}, got {array.shape}", where=where)
     wanted = numpy_type(tensor.get_element_type())
-    kinds = {np.bool_: "b", np.int64: "iub"}.get(wanted)
+    kinds = "b" if wanted is np.bool_ else "iub" if wanted is np.int64 else None
     if array.dtype.kind == "c" or (kinds is not None and array.dtype.kind not in kinds):
         raise InputError(f"{name} takes {tensor.get_element_type()} numbers, got {array.dtype}", where=where)
     return HostArray.of(array, tensor.get_element_type())

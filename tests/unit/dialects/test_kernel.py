@@ -57,8 +57,13 @@ def test_gather_is_a_copy_with_indices() -> None:
     s, h = LinearExpr.of("s"), LinearExpr.of("h")
     from xdsl.dialects.builtin import IntegerAttr, i64
 
-    op = GatherOp(SpaceAttr((IterDim("s", 5), IterDim("h", 128))), [i, t], o,
-                  [IndexMapAttr((s,)), IndexMapAttr((LinearExpr(), h)), IndexMapAttr((s, h))], {"axis": IntegerAttr(0, i64)})
+    op = GatherOp(
+        SpaceAttr((IterDim("s", 5), IterDim("h", 128))),
+        [i, t],
+        o,
+        [IndexMapAttr((s,)), IndexMapAttr((LinearExpr(), h)), IndexMapAttr((s, h))],
+        {"axis": IntegerAttr(0, i64)},
+    )
     op.verify()
     assert op.function_name == "identity"
 

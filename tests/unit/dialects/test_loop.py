@@ -39,8 +39,14 @@ def test_nest_knows_what_it_reduces() -> None:
     block = Block(arg_types=[f32])
     block.add_op(YieldOp(operands=[[block.args[0]]]))
     m, n = LinearExpr.of("m"), LinearExpr.of("n")
-    nest = NestOp(SpaceAttr((IterDim("m", 4), IterDim("n", 8))), [a], [IndexMapAttr((m, n)), IndexMapAttr((n,))],
-                  TensorType(f32, [8]), Region(block), combine="arith.addf")
+    nest = NestOp(
+        SpaceAttr((IterDim("m", 4), IterDim("n", 8))),
+        [a],
+        [IndexMapAttr((m, n)), IndexMapAttr((n,))],
+        TensorType(f32, [8]),
+        Region(block),
+        combine="arith.addf",
+    )
     nest.verify()
     assert nest.reduced == ("m",)
     assert nest.input_maps == (IndexMapAttr((m, n)),)
@@ -48,4 +54,7 @@ def test_nest_knows_what_it_reduces() -> None:
 
 def test_combining_operations_are_the_reductions() -> None:
     assert {name: e.name for name, e in COMBINERS.items()} == {
-        "arith.addf": "sum", "arith.maximumf": "amax", "arith.minimumf": "amin"}
+        "arith.addf": "sum",
+        "arith.maximumf": "amax",
+        "arith.minimumf": "amin",
+    }

@@ -35,8 +35,11 @@ def test_space_round_trip(dims: list[tuple[str, int, int]]) -> None:
 
 
 coefficients = st.integers(-999, 999).filter(lambda c: c != 0)
-expressions = st.builds(LinearExpr, st.integers(-999, 999),
-                        st.dictionaries(st.sampled_from(NAMES), coefficients, max_size=3).map(lambda d: tuple(d.items())))
+expressions = st.builds(
+    LinearExpr,
+    st.integers(-999, 999),
+    st.dictionaries(st.sampled_from(NAMES), coefficients, max_size=3).map(lambda d: tuple(d.items())),
+)
 
 
 @given(st.lists(expressions, max_size=4))

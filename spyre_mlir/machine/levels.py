@@ -43,7 +43,7 @@ def run_function(
         results = cast(tuple[HostArray, ...], interpreter.call_op(target, tuple(arguments)))
         return [r.known(target, f"result {n}") for n, r in enumerate(results)]
     except SpyreError as error:
-        # xDSL notes the whole module on every error, once per region it was nested in; ours say the place themselves.
+        # xDSL notes the whole module on every error, once per region it was nested in; ours say where they are.
         error.__notes__ = []
         raise
 

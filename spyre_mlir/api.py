@@ -131,6 +131,10 @@ class CompiledModel:
             self.save(Path(self._directory.name) / BUNDLE)
         return Path(self._directory.name) / BUNDLE
 
+    def reload(self) -> None:
+        """Makes the next call read the files again."""
+        self._stored = None
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the bundle from disk and returns what the model would.
 

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.errors import InputError
@@ -162,9 +162,10 @@ def _read_array(name: str, file: str) -> Array:
         ) from error
     except (ValueError, EOFError, zipfile.BadZipFile):
         value = None
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in NUMBERS:
+    array = cast("Array", value) if isinstance(value, np.ndarray) else None
+    if array is None or array.dtype.kind not in NUMBERS:
         raise InputError(f"the input '{name}' is no .npy file of numbers", where=file, hint="write it with numpy.save")
-    return value
+    return array
 
 
 def _names(module: ModuleOp, which: str, count: int | None = None) -> list[str]:

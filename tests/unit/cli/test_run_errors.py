@@ -114,7 +114,7 @@ F4 = "tensor<4xf32>"
         ("func.func @main(%a: tensor<?xf32>) { func.return }", 1, ["tensor<?xf32>", "known shape"]),
         ("func.func @main(", 1, ["program.mlir:1:", "^"]),
         ("func.func @main() -> f32 {\n  func.return\n}", 1, ["program.mlir:2:3", "expected [f32], got []"]),
-        ('"test.op"() : () -> ()', 1, ["program.mlir:1:1", "test.op"]),
+        ('"test.op"() : () -> ()', 1, ["program.mlir:1:", "test.op is not registered"]),
     ],
 )
 def test_wrong_program(text: str, code: int, parts: list[str], tmp_path: Path, refused: Refused) -> None:

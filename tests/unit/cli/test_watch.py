@@ -141,7 +141,7 @@ def test_logging_is_left_as_it_was(twice: str, capsys: Capture) -> None:
 
 def test_compile_says_what_it_did(saved: Path, tmp_path: Path, capsys: Capture) -> None:
     arguments = [str(saved), "-o", str(tmp_path / "b"), "-v", "--dump-dir", str(tmp_path / "d")]
-    assert compile_tool.run([*arguments, "--addresses", "concrete", "--sdsc-version", "TS25"]) == 0
+    assert compile_tool.run([*arguments, "--sdsc-version", "TS25"]) == 0
     out, err = capsys.readouterr()
     assert f"wrote {tmp_path / 'b'}" in out
     assert "info: import of layer.pt2: " in err
@@ -153,6 +153,14 @@ def test_compile_says_what_it_did(saved: Path, tmp_path: Path, capsys: Capture) 
     assert (tmp_path / "b" / "sdsc_0_batchmatmul.json").is_file()
     assert run_tool.run([str(tmp_path / "b"), "-v"]) == 0
     assert "info: run: 3 arguments, 1 results" in capsys.readouterr().err
+
+
+def test_concrete_addresses(saved: Path, capsys: Capture) -> None:
+    texts = {}
+    for addresses in ("symbolic", "concrete"):
+        assert compile_tool.run([str(saved), "--emit", "superdsc", "--addresses", addresses]) == 0
+        texts[addresses] = capsys.readouterr().out
+    assert ["symbol_id" in text or "symbolic" in text for text in texts.values()] == [True, False]
 
 
 def test_emit_stops_at_its_level(saved: Path, tmp_path: Path, capsys: Capture) -> None:

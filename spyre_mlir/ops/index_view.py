@@ -47,6 +47,12 @@ class IndexView:
         """Shape of the view."""
         return tuple(prod(self.extents[a] for a in d) for d in self.dims)
 
+    @property
+    def repeats(self) -> bool:
+        """Whether several elements of the view are the same element of the base, by `expand`."""
+        used = {a for row in self.terms for a, _ in row}
+        return any(a not in used for axes in self.dims for a in axes)
+
     def _dim(self, dim: int, extra: int = 0) -> int:
         rank = len(self.dims) + extra
         if not -rank <= dim < rank:

@@ -29,7 +29,7 @@ from spyre_mlir.ops import movement, pointwise
 from spyre_mlir.ops.index_view import IndexView, NotAView
 from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
-from spyre_mlir.transforms.nests import Loops, Reading, align, make_nest, whole
+from spyre_mlir.transforms.nests import Loops, Reading, absent, align, make_nest, whole
 from spyre_mlir.transforms.products import lower_product
 from spyre_mlir.transforms.rebuild import Emitter, describe_location, functions, rebuild
 
@@ -134,17 +134,29 @@ def lower_reduction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
 
 
 def _reduce_one(b: LoopBuilder, source: Reading, dim: int, entry: OpEntry) -> Reading:
-    if len(source.view.dims[dim]) > 1:
+    source, wide = _once(source, dim), source.shape
+    # A repeated element has to be there as often as it counts: no access folds what it does not walk.
+    if len(source.view.dims[dim]) > 1 or source.view.repeats:
         source = b.copy(source)
     shape = tuple(1 if d == dim else e for d, e in enumerate(source.shape))
     names = ["r" if d == dim else s for d, s in enumerate(stems(len(shape)))]
     loops = align([source.view], names)
-    out = tuple(e if d != dim else type(e)() for d, e in enumerate(loops.exprs()))
     if not loops.names[dim]:
         return source
+    out = tuple(e if d != dim else type(e)() for d, e in enumerate(loops.exprs()))
     result = TensorType(element_of(source.base), shape)
     op = make_nest(loops, [source.base], out, result, None, combine=entry.combine)
-    return whole(b.emitter.add(op).results[0])
+    folded = whole(b.emitter.add(op).results[0])
+    return Reading(folded.base, folded.view.expand(tuple(1 if d == dim else e for d, e in enumerate(wide))))
+
+
+def _once(source: Reading, dim: int) -> Reading:
+    """The reading without the repetitions that a reduction of `dim` keeps: they are folded once and repeated then."""
+    view = source.view
+    for d in range(len(source.shape)):
+        if d != dim and absent(view, d):
+            view = view.slice(d, 0, 1)
+    return Reading(source.base, view)
 
 
 def lower_contraction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 
 Axis = int  # identity of an independent index; its extent lives in `IndexView.extents`
@@ -209,6 +211,12 @@ class IndexView:
         split = self.reshape(full)
         merged = tuple(a for d in split.dims[dim : dim + len(shape)] for a in d)
         return replace(split, dims=(*split.dims[:dim], merged, *split.dims[dim + len(shape) :]))
+
+
+def common_cuts(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    """The finest shape that both of two shapes with as many elements only cut further."""
+    cuts = sorted({prod(a[i:]) for i in range(len(a))} & {prod(b[i:]) for i in range(len(b))} | {1}, reverse=True)
+    return tuple(outer // inner for outer, inner in pairwise(cuts))
 
 
 def _resolve(shape: tuple[int, ...], elements: int) -> tuple[int, ...]:

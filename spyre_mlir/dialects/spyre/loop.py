@@ -147,13 +147,14 @@ class NestOp(IRDLOperation):
         """Reads the custom form."""
         space = parse_space(parser)
         readings = parse_readings(parser, "ins")
-        dest = None
+        into = None
         if parser.parse_optional_keyword("into") is not None:
-            dest = parser.parse_operand()
+            into = parser.parse_unresolved_operand()
         parser.parse_punctuation("->")
         index = parse_map(parser)
         parser.parse_punctuation(":")
         result = parser.parse_type()
+        dest = None if into is None else parser.resolve_operand(into, result)
         combine = parser.parse_str_literal() if parser.parse_optional_keyword("reduce") is not None else None
         attributes = parser.parse_optional_attr_dict_with_keyword()
         op = cls(space, [v for v, _ in readings], [*(m for _, m in readings), index], result, parser.parse_region(),

@@ -1,1 +1,29 @@
 """spyre-mlir: PyTorch models to IBM Spyre through readable MLIR levels."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spyre_mlir.api import CompiledModel, compile
+    from spyre_mlir.errors import SpyreError
+    from spyre_mlir.frontend import import_program
+    from spyre_mlir.hw.spec import SpyreSpec
+
+_HOMES = {
+    "CompiledModel": "spyre_mlir.api",
+    "SpyreError": "spyre_mlir.errors",
+    "SpyreSpec": "spyre_mlir.hw.spec",
+    "compile": "spyre_mlir.api",
+    "import_program": "spyre_mlir.frontend",
+}
+
+__all__ = ["CompiledModel", "SpyreError", "SpyreSpec", "compile", "import_program"]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name when it is first used: the text tools never load torch."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'spyre_mlir' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)

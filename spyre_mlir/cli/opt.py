@@ -19,7 +19,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from spyre_mlir.cli.passes import flat_pipeline, make_passes
-from spyre_mlir.cli.report import guarded
+from spyre_mlir.cli.report import guarded, wrong_usage
 from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.errors import InputError
 from spyre_mlir.text.printer import SpyrePrinter
@@ -116,7 +116,9 @@ class SpyreOptMain(xDSLOptMain):
             verify_module(module)
 
     def prepare_input(self) -> tuple[list[tuple[IO[bytes], int]], str]:
-        """Open the input; only file extensions that a frontend is registered for are read."""
+        """Open the input: no name or `-` is standard input, a name must have an extension that we read."""
+        if self.args.input_file == "-":
+            self.args.input_file = None
         name = self.args.input_file
         extension = Path(name).suffix.removeprefix(".") if name else "mlir"
         if not self.args.frontend and extension not in self.available_frontends:
@@ -128,14 +130,11 @@ class SpyreOptMain(xDSLOptMain):
 
     def prepare_output(self) -> IO[str]:
         """Collect output for `-o` in memory: a failed run must leave the file as it was."""
-        if self.args.output_file is None:
-            return sys.stdout
-        self.pending = PendingOutput(self.args.output_file)
-        return self.pending
+        return sys.stdout if self.pending is None else self.pending
 
     def run(self) -> None:
         """Run the tool; the output file appears at the end, whole."""
-        self.pending: PendingOutput | None = None
+        self.pending = None if self.args.output_file is None else PendingOutput(self.args.output_file)
         super().run()
         if self.pending is not None:
             self.pending.commit()
@@ -198,7 +197,7 @@ class PendingOutput(StringIO):
 
 
 def _wrong_usage(message: str) -> NoReturn:
-    raise InputError(message, hint="spyre-opt --help")
+    raise wrong_usage(message, "spyre-opt")
 
 
 @guarded("spyre-opt")

@@ -5,19 +5,21 @@
 
 from __future__ import annotations
 
+import argparse
 import functools
 import os
 import sys
 import traceback
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from typing import NoReturn
 
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, InterpretationError, ParseError
 from xdsl.utils.lexer import Span
 
-from spyre_mlir.errors import SpyreError
+from spyre_mlir.errors import InputError, SpyreError
 
 DONE, INPUT_ERROR, UNSUPPORTED, INTERNAL_ERROR = 0, 1, 2, 70
 
@@ -27,6 +29,19 @@ MAX_COLUMNS = 160
 MAX_LINES = 24
 
 Main = Callable[[Sequence[str] | None], int]
+
+
+class ToolArgumentParser(argparse.ArgumentParser):
+    """An argument parser whose complaints end as every other error, with exit code 1 and not argparse's 2."""
+
+    def error(self, message: str) -> NoReturn:
+        """Report wrong usage."""
+        raise wrong_usage(message, self.prog)
+
+
+def wrong_usage(message: str, tool_name: str) -> InputError:
+    """The error for arguments that the tool does not take."""
+    return InputError(message, hint=f"{tool_name} --help")
 
 
 def guarded(tool_name: str) -> Callable[[Main], Callable[..., int]]:
@@ -140,8 +155,8 @@ def _with_place(message: str, error: BaseException) -> str:
     if isinstance(op, Operation):
         prefix, source = _place_of(op)
         return "\n".join([f"{prefix}{message}{source}", *ours])
-    excerpt = next(filter(None, map(_excerpt, notes)), "")
-    return "\n".join([message, *ours, excerpt] if excerpt else [message, *ours])
+    excerpts = [excerpt for excerpt in map(_excerpt, notes) if excerpt]
+    return "\n".join([message, *ours, *excerpts[:1]])
 
 
 def _place_of(op: Operation) -> tuple[str, str]:

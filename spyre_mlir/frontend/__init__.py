@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from spyre_mlir.frontend.calls import finish_call, is_complete, signature_of
 from spyre_mlir.frontend.export import load_pt2
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.program import Argument, Constant, Program
 from spyre_mlir.frontend.reference import to_numpy, torch_reference
 
-__all__ = ["Argument", "Constant", "Program", "import_program", "load_pt2", "to_numpy", "torch_reference"]
+__all__ = [
+    "Argument",
+    "Constant",
+    "Program",
+    "finish_call",
+    "import_program",
+    "is_complete",
+    "load_pt2",
+    "signature_of",
+    "to_numpy",
+    "torch_reference",
+]

@@ -17,13 +17,13 @@ from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.aten import NoneAttr, OperandsAttr, to_attribute
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
-from spyre_mlir.frontend.torch_private import OpOverload
+from spyre_mlir.frontend.torch_private import OpOverload, schema_of
 from spyre_mlir.ops.table import Kind, OpEntry
 
 DROPPED = frozenset({"device", "layout", "pin_memory", "generator"})
 
 
-class NotInTable(Exception):
+class NotInTableError(Exception):
     """The arguments of a node say more than the table entry of its overload can take."""
 
 
@@ -57,7 +57,7 @@ def bind(node: Node) -> dict[str, Bound]:
     """Every argument of the node's schema by name, defaults filled in."""
     target = cast(OpOverload, node.target)
     bound: dict[str, Bound] = {}
-    for position, argument in enumerate(target._schema.arguments):  # noqa: SLF001
+    for position, argument in enumerate(schema_of(target).arguments):
         default = argument.default_value if argument.has_default_value() else None
         if position < len(node.args):
             value = node.args[position]
@@ -84,21 +84,34 @@ def _same(a: object, b: object) -> bool:
     if isinstance(a, Node) or isinstance(b, Node):
         return a is b
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
-    numbers = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in (a, b))
-    return (numbers or type(a) is type(b)) and a == b
+        first, second = cast("list[object]", a), cast("list[object]", b)
+        return len(first) == len(second) and all(_same(x, y) for x, y in zip(first, second, strict=True))
+    return isinstance(a, bool) is isinstance(b, bool) and a == b  # True == 1, but says something else
+
+
+def named_as_in(entry: OpEntry, bound: Mapping[str, Bound]) -> dict[str, Bound]:
+    """The arguments under the names of the table: `mm` says ``mat2`` where `matmul`, its entry, says ``other``."""
+    names = {p.name for p in entry.params}
+    foreign = [name for name, argument in bound.items() if name not in names and not argument.is_default]
+    unfilled = [p for p in entry.params if p.required and p.name not in bound]
+    if len(foreign) != len(unfilled) or any(
+        isinstance(bound[name].value, Node) != p.is_tensor for name, p in zip(foreign, unfilled, strict=True)
+    ):
+        return dict(bound)
+    rename = {name: p.name for name, p in zip(foreign, unfilled, strict=True)}
+    return {rename.get(name, name): argument for name, argument in bound.items()}
 
 
 def spell_by_entry(entry: OpEntry, bound: Mapping[str, Bound], resolve: Resolve) -> Spelled:
     """Operands and attributes for an op that has a table entry.
 
     Raises:
-        NotInTable: an argument has no place in the entry.
+        NotInTableError: an argument has no place in the entry.
     """
     params = {p.name for p in entry.params}
     for name, argument in bound.items():
         if name not in params and not argument.is_default:
-            raise NotInTable(name)
+            raise NotInTableError(name)
     operands: list[SSAValue] = []
     attributes: dict[str, Attribute] = {}
     skipped: list[str] = []  # absent tensors, to be said if another tensor follows
@@ -126,7 +139,7 @@ def spell_by_entry(entry: OpEntry, bound: Mapping[str, Bound], resolve: Resolve)
 def _whole_list(name: str, value: object, resolve: Resolve) -> list[SSAValue]:
     items = [resolve(name, v) if isinstance(v, Node) else v for v in cast("list[object]", value)]
     if not all(isinstance(i, SSAValue) for i in items):
-        raise NotInTable(name)
+        raise NotInTableError(name)
     return cast("list[SSAValue]", items)
 
 
@@ -147,21 +160,24 @@ def spell_by_schema(bound: Mapping[str, Bound], resolve: Resolve) -> Spelled:
             return OperandsAttr(len(items))
         return ArrayAttr([take(name, i) if isinstance(i, Node) else spell(i) for i in items])
 
-    attributes = {name: take(name, b.value) if _holds_node(b.value) else spell(b.value)
-                  for name, b in bound.items() if not b.is_default}
+    attributes = {
+        name: take(name, b.value) if _holds_node(b.value) else spell(b.value)
+        for name, b in bound.items()
+        if not b.is_default
+    }
     return Spelled(operands, attributes)
 
 
 def _holds_node(value: object) -> bool:
     if isinstance(value, (list, tuple)):
-        return any(isinstance(i, Node) for i in value)
+        return any(isinstance(i, Node) for i in cast("list[object]", value))
     return isinstance(value, Node)
 
 
 def _plain(value: object) -> object:
     """Lists as tuples and torch's enumerations as strings, the way table defaults are written."""
     if isinstance(value, (list, tuple)):
-        return tuple(_plain(v) for v in value)
+        return tuple(_plain(v) for v in cast("list[object]", value))
     if isinstance(value, (torch.memory_format, torch.layout)):
         return str(value).removeprefix("torch.")
     return value

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.export import ExportedProgram
@@ -21,17 +21,20 @@ from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import (
     FakeTensorMode,
     GuardOnDataDependentSymNode,
+    Operator,
     OpOverload,
     TorchDynamoException,
+    holders,
     is_fake,
+    schema_of,
     tree_map,
 )
 
 
 @lru_cache(maxsize=1)
 def _table() -> Any:
-    """torch's default decompositions without those of the ops we keep; building it takes 0.05 s."""
-    table = torch.export.default_decompositions()
+    """The default decompositions of torch without those of the ops we keep; building it takes 0.05 s."""
+    table = cast("dict[Any, Any]", torch.export.default_decompositions())
     for name in KEEP_COMPOSITES:
         packet, overload = name.rsplit(".", 1)
         table.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
@@ -43,6 +46,8 @@ def _torch_noise_hidden() -> Generator[None]:
     """Silences what torch says about its own internals while it exports; the model's warnings pass."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\)", category=FutureWarning)
+        # Recurrent layers keep a list of their own parameters, which export swaps as it does the parameters.
+        warnings.filterwarnings("ignore", message=r"The tensor attributes? .*_flat_weights", category=UserWarning)
         yield
 
 
@@ -70,14 +75,15 @@ def _fake_instead_of_meta(model: torch.nn.Module) -> Generator[Callable[[object]
         if value not in fakes:
             with mode:
                 made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="cpu")
-            fakes[value] = torch.nn.Parameter(made, value.requires_grad) if isinstance(value, torch.nn.Parameter) else made
+            fakes[value] = (
+                torch.nn.Parameter(made, value.requires_grad) if isinstance(value, torch.nn.Parameter) else made
+            )
         return fakes[value]
 
-    places = [(holder, name, value) for module in model.modules() for holder in (module._parameters, module._buffers)  # noqa: SLF001
-              for name, value in holder.items() if value is not None]
+    places = [(holder, name, value) for holder in holders(model) for name, value in holder.items() if value is not None]
     try:
         for holder, name, value in places:
-            holder[name] = fake(value)  # pyright: ignore[reportArgumentType]
+            holder[name] = cast(torch.Tensor, fake(value))
         yield fake
     finally:
         for holder, name, value in places:
@@ -99,11 +105,15 @@ def export_model(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[
     if node is not None:
         raise ImportProgramError(
             "the model writes to a tensor that is neither a buffer, a parameter nor an input",
-            where=place_of(node), hint="register the tensor with register_buffer, and write to the buffer")
+            where=place_of(node),
+            hint="register the tensor with register_buffer, and write to the buffer",
+        )
     return exported
 
 
-def _export(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, strict: bool) -> ExportedProgram:
+def _export(
+    model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, strict: bool
+) -> ExportedProgram:
     name = type(model).__name__
     try:
         with _torch_noise_hidden(), torch.no_grad(), _fake_instead_of_meta(model) as fake:
@@ -111,10 +121,14 @@ def _export(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, 
             return torch.export.export(model, fresh_args, fresh_kwargs, strict=strict)
     except GuardOnDataDependentSymNode as error:
         text = f"{name} decides its control flow or a shape by the values of a tensor: {_first_line(error)}"
-        raise UnsupportedError(text, hint="use torch.where instead of `if`, and sizes that do not depend on data") from error
+        raise UnsupportedError(
+            text, hint="use torch.where instead of `if`, and sizes that do not depend on data"
+        ) from error
     except TorchDynamoException as error:
-        raise ImportProgramError(f"torch.export cannot trace {name}: {_first_line(error)}",
-                                 hint="see if torch.export.export(model, args) works alone") from error
+        raise ImportProgramError(
+            f"torch.export cannot trace {name}: {_first_line(error)}",
+            hint="see if torch.export.export(model, args) works alone",
+        ) from error
 
 
 def _first_line(error: Exception) -> str:
@@ -128,9 +142,10 @@ def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:
     for node in exported.graph.nodes:
         if node.op == "placeholder" and node.name in constants:
             reached.add(node)
-        if node.op != "call_function" or not isinstance(node.target, OpOverload) or node.target is torch.ops.aten.detach_.default:
+        target = cast(object, node.target)
+        if not isinstance(target, OpOverload) or target is torch.ops.aten.detach_.default:
             continue
-        for argument, value in zip(node.target._schema.arguments, node.args, strict=False):  # noqa: SLF001
+        for argument, value in zip(schema_of(cast(Operator, target)).arguments, node.args, strict=False):
             if argument.alias_info is None or value not in reached:
                 continue
             if argument.alias_info.is_write:
@@ -142,7 +157,7 @@ def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:
 def decompose(exported: ExportedProgram) -> ExportedProgram:
     """Brings an exported program to functional form; composites of `KEEP_COMPOSITES` stay whole."""
     with _torch_noise_hidden(), torch.no_grad():
-        return exported.run_decompositions(_table())
+        return cast(Any, exported).run_decompositions(_table())
 
 
 def load_pt2(path: str | Path) -> ExportedProgram:
@@ -158,7 +173,11 @@ def load_pt2(path: str | Path) -> ExportedProgram:
     if not zipfile.is_zipfile(file):
         with file.open("rb") as stream:
             begins_as_zip = stream.read(2) == b"PK"
-        what = "the file is truncated: its zip directory is missing" if begins_as_zip else "this is no .pt2 file: not a zip archive"
+        what = (
+            "the file is truncated: its zip directory is missing"
+            if begins_as_zip
+            else "this is no .pt2 file: not a zip archive"
+        )
         raise ImportProgramError(what, where=str(file), hint=hint)
     log = logging.getLogger("torch.export")
     disabled, log.disabled = log.disabled, True  # torch logs a trace for what becomes our error
@@ -166,6 +185,8 @@ def load_pt2(path: str | Path) -> ExportedProgram:
         with _torch_noise_hidden():
             return torch.export.load(str(file))
     except (RuntimeError, ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise ImportProgramError(f"this is no .pt2 file that torch can read: {_first_line(error)}", where=str(file), hint=hint) from error
+        raise ImportProgramError(
+            f"this is no .pt2 file that torch can read: {_first_line(error)}", where=str(file), hint=hint
+        ) from error
     finally:
         log.disabled = disabled

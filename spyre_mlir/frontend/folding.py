@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
 from spyre_mlir.frontend.arguments import is_random
-from spyre_mlir.frontend.torch_private import OpOverload, is_fake
+from spyre_mlir.frontend.torch_private import Operator, OpOverload, is_fake, schema_of
 
 _CPU = torch.device("cpu")
 
@@ -63,17 +64,18 @@ class Folded:
         return value
 
     def _run(self, node: Node) -> object:
-        args, kwargs = map_arg((node.args, node.kwargs), lambda n: self._values[n])
+        args, kwargs = map_arg((node.args, node.kwargs), lambda n: cast(Any, self._values[n]))
         if "device" in kwargs:
             kwargs = {**kwargs, "device": _CPU}
         with torch.no_grad():
-            return node.target(*args, **kwargs)  # pyright: ignore[reportCallIssue]
+            return cast(Operator, node.target)(*args, **kwargs)
 
 
 def _pure(node: Node) -> bool:
-    if node.target is operator.getitem:
+    target = cast(object, node.target)
+    if target is operator.getitem:
         return True
-    return isinstance(node.target, OpOverload) and not node.target._schema.is_mutable and not is_random(node)  # noqa: SLF001
+    return isinstance(target, OpOverload) and not schema_of(cast(Operator, target)).is_mutable and not is_random(node)
 
 
 def is_causal_mask(mask: torch.Tensor) -> bool:

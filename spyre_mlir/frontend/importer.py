@@ -27,7 +27,9 @@ from spyre_mlir.frontend.unsupported import refuse, survey
 Model = torch.nn.Module | ExportedProgram | str | Path
 
 
-def import_program(model: Model, args: tuple[Any, ...] | None = None, kwargs: Mapping[str, Any] | None = None) -> Program:
+def import_program(
+    model: Model, args: tuple[Any, ...] | None = None, kwargs: Mapping[str, Any] | None = None
+) -> Program:
     """Imports a module, a graph module, an exported program or a ``.pt2`` file as one aten function.
 
     Args:
@@ -43,9 +45,13 @@ def import_program(model: Model, args: tuple[Any, ...] | None = None, kwargs: Ma
     given = args is not None or kwargs is not None
     if isinstance(model, torch.nn.Module):
         if not given:
-            raise InputError(f"a module needs example arguments, and {type(model).__name__} got none",
-                             hint="import_program(model, args, kwargs); () if it takes none")
-        return _import(export_model(model, tuple(args or ()), dict(kwargs or {})), _identifier(type(model).__name__), model)
+            raise InputError(
+                f"a module needs example arguments, and {type(model).__name__} got none",
+                hint="import_program(model, args, kwargs); () if it takes none",
+            )
+        return _import(
+            export_model(model, tuple(args or ()), dict(kwargs or {})), _identifier(type(model).__name__), model
+        )
     if given:
         raise InputError("an exported program knows its example arguments", hint="pass the program alone")
     exported = model if isinstance(model, ExportedProgram) else load_pt2(model)
@@ -82,13 +88,21 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
 
 def _module(name: str, signature: Signature, lowering: Lowering) -> ModuleOp:
     arguments = [{"aten.name": a.name, "aten.kind": a.kind} for a in lowering.arguments]
-    results = [{"aten.name": r.name} | ({} if r.mutates is None else {"aten.mutates": r.mutates}) for r in signature.results]
+    results = [
+        {"aten.name": r.name} | ({} if r.mutates is None else {"aten.mutates": r.mutates}) for r in signature.results
+    ]
     returned = cast(func.ReturnOp, lowering.block.last_op)
     function = func.FuncOp(
-        "main", ([v.type for v in lowering.block.args], [v.type for v in returned.arguments]), Region(lowering.block),
-        arg_attrs=_dictionaries(arguments), res_attrs=_dictionaries(results))
+        "main",
+        ([v.type for v in lowering.block.args], [v.type for v in returned.arguments]),
+        Region(lowering.block),
+        arg_attrs=_dictionaries(arguments),
+        res_attrs=_dictionaries(results),
+    )
     attributes: dict[str, Attribute] = {
-        "aten.input_leaves": _leaves([leaf if isinstance(leaf, Constant) else leaf.name for leaf in signature.input_leaves]),
+        "aten.input_leaves": _leaves(
+            [leaf if isinstance(leaf, Constant) else leaf.name for leaf in signature.input_leaves]
+        ),
         "aten.output_leaves": _leaves(signature.output_leaves),
     }
     for key, tree in (("aten.input_tree", signature.input_tree), ("aten.output_tree", signature.output_tree)):
@@ -103,8 +117,12 @@ def _dictionaries(entries: list[dict[str, str]]) -> ArrayAttr[DictionaryAttr]:
 
 def _leaves(leaves: Any) -> ArrayAttr[Attribute]:
     """Leaves of a tree: a name or a number of a tensor, or the constant in its place as ``{value = …}``."""
-    return ArrayAttr([DictionaryAttr({"value": to_attribute(leaf.value)}) if isinstance(leaf, Constant) else to_attribute(leaf)
-                      for leaf in leaves])
+    return ArrayAttr(
+        [
+            DictionaryAttr({"value": to_attribute(leaf.value)}) if isinstance(leaf, Constant) else to_attribute(leaf)
+            for leaf in leaves
+        ]
+    )
 
 
 def _tree_text(tree: TreeSpec) -> str | None:

@@ -9,7 +9,9 @@ import torch
 from torch.fx import Node
 
 _ATEN = torch.ops.aten
-_RENAMES = frozenset({_ATEN.alias.default, _ATEN.detach.default, _ATEN.lift_fresh.default, _ATEN.lift_fresh_copy.default})
+_RENAMES = frozenset(
+    {_ATEN.alias.default, _ATEN.detach.default, _ATEN.lift_fresh.default, _ATEN.lift_fresh_copy.default}
+)
 
 
 def live_nodes(nodes: Sequence[Node]) -> list[Node]:
@@ -25,8 +27,17 @@ def live_nodes(nodes: Sequence[Node]) -> list[Node]:
 
 
 def find_aliases(nodes: Sequence[Node]) -> dict[Node, Node]:
-    """Nodes that give their operand unchanged, to that operand."""
-    return {n: cast(Node, n.args[0]) for n in nodes if n.op == "call_function" and _renames(n)}
+    """Nodes that give an operand unchanged, to that operand."""
+    calls = [n for n in nodes if n.op == "call_function"]
+    renames = {n: cast(Node, n.args[0]) for n in calls if _renames(n)}
+    # A write to all of a tensor, in functional form: `copy(old, new)` is `new` in the form of `old`.
+    copies = {n: cast(Node, n.args[1]) for n in calls if n.target is _ATEN.copy.default}
+    return renames | {n: new for n, new in copies.items() if _same_form(n, new)}
+
+
+def _same_form(a: Node, b: Node) -> bool:
+    first, second = a.meta["val"], b.meta["val"]
+    return isinstance(second, torch.Tensor) and bool(first.dtype is second.dtype and first.shape == second.shape)
 
 
 def _renames(node: Node) -> bool:
@@ -34,8 +45,8 @@ def _renames(node: Node) -> bool:
         return True
     if node.target is _ATEN.dropout.default:
         probability, training = node.args[1], node.args[2]
-        return probability == 0 or not training
-    if node.target is _ATEN._to_copy.default:  # noqa: SLF001
+        return not training or cast(float, probability) == 0.0
+    if node.target is _ATEN._to_copy.default:
         source = cast(Node, node.args[0])
         same = node.meta["val"].dtype is source.meta["val"].dtype
         return same and node.kwargs.get("memory_format") in (None, torch.preserve_format)

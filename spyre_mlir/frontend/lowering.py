@@ -10,12 +10,21 @@ from typing import cast
 import torch
 from torch.fx import Node
 from xdsl.dialects import func
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import LocationAttr, TensorType, UnknownLoc
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.aten import AtenOp, CallOp, make_op, to_attribute
-from spyre_mlir.frontend.arguments import Bound, NotInTable, Spelled, bind, overload_name, spell_by_entry, spell_by_schema
+from spyre_mlir.frontend.arguments import (
+    Bound,
+    NotInTableError,
+    Spelled,
+    bind,
+    named_as_in,
+    overload_name,
+    spell_by_entry,
+    spell_by_schema,
+)
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type
 from spyre_mlir.frontend.folding import Folded, is_causal_mask
 from spyre_mlir.frontend.locations import location_of
@@ -39,6 +48,7 @@ class Lowering:
         self.block = Block(arg_types=[tensor_type(s.node.meta["val"]) for s in signature.slots])
         self.arguments = [s.argument for s in signature.slots]
         self.values = {s.argument.name: s.value for s in signature.slots if s.value is not None}
+        self._location: LocationAttr = UnknownLoc()
         self._ssa: dict[Node, SSAValue] = {}
         self._several: dict[Node, dict[int, SSAValue]] = {}
         self._casts: dict[tuple[SSAValue, torch.dtype], SSAValue] = {}
@@ -55,14 +65,15 @@ class Lowering:
             source, index = cast("tuple[Node, int]", node.args)
             self._ssa[node] = self._several[self._root(source)][index]
             return
-        op = self._op(node)
-        op.location = location_of(node)
-        self.block.add_op(op)
+        self._location = location_of(node)
+        op = self._add(self._op(node))
         results = iter(op.results)
         if isinstance(node.meta["val"], torch.Tensor):
             self._ssa[node] = _named(next(results), node)
         else:
-            self._several[node] = {i: _named(next(results), node) for i, v in enumerate(node.meta["val"]) if isinstance(v, torch.Tensor)}
+            self._several[node] = {
+                i: _named(next(results), node) for i, v in enumerate(node.meta["val"]) if isinstance(v, torch.Tensor)
+            }
 
     def finish(self, results: list[Node]) -> None:
         """Returns the results and drops the arguments that nothing reads, but inputs and what is mutated."""
@@ -77,6 +88,12 @@ class Lowering:
         """The value of a node; a folded one becomes an argument."""
         root = self._root(node)
         return self._constant(self._folded.value(root)) if root in self._folded else self._ssa[root]
+
+    def _add(self, op: AtenOp) -> AtenOp:
+        """Appends an op, made for the node at hand."""
+        op.location = self._location
+        self.block.add_op(op)
+        return op
 
     def _root(self, node: Node) -> Node:
         while node in self._aliases:
@@ -94,24 +111,29 @@ class Lowering:
                 spelled = self._by_entry(entry, node, bound)
                 op = make_op(overload, spelled.operands, spelled.attributes, [tensor_type(value)])
                 op.verify_()
-            except (NotInTable, VerifyException):
+            except (NotInTableError, VerifyException):
                 pass  # the table knows a narrower op; the call keeps every argument
             else:
                 return op
         spelled = spell_by_schema(bound, lambda _, n: self.ssa(n))
         values = cast("list[object]", [value] if isinstance(value, torch.Tensor) else value)
         callee = overload if "::" in overload else f"aten.{overload}"
-        return CallOp(spelled.operands, {"callee": to_attribute(callee), **spelled.attributes},
-                      [tensor_type(v) for v in values if isinstance(v, torch.Tensor)])
+        return CallOp(
+            spelled.operands,
+            {"callee": to_attribute(callee), **spelled.attributes},
+            [tensor_type(v) for v in values if isinstance(v, torch.Tensor)],
+        )
 
     def _by_entry(self, entry: OpEntry, node: Node, bound: dict[str, Bound]) -> Spelled:
+        bound = named_as_in(entry, bound)
         wanted = operand_dtype(entry, node, bound)
 
         def resolve(name: str, operand: Node) -> SSAValue | int | float | bool:
             if (number := self._number(entry, node, name, operand)) is not None:
                 return number
-            as_is = wanted is None or name in AS_THEY_ARE
-            return self.ssa(operand) if as_is else self._cast(operand, wanted, node)
+            if wanted is None or name in AS_THEY_ARE:
+                return self.ssa(operand)
+            return self._cast(operand, wanted)
 
         return spell_by_entry(entry, bound if wanted is None else without_result_dtype(bound), resolve)
 
@@ -128,9 +150,9 @@ class Lowering:
         value = self._folded.value(root)
         if value.numel() == 0 or not bool((value == value.reshape(-1)[0]).all()):
             return None
-        return cast("int | float | bool", value.reshape(-1)[0].item())
+        return value.reshape(-1)[0].item()
 
-    def _cast(self, operand: Node, wanted: torch.dtype, user: Node) -> SSAValue:
+    def _cast(self, operand: Node, wanted: torch.dtype) -> SSAValue:
         """The operand in another element type; constants are converted here, others by a `_to_copy`."""
         root = self._root(operand)
         if root.meta["val"].dtype is wanted:
@@ -141,9 +163,7 @@ class Lowering:
         if (source, wanted) not in self._casts:
             shape = TensorType(ELEMENT_TYPES[wanted], cast("TensorType[Attribute]", source.type).get_shape())
             op = make_op("_to_copy", [source], {"dtype": ELEMENT_TYPES[wanted]}, [shape])
-            op.location = location_of(user)
-            self.block.add_op(op)
-            self._casts[source, wanted] = op.results[0]
+            self._casts[source, wanted] = self._add(op).results[0]
         return self._casts[source, wanted]
 
     def _constant(self, value: torch.Tensor) -> SSAValue:
@@ -151,11 +171,12 @@ class Lowering:
         repeated = [stride == 0 and extent > 1 for stride, extent in zip(value.stride(), value.shape, strict=True)]
         if any(repeated):
             compact = value[tuple(slice(0, 1) if r else slice(None) for r in repeated)]
-            op = make_op("expand", [self._constant(compact)], {"size": to_attribute(tuple(value.shape))}, [tensor_type(value)])
-            self.block.add_op(op)
-            return op.results[0]
+            op = make_op(
+                "expand", [self._constant(compact)], {"size": to_attribute(tuple(value.shape))}, [tensor_type(value)]
+            )
+            return self._add(op).results[0]
         dense = value.contiguous()
-        raw = dense.reshape(-1).view(torch.uint8).numpy() if dense.numel() else b""
+        raw = dense.reshape(-1).view(torch.uint8).numpy().data if dense.numel() else b""
         key = (dense.dtype, tuple(dense.shape), sha256(raw).digest())
         if key not in self._constants:
             name = self._fresh_name()

@@ -82,8 +82,10 @@ class Program:
             if isinstance(wanted, Argument):
                 tensors[wanted.name] = _checked(wanted, leaf)
             elif type(leaf) is not type(wanted.value) or leaf != wanted.value:
-                raise InputError(f"argument '{wanted.name}' is {leaf!r}, but the program was made for {wanted.value!r}",
-                                 hint="import the model again with this value")
+                raise InputError(
+                    f"argument '{wanted.name}' is {leaf!r}, but the program was made for {wanted.value!r}",
+                    hint="import the model again with this value",
+                )
         return [tensors[a.name] for a in self.inputs]
 
     def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[object]:
@@ -92,16 +94,23 @@ class Program:
         keys = list(cast("list[str]", wanted_kwargs.context))
         names = ", ".join(leaf.name for leaf in self.input_leaves) or "none"
         if len(args) != wanted_args.num_children:
-            raise InputError(f"expected {wanted_args.num_children} positional arguments, got {len(args)}; the inputs are {names}")
+            raise InputError(
+                f"expected {wanted_args.num_children} positional arguments, got {len(args)}; the inputs are {names}"
+            )
         missing, unknown = [k for k in keys if k not in kwargs], [k for k in kwargs if k not in keys]
         if missing or unknown:
-            text = "; ".join(f"{what} keyword arguments {', '.join(which)}" for what, which in
-                             (("missing", missing), ("unknown", unknown)) if which)
+            text = "; ".join(
+                f"{what} keyword arguments {', '.join(which)}"
+                for what, which in (("missing", missing), ("unknown", unknown))
+                if which
+            )
             raise InputError(f"{text}; expected {', '.join(keys) or 'none'}")
         leaves, tree = tree_flatten((args, {k: kwargs[k] for k in keys}))
         if tree != self.input_tree:
-            raise InputError(f"the arguments are nested otherwise: expected {self.input_tree}, got {tree}",
-                             hint=f"the inputs are {names}")
+            raise InputError(
+                f"the arguments are nested otherwise: expected {self.input_tree}, got {tree}",
+                hint=f"the inputs are {names}",
+            )
         return leaves
 
     def unflatten(self, outputs: Sequence[Any]) -> Any:
@@ -121,6 +130,8 @@ def _checked(wanted: Argument, leaf: object) -> torch.Tensor:
     if not isinstance(leaf, torch.Tensor):
         raise InputError(f"argument '{wanted.name}': expected a tensor {expected}, got {type(leaf).__name__}")
     if tuple(leaf.shape) != wanted.shape or leaf.dtype is not wanted.dtype:
-        raise InputError(f"argument '{wanted.name}': expected {expected}, got {describe(tuple(leaf.shape), leaf.dtype)}",
-                         hint="a program is made for one shape and dtype; import the model again for another")
+        raise InputError(
+            f"argument '{wanted.name}': expected {expected}, got {describe(tuple(leaf.shape), leaf.dtype)}",
+            hint="a program is made for one shape and dtype; import the model again for another",
+        )
     return leaf

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.arguments import Bound, NotInTable
+from spyre_mlir.frontend.arguments import Bound, NotInTableError
 from spyre_mlir.ops.table import Family, OpEntry
 
 # Operands that have a type of their own: truth values that choose, and positions.
@@ -25,7 +25,7 @@ def operand_dtype(entry: OpEntry, node: Node, bound: Mapping[str, Bound]) -> tor
     """The element type that all operands of a table op get; None if they stay as they are.
 
     Raises:
-        NotInTable: an operation on truth values is used on integers.
+        NotInTableError: an operation on truth values is used on integers.
     """
     result = cast(torch.Tensor, node.meta["val"]).dtype
     if entry.family in _UNTOUCHED or (entry.family is Family.MOVEMENT and entry.param("dtype") is not None):
@@ -33,12 +33,14 @@ def operand_dtype(entry: OpEntry, node: Node, bound: Mapping[str, Bound]) -> tor
     if not entry.boolean:
         return result
     if result is not torch.bool:
-        raise NotInTable("integers")
-    operands = [bound[p.name].value for p in entry.params if p.is_tensor and p.name in bound and p.name not in AS_THEY_ARE]
-    values = [o.meta["val"] if isinstance(o, Node) else o for o in operands]
+        raise NotInTableError("integers")
+    operands = [
+        bound[p.name].value for p in entry.params if p.is_tensor and p.name in bound and p.name not in AS_THEY_ARE
+    ]
+    values: list[Any] = [o.meta["val"] if isinstance(o, Node) else o for o in operands]
     if len(values) == 1:
         return cast(torch.Tensor, values[0]).dtype
-    first = cast(torch.dtype, torch.result_type(values[0], values[1]))
+    first = torch.result_type(values[0], values[1])
     return reduce(torch.promote_types, [cast(torch.Tensor, v).dtype for v in values[2:]], first)
 
 

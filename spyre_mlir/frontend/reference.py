@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +16,9 @@ from spyre_mlir.frontend.program import Program
 from spyre_mlir.frontend.torch_private import tree_flatten
 
 
-def torch_reference(program: Program, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> list[NDArray[Any]]:
+def torch_reference(
+    program: Program, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+) -> list[NDArray[Any]]:
     """Runs the model eagerly, and gives the program's results in their order; the model is not changed.
 
     Raises:
@@ -24,23 +26,29 @@ def torch_reference(program: Program, args: Sequence[Any] = (), kwargs: Mapping[
     """
     program.flatten(args, kwargs)
     fresh_args, fresh_kwargs = clone_examples(tuple(args), dict(kwargs or {}))
-    model = _model(program)
-    with torch.no_grad():
-        output = model(*fresh_args, **fresh_kwargs)
-    leaves, _ = tree_flatten(output)
-    results: dict[int, torch.Tensor] = {i: leaf for i, leaf in zip(program.output_leaves, leaves, strict=True) if isinstance(i, int)}
-    after = dict(model.named_buffers(remove_duplicate=False))
-    inputs = dict(zip((a.name for a in program.inputs), program.flatten(fresh_args, fresh_kwargs), strict=True))
-    for index, name in program.mutations.items():
-        results[index] = inputs[name] if name in inputs else after[name]
-    return [to_numpy(results[i]) for i in range(len(program.results))]
-
-
-def _model(program: Program) -> torch.nn.Module:
-    """The model to run; a copy if running it would change its buffers."""
     reference = program.reference
     model = cast(torch.nn.Module, reference.module() if isinstance(reference, ExportedProgram) else reference)
-    return copy.deepcopy(model) if program.mutations else model
+    with torch.no_grad(), _buffers_restored(model, program.mutations.values()) as buffers:
+        leaves, _ = tree_flatten(model(*fresh_args, **fresh_kwargs))
+        inputs = dict(zip((a.name for a in program.inputs), program.flatten(fresh_args, fresh_kwargs), strict=True))
+        results = {i: leaf for i, leaf in zip(program.output_leaves, leaves, strict=True) if isinstance(i, int)}
+        results |= {i: inputs[name] if name in inputs else buffers[name] for i, name in program.mutations.items()}
+        return [to_numpy(cast(torch.Tensor, results[i])) for i in range(len(program.results))]
+
+
+@contextmanager
+def _buffers_restored(model: torch.nn.Module, names: Iterable[str]) -> Generator[dict[str, torch.Tensor]]:
+    """Gives the model's parameters and buffers by name; afterwards those called `names` are as they were.
+
+    The memory stays the same, since a model may hold its buffers by other objects too.
+    """
+    tensors = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
+    before = {name: tensors[name].detach().clone() for name in names if name in tensors}
+    try:
+        yield tensors
+    finally:
+        for name, value in before.items():
+            tensors[name].detach().copy_(value)
 
 
 def to_numpy(tensor: torch.Tensor) -> NDArray[Any]:

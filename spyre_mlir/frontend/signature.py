@@ -72,9 +72,11 @@ class Signature:
 
 def strange_inputs(exported: ExportedProgram) -> list[Finding]:
     """Inputs that are neither tensors nor plain constants, such as script objects."""
-    return [Finding(f"input {spec.arg.name}", f"an input of kind {spec.kind.name} has no form", spec.arg.name, HIGHER)
-            for spec in exported.graph_signature.input_specs
-            if spec.kind not in _KINDS or not isinstance(spec.arg, (TensorArgument, ConstantArgument))]
+    return [
+        Finding(f"input {spec.arg.name}", f"an input of kind {spec.kind.name} has no form", spec.arg.name, HIGHER)
+        for spec in exported.graph_signature.input_specs
+        if spec.kind not in _KINDS or not isinstance(spec.arg, (TensorArgument, ConstantArgument))
+    ]
 
 
 def read_signature(exported: ExportedProgram) -> Signature:
@@ -95,15 +97,24 @@ def read_signature(exported: ExportedProgram) -> Signature:
     slots.sort(key=lambda slot: _ORDER.index(slot.argument.kind))
     ties = _ties(slots)
     results, output_leaves = _results(exported, nodes, {s.node.name: s.argument.name for s in slots})
-    return Signature(tuple(s for s in slots if s.node not in ties), ties, tuple(leaves), results, output_leaves,
-                     exported.call_spec.in_spec, exported.call_spec.out_spec)
+    return Signature(
+        tuple(s for s in slots if s.node not in ties),
+        ties,
+        tuple(leaves),
+        results,
+        output_leaves,
+        cast(TreeSpec, exported.call_spec.in_spec),
+        cast(TreeSpec, exported.call_spec.out_spec),
+    )
 
 
 def _mutated(exported: ExportedProgram) -> set[str]:
     """Names of the placeholders whose new value is among the results."""
     specs = exported.graph_signature.input_specs
     by_target = {spec.target: spec.arg.name for spec in specs if spec.target is not None}
-    written = [s.target for s in exported.graph_signature.output_specs if s.kind is not OutputKind.USER_OUTPUT and s.target]
+    written = [
+        s.target for s in exported.graph_signature.output_specs if s.kind is not OutputKind.USER_OUTPUT and s.target
+    ]
     return {by_target.get(target, target) for target in written}
 
 
@@ -128,8 +139,11 @@ def _slot(exported: ExportedProgram, spec: InputSpec, node: Node, rename: Callab
     value = exported.state_dict.get(spec.target, exported.constants.get(spec.target))
     if not isinstance(value, torch.Tensor):
         return Slot(node, argument)
-    memory = None if mutated or value.numel() == 0 else (storage_identity(value), value.dtype, tuple(value.shape), value.stride(),
-                                                         value.storage_offset())
+    memory = (
+        None
+        if mutated or value.numel() == 0
+        else (storage_identity(value), value.dtype, tuple(value.shape), value.stride(), value.storage_offset())
+    )
     if not is_real(value):
         return Slot(node, argument, memory=memory)
     of_program = spec.kind is InputKind.CONSTANT_TENSOR or (spec.kind is InputKind.BUFFER and not spec.persistent)
@@ -146,12 +160,13 @@ def _ties(slots: list[Slot]) -> dict[Node, Node]:
     return ties
 
 
-def _results(exported: ExportedProgram, nodes: Mapping[str, Node],
-             arguments: Mapping[str, str]) -> tuple[tuple[Result, ...], tuple[int | Constant, ...]]:
+def _results(
+    exported: ExportedProgram, nodes: Mapping[str, Node], arguments: Mapping[str, str]
+) -> tuple[tuple[Result, ...], tuple[int | Constant, ...]]:
     """The user's outputs, then the new values of mutated arguments."""
     specs = exported.graph_signature.output_specs
     user = [s for s in specs if s.kind is OutputKind.USER_OUTPUT]
-    names = _output_names(exported.call_spec.out_spec, len(user))
+    names = _output_names(cast(TreeSpec, exported.call_spec.out_spec), len(user))
     results: list[Result] = []
     leaves: list[int | Constant] = []
     for name, spec in zip(names, user, strict=True):

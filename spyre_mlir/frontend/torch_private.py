@@ -2,10 +2,13 @@
 
 Used: `torch._subclasses` (which tensors are fake), `torch._dynamo.exc` and `symbolic_shapes` (what
 export raises), `torch.utils._pytree` (argument and output trees), `torch._ops` (classes of operators),
-`UntypedStorage._cdata` (identity of memory, also for tensors without any).
+`OpOverload._schema` (their arguments), `UntypedStorage._cdata` (identity of memory, also for tensors
+without any), `Module._parameters` and `_buffers` (where a module holds its tensors).
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch._dynamo.exc import TorchDynamoException
@@ -14,14 +17,19 @@ from torch._subclasses.fake_tensor import FakeTensorMode, is_fake
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_flatten_with_path, tree_map, treespec_dumps, treespec_loads
 
+Operator = OpOverload[..., Any]
+
 __all__ = [
     "FakeTensorMode",
     "GuardOnDataDependentSymNode",
     "HigherOrderOperator",
     "OpOverload",
+    "Operator",
     "TorchDynamoException",
     "TreeSpec",
+    "holders",
     "is_fake",
+    "schema_of",
     "storage_identity",
     "tree_flatten",
     "tree_flatten_with_path",
@@ -33,4 +41,17 @@ __all__ = [
 
 def storage_identity(value: torch.Tensor) -> int:
     """What tensors on the same storage share."""
-    return value.untyped_storage()._cdata  # noqa: SLF001
+    return value.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
+
+
+def schema_of(target: Operator) -> torch.FunctionSchema:
+    """The schema of an operator: its arguments with names, types and defaults."""
+    return target._schema  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
+
+
+def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:
+    """The dictionaries in which a model's modules hold their parameters and buffers."""
+    found: list[Any] = []
+    for module in model.modules():
+        found += [module._parameters, module._buffers]  # pyright: ignore[reportPrivateUsage]
+    return found

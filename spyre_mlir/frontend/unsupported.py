@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 
@@ -51,12 +52,18 @@ def refuse(findings: list[Finding]) -> None:
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         groups.setdefault((finding.op, finding.reason), []).append(finding)
-    lines = [f"{len(findings)} parts of this model cannot be expressed" if len(findings) > 1 else "a part of this model cannot be expressed"]
+    lines = [
+        f"{len(findings)} parts of this model cannot be expressed"
+        if len(findings) > 1
+        else "a part of this model cannot be expressed"
+    ]
     for (op, reason), members in groups.items():
         places = list(dict.fromkeys(m.place for m in members))
         more = f", and {len(places) - PLACES_SHOWN} more" if len(places) > PLACES_SHOWN else ""
         lines += [f"  {len(members)} x {op}: {reason}", f"      {', '.join(places[:PLACES_SHOWN])}{more}"]
-    raise UnsupportedError("\n".join(lines), where=findings[0].place, hint="; ".join(dict.fromkeys(f.hint for f in findings)))
+    raise UnsupportedError(
+        "\n".join(lines), where=findings[0].place, hint="; ".join(dict.fromkeys(f.hint for f in findings))
+    )
 
 
 def survey(nodes: Iterable[torch.fx.Node]) -> list[Finding]:
@@ -80,31 +87,36 @@ def _symbolic_dims(node: torch.fx.Node) -> list[Finding]:
         return [Finding(op_name(node), f"its value is symbolic ({value})", place_of(node), STATIC)]
     if not isinstance(value, torch.Tensor):
         return []
-    return [Finding(op_name(node), f"dimension {dim} is symbolic ({extent})", place_of(node), STATIC)
-            for dim, extent in enumerate(value.shape) if isinstance(extent, torch.SymInt)]
+    return [
+        Finding(op_name(node), f"dimension {dim} is symbolic ({extent})", place_of(node), STATIC)
+        for dim, extent in enumerate(value.shape)
+        if isinstance(extent, torch.SymInt)
+    ]
 
 
 def _reason(node: torch.fx.Node, symbolic_inputs: bool) -> tuple[str, str] | None:
     """Why a node cannot be imported, and what to do about it."""
     values = _leaves(node.meta.get("val"))
-    if node.op == "call_function":
-        if isinstance(node.target, HigherOrderOperator):
-            return "higher-order operations have no form", HIGHER
-        if node.meta.get("unbacked_bindings"):
-            return "a number or a shape in it depends on the data", DATA
-        if not isinstance(node.target, OpOverload):
-            known = node.target is operator.getitem or any(isinstance(v, _SYMBOLS) for v in values)
-            return None if known else ("this is not a tensor operation", HIGHER)
-        if is_random(node):
-            return "random numbers differ from call to call", EVAL
-        if (odd := _odd_argument(node)) is not None:
-            return odd
-        if not symbolic_inputs and any(isinstance(v, _SYMBOLS) for v in values):
-            return "its result is a number that depends on the data", DATA
-    return next((r for v in values if isinstance(v, torch.Tensor) and (r := _tensor_reason(v, symbolic_inputs))), None)
+    if node.op == "call_function" and (reason := _call_reason(node)) is not None:
+        return reason
+    if node.op == "call_function" and not symbolic_inputs and any(isinstance(v, _SYMBOLS) for v in values):
+        return "its result is a number that depends on the data", DATA
+    return next((r for v in values if isinstance(v, torch.Tensor) and (r := _tensor_reason(v)) is not None), None)
 
 
-def _tensor_reason(value: torch.Tensor, symbolic_inputs: bool) -> tuple[str, str] | None:
+def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
+    """Why a call cannot be imported, whatever its result is."""
+    if isinstance(node.target, HigherOrderOperator):
+        return "higher-order operations have no form", HIGHER
+    if node.meta.get("unbacked_bindings"):
+        return "a number or a shape in it depends on the data", DATA
+    if isinstance(node.target, OpOverload):
+        return ("random numbers differ from call to call", EVAL) if is_random(node) else _odd_argument(node)
+    known = node.target is operator.getitem or any(isinstance(v, _SYMBOLS) for v in _leaves(node.meta.get("val")))
+    return None if known else ("this is not a tensor operation", HIGHER)
+
+
+def _tensor_reason(value: torch.Tensor) -> tuple[str, str] | None:
     if value.dtype.is_complex:
         return f"complex numbers ({value.dtype}) have no form", REAL
     if value.dtype not in ELEMENT_TYPES:
@@ -125,5 +137,5 @@ def _odd_argument(node: torch.fx.Node) -> tuple[str, str] | None:
 
 def _leaves(value: object) -> list[object]:
     if isinstance(value, (list, tuple)):
-        return [leaf for item in value for leaf in _leaves(item)]
+        return [leaf for item in cast("list[object]", value) for leaf in _leaves(item)]
     return [value]

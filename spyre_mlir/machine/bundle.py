@@ -13,7 +13,13 @@ from xdsl.interpreters.func import FuncFunctions
 from xdsl.interpreters.scf import ScfFunctions
 from xdsl.traits import SymbolTable
 
-from spyre_mlir.dialects.sdscbundle import ArgField, DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
+from spyre_mlir.dialects.sdscbundle import (
+    ArgField,
+    DeviceMemAllocateOp,
+    InputArgExtractOp,
+    InputArgType,
+    SdscExecuteOp,
+)
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import InputError, MachineFault, SpyreError
 from spyre_mlir.machine.memory import ExactMemory
@@ -45,9 +51,10 @@ class BundleFunctions(InterpreterFunctions):
     def run_extract(self, interpreter: Interpreter, op: InputArgExtractOp, args: PythonValues) -> PythonValues:
         """The argument itself, or a limit its type states."""
         kind = op.arg.type
-        limits = {ArgField.GRANULARITY.value: "granularity", ArgField.MAX_VALUE.value: "max_value"}
-        limit = getattr(kind, limits.get(op.field.data, ""), None)
-        return (limit.data if isinstance(limit, IntAttr) else args[0],)
+        if not isinstance(kind, InputArgType) or op.field.data == ArgField.VALUE.value:
+            return args
+        limit = kind.granularity if op.field.data == ArgField.GRANULARITY.value else kind.max_value
+        return (limit.data,) if isinstance(limit, IntAttr) else args
 
     @impl(DeviceMemAllocateOp)
     def run_allocate(self, interpreter: Interpreter, op: DeviceMemAllocateOp, args: PythonValues) -> PythonValues:

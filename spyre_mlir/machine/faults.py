@@ -19,6 +19,7 @@ class FaultKind(StrEnum):
     READ_WRITE_RACE = "read-write-race"
     COHORT_MISMATCH = "cohort-mismatch"
     INDEX_OUT_OF_RANGE = "index-out-of-range"
+    SPAN = "span"
     UNBOUND_SYMBOL = "unbound-symbol"
 
 

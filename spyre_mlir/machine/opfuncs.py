@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.memory import Floats
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, OpEntry
 
 Constants = Mapping[str, float]
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -32,9 +37,23 @@ class Pointwise:
     selects: bool = False
 
 
+class Lanes(Enum):
+    """What a change of element width does to the order of elements along the stick."""
+
+    KEPT = "kept"
+    WIDENED = "widened"
+    NARROWED = "narrowed"
+
+
 @dataclass(frozen=True)
 class Movement:
-    """Copies elements without looking at them."""
+    """Copies elements without looking at them.
+
+    Args:
+        lanes: the order they arrive in.
+    """
+
+    lanes: Lanes = Lanes.KEPT
 
 
 @dataclass(frozen=True)
@@ -70,6 +89,10 @@ def _softplus(args: Sequence[Floats], constants: Constants) -> Floats:
 _OWN: dict[str, Meaning] = {
     "ReStickifyOpHBM": Movement(),
     "ReStickifyOpLx": Movement(),
+    "dl16tofp32": Movement(Lanes.WIDENED),
+    "fp32todl16": Movement(Lanes.NARROWED),
+    "int32tofp32": Movement(),
+    "fp32toint32": Pointwise(lambda args, _: np.trunc(args[0])),
     "softplus": Pointwise(_softplus),
     "addi32toi32": Pointwise(lambda args, _: args[0] + args[1]),
     "muli32toi32": Pointwise(lambda args, _: args[0] * args[1]),
@@ -83,6 +106,9 @@ _FOLDS: dict[str, np.ufunc] = {"arith.addf": np.add, "arith.maximumf": np.maximu
 
 # Constants of a file that are arguments of the ATen op; torch-spyre code generation; likely.
 _ARGUMENTS: dict[str, str] = {"clipMin": "min", "clipMax": "max"}
+
+# The data path works on slices of this many bytes; torch-spyre docs, element_arrangement.md; likely.
+_SLICE_BYTES = 16
 
 _SELECT = "where3"
 _NONSTICK = "nonstick"
@@ -129,3 +155,24 @@ def _elementwise(entry: OpEntry) -> Callable[[Sequence[Floats], Constants], Floa
         return np.asarray(entry.meaning(*args, **given), dtype=np.float64)
 
     return apply
+
+
+def rearranged(values: npt.NDArray[Scalar], axis: int, lanes: Lanes, narrow_lanes: int) -> npt.NDArray[Scalar]:
+    """Bring elements into the order a change of width leaves them in.
+
+    Widening cuts every slice of a stick in two halves: first halves fill one wide stick, second halves the next.
+    Narrowing puts them back.
+
+    Args:
+        values: elements in the order of the narrower or wider sticks they come from.
+        axis: the stick dim.
+        lanes: which change.
+        narrow_lanes: elements per stick of the narrower format.
+    """
+    if lanes is Lanes.KEPT or values.shape[axis] == 1:
+        return values
+    slices = SPYRE.stick_bytes // _SLICE_BYTES
+    half = narrow_lanes // slices // 2
+    parts = (slices, 2, half) if lanes is Lanes.WIDENED else (2, slices, half)
+    shape = (*values.shape[:axis], -1, *parts, *values.shape[axis + 1 :])
+    return np.swapaxes(values.reshape(shape), axis + 1, axis + 2).reshape(values.shape)

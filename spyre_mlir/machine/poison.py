@@ -34,9 +34,10 @@ def require_lane_zero(view: Descriptor, index: int, access: Access, tensor: Tens
     missing = ~tensor.written
     if operand.stick is not None:
         axis = next(place for place, dim in enumerate(view.dims) if dim.label == operand.stick)
-        lanes = np.arange(missing.shape[axis]) % operand.elements_per_stick
-        shape = [-1 if place == axis else 1 for place in range(missing.ndim)]
-        missing = missing & (lanes == 0).reshape(shape)
+        first = tuple(slice(None, None, operand.elements_per_stick if p == axis else 1) for p in range(missing.ndim))
+        heads: Bools = np.zeros_like(missing)
+        heads[first] = missing[first]
+        missing = heads
     if missing.any():
         raise fault(
             FaultKind.UNINITIALISED_READ,

@@ -16,10 +16,10 @@ from spyre_mlir.dialects.superdsc.descriptor import Constant, Descriptor, Indire
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import FP32, INT32
-from spyre_mlir.machine.faults import FaultKind, Place, fault
+from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.gather import gather
 from spyre_mlir.machine.memory import ExactMemory, Floats, Ints
-from spyre_mlir.machine.opfuncs import Meaning, Movement, Pointwise, Reduction, meaning_of
+from spyre_mlir.machine.opfuncs import Lanes, Meaning, Movement, Pointwise, Reduction, meaning_of, rearranged
 from spyre_mlir.machine.poison import contracted_written, folded_written, pointwise_written, require_lane_zero
 from spyre_mlir.machine.races import require_disjoint, require_no_race
 from spyre_mlir.machine.views import Access, Layout, Tensor, slice_table
@@ -89,6 +89,8 @@ def execute(view: Descriptor, memory: ExactMemory, symbols: Mapping[int, int] | 
     """
     meaning = meaning_of(view.op_func)
     layouts = [Layout(view, index, memory, symbols) for index in range(len(view.operands))]
+    for layout in layouts:
+        layout.require_span()
     slices = slice_table(view)
     if len(slices) != view.cores or len(np.unique(slices, axis=0)) != view.cores:
         raise InputError(f"op {view.index}:{view.op_func_name}: {view.cores} slices for {len(slices)} cores")
@@ -165,17 +167,28 @@ def _compute(view: Descriptor, meaning: Meaning, tile: Tile, memory: ExactMemory
             raise UnsupportedError(f"a gather fused with {view.op_func}", where=str(tile.accesses[-1].place))
         return _shaped(gather(view, tile.accesses, tile.origin, memory), tile)
     accesses = tile.accesses[:-1]
-    inputs = [_masked(view, tile, access, access.read(memory)) for access in accesses]
+    inputs = [_masked(view, tile, index, access.read(memory)) for index, access in enumerate(accesses)]
     if isinstance(meaning, Movement):
-        return _shaped(inputs[0], tile)
-    skipped = 1 if isinstance(meaning, Pointwise) and meaning.selects else len(inputs)
-    for index in range(skipped):
+        return _shaped(_moved(view, meaning, inputs[0]), tile)
+    checked = 1 if isinstance(meaning, Pointwise) and meaning.selects else len(inputs)
+    for index in range(checked):
         require_lane_zero(view, index, accesses[index], inputs[index])
     if isinstance(meaning, Pointwise):
         return _shaped(_pointwise(view, meaning, inputs, tile), tile)
     if isinstance(meaning, Reduction):
         return _reduce(view, meaning, inputs[0], accesses[0])
     return _contract(view, inputs, tile)
+
+
+def _moved(view: Descriptor, meaning: Movement, tensor: Tensor) -> Tensor:
+    """The elements in the order they arrive in along the stick dim."""
+    if meaning.lanes is Lanes.KEPT:
+        return tensor
+    axis = [dim.label for dim in view.dims].index(view.stick)
+    narrow = max(operand.elements_per_stick for operand in view.operands)
+    values = rearranged(tensor.values, axis, meaning.lanes, narrow)
+    written = tensor.written
+    return Tensor(values, None if written is None else rearranged(written, axis, meaning.lanes, narrow))
 
 
 def _shaped(tensor: Tensor, tile: Tile) -> Tensor:
@@ -188,13 +201,13 @@ def _shaped(tensor: Tensor, tile: Tile) -> Tensor:
     return Tensor(np.broadcast_to(tensor.values, shape), None if written is None else np.broadcast_to(written, shape))
 
 
-def _masked(view: Descriptor, tile: Tile, access: Access, tensor: Tensor) -> Tensor:
+def _masked(view: Descriptor, tile: Tile, index: int, tensor: Tensor) -> Tensor:
     """Replace what lies beyond the valid extents by the mask constant."""
     for place, dim in enumerate(view.dims):
-        if dim.valid is None or view.mask_constant < 0 or access.shape[place] == 1 != dim.extent:
+        if dim.valid is None or view.mask_constant < 0 or dim.label not in view.operands[index].order:
             continue
         first = max(0, dim.valid - tile.origin[place])
-        if first >= access.shape[place]:
+        if first >= tensor.values.shape[place]:
             continue
         beyond = tuple(slice(first, None) if at == place else slice(None) for at in range(len(view.dims)))
         values = tensor.values.copy()

@@ -239,6 +239,22 @@ class Layout:
             raise fault(FaultKind.OUT_OF_BOUNDS, message, self._at(core, address))
         return self.memory.scratchpad_address(core, address)
 
+    def require_span(self) -> None:
+        """Refuse an operand of which one core touches addresses too far apart.
+
+        Raises:
+            MachineFault: ``span``.
+        """
+        if self.operand.component == "lx":
+            return
+        if self.operand.allocated_sticks() * self.spec.stick_bytes <= self.spec.span_bytes:
+            return
+        access = self.core(0)
+        reach = access.high - access.low
+        if reach > self.spec.span_bytes:
+            message = f"one core spans {reach} bytes of one tensor, at most {self.spec.span_bytes} are reachable"
+            raise fault(FaultKind.SPAN, message, access.place, hint="split an outer dim over more cores")
+
     def core(self, core: int) -> Access:
         """The elements one core touches; addresses in LX are card-wide."""
         axes = tuple(self._axes(dim, dim.per_core, None) for dim in self.view.dims)
@@ -265,7 +281,7 @@ class Layout:
         return Access(self._origin(slices), axes, shape, self.operand.format, self.place)
 
     def _origin(self, slices: Ints) -> int:
-        return int(self.starts[_core_of(slices, np.zeros(slices.shape[1], dtype=np.int64))])
+        return int(self.starts[_core_of(slices, np.zeros(len(self.view.dims), dtype=np.int64))])
 
     def _has(self, dim: Dim) -> bool:
         return dim.label in self._strides

@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from xdsl.dialects.builtin import AnyFloat, ComplexType, DenseArrayBase, IndexType, IntegerType
+from xdsl.dialects.builtin import AnyFloat, ComplexType, DenseArrayBase, IndexType, IntegerType, StringAttr
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from spyre_mlir.text.literals import is_hex, value_of_bits, value_of_untyped_bits
 
@@ -22,7 +23,9 @@ PRIVATE_NAMES = (
     "Parser._TensorLiteralElement",
     "Parser._parse_tensor_literal_element",
     "Parser._parse_builtin_densearray_attr",
+    "Parser._parse_optional_string_attr",
     "Parser._get_op_by_name",
+    "Parser._parser_state",
     "Parser._current_token",
     "Parser._resume_from",
     "Printer._current_column",
@@ -66,6 +69,22 @@ class InternalsParser(Parser):
         values = self.parse_comma_separated_list(self.Delimiter.NONE, lambda: self.parse_float_of(element_type))
         self.parse_characters(">", " in dense array")
         return DenseArrayBase.from_list(element_type, values)
+
+    def parse_optional_str_literal(self) -> str | None:
+        """Parse a string, if present; escapes that spell UTF-8 make a string, as in MLIR, not bytes."""
+        token = self._current_token
+        if token.kind is not MLIRTokenKind.BYTES_LIT:
+            return super().parse_optional_str_literal()
+        try:
+            text = StringLiteral.from_span(token.span).bytes_contents.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+        self.parse_bytes_literal()
+        return text
+
+    def _parse_optional_string_attr(self) -> StringAttr | None:
+        text = self.parse_optional_str_literal()
+        return None if text is None else StringAttr(text)
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)

@@ -81,12 +81,14 @@ class SpyreParser(InternalsParser):
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))] if locations else [0]
 
     @property
-    def ssa_values(self) -> dict[str, tuple[SSAValue, ...]]:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def ssa_values(self) -> dict[str, tuple[SSAValue, ...]]:
         """Values that can be named here."""
         return self._names
 
     @ssa_values.setter
-    def ssa_values(self, values: dict[str, tuple[SSAValue, ...]]) -> None:
+    def ssa_values(  # pyright: ignore[reportIncompatibleVariableOverride] - a property in place of a field
+        self, values: dict[str, tuple[SSAValue, ...]]
+    ) -> None:
         self._names = values.restored() if isinstance(values, SavedScope) else NameScope(values)
 
     def parse_optional_type(self) -> TypeAttribute | None:

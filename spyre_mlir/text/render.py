@@ -67,7 +67,7 @@ def parse_module(
         ParseError: the text is not MLIR, or an attribute of it is not valid; knows the place.
         ReadError: the bytes are not UTF-8.
     """
-    decoded = decode(text, filename) if isinstance(text, bytes) else text
+    decoded = decode(text, filename, line_offset) if isinstance(text, bytes) else text
     parser = SpyreParser(context, decoded, filename, locations=locations, line_offset=line_offset)
     try:
         return parser.parse_module(implicit_module)
@@ -79,7 +79,7 @@ def parse_module(
         parser.raise_error(f"this cannot be read ({error or type(error).__name__})")
 
 
-def decode(text: bytes, filename: str) -> str:
+def decode(text: bytes, filename: str, line_offset: int = 0) -> str:
     """Decode UTF-8.
 
     Raises:
@@ -88,7 +88,7 @@ def decode(text: bytes, filename: str) -> str:
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = text.count(b"\n", 0, error.start) + 1
+        line = text.count(b"\n", 0, error.start) + 1 + line_offset
         column = error.start - text.rfind(b"\n", 0, error.start)
         raise ReadError(
             f"the file is not UTF-8 text: byte 0x{text[error.start]:02x}",
@@ -114,11 +114,17 @@ def verify_module(module: ModuleOp) -> None:
 
 
 def _guilty(module: ModuleOp) -> Operation:
-    """The innermost op that does not verify; the module itself if only its regions do not."""
+    """The innermost op that does not verify with what it holds."""
     guilty: Operation = module
-    for op in module.walk():
-        try:
-            op.verify(verify_nested_ops=False)
-        except VerifyException:
-            guilty = op
+    while (inner := _first_invalid(guilty)) is not None:
+        guilty = inner
     return guilty
+
+
+def _first_invalid(parent: Operation) -> Operation | None:
+    for op in (op for region in parent.regions for block in region.blocks for op in block.ops):
+        try:
+            op.verify()
+        except VerifyException:
+            return op
+    return None

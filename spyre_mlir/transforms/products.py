@@ -10,7 +10,17 @@ from xdsl.ir import Attribute
 
 from spyre_mlir.ops import pointwise
 from spyre_mlir.ops.index_view import IndexView, NotAView
-from spyre_mlir.transforms.nests import Loops, Reading, absent, factors, index_map, make_nest, names_for, refine_together, whole
+from spyre_mlir.transforms.nests import (
+    Loops,
+    Reading,
+    absent,
+    factors,
+    index_map,
+    make_nest,
+    names_for,
+    refine_together,
+    whole,
+)
 
 if TYPE_CHECKING:
     from spyre_mlir.transforms.convert_aten_to_spyre_loop import LoopBuilder

@@ -264,7 +264,14 @@ def embedding(p: Program) -> SSAValue | None:
 
 
 MAKERS: tuple[tuple[Callable[[Program], SSAValue | None], int], ...] = (
-    (unary, 2), (binary, 4), (reduction, 3), (normalisation, 1), (product, 3), (view, 7), (cat, 1), (embedding, 1),
+    (unary, 2),
+    (binary, 4),
+    (reduction, 3),
+    (normalisation, 1),
+    (product, 3),
+    (view, 7),
+    (cat, 1),
+    (embedding, 1),
 )
 
 

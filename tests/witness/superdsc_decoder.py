@@ -46,6 +46,7 @@ class WitnessOperand:
     own_slices: Mapping[int, Mapping[str, int]]
     folds: Mapping[str, Mapping[str, Any]]
     indirection: str
+    partner: str
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -139,6 +140,7 @@ class Decoder:
             own_slices={int(c): dict(s) for c, s in coordinates.get("coreIdToWkSlice_", {}).items()},
             folds={dim: info["folds"] for dim, info in coordinates.get("coordInfo", {}).items()},
             indirection=node.get("indirectAllocType_", "no_indirection"),
+            partner=node.get("relatedIndirectAccessAlloc_", ""),
         )
 
     def _starts(self, index: int, folds: Mapping[str, Any], symbolic: bool) -> dict[int, int]:
@@ -213,6 +215,36 @@ class Decoder:
             if op.gap(dim, core) and self.op_func in RESTICKIFY:
                 inside &= coords[dim] < extents[dim]
         return {d: c[inside] for d, c in coords.items()}, addresses[inside]
+
+    def gathered_addresses(self, operand: int, core: int, rows: Ints) -> tuple[dict[str, Ints], Ints]:
+        """Every element of a gathered table that one core touches, given the index tensor's contents.
+
+        The index tensor's dims stand in the table's order in place of its outermost dim, and what they would have
+        added to the address is the row number instead.
+
+        Args:
+            operand: the table.
+            core: which core.
+            rows: index tensor over its dims in the order of `sizes`, all cores.
+        """
+        table = self.operands[operand]
+        index = next(op for op in self.operands if op.indirection == "index_tensor" and op.name in table.partner)
+        inner = tuple(d for d in table.order if d not in index.dims)
+        if table.order[: len(inner)] != inner:
+            raise WitnessError(f"operand {operand}: the gathered dim is not outermost")
+        axes = [d for d in self.sizes if d in table.order]
+        size = {d: self.sizes[d] // self.splits[d] for d in axes}
+        grids = np.meshgrid(*(np.arange(size[d], dtype=np.int64) for d in axes), indexing="ij")
+        local: dict[str, Ints] = {d: g.reshape(-1) for d, g in zip(axes, grids, strict=True)}
+        coords: dict[str, Ints] = {d: local[d] + self.slices[core][d] * size[d] for d in axes}
+        slot, unit = np.zeros(len(local[axes[0]]), dtype=np.int64), 1
+        for dim in inner:
+            step = table.stick_elements if dim == table.stick else 1
+            slot += unit * (local[dim] // step)
+            unit *= -(-(self.sizes[dim] + table.gap(dim, core)) // step)
+        slot += unit * rows[tuple(coords[d] for d in axes if d in index.dims)]
+        lane = local[table.stick] % table.stick_elements
+        return coords, table.starts[core] + table.word_bytes * (lane + table.stick_elements * slot)
 
     def cohorts(self) -> dict[tuple[int, ...], list[int]]:
         """Cores that work on the same output elements, by the output's slice numbers."""

@@ -17,13 +17,17 @@ from spyre_mlir.ops.table import Family
 
 def evaluate(program: Program, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> list[Any]:
     """The results of the program's function; every op must have a table entry."""
-    tensors = [*program.flatten(args, kwargs), *(program.values[a.name] for a in program.arguments if a.kind != "input")]
+    tensors = [
+        *program.flatten(args, kwargs),
+        *(program.values[a.name] for a in program.arguments if a.kind != "input"),
+    ]
     main = next(op for op in program.module.ops if isinstance(op, func.FuncOp))
     known: dict[SSAValue, Any] = {a: _wide(to_numpy(t)) for a, t in zip(main.body.block.args, tensors, strict=True)}
     for op in main.body.block.ops:
         if isinstance(op, func.ReturnOp):
             return [known[v] for v in op.arguments]
-        assert isinstance(op, AtenOp) and op.ENTRY is not None, f"{op.name} has no meaning in the table"
+        assert isinstance(op, AtenOp)
+        assert op.ENTRY is not None, f"{op.name} has no meaning in the table"
         known[op.outputs[0]] = _run(op, known)
     raise AssertionError("the function does not return")
 

@@ -50,19 +50,22 @@ def test_keyword_argument_is_kept() -> None:
 
 def test_default_is_dropped() -> None:
     assert texts(imported(lambda x, y: torch.add(x, y, alpha=1), X, Y)) == [
-        "%add = aten.add.Tensor(%args, %args_1) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>"]
+        "%add = aten.add.Tensor(%args, %args_1) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>"
+    ]
 
 
 def test_attention_keeps_scale_and_says_the_mask_is_absent_only_if_needed() -> None:
     q = torch.randn(1, 2, 4, 8)
     (op,) = ops(imported(lambda q: F.scaled_dot_product_attention(q, q, q, scale=0.5), q))
-    assert dict(op.attributes).keys() == {"scale"} and "5.000000e-01" in str(op)
+    assert dict(op.attributes).keys() == {"scale"}
+    assert "5.000000e-01" in str(op)
 
 
 def test_absent_tensor_before_a_present_one_is_said() -> None:
     (op,) = ops(imported(lambda x, b: torch.layer_norm(x, (3,), None, b), X, torch.ones(3)))
     assert "weight = #aten.none" in str(op)
-    assert op.arguments()["weight"] is None and op.arguments()["bias"] is op.operands[1]
+    assert op.arguments()["weight"] is None
+    assert op.arguments()["bias"] is op.operands[1]
 
 
 def test_number_in_a_tensors_place_is_an_attribute_on_either_side() -> None:
@@ -85,7 +88,8 @@ def test_constant_of_equal_elements_is_a_number_if_the_shape_stays() -> None:
 def test_infinity_is_a_number() -> None:
     program = imported(lambda x, m: torch.where(m, x, torch.tensor(float("-inf"))), X, X > 2)
     (op,) = ops(program)
-    assert op.overload == "where.self" and op.arguments()["other"] == float("-inf")
+    assert op.overload == "where.self"
+    assert op.arguments()["other"] == float("-inf")
     assert np.array_equal(evaluate(program, (X, X > 2))[0], np.where(X > 2, X, -np.inf))
 
 
@@ -97,13 +101,15 @@ def test_slice_to_the_end_and_negative_dimensions() -> None:
 def test_list_of_tensors() -> None:
     program = imported(lambda x, y: torch.cat([x, y, x], 1), X, Y)
     (op,) = ops(program)
-    assert len(op.operands) == 3 and "dim = 1" in str(op)
+    assert len(op.operands) == 3
+    assert "dim = 1" in str(op)
     assert evaluate(program, (X, Y))[0].tolist() == [[0, 1, 2, 1, 1, 1, 0, 1, 2], [3, 4, 5, 1, 1, 1, 3, 4, 5]]
 
 
 def test_list_with_holes() -> None:
     (op,) = ops(imported(lambda x, i: x[:, i], X, torch.tensor([2, 0])))
-    assert op.name == "aten.call" and op.overload == "index.Tensor"
+    assert op.name == "aten.call"
+    assert op.overload == "index.Tensor"
     assert op.arguments() == {"self": op.operands[0], "indices": [None, op.operands[1]]}
 
 
@@ -114,7 +120,8 @@ def test_stacked_list_of_one_stays_a_list() -> None:
 
 def test_dtype_is_an_element_type_and_device_is_dropped() -> None:
     (op,) = ops(imported(lambda x: x.to("cpu", torch.float16), X))
-    assert "{dtype = f16}" in str(op) and "device" not in str(op)
+    assert "{dtype = f16}" in str(op)
+    assert "device" not in str(op)
 
 
 def test_cast_to_the_same_type_vanishes() -> None:
@@ -131,7 +138,8 @@ def test_promotion_is_an_explicit_cast() -> None:
     whole = torch.tensor([[1, 2, 3], [4, 5, 6]])
     program = imported(lambda x, i: x * i, X, whole)
     cast, product = ops(program)
-    assert "{dtype = f32}" in str(cast) and product.operands[1] is cast.outputs[0]
+    assert "{dtype = f32}" in str(cast)
+    assert product.operands[1] is cast.outputs[0]
     assert np.array_equal(evaluate(program, (X, whole))[0], (X * whole).numpy())
 
 
@@ -153,7 +161,8 @@ def test_sum_of_truth_values_counts_in_integers() -> None:
 def test_softmax_in_another_type_is_a_cast_and_a_softmax() -> None:
     program = imported(lambda x: torch.softmax(x, -1, dtype=torch.float32), X.half())
     cast, softmax = ops(program)
-    assert "{dtype = f32}" in str(cast) and "dtype" not in softmax.attributes
+    assert "{dtype = f32}" in str(cast)
+    assert "dtype" not in softmax.attributes
 
 
 def test_one_cast_serves_all_its_users() -> None:
@@ -164,18 +173,30 @@ def test_one_cast_serves_all_its_users() -> None:
 def test_results_of_one_op_are_results_of_one_op() -> None:
     program = imported(lambda x: x.topk(2), X)
     (op,) = ops(program)
-    assert op.overload == "topk" and [str(r.type) for r in op.outputs] == ["tensor<2x2xf32>", "tensor<2x2xi64>"]
+    assert op.overload == "topk"
+    assert [str(r.type) for r in op.outputs] == ["tensor<2x2xf32>", "tensor<2x2xi64>"]
     assert op.arguments() == {"self": op.operands[0], "k": 2}
     assert program.results == ("output.0", "output.1")
 
 
 def test_integers_have_no_truth_operation() -> None:
     (op,) = ops(imported(lambda a, b: a & b, torch.tensor([6]), torch.tensor([3])))
-    assert op.name == "aten.call" and op.overload == "bitwise_and.Tensor"
+    assert op.name == "aten.call"
+    assert op.overload == "bitwise_and.Tensor"
 
 
-@pytest.mark.parametrize("dtype, text", [(torch.bool, "i1"), (torch.int64, "i64"), (torch.uint8, "ui8"), (torch.float16, "f16"),
-                                         (torch.bfloat16, "bf16"), (torch.float64, "f64"), (torch.float8_e4m3fn, "f8E4M3FN")])
+@pytest.mark.parametrize(
+    ("dtype", "text"),
+    [
+        (torch.bool, "i1"),
+        (torch.int64, "i64"),
+        (torch.uint8, "ui8"),
+        (torch.float16, "f16"),
+        (torch.bfloat16, "bf16"),
+        (torch.float64, "f64"),
+        (torch.float8_e4m3fn, "f8E4M3FN"),
+    ],
+)
 def test_element_types(dtype: torch.dtype, text: str) -> None:
     program = imported(lambda x: x.reshape(3, 2), torch.zeros(2, 3).to(dtype))
     assert str(ops(program)[0].outputs[0].type) == f"tensor<3x2x{text}>"
@@ -184,8 +205,11 @@ def test_element_types(dtype: torch.dtype, text: str) -> None:
 def test_attention_with_a_causal_mask_says_so() -> None:
     q = torch.randn(1, 2, 4, 8)
     program = imported(lambda q: F.scaled_dot_product_attention(q, q, q, torch.ones(4, 4).tril().bool()), q)
-    assert len(program.arguments) == 1 and ops(program)[0].arguments()["is_causal"] is True
-    np.testing.assert_allclose(evaluate(program, (q,))[0], F.scaled_dot_product_attention(q, q, q, is_causal=True), atol=1e-6)
+    assert len(program.arguments) == 1
+    assert ops(program)[0].arguments()["is_causal"] is True
+    np.testing.assert_allclose(
+        evaluate(program, (q,))[0], F.scaled_dot_product_attention(q, q, q, is_causal=True), atol=1e-6
+    )
 
 
 def test_attention_with_another_mask_keeps_it() -> None:
@@ -198,4 +222,11 @@ def test_attention_with_another_mask_keeps_it() -> None:
 
 def test_vector_products_import_though_the_table_takes_matrices() -> None:
     program = imported(lambda x, v: x @ v, X, torch.ones(3))
-    assert ops(program)[0].overload == "matmul" and str(ops(program)[0].outputs[0].type) == "tensor<2xf32>"
+    assert ops(program)[0].overload == "matmul"
+    assert str(ops(program)[0].outputs[0].type) == "tensor<2xf32>"
+
+
+def test_products_have_their_entry_whatever_they_call_their_operands() -> None:
+    program = imported(lambda x, y: torch.mm(x, y), X, Y.t())
+    assert ops(program)[0].name == "aten.mm"
+    assert evaluate(program, (X, Y.t()))[0].tolist() == [[3.0, 3.0], [12.0, 12.0]]

@@ -37,33 +37,48 @@ def test_nested_inputs_and_outputs_keep_their_structure() -> None:
     assert [t[0, 0].item() for t in flat] == [0.0, 1.0, 2.0]
     returned = program.unflatten(evaluate(program, nested_arguments(), {"extra": None}))
     total = np.array([[1.0, 3, 5], [7, 9, 11]])
-    assert np.array_equal(returned["sum"], total) and np.array_equal(returned["same"], total)
+    assert np.array_equal(returned["sum"], total)
+    assert np.array_equal(returned["same"], total)
     x, nothing, seven, scaled = returned["rest"]
-    assert nothing is None and seven == 7 and np.array_equal(x, X) and np.array_equal(scaled, total * 2.5)
+    assert nothing is None
+    assert seven == 7
+    assert np.array_equal(x, X)
+    assert np.array_equal(scaled, total * 2.5)
 
 
 def test_module_attributes_hold_the_calling_convention() -> None:
     program = import_program(Nested(), nested_arguments(), {"extra": None})
     attributes = program.module.attributes
-    assert program.module.sym_name is not None and program.module.sym_name.data == "nested"
+    assert program.module.sym_name is not None
+    assert program.module.sym_name.data == "nested"
     assert treespec_loads(attributes["aten.input_tree"].data) == program.input_tree
     assert treespec_loads(attributes["aten.output_tree"].data) == program.output_tree
-    assert str(attributes["aten.output_leaves"]) == "[0 : i64, 1 : i64, {value = #aten.none}, {value = 7 : i64}, 2 : i64, 3 : i64]"
+    assert (
+        str(attributes["aten.output_leaves"])
+        == "[0 : i64, 1 : i64, {value = #aten.none}, {value = 7 : i64}, 2 : i64, 3 : i64]"
+    )
     assert '"x", "pair_a_0", "pair_a_1", {value = 2.500000e+00 : f64}' in str(attributes["aten.input_leaves"])
 
 
-@pytest.mark.parametrize("args, kwargs, message", [
-    ((X,), {"extra": None}, "expected 3 positional arguments, got 1"),
-    ((*nested_arguments(), X), {"extra": None}, "expected 3 positional arguments, got 4"),
-    (nested_arguments(), {}, "missing keyword arguments extra"),
-    (nested_arguments(), {"extra": None, "bogus": 1}, "unknown keyword arguments bogus"),
-    ((X, {"b": (X, X)}, 2.5), {"extra": None}, "nested otherwise"),
-    ((X.double(), {"a": (X, X)}, 2.5), {"extra": None}, "argument 'x': expected float32[2, 3], got float64[2, 3]"),
-    ((X, {"a": (X, X[:1])}, 2.5), {"extra": None}, "argument 'pair_a_1': expected float32[2, 3], got float32[1, 3]"),
-    ((3, {"a": (X, X)}, 2.5), {"extra": None}, "argument 'x': expected a tensor float32[2, 3], got int"),
-    ((X, {"a": (X, X)}, 2.0), {"extra": None}, "argument 'n' is 2.0, but the program was made for 2.5"),
-    ((X, {"a": (X, X)}, 2.5), {"extra": 1}, "argument 'extra' is 1, but the program was made for None"),
-])
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        ((X,), {"extra": None}, "expected 3 positional arguments, got 1"),
+        ((*nested_arguments(), X), {"extra": None}, "expected 3 positional arguments, got 4"),
+        (nested_arguments(), {}, "missing keyword arguments extra"),
+        (nested_arguments(), {"extra": None, "bogus": 1}, "unknown keyword arguments bogus"),
+        ((X, {"b": (X, X)}, 2.5), {"extra": None}, "nested otherwise"),
+        ((X.double(), {"a": (X, X)}, 2.5), {"extra": None}, "argument 'x': expected float32[2, 3], got float64[2, 3]"),
+        (
+            (X, {"a": (X, X[:1])}, 2.5),
+            {"extra": None},
+            "argument 'pair_a_1': expected float32[2, 3], got float32[1, 3]",
+        ),
+        ((3, {"a": (X, X)}, 2.5), {"extra": None}, "argument 'x': expected a tensor float32[2, 3], got int"),
+        ((X, {"a": (X, X)}, 2.0), {"extra": None}, "argument 'n' is 2.0, but the program was made for 2.5"),
+        ((X, {"a": (X, X)}, 2.5), {"extra": 1}, "argument 'extra' is 1, but the program was made for None"),
+    ],
+)
 def test_wrong_arguments_are_named(args: tuple[Any, ...], kwargs: dict[str, Any], message: str) -> None:
     program = import_program(Nested(), nested_arguments(), {"extra": None})
     with pytest.raises(InputError) as caught:
@@ -109,12 +124,22 @@ class Buffers(nn.Module):
 def test_names_kinds_and_values_of_arguments() -> None:
     program = import_program(Buffers(), (X,))
     assert [(a.name, a.kind) for a in program.arguments] == [
-        ("weight_in", "input"), ("weight", "parameter"), ("kept", "buffer"), ("table", "buffer"), ("constant_0", "constant")]
+        ("weight_in", "input"),
+        ("weight", "parameter"),
+        ("kept", "buffer"),
+        ("table", "buffer"),
+        ("constant_0", "constant"),
+    ]
     assert program.arguments[0] == Argument("weight_in", "input", (2, 3), torch.float32)
     assert {n: v.tolist() for n, v in program.values.items()} == {
-        "weight": [2, 2, 2], "kept": [1, 2, 3], "table": [4, 5, 6], "constant_0": [8, 10, 12]}
+        "weight": [2, 2, 2],
+        "kept": [1, 2, 3],
+        "table": [4, 5, 6],
+        "constant_0": [8, 10, 12],
+    }
     first, second = evaluate(program, (X,))
-    assert np.array_equal(first, X.numpy() * 2 + [4, 5, 6]) and np.array_equal(second, X.numpy() * [16, 40, 72])
+    assert np.array_equal(first, X.numpy() * 2 + [4, 5, 6])
+    assert np.array_equal(second, X.numpy() * [16, 40, 72])
     assert 'aten.name = "weight", aten.kind = "parameter"' in str(program.module)
 
 
@@ -126,7 +151,8 @@ def test_equal_constants_are_shared_and_never_in_the_text() -> None:
     program = import_program(Constants(), (X,))
     assert {n: v.tolist() for n, v in program.values.items()} == {"constant_0": [1.25, 2, 3], "constant_1": [0, 1, 2]}
     assert program.values["constant_1"].dtype is torch.float32  # converted here, not on the device
-    assert "dense" not in str(program.module) and "1.25" not in str(program.module)
+    assert "dense" not in str(program.module)
+    assert "1.25" not in str(program.module)
 
 
 def test_repeated_constant_is_kept_once_and_expanded() -> None:
@@ -167,12 +193,14 @@ class Counter(nn.Module):
 def test_mutation_is_a_result_that_names_its_argument() -> None:
     model = Counter()
     program = import_program(model, (X, X))
-    assert program.results == ("output", "new.cache", "new.out") and dict(program.mutations) == {1: "cache", 2: "out"}
+    assert program.results == ("output", "new.cache", "new.out")
+    assert dict(program.mutations) == {1: "cache", 2: "out"}
     assert {a.name for a in program.arguments if a.mutated} == {"cache", "out"}
     assert 'aten.name = "new.cache", aten.mutates = "cache"' in str(program.module)
     for results in (evaluate(program, (X, X)), torch_reference(program, (X, X))):
         assert [r.tolist() for r in results] == [(X * 10).tolist(), X.tolist(), (X * 2).tolist()]
-    assert model.cache.abs().sum() == 0 and X[0, 1] == 1  # neither the model nor the arguments changed
+    assert model.cache.abs().sum() == 0
+    assert X[0, 1] == 1
     assert np.array_equal(program.unflatten(evaluate(program, (X, X))), X * 10)
 
 
@@ -223,10 +251,16 @@ def test_files_that_are_no_programs(tmp_path: Path, caplog: pytest.LogCaptureFix
     torch.save({"a": X}, tmp_path / "weights.pt2")
     (tmp_path / "short.pt2").write_bytes(good[: len(good) // 2])
     (tmp_path / "text.pt2").write_text("hello")
-    for name, message in (("absent", "no such file"), ("short", "truncated"), ("text", "not a zip archive"), ("weights", "no .pt2 file")):
+    for name, message in (
+        ("absent", "no such file"),
+        ("short", "truncated"),
+        ("text", "not a zip archive"),
+        ("weights", "no .pt2 file"),
+    ):
         with pytest.raises(ImportProgramError, match=message) as caught:
             import_program(tmp_path / f"{name}.pt2")
-        assert f"{name}.pt2" in str(caught.value) and "torch.export.save" in str(caught.value)
+        assert f"{name}.pt2" in str(caught.value)
+        assert "torch.export.save" in str(caught.value)
     assert not [r for r in caplog.records if r.levelname in ("WARNING", "ERROR")]
 
 
@@ -266,7 +300,9 @@ def test_model_without_weights_imports_to_the_same_module() -> None:
     weightless.b.bias = nn.Parameter(mode.from_tensor(weightless.b.bias))
     empty = import_program(weightless, (X,))
     assert str(empty.module) == str(full.module)
-    assert {n: v.tolist() for n, v in empty.values.items()} == {n: v.tolist() for n, v in full.values.items() if "constant" in n}
+    assert {n: v.tolist() for n, v in empty.values.items()} == {
+        n: v.tolist() for n, v in full.values.items() if "constant" in n
+    }
     assert len(empty.values) == 2
 
 
@@ -277,5 +313,6 @@ def test_model_on_meta_imports_to_the_same_module() -> None:
         layer.to("meta")
     weightless.b.weight = weightless.a.weight
     empty = import_program(weightless, (X,))
-    assert str(empty.module) == str(full.module) and len(empty.values) == 2
+    assert str(empty.module) == str(full.module)
+    assert len(empty.values) == 2
     assert weightless.a.weight.device.type == "meta"  # the model is as it was

@@ -9,8 +9,12 @@ import pytest
 import torch
 from evaluate import evaluate
 from torch import nn
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import Builtin, UnknownLoc
+from xdsl.parser import Parser
 
-from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.aten import Aten, AtenOp
 from spyre_mlir.frontend import Program, import_program, torch_reference
 
 transformers = pytest.importorskip("transformers")
@@ -18,8 +22,15 @@ transformers = pytest.importorskip("transformers")
 
 def llama(layers: int = 2, **options: object) -> nn.Module:
     config = transformers.LlamaConfig(
-        hidden_size=64, num_hidden_layers=layers, intermediate_size=128, num_attention_heads=4, num_key_value_heads=2,
-        vocab_size=100, use_cache=False, **options)
+        hidden_size=64,
+        num_hidden_layers=layers,
+        intermediate_size=128,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=100,
+        use_cache=False,
+        **options,
+    )
     torch.manual_seed(0)
     return transformers.LlamaForCausalLM(config).eval()
 
@@ -46,7 +57,8 @@ def test_llama_has_nothing_left_to_compute_about_positions_and_masks() -> None:
     assert not {"arange.start_step", "cumsum", "index.Tensor", "cos", "sin", "call"} & set(overloads(program))
     assert [a.name for a in program.arguments if a.kind == "constant"] == ["constant_0", "constant_1"]  # cos, sin
     assert [a.name for a in program.arguments if a.kind == "buffer"] == []
-    assert "is_causal = true" in str(program.module) and "i1>" not in str(program.module)
+    assert "is_causal = true" in str(program.module)
+    assert "i1>" not in str(program.module)
 
 
 def test_rotary_tables_are_the_cosine_and_sine_of_position_times_frequency() -> None:
@@ -71,7 +83,8 @@ def test_llama_returns_the_structure_of_the_model() -> None:
 def test_tied_embeddings_are_one_argument() -> None:
     program = import_program(llama(tie_word_embeddings=True), (), {"input_ids": ids()})
     names = [a.name for a in program.arguments]
-    assert "model.embed_tokens.weight" in names and "lm_head.weight" not in names
+    assert "model.embed_tokens.weight" in names
+    assert "lm_head.weight" not in names
     wanted = torch_reference(program, (), {"input_ids": ids()})[0]
     np.testing.assert_allclose(evaluate(program, (), {"input_ids": ids()})[0], wanted, atol=2e-6 * np.abs(wanted).max())
 
@@ -80,7 +93,8 @@ def test_locations_name_the_line_and_the_module() -> None:
     program = import_program(llama(), (), {"input_ids": ids()})
     silu = next(op for op in program.module.walk() if isinstance(op, AtenOp) and op.overload == "silu")
     assert 'loc("model.layers.0.mlp' in str(silu.location)
-    assert "transformers" in str(silu.location) and "torch/nn" not in str(silu.location)
+    assert "transformers" in str(silu.location)
+    assert "torch/nn" not in str(silu.location)
 
 
 def test_bfloat16_llama_sees_one_element_type_per_op() -> None:
@@ -112,3 +126,30 @@ def test_import_takes_at_most_fifty_milliseconds_per_decoder_layer(monkeypatch: 
         importer.import_program(functional)
         fastest = min(fastest, time.process_time() - start)
     assert fastest < 8 * 0.05
+
+
+def test_text_of_a_program_reads_back_as_the_same_program() -> None:
+    context = Context()
+    for dialect in (Builtin, func.Func, Aten):
+        context.load_dialect(dialect)
+    for options in ({}, {"attn_implementation": "eager"}):
+        program = import_program(llama(**options), (), {"input_ids": ids()})
+        again = Parser(context, str(program.module)).parse_module()
+        again.verify()
+        assert str(again) == str(program.module)
+        assert again.is_structurally_equivalent(program.module)
+
+
+def test_every_op_has_a_location() -> None:
+    program = import_program(llama(attn_implementation="eager"), (), {"input_ids": ids()})
+    assert [
+        str(op) for op in program.module.walk() if isinstance(op, AtenOp) and isinstance(op.location, UnknownLoc)
+    ] == []
+
+
+def test_eager_attention_means_what_torch_computes() -> None:
+    model = llama(attn_implementation="eager")
+    program = import_program(model, (), {"input_ids": ids()})
+    wanted = model(input_ids=ids()).logits.detach().numpy()
+    got = evaluate(program, (), {"input_ids": ids()})
+    np.testing.assert_allclose(got[0], wanted, rtol=0, atol=2e-6 * np.abs(wanted).max())

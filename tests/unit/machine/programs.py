@@ -118,6 +118,6 @@ def get(memory: ExactMemory, decoder: Decoder, operand: int) -> tuple[Floats, np
     shape = [decoder.sizes[d] for d in axes]
     values, known = memory.load(addresses, decoder.operands[operand].data_format)
     result, written = np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
-    index = tuple(coords[d] for d in axes)
-    result[index], written[index] = values, known
+    index = tuple(coords[d] for d in axes) or (...,)
+    result[index], written[index] = (values, known) if axes else (values[0], known.all())
     return result, written

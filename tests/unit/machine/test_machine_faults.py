@@ -46,17 +46,21 @@ def kind_of(obj: dict[str, Any], memory: ExactMemory) -> MachineFault:
 def test_uninitialised_lane_zero() -> None:
     fault = kind_of(load(ADD), prepared(ADD, (128, 256)))
     assert fault.kind == "uninitialised-read"
-    assert "Tensor1" in str(fault) and "0:add" in str(fault) and hex(GIB16) in str(fault)
+    assert "Tensor1" in str(fault)
+    assert "0:add" in str(fault)
+    assert hex(GIB16) in str(fault)
 
 
 def test_uninitialised_lane_in_a_sum() -> None:
     fault = kind_of(load(SUM), prepared(SUM, (128, 200)))
-    assert fault.kind == "uninitialised-read" and "reduction" in str(fault)
+    assert fault.kind == "uninitialised-read"
+    assert "reduction" in str(fault)
 
 
 def test_uninitialised_lane_in_a_contraction() -> None:
     fault = kind_of(load(MATMUL), prepared(MATMUL, (256, 500), (128, 512)))
-    assert fault.kind == "uninitialised-read" and "Tensor0" in str(fault)
+    assert fault.kind == "uninitialised-read"
+    assert "Tensor0" in str(fault)
 
 
 def test_padding_columns_of_a_weight_are_no_fault() -> None:
@@ -64,7 +68,8 @@ def test_padding_columns_of_a_weight_are_no_fault() -> None:
     memory = prepared(MATMUL, (256, 512), (100, 512))
     execute(descriptor_of(load(MATMUL)), memory)
     _, written = get(memory, decoder, 2)
-    assert written[:, :100].all() and not written[:, 100:].any()
+    assert written[:, :100].all()
+    assert not written[:, 100:].any()
 
 
 def test_an_add_carries_padding_lanes_along() -> None:
@@ -72,7 +77,8 @@ def test_an_add_carries_padding_lanes_along() -> None:
     memory = prepared(ADD, (128, 256), (128, 200))
     execute(descriptor_of(load(ADD)), memory)
     _, written = get(memory, decoder, 2)
-    assert written[:, :200].all() and not written[:, 200:].any()
+    assert written[:, :200].all()
+    assert not written[:, 200:].any()
 
 
 def test_a_restickify_copies_what_was_never_written() -> None:
@@ -81,7 +87,8 @@ def test_a_restickify_copies_what_was_never_written() -> None:
     memory = prepared(stem, (128, 70))
     execute(descriptor_of(load(stem)), memory)
     _, written = get(memory, decoder, 1)
-    assert written[:, :70].all() and not written[:, 70:].any()
+    assert written[:, :70].all()
+    assert not written[:, 70:].any()
 
 
 def test_out_of_bounds() -> None:
@@ -89,14 +96,17 @@ def test_out_of_bounds() -> None:
     for core in range(32):
         starts_of(obj, 0)[f"[{core}, 0, 0]"] = str(3 * GIB16 + 512 * core)
     fault = kind_of(obj, prepared(ADD, (128, 256), (128, 256)))
-    assert fault.kind == "out-of-bounds" and "argument 2" in str(fault)
+    assert fault.kind == "out-of-bounds"
+    assert "argument 2" in str(fault)
 
 
 def test_a_start_off_the_stick_grid() -> None:
     obj = load(ADD)
     starts_of(obj, 1)["[3, 0, 0]"] = str(GIB16 + 1536 + 64)
     fault = kind_of(obj, prepared(ADD, (128, 256), (128, 256)))
-    assert fault.kind == "misaligned" and "core 3" in str(fault) and "Tensor1" in str(fault)
+    assert fault.kind == "misaligned"
+    assert "core 3" in str(fault)
+    assert "Tensor1" in str(fault)
 
 
 def test_a_broken_stick() -> None:
@@ -105,14 +115,16 @@ def test_a_broken_stick() -> None:
     top["numWkSlicesPerDim_"] = {"mb": 4, "out": 8}
     top["coreIdToWkSlice_"] = {str(c): {"mb": c % 4, "out": c // 4} for c in range(32)}
     fault = kind_of(obj, prepared(ADD, (128, 256), (128, 256)))
-    assert fault.kind == "misaligned" and "whole sticks" in str(fault)
+    assert fault.kind == "misaligned"
+    assert "whole sticks" in str(fault)
 
 
 def test_wrong_format() -> None:
     memory = prepared(ADD, (128, 256), (128, 256))
     memory.store(np.asarray([GIB16 + 512]), [1.0], "BFLOAT16")
     fault = kind_of(load(ADD), memory)
-    assert fault.kind == "wrong-format" and "BFLOAT16" in str(fault)
+    assert fault.kind == "wrong-format"
+    assert "BFLOAT16" in str(fault)
 
 
 def test_half_of_a_wide_element() -> None:
@@ -133,7 +145,8 @@ def test_double_write(target: str) -> None:
     obj = load(ADD)
     starts_of(obj, 2)["[5, 0, 0]"] = starts_of(obj, 2)[target]
     fault = kind_of(obj, prepared(ADD, (128, 256), (128, 256)))
-    assert fault.kind == "double-write" and "core 5" in str(fault)
+    assert fault.kind == "double-write"
+    assert "core 5" in str(fault)
 
 
 def test_all_cores_on_one_output() -> None:
@@ -149,7 +162,8 @@ def test_a_restickify_onto_its_own_input() -> None:
     for core, address in starts_of(obj, 1).items():
         starts_of(obj, 1)[core] = str(int(address) - GIB16)
     fault = kind_of(obj, prepared(stem, (128, 256)))
-    assert fault.kind == "read-write-race" and "65536 bytes" in str(fault)
+    assert fault.kind == "read-write-race"
+    assert "65536 bytes" in str(fault)
 
 
 def test_an_add_onto_one_row_further() -> None:
@@ -184,6 +198,22 @@ def test_scratchpad_overflow() -> None:
     assert kind_of(obj, memory).kind == "out-of-bounds"
 
 
+@pytest.mark.parametrize(("rows", "kind"), [(2**22, "span"), (2**21 - 32, "out-of-bounds")])
+def test_a_span_over_256_mib(rows: int, kind: str) -> None:
+    """The limit is 2,097,120 rows of one stick on one core; 32 cores share twice as many without a span fault."""
+    dims = (Dim("mb", rows, 32), Dim("out", 64))
+    start = tuple(str(c * rows // 32 * 128) for c in range(32))
+    narrow = Operand(("mb", "out"), (rows, 64), "out", "SEN169_FP16", start)
+    one_core = Operand(("out", "mb"), (64, rows), "out", "SEN169_FP16", ("0",))
+    for dim, operand, expected in (
+        (dims, narrow, "out-of-bounds"),
+        ((Dim("mb", rows), Dim("out", 64)), one_core, kind),
+    ):
+        with pytest.raises(MachineFault) as caught:
+            execute(Descriptor(0, "abs", "sfp", OpClass.POINTWISE, dim, (operand, operand)), ExactMemory())
+        assert caught.value.kind == expected
+
+
 def where_program(stick_lanes: int) -> tuple[Descriptor, ExactMemory]:
     """where3 on one stick: condition, x, y and result at 0, 128, 256, 384."""
     dims = (Dim("out", stick_lanes),)
@@ -200,7 +230,8 @@ def test_a_select_counts_only_what_it_picks() -> None:
     memory.store(lanes + 128, np.arange(64), "SEN169_FP16")
     execute(view, memory)
     values, written = memory.load(lanes + 384, "SEN169_FP16")
-    assert written.all() and values.tolist() == list(range(64))
+    assert written.all()
+    assert values.tolist() == list(range(64))
 
 
 def test_a_select_of_what_was_never_written() -> None:

@@ -14,7 +14,8 @@ def test_a_transfer_comes_back() -> None:
     memory.add_region("a", 1280, 256)
     memory.store(np.asarray([1280, 1284]), [1.5, -1e300], "SEN169_FP16")
     values, written = memory.load(np.asarray([1280, 1282, 1284]), "SEN169_FP16")
-    assert values.tolist() == [1.5, 0.0, -1e300] and written.tolist() == [True, False, True]
+    assert values.tolist() == [1.5, 0.0, -1e300]
+    assert written.tolist() == [True, False, True]
 
 
 def test_int32_may_be_read_as_an_index() -> None:
@@ -68,5 +69,5 @@ def test_memory_costs_nothing_until_used() -> None:
 
 
 def test_more_than_the_host_can_hold_is_said() -> None:
-    with pytest.raises(InputError, match="segment.*host"):
+    with pytest.raises(InputError, match=r"segment.*host"):
         ExactMemory().add_region("segment", 0, 2**50)

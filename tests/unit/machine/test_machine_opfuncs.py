@@ -82,7 +82,8 @@ def test_functions_with_constants() -> None:
 )
 def test_reductions(name: str, fold: np.ufunc, suffix: str) -> None:
     meaning = meaning_of(name + suffix)
-    assert isinstance(meaning, Reduction) and meaning.fold is fold
+    assert isinstance(meaning, Reduction)
+    assert meaning.fold is fold
     assert meaning.factor == ("scaling_factor" if name == "mean" else None)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spyre_mlir.dialects.superdsc.descriptor import Constant, Descriptor, Dim, OpClass, Operand
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import MachineFault, UnsupportedError
 from spyre_mlir.machine.memory import ExactMemory
 from spyre_mlir.machine.superdsc import execute
 
@@ -137,7 +137,8 @@ def test_a_restickify_of_a_buffer_that_falls_short() -> None:
     execute(Descriptor(0, "ReStickifyOpHBM", "sfp", OpClass.RESTICKIFY, dims, (short, result)), memory)
     found, written = memory.load(rows(C, (64, 128)), DL16)
     assert np.array_equal(found[:, :100], a.T)
-    assert written[:, :100].all() and not written[:, 100:].any()
+    assert written[:, :100].all()
+    assert not written[:, 100:].any()
 
 
 def test_float32_halves_are_written_and_checked() -> None:
@@ -147,3 +148,64 @@ def test_float32_halves_are_written_and_checked() -> None:
     memory.store(A + 4 * np.arange(32), np.arange(32) / 3, "IEEE_FP32")
     execute(Descriptor(0, "neg", "sfp", OpClass.POINTWISE, dims, operands), memory)
     assert memory.load(C + 4 * np.arange(32), "IEEE_FP32")[0].tolist() == (-np.arange(32) / 3).tolist()
+
+
+def test_a_mask_counts_from_the_whole_tensor_on_every_core() -> None:
+    """Rows and sticks over 2 x 2 cores; one core's data lies elsewhere, so the cores run one by one."""
+    dims = (Dim("mb", 4, 2), Dim("out", 128, 2, valid=100))
+    moved = B + 512
+    wide = Operand(("mb", "out"), (4, 128), "out", DL16, (str(A), str(A + 256), str(A + 512), str(moved)))
+    result = Operand(("mb",), (4,), None, DL16, (str(C), str(C + 256), str(C), str(C + 256)))
+    memory = memory_of()
+    a = RNG.standard_normal((4, 100))
+    memory.store(rows(A, (4, 100))[:, :64], a[:, :64], DL16)
+    memory.store(rows(A, (4, 100))[:2, 64:], a[:2, 64:], DL16)
+    memory.store(moved + 128 * np.arange(2)[:, None] + 2 * np.arange(36), a[2:, 64:], DL16)
+    fill = (Constant("samv-maskvalue", DL16, 0),)
+    execute(Descriptor(0, "sum", "sfp", OpClass.REDUCTION, dims, (wide, result), fill, mask_constant=0), memory)
+    np.testing.assert_allclose(memory.load(C + 128 * np.arange(4), DL16)[0], a.sum(1), rtol=1e-12)
+
+
+def test_a_regular_but_too_small_step_is_a_double_write() -> None:
+    """Four rows a core, and the second core starts two rows further."""
+    dims = (Dim("mb", 8, 2), Dim("out", 64))
+    wide = Operand(("mb", "out"), (8, 64), "out", DL16, (str(A), str(A + 512)))
+    result = Operand(("mb", "out"), (8, 64), "out", DL16, (str(C), str(C + 256)))
+    memory = memory_of()
+    memory.store(rows(A, (8, 64)), np.ones((8, 64)), DL16)
+    with pytest.raises(MachineFault, match="double-write: cores 0 and 1 both write 128 elements"):
+        execute(Descriptor(0, "neg", "sfp", OpClass.POINTWISE, dims, (wide, result)), memory)
+
+
+@pytest.mark.parametrize("rows_of", [1, 3])
+def test_widening_and_narrowing_permute_as_published(rows_of: int) -> None:
+    """Column 64p + 8g + 4h + e of a DL16 row is found in FP32 stick 2p + h, lane 4g + e; narrowing undoes it."""
+    dims = (Dim("mb", rows_of), Dim("out", 128))
+    narrow = Operand(("mb", "out"), (rows_of, 128), "out", DL16, (str(A),))
+    wide = Operand(("mb", "out"), (rows_of, 128), "out", "IEEE_FP32", (str(B),))
+    again = Operand(("mb", "out"), (rows_of, 128), "out", DL16, (str(C),))
+    memory = memory_of()
+    a = RNG.standard_normal((rows_of, 128))
+    memory.store(rows(A, a.shape), a, DL16)
+    execute(Descriptor(0, "dl16tofp32", "sfp", OpClass.POINTWISE, dims, (narrow, wide)), memory)
+    for row in range(rows_of):
+        for column in range(128):
+            p, g, h, e = column // 64, column % 64 // 8, column % 8 // 4, column % 4
+            address = B + ((2 * p + h) * rows_of + row) * 128 + 4 * (4 * g + e)
+            assert memory.load(np.asarray([address]), "IEEE_FP32")[0].tolist() == [a[row, column]]
+    execute(Descriptor(1, "fp32todl16", "sfp", OpClass.POINTWISE, dims, (wide, again)), memory)
+    assert np.array_equal(memory.load(rows(C, a.shape), DL16)[0], a)
+
+
+def test_narrowing_of_a_standard_row_permutes_as_published() -> None:
+    """Column 64t + 32h + 4g + e of an FP32 row is found in DL16 stick t, lane 8g + 4h + e."""
+    dims = (Dim("out", 64),)
+    wide = Operand(("out",), (64,), "out", "IEEE_FP32", (str(A),))
+    narrow = Operand(("out",), (64,), "out", DL16, (str(B),))
+    memory = memory_of()
+    memory.store(A + 4 * np.arange(64), np.arange(64), "IEEE_FP32")
+    execute(Descriptor(0, "fp32todl16", "sfp", OpClass.POINTWISE, dims, (wide, narrow)), memory)
+    found = memory.load(B + 2 * np.arange(64), DL16)[0].tolist()
+    for column in range(64):
+        h, g, e = column // 32, column % 32 // 4, column % 4
+        assert found[8 * g + 4 * h + e] == column

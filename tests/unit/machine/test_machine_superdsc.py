@@ -174,5 +174,6 @@ def test_padding_lanes_travel_through_a_sum_over_rows() -> None:
     stem = "c32n_sum_dim0_128x256_nonstick"
     array = RNG.standard_normal((128, 200))
     result, written = run(load(stem), load(stem), [array])
-    assert written[:200].all() and not written[200:].any()
+    assert written[:200].all()
+    assert not written[200:].any()
     np.testing.assert_allclose(result[:200], array.sum(0), rtol=1e-12, atol=1e-12)

@@ -46,7 +46,9 @@ class Case:
 
     def text(self) -> str:
         """A function with buffers and the op; the last tensor is the result."""
-        lines = [f"%{n} = spyre.kernel.alloc {{segment = {t.segment} : i64}} : {t.type}" for n, t in enumerate(self.tensors)]
+        lines = [
+            f"%{n} = spyre.kernel.alloc {{segment = {t.segment} : i64}} : {t.type}" for n, t in enumerate(self.tensors)
+        ]
         uses = [f"%{n}[{t.index}] : {t.type}" for n, t in enumerate(self.tensors)]
         lines.append(f"{self.op} ins({', '.join(uses[:-1])}) outs({uses[-1]})")
         return "func.func @main() {\n" + "\n".join(lines) + "\nfunc.return\n}"
@@ -132,7 +134,9 @@ def emitted(case: Case) -> Any:
     context = make_context()
     module = parse_module(case.text(), context)
     verify_module(module)
-    ConvertSpyreKernelToSuperdscPass(addresses="concrete", version=case.version, first=case.first).apply(context, module)
+    ConvertSpyreKernelToSuperdscPass(addresses="concrete", version=case.version, first=case.first).apply(
+        context, module
+    )
     verify_module(module)
     (sdsc,) = (op for op in module.ops if isinstance(op, SdscOp))
     return json.loads(write_json(sdsc))

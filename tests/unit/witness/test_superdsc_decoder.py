@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from tests.witness.superdsc_decoder import Decoder, WitnessError
 
 DATA = Path(__file__).parents[2] / "data"
@@ -159,7 +160,8 @@ def test_own_distribution_wins() -> None:
     node = dsc_of(obj)["scheduleTree_"][0]
     node["coordinates_"]["coreIdToWkSlice_"] = {str(c): {"mb": 0, "x": c, "out": 0} for c in range(32)}
     coords, addresses = Decoder(obj).addresses(0, 3)
-    assert coords["x"].min() == 3 * 128 and coords["x"].max() == 4 * 128 - 1
+    assert coords["x"].min() == 3 * 128
+    assert coords["x"].max() == 4 * 128 - 1
     assert coords["mb"].max() == 3
     assert int(addresses.max()) == 4 * 128 * 128 * 2 - 2
 

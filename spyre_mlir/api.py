@@ -1,0 +1,234 @@
+"""`compile`: from a model to a callable that runs on the hardware model. Joins the rooms, nothing else."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from numpy.typing import NDArray
+
+from spyre_mlir.backend.directory import StoredBundle, read_bundle, split_module, write_bundle
+from spyre_mlir.dialects.superdsc.describe import describe
+from spyre_mlir.errors import InputError
+from spyre_mlir.machine.host import DeviceProgram, run_program
+from spyre_mlir.machine.levels import run_function
+from spyre_mlir.machine.options import MachineOptions
+from spyre_mlir.pipeline import LEVELS, Lowered, check_level, lower
+from spyre_mlir.report import Verification, VerifiedLevel, stage_table
+from spyre_mlir.text.render import module_text
+from spyre_mlir.universe import make_context
+
+if TYPE_CHECKING:
+    from spyre_mlir.frontend import Program
+
+Numerics = Literal["exact"]
+Array = NDArray[Any]
+BUNDLE = "bundle"
+
+
+def compile(
+    model: Any,
+    example_inputs: Sequence[Any] | None = None,
+    example_kwargs: Mapping[str, Any] | None = None,
+    *,
+    numerics: Numerics = "exact",
+    addresses: Literal["symbolic", "concrete"] = "symbolic",
+) -> CompiledModel | LazyModel:
+    """Compiles a model for Spyre.
+
+    Args:
+        model: an `nn.Module`, an `ExportedProgram`, a path of a saved ``.pt2`` file, or an fx `GraphModule`.
+        example_inputs: positional inputs of the shapes to compile for; without them a module or graph is
+            compiled at its first call, once per signature of inputs.
+        example_kwargs: keyword inputs.
+        numerics: how calls compute; ``exact`` keeps every element wide and never rounds.
+        addresses: ``symbolic`` binds addresses at run time, ``concrete`` writes them into the files.
+
+    Raises:
+        UnsupportedError: the model has operations that cannot be expressed; all of them are listed.
+        ImportProgramError: the model cannot be read.
+        LoweringError: the program does not fit the machine.
+    """
+    from spyre_mlir.frontend import import_program, is_complete
+
+    options = CompileOptions(numerics, addresses)
+    MachineOptions(numerics=numerics)
+    if example_inputs is None and example_kwargs is None and not is_complete(model):
+        return LazyModel(model, options)
+    return _compile(import_program(model, example_inputs, example_kwargs), options)
+
+
+def compile_program(path: Path, *, addresses: Literal["symbolic", "concrete"] = "symbolic") -> CompiledModel:
+    """Compiles a saved ``.pt2`` program; see `compile`."""
+    from spyre_mlir.frontend import import_program
+
+    return _compile(import_program(path), CompileOptions(addresses=addresses))
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """What `compile` was asked for besides the model."""
+
+    numerics: Numerics = "exact"
+    addresses: Literal["symbolic", "concrete"] = "symbolic"
+
+
+def _compile(program: Program, options: CompileOptions) -> CompiledModel:
+    context = make_context()
+    passes = {"convert-spyre-kernel-to-superdsc": f"addresses={options.addresses}"}
+    return CompiledModel(program, lower(program.module, context, options=passes), options)
+
+
+class CompiledModel:
+    """A model on the hardware model: called like the model, it runs the bundle it wrote to disk."""
+
+    def __init__(self, program: Program, lowered: Lowered, options: CompileOptions) -> None:
+        """Keeps the program at every level; the bundle is written at the first call."""
+        from spyre_mlir.frontend import to_numpy
+
+        self._program = program
+        self._lowered = lowered
+        self._options = options
+        self._values = {name: to_numpy(value) for name, value in program.values.items()}
+        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._stored: StoredBundle | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the program."""
+        return self._program.name
+
+    def mlir(self, level: str, *, generic: bool = False) -> str:
+        """Text of a level: ``aten``, ``spyre.loop``, ``spyre.kernel`` or ``superdsc``.
+
+        Raises:
+            InputError: there is no such level.
+        """
+        return module_text(self._lowered.modules[check_level(level)], generic=generic)
+
+    def save(self, directory: str | Path) -> Path:
+        """Writes the bundle directory, as a whole or not at all.
+
+        Raises:
+            InputError: the directory holds something else, or cannot be written.
+        """
+        path = Path(directory)
+        write_bundle(path, self._lowered.modules["superdsc"], self._values)
+        return path
+
+    def report(self) -> str:
+        """A table of the stages: ops, kernels, device bytes, seconds."""
+        return stage_table(self.name, self._lowered.records)
+
+    def bundle_directory(self) -> Path:
+        """Where the files of this program are that calls run."""
+        if self._directory is None:
+            self._directory = tempfile.TemporaryDirectory(prefix="spyre-")
+            self.save(Path(self._directory.name) / BUNDLE)
+        return Path(self._directory.name) / BUNDLE
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the bundle from disk and returns what the model would.
+
+        Raises:
+            InputError: the inputs are not of the shapes it was compiled for.
+            MachineFault: the program misbehaved on the machine.
+        """
+        from spyre_mlir.frontend import finish_call
+
+        results = self._run(BUNDLE, self._inputs(args, kwargs))
+        return finish_call(self._program, results, args, kwargs, self._values)
+
+    def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
+        """Runs the program at every level and from disk, and compares with torch.
+
+        Args:
+            args: inputs, as for a call.
+            tolerance: largest error, max|a - b| / max|b|, that counts as equal.
+            kwargs: keyword inputs, as for a call.
+        """
+        from spyre_mlir.frontend import torch_reference
+
+        expected = torch_reference(self._program, args, kwargs)
+        inputs = self._inputs(args, kwargs)
+        levels = [VerifiedLevel.of(level, self._run(level, inputs), expected) for level in (*LEVELS, BUNDLE)]
+        return Verification(tuple(levels), tolerance)
+
+    def _inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Array]:
+        from spyre_mlir.frontend import to_numpy
+
+        given = dict(
+            zip((a.name for a in self._program.inputs), map(to_numpy, self._program.flatten(args, kwargs)), strict=True)
+        )
+        missing = [a.name for a in self._program.arguments if a.kind != "input" and a.name not in self._values]
+        if missing:
+            raise InputError(
+                f"the program has no values for {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}",
+                hint="compile the model with its weights",
+            )
+        return [given[a.name] if a.kind == "input" else self._values[a.name] for a in self._program.arguments]
+
+    def _run(self, level: str, inputs: list[Array]) -> list[Array]:
+        options = MachineOptions(numerics=self._options.numerics)
+        if level == BUNDLE:
+            if self._stored is None:
+                self._stored = read_bundle(self.bundle_directory(), make_context())
+            return run_program(stored_program(self._stored), inputs, options)
+        module = self._lowered.modules[level]
+        if level != "superdsc":
+            return run_function(module, inputs)
+        program, bundle, files = split_module(module)
+        return run_program(DeviceProgram(program, bundle, lambda name: describe(files[name])), inputs, options)
+
+
+def stored_program(stored: StoredBundle) -> DeviceProgram:
+    """A bundle from disk as the machine runs it.
+
+    Raises:
+        InputError: the bundle has no host program.
+    """
+    if stored.program is None:
+        raise InputError(
+            "the bundle has no program.mlir, so it is not known what its arguments are",
+            where=str(stored.directory),
+            hint="write it with spyre-compile",
+        )
+    return DeviceProgram(stored.program, stored.bundle, stored.descriptor)
+
+
+class LazyModel:
+    """A model that is compiled at its first call, once per signature of inputs."""
+
+    def __init__(self, model: Any, options: CompileOptions) -> None:
+        """Keeps the model for later."""
+        self._model = model
+        self._options = options
+        self._compiled: dict[str, CompiledModel] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compiles for these inputs if need be, and runs."""
+        return self.compiled_for(*args, **kwargs)(*args, **kwargs)
+
+    def compiled_for(self, *args: Any, **kwargs: Any) -> CompiledModel:
+        """The program for inputs of this signature."""
+        from spyre_mlir.frontend import import_program, signature_of
+
+        signature = signature_of(args, kwargs)
+        if signature not in self._compiled:
+            self._compiled[signature] = _compile(import_program(self._model, args, kwargs), self._options)
+        return self._compiled[signature]
+
+    @property
+    def programs(self) -> tuple[CompiledModel, ...]:
+        """The programs compiled so far."""
+        return tuple(self._compiled.values())
+
+    def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
+        """As `CompiledModel.verify`, for the program of these inputs."""
+        return self.compiled_for(*args, **kwargs).verify(*args, tolerance=tolerance, **kwargs)
+
+
+__all__ = ["CompiledModel", "LazyModel", "compile", "stored_program"]

@@ -1,0 +1,176 @@
+"""The levels in order, the passes that lead to each, and the ops that may stand there: the order lives only here."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import parse_pipeline
+
+from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
+from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
+from spyre_mlir.dialects.spyre.kernel import KernelOp, device_tensor
+from spyre_mlir.errors import InputError, LoweringError
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.text.render import verify_module
+from spyre_mlir.transforms import get_all_passes
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One level: how to reach it from the one before, and what it may contain.
+
+    Attributes:
+        level: its name.
+        passes: the pipeline that leads to it, as `spyre-opt -p` takes it.
+        legal: prefixes of the names of ops that may stand there.
+    """
+
+    level: str
+    passes: str
+    legal: tuple[str, ...]
+
+
+_COMMON = ("builtin.module", "func.")
+
+STAGES = (
+    Stage("aten", "", (*_COMMON, "aten.")),
+    Stage("spyre.loop", "decompose-aten,cse,convert-aten-to-spyre-loop", (*_COMMON, "spyre.loop.", "arith.", "math.")),
+    Stage("spyre.kernel", "convert-spyre-loop-to-spyre-kernel,divide-work,assign-pool", (*_COMMON, "spyre.kernel.")),
+    Stage(
+        "superdsc",
+        "convert-spyre-kernel-to-superdsc",
+        (*_COMMON, "spyre.kernel.", "superdsc.", "sdscbundle.", "arith.constant", "arith.addi"),
+    ),
+)
+
+LEVELS = tuple(stage.level for stage in STAGES)
+
+
+@dataclass(frozen=True)
+class StageRecord:
+    """What a stage left behind.
+
+    Attributes:
+        level: the level reached.
+        ops: operations of the module, bodies included.
+        kernels: hardware functions to run.
+        device_bytes: bytes of device memory, padding included; at the superdsc level buffers that live at
+            different times share the pool.
+        seconds: time the passes and the checks took.
+    """
+
+    level: str
+    ops: int
+    kernels: int
+    device_bytes: int
+    seconds: float
+
+
+@dataclass
+class Lowered:
+    """A module at every level.
+
+    Attributes:
+        modules: one module per level, each its own copy.
+        records: what each stage left behind.
+    """
+
+    modules: dict[str, ModuleOp] = field(default_factory=dict[str, ModuleOp])
+    records: list[StageRecord] = field(default_factory=list[StageRecord])
+
+
+def check_level(level: str) -> str:
+    """The level itself.
+
+    Raises:
+        InputError: there is no level of this name.
+    """
+    if level not in LEVELS:
+        raise InputError(f"no level is called '{level}'", hint=f"the levels are {', '.join(LEVELS)}")
+    return level
+
+
+def passes_to(level: str) -> str:
+    """The pipeline from aten to a level, as `spyre-opt -p` takes it."""
+    wanted = STAGES[: LEVELS.index(check_level(level)) + 1]
+    return ",".join(stage.passes for stage in wanted if stage.passes)
+
+
+def lower(
+    module: ModuleOp, context: Context, *, until: str = LEVELS[-1], options: Mapping[str, str] | None = None
+) -> Lowered:
+    """Takes an aten module down the levels; the module itself stays as it is.
+
+    Args:
+        module: verified, at the aten level.
+        context: dialects, passes and the machine.
+        until: the last level wanted.
+        options: pass name to its options as text, e.g. ``{"convert-spyre-kernel-to-superdsc": "addresses=concrete"}``.
+
+    Raises:
+        UnsupportedError: an operation that no level can express.
+        LoweringError: the program does not fit the machine, or a pass left an op that is not legal.
+    """
+    check_level(until)
+    lowered, current = Lowered(), module
+    for stage in STAGES:
+        started = time.perf_counter()
+        current = current.clone() if lowered.modules or stage.passes else current
+        for pass_ in _passes(stage, options or {}):
+            pass_.apply(context, current)
+        verify_module(current)
+        check_legal(current, stage)
+        lowered.modules[stage.level] = current
+        lowered.records.append(_record(stage.level, current, time.perf_counter() - started))
+        log.info("%s", lowered.records[-1])
+        if stage.level == until:
+            break
+    return lowered
+
+
+def _passes(stage: Stage, options: Mapping[str, str]) -> Iterator[ModulePass]:
+    factories = _factories()
+    for spec in parse_pipeline(_with_options(stage.passes, options)):
+        yield factories[spec.name]().from_spec(spec)
+
+
+def _with_options(passes: str, options: Mapping[str, str]) -> str:
+    named = [f"{name}{{{options[name]}}}" if name in options else name for name in passes.split(",") if name]
+    return ",".join(named)
+
+
+def _factories() -> dict[str, Callable[[], type[ModulePass]]]:
+    def cse() -> type[ModulePass]:
+        from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+
+        return CommonSubexpressionElimination
+
+    return {**get_all_passes(), "cse": cse}
+
+
+def check_legal(module: ModuleOp, stage: Stage) -> None:
+    """Raises LoweringError if the module holds an op that may not stand at this level."""
+    for op in module.walk():
+        if not op.name.startswith(stage.legal):
+            raise LoweringError(
+                f"{op.name} is not legal at the level {stage.level}",
+                where=str(op.location),
+                hint=f"legal are {', '.join(stage.legal)}",
+            )
+
+
+def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
+    ops = list(module.walk())
+    kernels = sum(isinstance(op, KernelOp) or op.name == "superdsc.sdsc" for op in ops)
+    tensors = [r for op in ops for r in op.results if isinstance(r.type, DeviceTensorType)]
+    pool = sum(op.size.value.data for op in ops if isinstance(op, DeviceMemAllocateOp))
+    arguments = sum(device_tensor(t).sticks for t in tensors) * SPYRE.stick_bytes
+    return StageRecord(level, len(ops), kernels, arguments + pool, seconds)

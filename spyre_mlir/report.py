@@ -1,0 +1,97 @@
+"""What the doors tell people: tables of stages, and the outcome of a comparison with torch."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from spyre_mlir.pipeline import StageRecord
+
+Array = NDArray[Any]
+_WIDTH = 100
+
+
+def stage_table(name: str, records: Sequence[StageRecord]) -> str:
+    """A table with one row per stage."""
+    table = Table(title=name, title_justify="left")
+    table.add_column("level")
+    for column in ("ops", "kernels", "device bytes", "seconds"):
+        table.add_column(column, justify="right")
+    for r in records:
+        table.add_row(
+            r.level,
+            str(r.ops),
+            str(r.kernels or ""),
+            f"{r.device_bytes:,}" if r.device_bytes else "",
+            f"{r.seconds:.3f}",
+        )
+    return rendered(table)
+
+
+def rendered(table: Table) -> str:
+    """A table as plain text."""
+    stream = io.StringIO()
+    Console(file=stream, width=_WIDTH, force_terminal=False, color_system=None).print(table)
+    return stream.getvalue().rstrip()
+
+
+def error_of(got: Array, expected: Array) -> float:
+    """max|got - expected| over max|expected|; 0 for two empty tensors, infinite for a NaN on one side only."""
+    if expected.size == 0:
+        return 0.0
+    a, b = got.astype(np.float64), expected.astype(np.float64)
+    if not np.array_equal(np.isnan(a), np.isnan(b)):
+        return float("inf")
+    largest, difference = float(np.nanmax(np.abs(b), initial=0.0)), float(np.nanmax(np.abs(a - b), initial=0.0))
+    return difference / largest if largest else difference
+
+
+@dataclass(frozen=True)
+class VerifiedLevel:
+    """How far one level is from torch: the largest error of any result."""
+
+    level: str
+    error: float
+
+    @staticmethod
+    def of(level: str, got: Sequence[Array], expected: Sequence[Array]) -> VerifiedLevel:
+        """Compares the results of a level with torch's."""
+        return VerifiedLevel(level, max((error_of(a, b) for a, b in zip(got, expected, strict=True)), default=0.0))
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The outcome of `verify`: true if every level is within the tolerance.
+
+    Attributes:
+        levels: the four levels, then the bundle from disk.
+        tolerance: the largest error that counts as equal.
+    """
+
+    levels: tuple[VerifiedLevel, ...]
+    tolerance: float
+
+    def __bool__(self) -> bool:
+        """Whether every level agrees with torch."""
+        return all(level.error <= self.tolerance for level in self.levels)
+
+    def __str__(self) -> str:
+        """A table of levels and errors."""
+        table = Table()
+        table.add_column("level")
+        table.add_column("error", justify="right")
+        table.add_column("")
+        for level in self.levels:
+            table.add_row(
+                level.level,
+                f"{level.error:.2e}",
+                "ok" if level.error <= self.tolerance else f"above {self.tolerance:g}",
+            )
+        return rendered(table)

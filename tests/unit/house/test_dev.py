@@ -1,0 +1,77 @@
+"""The developer tool and the files it reads agree."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from unittest import mock
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def load_dev() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("dev_tool", ROOT / "tools" / "dev.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+dev = load_dev()
+
+
+def test_every_direct_dependency_is_pinned():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    names = {re.split(r"[\[<>=]", one)[0] for one in wanted} - {"spyre-mlir"}
+    assert {"torch", "xdsl", "ruff", "pytest"} <= names
+    for name in sorted(names):
+        assert re.fullmatch(rf"{re.escape(name)}==[0-9][\w.]*", dev.pinned(name))
+
+
+def test_torch_is_pinned_without_a_build_tag():
+    assert "+" not in dev.pinned("torch")
+
+
+def test_missing_pin_says_where(tmp_path: Path):
+    with pytest.raises(dev.DevError, match="no line for nothing"):
+        dev.pinned("nothing")
+
+
+def test_old_python_is_told_what_to_do(capsys: pytest.CaptureFixture[str]):
+    with mock.patch.object(dev.sys, "version_info", (3, 10, 2)):
+        assert dev.main() == 1
+    assert "Python 3.11 or newer is needed, this is 3.10" in capsys.readouterr().err
+
+
+def test_stamp_follows_the_files(tmp_path: Path):
+    before = dev.wanted_stamp()
+    changed = tmp_path / "pyproject.toml"
+    changed.write_text("changed")
+    with mock.patch.object(dev, "PYPROJECT", changed):
+        assert dev.wanted_stamp() != before
+    assert dev.wanted_stamp() == before
+
+
+def test_failed_install_is_an_error_and_leaves_no_stamp(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    stamp = tmp_path / "stamp"
+    with (
+        mock.patch.multiple(dev, STAMP=stamp, PYTHON=Path(sys.executable), run=lambda *_: 1),
+        mock.patch.object(sys, "argv", ["dev.py", "setup"]),
+    ):
+        assert dev.main() == 1
+    assert "installing torch failed with exit code 1" in capsys.readouterr().err
+    assert not stamp.exists()
+
+
+def test_continuous_integration_runs_the_documented_commands_only():
+    script = (ROOT / ".ci" / "run").read_text()
+    commands = [line for line in script.splitlines() if line and not line.startswith(("#", "set ", "cd "))]
+    assert commands == ["python3 tools/dev.py test", "python3 tools/dev.py check"]
+    assert subprocess.run(["bash", "-n", str(ROOT / ".ci" / "run")], check=False).returncode == 0

@@ -1,0 +1,58 @@
+"""Our dialects and passes are found, load late, and passes can ask for the machine."""
+
+import dataclasses
+from importlib.metadata import entry_points
+
+import pytest
+from xdsl.context import Context
+from xdsl.universe import Universe
+
+from spyre_mlir.dialects.context import SpyreContext, spec_of
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.universe import SPYRE_UNIVERSE, UPSTREAM_DIALECTS, make_context
+
+SMALL = dataclasses.replace(SPYRE, cores_per_card=2)
+
+
+def test_stock_tools_find_us():
+    if not [entry for entry in entry_points(group="xdsl.universe") if entry.name == "spyre_mlir"]:
+        pytest.skip("the project is not installed in this environment")
+    everything = Universe.get_multiverse()
+    assert SPYRE_UNIVERSE.all_dialects.items() <= everything.all_dialects.items()
+    assert SPYRE_UNIVERSE.all_passes.items() <= everything.all_passes.items()
+
+
+@pytest.mark.parametrize("name", SPYRE_UNIVERSE.all_passes)
+def test_pass_is_called_as_it_is_registered(name: str):
+    assert SPYRE_UNIVERSE.all_passes[name]().name == name
+
+
+@pytest.mark.parametrize("name", SPYRE_UNIVERSE.all_dialects)
+def test_dialect_is_called_as_it_is_registered(name: str):
+    assert SPYRE_UNIVERSE.all_dialects[name]().name == name
+
+
+def test_context_loads_nothing_early():
+    context = make_context()
+    assert list(context.loaded_dialects) == []
+    assert {*UPSTREAM_DIALECTS, "aten", "spyre", "superdsc", "sdscbundle"} <= set(context.registered_dialect_names)
+    assert context.get_optional_op("func.return") is not None
+    assert [dialect.name for dialect in context.loaded_dialects] == ["func"]
+
+
+def test_spec_of_a_context():
+    assert spec_of(make_context(SMALL)) is SMALL
+    assert spec_of(make_context()) is SPYRE
+    assert spec_of(Context()) is SPYRE
+
+
+def test_clone_keeps_the_machine_and_the_registry():
+    context = make_context(SMALL)
+    context.allow_unregistered = True
+    copy = context.clone()
+    assert isinstance(copy, SpyreContext)
+    assert copy.spec is SMALL
+    assert copy.allow_unregistered
+    copy.get_optional_op("func.return")
+    assert "func" in copy.registered_dialect_names or list(copy.loaded_dialects)
+    assert list(context.loaded_dialects) == []

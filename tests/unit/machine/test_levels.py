@@ -1,0 +1,125 @@
+"""Running functions of the upper levels: same numbers at every level, arguments checked, ops observed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import f16
+from xdsl.interpreter import OpCounter
+
+from spyre_mlir.errors import InputError, MachineFault
+from spyre_mlir.machine.levels import run_function
+from spyre_mlir.ops.table import OpEntry, Sample
+from spyre_mlir.transforms import get_all_passes
+from spyre_mlir.universe import make_context
+from tests.unit.machine.modules import close, main, numbers, parse
+from tests.unit.machine.test_aten import module_of
+from tests.unit.ops import cases
+
+LOWERING = ("decompose-aten", "convert-aten-to-spyre-loop", "convert-spyre-loop-to-spyre-kernel", "divide-work")
+ADD = main(
+    '%a: tensor<2x3xf32> {aten.name = "left"}, %b: tensor<3xi64> {aten.name = "right"}',
+    "%out = aten.add.Tensor(%a, %b) : (tensor<2x3xf32>, tensor<3xi64>) -> tensor<2x3xf32>",
+    "tensor<2x3xf32>",
+)
+
+
+@pytest.mark.parametrize(("entry", "overload", "sample"), cases.good_cases(), ids=cases.case_id)
+def test_same_numbers_at_every_level(entry: OpEntry, overload: str, sample: Sample) -> None:
+    given = cases.arguments(entry, overload, sample)
+    if overload == "logical_and":
+        given |= {name: given[name] > 0 for name in ("self", "other")}  # on the device booleans only
+    module, arrays = module_of(entry, overload, given, number=f16)
+    wanted = cases.expected(overload, given).astype(np.float64)
+    passes = get_all_passes()
+    for name in LOWERING:
+        passes[name]()().apply(make_context(), module)
+        module.verify()
+        (got,) = run_function(module, arrays)
+        np.testing.assert_allclose(got.astype(np.float64), wanted, rtol=1e-11, atol=1e-11, err_msg=f"after {name}")
+    names = {op.name for op in module.walk()}
+    assert not [n for n in names if n.startswith(("aten.", "spyre.loop."))]
+
+
+def test_numbers_of_other_widths_are_taken_exactly() -> None:
+    (got,) = run_function(parse(ADD), [np.full((2, 3), 0.1, np.float32), np.array([1, 2, 3], np.int8)])
+    assert got.dtype == np.float64
+    close(got, float(np.float32(0.1)) + np.array([[1, 2, 3]] * 2))
+
+
+def test_transposed_inputs_are_read_in_their_own_order() -> None:
+    a = numbers(3, 2).T
+    (got,) = run_function(parse(ADD), [a, np.zeros(3, np.int64)])
+    close(got, a)
+
+
+def test_too_few_inputs_name_the_arguments() -> None:
+    with pytest.raises(InputError, match="1 arrays for 2 arguments") as caught:
+        run_function(parse(ADD), [numbers(2, 3)])
+    assert caught.value.hint == "pass argument 0, 'left', argument 1, 'right'"
+    assert caught.value.where == "@main"
+
+
+def test_wrong_shape_names_the_argument() -> None:
+    with pytest.raises(InputError, match=r"argument 0, 'left' takes shape \(2, 3\), got \(3, 2\)"):
+        run_function(parse(ADD), [numbers(3, 2), np.zeros(3, np.int64)])
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(3), np.zeros(3, complex)])
+def test_wrong_kind_of_numbers_names_the_argument(wrong: np.ndarray) -> None:
+    with pytest.raises(InputError, match="argument 1, 'right' takes i64 numbers, got"):
+        run_function(parse(ADD), [numbers(2, 3), wrong])
+
+
+def test_arguments_without_names_have_numbers() -> None:
+    text = main("%a: tensor<2xi1>", "%out = aten.clone(%a) : (tensor<2xi1>) -> tensor<2xi1>", "tensor<2xi1>")
+    with pytest.raises(InputError, match="argument 0 takes i1 numbers, got int64"):
+        run_function(parse(text), [np.array([0, 1])])
+
+
+def test_device_tensors_cannot_be_passed() -> None:
+    t = "!spyre.tensor<[64] x SEN169_FP16, order [0], stick 0, hbm>"
+    module = parse(f"func.func @main(%a: {t}) {{ func.return }}")
+    with pytest.raises(InputError, match="only host tensors can be passed"):
+        run_function(module, [numbers(64)])
+
+
+def test_unknown_function_lists_those_there_are() -> None:
+    with pytest.raises(InputError, match="no function 'other'") as caught:
+        run_function(parse(ADD), [], "other")
+    assert caught.value.hint == "its functions are main"
+
+
+def test_several_results_and_calls() -> None:
+    module = parse("""
+        func.func @twice(%a: tensor<2xf32>) -> tensor<2xf32> {
+          %0 = aten.add.Tensor(%a, %a) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+          func.return %0 : tensor<2xf32>
+        }
+        func.func @main(%a: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+          %0 = func.call @twice(%a) : (tensor<2xf32>) -> tensor<2xf32>
+          func.return %0, %a : tensor<2xf32>, tensor<2xf32>
+        }""")
+    a = numbers(2)
+    first, second = run_function(module, [a])
+    close(first, 2 * a)
+    close(second, a)
+
+
+def test_listener_sees_every_op() -> None:
+    counter = OpCounter()
+    run_function(parse(ADD), [numbers(2, 3), np.zeros(3, np.int64)], listeners=[counter])
+    assert counter.ops == {"aten.add.Tensor": 1, "func.return": 1}
+
+
+def test_fault_names_op_and_line_and_carries_no_module_text() -> None:
+    text = """func.func @main(%i: tensor<1xi64>, %t: tensor<4x3xf32>) -> tensor<1x3xf32> {
+        %0 = spyre.loop.gather [s = 1, h = 3] rows(%i[s] : tensor<1xi64>) of axis 0 in %t[0, h] : tensor<4x3xf32>
+          -> [s, h] : tensor<1x3xf32> loc("model.py":12:3)
+        func.return %0 : tensor<1x3xf32>
+    }"""
+    with pytest.raises(MachineFault) as caught:
+        run_function(parse(text), [np.array([4]), numbers(4, 3)])
+    assert caught.value.where == 'spyre.loop.gather loc("model.py":12:3)'
+    assert caught.value.exit_code == 3
+    assert not caught.value.__notes__

@@ -1,0 +1,106 @@
+"""Private names of xDSL: all in one module, counted, and each shown to do what we take it for."""
+
+import ast
+import math
+from pathlib import Path
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, BytesAttr, DenseArrayBase, DenseIntOrFPElementsAttr, StringAttr, f32
+from xdsl.dialects.test import Test
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError
+
+from spyre_mlir.text import SpyreParser, SpyrePrinter
+from spyre_mlir.text.internals import PRIVATE_NAMES, InternalsParser, InternalsPrinter
+
+PACKAGE = Path(__file__).parents[3] / "spyre_mlir"
+
+
+def private_attributes(path: Path) -> set[str]:
+    """Names with one leading underscore that a file uses on something other than its own definitions."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return {name for name in used | defined if name.startswith("_") and not name.startswith("__")}
+
+
+def context() -> Context:
+    context = Context()
+    context.load_dialect(Builtin)
+    context.load_dialect(Test)
+    return context
+
+
+def test_list_is_complete():
+    used = private_attributes(PACKAGE / "text" / "internals.py")
+    assert used == {name.split(".")[1] for name in PRIVATE_NAMES}
+    assert len(PRIVATE_NAMES) == 9
+
+
+def test_no_other_text_or_cli_module_uses_private_names_of_xdsl():
+    names = {name for base in (Parser, Printer) for name in dir(base) if name.startswith("_") and name[1] != "_"}
+    for room in ("text", "cli"):
+        for path in (PACKAGE / room).glob("*.py"):
+            if path.name != "internals.py":
+                assert not private_attributes(path) & names, path
+
+
+def test_tensor_literal_element():
+    assert hasattr(Parser, "_TensorLiteralElement")
+    attribute = SpyreParser(context(), "dense<0x7f800000> : tensor<1xf32>").parse_attribute()
+    assert isinstance(attribute, DenseIntOrFPElementsAttr)
+    assert attribute.get_values() == (math.inf,)
+
+
+def test_parse_tensor_literal_element():
+    assert Parser(context(), "-1.5")._parse_tensor_literal_element().value == -1.5
+
+
+def test_parse_builtin_densearray_attr():
+    parsed = SpyreParser(context(), "array<f32: 0x7f800000>").parse_attribute()
+    assert parsed == DenseArrayBase.from_list(f32, [math.inf])
+
+
+def test_parse_optional_string_attr():
+    assert SpyreParser(context(), '"\\CE\\B1"').parse_attribute() == StringAttr("α")
+    assert SpyreParser(context(), '"\\FF"').parse_attribute() == BytesAttr(b"\xff")
+
+
+def test_get_op_by_name():
+    with pytest.raises(ParseError, match=r"did you mean 'test\.op'"):
+        SpyreParser(context(), '"test.opp"() : () -> ()').parse_operation()
+
+
+def test_parser_state():
+    assert SpyreParser(context(), "x")._parser_state.dialect_stack == ["builtin"]
+
+
+def test_current_token():
+    assert InternalsParser(context(), "  f32").token_start == 2
+
+
+def test_resume_from():
+    parser = InternalsParser(context(), "f32 f16")
+    parser.parse_type()
+    parser.resume_at(0)
+    assert parser.parse_type() == f32
+
+
+def test_current_column():
+    printer = InternalsPrinter()
+    printer.advance_column(3)
+    printer.advance_column(2)
+    assert printer._current_column == 5
+    assert issubclass(SpyrePrinter, InternalsPrinter)
+
+
+@pytest.mark.parametrize(("text", "value"), [("0x7C00", math.inf), ("0xFF80", -math.inf), ("0xFF800000", -math.inf)])
+def test_bits_without_a_type(text: str, value: float):
+    assert InternalsParser(context(), text).parse_float() == value
+
+
+def test_ambiguous_bits_without_a_type():
+    with pytest.raises(ParseError, match="mean different floats"):
+        InternalsParser(context(), "0x3C00").parse_float()

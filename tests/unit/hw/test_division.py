@@ -96,12 +96,18 @@ def test_sum_over_rows() -> None:
 
 
 def test_product_with_long_operands() -> None:
-    """[8192, 32768] x [32768, 4096]: 512 MiB and 256 MiB against a reach of 256 MiB - 4 KiB give k 4, n 2, m 4."""
+    """[8192, 32768] x [32768, 4096]: 512 MiB in blocks of 8192 rows need the sum in 4.
+
+    A quarter of the sum is 8192 rows of the second operand: 63 blocks of 32768 rows and 8192 more, 253 MiB, in reach
+    of 256 MiB - 4 KiB. (The front end counts whole blocks, 256 MiB, and divides the columns as well.)
+    """
     loops = [Loop("m", 8192, True), Loop("n", 64, True), Loop("k", 512, False)]
     left = Footprint({"m": 1, "k": 8192})
     right = Footprint({"k": 64, "n": 32768}, piece=63)  # one stick of the sum is 64 rows of the second operand
-    splits = divide(loops, [left, right], SPYRE)
-    assert splits == {"m": 4, "n": 2, "k": 4}
+    assert divide(loops, [left, right], SPYRE) == {"m": 8, "n": 1, "k": 4}
+    quarter = {"m": 1, "n": 1, "k": 4}
+    assert span_bytes(loops, quarter, left, SPYRE) == 128 * 8192 * 128
+    assert span_bytes(loops, quarter, right, SPYRE) == (63 * 32768 + 8192) * 128
 
 
 def test_a_relayout_that_cannot_be_divided() -> None:

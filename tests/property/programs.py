@@ -259,8 +259,74 @@ def cat(p: Program) -> SSAValue | None:
 
 def embedding(p: Program) -> SSAValue | None:
     rows, width = p.random.choice((1, 5, 33, 100)), p.random.choice(EXTENTS)
-    ids = random_shape(p.random, p.random.randint(1, 2), most=300)
-    return p.call("embedding", p.argument((rows, width)), p.argument(ids, rows=rows))
+    ids = p.argument(random_shape(p.random, p.random.choice((0, 1, 1, 2, 2, 3)), most=300), rows=rows)
+    rank, way = len(shape_of(ids)), p.random.random()
+    if rank and way < 0.15:
+        ids = p.call("unsqueeze", ids, dim=p.random.randint(0, rank))
+    elif rank and way < 0.3:
+        ids = p.call("slice.Tensor", ids, dim=rank - 1, start=shape_of(ids)[-1] // 2, end=shape_of(ids)[-1])
+    elif rank > 1 and way < 0.4:
+        ids = p.call("transpose.int", ids, dim0=0, dim1=1)
+    elif rank and way < 0.5:
+        ids = p.call("expand", p.call("unsqueeze", ids, dim=0), size=(2, *shape_of(ids)))
+    return p.call("embedding", p.argument((rows, width)), ids)
+
+
+def power(p: Program) -> SSAValue:
+    x = p.value()
+    if p.random.random() < 0.3:
+        one = p.call("add.Tensor", p.call("abs", x), 1.0)
+        return p.call("pow.Tensor_Scalar", one, exponent=p.random.choice((-0.5, 0.5, -1)))
+    return p.call("pow.Tensor_Scalar", x, exponent=p.random.choice((0, 1, 2, 3)))
+
+
+def positions(p: Program) -> SSAValue:
+    """A range, mixed into a value it broadcasts with."""
+    x = p.value()
+    extent = shape_of(x)[-1] if shape_of(x) else 1
+    numbers = p.call("arange.start_step", start=0, end=extent, step=1)
+    return p.call("mul.Tensor", x, numbers)
+
+
+def addmm(p: Program) -> SSAValue | None:
+    x = p.value()
+    if len(shape_of(x)) != 2:
+        return None
+    (m, k), n = shape_of(x), p.random.choice(EXTENTS)
+    if m * n > MOST_ELEMENTS or n * k > MOST_ELEMENTS:
+        return None
+    bias = p.argument(p.random.choice(((n,), (m, n), (1, n))))
+    return p.call("addmm", bias, x, p.argument((k, n)), beta=p.random.choice((1, 2)), alpha=p.random.choice((1, 0.5)))
+
+
+def attention(p: Program) -> SSAValue | None:
+    x = p.value()
+    if len(shape_of(x)) != 4 or prod(shape_of(x)) > 8000:
+        return None
+    batch, heads, rows, width = shape_of(x)
+    if heads % 2 == 0 and p.random.random() < 0.5:
+        groups, grouped = heads // 2, True
+    else:
+        groups, grouped = heads, False
+    columns = p.random.choice((1, 3, 33, rows))
+    if batch * heads * rows * columns > MOST_ELEMENTS:
+        return None
+    key, value = (p.argument((batch, groups, columns, width)) for _ in range(2))
+    mask = p.argument((rows, columns)) if p.random.random() < 0.3 else None
+    causal = mask is None and p.random.random() < 0.5
+    return p.call("scaled_dot_product_attention", x, key, value, mask, is_causal=causal, enable_gqa=grouped)
+
+
+def truth(p: Program) -> SSAValue:
+    """Truth values turned to numbers: chosen, combined, inverted."""
+    x = p.value()
+    chosen = p.call(p.random.choice(COMPARISONS), x, other_operand(p, shape_of(x)))
+    way = p.random.random()
+    if way < 0.3:
+        chosen = p.call("logical_not", chosen)
+    elif way < 0.6:
+        chosen = p.call("logical_and", chosen, p.call("lt.Tensor", x, 0.5))
+    return p.call("where.self", chosen, x, 0.0)
 
 
 MAKERS: tuple[tuple[Callable[[Program], SSAValue | None], int], ...] = (
@@ -272,6 +338,11 @@ MAKERS: tuple[tuple[Callable[[Program], SSAValue | None], int], ...] = (
     (view, 7),
     (cat, 1),
     (embedding, 1),
+    (power, 1),
+    (positions, 1),
+    (addmm, 1),
+    (attention, 1),
+    (truth, 1),
 )
 
 

@@ -29,8 +29,14 @@ Array = NDArray[Any]
 BUNDLE = "bundle"
 
 
-def compile(model: Any, example_inputs: Sequence[Any] | None = None, example_kwargs: Mapping[str, Any] | None = None, *,
-            numerics: Numerics = "exact", addresses: Literal["symbolic", "concrete"] = "symbolic") -> CompiledModel | LazyModel:
+def compile(
+    model: Any,
+    example_inputs: Sequence[Any] | None = None,
+    example_kwargs: Mapping[str, Any] | None = None,
+    *,
+    numerics: Numerics = "exact",
+    addresses: Literal["symbolic", "concrete"] = "symbolic",
+) -> CompiledModel | LazyModel:
     """Compiles a model for Spyre.
 
     Args:
@@ -53,6 +59,13 @@ def compile(model: Any, example_inputs: Sequence[Any] | None = None, example_kwa
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         return LazyModel(model, options)
     return _compile(import_program(model, example_inputs, example_kwargs), options)
+
+
+def compile_program(path: Path, *, addresses: Literal["symbolic", "concrete"] = "symbolic") -> CompiledModel:
+    """Compiles a saved ``.pt2`` program; see `compile`."""
+    from spyre_mlir.frontend import import_program
+
+    return _compile(import_program(path), CompileOptions(addresses=addresses))
 
 
 @dataclass(frozen=True)
@@ -147,11 +160,15 @@ class CompiledModel:
     def _inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Array]:
         from spyre_mlir.frontend import to_numpy
 
-        given = dict(zip((a.name for a in self._program.inputs), map(to_numpy, self._program.flatten(args, kwargs)), strict=True))
+        given = dict(
+            zip((a.name for a in self._program.inputs), map(to_numpy, self._program.flatten(args, kwargs)), strict=True)
+        )
         missing = [a.name for a in self._program.arguments if a.kind != "input" and a.name not in self._values]
         if missing:
-            raise InputError(f"the program has no values for {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}",
-                             hint="compile the model with its weights")
+            raise InputError(
+                f"the program has no values for {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}",
+                hint="compile the model with its weights",
+            )
         return [given[a.name] if a.kind == "input" else self._values[a.name] for a in self._program.arguments]
 
     def _run(self, level: str, inputs: list[Array]) -> list[Array]:
@@ -174,8 +191,11 @@ def stored_program(stored: StoredBundle) -> DeviceProgram:
         InputError: the bundle has no host program.
     """
     if stored.program is None:
-        raise InputError("the bundle has no program.mlir, so it is not known what its arguments are",
-                         where=str(stored.directory), hint="write it with spyre-compile")
+        raise InputError(
+            "the bundle has no program.mlir, so it is not known what its arguments are",
+            where=str(stored.directory),
+            hint="write it with spyre-compile",
+        )
     return DeviceProgram(stored.program, stored.bundle, stored.descriptor)
 
 

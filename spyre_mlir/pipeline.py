@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_pipeline
 
-from spyre_mlir.dialects.spyre.kernel import KernelOp, device_tensor
+from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
+from spyre_mlir.dialects.spyre.kernel import KernelOp, device_tensor
 from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.text.render import verify_module
@@ -43,8 +44,11 @@ STAGES = (
     Stage("aten", "", (*_COMMON, "aten.")),
     Stage("spyre.loop", "decompose-aten,cse,convert-aten-to-spyre-loop", (*_COMMON, "spyre.loop.", "arith.", "math.")),
     Stage("spyre.kernel", "convert-spyre-loop-to-spyre-kernel,divide-work,assign-pool", (*_COMMON, "spyre.kernel.")),
-    Stage("superdsc", "convert-spyre-kernel-to-superdsc",
-          (*_COMMON, "spyre.kernel.", "superdsc.", "sdscbundle.", "arith.constant", "arith.addi")),
+    Stage(
+        "superdsc",
+        "convert-spyre-kernel-to-superdsc",
+        (*_COMMON, "spyre.kernel.", "superdsc.", "sdscbundle.", "arith.constant", "arith.addi"),
+    ),
 )
 
 LEVELS = tuple(stage.level for stage in STAGES)
@@ -58,7 +62,8 @@ class StageRecord:
         level: the level reached.
         ops: operations of the module, bodies included.
         kernels: hardware functions to run.
-        device_bytes: bytes of the device tensors that the module's values are, padding included.
+        device_bytes: bytes of device memory, padding included; at the superdsc level buffers that live at
+            different times share the pool.
         seconds: time the passes and the checks took.
     """
 
@@ -99,7 +104,9 @@ def passes_to(level: str) -> str:
     return ",".join(stage.passes for stage in wanted if stage.passes)
 
 
-def lower(module: ModuleOp, context: Context, *, until: str = LEVELS[-1], options: Mapping[str, str] | None = None) -> Lowered:
+def lower(
+    module: ModuleOp, context: Context, *, until: str = LEVELS[-1], options: Mapping[str, str] | None = None
+) -> Lowered:
     """Takes an aten module down the levels; the module itself stays as it is.
 
     Args:
@@ -153,12 +160,17 @@ def check_legal(module: ModuleOp, stage: Stage) -> None:
     """Raises LoweringError if the module holds an op that may not stand at this level."""
     for op in module.walk():
         if not op.name.startswith(stage.legal):
-            raise LoweringError(f"{op.name} is not legal at the level {stage.level}",
-                                where=str(op.location), hint=f"legal are {', '.join(stage.legal)}")
+            raise LoweringError(
+                f"{op.name} is not legal at the level {stage.level}",
+                where=str(op.location),
+                hint=f"legal are {', '.join(stage.legal)}",
+            )
 
 
 def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     ops = list(module.walk())
     kernels = sum(isinstance(op, KernelOp) or op.name == "superdsc.sdsc" for op in ops)
     tensors = [r for op in ops for r in op.results if isinstance(r.type, DeviceTensorType)]
-    return StageRecord(level, len(ops), kernels, sum(device_tensor(t).sticks for t in tensors) * SPYRE.stick_bytes, seconds)
+    pool = sum(op.size.value.data for op in ops if isinstance(op, DeviceMemAllocateOp))
+    arguments = sum(device_tensor(t).sticks for t in tensors) * SPYRE.stick_bytes
+    return StageRecord(level, len(ops), kernels, arguments + pool, seconds)

@@ -25,7 +25,13 @@ def stage_table(name: str, records: Sequence[StageRecord]) -> str:
     for column in ("ops", "kernels", "device bytes", "seconds"):
         table.add_column(column, justify="right")
     for r in records:
-        table.add_row(r.level, str(r.ops), str(r.kernels or ""), f"{r.device_bytes:,}" if r.device_bytes else "", f"{r.seconds:.3f}")
+        table.add_row(
+            r.level,
+            str(r.ops),
+            str(r.kernels or ""),
+            f"{r.device_bytes:,}" if r.device_bytes else "",
+            f"{r.seconds:.3f}",
+        )
     return rendered(table)
 
 
@@ -83,5 +89,9 @@ class Verification:
         table.add_column("error", justify="right")
         table.add_column("")
         for level in self.levels:
-            table.add_row(level.level, f"{level.error:.2e}", "ok" if level.error <= self.tolerance else f"above {self.tolerance:g}")
+            table.add_row(
+                level.level,
+                f"{level.error:.2e}",
+                "ok" if level.error <= self.tolerance else f"above {self.tolerance:g}",
+            )
         return rendered(table)

@@ -48,8 +48,11 @@ def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp
     launches = [op for op in module.walk() if isinstance(op, SdscExecuteOp)]
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
     if BUNDLE_FUNCTION not in functions or len(launches) != len(sdscs):
-        raise EmitError(f"a bundle needs a function @{BUNDLE_FUNCTION} that runs every SuperDSC once; this module has "
-                        f"{len(sdscs)} SuperDSCs and {len(launches)} launches", hint="lower it to the superdsc level")
+        raise EmitError(
+            f"a bundle needs a function @{BUNDLE_FUNCTION} that runs every SuperDSC once; this module has "
+            f"{len(sdscs)} SuperDSCs and {len(launches)} launches",
+            hint="lower it to the superdsc level",
+        )
     files = {launch.sdsc_filename.data: sdsc for launch, sdsc in zip(launches, sdscs, strict=True)}
     host = [f.clone() for name, f in functions.items() if name != BUNDLE_FUNCTION]
     program = ModuleOp(Region(Block(host)), attributes=dict(module.attributes), sym_name=module.sym_name)
@@ -90,20 +93,29 @@ def write_bundle(directory: Path, module: ModuleOp, values: Mapping[str, Array])
 
 
 def _unwritable(directory: Path, error: OSError) -> InputError:
-    return InputError(f"the bundle cannot be written: {error.strerror}", where=str(directory),
-                      hint="name a directory that can be made")
+    return InputError(
+        f"the bundle cannot be written: {error.strerror}",
+        where=str(directory),
+        hint="name a directory that can be made",
+    )
 
 
 def _check_replaceable(directory: Path) -> None:
     if not directory.exists():
         return
     if not directory.is_dir():
-        raise InputError("a file stands where the bundle directory should be made", where=str(directory),
-                         hint="name another directory")
+        raise InputError(
+            "a file stands where the bundle directory should be made",
+            where=str(directory),
+            hint="name another directory",
+        )
     names = {p.name for p in directory.iterdir()}
     if names and BUNDLE_FILE not in names:
-        raise InputError("the directory is neither empty nor a bundle, and is left as it is", where=str(directory),
-                         hint="name another directory")
+        raise InputError(
+            "the directory is neither empty nor a bundle, and is left as it is",
+            where=str(directory),
+            hint="name another directory",
+        )
 
 
 def _replace(made: Path, directory: Path) -> None:
@@ -127,6 +139,7 @@ def _write_values(path: Path, values: Mapping[str, Array]) -> None:
     from safetensors.numpy import save_file
 
     save_file({name: np.ascontiguousarray(value) for name, value in values.items()}, os.fspath(path))
+    path.chmod(0o644)  # the library makes it for its owner alone
 
 
 @dataclass
@@ -174,7 +187,9 @@ class StoredBundle:
         try:
             return load_file(os.fspath(path))
         except (SafetensorError, OSError) as error:
-            raise ReadError(f"the tensors cannot be read: {error}", where=str(path), hint="write the bundle again") from error
+            raise ReadError(
+                f"the tensors cannot be read: {error}", where=str(path), hint="write the bundle again"
+            ) from error
 
 
 def read_bundle(directory: Path, context: Context) -> StoredBundle:
@@ -189,8 +204,11 @@ def read_bundle(directory: Path, context: Context) -> StoredBundle:
     program = _read_module(directory / PROGRAM_FILE, context) if (directory / PROGRAM_FILE).exists() else None
     for op in bundle.walk():
         if isinstance(op, SdscExecuteOp) and not (directory / op.sdsc_filename.data).is_file():
-            raise ReadError(f"{BUNDLE_FILE} runs {op.sdsc_filename.data}, which is not there", where=str(directory),
-                            hint="write the bundle again")
+            raise ReadError(
+                f"{BUNDLE_FILE} runs {op.sdsc_filename.data}, which is not there",
+                where=str(directory),
+                hint="write the bundle again",
+            )
     return StoredBundle(directory, program, bundle)
 
 
@@ -198,13 +216,16 @@ def _read_module(path: Path, context: Context) -> ModuleOp:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise ReadError(f"the file cannot be read: {error.strerror}", where=str(path),
-                        hint="write the bundle again") from error
+        raise ReadError(
+            f"the file cannot be read: {error.strerror}", where=str(path), hint="write the bundle again"
+        ) from error
     try:
         module = parse_module(text, context, str(path))
         verify_module(module)
     except ParseError as error:
         raise ReadError(f"the file is no MLIR: {error.msg}", where=str(path), hint="write the bundle again") from error
     except VerifyException as error:
-        raise ReadError(f"the program does not verify: {error}", where=str(path), hint="write the bundle again") from error
+        raise ReadError(
+            f"the program does not verify: {error}", where=str(path), hint="write the bundle again"
+        ) from error
     return module

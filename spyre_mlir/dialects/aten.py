@@ -137,7 +137,9 @@ class AtenOp(IRDLOperation):
 
     ENTRY: ClassVar[OpEntry | None] = None
 
-    def __init__(self, operands: Sequence[SSAValue], attributes: Mapping[str, Attribute], results: Sequence[Attribute]) -> None:
+    def __init__(
+        self, operands: Sequence[SSAValue], attributes: Mapping[str, Attribute], results: Sequence[Attribute]
+    ) -> None:
         """Makes the op from its tensor operands, its other arguments and its result types."""
         super().__init__(operands=[list(operands)], attributes=dict(attributes), result_types=[list(results)])
 
@@ -181,8 +183,15 @@ class AtenOp(IRDLOperation):
 
     def _checked(self, param: Param, value: Value) -> Value:
         allowed: dict[Kind, tuple[type, ...]] = {
-            Kind.INT: (int,), Kind.FLOAT: (float, int), Kind.NUMBER: (float, int), Kind.BOOL: (bool,),
-            Kind.INTS: (tuple, int), Kind.STRING: (str,), Kind.DTYPE: (str,), Kind.TENSOR: (float, int), Kind.TENSORS: (),
+            Kind.INT: (int,),
+            Kind.FLOAT: (float, int),
+            Kind.NUMBER: (float, int),
+            Kind.BOOL: (bool,),
+            Kind.INTS: (tuple, int),
+            Kind.STRING: (str,),
+            Kind.DTYPE: (str,),
+            Kind.TENSOR: (float, int),
+            Kind.TENSORS: (),
         }
         if value is None and (not param.required or param.kind is Kind.TENSOR):
             return None
@@ -251,7 +260,9 @@ class AtenOp(IRDLOperation):
             printer.print_list(self.operands, printer.print_ssa_value)
         printer.print_op_attributes(self.attributes, reserved_attr_names=reserved)
         printer.print_string(" : ")
-        printer.print_attribute(FunctionType.from_lists([o.type for o in self.operands], [r.type for r in self.results]))
+        printer.print_attribute(
+            FunctionType.from_lists([o.type for o in self.operands], [r.type for r in self.results])
+        )
 
 
 def result_shape(entry: OpEntry, bound: Mapping[str, Value]) -> tuple[int, ...]:
@@ -339,8 +350,13 @@ class CallOp(AtenOp):
 
 def _class_for(entry: OpEntry, overload: str) -> type[AtenOp]:
     camel = "".join(part[:1].upper() + part[1:] for part in overload.replace(".", "_").split("_"))
-    body = {"name": f"aten.{overload}", "ENTRY": entry, "__doc__": entry.doc, "__module__": __name__,
-            "__annotations__": {"ENTRY": ClassVar[OpEntry]}}
+    body = {
+        "name": f"aten.{overload}",
+        "ENTRY": entry,
+        "__doc__": entry.doc,
+        "__module__": __name__,
+        "__annotations__": {"ENTRY": ClassVar[OpEntry]},
+    }
     return irdl_op_definition(type(f"{camel}Op", (AtenOp,), body))
 
 
@@ -349,7 +365,9 @@ OP_CLASSES: dict[str, type[AtenOp]] = {o: _class_for(e, o) for e in ATEN for o i
 Aten = Dialect("aten", [*OP_CLASSES.values(), CallOp], [NoneAttr, OperandsAttr])
 
 
-def make_op(overload: str, operands: Sequence[SSAValue], attributes: Mapping[str, Attribute], results: Sequence[Attribute]) -> AtenOp:
+def make_op(
+    overload: str, operands: Sequence[SSAValue], attributes: Mapping[str, Attribute], results: Sequence[Attribute]
+) -> AtenOp:
     """The op of an overload: its class if the table has one, else `aten.call`."""
     cls = OP_CLASSES.get(overload)
     if cls is not None:

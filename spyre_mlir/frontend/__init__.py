@@ -8,5 +8,15 @@ from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.program import Argument, Constant, Program
 from spyre_mlir.frontend.reference import to_numpy, torch_reference
 
-__all__ = ["Argument", "Constant", "Program", "finish_call", "import_program", "is_complete", "load_pt2",
-           "signature_of", "to_numpy", "torch_reference"]
+__all__ = [
+    "Argument",
+    "Constant",
+    "Program",
+    "finish_call",
+    "import_program",
+    "is_complete",
+    "load_pt2",
+    "signature_of",
+    "to_numpy",
+    "torch_reference",
+]

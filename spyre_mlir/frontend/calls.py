@@ -32,8 +32,9 @@ def signature_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     return f"{tree}: {', '.join(parts)}"
 
 
-def finish_call(program: Program, results: Sequence[Array], args: Sequence[Any], kwargs: Mapping[str, Any],
-                values: dict[str, Array]) -> Any:
+def finish_call(
+    program: Program, results: Sequence[Array], args: Sequence[Any], kwargs: Mapping[str, Any], values: dict[str, Array]
+) -> Any:
     """What the model would return; mutated inputs and buffers get their new values.
 
     Args:
@@ -44,7 +45,9 @@ def finish_call(program: Program, results: Sequence[Array], args: Sequence[Any],
         values: the program's own tensors by name; mutated buffers are replaced.
     """
     given = dict(zip((a.name for a in program.inputs), program.flatten(args, kwargs), strict=True))
-    outputs = [torch.from_numpy(np.array(r)).to(dtype) for r, dtype in zip(results, _result_dtypes(program), strict=True)]
+    outputs = [
+        torch.from_numpy(np.array(r)).to(dtype) for r, dtype in zip(results, _result_dtypes(program), strict=True)
+    ]
     for index, name in program.mutations.items():
         if name in given:
             given[name].copy_(outputs[index])

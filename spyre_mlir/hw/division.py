@@ -81,5 +81,7 @@ def _bring_within_reach(loops: Sequence[Loop], splits: dict[str, int], operand: 
             splits[lp.name] = max(split, splits[lp.name])
             if span_bytes(loops, splits, operand, spec) <= spec.span_bytes:
                 return
-    raise SpanError(f"a core would touch {span_bytes(loops, splits, operand, spec)} bytes of one tensor, "
-                    f"it reaches {spec.span_bytes}")
+    raise SpanError(
+        f"a core would touch {span_bytes(loops, splits, operand, spec)} bytes of one tensor, "
+        f"it reaches {spec.span_bytes}"
+    )

@@ -174,8 +174,10 @@ def access(layout: StickLayout, lanes: int, index: IndexMap, extents: Mapping[st
 def _check_range(layout: StickLayout, dim: int, expr: LinearExpr, extents: Mapping[str, int], lanes: int) -> None:
     have = layout.extents[dim] if dim != UNIT else lanes if layout.stick == UNIT else layout.unit_extent
     if expr.first(extents) < 0 or expr.last(extents) >= have:
-        raise StickError(f"index {expr} runs over {expr.first(extents)} to {expr.last(extents)}, "
-                         f"dimension {'unit' if dim == UNIT else dim} has {have}")
+        raise StickError(
+            f"index {expr} runs over {expr.first(extents)} to {expr.last(extents)}, "
+            f"dimension {'unit' if dim == UNIT else dim} has {have}"
+        )
     if any(c < 0 for _, c in expr.terms):
         raise StickError(f"index {expr} runs backwards")
 

@@ -65,7 +65,9 @@ def check_known(defined: Mask, op: Operation, what: str) -> None:
     """Raises MachineFault if an element that is read has no value."""
     if not defined.all():
         at = first_index(~defined)
-        raise fault("uninitialised-read", f"{what}: element {at} has no value ({int((~defined).sum())} such elements)", op)
+        raise fault(
+            "uninitialised-read", f"{what}: element {at} has no value ({int((~defined).sum())} such elements)", op
+        )
 
 
 def first_index(mask: Mask) -> list[int]:

@@ -48,8 +48,11 @@ def _run_op(functions: InterpreterFunctions, interpreter: Interpreter, op: AtenO
 
 
 def _run_call(functions: InterpreterFunctions, interpreter: Interpreter, op: AtenOp, args: PythonValues) -> NoReturn:
-    raise UnsupportedError(f"the machine cannot run {op.overload}: the op table has no entry for it", where=place_of(op),
-                           hint="decompose it before export, or declare it in the op table")
+    raise UnsupportedError(
+        f"the machine cannot run {op.overload}: the op table has no entry for it",
+        where=place_of(op),
+        hint="decompose it before export, or declare it in the op table",
+    )
 
 
 def aten_rules() -> InterpreterFunctions:

@@ -136,4 +136,7 @@ def run_program(program: DeviceProgram, inputs: Sequence[Array], options: Machin
         error.__notes__ = []
         raise
     kinds = [tensor_type(t).get_element_type() for t in main.function_type.outputs]
-    return [HostArray.of(r.known(main, f"result {n}"), kind).values for n, (r, kind) in enumerate(zip(results, kinds, strict=True))]
+    return [
+        HostArray.of(r.known(main, f"result {n}"), kind).values
+        for n, (r, kind) in enumerate(zip(results, kinds, strict=True))
+    ]

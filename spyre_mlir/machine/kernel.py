@@ -149,11 +149,19 @@ class Operand:
             raise fault("use-after-free", f"{self.what} was freed", self.op)
         lanes = self.buffer.tensor.lanes
         try:
-            return strided(data.reshape(-1), self.access.offset * lanes, self.grid.shape(axes),
-                           [lane_step(self.access, a, lanes) for a in axes])
+            return strided(
+                data.reshape(-1),
+                self.access.offset * lanes,
+                self.grid.shape(axes),
+                [lane_step(self.access, a, lanes) for a in axes],
+            )
         except IndexError as error:
-            raise fault("out-of-bounds", f"{self.what}: {error}", self.op,
-                        hint="reserve whole sticks in the layout of this tensor") from error
+            raise fault(
+                "out-of-bounds",
+                f"{self.what}: {error}",
+                self.op,
+                hint="reserve whole sticks in the layout of this tensor",
+            ) from error
 
     def values(self, axes: Sequence[Sub]) -> Array:
         """The elements along axes."""
@@ -195,8 +203,12 @@ def _check_first_lanes(out: Operand, axes: Sequence[Sub], initialised: Mask) -> 
     for (name, weight), index in zip(axes, first_index(~first), strict=True):
         at[name] += weight * index
     where = ", ".join(f"{name} = {index}" for name, index in at.items())
-    raise fault("uninitialised-read", f"{out.op.function_name} computes element [{where}] from lanes that were never written",
-                out.op, hint="fill the padding of the operands with zeros, or write them first")
+    raise fault(
+        "uninitialised-read",
+        f"{out.op.function_name} computes element [{where}] from lanes that were never written",
+        out.op,
+        hint="fill the padding of the operands with zeros, or write them first",
+    )
 
 
 def pointwise(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
@@ -322,8 +334,10 @@ def receive(buffer: Buffer) -> tuple[Array, Mask]:
     """The logical elements of a buffer, and which of them were written."""
     tensor, box = buffer.tensor, tuple(slice(0, e) for e in buffer.tensor.shape)
     extents = tensor.layout.extents
-    return (logical_view(buffer.values, tensor).reshape(extents)[(*box, ...)],
-            logical_view(buffer.initialised, tensor).reshape(extents)[(*box, ...)])
+    return (
+        logical_view(buffer.values, tensor).reshape(extents)[(*box, ...)],
+        logical_view(buffer.initialised, tensor).reshape(extents)[(*box, ...)],
+    )
 
 
 def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
@@ -334,7 +348,9 @@ def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
     unsigned = tensor.format.startswith("SENUINT")
     low, high = (0, 2**form.bits - 1) if unsigned else (-(2 ** (form.bits - 1)), 2 ** (form.bits - 1) - 1)
     if values.min() < low or values.max() > high:
-        raise fault("integer-range", f"{tensor.format} holds {low} to {high}, the tensor {values.min()} to {values.max()}", op)
+        raise fault(
+            "integer-range", f"{tensor.format} holds {low} to {high}, the tensor {values.min()} to {values.max()}", op
+        )
 
 
 @register_impls

@@ -20,8 +20,9 @@ from spyre_mlir.machine.kernel import KernelFunctions
 from spyre_mlir.machine.loop import LoopFunctions, scalar_rules
 
 
-def run_function(module: ModuleOp, inputs: Sequence[Array], function: str = "main", *,
-                 listeners: Sequence[Interpreter.Listener] = ()) -> list[Array]:
+def run_function(
+    module: ModuleOp, inputs: Sequence[Array], function: str = "main", *, listeners: Sequence[Interpreter.Listener] = ()
+) -> list[Array]:
     """Runs one function; float64, int64 and bool arrays come back, whatever the widths in the types.
 
     Args:
@@ -85,9 +86,13 @@ def bind_inputs(function: FuncOp, inputs: Sequence[Array]) -> list[HostArray]:
     where = f"@{function.sym_name.data}"
     if len(inputs) != len(types):
         names = ", ".join(argument_name(function, n) for n in range(len(types)))
-        raise InputError(f"{len(inputs)} arrays for {len(types)} arguments", where=where, hint=f"pass {names or 'none'}")
-    return [_bind(np.asarray(x), t, argument_name(function, n), where)
-            for n, (x, t) in enumerate(zip(inputs, types, strict=True))]
+        raise InputError(
+            f"{len(inputs)} arrays for {len(types)} arguments", where=where, hint=f"pass {names or 'none'}"
+        )
+    return [
+        _bind(np.asarray(x), t, argument_name(function, n), where)
+        for n, (x, t) in enumerate(zip(inputs, types, strict=True))
+    ]
 
 
 def _bind(array: Array, type_: Attribute, name: str, where: str) -> HostArray:

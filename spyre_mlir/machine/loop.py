@@ -58,8 +58,11 @@ def known_numbers(value: Attribute, shape: Sequence[int], op: Operation) -> Arra
         case FirstOnesAttr():
             return np.broadcast_to(np.arange(shape[-1]) < value.count.value.data, shape)
         case _:
-            raise UnsupportedError(f"a constant of value {value}", where=place_of(op),
-                                   hint="a number, #spyre.iota and #spyre.first_ones are possible")
+            raise UnsupportedError(
+                f"a constant of value {value}",
+                where=place_of(op),
+                hint="a number, #spyre.iota and #spyre.first_ones are possible",
+            )
 
 
 def gather_rows(indices: Array, extent: int, op: Operation) -> Array:
@@ -72,8 +75,11 @@ def gather_rows(indices: Array, extent: int, op: Operation) -> Array:
     outside = (rows < 0) | (rows >= extent)
     if outside.any():
         at = first_index(outside)
-        raise fault("index-out-of-range", f"index {int(rows[tuple(at)])} at position {at} of the indices, "
-                    f"the table has {extent} rows", op)
+        raise fault(
+            "index-out-of-range",
+            f"index {int(rows[tuple(at)])} at position {at} of the indices, the table has {extent} rows",
+            op,
+        )
     return rows
 
 
@@ -97,7 +103,9 @@ def _product(op: NestOp, inputs: Sequence[HostArray]) -> Array | None:
     if entry is None or entry.scalar != _PRODUCT or op.combine is None or op.combine.data != _SUM or len(inputs) != 2:
         return None
     axes = [[d.name for d in op.space.data if d.name in index.names] for index in op.input_maps]
-    views = [_read(x, m, op, a, f"input {n}") for n, (x, m, a) in enumerate(zip(inputs, op.input_maps, axes, strict=True))]
+    views = [
+        _read(x, m, op, a, f"input {n}") for n, (x, m, a) in enumerate(zip(inputs, op.input_maps, axes, strict=True))
+    ]
     try:
         return contract(views[0], views[1], axes[0], axes[1], _kept(op))
     except ValueError:
@@ -125,7 +133,9 @@ def _target(op: NestOp | GatherOp, dest: HostArray | None) -> HostArray:
     return HostArray(dest.values.copy(), None if dest.defined is None else dest.defined.copy())
 
 
-def _write(op: NestOp | GatherOp, index: IndexMapAttr, values: Array, names: Sequence[str], target: HostArray) -> HostArray:
+def _write(
+    op: NestOp | GatherOp, index: IndexMapAttr, values: Array, names: Sequence[str], target: HostArray
+) -> HostArray:
     """`target`, which is ours to change, with `values` at the places the map names."""
     extents = op.space.extents
     try:
@@ -150,7 +160,9 @@ class LoopFunctions(InterpreterFunctions):
         return (_write(op, op.output_map, values, _kept(op), _target(op, dest)),)
 
     @impl_terminator(YieldOp)
-    def run_yield(self, interpreter: Interpreter, op: YieldOp, args: PythonValues) -> tuple[TerminatorValue, PythonValues]:
+    def run_yield(
+        self, interpreter: Interpreter, op: YieldOp, args: PythonValues
+    ) -> tuple[TerminatorValue, PythonValues]:
         """Hands the values of all points to the nest."""
         return ReturnedValues(args), ()
 
@@ -182,11 +194,16 @@ class LoopFunctions(InterpreterFunctions):
         return (HostArray.of(known_numbers(op.value, type_.get_shape(), op), type_.get_element_type()),)
 
 
-def _run_scalar(functions: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
+def _run_scalar(
+    functions: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues
+) -> PythonValues:
     entry = entry_of(op)
     if entry is None:
-        raise UnsupportedError(f"{op.name} in the body of a nest", where=place_of(op),
-                               hint="use an operation of the op table, or spyre.loop.apply")
+        raise UnsupportedError(
+            f"{op.name} in the body of a nest",
+            where=place_of(op),
+            hint="use an operation of the op table, or spyre.loop.apply",
+        )
     values = np.asarray(entry.meaning(*args))
     return (values.astype(numpy_type(op.results[0].type), copy=False),)
 

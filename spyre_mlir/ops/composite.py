@@ -137,7 +137,9 @@ def _pow(b: Build, self: Any, *, exponent: Number) -> Any:
     if exponent == 1:
         return b.call("clone", self)
     if exponent != int(exponent) or exponent == 0 or abs(exponent) > 64:
-        raise UnsupportedError(f"a power with exponent {exponent}", hint="whole exponents up to 64, 0.5 and -0.5 are possible")
+        raise UnsupportedError(
+            f"a power with exponent {exponent}", hint="whole exponents up to 64, 0.5 and -0.5 are possible"
+        )
     out = _whole_power(b, self, int(abs(exponent)))
     return b.call("reciprocal", out) if exponent < 0 else out
 
@@ -201,8 +203,15 @@ def _rms_norm(b: Build, input: Any, weight: Any, *, normalized_shape: Ints, eps:
 
 
 @ATEN.composite(aten=["layer_norm"], ulps=16)
-def layer_norm(input: Lanes, weight: Lanes | None = None, bias: Lanes | None = None, *, normalized_shape: Ints,
-               eps: Number = 1e-5, cudnn_enable: bool = True) -> Lanes:
+def layer_norm(
+    input: Lanes,
+    weight: Lanes | None = None,
+    bias: Lanes | None = None,
+    *,
+    normalized_shape: Ints,
+    eps: Number = 1e-5,
+    cudnn_enable: bool = True,
+) -> Lanes:
     """(input - mean) over the standard deviation along the last dimensions, times weight, plus bias."""
     axes = tuple(range(-len(normalized_shape), 0))
     centred = input - np.mean(input, axis=axes, keepdims=True)
@@ -212,7 +221,9 @@ def layer_norm(input: Lanes, weight: Lanes | None = None, bias: Lanes | None = N
 
 
 @decomposes(layer_norm)
-def _layer_norm(b: Build, input: Any, weight: Any, bias: Any, *, normalized_shape: Ints, eps: Number, cudnn_enable: bool) -> Any:
+def _layer_norm(
+    b: Build, input: Any, weight: Any, bias: Any, *, normalized_shape: Ints, eps: Number, cudnn_enable: bool
+) -> Any:
     axes = tuple(range(-len(normalized_shape), 0))
     centred = b.call("sub.Tensor", input, b.call("mean.dim", input, dim=axes, keepdim=True))
     variance = b.call("mean.dim", b.call("mul.Tensor", centred, centred), dim=axes, keepdim=True)
@@ -221,15 +232,29 @@ def _layer_norm(b: Build, input: Any, weight: Any, bias: Any, *, normalized_shap
     return out if bias is None else b.call("add.Tensor", out, bias)
 
 
-def attention_shape(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...],
-                    attn_mask: tuple[int, ...] | None = None, **_: object) -> tuple[int, ...]:
+def attention_shape(
+    query: tuple[int, ...],
+    key: tuple[int, ...],
+    value: tuple[int, ...],
+    attn_mask: tuple[int, ...] | None = None,
+    **_: object,
+) -> tuple[int, ...]:
     """Shape of attention: that of query with the features of value."""
     return (*query[:-1], value[-1])
 
 
 @ATEN.composite(aten=["scaled_dot_product_attention"], shape=attention_shape, ulps=32)
-def attention(query: Lanes, key: Lanes, value: Lanes, attn_mask: Lanes | None = None, *, dropout_p: Number = 0.0,
-              is_causal: bool = False, scale: Number | None = None, enable_gqa: bool = False) -> Lanes:
+def attention(
+    query: Lanes,
+    key: Lanes,
+    value: Lanes,
+    attn_mask: Lanes | None = None,
+    *,
+    dropout_p: Number = 0.0,
+    is_causal: bool = False,
+    scale: Number | None = None,
+    enable_gqa: bool = False,
+) -> Lanes:
     """softmax(query @ key transposed * scale + mask) @ value; fully masked rows give 0."""
     if enable_gqa:
         repeat = query.shape[-3] // key.shape[-3]
@@ -247,8 +272,18 @@ def attention(query: Lanes, key: Lanes, value: Lanes, attn_mask: Lanes | None = 
 
 
 @decomposes(attention)
-def _attention(b: Build, query: Any, key: Any, value: Any, attn_mask: Any, *, dropout_p: Number, is_causal: bool,
-               scale: Number | None, enable_gqa: bool) -> Any:
+def _attention(
+    b: Build,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any,
+    *,
+    dropout_p: Number,
+    is_causal: bool,
+    scale: Number | None,
+    enable_gqa: bool,
+) -> Any:
     if dropout_p:
         raise UnsupportedError(f"attention with dropout {dropout_p}", hint="call model.eval() before export")
     if enable_gqa:
@@ -294,5 +329,8 @@ ATEN.samples(mean, Sample(((3, 65),), {"dim": (-1,), "keepdim": True}), Sample((
 ATEN.samples(softmax, Sample(((3, 65),), {"dim": -1}), Sample(((4, 5, 6),), {"dim": 1}))
 ATEN.samples(rms_norm, Sample(((3, 65), (65,)), {"normalized_shape": (65,)}))
 ATEN.samples(layer_norm, Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,)}))
-ATEN.samples(attention, Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8))),
-             Sample(((1, 4, 5, 8), (1, 2, 5, 8), (1, 2, 5, 8)), {"is_causal": True, "enable_gqa": True, "scale": 0.5}))
+ATEN.samples(
+    attention,
+    Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8))),
+    Sample(((1, 4, 5, 8), (1, 2, 5, 8), (1, 2, 5, 8)), {"is_causal": True, "enable_gqa": True, "scale": 0.5}),
+)

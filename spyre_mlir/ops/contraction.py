@@ -16,15 +16,24 @@ def product_shape(self: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, .
     return (*np.broadcast_shapes(self[:-2], other[:-2]), self[-2], other[-1])
 
 
-def linear_shape(input: tuple[int, ...], weight: tuple[int, ...], bias: tuple[int, ...] | None = None) -> tuple[int, ...]:
+def linear_shape(
+    input: tuple[int, ...], weight: tuple[int, ...], bias: tuple[int, ...] | None = None
+) -> tuple[int, ...]:
     """Shape of input @ weight transposed."""
     require("C1", len(weight) == 2, f"weight of rank {len(weight)}, expected 2")
     require("C2", input[-1] == weight[1], f"input has {input[-1]} features, weight takes {weight[1]}")
     return (*input[:-1], weight[0])
 
 
-@ATEN.contraction(aten=["mm", "bmm", "matmul"], opfunc="batchmatmul", unit=Unit.PT, combine="arith.addf",
-                  shape=product_shape, ulps=16, source=_TABLE)
+@ATEN.contraction(
+    aten=["mm", "bmm", "matmul"],
+    opfunc="batchmatmul",
+    unit=Unit.PT,
+    combine="arith.addf",
+    shape=product_shape,
+    ulps=16,
+    source=_TABLE,
+)
 def matmul(self: Lanes, other: Lanes) -> Lanes:
     """The matrix product; leading dimensions are batches and broadcast.
 
@@ -35,8 +44,15 @@ def matmul(self: Lanes, other: Lanes) -> Lanes:
     return self @ other
 
 
-@ATEN.contraction(aten=["linear"], opfunc="batchmatmul", unit=Unit.PT, combine="arith.addf",
-                  shape=linear_shape, ulps=16, source=_TABLE)
+@ATEN.contraction(
+    aten=["linear"],
+    opfunc="batchmatmul",
+    unit=Unit.PT,
+    combine="arith.addf",
+    shape=linear_shape,
+    ulps=16,
+    source=_TABLE,
+)
 def linear(input: Lanes, weight: Lanes, bias: Lanes | None = None) -> Lanes:
     """input @ weight transposed, plus bias if there is one.
 

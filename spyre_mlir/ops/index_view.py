@@ -128,8 +128,9 @@ class IndexView:
             row = picked[0] // inner
             fixed = self._slice_axis(at, outer, range(row, row + 1), keep=tuple(rest))
             return fixed.slice(at, picked[0] - row * inner, picked[-1] - row * inner + 1, picked.step)
-        raise NotAView(f"a slice {picked} of a dimension merged from extents "
-                       f"{tuple(self.extents[a] for a in self.dims[at])}")
+        raise NotAView(
+            f"a slice {picked} of a dimension merged from extents {tuple(self.extents[a] for a in self.dims[at])}"
+        )
 
     def _slice_axis(self, at: int, axis: Axis, picked: range, keep: tuple[Axis, ...]) -> IndexView:
         new = len(self.extents)
@@ -139,7 +140,8 @@ class IndexView:
             for row in self.terms
         )
         offsets = tuple(
-            o + sum(c * picked.start for a, c in row if a == axis) for o, row in zip(self.offsets, self.terms, strict=True)
+            o + sum(c * picked.start for a, c in row if a == axis)
+            for o, row in zip(self.offsets, self.terms, strict=True)
         )
         axes = keep if one else (new, *keep)
         dims = (*self.dims[:at], axes, *self.dims[at + 1 :])

@@ -14,7 +14,9 @@ def clone(self: Lanes, *, memory_format: str | None = None) -> Lanes:
 
 
 @ATEN.movement(aten=["_to_copy"])
-def _to_copy(self: Lanes, *, dtype: DType | None = None, memory_format: str | None = None, non_blocking: bool = False) -> Lanes:
+def _to_copy(
+    self: Lanes, *, dtype: DType | None = None, memory_format: str | None = None, non_blocking: bool = False
+) -> Lanes:
     """A conversion to another element type; exact meaning rounds only towards integers and booleans."""
     if dtype == "i1":
         return self != 0
@@ -47,8 +49,9 @@ def embedding_shape(weight: tuple[int, ...], indices: tuple[int, ...], **_: obje
 
 
 @ATEN.movement(aten=["embedding"], opfunc="identity", fp32=True, shape=embedding_shape)
-def embedding(weight: Lanes, indices: Lanes, *, padding_idx: int = -1, scale_grad_by_freq: bool = False,
-              sparse: bool = False) -> Lanes:
+def embedding(
+    weight: Lanes, indices: Lanes, *, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Lanes:
     """The rows of `weight` that `indices` name; the other arguments matter for training only.
 
     Constraints:

@@ -32,7 +32,9 @@ def mul(self: Lanes, other: Lanes) -> Lanes:
     return self * other
 
 
-@ATEN.pointwise(aten=["div.Tensor", "div.Scalar"], opfunc="realdiv", fp32=True, scalar="arith.divf", ulps=2, source=_TABLE)
+@ATEN.pointwise(
+    aten=["div.Tensor", "div.Scalar"], opfunc="realdiv", fp32=True, scalar="arith.divf", ulps=2, source=_TABLE
+)
 def div(self: Lanes, other: Lanes) -> Lanes:
     """Divides `self` by `other`, without rounding the quotient."""
     return self / other
@@ -50,37 +52,69 @@ def minimum(self: Lanes, other: Lanes) -> Lanes:
     return np.minimum(self, other)
 
 
-@ATEN.pointwise(aten=["eq.Tensor", "eq.Scalar"], opfunc="equal", fp32=True, scalar="arith.cmpf oeq", boolean=True, source=_TABLE)
+@ATEN.pointwise(
+    aten=["eq.Tensor", "eq.Scalar"], opfunc="equal", fp32=True, scalar="arith.cmpf oeq", boolean=True, source=_TABLE
+)
 def eq(self: Lanes, other: Lanes) -> Lanes:
     """1 where the elements are equal, else 0."""
     return self == other
 
 
-@ATEN.pointwise(aten=["ne.Tensor", "ne.Scalar"], opfunc="notequal", fp32=True, scalar="arith.cmpf une", boolean=True, source=_TABLE)
+@ATEN.pointwise(
+    aten=["ne.Tensor", "ne.Scalar"], opfunc="notequal", fp32=True, scalar="arith.cmpf une", boolean=True, source=_TABLE
+)
 def ne(self: Lanes, other: Lanes) -> Lanes:
     """1 where the elements differ, else 0."""
     return self != other
 
 
-@ATEN.pointwise(aten=["ge.Tensor", "ge.Scalar"], opfunc="greaterequal", fp32=True, scalar="arith.cmpf oge", boolean=True, source=_TABLE)
+@ATEN.pointwise(
+    aten=["ge.Tensor", "ge.Scalar"],
+    opfunc="greaterequal",
+    fp32=True,
+    scalar="arith.cmpf oge",
+    boolean=True,
+    source=_TABLE,
+)
 def ge(self: Lanes, other: Lanes) -> Lanes:
     """1 where `self` >= `other`, else 0."""
     return self >= other
 
 
-@ATEN.pointwise(aten=["le.Tensor", "le.Scalar"], opfunc="lesserequal", fp32=True, scalar="arith.cmpf ole", boolean=True, source=_TABLE)
+@ATEN.pointwise(
+    aten=["le.Tensor", "le.Scalar"],
+    opfunc="lesserequal",
+    fp32=True,
+    scalar="arith.cmpf ole",
+    boolean=True,
+    source=_TABLE,
+)
 def le(self: Lanes, other: Lanes) -> Lanes:
     """1 where `self` <= `other`, else 0."""
     return self <= other
 
 
-@ATEN.pointwise(aten=["gt.Tensor", "gt.Scalar"], opfunc="greaterthan", fp32=True, scalar="arith.cmpf ogt", boolean=True, source=_TABLE)
+@ATEN.pointwise(
+    aten=["gt.Tensor", "gt.Scalar"],
+    opfunc="greaterthan",
+    fp32=True,
+    scalar="arith.cmpf ogt",
+    boolean=True,
+    source=_TABLE,
+)
 def gt(self: Lanes, other: Lanes) -> Lanes:
     """1 where `self` > `other`, else 0."""
     return self > other
 
 
-@ATEN.pointwise(aten=["lt.Tensor", "lt.Scalar"], opfunc="lesserthan", fp32=True, scalar="arith.cmpf olt", boolean=True, source=_TABLE)
+@ATEN.pointwise(
+    aten=["lt.Tensor", "lt.Scalar"],
+    opfunc="lesserthan",
+    fp32=True,
+    scalar="arith.cmpf olt",
+    boolean=True,
+    source=_TABLE,
+)
 def lt(self: Lanes, other: Lanes) -> Lanes:
     """1 where `self` < `other`, else 0."""
     return self < other

@@ -12,7 +12,9 @@ from spyre_mlir.ops.table import Sample
 _TABLE = "published OpFunc tables of torch-spyre and the interface specification; likely"
 
 
-def reduced_shape(self: tuple[int, ...], *, dim: Ints | None = None, keepdim: bool = False, **_: object) -> tuple[int, ...]:
+def reduced_shape(
+    self: tuple[int, ...], *, dim: Ints | None = None, keepdim: bool = False, **_: object
+) -> tuple[int, ...]:
     """Shape after reducing `dim` (all dimensions if None or empty)."""
     dims = reduced_dims(len(self), dim)
     return tuple(1 if i in dims else e for i, e in enumerate(self) if keepdim or i not in dims)
@@ -32,7 +34,9 @@ def _fold(function: Callable[..., Any], x: Lanes, dim: Ints | None, keepdim: boo
     return function(x, axis=reduced_dims(x.ndim, dim), keepdims=keepdim)
 
 
-@ATEN.reduction(aten=["sum.dim_IntList"], opfunc="sum", fp32=True, combine="arith.addf", shape=reduced_shape, ulps=8, source=_TABLE)
+@ATEN.reduction(
+    aten=["sum.dim_IntList"], opfunc="sum", fp32=True, combine="arith.addf", shape=reduced_shape, ulps=8, source=_TABLE
+)
 def sum(self: Lanes, *, dim: Ints | None = None, keepdim: bool = False, dtype: DType | None = None) -> Lanes:
     """The sum over `dim`."""
     return _fold(np.sum, self, dim, keepdim)

@@ -146,8 +146,10 @@ def _params(function: Callable[..., Any]) -> tuple[Param, ...]:
     for parameter in inspect.signature(function).parameters.values():
         annotation = str(parameter.annotation).removesuffix(" | None")
         if annotation not in KINDS:
-            raise TypeError(f"{function.__name__}: parameter {parameter.name} is annotated {annotation!r}, "
-                            f"expected one of {', '.join(KINDS)}")
+            raise TypeError(
+                f"{function.__name__}: parameter {parameter.name} is annotated {annotation!r}, "
+                f"expected one of {', '.join(KINDS)}"
+            )
         required = parameter.default is inspect.Parameter.empty
         params.append(Param(parameter.name, KINDS[annotation], required, None if required else parameter.default))
     return tuple(params)
@@ -172,8 +174,15 @@ class Table:
 
         def add(function: Callable[..., Any]) -> OpEntry:
             doc = inspect.cleandoc(function.__doc__ or "")
-            entry = OpEntry(name=function.__name__, overloads=tuple(aten), params=_params(function), family=family,
-                            meaning=function, doc=doc, **facts)
+            entry = OpEntry(
+                name=function.__name__,
+                overloads=tuple(aten),
+                params=_params(function),
+                family=family,
+                meaning=function,
+                doc=doc,
+                **facts,
+            )
             self._add(entry)
             return entry
 

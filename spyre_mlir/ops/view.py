@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.array_view import View
+from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.lanes import Ints
 from spyre_mlir.ops.table import Sample
 

@@ -80,8 +80,11 @@ def _assign(ops: list[Operation], spec: SpyreSpec) -> None:
             size = size_bytes(op, spec)
             offset = pool.take(size)
             if offset is None:
-                raise LoweringError(f"the pool has {spec.pool_bytes} bytes, no {size} of them free for this buffer",
-                                    where=f"{op.name} at {describe_location(op)}", hint="use a smaller batch or sequence")
+                raise LoweringError(
+                    f"the pool has {spec.pool_bytes} bytes, no {size} of them free for this buffer",
+                    where=f"{op.name} at {describe_location(op)}",
+                    hint="use a smaller batch or sequence",
+                )
             op.offset = IntegerAttr(offset, i64)
             dying.setdefault(last.get(op.result, op), []).append(op)
         for dead in dying.pop(op, []):

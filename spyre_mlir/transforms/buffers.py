@@ -30,8 +30,9 @@ def stored_format(element: Attribute) -> str:
         case IntegerType() if element.width.data in (32, 64):
             return formats.INDEX.name
         case _:
-            raise UnsupportedError(f"the device has no form for elements of type {element}",
-                                   hint="convert the model to float32 or float16")
+            raise UnsupportedError(
+                f"the device has no form for elements of type {element}", hint="convert the model to float32 or float16"
+            )
 
 
 @dataclass(eq=False)

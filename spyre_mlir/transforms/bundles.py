@@ -116,8 +116,10 @@ class ConcreteBundle:
     def __post_init__(self) -> None:
         needed = self.arguments + (1 if self.pool_bytes else 0)
         if needed > self.spec.user_segments:
-            raise LoweringError(f"concrete addresses need a segment per argument: {needed}, the card has "
-                                f"{self.spec.user_segments}", hint="use addresses=symbolic")
+            raise LoweringError(
+                f"concrete addresses need a segment per argument: {needed}, the card has {self.spec.user_segments}",
+                hint="use addresses=symbolic",
+            )
 
     def add(self, placed: Placed, bases: Sequence[Base]) -> None:
         """Appends one SuperDSC."""

@@ -61,8 +61,13 @@ class LoopBuilder:
         fresh = TensorType(element_of(reading.base), target)
         return self.pointwise(None, [reading], fresh, cut=IndexView.identity(target))
 
-    def pointwise(self, entry: OpEntry | None, readings: Sequence[Reading], result: TensorType[Attribute],
-                  cut: IndexView | None = None) -> Reading:
+    def pointwise(
+        self,
+        entry: OpEntry | None,
+        readings: Sequence[Reading],
+        result: TensorType[Attribute],
+        cut: IndexView | None = None,
+    ) -> Reading:
         """One nest that applies `entry` to readings broadcast to the result's shape.
 
         `cut`, for copies under another shape, is the view of the result in that shape.
@@ -74,7 +79,9 @@ class LoopBuilder:
         op = make_nest(loops, [r.base for r in readings], out, result, entry)
         return whole(self.emitter.add(op).results[0])
 
-    def align(self, readings: Sequence[Reading], target: IndexView, names: Sequence[str]) -> tuple[Loops, IndexMap, list[Reading]]:
+    def align(
+        self, readings: Sequence[Reading], target: IndexView, names: Sequence[str]
+    ) -> tuple[Loops, IndexMap, list[Reading]]:
         """Loops for readings and a result, the result's map, and the readings: those that do not fit are copied."""
         chosen = list(readings)
         cut = [i for i, r in enumerate(chosen) if any(len(axes) > 1 for axes in r.view.dims)]
@@ -84,7 +91,9 @@ class LoopBuilder:
                 return replace(loops, maps=loops.maps[:-1]), loops.maps[-1], chosen
             except NotAView as error:
                 if not cut:
-                    raise UnsupportedError(f"no common loops for shapes {[r.shape for r in readings]}: {error}") from error
+                    raise UnsupportedError(
+                        f"no common loops for shapes {[r.shape for r in readings]}: {error}"
+                    ) from error
                 chosen[cut[0]] = self.copy(chosen[cut.pop(0)])
 
 
@@ -115,7 +124,9 @@ def _only_floats(op: AtenOp, elements: Sequence[Attribute]) -> None:
     for element in elements:
         text = str(element)
         if text.startswith(("i", "u", "s")) and element != i1:
-            raise UnsupportedError(f"{op.name} on {text}", hint="integer arithmetic runs on the host; see the op reference")
+            raise UnsupportedError(
+                f"{op.name} on {text}", hint="integer arithmetic runs on the host; see the op reference"
+            )
 
 
 def lower_reduction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
@@ -252,8 +263,10 @@ def check_supported(function: func.FuncOp) -> None:
         first.setdefault(name, describe_location(op))
     if missing:
         lines = "".join(f"\n  {n}  x{c}, first at {first[n]}" for n, c in sorted(missing.items()))
-        raise UnsupportedError(f"{len(missing)} operations have no lowering ({missing.total()} nodes):{lines}",
-                               hint="run decompose-aten first, or declare them in the op table")
+        raise UnsupportedError(
+            f"{len(missing)} operations have no lowering ({missing.total()} nodes):{lines}",
+            hint="run decompose-aten first, or declare them in the op table",
+        )
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,10 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         """Converts the one function of the module that has kernel ops."""
         chosen = [f for f in functions(op) if any(isinstance(o, kernel.KernelOp) for o in f.body.block.ops)]
         if len(chosen) > 1:
-            raise LoweringError(f"{len(chosen)} functions have kernel ops, a bundle comes from one",
-                                hint="put them into separate modules")
+            raise LoweringError(
+                f"{len(chosen)} functions have kernel ops, a bundle comes from one",
+                hint="put them into separate modules",
+            )
         for function in chosen:
             self._convert(op, function, spec_of(ctx))
 
@@ -114,12 +116,17 @@ def _split(function: func.FuncOp) -> _Split:
             case kernel.FromDeviceOp() | func.ReturnOp():
                 parts.after.append(op)
             case _:
-                raise LoweringError(f"{op.name} among kernel ops", where=describe_location(op),
-                                    hint="run the passes before this one first")
+                raise LoweringError(
+                    f"{op.name} among kernel ops",
+                    where=describe_location(op),
+                    hint="run the passes before this one first",
+                )
     return parts
 
 
-def _install(module: ModuleOp, function: func.FuncOp, parts: _Split, sdscs: list[Operation], bundle: func.FuncOp) -> None:
+def _install(
+    module: ModuleOp, function: func.FuncOp, parts: _Split, sdscs: list[Operation], bundle: func.FuncOp
+) -> None:
     block = function.body.block
     kept = {*parts.before, *parts.after}
     for op in reversed(list(block.ops)):

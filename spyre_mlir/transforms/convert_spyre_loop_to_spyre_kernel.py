@@ -87,8 +87,10 @@ def lower_nest(p: Planner, op: loop.NestOp) -> None:
     elif entry is None and len(op.reduced) == 1:
         _lower_reduction(p, op, str(COMBINERS[op.combine.data].opfunc))
     else:
-        raise UnsupportedError(f"a nest that combines {', '.join(op.reduced)} of a computed body",
-                               hint="reduce one loop at a time, of a copied element")
+        raise UnsupportedError(
+            f"a nest that combines {', '.join(op.reduced)} of a computed body",
+            hint="reduce one loop at a time, of a copied element",
+        )
 
 
 def _result_lane(p: Planner, op: loop.NestOp, lane: str | None) -> str | None:
@@ -152,8 +154,10 @@ def _lower_product(p: Planner, op: loop.NestOp) -> None:
         first, second = 1, 0
         columns = [n for n in _names(op, 0) if n not in _names(op, 1)]
     if len(columns) > 1:
-        raise LoweringError(f"a product with column loops {', '.join(columns)}; the hardware has one",
-                            hint="copy the second operand so that its columns are one loop")
+        raise LoweringError(
+            f"a product with column loops {', '.join(columns)}; the hardware has one",
+            hint="copy the second operand so that its columns are one loop",
+        )
     column = columns[0] if columns else None
     extents = op.space.extents
     left = _whole_along(p, op, first, summed, lane=summed)
@@ -163,8 +167,10 @@ def _lower_product(p: Planner, op: loop.NestOp) -> None:
     left = p.cleared_tail(left, stick, extents[summed])
     right = p.cleared_rows(right, rows, extents[summed])
     if not may_write(op.output_map.data, shape_of(op.result), column, extents, lanes_of(p.of(op.result).format)):
-        raise LoweringError(f"the result of a product cannot have {column} in its lanes",
-                            hint="write it to a tensor of its own and copy")
+        raise LoweringError(
+            f"the result of a product cannot have {column} in its lanes",
+            hint="write it to a tensor of its own and copy",
+        )
     p.step(str(contraction.matmul.opfunc), op.space.data, [left, right], _output(p, op, column))
 
 
@@ -190,7 +196,9 @@ def lower_gather(p: Planner, op: loop.GatherOp) -> None:
     """Rows of a table: the indexed dimension outermost, another one in the lanes."""
     index_map, table_map, out_map = (m.data for m in op.maps)
     form = p.of(op.table).format
-    lane = next((n for n in candidates(op.space.data) if n is not None and _gathers(table_map, out_map, n, op, form)), None)
+    lane = next(
+        (n for n in candidates(op.space.data) if n is not None and _gathers(table_map, out_map, n, op, form)), None
+    )
     if lane is None:
         raise LoweringError("no loop of this gather can walk the lanes of both table and result")
     table = _table(p, p.of(op.table), stick_for(table_map, lane, lanes_of(form)) or 0)
@@ -200,8 +208,13 @@ def lower_gather(p: Planner, op: loop.GatherOp) -> None:
     indices = _table(p, rows, len(rows.shape) - 1) if rows.shape else p.buffer(rows, UNIT)
     versions = p.of(op.result)
     versions.buffers.append(p.fresh(versions.shape, form, stick_for(out_map, lane, lanes_of(form)) or 0))
-    p.step(GATHER_STEP, op.space.data, [(indices, index_map), (table, table_map)], (versions.buffers[0], out_map),
-           axis=op.axis.value.data)
+    p.step(
+        GATHER_STEP,
+        op.space.data,
+        [(indices, index_map), (table, table_map)],
+        (versions.buffers[0], out_map),
+        axis=op.axis.value.data,
+    )
 
 
 def _gathers(table_map: IndexMap, out_map: IndexMap, lane: str, op: loop.GatherOp, form: str) -> bool:
@@ -213,8 +226,9 @@ def _gathers(table_map: IndexMap, out_map: IndexMap, lane: str, op: loop.GatherO
 def _table(p: Planner, versions: Versions, stick: int) -> Buffer:
     """A form of the tensor with its dimensions in host order, the stick innermost."""
     if versions.host is None:
-        raise UnsupportedError("a gather whose table or indices the program computes",
-                               hint="both must be weights or inputs for now")
+        raise UnsupportedError(
+            "a gather whose table or indices the program computes", hint="both must be weights or inputs for now"
+        )
     layout = StickLayout.rows_outermost(versions.shape, stick, lanes_of(versions.format))
     made = p.define(Buffer(versions.shape, versions.format, layout, versions.host, zero_padding=versions.prepared))
     versions.buffers.append(made)
@@ -278,8 +292,10 @@ def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter) -> None:
         else:
             emitter.add(_kernel_op(item, values))
     emitter.current = returned
-    out = [v if b is None else emitter.add(kernel.FromDeviceOp(values[b], v.type)).results[0]
-           for v, b in zip(returned.operands, results, strict=True)]
+    out = [
+        v if b is None else emitter.add(kernel.FromDeviceOp(values[b], v.type)).results[0]
+        for v, b in zip(returned.operands, results, strict=True)
+    ]
     emitter.add(func.ReturnOp(*out))
 
 
@@ -288,7 +304,11 @@ def _returned(p: Planner, value: SSAValue) -> Buffer | None:
     versions = p.of(value)
     if versions.host is not None:
         return None
-    return versions.buffers[0] if versions.buffers else p.buffer(versions, len(versions.shape) - 1 if versions.shape else UNIT)
+    return (
+        versions.buffers[0]
+        if versions.buffers
+        else p.buffer(versions, len(versions.shape) - 1 if versions.shape else UNIT)
+    )
 
 
 def _definition(buffer: Buffer) -> Operation:

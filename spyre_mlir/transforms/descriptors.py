@@ -159,8 +159,10 @@ def _labels(names: list[str], kind: OpClass) -> dict[str, str]:
             last = ("out", OTHER_LABELS[count - 2]) if count > 1 else (OTHER_LABELS[0],)
         known = (*OTHER_LABELS[: count - len(last)], *last) if count <= len(OTHER_LABELS) + 1 else ()
     if len(known) != count:
-        raise LoweringError(f"{count} loops ({', '.join(names)}), the file format has {len(OTHER_LABELS) + 1} labels",
-                            hint="merge dimensions of the model's tensors that are used together")
+        raise LoweringError(
+            f"{count} loops ({', '.join(names)}), the file format has {len(OTHER_LABELS) + 1} labels",
+            hint="merge dimensions of the model's tensors that are used together",
+        )
     return dict(zip(names, known, strict=True))
 
 

@@ -68,6 +68,9 @@ def _divide(op: kernel.KernelOp, spec: SpyreSpec) -> None:
     try:
         splits = divide(loops, footprints(op, loops), spec)
     except SpanError as error:
-        raise LoweringError(f"{op.function_name}: {error}", where=f"{op.name} at {describe_location(op)}",
-                            hint="use smaller tensors, or split the operation in the model") from error
+        raise LoweringError(
+            f"{op.function_name}: {error}",
+            where=f"{op.name} at {describe_location(op)}",
+            hint="use smaller tensors, or split the operation in the model",
+        ) from error
     op.space = SpaceAttr(tuple(replace(d, split=splits[d.name]) for d in op.space.data))

@@ -34,7 +34,9 @@ class Reading:
     def is_base(self) -> bool:
         """Whether the view is the base tensor as it is."""
         plain = IndexView.identity(self.view.base)
-        return self.shape == self.view.base and index_map(self.view, _own_names(self.view)) == index_map(plain, _own_names(plain))
+        return self.shape == self.view.base and index_map(self.view, _own_names(self.view)) == index_map(
+            plain, _own_names(plain)
+        )
 
 
 def whole(value: SSAValue) -> Reading:
@@ -114,8 +116,13 @@ class Loops:
 
     def space(self) -> SpaceAttr:
         """All loops, outermost first."""
-        return SpaceAttr(tuple(IterDim(n, e) for ns, es in zip(self.names, self.extents, strict=True)
-                               for n, e in zip(ns, es, strict=True)))
+        return SpaceAttr(
+            tuple(
+                IterDim(n, e)
+                for ns, es in zip(self.names, self.extents, strict=True)
+                for n, e in zip(ns, es, strict=True)
+            )
+        )
 
 
 def align(views: Sequence[IndexView], stems: Sequence[str]) -> Loops:
@@ -146,8 +153,16 @@ def body_of(entry: OpEntry | None, inputs: Sequence[SSAValue], result: Attribute
     return Region(block)
 
 
-def make_nest(loops: Loops, inputs: Sequence[SSAValue], out: IndexMap, result: TensorType[Attribute], entry: OpEntry | None,
-              *, combine: str | None = None, dest: SSAValue | None = None) -> NestOp:
+def make_nest(
+    loops: Loops,
+    inputs: Sequence[SSAValue],
+    out: IndexMap,
+    result: TensorType[Attribute],
+    entry: OpEntry | None,
+    *,
+    combine: str | None = None,
+    dest: SSAValue | None = None,
+) -> NestOp:
     """A nest over `loops`; `out` maps the result."""
     maps = [IndexMapAttr(m) for m in (*loops.maps, out)]
     body = body_of(entry, inputs, result.get_element_type())

@@ -67,7 +67,9 @@ class Planner:
         self.items.append(Define(buffer, self.origin))
         return buffer
 
-    def step(self, function: str, space: tuple[IterDim, ...], inputs: list[Use], output: Use, axis: int | None = None) -> None:
+    def step(
+        self, function: str, space: tuple[IterDim, ...], inputs: list[Use], output: Use, axis: int | None = None
+    ) -> None:
         """Adds a kernel step; operands gain the padding their maps ask for."""
         for buffer, index in (*inputs, output):
             buffer.suit(index)
@@ -104,8 +106,16 @@ class Planner:
         # A sparse form of an input is sent again: re-laying on the device would move 64 times its bytes.
         if versions.free_layout or (versions.host is not None and stick == UNIT):
             layout = StickLayout.published(versions.shape, stick, lanes_of(versions.format))
-            made = self.define(Buffer(versions.shape, versions.format, layout, versions.host, versions.constant,
-                                      zero_padding=versions.prepared or versions.constant is not None))
+            made = self.define(
+                Buffer(
+                    versions.shape,
+                    versions.format,
+                    layout,
+                    versions.host,
+                    versions.constant,
+                    zero_padding=versions.prepared or versions.constant is not None,
+                )
+            )
         else:
             made = self.restickify(versions.buffers[0], stick)
         versions.buffers.append(made)

@@ -169,13 +169,18 @@ class DeviceTensorType(Data[DeviceTensor], TypeAttribute):
         """Reads shape, format, layout, memory space."""
         start = parser.pos
         with parser.in_angle_brackets():
-            shape = tuple(parser.parse_comma_separated_list(
-                parser.Delimiter.SQUARE, lambda: parser.parse_integer(allow_boolean=False, allow_negative=False)))
+            shape = tuple(
+                parser.parse_comma_separated_list(
+                    parser.Delimiter.SQUARE, lambda: parser.parse_integer(allow_boolean=False, allow_negative=False)
+                )
+            )
             parser.parse_keyword("x")
             at = parser.pos
             form = parser.parse_identifier("a number format")
             if form not in formats.FORMATS:
-                parser.raise_error(f"unknown format '{form}', expected one of {', '.join(formats.FORMATS)}", at, parser.pos)
+                parser.raise_error(
+                    f"unknown format '{form}', expected one of {', '.join(formats.FORMATS)}", at, parser.pos
+                )
             layout, space = _parse_layout(parser, shape, formats.FORMATS[form].elements_per_stick())
             arrangement = "standard"
             if parser.parse_optional_punctuation(",") is not None:

@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import ArrayAttr, FlatSymbolRefAttrConstr, IntegerAttr, StringAttr, SymbolRefAttr, TensorType, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FlatSymbolRefAttrConstr,
+    IntegerAttr,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    i64,
+)
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -28,9 +36,16 @@ from xdsl.traits import MemoryAllocEffect, MemoryFreeEffect, MemoryReadEffect, M
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
-from spyre_mlir.dialects.spyre.syntax import parse_reading, parse_readings, parse_space, print_extra, print_readings, print_space
-from spyre_mlir.hw.sticks import Access, StickError, access, round_up, walk
+from spyre_mlir.dialects.spyre.syntax import (
+    parse_reading,
+    parse_readings,
+    parse_space,
+    print_extra,
+    print_readings,
+    print_space,
+)
 from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.sticks import Access, StickError, access, round_up, walk
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, OpEntry
 
@@ -58,11 +73,18 @@ class KernelOp(IRDLOperation):
 
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
-    def __init__(self, space: SpaceAttr, inputs: Sequence[SSAValue], output: SSAValue, maps: Sequence[IndexMapAttr],
-                 properties: dict[str, Attribute] | None = None) -> None:
+    def __init__(
+        self,
+        space: SpaceAttr,
+        inputs: Sequence[SSAValue],
+        output: SSAValue,
+        maps: Sequence[IndexMapAttr],
+        properties: dict[str, Attribute] | None = None,
+    ) -> None:
         """Makes the op; `maps` lists the inputs' maps, then the output's."""
-        super().__init__(operands=[list(inputs), output],
-                         properties={"space": space, "maps": ArrayAttr(maps), **(properties or {})})
+        super().__init__(
+            operands=[list(inputs), output], properties={"space": space, "maps": ArrayAttr(maps), **(properties or {})}
+        )
 
     @property
     def function_name(self) -> str:
@@ -124,8 +146,10 @@ class KernelOp(IRDLOperation):
             unit = pieces.get(dim.name, 1)
             cores *= dim.split
             if dim.split > 1 and padded[dim.name] % (dim.split * unit):
-                raise VerifyException(f"{dim.name} has {padded[dim.name]} elements, not divisible over {dim.split} cores "
-                                      f"in pieces of {unit}; try a divisor")
+                raise VerifyException(
+                    f"{dim.name} has {padded[dim.name]} elements, not divisible over {dim.split} cores "
+                    f"in pieces of {unit}; try a divisor"
+                )
         if cores > SPYRE.cores_per_card:
             raise VerifyException(f"work is divided over {cores} cores, the card has {SPYRE.cores_per_card}")
 
@@ -217,13 +241,17 @@ class ComputeOp(KernelOp):
             case _:
                 for number, lane in enumerate(lanes[:-1]):
                     if lane not in (lanes[-1], None):
-                        raise VerifyException(f"input {number} has {_lane_text(lane)}, the result {_lane_text(lanes[-1])}; "
-                                              "try a restickify of this input")
+                        raise VerifyException(
+                            f"input {number} has {_lane_text(lane)}, the result {_lane_text(lanes[-1])}; "
+                            "try a restickify of this input"
+                        )
                     self._verify_broadcast(number, lane, lanes[-1])
 
     def _verify_broadcast(self, number: int, lane: str | None, of_result: str | None) -> None:
         if lane is None and of_result is not None and of_result in self.maps.data[number].names:
-            raise VerifyException(f"input {number} is sparse but walks {of_result}, which is in the lanes of the result")
+            raise VerifyException(
+                f"input {number} is sparse but walks {of_result}, which is in the lanes of the result"
+            )
 
     def _verify_product(self, lanes: Sequence[str | None]) -> None:
         summed = [d.name for d in self.space.data if d.name not in self.maps.data[-1].names]
@@ -257,8 +285,10 @@ class RestickifyOp(KernelOp):
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
         """Checks C1."""
         if len(lanes) != 2 or None in lanes or lanes[0] == lanes[1]:
-            raise VerifyException(f"a restickify moves one dimension out of the lanes and another in, "
-                                  f"got {' to '.join(_lane_text(lane) for lane in lanes)}")
+            raise VerifyException(
+                f"a restickify moves one dimension out of the lanes and another in, "
+                f"got {' to '.join(_lane_text(lane) for lane in lanes)}"
+            )
 
 
 @irdl_op_definition
@@ -305,8 +335,10 @@ class GatherOp(KernelOp):
             raise VerifyException("a gather has indices, a table, and a result with the table's lanes")
         outermost = next((d for d in self.tensors[1].layout.order if self.tensors[1].layout.extents[d] > 1), None)
         if outermost != self.axis.value.data:
-            raise VerifyException(f"the indexed dimension {self.axis.value.data} must be outermost in the table's layout, "
-                                  f"there it is {outermost}")
+            raise VerifyException(
+                f"the indexed dimension {self.axis.value.data} must be outermost in the table's layout, "
+                f"there it is {outermost}"
+            )
 
 
 @irdl_op_definition
@@ -428,7 +460,16 @@ def _same_shape(host: SSAValue, device: SSAValue) -> None:
 
 
 __all__ = [
-    "RESTICKIFY", "AllocOp", "ComputeOp", "ConstantOp", "FreeOp", "FromDeviceOp", "GatherOp", "KernelOp", "LaunchOp",
+    "RESTICKIFY",
+    "AllocOp",
+    "ComputeOp",
+    "ConstantOp",
+    "FreeOp",
+    "FromDeviceOp",
+    "GatherOp",
+    "KernelOp",
+    "LaunchOp",
     "RestickifyOp",
-    "ToDeviceOp", "device_tensor",
+    "ToDeviceOp",
+    "device_tensor",
 ]

@@ -73,10 +73,14 @@ def check_map(index: IndexMapAttr, shape: Sequence[int], space: SpaceAttr, what:
     for dim, (expr, extent) in enumerate(zip(index.data, shape, strict=True)):
         for name, _ in expr.terms:
             if name not in extents:
-                raise VerifyException(f"the map of {what} uses '{name}', the space has {', '.join(extents) or 'no dimensions'}")
+                raise VerifyException(
+                    f"the map of {what} uses '{name}', the space has {', '.join(extents) or 'no dimensions'}"
+                )
         if expr.first(extents) < 0 or expr.last(extents) >= extent:
-            raise VerifyException(f"{what}: index {expr} runs over {expr.first(extents)} to {expr.last(extents)}, "
-                                  f"dimension {dim} has {extent}")
+            raise VerifyException(
+                f"{what}: index {expr} runs over {expr.first(extents)} to {expr.last(extents)}, "
+                f"dimension {dim} has {extent}"
+            )
 
 
 @irdl_op_definition
@@ -103,14 +107,27 @@ class NestOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     traits = traits_def(RecursiveMemoryEffect(), Pure())
 
-    def __init__(self, space: SpaceAttr, inputs: Sequence[SSAValue], maps: Sequence[IndexMapAttr], result: Attribute,
-                 body: Region, *, combine: str | None = None, dest: SSAValue | None = None) -> None:
+    def __init__(
+        self,
+        space: SpaceAttr,
+        inputs: Sequence[SSAValue],
+        maps: Sequence[IndexMapAttr],
+        result: Attribute,
+        body: Region,
+        *,
+        combine: str | None = None,
+        dest: SSAValue | None = None,
+    ) -> None:
         """Makes a nest; `maps` lists the inputs' maps, then the result's."""
         properties: dict[str, Attribute] = {"space": space, "maps": ArrayAttr(maps)}
         if combine is not None:
             properties["combine"] = StringAttr(combine)
-        super().__init__(operands=[list(inputs), [] if dest is None else [dest]], properties=properties,
-                         result_types=[result], regions=[body])
+        super().__init__(
+            operands=[list(inputs), [] if dest is None else [dest]],
+            properties=properties,
+            result_types=[result],
+            regions=[body],
+        )
 
     @property
     def input_maps(self) -> tuple[IndexMapAttr, ...]:
@@ -157,8 +174,15 @@ class NestOp(IRDLOperation):
         dest = next(iter(parser.resolve_operands(targets, [result] * len(targets), start)), None)
         combine = parser.parse_str_literal() if parser.parse_optional_keyword("reduce") is not None else None
         attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(space, [v for v, _ in readings], [*(m for _, m in readings), index], result, parser.parse_region(),
-                 combine=combine, dest=dest)
+        op = cls(
+            space,
+            [v for v, _ in readings],
+            [*(m for _, m in readings), index],
+            result,
+            parser.parse_region(),
+            combine=combine,
+            dest=dest,
+        )
         op.attributes.update({} if attributes is None else attributes.data)
         return op
 
@@ -203,18 +227,29 @@ class GatherOp(IRDLOperation):
 
     traits = traits_def(Pure())
 
-    def __init__(self, space: SpaceAttr, indices: SSAValue, table: SSAValue, axis: int, maps: Sequence[IndexMapAttr],
-                 result: Attribute) -> None:
+    def __init__(
+        self,
+        space: SpaceAttr,
+        indices: SSAValue,
+        table: SSAValue,
+        axis: int,
+        maps: Sequence[IndexMapAttr],
+        result: Attribute,
+    ) -> None:
         """Makes a gather; `maps` are those of indices, table and result."""
-        super().__init__(operands=[indices, table], result_types=[result], properties={
-            "space": space, "maps": ArrayAttr(maps), "axis": IntegerAttr(axis, i64)})
+        super().__init__(
+            operands=[indices, table],
+            result_types=[result],
+            properties={"space": space, "maps": ArrayAttr(maps), "axis": IntegerAttr(axis, i64)},
+        )
 
     def verify_(self) -> None:
         """Checks C1."""
         if len(self.maps.data) != 3:
             raise VerifyException(f"a gather has 3 maps, got {len(self.maps.data)}")
-        for index, value, what in zip(self.maps, (self.indices, self.table, self.result), ("indices", "table", "result"),
-                                      strict=True):
+        for index, value, what in zip(
+            self.maps, (self.indices, self.table, self.result), ("indices", "table", "result"), strict=True
+        ):
             check_map(index, shape_of(value), self.space, f"the {what}")
         axis = self.axis.value.data
         if not 0 <= axis < len(shape_of(self.table)) or self.maps.data[1].data[axis].terms:

@@ -116,8 +116,24 @@ def _default_properties(name: str) -> dict[str, Attribute]:
 
 def _spelling(op: Operation) -> str:
     if isinstance(op, arith.CmpfOp):
-        predicates = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
-                      "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true")
+        predicates = (
+            "false",
+            "oeq",
+            "ogt",
+            "oge",
+            "olt",
+            "ole",
+            "one",
+            "ord",
+            "ueq",
+            "ugt",
+            "uge",
+            "ult",
+            "ule",
+            "une",
+            "uno",
+            "true",
+        )
         return f"{op.name} {predicates[op.predicate.value.data]}"
     return op.name
 

@@ -1,4 +1,4 @@
-"""Nothing of an op is lost, table or call: torch, called op by op, gives what the model gives, bit for bit."""
+"""Nothing of an op is lost, table or call: torch, called op by op, gives what the model gives."""
 
 from __future__ import annotations
 
@@ -74,13 +74,14 @@ INDICES = torch.tensor([2, 0, 1])
 
 
 @pytest.mark.parametrize(
-    ("model", "args"),
-    [(Indexing(), (X, INDICES)), (Windows().eval(), (X,)), (Arithmetic(), (X, INDICES))],
+    ("model", "args", "error"),
+    # torch runs an LSTM module by another kernel than the operator alone, which sums in another order.
+    [(Indexing(), (X, INDICES), 0), (Windows().eval(), (X,), 1e-7), (Arithmetic(), (X, INDICES), 0)],
     ids=["indexing", "windows", "arithmetic"],
 )
-def test_every_argument_arrives(model: nn.Module, args: tuple[Any, ...]) -> None:
+def test_every_argument_arrives(model: nn.Module, args: tuple[Any, ...], error: float) -> None:
     model.requires_grad_(False)
     program = import_program(model, args)
     program.module.verify()
     for name, got, wanted in zip(program.results, replay(program, args), torch_reference(program, args), strict=True):
-        np.testing.assert_array_equal(to_numpy(got), wanted, err_msg=name)
+        np.testing.assert_allclose(to_numpy(got), wanted, rtol=0, atol=error, err_msg=name)

@@ -38,8 +38,9 @@ STICK_BYTES = 128
 
 
 @pytest.mark.parametrize(("shape", "order", "lanes", "sizes", "size_bytes"), PUBLISHED)
-def test_published_layouts(shape: tuple[int, ...], order: tuple[int, ...], lanes: int, sizes: tuple[int, ...],
-                           size_bytes: int) -> None:
+def test_published_layouts(
+    shape: tuple[int, ...], order: tuple[int, ...], lanes: int, sizes: tuple[int, ...], size_bytes: int
+) -> None:
     stick = order[-1]
     device = (*order[1:-1], stick, order[0]) if len(order) > 1 else order
     extents = tuple(round_up(e, lanes) if d == stick else e for d, e in enumerate(shape))
@@ -48,14 +49,18 @@ def test_published_layouts(shape: tuple[int, ...], order: tuple[int, ...], lanes
     assert layout.sticks(lanes) * STICK_BYTES == size_bytes
 
 
-@pytest.mark.parametrize(("shape", "stick", "lanes", "order"), [
-    ((200,), 0, 64, (0,)),
-    ((128, 256), 1, 64, (1, 0)),
-    ((5, 100, 150), 2, 64, (1, 2, 0)),
-    ((2, 8, 100, 80), 3, 64, (1, 2, 3, 0)),
-])
+@pytest.mark.parametrize(
+    ("shape", "stick", "lanes", "order"),
+    [
+        ((200,), 0, 64, (0,)),
+        ((128, 256), 1, 64, (1, 0)),
+        ((5, 100, 150), 2, 64, (1, 2, 0)),
+        ((2, 8, 100, 80), 3, 64, (1, 2, 3, 0)),
+    ],
+)
 def test_published_constructor_puts_the_first_dimension_next_to_the_stick(
-        shape: tuple[int, ...], stick: int, lanes: int, order: tuple[int, ...]) -> None:
+    shape: tuple[int, ...], stick: int, lanes: int, order: tuple[int, ...]
+) -> None:
     layout = StickLayout.published(shape, stick, lanes)
     assert layout.order == order
     assert all(have >= need for have, need in zip(layout.extents, shape, strict=True))
@@ -92,10 +97,17 @@ def test_extents_are_positive() -> None:
         StickLayout((0,), 0, (0,))
 
 
-@pytest.mark.parametrize(("text", "expr"), [
-    ("0", LinearExpr()), ("m", N("m")), ("m + 3", N("m").shifted(3)), ("h * 64 + d", LinearExpr(0, (("h", 64), ("d", 1)))),
-    ("i * -1 + 4", LinearExpr(4, (("i", -1),))), ("m - 2", N("m").shifted(-2)),
-])
+@pytest.mark.parametrize(
+    ("text", "expr"),
+    [
+        ("0", LinearExpr()),
+        ("m", N("m")),
+        ("m + 3", N("m").shifted(3)),
+        ("h * 64 + d", LinearExpr(0, (("h", 64), ("d", 1)))),
+        ("i * -1 + 4", LinearExpr(4, (("i", -1),))),
+        ("m - 2", N("m").shifted(-2)),
+    ],
+)
 def test_text_of_expressions(text: str, expr: LinearExpr) -> None:
     assert str(expr) == text
 
@@ -103,15 +115,20 @@ def test_text_of_expressions(text: str, expr: LinearExpr) -> None:
 ROWS = StickLayout((1, 0), 1, (8, 128))  # 8 rows of 2 sticks, published order
 
 
-@pytest.mark.parametrize(("index", "extents", "message"), [
-    ((N("m"), N("n").shifted(3)), {"m": 8, "n": 64}, "starts inside a stick"),
-    ((N("m").shifted(1), N("n")), {"m": 8, "n": 128}, "runs over 1 to 8, dimension 0 has 8"),
-    ((N("m"), LinearExpr(0, (("n", 2),))), {"m": 8, "n": 64}, "does not walk the 64 lanes"),
-    ((N("m"), LinearExpr(0, (("n", 1), ("p", 3)))), {"m": 8, "n": 32, "p": 4}, "does not walk the 64 lanes"),
-    ((LinearExpr(7, (("m", -1),)), N("n")), {"m": 8, "n": 128}, "runs backwards"),
-    ((N("n"), N("n")), {"n": 8}, "n is in the lanes and in another dimension"),
-])
-def test_accesses_that_sticks_cannot_express(index: tuple[LinearExpr, ...], extents: dict[str, int], message: str) -> None:
+@pytest.mark.parametrize(
+    ("index", "extents", "message"),
+    [
+        ((N("m"), N("n").shifted(3)), {"m": 8, "n": 64}, "starts inside a stick"),
+        ((N("m").shifted(1), N("n")), {"m": 8, "n": 128}, "runs over 1 to 8, dimension 0 has 8"),
+        ((N("m"), LinearExpr(0, (("n", 2),))), {"m": 8, "n": 64}, "does not walk the 64 lanes"),
+        ((N("m"), LinearExpr(0, (("n", 1), ("p", 3)))), {"m": 8, "n": 32, "p": 4}, "does not walk the 64 lanes"),
+        ((LinearExpr(7, (("m", -1),)), N("n")), {"m": 8, "n": 128}, "runs backwards"),
+        ((N("n"), N("n")), {"n": 8}, "n is in the lanes and in another dimension"),
+    ],
+)
+def test_accesses_that_sticks_cannot_express(
+    index: tuple[LinearExpr, ...], extents: dict[str, int], message: str
+) -> None:
     with pytest.raises(StickError, match=message):
         access(ROWS, 64, index, extents)
 
@@ -137,10 +154,13 @@ def test_walk_with_a_gap_below_its_innermost_dimension() -> None:
     assert (got.order, got.extents, got.fillers) == (("_0", "n"), (8, 128), ("_0",))
 
 
-@pytest.mark.parametrize(("strides", "extents", "message"), [
-    ({"m": 2, "n": 3}, {"m": 1, "n": 2}, "no multiple"),
-    ({"m": 1, "n": 4}, {"m": 8, "n": 2}, "runs into n"),
-])
+@pytest.mark.parametrize(
+    ("strides", "extents", "message"),
+    [
+        ({"m": 2, "n": 3}, {"m": 1, "n": 2}, "no multiple"),
+        ({"m": 1, "n": 4}, {"m": 8, "n": 2}, "runs into n"),
+    ],
+)
 def test_walks_that_do_not_nest(strides: dict[str, int], extents: dict[str, int], message: str) -> None:
     with pytest.raises(StickError, match=message):
         walk(Access(0, strides, None), extents, 64)
@@ -221,7 +241,12 @@ def test_walk_enumerates_the_sticks_of_the_access_once(data: st.DataObject) -> N
         strides[name] = unit
         unit *= reserved // lanes if name == acc.lane else reserved
     counts = {n: extents[n] // lanes if n == acc.lane else extents[n] for n in names}
-    sticks = [sum(strides[n] * i for n, i in zip(names, p, strict=True)) for p in product(*(range(counts[n]) for n in names))]
-    direct = [sum(acc.strides[n] * i for n, i in zip(names, p, strict=True)) for p in product(*(range(counts[n]) for n in names))]
+    sticks = [
+        sum(strides[n] * i for n, i in zip(names, p, strict=True)) for p in product(*(range(counts[n]) for n in names))
+    ]
+    direct = [
+        sum(acc.strides[n] * i for n, i in zip(names, p, strict=True))
+        for p in product(*(range(counts[n]) for n in names))
+    ]
     assert sticks == direct
     assert len(set(sticks)) == len(sticks)

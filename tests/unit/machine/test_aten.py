@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.machine.modules import Array, close, main, numbers, parse, run
-from tests.unit.ops import cases
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, f64, i1, i64
@@ -18,6 +16,8 @@ from spyre_mlir.errors import MachineFault, UnsupportedError
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.ops.table import OpEntry, Sample
 from spyre_mlir.transforms.decompose_aten import DecomposeAtenPass
+from tests.unit.machine.modules import Array, close, main, numbers, parse, run
+from tests.unit.ops import cases
 
 GOOD = cases.good_cases()
 ELEMENTS = {"i": i64, "b": i1}
@@ -27,7 +27,9 @@ def type_of(array: Array, number: Attribute) -> TensorType[Attribute]:
     return TensorType(ELEMENTS.get(array.dtype.kind, number), array.shape)
 
 
-def module_of(entry: OpEntry, overload: str, given: dict[str, Any], number: Attribute = f64) -> tuple[ModuleOp, list[Array]]:
+def module_of(
+    entry: OpEntry, overload: str, given: dict[str, Any], number: Attribute = f64
+) -> tuple[ModuleOp, list[Array]]:
     """A module with one op, and the arrays for its arguments."""
     arrays: list[Array] = []
     attributes: dict[str, Attribute] = {}
@@ -68,7 +70,9 @@ def test_op_gives_what_torch_gives(entry: OpEntry, overload: str, sample: Sample
     close(got.astype(np.float64), wanted.astype(np.float64))
 
 
-@pytest.mark.parametrize(("entry", "overload", "sample"), [c for c in GOOD if c[0].decompose is not None], ids=cases.case_id)
+@pytest.mark.parametrize(
+    ("entry", "overload", "sample"), [c for c in GOOD if c[0].decompose is not None], ids=cases.case_id
+)
 def test_decomposition_gives_what_torch_gives(entry: OpEntry, overload: str, sample: Sample) -> None:
     given = cases.arguments(entry, overload, sample)
     if overload == "logical_and":
@@ -81,26 +85,39 @@ def test_decomposition_gives_what_torch_gives(entry: OpEntry, overload: str, sam
 
 
 def test_comparison_gives_booleans() -> None:
-    text = main("%a: tensor<2xf32>", "%out = aten.gt.Scalar(%a) {other = 0.5} : (tensor<2xf32>) -> tensor<2xi1>", "tensor<2xi1>")
+    text = main(
+        "%a: tensor<2xf32>", "%out = aten.gt.Scalar(%a) {other = 0.5} : (tensor<2xf32>) -> tensor<2xi1>", "tensor<2xi1>"
+    )
     got = run(text, np.array([0.25, 0.75]))
     assert got.dtype == np.bool_
     assert got.tolist() == [False, True]
 
 
 def test_integers_stay_integers() -> None:
-    text = main("%a: tensor<2xi64>", "%out = aten.add.Scalar(%a) {other = 1 : i64} : (tensor<2xi64>) -> tensor<2xi64>",
-                "tensor<2xi64>")
+    text = main(
+        "%a: tensor<2xi64>",
+        "%out = aten.add.Scalar(%a) {other = 1 : i64} : (tensor<2xi64>) -> tensor<2xi64>",
+        "tensor<2xi64>",
+    )
     got = run(text, np.array([2**53, -1]))
     assert got.tolist() == [2**53 + 1, 0]
 
 
 def test_nothing_rounds() -> None:
-    text = main("%a: tensor<1xf16>", "%out = aten.add.Scalar(%a) {other = 1.0} : (tensor<1xf16>) -> tensor<1xf16>", "tensor<1xf16>")
+    text = main(
+        "%a: tensor<1xf16>",
+        "%out = aten.add.Scalar(%a) {other = 1.0} : (tensor<1xf16>) -> tensor<1xf16>",
+        "tensor<1xf16>",
+    )
     assert run(text, np.array([2.0**-40]))[0] == 1.0 + 2.0**-40
 
 
 def test_conversion_to_integer_truncates() -> None:
-    text = main("%a: tensor<2xf32>", "%out = aten._to_copy(%a) {dtype = i64} : (tensor<2xf32>) -> tensor<2xi64>", "tensor<2xi64>")
+    text = main(
+        "%a: tensor<2xf32>",
+        "%out = aten._to_copy(%a) {dtype = i64} : (tensor<2xf32>) -> tensor<2xi64>",
+        "tensor<2xi64>",
+    )
     assert run(text, np.array([-1.75, 1.75])).tolist() == [-1, 1]
 
 
@@ -114,8 +131,12 @@ def test_inputs_are_not_changed() -> None:
 
 
 def test_overload_without_entry_is_unsupported_and_named() -> None:
-    text = main("%a: tensor<4xf32>", '%out = aten.call "aten.cumsum"(%a) {self = #aten.operands<1>, dim = 0 : i64} '
-                ": (tensor<4xf32>) -> tensor<4xf32>", "tensor<4xf32>")
+    text = main(
+        "%a: tensor<4xf32>",
+        '%out = aten.call "aten.cumsum"(%a) {self = #aten.operands<1>, dim = 0 : i64} '
+        ": (tensor<4xf32>) -> tensor<4xf32>",
+        "tensor<4xf32>",
+    )
     with pytest.raises(UnsupportedError, match="cumsum"):
         run_function(parse(text), [numbers(4)])
 

@@ -6,20 +6,27 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from tests.unit.machine.modules import Array, close, main, numbers, run
 
 from spyre_mlir.errors import MachineFault
+from tests.unit.machine.modules import Array, close, main, numbers, run
 
 
-def device(shape: Sequence[int], stick: int | None, order: Sequence[int] | None = None, form: str = "SEN169_FP16",
-           extents: Sequence[int] | None = None) -> str:
+def device(
+    shape: Sequence[int],
+    stick: int | None,
+    order: Sequence[int] | None = None,
+    form: str = "SEN169_FP16",
+    extents: Sequence[int] | None = None,
+) -> str:
     """Text of a device tensor type; without a stick dimension it is sparse."""
     dims = range(len(shape))
     listed = [str(d) for d in (order or [*(d for d in dims if d != stick), *([] if stick is None else [stick])])]
     listed += ["unit"] if stick is None else []
     reserved = "" if extents is None else f", extents {list(extents)}"
-    return (f"!spyre.tensor<{list(shape)} x {form}, order [{', '.join(listed)}], "
-            f"stick {'unit' if stick is None else stick}{reserved}, hbm>")
+    return (
+        f"!spyre.tensor<{list(shape)} x {form}, order [{', '.join(listed)}], "
+        f"stick {'unit' if stick is None else stick}{reserved}, hbm>"
+    )
 
 
 def host(shape: Sequence[int], element: str = "f16") -> str:
@@ -31,21 +38,33 @@ def send(name: str, shape: Sequence[int], type_: str, *, zeros: bool = False, el
     return f"%d{name} = spyre.kernel.to_device %{name}{padding} : {host(shape, element)} to {type_}\n"
 
 
-def program(arguments: dict[str, Sequence[int]], body: str, out_type: str, shape: Sequence[int],
-            elements: dict[str, str] | None = None) -> str:
+def program(
+    arguments: dict[str, Sequence[int]],
+    body: str,
+    out_type: str,
+    shape: Sequence[int],
+    elements: dict[str, str] | None = None,
+) -> str:
     """Sends nothing by itself; allocates %o, runs the body, and reads %o back."""
     listed = ", ".join(f"%{n}: {host(s, (elements or {}).get(n, 'f16'))}" for n, s in arguments.items())
-    return main(listed, f"""%o = spyre.kernel.alloc : {out_type}
+    return main(
+        listed,
+        f"""%o = spyre.kernel.alloc : {out_type}
         {body}
-        %out = spyre.kernel.from_device %o : {out_type} to {host(shape)}""", host(shape))
+        %out = spyre.kernel.from_device %o : {out_type} to {host(shape)}""",
+        host(shape),
+    )
 
 
 @pytest.mark.parametrize("shape", [(), (200,), (128, 256), (3, 70), (5, 100, 150), (2, 3, 4, 70)])
 def test_transfer_and_back(shape: tuple[int, ...]) -> None:
     for stick in (None, *range(len(shape))):
         t = device(shape, stick)
-        text = main(f"%a: {host(shape)}", send("a", shape, t) + f"%out = spyre.kernel.from_device %da : {t} to {host(shape)}",
-                    host(shape))
+        text = main(
+            f"%a: {host(shape)}",
+            send("a", shape, t) + f"%out = spyre.kernel.from_device %da : {t} to {host(shape)}",
+            host(shape),
+        )
         a = np.asarray(numbers(*shape))
         np.testing.assert_array_equal(run(text, a), a)
 
@@ -59,56 +78,79 @@ def test_reading_a_buffer_nobody_wrote() -> None:
 
 def test_pointwise_on_padded_rows() -> None:
     t = device((3, 70), 1)
-    body = send("a", (3, 70), t) + send("b", (3, 70), t) + f"""spyre.kernel.compute "sub" [m = 3, n = 70]
+    body = (
+        send("a", (3, 70), t)
+        + send("b", (3, 70), t)
+        + f"""spyre.kernel.compute "sub" [m = 3, n = 70]
         ins(%da[m, n] : {t}, %db[m, n] : {t}) outs(%o[m, n] : {t})"""
+    )
     a, b = numbers(3, 70), numbers(3, 70, seed=1)
     close(run(program({"a": (3, 70), "b": (3, 70)}, body, t, (3, 70)), a, b), a - b)
 
 
 def test_pointwise_between_two_orders_of_the_dimensions() -> None:
     s, t = device((5, 3, 70), 2, order=[0, 1, 2]), device((5, 3, 70), 2, order=[1, 2, 0])
-    body = send("a", (5, 3, 70), s) + f"""spyre.kernel.compute "exp" [x = 5, m = 3, n = 70]
+    body = (
+        send("a", (5, 3, 70), s)
+        + f"""spyre.kernel.compute "exp" [x = 5, m = 3, n = 70]
         ins(%da[x, m, n] : {s}) outs(%o[x, m, n] : {t})"""
+    )
     a = numbers(5, 3, 70)
     close(run(program({"a": (5, 3, 70)}, body, t, (5, 3, 70)), a), np.exp(a))
 
 
 def test_broadcast_of_a_row_and_of_a_sparse_column() -> None:
     t, row, column = device((3, 130), 1), device((130,), 0), device((3,), None)
-    body = send("r", (130,), row) + send("c", (3,), column) + f"""spyre.kernel.compute "add" [m = 3, n = 130]
+    body = (
+        send("r", (130,), row)
+        + send("c", (3,), column)
+        + f"""spyre.kernel.compute "add" [m = 3, n = 130]
         ins(%dr[n] : {row}, %dc[m] : {column}) outs(%o[m, n] : {t})"""
+    )
     r, c = numbers(130), numbers(3, seed=1)
     close(run(program({"r": (130,), "c": (3,)}, body, t, (3, 130)), r, c), r + c[:, None])
 
 
 def test_broadcast_of_one_number() -> None:
     t, one = device((3, 64), 1), device((), None)
-    body = send("a", (3, 64), t) + f"""%one = spyre.kernel.constant 0.75 : f64 : {one}
+    body = (
+        send("a", (3, 64), t)
+        + f"""%one = spyre.kernel.constant 0.75 : f64 : {one}
         spyre.kernel.compute "mul" [m = 3, n = 64] ins(%da[m, n] : {t}, %one[] : {one}) outs(%o[m, n] : {t})"""
+    )
     a = numbers(3, 64)
     close(run(program({"a": (3, 64)}, body, t, (3, 64)), a), 0.75 * a)
 
 
 def test_all_sparse_operands_use_lane_0_alone() -> None:
     t = device((3, 5), None)
-    body = send("a", (3, 5), t) + f"""spyre.kernel.compute "neg" [m = 3, n = 5] ins(%da[m, n] : {t}) outs(%o[m, n] : {t})"""
+    body = (
+        send("a", (3, 5), t)
+        + f"""spyre.kernel.compute "neg" [m = 3, n = 5] ins(%da[m, n] : {t}) outs(%o[m, n] : {t})"""
+    )
     a = numbers(3, 5)
     close(run(program({"a": (3, 5)}, body, t, (3, 5)), a), -a)
 
 
 def test_slice_of_rows_and_write_into_a_part() -> None:
     t, u = device((8, 64), 1), device((6, 128), 1)
-    body = send("a", (8, 64), t) + f"""
+    body = (
+        send("a", (8, 64), t)
+        + f"""
         spyre.kernel.compute "identity" [m = 6, n = 64] ins(%da[m + 2, n] : {t}) outs(%o[m, n + 64] : {u})
         spyre.kernel.compute "identity" [m = 6, n = 64] ins(%da[m, n] : {t}) outs(%o[m, n] : {u})"""
+    )
     a = numbers(8, 64)
     close(run(program({"a": (8, 64)}, body, u, (6, 128)), a), np.concatenate([a[:6], a[2:]], 1))
 
 
 def test_part_nobody_wrote() -> None:
     t, u = device((6, 64), 1), device((6, 128), 1)
-    body = send("a", (6, 64), t) + f"""
+    body = (
+        send("a", (6, 64), t)
+        + f"""
         spyre.kernel.compute "identity" [m = 6, n = 64] ins(%da[m, n] : {t}) outs(%o[m, n] : {u})"""
+    )
     with pytest.raises(MachineFault, match=r"element \[0, 64\] has no value \(384"):
         run(program({"a": (6, 64)}, body, u, (6, 128)), numbers(6, 64))
 
@@ -118,8 +160,12 @@ MATMUL_SHAPES = {"a": (5, 100), "b": (100, 70)}
 
 def matmul(*, zeros_a: bool, zeros_b: bool, rows: int = 128) -> str:
     a, b, o = device((5, 100), 1), device((100, 70), 1, extents=(rows, 128)), device((5, 70), 1)
-    body = send("a", (5, 100), a, zeros=zeros_a) + send("b", (100, 70), b, zeros=zeros_b) + f"""
+    body = (
+        send("a", (5, 100), a, zeros=zeros_a)
+        + send("b", (100, 70), b, zeros=zeros_b)
+        + f"""
         spyre.kernel.compute "batchmatmul" [m = 5, n = 70, k = 100] ins(%da[m, k] : {a}, %db[k, n] : {b}) outs(%o[m, n] : {o})"""
+    )
     return program(MATMUL_SHAPES, body, o, (5, 70))
 
 
@@ -136,9 +182,13 @@ def test_product_over_poisoned_padding(zeros_a: bool, zeros_b: bool) -> None:
 
 def test_batched_product_with_heads_inside_the_features() -> None:
     q, k, o = device((5, 128), 1), device((2, 64, 6), 2), device((2, 5, 6), 2)
-    body = send("q", (5, 128), q) + send("k", (2, 64, 6), k) + f"""
+    body = (
+        send("q", (5, 128), q)
+        + send("k", (2, 64, 6), k)
+        + f"""
         spyre.kernel.compute "batchmatmul" [h = 2, m = 5, n = 6, d = 64]
         ins(%dq[m, h * 64 + d] : {q}, %dk[h, d, n] : {k}) outs(%o[h, m, n] : {o})"""
+    )
     a, b = numbers(5, 128), numbers(2, 64, 6, seed=1)
     got = run(program({"q": (5, 128), "k": (2, 64, 6)}, body, o, (2, 5, 6)), a, b)
     close(got, a.reshape(5, 2, 64).transpose(1, 0, 2) @ b)
@@ -146,9 +196,13 @@ def test_batched_product_with_heads_inside_the_features() -> None:
 
 def test_product_with_shared_second_operand() -> None:
     a, b, o = device((3, 4, 64), 2), device((64, 70), 1), device((3, 4, 70), 2)
-    body = send("a", (3, 4, 64), a) + send("b", (64, 70), b) + f"""
+    body = (
+        send("a", (3, 4, 64), a)
+        + send("b", (64, 70), b)
+        + f"""
         spyre.kernel.compute "batchmatmul" [x = 3, m = 4, n = 70, k = 64]
         ins(%da[x, m, k] : {a}, %db[k, n] : {b}) outs(%o[x, m, n] : {o})"""
+    )
     x, w = numbers(3, 4, 64), numbers(64, 70, seed=1)
     close(run(program({"a": (3, 4, 64), "b": (64, 70)}, body, o, (3, 4, 70)), x, w), x @ w)
 
@@ -157,23 +211,31 @@ def test_product_with_shared_second_operand() -> None:
 def test_reduction_of_the_lanes_leaves_padding_out(function: str, reference: object) -> None:
     assert callable(reference)
     t, o = device((3, 70), 1), device((3,), None)
-    body = send("a", (3, 70), t) + f"""spyre.kernel.compute "{function}" [m = 3, n = 70]
+    body = (
+        send("a", (3, 70), t)
+        + f"""spyre.kernel.compute "{function}" [m = 3, n = 70]
         ins(%da[m, n] : {t}) outs(%o[m] : {o})"""
+    )
     a = -1 - np.abs(numbers(3, 70))  # a padding of zeros would be the largest element
     close(run(program({"a": (3, 70)}, body, o, (3,)), a), reference(a, axis=1))
 
 
 def test_reduction_of_rows_keeps_the_lanes() -> None:
     t, o = device((4, 3, 70), 2), device((3, 70), 1)
-    body = send("a", (4, 3, 70), t) + f"""spyre.kernel.compute "sum" [x = 4, m = 3, n = 70]
+    body = (
+        send("a", (4, 3, 70), t)
+        + f"""spyre.kernel.compute "sum" [x = 4, m = 3, n = 70]
         ins(%da[x, m, n] : {t}) outs(%o[m, n] : {o})"""
+    )
     a = numbers(4, 3, 70)
     close(run(program({"a": (4, 3, 70)}, body, o, (3, 70)), a), a.sum(0))
 
 
 def test_reduction_of_sparse_rows() -> None:
     t, o = device((4, 3), None), device((3,), None)
-    body = send("a", (4, 3), t) + f"""spyre.kernel.compute "max" [x = 4, m = 3] ins(%da[x, m] : {t}) outs(%o[m] : {o})"""
+    body = (
+        send("a", (4, 3), t) + f"""spyre.kernel.compute "max" [x = 4, m = 3] ins(%da[x, m] : {t}) outs(%o[m] : {o})"""
+    )
     a = numbers(4, 3)
     close(run(program({"a": (4, 3)}, body, o, (3,)), a), a.max(0))
 
@@ -188,26 +250,36 @@ def test_reduction_over_elements_nobody_wrote() -> None:
 
 def test_restickify_there_and_back() -> None:
     s, t = device((64, 128), 1), device((64, 128), 0)
-    body = send("a", (64, 128), s) + f"""%t = spyre.kernel.alloc : {t}
+    body = (
+        send("a", (64, 128), s)
+        + f"""%t = spyre.kernel.alloc : {t}
         spyre.kernel.restickify [m = 64, n = 128] ins(%da[m, n] : {s}) outs(%t[m, n] : {t})
         spyre.kernel.restickify [m = 64, n = 128] ins(%t[m, n] : {t}) outs(%o[m, n] : {s})"""
+    )
     a = numbers(64, 128)
     close(run(program({"a": (64, 128)}, body, s, (64, 128)), a), a)
 
 
 def test_restickify_moves_state_with_the_values() -> None:
     s, t = device((60, 70), 1, extents=(64, 128)), device((60, 70), 0, extents=(64, 128))
-    body = send("a", (60, 70), s) + f"""
+    body = (
+        send("a", (60, 70), s)
+        + f"""
         spyre.kernel.restickify [m = 60, n = 70] ins(%da[m, n] : {s}) outs(%o[m, n] : {t})"""
+    )
     a = numbers(60, 70)
     close(run(program({"a": (60, 70)}, body, t, (60, 70)), a), a)
 
 
 def test_transposed_product_after_a_restickify() -> None:
     a, b, r, o = device((64, 64), 1), device((128, 64), 1), device((128, 64), 0), device((64, 128), 1)
-    body = send("a", (64, 64), a) + send("b", (128, 64), b) + f"""%t = spyre.kernel.alloc : {r}
+    body = (
+        send("a", (64, 64), a)
+        + send("b", (128, 64), b)
+        + f"""%t = spyre.kernel.alloc : {r}
         spyre.kernel.restickify [n = 128, k = 64] ins(%db[n, k] : {b}) outs(%t[n, k] : {r})
         spyre.kernel.compute "batchmatmul" [m = 64, n = 128, k = 64] ins(%da[m, k] : {a}, %t[n, k] : {r}) outs(%o[m, n] : {o})"""
+    )
     x, w = numbers(64, 64), numbers(128, 64, seed=1)
     close(run(program({"a": (64, 64), "b": (128, 64)}, body, o, (64, 128)), x, w), x @ w.T)
 
@@ -220,9 +292,13 @@ def test_operand_beyond_its_buffer() -> None:
 
 def selection(chosen: str) -> Array:
     t = device((2, 64), 1)
-    body = send("c", (2, 64), t, element="i1") + send("a", (2, 64), t) + f"""%none = spyre.kernel.alloc : {t}
+    body = (
+        send("c", (2, 64), t, element="i1")
+        + send("a", (2, 64), t)
+        + f"""%none = spyre.kernel.alloc : {t}
         spyre.kernel.compute "where3" [m = 2, n = 64] ins(%dc[m, n] : {t}, %{chosen}[m, n] : {t}, %none[m, n] : {t})
         outs(%o[m, n] : {t})"""
+    )
     text = program({"c": (2, 64), "a": (2, 64)}, body, t, (2, 64), {"c": "i1"})
     return run(text, np.ones((2, 64), bool), np.full((2, 64), 3.0))
 
@@ -239,9 +315,12 @@ def test_selection_of_poison() -> None:
 def test_poison_behind_lane_0_travels_and_faults_on_the_way_back() -> None:
     t, wide = device((2, 64), 1), device((2, 65), 1)
     short = device((2, 1), 1)
-    body = send("a", (2, 1), short) + f"""
+    body = (
+        send("a", (2, 1), short)
+        + f"""
         spyre.kernel.compute "exp" [m = 2, n = 1] ins(%da[m, n] : {short}) outs(%t[m, n] : {t})
         spyre.kernel.compute "neg" [m = 2, n = 64] ins(%t[m, n] : {t}) outs(%o[m, n] : {t})"""
+    )
     assert wide != t
     text = program({"a": (2, 1)}, f"%t = spyre.kernel.alloc : {t}\n{body}", t, (2, 64))
     with pytest.raises(MachineFault, match=r"the source: element \[0, 1\] has no value \(126"):
@@ -259,8 +338,11 @@ def test_arithmetic_on_a_stick_nobody_wrote() -> None:
 
 def test_comparison_gives_zeros_and_ones() -> None:
     t = device((1, 64), 1)
-    body = send("a", (1, 64), t) + f"""%z = spyre.kernel.constant 0.0 : f64 : {device((), None)}
+    body = (
+        send("a", (1, 64), t)
+        + f"""%z = spyre.kernel.constant 0.0 : f64 : {device((), None)}
         spyre.kernel.compute "greaterthan" [m = 1, n = 64] ins(%da[m, n] : {t}, %z[] : {device((), None)}) outs(%o[m, n] : {t})"""
+    )
     a = numbers(1, 64)
     got = run(program({"a": (1, 64)}, body, t, (1, 64)), a)
     np.testing.assert_array_equal(got, np.where(a > 0, 1.0, 0.0))
@@ -268,8 +350,11 @@ def test_comparison_gives_zeros_and_ones() -> None:
 
 def test_operands_of_two_widths() -> None:
     wide, t = device((3, 70), 1, form="IEEE_FP32"), device((3, 70), 1, extents=(3, 128))
-    body = send("a", (3, 70), device((3, 70), 1, form="IEEE_FP32", extents=(3, 128))) + f"""spyre.kernel.compute "identity" [m = 3, n = 70]
+    body = (
+        send("a", (3, 70), device((3, 70), 1, form="IEEE_FP32", extents=(3, 128)))
+        + f"""spyre.kernel.compute "identity" [m = 3, n = 70]
         ins(%da[m, n] : {device((3, 70), 1, form="IEEE_FP32", extents=(3, 128))}) outs(%o[m, n] : {t})"""
+    )
     assert "128" not in wide
     a = numbers(3, 70)
     close(run(program({"a": (3, 70)}, body, t, (3, 70)), a), a)
@@ -288,15 +373,23 @@ def test_constants_have_zero_padding() -> None:
 
 def test_leading_ones() -> None:
     t = device((70,), 0)
-    text = main("", f"""%c = spyre.kernel.constant #spyre.first_ones<66> : {t}
-        %out = spyre.kernel.from_device %c : {t} to {host((70,))}""", host((70,)))
+    text = main(
+        "",
+        f"""%c = spyre.kernel.constant #spyre.first_ones<66> : {t}
+        %out = spyre.kernel.from_device %c : {t} to {host((70,))}""",
+        host((70,)),
+    )
     assert run(text).tolist() == [1.0] * 66 + [0.0] * 4
 
 
 def gather(ids: Array, rows: Array) -> Array:
     i, t, o = device(ids.shape, ids.ndim - 1, form="SENUINT32"), device(rows.shape, 1, order=[0, 1]), device((5, 70), 1)
-    body = send("i", ids.shape, i, element="i64") + send("t", rows.shape, t) + f"""
+    body = (
+        send("i", ids.shape, i, element="i64")
+        + send("t", rows.shape, t)
+        + f"""
         spyre.kernel.gather axis 0 [s = 5, h = 70] ins(%di[s] : {i}, %dt[0, h] : {t}) outs(%o[s, h] : {o})"""
+    )
     return run(program({"i": ids.shape, "t": rows.shape}, body, o, (5, 70), {"i": "i64"}), ids, rows)
 
 
@@ -318,8 +411,11 @@ def test_negative_index_does_not_fit_its_format() -> None:
 
 def test_use_after_free() -> None:
     t = device((2, 64), 1)
-    body = send("a", (2, 64), t) + f"""spyre.kernel.free %da : {t}
+    body = (
+        send("a", (2, 64), t)
+        + f"""spyre.kernel.free %da : {t}
         spyre.kernel.compute "neg" [m = 2, n = 64] ins(%da[m, n] : {t}) outs(%o[m, n] : {t})"""
+    )
     with pytest.raises(MachineFault, match="use-after-free: input 0"):
         run(program({"a": (2, 64)}, body, t, (2, 64)), numbers(2, 64))
 
@@ -333,22 +429,30 @@ def test_double_free() -> None:
 
 def test_pointwise_that_loses_a_dimension() -> None:
     t, o = device((3, 64), 1), device((64,), 0)
-    body = send("a", (3, 64), t) + f"""spyre.kernel.compute "neg" [m = 3, n = 64] ins(%da[m, n] : {t}) outs(%o[n] : {o})"""
+    body = (
+        send("a", (3, 64), t) + f"""spyre.kernel.compute "neg" [m = 3, n = 64] ins(%da[m, n] : {t}) outs(%o[n] : {o})"""
+    )
     with pytest.raises(MachineFault, match="double-write: neg writes the same element for every m"):
         run(program({"a": (3, 64)}, body, o, (64,)), numbers(3, 64))
 
 
 def test_wrong_number_of_operands() -> None:
     t = device((3, 64), 1)
-    body = send("a", (3, 64), t) + f"""spyre.kernel.compute "add" [m = 3, n = 64] ins(%da[m, n] : {t}) outs(%o[m, n] : {t})"""
+    body = (
+        send("a", (3, 64), t)
+        + f"""spyre.kernel.compute "add" [m = 3, n = 64] ins(%da[m, n] : {t}) outs(%o[m, n] : {t})"""
+    )
     with pytest.raises(MachineFault, match="operand-count: add takes 2 tensors, here 1"):
         run(program({"a": (3, 64)}, body, t, (3, 64)), numbers(3, 64))
 
 
 def test_update_in_place() -> None:
     t = device((3, 70), 1)
-    body = send("a", (3, 70), t) + f"""
+    body = (
+        send("a", (3, 70), t)
+        + f"""
         spyre.kernel.compute "identity" [m = 3, n = 70] ins(%da[m, n] : {t}) outs(%o[m, n] : {t})
         spyre.kernel.compute "add" [m = 3, n = 70] ins(%o[m, n] : {t}, %o[m, n] : {t}) outs(%o[m, n] : {t})"""
+    )
     a = numbers(3, 70)
     close(run(program({"a": (3, 70)}, body, t, (3, 70)), a), 2 * a)

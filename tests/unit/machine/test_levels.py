@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.machine.modules import close, main, numbers, parse
-from tests.unit.machine.test_aten import module_of
-from tests.unit.ops import cases
 from xdsl.dialects.builtin import f16
 from xdsl.interpreter import OpCounter
 
@@ -15,10 +12,16 @@ from spyre_mlir.machine.levels import run_function
 from spyre_mlir.ops.table import OpEntry, Sample
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import make_context
+from tests.unit.machine.modules import close, main, numbers, parse
+from tests.unit.machine.test_aten import module_of
+from tests.unit.ops import cases
 
 LOWERING = ("decompose-aten", "convert-aten-to-spyre-loop", "convert-spyre-loop-to-spyre-kernel", "divide-work")
-ADD = main('%a: tensor<2x3xf32> {aten.name = "left"}, %b: tensor<3xi64> {aten.name = "right"}',
-           "%out = aten.add.Tensor(%a, %b) : (tensor<2x3xf32>, tensor<3xi64>) -> tensor<2x3xf32>", "tensor<2x3xf32>")
+ADD = main(
+    '%a: tensor<2x3xf32> {aten.name = "left"}, %b: tensor<3xi64> {aten.name = "right"}',
+    "%out = aten.add.Tensor(%a, %b) : (tensor<2x3xf32>, tensor<3xi64>) -> tensor<2x3xf32>",
+    "tensor<2x3xf32>",
+)
 
 
 @pytest.mark.parametrize(("entry", "overload", "sample"), cases.good_cases(), ids=cases.case_id)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.machine.modules import close, main, numbers, parse, run
 from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.dialects.spyre.loop import NestOp
@@ -12,6 +11,7 @@ from spyre_mlir.dialects.spyre.scalars import body_function
 from spyre_mlir.errors import MachineFault
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.ops import ATEN
+from tests.unit.machine.modules import close, main, numbers, parse, run
 
 PRODUCT = "{ ^bb0(%x: f32, %y: f32): %z = arith.mulf %x, %y : f32 spyre.loop.yield %z : f32 }"
 SUM = "{ ^bb0(%x: f32, %y: f32): %z = arith.addf %x, %y : f32 spyre.loop.yield %z : f32 }"
@@ -79,7 +79,9 @@ def test_cat_into() -> None:
         %p = spyre.loop.nest [i = 3, j = 5] ins(%a[i, j] : tensor<3x5xf32>) into %e -> [i, j] : tensor<3x7xf32> {COPY}
         %out = spyre.loop.nest [i = 3, j = 2] ins(%b[i, j] : tensor<3x2xf32>) into %p -> [i, j + 5] : tensor<3x7xf32> {COPY}"""
     a, b = numbers(3, 5), numbers(3, 2, seed=1)
-    close(run(main("%a: tensor<3x5xf32>, %b: tensor<3x2xf32>", body, "tensor<3x7xf32>"), a, b), np.concatenate([a, b], 1))
+    close(
+        run(main("%a: tensor<3x5xf32>, %b: tensor<3x2xf32>", body, "tensor<3x7xf32>"), a, b), np.concatenate([a, b], 1)
+    )
 
 
 def test_update_leaves_its_destination_alone() -> None:
@@ -127,7 +129,9 @@ def test_reductions(combine: str, function: object) -> None:
 
 
 def test_reduction_to_a_scalar() -> None:
-    body = f"""%out = spyre.loop.nest [i = 3] ins(%a[i] : tensor<3xf32>) -> [] : tensor<f32> reduce "arith.addf" {COPY}"""
+    body = (
+        f"""%out = spyre.loop.nest [i = 3] ins(%a[i] : tensor<3xf32>) -> [] : tensor<f32> reduce "arith.addf" {COPY}"""
+    )
     a = numbers(3)
     close(run(main("%a: tensor<3xf32>", body, "tensor<f32>"), a), np.asarray(a.sum()))
 
@@ -143,12 +147,37 @@ SCALARS = [(e.scalar, e.name) for e in ATEN if e.scalar is not None]
 @pytest.mark.parametrize(("spelling", "name"), SCALARS, ids=[s for s, _ in SCALARS])
 def test_every_scalar_operation_of_the_table(spelling: str, name: str) -> None:
     reference = {
-        "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "maximum": np.maximum, "minimum": np.minimum,
-        "eq": np.equal, "ne": np.not_equal, "ge": np.greater_equal, "le": np.less_equal, "gt": np.greater, "lt": np.less,
-        "neg": np.negative, "abs": np.abs, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: x**-0.5,
-        "tanh": np.tanh, "floor": np.floor}[name]
+        "add": np.add,
+        "sub": np.subtract,
+        "mul": np.multiply,
+        "div": np.divide,
+        "maximum": np.maximum,
+        "minimum": np.minimum,
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "ge": np.greater_equal,
+        "le": np.less_equal,
+        "gt": np.greater,
+        "lt": np.less,
+        "neg": np.negative,
+        "abs": np.abs,
+        "exp": np.exp,
+        "log": np.log,
+        "sqrt": np.sqrt,
+        "rsqrt": lambda x: x**-0.5,
+        "tanh": np.tanh,
+        "floor": np.floor,
+    }[name]
     op, _, predicate = spelling.partition(" ")
-    binary = op in ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf", "arith.cmpf")
+    binary = op in (
+        "arith.addf",
+        "arith.subf",
+        "arith.mulf",
+        "arith.divf",
+        "arith.maximumf",
+        "arith.minimumf",
+        "arith.cmpf",
+    )
     result = "i1" if predicate else "f32"
     arguments = "%x: f32, %y: f32" if binary else "%x: f32"
     operands = f"{predicate}{',' if predicate else ''} %x{', %y' if binary else ''}"
@@ -161,8 +190,9 @@ def test_every_scalar_operation_of_the_table(spelling: str, name: str) -> None:
     close(got.astype(float), reference(*((a, b) if binary else (a,))).astype(float))
     (function,) = [o for o in module.ops if isinstance(o, FuncOp)]
     (nest,) = [o for o in function.body.block.ops if isinstance(o, NestOp)]
-    assert body_function(nest.body.block) is ATEN.find({"add": "add.Tensor", "sub": "sub.Tensor"}.get(name, name)) or name not in (
-        "add", "sub")
+    assert body_function(nest.body.block) is ATEN.find(
+        {"add": "add.Tensor", "sub": "sub.Tensor"}.get(name, name)
+    ) or name not in ("add", "sub")
 
 
 def test_apply_goes_through_the_op_table() -> None:
@@ -175,8 +205,12 @@ def test_apply_goes_through_the_op_table() -> None:
 def test_selection() -> None:
     body = """%out = spyre.loop.nest [i = 3] ins(%c[i] : tensor<3xi1>, %a[i] : tensor<3xf32>, %z[] : tensor<f32>) -> [i] : tensor<3xf32>
         { ^bb0(%x: i1, %y: f32, %w: f32): %v = spyre.loop.apply "where"(%x, %y, %w) : (i1, f32, f32) -> f32 spyre.loop.yield %v : f32 }"""
-    got = run(main("%c: tensor<3xi1>, %a: tensor<3xf32>, %z: tensor<f32>", body, "tensor<3xf32>"),
-              np.array([True, False, True]), np.array([1.0, 2.0, 3.0]), np.array(-7.0))
+    got = run(
+        main("%c: tensor<3xi1>, %a: tensor<3xf32>, %z: tensor<f32>", body, "tensor<3xf32>"),
+        np.array([True, False, True]),
+        np.array([1.0, 2.0, 3.0]),
+        np.array(-7.0),
+    )
     close(got, np.array([1.0, -7.0, 3.0]))
 
 

@@ -39,7 +39,8 @@ def fits(overload: str, sample: Sample) -> bool:
     """Whether an overload takes what the sample gives."""
     rank = RANKS.get(overload)
     return set(sample.attributes) <= {n for a in schema(overload) for n in (a.name, ALIASES.get(a.name))} and (
-        rank is None or all(len(s) == rank for s in sample.shapes))
+        rank is None or all(len(s) == rank for s in sample.shapes)
+    )
 
 
 def good_cases() -> list[tuple[OpEntry, str, Sample]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.ops import cases
 
 from spyre_mlir.errors import ConstraintError
 from spyre_mlir.ops import ATEN, pointwise
 from spyre_mlir.ops.array_view import ArrayView
 from spyre_mlir.ops.lanes import erf
 from spyre_mlir.ops.table import Family, Kind, OpEntry, Sample
+from tests.unit.ops import cases
 
 GOOD = cases.good_cases()
 BAD = [(e, s) for e in ATEN for s in e.samples if s.breaks is not None]
@@ -36,8 +36,14 @@ def test_bad_sample_breaks_the_constraint_it_names(entry: OpEntry, sample: Sampl
     with pytest.raises(ConstraintError, match=f"^\\[SPY-C001\\] {sample.breaks}: "):
         if entry.shape is not None:
             shapes = dict(zip((p.name for p in tensors), sample.shapes, strict=False))
-            entry.shape(**{p.name: list(shapes[p.name]) if p.kind is Kind.TENSORS else shapes[p.name]
-                           for p in tensors if p.name in shapes}, **sample.attributes)
+            entry.shape(
+                **{
+                    p.name: list(shapes[p.name]) if p.kind is Kind.TENSORS else shapes[p.name]
+                    for p in tensors
+                    if p.name in shapes
+                },
+                **sample.attributes,
+            )
         else:
             entry.meaning(*(np.zeros(s) for s in sample.shapes), **sample.attributes)
 

@@ -88,8 +88,11 @@ def test_parameters_follow_the_signature() -> None:
     layer_norm = ATEN.find("layer_norm")
     assert layer_norm is not None
     assert [(p.name, p.kind, p.required) for p in layer_norm.params[:4]] == [
-        ("input", Kind.TENSOR, True), ("weight", Kind.TENSOR, False), ("bias", Kind.TENSOR, False),
-        ("normalized_shape", Kind.INTS, True)]
+        ("input", Kind.TENSOR, True),
+        ("weight", Kind.TENSOR, False),
+        ("bias", Kind.TENSOR, False),
+        ("normalized_shape", Kind.INTS, True),
+    ]
     assert layer_norm.param("eps") is not None
     assert layer_norm.param("epsilon") is None
 

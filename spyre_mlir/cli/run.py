@@ -1,0 +1,193 @@
+"""`spyre-run`: a module of any level, or a bundle directory, on the hardware model."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spyre_mlir.cli.report import ToolArgumentParser, guarded
+from spyre_mlir.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from xdsl.dialects.builtin import ModuleOp
+
+    Array = NDArray[Any]
+
+RANDOM_INTEGERS_BELOW = 10
+
+
+@dataclass(frozen=True)
+class Runnable:
+    """What is run: the function that says the arguments, how to run it, and tensors that came with it."""
+
+    main: ModuleOp
+    run: Callable[[list[Array]], list[Array]]
+    values: Mapping[str, Array]
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = ToolArgumentParser(
+        prog="spyre-run",
+        description="Run an .mlir file of any level, or a bundle directory, on the hardware model.",
+        epilog="Arguments without --input come from the bundle's data file, else they are random: numbers uniform in "
+        f"[-1, 1), integers from 0 to {RANDOM_INTEGERS_BELOW - 1}.",
+    )
+    parser.add_argument("path", metavar="PATH", help="an .mlir file or a bundle directory")
+    parser.add_argument(
+        "--input", action="append", default=[], metavar="NAME=FILE.npy", help="the value of an argument"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of random arguments (default 0)")
+    parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
+    return parser.parse_args(argv)
+
+
+@guarded("spyre-run")
+def run(argv: Sequence[str] | None = None) -> int:
+    """Runs one program; see ``spyre-run --help``."""
+    options = _arguments(argv)
+    given = _read_inputs(options.input)
+    runnable = _load(Path(options.path))
+    names = _names(runnable.main, "arg_attrs")
+    inputs = _bind(runnable, names, given, options.seed)
+    results = runnable.run(inputs)
+    outputs = dict(zip(_names(runnable.main, "res_attrs", len(results)), results, strict=True))
+    if options.output is not None:
+        _write(Path(options.output), outputs)
+    sys.stdout.write("".join(f"{name}: {_summary(value)}\n" for name, value in outputs.items()))
+    return 0
+
+
+def _load(path: Path) -> Runnable:
+    from spyre_mlir.universe import make_context
+
+    context = make_context()
+    if path.is_dir() or path.suffix != ".mlir":
+        from spyre_mlir.api import stored_program
+        from spyre_mlir.backend.directory import read_bundle
+        from spyre_mlir.machine.host import run_program
+
+        stored = read_bundle(path, context)
+        program = stored_program(stored)
+        return Runnable(program.host, lambda inputs: run_program(program, inputs), stored.values())
+    from spyre_mlir.text.render import parse_module, verify_module
+
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"the file cannot be read: {error.strerror}", where=str(path)) from error
+    module = parse_module(text, context, str(path))
+    verify_module(module)
+    return _runnable(module)
+
+
+def _runnable(module: ModuleOp) -> Runnable:
+    from spyre_mlir.dialects.superdsc.ops import SdscOp
+
+    if any(isinstance(op, SdscOp) for op in module.ops):
+        from spyre_mlir.backend.directory import split_module
+        from spyre_mlir.dialects.superdsc.describe import describe
+        from spyre_mlir.machine.host import DeviceProgram, run_program
+
+        host, bundle, files = split_module(module)
+        program = DeviceProgram(host, bundle, lambda name: describe(files[name]))
+        return Runnable(host, lambda inputs: run_program(program, inputs), {})
+    from spyre_mlir.machine.levels import run_function
+
+    return Runnable(module, lambda inputs: run_function(module, inputs), {})
+
+
+def _read_inputs(specs: Sequence[str]) -> dict[str, Array]:
+    import numpy as np
+
+    given: dict[str, Array] = {}
+    for spec in specs:
+        name, equals, file = spec.partition("=")
+        if not equals or not name or not file:
+            raise InputError(f"--input {spec}: expected NAME=FILE.npy")
+        try:
+            given[name] = np.load(file, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(
+                f"the input '{name}' cannot be read: {error}", where=file, hint="write it with numpy.save"
+            ) from error
+    return given
+
+
+def _names(module: ModuleOp, which: str, count: int | None = None) -> list[str]:
+    """Names of the main function's arguments or results: their ``aten.name``, else a number."""
+    from xdsl.dialects.builtin import StringAttr
+
+    from spyre_mlir.machine.levels import find_function
+
+    function = find_function(module, "main")
+    types = function.function_type.inputs if which == "arg_attrs" else function.function_type.outputs
+    attributes = getattr(function, which)
+    stem, names = ("arg" if which == "arg_attrs" else "result"), list[str]()
+    for number in range(len(types.data) if count is None else count):
+        name = None if attributes is None else attributes.data[number].data.get("aten.name")
+        names.append(name.data if isinstance(name, StringAttr) else f"{stem}{number}")
+    return names
+
+
+def _bind(runnable: Runnable, names: Sequence[str], given: Mapping[str, Array], seed: int) -> list[Array]:
+    import numpy as np
+
+    from spyre_mlir.machine.levels import find_function
+
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise InputError(f"the program has no argument '{unknown[0]}'", hint=f"its arguments are {', '.join(names)}")
+    types = find_function(runnable.main, "main").function_type.inputs.data
+    random = np.random.default_rng(seed)
+    bound: list[Array] = []
+    for name, kind in zip(names, types, strict=True):
+        value = given.get(name, runnable.values.get(name))
+        bound.append(_random(kind, random, name) if value is None else value)
+    return bound
+
+
+def _random(kind: object, random: Any, name: str) -> Array:
+    import numpy as np
+    from xdsl.dialects.builtin import IntegerType, TensorType
+
+    if not isinstance(kind, TensorType):
+        raise InputError(f"the argument '{name}' is {kind}, only tensors can be made up", hint="run a whole program")
+    shape, element = kind.get_shape(), kind.get_element_type()
+    if not isinstance(element, IntegerType):
+        return random.uniform(-1.0, 1.0, shape)
+    if element.width.data == 1:
+        return random.integers(0, 2, shape).astype(np.bool_)
+    return random.integers(0, RANDOM_INTEGERS_BELOW, shape)
+
+
+def _write(directory: Path, outputs: Mapping[str, Array]) -> None:
+    import numpy as np
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, value in outputs.items():
+            np.save(directory / f"{name.replace('/', '_')}.npy", value)
+    except OSError as error:
+        raise InputError(f"the results cannot be written: {error.strerror}", where=str(directory)) from error
+
+
+def _summary(value: Array) -> str:
+    shape = "x".join(map(str, value.shape)) or "scalar"
+    if value.size == 0:
+        return f"{shape}, empty"
+    wide = value.astype(float)
+    return f"{shape}, min {wide.min():.6g}, mean {wide.mean():.6g}, max {wide.max():.6g}"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Entry point of the command."""
+    sys.exit(run(argv))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""What kernel ops compute about themselves: accesses, whole sticks, families."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import StringAttr, f32
+from xdsl.dialects.test import TestOp
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.kernel import ComputeOp, GatherOp, device_tensor
+from spyre_mlir.hw.sticks import LinearExpr, StickLayout
+from spyre_mlir.ops.table import Family
+
+M, N = LinearExpr.of("m"), LinearExpr.of("n")
+
+
+def tensor(form: str = "SEN169_FP16", extents: tuple[int, ...] = (3, 128)) -> DeviceTensorType:
+    return DeviceTensorType(DeviceTensor((3, 70), form, StickLayout((1, 0), 1, extents)))
+
+
+def compute(function: str, *types: DeviceTensorType) -> ComputeOp:
+    *inputs, out = TestOp(result_types=list(types)).results
+    space = SpaceAttr((IterDim("m", 3), IterDim("n", 70)))
+    return ComputeOp(space, inputs, out, [IndexMapAttr((M, N))] * len(types), {"function": StringAttr(function)})
+
+
+def test_lanes_are_padded_to_whole_sticks() -> None:
+    op = compute("neg", tensor(), tensor())
+    op.verify()
+    assert op.padded_extents() == {"m": 3, "n": 128}
+    assert [(a.offset, dict(a.strides), a.lane) for a in op.accesses()] == [(0, {"m": 1, "n": 3}, "n")] * 2
+
+
+def test_the_widest_stick_decides() -> None:
+    op = compute("identity", tensor("IEEE_FP32"), tensor())
+    assert op.lane_dims() == {"n": 64}
+    assert op.padded_extents()["n"] == 128
+
+
+def test_family_comes_from_the_table() -> None:
+    assert compute("neg", tensor(), tensor()).entry.family is Family.POINTWISE
+    with pytest.raises(VerifyException, match="no op-table entry has the hardware function 'nag'"):
+        _ = compute("nag", tensor(), tensor()).entry
+
+
+def test_more_operands_than_the_hardware_takes() -> None:
+    with pytest.raises(VerifyException, match="9 operands, the hardware takes 8"):
+        compute("add", *[tensor()] * 9).verify()
+
+
+def test_gather_is_a_copy_with_indices() -> None:
+    index = DeviceTensorType(DeviceTensor((5,), "SENUINT32", StickLayout((0,), 0, (32,))))
+    table = DeviceTensorType(DeviceTensor((10, 128), "SEN169_FP16", StickLayout((0, 1), 1, (10, 128))))
+    result = DeviceTensorType(DeviceTensor((5, 128), "SEN169_FP16", StickLayout((1, 0), 1, (5, 128))))
+    i, t, o = TestOp(result_types=[index, table, result]).results
+    s, h = LinearExpr.of("s"), LinearExpr.of("h")
+    from xdsl.dialects.builtin import IntegerAttr, i64
+
+    op = GatherOp(
+        SpaceAttr((IterDim("s", 5), IterDim("h", 128))),
+        [i, t],
+        o,
+        [IndexMapAttr((s,)), IndexMapAttr((LinearExpr(), h)), IndexMapAttr((s, h))],
+        {"axis": IntegerAttr(0, i64)},
+    )
+    op.verify()
+    assert op.function_name == "identity"
+
+
+def test_other_values_are_no_device_tensors() -> None:
+    with pytest.raises(VerifyException, match="expected a device tensor, got f32"):
+        device_tensor(TestOp(result_types=[f32]).results[0])

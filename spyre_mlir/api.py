@@ -58,7 +58,8 @@ def compile(
     MachineOptions(numerics=numerics)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         return LazyModel(model, options)
-    return _compile(import_program(model, example_inputs, example_kwargs), options)
+    inputs = None if example_inputs is None else tuple(example_inputs)
+    return _compile(import_program(model, inputs, example_kwargs), options)
 
 
 def compile_program(path: Path, *, addresses: Literal["symbolic", "concrete"] = "symbolic") -> CompiledModel:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
+import spyre_mlir
+from spyre_mlir.api import CompiledModel
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.ops import ConstantOp, SdscOp
@@ -73,6 +79,47 @@ def test_witnesses_import_nothing_of_ours() -> None:
         imported = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
         imported += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
         assert [name for name in imported if name.startswith("spyre_mlir")] == [], path.name
+
+
+class Affine(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.linspace(-1, 1, 64 * 64).reshape(64, 64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x @ self.weight)
+
+
+@pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
+def test_a_call_runs_the_files_on_disk() -> None:
+    model, x = Affine(), torch.linspace(-1, 1, 128).reshape(2, 64)
+    compiled = spyre_mlir.compile(model, (x,))
+    assert isinstance(compiled, CompiledModel)
+    file = compiled.bundle_directory() / "sdsc_1.json"
+    # The function of the second file, by its name alone: relu becomes a change of sign.
+    file.write_text(file.read_text().replace("relufwd", "neg"))
+    torch.testing.assert_close(compiled(x), -(x @ model.weight).detach(), rtol=1e-4, atol=1e-4)
+    del compiled
+    gc.collect()
+
+
+def test_a_bundle_runs_without_the_compiler_that_wrote_it(tmp_path: Path) -> None:
+    model, x = Affine(), torch.linspace(-1, 1, 128).reshape(2, 64)
+    compiled = spyre_mlir.compile(model, (x,))
+    assert isinstance(compiled, CompiledModel)
+    compiled.save(tmp_path / "out")
+    np.save(tmp_path / "x.npy", x.numpy())
+    code = (
+        "import sys; from spyre_mlir.cli.run import main\n"
+        f"sys.argv = ['spyre-run', {str(tmp_path / 'out')!r}, '--input', 'x={tmp_path / 'x.npy'}', '--output', {str(tmp_path / 'y')!r}]\n"
+        "try: main()\n"
+        "except SystemExit as stop: assert not stop.code, stop.code\n"
+        "loaded = [n for n in sys.modules if n.startswith(('torch', 'spyre_mlir.transforms.convert', 'spyre_mlir.frontend'))]\n"
+        "assert not loaded, loaded"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+    (result,) = (tmp_path / "y").glob("*.npy")
+    np.testing.assert_allclose(np.load(result), model(x).detach().numpy(), rtol=1e-4, atol=1e-4)
 
 
 PRODUCT = """func.func @main(%x: tensor<4x64xf16>, %w: tensor<64x128xf16>) -> tensor<4x128xf16> {

@@ -1,8 +1,8 @@
 """Fenced code blocks of Markdown pages, and what it takes to run them.
 
-A `python` block runs in the namespace of its page. A `sh` block runs from the checkout. The block right behind
-one of these, in another language, is what it prints: `…` stands for anything within a line, a line of its own for any lines.
-A `python file=…` block is also the content of that file, written to the folder the page's commands run with.
+A `python` block runs in the namespace of its page, a `sh` block as one script. The block right behind one of
+these, in another language, is what it prints: `…` stands for anything within a line, a line of its own for any lines.
+A block without a language is a picture.
 """
 
 from __future__ import annotations

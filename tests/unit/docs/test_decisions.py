@@ -29,7 +29,13 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 GUARD = re.compile(r"`(tests/[\w/.]+\.py)::(\w+)`")
 HEADINGS = ("Context", "Choice", "What would change our mind", "Guarded by")
-KERNEL = ("decompose-aten", "convert-aten-to-spyre-loop", "convert-spyre-loop-to-spyre-kernel", "divide-work", "assign-pool")
+KERNEL = (
+    "decompose-aten",
+    "convert-aten-to-spyre-loop",
+    "convert-spyre-loop-to-spyre-kernel",
+    "divide-work",
+    "assign-pool",
+)
 
 
 def parse(text: str) -> ModuleOp:
@@ -109,15 +115,19 @@ def test_a_bundle_runs_without_the_compiler_that_wrote_it(tmp_path: Path) -> Non
     assert isinstance(compiled, CompiledModel)
     compiled.save(tmp_path / "out")
     np.save(tmp_path / "x.npy", x.numpy())
-    code = (
-        "import sys; from spyre_mlir.cli.run import main\n"
-        f"sys.argv = ['spyre-run', {str(tmp_path / 'out')!r}, '--input', 'x={tmp_path / 'x.npy'}', '--output', {str(tmp_path / 'y')!r}]\n"
-        "try: main()\n"
-        "except SystemExit as stop: assert not stop.code, stop.code\n"
-        "loaded = [n for n in sys.modules if n.startswith(('torch', 'spyre_mlir.transforms.convert', 'spyre_mlir.frontend'))]\n"
-        "assert not loaded, loaded"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+    code = """
+import sys
+from spyre_mlir.cli.run import main
+sys.argv = ["spyre-run", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as stop:
+    assert not stop.code, stop.code
+heavy = ("torch", "spyre_mlir.frontend", "spyre_mlir.transforms.convert")
+assert not (loaded := [name for name in sys.modules if name.startswith(heavy)]), loaded
+"""
+    words = [str(tmp_path / "out"), "--input", f"x={tmp_path / 'x.npy'}", "--output", str(tmp_path / "y")]
+    subprocess.run([sys.executable, "-c", code, *words], check=True, cwd=ROOT)
     (result,) = (tmp_path / "y").glob("*.npy")
     np.testing.assert_allclose(np.load(result), model(x).detach().numpy(), rtol=1e-4, atol=1e-4)
 

@@ -58,8 +58,13 @@ def test_upstream_reads_the_generic_form(path: Path) -> None:
     if upstream is None:
         pytest.skip("mlir-opt is not installed: nobody but us has read this file")
     module = parse_module(path.read_text(encoding="utf-8"), make_context(), locations=False)
-    done = subprocess.run([upstream, "--allow-unregistered-dialect"], input=module_text(module, generic=True),
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [upstream, "--allow-unregistered-dialect"],
+        input=module_text(module, generic=True),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
 
 

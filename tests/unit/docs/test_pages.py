@@ -16,6 +16,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+
 from tests.unit.docs.blocks import DEVELOPER, ROOT, Block, pattern, read_blocks
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorial").glob("*.md")), ROOT / "docs" / "reference" / "api.md"]
@@ -110,8 +111,11 @@ def test_output_belongs_to_the_block_before_it(tmp_path: Path) -> None:
     assert (second.language, second.text) == ("text", "stray\n")
 
 
-@pytest.mark.parametrize("page", [*PAGES, *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "dialects").rglob("*.md"))],
-                         ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "dialects").rglob("*.md"))],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_links_lead_somewhere(page: Path) -> None:
     missing = [link for link in LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]
     assert missing == []

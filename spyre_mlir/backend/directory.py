@@ -136,7 +136,7 @@ def _replace(made: Path, directory: Path) -> None:
 
 def _write_values(path: Path, values: Mapping[str, Array]) -> None:
     import numpy as np
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType] # the library has no full types
 
     save_file({name: np.ascontiguousarray(value) for name, value in values.items()}, os.fspath(path))
     path.chmod(0o644)  # the library makes it for its owner alone
@@ -179,7 +179,7 @@ class StoredBundle:
             ReadError: the data file cannot be read.
         """
         from safetensors import SafetensorError
-        from safetensors.numpy import load_file
+        from safetensors.numpy import load_file  # pyright: ignore[reportUnknownVariableType] # the library has no full types
 
         path = self.directory / DATA_FILE
         if not path.exists():

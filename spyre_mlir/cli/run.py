@@ -15,6 +15,7 @@ from spyre_mlir.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Attribute
 
     Array = NDArray[Any]
 
@@ -151,16 +152,19 @@ def _bind(runnable: Runnable, names: Sequence[str], given: Mapping[str, Array], 
     return bound
 
 
-def _random(kind: object, random: Any, name: str) -> Array:
+def _random(kind: Attribute, random: Any, name: str) -> Array:
     import numpy as np
-    from xdsl.dialects.builtin import IntegerType, TensorType
+    from xdsl.dialects.builtin import IntegerType, i1
 
-    if not isinstance(kind, TensorType):
+    from spyre_mlir.dialects.tensors import as_tensor_type
+
+    tensor = as_tensor_type(kind)
+    if tensor is None:
         raise InputError(f"the argument '{name}' is {kind}, only tensors can be made up", hint="run a whole program")
-    shape, element = kind.get_shape(), kind.get_element_type()
+    shape, element = tensor.get_shape(), tensor.get_element_type()
     if not isinstance(element, IntegerType):
         return random.uniform(-1.0, 1.0, shape)
-    if element.width.data == 1:
+    if element == i1:
         return random.integers(0, 2, shape).astype(np.bool_)
     return random.integers(0, RANDOM_INTEGERS_BELOW, shape)
 

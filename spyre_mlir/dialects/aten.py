@@ -42,6 +42,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.tensors import as_tensor_type, element_of, shape_of
 from spyre_mlir.errors import SpyreError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.index_view import IndexView, NotAView
@@ -118,9 +119,9 @@ def to_value(attribute: Attribute) -> object:
         case StringAttr():
             return attribute.data
         case DenseArrayBase():
-            return tuple(attribute.get_values())
+            return tuple(cast(DenseArrayBase[IntegerType], attribute).iter_values())
         case ArrayAttr():
-            return tuple(to_value(a) for a in cast(ArrayAttr[Attribute], attribute))
+            return tuple(to_value(a) for a in attribute)
         case TypeAttribute():
             return str(attribute)
         case _:
@@ -314,9 +315,7 @@ def _shapes(value: Value) -> object:
         case None:
             return None
         case SSAValue():
-            if not isinstance(value.type, TensorType):
-                raise VerifyException(f"operands of aten ops are tensors, got {value.type}")
-            return value.type.get_shape()
+            return shape_of(value)
         case list():
             return [_shapes(v) for v in cast(list[Value], value)]
         case _:
@@ -378,7 +377,8 @@ def make_op(
 
 def is_bool(value: SSAValue) -> bool:
     """Whether a tensor holds truth values."""
-    return isinstance(value.type, TensorType) and value.type.get_element_type() == i1
+    found = as_tensor_type(value.type)
+    return found is not None and found.get_element_type() == i1
 
 
 def result_type(entry: OpEntry, bound: Mapping[str, Value]) -> TensorType:
@@ -397,7 +397,7 @@ def result_type(entry: OpEntry, bound: Mapping[str, Value]) -> TensorType:
 def _elements(value: Value) -> list[Attribute]:
     match value:
         case SSAValue():
-            return [cast(TensorType[Attribute], value.type).get_element_type()]
+            return [element_of(value)]
         case list():
             return [t for v in cast(list[Value], value) for t in _elements(v)]
         case _:

@@ -45,9 +45,7 @@ def finish_call(
         values: the program's own tensors by name; mutated buffers are replaced.
     """
     given = dict(zip((a.name for a in program.inputs), program.flatten(args, kwargs), strict=True))
-    outputs = [
-        torch.from_numpy(np.array(r)).to(dtype) for r, dtype in zip(results, _result_dtypes(program), strict=True)
-    ]
+    outputs = [torch.tensor(np.asarray(r)).to(dtype) for r, dtype in zip(results, _result_dtypes(program), strict=True)]
     for index, name in program.mutations.items():
         if name in given:
             given[name].copy_(outputs[index])

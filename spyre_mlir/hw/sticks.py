@@ -95,7 +95,7 @@ class StickLayout:
     def rows_outermost(shape: Sequence[int], stick: int, lanes: int) -> StickLayout:
         """Dimensions in host order, the stick last: what a gather asks of its table."""
         extents = tuple(_round_up(e, lanes) if d == stick else e for d, e in enumerate(shape))
-        return StickLayout(tuple(d for d in range(len(shape)) if d != stick) + (stick,), stick, extents)
+        return StickLayout((*(d for d in range(len(shape)) if d != stick), stick), stick, extents)
 
     def count(self, dim: int, lanes: int) -> int:
         """How many sticks apart the ends of `dim` are, in units of its own stride."""

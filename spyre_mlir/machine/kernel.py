@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
@@ -41,35 +42,13 @@ from spyre_mlir.machine.arrays import (
     strided,
     tensor_type,
 )
+from spyre_mlir.machine.buffers import Buffer, receive, send
 from spyre_mlir.machine.loop import gather_rows, known_numbers
 from spyre_mlir.ops.table import Family
 
 ZERO_PADDING = "zero_padding"
 
 Sub = tuple[str, int]  # a part of an iteration dimension: its name, and the elements one step advances
-
-
-@dataclass
-class Buffer:
-    """A tensor in device memory; ops write into it.
-
-    Attributes:
-        tensor: what its type says.
-        values: elements, [sticks, lanes]; NaN where poisoned.
-        initialised: which lanes hold a value, [sticks, lanes].
-        freed: whether its life is over.
-    """
-
-    tensor: DeviceTensor
-    values: Array
-    initialised: Mask
-    freed: bool = False
-
-    @staticmethod
-    def poisoned(tensor: DeviceTensor) -> Buffer:
-        """A buffer without contents."""
-        shape = (tensor.sticks, tensor.lanes)
-        return Buffer(tensor, np.full(shape, np.nan), np.zeros(shape, np.bool_))
 
 
 @dataclass(frozen=True)
@@ -92,7 +71,7 @@ class Grid:
         for name, extent in extents.items():
             cuts = sorted({t.lanes for a, t in zip(accesses, op.tensors, strict=True) if a.lane == name}, reverse=True)
             bounds = [extent, *cuts, 1]
-            pairs = [(inner, outer // inner) for outer, inner in zip(bounds, bounds[1:], strict=False)]
+            pairs = [(inner, outer // inner) for outer, inner in pairwise(bounds)]
             parts[name] = tuple(pairs)
         return Grid(extents, parts)
 
@@ -205,7 +184,7 @@ def _check_first_lanes(out: Operand, axes: Sequence[Sub], initialised: Mask) -> 
     where = ", ".join(f"{name} = {index}" for name, index in at.items())
     raise fault(
         "uninitialised-read",
-        f"{out.op.function_name} computes element [{where}] from lanes that were never written",
+        f"{out.op.function_name} computes element [{where}] from lanes nobody wrote",
         out.op,
         hint="fill the padding of the operands with zeros, or write them first",
     )
@@ -245,7 +224,7 @@ def reduction(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
     if folded:
         with np.errstate(all="ignore"):
             values = np.asarray(op.entry.meaning(values, dim=folded))
-        states = states.all(axis=folded)
+        states = np.asarray(states.all(axis=folded))
     result = grid.shape(out.own_axes)
     write(out, values.reshape(result), states.reshape(result), copies=False)
 
@@ -258,10 +237,10 @@ def contraction(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
         values = contract(a.values(a_axes), b.values(b_axes), a_axes, b_axes, axes)
     except ValueError as error:
         raise fault("wrong-product", str(error), op) from error
-    state = np.ones(values.shape, np.bool_)
+    state: Mask = np.ones(values.shape, np.bool_)
     for x, own in ((a, a_axes), (b, b_axes)):
         known = x.initialised(own).all(axis=tuple(i for i, n in enumerate(own) if n not in axes))
-        state &= known.reshape([count if n in own else 1 for n, count in zip(axes, values.shape, strict=True)])
+        state = state & known.reshape([count if n in own else 1 for n, count in zip(axes, values.shape, strict=True)])
     write(out, values, state, copies=False)
 
 
@@ -303,43 +282,6 @@ def _inside(op: GatherOp, positions: Array, buffer: Buffer, what: str) -> Array:
     return positions
 
 
-def logical_view(data: Array, tensor: DeviceTensor) -> Array:
-    """The elements of a buffer by tensor dimension; the stick dimension is two axes, sticks and lanes."""
-    layout, lanes = tensor.layout, tensor.lanes
-    strides, shape, steps = layout.strides(lanes), list[int](), list[int]()
-    for dim in range(len(layout.extents)):
-        shape.append(layout.count(dim, lanes))
-        steps.append(strides[dim] * lanes)
-        if dim == layout.stick:
-            shape.append(lanes)
-            steps.append(1)
-    return strided(data.reshape(-1), 0, shape, steps)
-
-
-def send(tensor: DeviceTensor, values: Array, known: Mask | None, *, zero_padding: bool) -> Buffer:
-    """A buffer that holds a host tensor; its padding is poisoned, or 0."""
-    buffer = Buffer.poisoned(tensor)
-    if zero_padding:
-        buffer.values[...] = 0.0
-        buffer.initialised[...] = True
-    target, state = logical_view(buffer.values, tensor), logical_view(buffer.initialised, tensor)
-    extents, box = tensor.layout.extents, tuple(slice(0, e) for e in tensor.shape)
-    wide, sure = np.full(extents, 0.0 if zero_padding else np.nan), np.full(extents, zero_padding)
-    wide[box], sure[box] = values, True if known is None else known
-    target[...], state[...] = wide.reshape(target.shape), sure.reshape(state.shape)
-    return buffer
-
-
-def receive(buffer: Buffer) -> tuple[Array, Mask]:
-    """The logical elements of a buffer, and which of them were written."""
-    tensor, box = buffer.tensor, tuple(slice(0, e) for e in buffer.tensor.shape)
-    extents = tensor.layout.extents
-    return (
-        logical_view(buffer.values, tensor).reshape(extents)[(*box, ...)],
-        logical_view(buffer.initialised, tensor).reshape(extents)[(*box, ...)],
-    )
-
-
 def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
     """Raises a fault unless integers fit the device format; they never wrap in silence."""
     form = device_format(tensor.format)
@@ -348,9 +290,7 @@ def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
     unsigned = tensor.format.startswith("SENUINT")
     low, high = (0, 2**form.bits - 1) if unsigned else (-(2 ** (form.bits - 1)), 2 ** (form.bits - 1) - 1)
     if values.min() < low or values.max() > high:
-        raise fault(
-            "integer-range", f"{tensor.format} holds {low} to {high}, the tensor {values.min()} to {values.max()}", op
-        )
+        raise fault("integer-range", f"{tensor.format} holds {low} to {high}, got {values.min()} to {values.max()}", op)
 
 
 @register_impls
@@ -428,4 +368,4 @@ class KernelFunctions(InterpreterFunctions):
         return (HostArray.of(values, tensor_type(op.result.type).get_element_type()),)
 
 
-__all__ = ["ZERO_PADDING", "Buffer", "KernelFunctions", "receive", "send"]
+__all__ = ["ZERO_PADDING", "Buffer", "KernelFunctions", "check_integers", "receive", "send"]

@@ -43,7 +43,7 @@ def run_function(
         results = cast(tuple[HostArray, ...], interpreter.call_op(target, tuple(arguments)))
         return [r.known(target, f"result {n}") for n, r in enumerate(results)]
     except SpyreError as error:
-        # xDSL notes the whole module on every error, once per region it was nested in; ours say the place themselves.
+        # xDSL notes the whole module on every error, once per region it was nested in; ours say where they are.
         error.__notes__ = []
         raise
 
@@ -102,7 +102,7 @@ def _bind(array: Array, type_: Attribute, name: str, where: str) -> HostArray:
     if array.shape != tensor.get_shape():
         raise InputError(f"{name} takes shape {tensor.get_shape()}, got {array.shape}", where=where)
     wanted = numpy_type(tensor.get_element_type())
-    kinds = {np.bool_: "b", np.int64: "iub"}.get(wanted)
+    kinds = "b" if wanted is np.bool_ else "iub" if wanted is np.int64 else None
     if array.dtype.kind == "c" or (kinds is not None and array.dtype.kind not in kinds):
         raise InputError(f"{name} takes {tensor.get_element_type()} numbers, got {array.dtype}", where=where)
     return HostArray.of(array, tensor.get_element_type())

@@ -51,7 +51,7 @@ def known_numbers(value: Attribute, shape: Sequence[int], op: Operation) -> Arra
     """
     match value:
         case FloatAttr() | IntegerAttr():
-            return np.full(shape, cast("FloatAttr | IntegerAttr", value).value.data)
+            return np.full(shape, value.value.data)
         case IotaAttr():
             row = value.start.value.data + value.step.value.data * np.arange(shape[-1])
             return np.broadcast_to(row, shape)

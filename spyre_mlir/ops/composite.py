@@ -107,7 +107,11 @@ def _matmul(b: Build, self: Any, other: Any) -> Any:
     return b.call("squeeze.dims", product, dim=tuple(d for d in ((-2, -1) if left and right else dropped)))
 
 
-@ATEN.composite(aten=["addmm"], shape=lambda self, mat1, mat2, **_: (mat1[0], mat2[1]), ulps=16)
+def _addmm_shape(self: tuple[int, ...], mat1: tuple[int, ...], mat2: tuple[int, ...], **_: object) -> tuple[int, ...]:
+    return (mat1[0], mat2[1])
+
+
+@ATEN.composite(aten=["addmm"], shape=_addmm_shape, ulps=16)
 def addmm(self: Lanes, mat1: Lanes, mat2: Lanes, *, beta: Number = 1, alpha: Number = 1) -> Lanes:
     """beta * self + alpha * mat1 @ mat2."""
     return beta * self + alpha * (mat1 @ mat2)
@@ -262,9 +266,10 @@ def attention(
     factor = 1.0 / np.sqrt(query.shape[-1]) if scale is None else scale
     scores = query @ np.swapaxes(key, -1, -2) * factor
     if is_causal:
-        attn_mask = np.tril(np.ones(scores.shape[-2:], dtype=bool))
+        attn_mask = np.tril(np.ones((query.shape[-2], key.shape[-2]), dtype=np.bool_))
     if attn_mask is not None:
-        scores = np.where(attn_mask, scores, -INF) if attn_mask.dtype == bool else scores + attn_mask
+        masks = attn_mask.dtype.kind == "b"
+        scores = np.where(attn_mask, scores, -INF) if masks else scores + attn_mask
     peak = np.max(scores, axis=-1, keepdims=True)
     e = np.exp(scores - np.where(np.isneginf(peak), 0.0, peak))
     total = np.sum(e, axis=-1, keepdims=True)

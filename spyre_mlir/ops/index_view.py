@@ -114,7 +114,7 @@ class IndexView:
         if len(picked) == self.shape[at]:
             return self
         axes = self.dims[at]
-        if len(axes) > 1:
+        if len(axes) != 1:
             return self._slice_merged(at, picked)
         return self._slice_axis(at, axes[0], picked, keep=())
 

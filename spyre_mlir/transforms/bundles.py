@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, InputArgType, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.build import build
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Version
+from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Operand, Version
 from spyre_mlir.dialects.superdsc.ops import SdscOp
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import SpyreSpec
@@ -56,7 +56,7 @@ class SymbolicBundle:
     def add(self, placed: Placed, bases: Sequence[Base]) -> None:
         """Appends one SuperDSC: equal addresses inside it share a symbol."""
         symbols: dict[SSAValue, int] = {}
-        operands = []
+        operands: list[Operand] = []
         for operand, offsets, base in zip(placed.descriptor.operands, placed.offsets, bases, strict=True):
             addresses = [self._address(base, o) for o in offsets]
             for address in addresses:

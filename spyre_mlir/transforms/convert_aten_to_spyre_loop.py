@@ -114,7 +114,8 @@ def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     arguments = op.arguments()
     result = cast(TensorType[Attribute], op.results[0].type)
     values = [arguments[p.name] for p in entry.params if p.is_tensor]
-    numeric = next((element_of(v) for v in values if isinstance(v, SSAValue) and element_of(v) != i1), None)
+    elements = [element_of(cast("SSAValue[Attribute]", v)) for v in values if isinstance(v, SSAValue)]
+    numeric = next((e for e in elements if e != i1), None)
     element = numeric if numeric is not None else result.get_element_type()
     _only_floats(op, [element])
     return b.pointwise(entry, [b.reading(v, element) for v in values], result)

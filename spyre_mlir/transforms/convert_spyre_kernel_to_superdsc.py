@@ -6,6 +6,7 @@ the host program: what goes to the device, the launch, what comes back.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -125,7 +126,7 @@ def _split(function: func.FuncOp) -> _Split:
 
 
 def _install(
-    module: ModuleOp, function: func.FuncOp, parts: _Split, sdscs: list[Operation], bundle: func.FuncOp
+    module: ModuleOp, function: func.FuncOp, parts: _Split, sdscs: Sequence[Operation], bundle: func.FuncOp
 ) -> None:
     block = function.body.block
     kept = {*parts.before, *parts.after}

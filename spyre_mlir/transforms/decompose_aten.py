@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp, NoneAttr, OperandsAttr, is_bool, make_op, result_type, to_attribute
+from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Kind
@@ -54,11 +55,11 @@ class _Builder:
 
     def shape(self, value: Any) -> tuple[int, ...]:
         """Shape of a value; numbers have none."""
-        return cast(TensorType[Attribute], value.type).get_shape() if isinstance(value, SSAValue) else ()
+        return shape_of(cast("SSAValue[Attribute]", value)) if isinstance(value, SSAValue) else ()
 
     def is_bool(self, value: Any) -> bool:
         """Whether a value holds truth values."""
-        return isinstance(value, bool) or (isinstance(value, SSAValue) and is_bool(value))
+        return isinstance(value, bool) or (isinstance(value, SSAValue) and is_bool(cast("SSAValue[Attribute]", value)))
 
 
 def _spell(overload: str, bound: dict[str, Any]) -> tuple[list[SSAValue], dict[str, Attribute]]:
@@ -69,7 +70,7 @@ def _spell(overload: str, bound: dict[str, Any]) -> tuple[list[SSAValue], dict[s
     for param in entry.params if entry is not None else ():
         value = bound[param.name]
         if isinstance(value, SSAValue):
-            operands.append(value)
+            operands.append(cast("SSAValue[Attribute]", value))
         elif param.kind is Kind.TENSORS:
             operands += value
             attributes[param.name] = OperandsAttr(len(value))

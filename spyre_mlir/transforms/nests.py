@@ -11,8 +11,9 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
-from spyre_mlir.dialects.spyre.loop import NestOp, element_of
+from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.dialects.spyre.scalars import YieldOp, scalar_op
+from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.index_view import IndexView, NotAView
 from spyre_mlir.ops.table import OpEntry
@@ -41,9 +42,7 @@ class Reading:
 
 def whole(value: SSAValue) -> Reading:
     """The reading of a tensor as it is."""
-    if not isinstance(value.type, TensorType):
-        raise TypeError(f"expected a tensor, got {value.type}")
-    return Reading(value, IndexView.identity(value.type.get_shape()))
+    return Reading(value, IndexView.identity(shape_of(value)))
 
 
 def _own_names(view: IndexView) -> dict[int, str]:
@@ -68,7 +67,7 @@ def refine_together(views: Sequence[IndexView], dim: int) -> list[IndexView]:
     """
     if views[0].shape[dim] == 1:
         return list(views)
-    sizes = sorted(set().union(*(boundaries(v, dim) for v in views)), reverse=True)
+    sizes = sorted({s for v in views for s in boundaries(v, dim)}, reverse=True)
     for outer, inner in pairwise(sizes):
         if outer % inner:
             raise NotAView(f"dimension {dim} is cut after {outer} and after {inner} elements")

@@ -174,7 +174,7 @@ class Planner:
 
     def cleared_tail(self, use: Use, dim: int, extent: int) -> Use:
         """The operand with zeros behind `extent` along its stick dimension `dim`, up to the end of the stick."""
-        buffer, index = use
+        buffer, _ = use
         lanes = buffer.lanes
         if extent % lanes == 0 or buffer.zero_padding or dim in buffer.cleared:
             return use

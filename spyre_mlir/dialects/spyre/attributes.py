@@ -271,8 +271,8 @@ class IotaAttr(ParametrizedAttribute):
 
     name = "spyre.iota"
 
-    start: FloatAttr = param_def(FloatAttr)
-    step: FloatAttr = param_def(FloatAttr)
+    start: FloatAttr = param_def()
+    step: FloatAttr = param_def()
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -294,7 +294,7 @@ class FirstOnesAttr(ParametrizedAttribute):
 
     name = "spyre.first_ones"
 
-    count: IntegerAttr = param_def(IntegerAttr)
+    count: IntegerAttr = param_def()
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:

@@ -44,6 +44,7 @@ from spyre_mlir.dialects.spyre.syntax import (
     print_readings,
     print_space,
 )
+from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import Access, StickError, access, round_up, walk
 from spyre_mlir.ops import ATEN
@@ -134,8 +135,20 @@ class KernelOp(IRDLOperation):
                 walk(acc, padded, tensor.lanes)
         except StickError as error:
             raise VerifyException(f"{self.function_name}: {error}; try a restickify of this operand") from error
+        self._verify_inside(accesses, padded)
         self.verify_lanes([a.lane for a in accesses])
         self._verify_division(padded)
+
+    def _verify_inside(self, accesses: Sequence[Access], padded: dict[str, int]) -> None:
+        for number, (acc, tensor) in enumerate(zip(accesses, self.tensors, strict=True)):
+            steps = {n: padded[n] // tensor.lanes if n == acc.lane else padded[n] for n in acc.strides}
+            last = acc.offset + sum(stride * (steps[n] - 1) for n, stride in acc.strides.items())
+            if last >= tensor.sticks:
+                what = "the output" if number == len(self.inputs) else f"input {number}"
+                raise VerifyException(
+                    f"{self.function_name}: {what} is walked up to stick {last} and has {tensor.sticks}: "
+                    "loops run over whole sticks; try larger extents in its layout"
+                )
 
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
         """Raises VerifyException unless the lane dimensions of the operands go together."""
@@ -454,7 +467,7 @@ class LaunchOp(IRDLOperation):
 
 
 def _same_shape(host: SSAValue, device: SSAValue) -> None:
-    shape = host.type.get_shape() if isinstance(host.type, TensorType) else ()
+    shape = shape_of(host)
     if shape != device_tensor(device).shape:
         raise VerifyException(f"the host tensor has shape {shape}, the device tensor {device_tensor(device).shape}")
 

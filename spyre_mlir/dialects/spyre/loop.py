@@ -1,6 +1,6 @@
 """`spyre.loop.*`: operations over named iteration spaces, on tensors, without layouts.
 
-``spyre.loop.nest [m = 4, n = 6, k = 8] ins(%a[m, k] : …, %b[k, n] : …) -> [m, n] : tensor<4x6xf32> reduce "arith.addf"``:
+``spyre.loop.nest [m = 4, n = 6, k = 8] ins(%a[m, k] : …, %b[k, n] : …) -> [m, n] : … reduce "arith.addf"``:
 every point of the space evaluates the body on one element of each input; points that meet in one element of
 the result are combined. Views of the aten level live in the index maps and cost nothing.
 """
@@ -8,7 +8,6 @@ the result are combined. Views of the aten level live in the index maps and cost
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, TensorType, i64
 from xdsl.ir import Attribute, Region, SSAValue
@@ -44,25 +43,10 @@ from spyre_mlir.dialects.spyre.syntax import (
     print_readings,
     print_space,
 )
+from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.ops import ATEN
 
 COMBINERS = {e.combine: e for e in ATEN if e.combine is not None and e.family.name == "REDUCTION"}
-
-
-def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """Shape of a tensor value.
-
-    Raises:
-        VerifyException: it is no ranked tensor.
-    """
-    if not isinstance(value.type, TensorType):
-        raise VerifyException(f"expected a tensor, got {value.type}")
-    return cast(TensorType[Attribute], value.type).get_shape()
-
-
-def element_of(value: SSAValue) -> Attribute:
-    """Element type of a tensor value."""
-    return cast(TensorType[Attribute], value.type).get_element_type()
 
 
 def check_map(index: IndexMapAttr, shape: Sequence[int], space: SpaceAttr, what: str) -> None:
@@ -318,3 +302,6 @@ class ConstantOp(IRDLOperation):
     def __init__(self, value: Attribute, result: Attribute) -> None:
         """Makes a constant from its value attribute."""
         super().__init__(properties={"value": value}, result_types=[result])
+
+
+__all__ = ["COMBINERS", "ConstantOp", "EmptyOp", "GatherOp", "NestOp", "check_map", "element_of", "shape_of"]

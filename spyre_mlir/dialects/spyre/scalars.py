@@ -110,7 +110,7 @@ def scalar_op(entry: OpEntry, args: Sequence[SSAValue], result: Attribute) -> Op
 
 
 def _default_properties(name: str) -> dict[str, Attribute]:
-    has_flags = name.startswith("arith.") or name.startswith("math.")
+    has_flags = name.startswith(("arith.", "math."))
     return {"fastmath": arith.FastMathFlagsAttr("none")} if has_flags else {}
 
 

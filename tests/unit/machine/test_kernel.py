@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import MachineFault
+from spyre_mlir.machine.levels import run_function
+from spyre_mlir.text.render import parse_module
+from spyre_mlir.universe import make_context
 from tests.unit.machine.modules import Array, close, main, numbers, run
 
 
@@ -164,7 +167,8 @@ def matmul(*, zeros_a: bool, zeros_b: bool, rows: int = 128) -> str:
         send("a", (5, 100), a, zeros=zeros_a)
         + send("b", (100, 70), b, zeros=zeros_b)
         + f"""
-        spyre.kernel.compute "batchmatmul" [m = 5, n = 70, k = 100] ins(%da[m, k] : {a}, %db[k, n] : {b}) outs(%o[m, n] : {o})"""
+        spyre.kernel.compute "batchmatmul" [m = 5, n = 70, k = 100] ins(%da[m, k] : {a}, %db[k, n] : {b})
+        outs(%o[m, n] : {o})"""
     )
     return program(MATMUL_SHAPES, body, o, (5, 70))
 
@@ -278,7 +282,8 @@ def test_transposed_product_after_a_restickify() -> None:
         + send("b", (128, 64), b)
         + f"""%t = spyre.kernel.alloc : {r}
         spyre.kernel.restickify [n = 128, k = 64] ins(%db[n, k] : {b}) outs(%t[n, k] : {r})
-        spyre.kernel.compute "batchmatmul" [m = 64, n = 128, k = 64] ins(%da[m, k] : {a}, %t[n, k] : {r}) outs(%o[m, n] : {o})"""
+        spyre.kernel.compute "batchmatmul" [m = 64, n = 128, k = 64] ins(%da[m, k] : {a}, %t[n, k] : {r})
+        outs(%o[m, n] : {o})"""
     )
     x, w = numbers(64, 64), numbers(128, 64, seed=1)
     close(run(program({"a": (64, 64), "b": (128, 64)}, body, o, (64, 128)), x, w), x @ w.T)
@@ -286,8 +291,10 @@ def test_transposed_product_after_a_restickify() -> None:
 
 def test_operand_beyond_its_buffer() -> None:
     # The inner dimension runs in whole sticks of the first operand; the second reserves no rows for the rest.
+    # The verifier says so first; the machine does not rely on it.
+    module = parse_module(matmul(zeros_a=True, zeros_b=True, rows=100), make_context())
     with pytest.raises(MachineFault, match="out-of-bounds: input 1"):
-        run(matmul(zeros_a=True, zeros_b=True, rows=100), numbers(5, 100), numbers(100, 70))
+        run_function(module, [numbers(5, 100), numbers(100, 70)])
 
 
 def selection(chosen: str) -> Array:
@@ -313,7 +320,7 @@ def test_selection_of_poison() -> None:
 
 
 def test_poison_behind_lane_0_travels_and_faults_on_the_way_back() -> None:
-    t, wide = device((2, 64), 1), device((2, 65), 1)
+    t = device((2, 64), 1)
     short = device((2, 1), 1)
     body = (
         send("a", (2, 1), short)
@@ -321,7 +328,6 @@ def test_poison_behind_lane_0_travels_and_faults_on_the_way_back() -> None:
         spyre.kernel.compute "exp" [m = 2, n = 1] ins(%da[m, n] : {short}) outs(%t[m, n] : {t})
         spyre.kernel.compute "neg" [m = 2, n = 64] ins(%t[m, n] : {t}) outs(%o[m, n] : {t})"""
     )
-    assert wide != t
     text = program({"a": (2, 1)}, f"%t = spyre.kernel.alloc : {t}\n{body}", t, (2, 64))
     with pytest.raises(MachineFault, match=r"the source: element \[0, 1\] has no value \(126"):
         run(text, numbers(2, 1))
@@ -341,7 +347,8 @@ def test_comparison_gives_zeros_and_ones() -> None:
     body = (
         send("a", (1, 64), t)
         + f"""%z = spyre.kernel.constant 0.0 : f64 : {device((), None)}
-        spyre.kernel.compute "greaterthan" [m = 1, n = 64] ins(%da[m, n] : {t}, %z[] : {device((), None)}) outs(%o[m, n] : {t})"""
+        spyre.kernel.compute "greaterthan" [m = 1, n = 64] ins(%da[m, n] : {t}, %z[] : {device((), None)})
+        outs(%o[m, n] : {t})"""
     )
     a = numbers(1, 64)
     got = run(program({"a": (1, 64)}, body, t, (1, 64)), a)
@@ -349,25 +356,25 @@ def test_comparison_gives_zeros_and_ones() -> None:
 
 
 def test_operands_of_two_widths() -> None:
-    wide, t = device((3, 70), 1, form="IEEE_FP32"), device((3, 70), 1, extents=(3, 128))
+    wide = device((3, 70), 1, form="IEEE_FP32", extents=(3, 128))
+    t = device((3, 70), 1)
     body = (
-        send("a", (3, 70), device((3, 70), 1, form="IEEE_FP32", extents=(3, 128)))
+        send("a", (3, 70), wide)
         + f"""spyre.kernel.compute "identity" [m = 3, n = 70]
-        ins(%da[m, n] : {device((3, 70), 1, form="IEEE_FP32", extents=(3, 128))}) outs(%o[m, n] : {t})"""
+        ins(%da[m, n] : {wide}) outs(%o[m, n] : {t})"""
     )
-    assert "128" not in wide
     a = numbers(3, 70)
     close(run(program({"a": (3, 70)}, body, t, (3, 70)), a), a)
 
 
 def test_constants_have_zero_padding() -> None:
-    k, one = device((100,), 0), device((100, 1), 1, extents=(128, 64))
+    one = device((100, 1), 1, extents=(128, 64))
     o = device((1, 1), 1)
     iota = device((1, 100), 1)
     body = f"""%i = spyre.kernel.constant #spyre.iota<1.0, 2.0> : {iota}
         %b = spyre.kernel.constant 1.0 : f64 : {one}
-        spyre.kernel.compute "batchmatmul" [m = 1, n = 1, k = 100] ins(%i[m, k] : {iota}, %b[k, n] : {one}) outs(%o[m, n] : {o})"""
-    assert k != one
+        spyre.kernel.compute "batchmatmul" [m = 1, n = 1, k = 100] ins(%i[m, k] : {iota}, %b[k, n] : {one})
+        outs(%o[m, n] : {o})"""
     close(run(program({}, body, o, (1, 1))), np.array([[100.0 * 100.0]]))  # the first hundred odd numbers
 
 

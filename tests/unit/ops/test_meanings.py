@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -32,20 +34,16 @@ def test_meaning_is_that_of_torch(entry: OpEntry, overload: str, sample: Sample)
 
 @pytest.mark.parametrize(("entry", "sample"), BAD, ids=cases.case_id)
 def test_bad_sample_breaks_the_constraint_it_names(entry: OpEntry, sample: Sample) -> None:
-    tensors = [p for p in entry.params if p.is_tensor]
+    names = [p.name for p in entry.params if p.is_tensor]
+    if entry.shape is not None:
+        # A list of tensors is a list of shapes.
+        lists = {p.name for p in entry.params if p.kind is Kind.TENSORS}
+        shapes = {n: list(s) if n in lists else s for n, s in zip(names, sample.shapes, strict=False)}
+        call = partial(entry.shape, **shapes, **sample.attributes)
+    else:
+        call = partial(entry.meaning, *(np.zeros(s) for s in sample.shapes), **sample.attributes)
     with pytest.raises(ConstraintError, match=f"^\\[SPY-C001\\] {sample.breaks}: "):
-        if entry.shape is not None:
-            shapes = dict(zip((p.name for p in tensors), sample.shapes, strict=False))
-            entry.shape(
-                **{
-                    p.name: list(shapes[p.name]) if p.kind is Kind.TENSORS else shapes[p.name]
-                    for p in tensors
-                    if p.name in shapes
-                },
-                **sample.attributes,
-            )
-        else:
-            entry.meaning(*(np.zeros(s) for s in sample.shapes), **sample.attributes)
+        call()
 
 
 def test_every_overload_is_compared_with_torch() -> None:

@@ -9,6 +9,17 @@ func.func @compute_c1(%a: !t, %o: !t) {
 
 // -----
 
+!a = !spyre.tensor<[5, 100] x SEN169_FP16, order [1, 0], stick 1, hbm>
+!b = !spyre.tensor<[100, 64] x SEN169_FP16, order [0, 1], stick 1, hbm>
+!o = !spyre.tensor<[5, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
+// CHECK: batchmatmul: input 1 is walked up to stick 127 and has 100: loops run over whole sticks; try larger extents in its layout
+func.func @compute_c1_padding(%a: !a, %b: !b, %o: !o) {
+  spyre.kernel.compute "batchmatmul" [m = 5, n = 64, k = 100] ins(%a[m, k] : !a, %b[k, n] : !b) outs(%o[m, n] : !o)
+  func.return
+}
+
+// -----
+
 !t = !spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
 !u = !spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 0, hbm>
 // CHECK: input 1 has m in the lanes, the result n in the lanes; try a restickify of this input

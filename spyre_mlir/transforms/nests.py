@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import prod
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -77,6 +76,12 @@ def refine_together(views: Sequence[IndexView], dim: int) -> list[IndexView]:
 def factors(view: IndexView, dim: int) -> list[int]:
     """Extents of the axes of a view dimension, outermost first."""
     return [view.extents[a] for a in view.dims[dim]]
+
+
+def absent(view: IndexView, dim: int) -> bool:
+    """Whether a dimension of extent above 1 is broadcast."""
+    used = {a for row in view.terms for a, _ in row}
+    return bool(view.dims[dim]) and not any(a in used for a in view.dims[dim])
 
 
 def names_for(stem: str, count: int) -> list[str]:
@@ -166,8 +171,3 @@ def make_nest(
     maps = [IndexMapAttr(m) for m in (*loops.maps, out)]
     body = body_of(entry, inputs, result.get_element_type())
     return NestOp(loops.space(), inputs, maps, result, body, combine=combine, dest=dest)
-
-
-def elements(shape: Sequence[int]) -> int:
-    """Number of elements of a shape."""
-    return prod(shape)

@@ -1,7 +1,7 @@
 """How long spyre-opt takes to start and read a small aten file, against xdsl-opt on the same file.
 
-xdsl-opt finds the aten dialect through the entry point of an installed spyre-mlir. Prints both medians and the median of
-the ratios of paired runs: `python benchmarks/startup.py [pairs]`.
+xdsl-opt finds the aten dialect through the entry point of an installed spyre-mlir. Prints both medians and the median
+of the ratios of paired runs: `python benchmarks/startup.py [pairs]`.
 """
 
 from __future__ import annotations

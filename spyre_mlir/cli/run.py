@@ -169,18 +169,21 @@ def _read_array(name: str, file: str) -> Array:
 
 
 def _names(module: ModuleOp, which: str, count: int | None = None) -> list[str]:
-    """Names of the main function's arguments or results: their ``aten.name``, else a number."""
+    """Names of main's arguments or results: their ``aten.name``, else as the text calls them, else a number."""
     from xdsl.dialects.builtin import StringAttr
 
     from spyre_mlir.machine.levels import find_function
 
     function = find_function(module, "main")
-    types = function.function_type.inputs if which == "arg_attrs" else function.function_type.outputs
+    arguments = which == "arg_attrs"
+    types = function.function_type.inputs if arguments else function.function_type.outputs
+    hints = [argument.name_hint for argument in function.args] if arguments else []
     attributes = getattr(function, which)
-    stem, names = ("arg" if which == "arg_attrs" else "result"), list[str]()
+    stem, names = ("arg" if arguments else "result"), list[str]()
     for number in range(len(types.data) if count is None else count):
         name = None if attributes is None else attributes.data[number].data.get("aten.name")
-        names.append(name.data if isinstance(name, StringAttr) else f"{stem}{number}")
+        hint = hints[number] if number < len(hints) and hints.count(hints[number]) == 1 else None
+        names.append(name.data if isinstance(name, StringAttr) else hint or f"{stem}{number}")
     return names
 
 

@@ -110,7 +110,7 @@ F4 = "tensor<4xf32>"
     [
         (f"func.func @f(%a: {F4}) -> {F4} {{ func.return %a : {F4} }}", 1, ["no function 'main'", "functions are f"]),
         (f"func.func private @main(%a: {F4}) -> {F4}", 1, ["'main' is only declared"]),
-        ("func.func @main(%a: i32) -> i32 { func.return %a : i32 }", 1, ["'arg0' is i32"]),
+        ("func.func @main(%a: i32) -> i32 { func.return %a : i32 }", 1, ["'a' is i32"]),
         ("func.func @main(%a: tensor<?xf32>) { func.return }", 1, ["tensor<?xf32>", "known shape"]),
         ("func.func @main(", 1, ["program.mlir:1:", "^"]),
         ("func.func @main() -> f32 {\n  func.return\n}", 1, ["program.mlir:2:3", "expected [f32], got []"]),

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tests.witness import dl16_emulation
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
@@ -119,6 +120,18 @@ assert not (loaded := [name for name in sys.modules if name.startswith(heavy)]),
     subprocess.run([sys.executable, "-c", code, *words], check=True, cwd=ROOT)
     (result,) = (tmp_path / "y").glob("*.npy")
     np.testing.assert_allclose(np.load(result), model(x).detach().numpy(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
+def test_the_device_error_is_at_most_half_again_the_emulations() -> None:
+    generator = torch.Generator().manual_seed(0)
+    model, x = Affine(), torch.randn(8, 64, generator=generator)
+    compiled = spyre_mlir.compile(model, (x,), numerics="device")
+    ours, wide = compiled(x), dl16_emulation.double(model, x)
+    emulated = dl16_emulation.rms_error(dl16_emulation.emulate(model, x), wide)
+    assert 0 < dl16_emulation.rms_error(ours, wide) <= 1.5 * emulated
+    del compiled
+    gc.collect()
 
 
 PRODUCT = """func.func @main(%x: tensor<4x64xf16>, %w: tensor<64x128xf16>) -> tensor<4x128xf16> {

@@ -20,7 +20,7 @@ import pytest
 from tests.unit.docs.blocks import DEVELOPER, ROOT, Block, pattern, read_blocks
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorial").glob("*.md")), ROOT / "docs" / "reference" / "api.md"]
-TOOLS = {"spyre-opt": "opt", "spyre-compile": "compile", "spyre-run": "run"}
+TOOLS = {"spyre-opt": "opt", "spyre-compile": "compile", "spyre-run": "run", "spyre-translate": "translate"}
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.witness import dl16_emulation
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
@@ -25,6 +24,7 @@ from spyre_mlir.machine.levels import run_function
 from spyre_mlir.pipeline import lower
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.universe import make_context
+from tests.witness import dl16_emulation
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))

@@ -122,7 +122,19 @@ def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     numeric = next((e for e in elements if e != i1), None)
     element = numeric if numeric is not None else result.get_element_type()
     _only_floats(op, [element])
-    return b.pointwise(entry, [b.reading(v, element) for v in values], result)
+    readings = [b.reading(v, element) for v in values]
+    if entry.scalar is not None:
+        readings = [_as_numbers(b, op, r, element) for r in readings]
+    return b.pointwise(entry, readings, result)
+
+
+def _as_numbers(b: LoopBuilder, op: AtenOp, reading: Reading, element: Attribute) -> Reading:
+    """The reading with truth values turned into numbers: arith and math have operations on numbers only."""
+    if element_of(reading.base) != i1:
+        return reading
+    if element == i1:
+        raise UnsupportedError(f"{op.name} on truth values alone", hint="convert them to float first")
+    return b.pointwise(None, [reading], TensorType(element, reading.shape))
 
 
 def _only_floats(op: AtenOp, elements: Sequence[Attribute]) -> None:

@@ -192,6 +192,8 @@ def lower_contraction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     first, second = (cast(SSAValue, v) for v in list(op.arguments().values())[:2])
     _only_floats(op, [element_of(first), element_of(second)])
     left, right = b.readings[first], b.readings[second]
+    if min(len(left.shape), len(right.shape)) < 2:
+        raise UnsupportedError(f"{op.name} of a vector", hint="run decompose-aten first")
     if entry.name == "linear":
         right = Reading(right.base, right.view.transpose(0, 1))
     return lower_product(b, left, right, cast(TensorType[Attribute], op.results[0].type))
@@ -298,6 +300,18 @@ def check_supported(function: func.FuncOp) -> None:
         )
 
 
+def check_not_empty(function: func.FuncOp) -> None:
+    """Raises UnsupportedError if an op computes on a tensor without elements; slices and concatenations may meet one."""
+    for op in function.body.block.ops:
+        entry = op.ENTRY if isinstance(op, AtenOp) else None
+        slices = entry is not None and entry.family is Family.VIEW
+        values = [] if entry is movement.cat else list(op.operands)
+        for value in [*values, *([] if slices else op.results)]:
+            if isinstance(value.type, TensorType) and 0 in value.type.get_shape():
+                where = f"{op.name} at {describe_location(op)}"
+                raise UnsupportedError(f"a tensor without elements, {value.type}", where=where, hint="leave the op out")
+
+
 @dataclass(frozen=True)
 class ConvertAtenToSpyreLoopPass(ModulePass):
     """Lowers aten ops to nests over named loops."""
@@ -308,6 +322,7 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
         """Converts every function of the module."""
         for function in functions(op):
             check_supported(function)
+            check_not_empty(function)
         for function in functions(op):
             emitter = Emitter()
             builder = LoopBuilder(emitter)

@@ -92,7 +92,7 @@ class Program:
             results.append(self.random.choice(self.values))
         self.block.add_op(func.ReturnOp(*results))
         types = [a.type for a in self.block.args], [r.type for r in results]
-        kinds = ArrayAttr([DictionaryAttr({"aten.kind": StringAttr(k)}) for k in self.kinds])
+        kinds = ArrayAttr([DictionaryAttr({"aten.kind": StringAttr(k)}) for k in self.kinds]) if self.kinds else None
         return ModuleOp([func.FuncOp("main", types, Region(self.block), arg_attrs=kinds)])
 
 

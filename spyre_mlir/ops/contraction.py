@@ -10,11 +10,10 @@ _TABLE = "three real SuperDSC files; certain"
 
 
 def product_shape(self: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
-    """Shape of numpy.matmul."""
-    require("C1", min(len(self), len(other)) >= 1, f"operands of rank {len(self)} and {len(other)}, expected 1 or more")
-    rows = other[-2:][0]
-    require("C2", self[-1] == rows, f"inner extents {self[-1]} and {rows} differ")
-    return (*np.broadcast_shapes(self[:-2], other[:-2]), *self[-2:-1], *(other[-1:] if len(other) > 1 else ()))
+    """Shape of numpy.matmul for operands of rank 2 or more."""
+    require("C1", min(len(self), len(other)) >= 2, f"operands of rank {len(self)} and {len(other)}, expected 2 or more")
+    require("C2", self[-1] == other[-2], f"inner extents {self[-1]} and {other[-2]} differ")
+    return (*np.broadcast_shapes(self[:-2], other[:-2]), self[-2], other[-1])
 
 
 def linear_shape(
@@ -39,8 +38,8 @@ def matmul(self: Lanes, other: Lanes) -> Lanes:
     """The matrix product; leading dimensions are batches and broadcast.
 
     Constraints:
-        C1: both operands have rank 1 or more; decompose-aten rewrites vectors.
-        C2: the last extent of the first operand is the second-last of the second, or a vector's only one.
+        C1: both operands have rank 2 or more (decompose-aten rewrites vectors).
+        C2: the last extent of the first operand is the second-last of the second.
     """
     return self @ other
 

@@ -192,8 +192,6 @@ def lower_contraction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     first, second = (cast(SSAValue, v) for v in list(op.arguments().values())[:2])
     _only_floats(op, [element_of(first), element_of(second)])
     left, right = b.readings[first], b.readings[second]
-    if min(len(left.shape), len(right.shape)) < 2:
-        raise UnsupportedError(f"{op.name} of a vector", hint="run decompose-aten first")
     if entry.name == "linear":
         right = Reading(right.base, right.view.transpose(0, 1))
     return lower_product(b, left, right, cast(TensorType[Attribute], op.results[0].type))
@@ -301,7 +299,7 @@ def check_supported(function: func.FuncOp) -> None:
 
 
 def check_not_empty(function: func.FuncOp) -> None:
-    """Raises UnsupportedError if an op computes on a tensor without elements; slices and concatenations may meet one."""
+    """Raises UnsupportedError if an op computes on a tensor without elements; views and `cat` may meet one."""
     for op in function.body.block.ops:
         entry = op.ENTRY if isinstance(op, AtenOp) else None
         slices = entry is not None and entry.family is Family.VIEW

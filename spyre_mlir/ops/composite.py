@@ -76,7 +76,8 @@ def _clamp(b: Build, self: Any, *, min: Number | None, max: Number | None) -> An
 
 @decomposes(pointwise.logical_not)
 def _logical_not(b: Build, self: Any) -> Any:
-    return b.call("eq.Scalar", self, 0.0)
+    # Not a comparison: arith.cmpf takes no booleans.
+    return b.call("where.self", self, False, True) if b.is_bool(self) else b.call("eq.Scalar", self, 0.0)
 
 
 @decomposes(pointwise.logical_and)

@@ -122,7 +122,19 @@ def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     numeric = next((e for e in elements if e != i1), None)
     element = numeric if numeric is not None else result.get_element_type()
     _only_floats(op, [element])
-    return b.pointwise(entry, [b.reading(v, element) for v in values], result)
+    readings = [b.reading(v, element) for v in values]
+    if entry.scalar is not None:
+        readings = [_as_numbers(b, op, r, element) for r in readings]
+    return b.pointwise(entry, readings, result)
+
+
+def _as_numbers(b: LoopBuilder, op: AtenOp, reading: Reading, element: Attribute) -> Reading:
+    """The reading with truth values turned into numbers: arith and math have operations on numbers only."""
+    if element_of(reading.base) != i1:
+        return reading
+    if element == i1:
+        raise UnsupportedError(f"{op.name} on truth values alone", hint="convert them to float first")
+    return b.pointwise(None, [reading], TensorType(element, reading.shape))
 
 
 def _only_floats(op: AtenOp, elements: Sequence[Attribute]) -> None:
@@ -286,6 +298,18 @@ def check_supported(function: func.FuncOp) -> None:
         )
 
 
+def check_not_empty(function: func.FuncOp) -> None:
+    """Raises UnsupportedError if an op computes on a tensor without elements; views and `cat` may meet one."""
+    for op in function.body.block.ops:
+        entry = op.ENTRY if isinstance(op, AtenOp) else None
+        slices = entry is not None and entry.family is Family.VIEW
+        values = [] if entry is movement.cat else list(op.operands)
+        for value in [*values, *([] if slices else op.results)]:
+            if isinstance(value.type, TensorType) and 0 in value.type.get_shape():
+                where = f"{op.name} at {describe_location(op)}"
+                raise UnsupportedError(f"a tensor without elements, {value.type}", where=where, hint="leave the op out")
+
+
 @dataclass(frozen=True)
 class ConvertAtenToSpyreLoopPass(ModulePass):
     """Lowers aten ops to nests over named loops."""
@@ -296,6 +320,7 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
         """Converts every function of the module."""
         for function in functions(op):
             check_supported(function)
+            check_not_empty(function)
         for function in functions(op):
             emitter = Emitter()
             builder = LoopBuilder(emitter)

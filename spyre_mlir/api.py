@@ -19,7 +19,7 @@ from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.options import MachineOptions, Numerics
 from spyre_mlir.pipeline import LEVELS, Lowered, check_level, lower
-from spyre_mlir.report import Accuracy, Verification, VerifiedLevel, stage_table
+from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
 from spyre_mlir.text.render import module_text
 from spyre_mlir.universe import make_context
 
@@ -122,9 +122,9 @@ class CompiledModel:
         write_bundle(path, self._lowered.modules["superdsc"], self._values)
         return path
 
-    def report(self) -> str:
-        """A table of the stages: ops, kernels, device bytes, seconds."""
-        return stage_table(self.name, self._lowered.records)
+    def report(self) -> Report:
+        """The stages: ops, kernels, device bytes, seconds; prints itself as a table."""
+        return Report(self.name, tuple(self._lowered.records))
 
     def bundle_directory(self) -> Path:
         """Where the files of this program are that calls run."""

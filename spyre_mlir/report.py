@@ -18,6 +18,25 @@ Array = NDArray[Any]
 _WIDTH = 100
 
 
+@dataclass(frozen=True)
+class Report:
+    """What compiling left at every level; prints itself as a table.
+
+    Attributes:
+        name: name of the program.
+        stages: one record per level.
+    """
+
+    name: str
+    stages: tuple[StageRecord, ...]
+
+    def __str__(self) -> str:
+        """A table with one row per stage."""
+        return stage_table(self.name, self.stages)
+
+    __repr__ = __str__
+
+
 def stage_table(name: str, records: Sequence[StageRecord]) -> str:
     """A table with one row per stage."""
     table = Table(title=name, title_justify="left")

@@ -5,6 +5,7 @@ Expected values come from exact rationals and from the published rule for halves
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from fractions import Fraction
 
 import numpy as np
@@ -32,10 +33,7 @@ MAGNITUDES = [definition(code) for code in range(MERGED)]
 
 def nearest(value: Fraction) -> int:
     """The code of the nearest value, the larger magnitude of two at equal distance; saturates."""
-    low, high = 0, LARGEST
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if MAGNITUDES[middle] <= abs(value) else (low, middle - 1)
+    low = bisect_right(MAGNITUDES, abs(value)) - 1
     if low < LARGEST and MAGNITUDES[low + 1] - abs(value) <= abs(value) - MAGNITUDES[low]:
         low += 1
     return low | (0x8000 if value < 0 else 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from fractions import Fraction
 
 import pytest
@@ -30,14 +31,11 @@ def test_every_value_of_the_format_stays() -> None:
 
 @given(st.floats(-1e10, 1e10, width=32))
 def test_the_nearest_is_taken_and_ties_go_away_from_zero(value: float) -> None:
-    got = Fraction(float(rounded(torch.tensor([value], dtype=torch.float64))[0]))
-    distance = abs(got - Fraction(value))
-    low = next((v for v in reversed(VALUES) if v <= abs(Fraction(value))), VALUES[0])
-    high = next((v for v in VALUES if v > abs(Fraction(value))), VALUES[-1])
-    assert abs(got) in (low, high)
-    assert distance == min(abs(low - abs(Fraction(value))), abs(high - abs(Fraction(value))))
-    if high - abs(Fraction(value)) == abs(Fraction(value)) - low:
-        assert abs(got) == high
+    wanted = abs(Fraction(value))
+    got = abs(Fraction(float(rounded(torch.tensor([value], dtype=torch.float64))[0])))
+    at = bisect_right(VALUES, wanted)
+    low, high = VALUES[at - 1], VALUES[min(at, len(VALUES) - 1)]
+    assert got == (low if wanted - low < high - wanted else high)
 
 
 def test_special_values() -> None:

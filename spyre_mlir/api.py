@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +96,7 @@ class CompiledModel:
         self._lowered = lowered
         self._options = options
         self._values = {name: to_numpy(value) for name, value in program.values.items()}
-        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._directory: Path | None = None
         self._stored: StoredBundle | None = None
 
     @property
@@ -127,9 +129,14 @@ class CompiledModel:
     def bundle_directory(self) -> Path:
         """Where the files of this program are that calls run."""
         if self._directory is None:
-            self._directory = tempfile.TemporaryDirectory(prefix="spyre-")
-            self.save(Path(self._directory.name) / BUNDLE)
-        return Path(self._directory.name) / BUNDLE
+            folder = Path(tempfile.mkdtemp(prefix="spyre-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._directory = self.save(folder / BUNDLE)
+        return self._directory
+
+    def reload(self) -> None:
+        """Makes the next call read the files again."""
+        self._stored = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the bundle from disk and returns what the model would.

@@ -21,6 +21,7 @@ from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAtt
 from spyre_mlir.dialects.spyre.loop import COMBINERS, shape_of
 from spyre_mlir.dialects.spyre.scalars import body_function
 from spyre_mlir.errors import LoweringError, UnsupportedError
+from spyre_mlir.hw.formats import INDEX
 from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops import contraction, pointwise
@@ -133,7 +134,31 @@ def _output(p: Planner, op: loop.NestOp, lane: str | None) -> Use:
     return versions.buffers[0], op.output_map.data
 
 
+def _convert_on_transfer(p: Planner, op: loop.NestOp) -> bool:
+    """A copy between integers and floats costs nothing: the transfer from or to the host converts.
+
+    Returns whether the nest was one.
+    """
+    (value,) = op.inputs
+    source, result = p.of(value), p.of(op.result)
+    if source.format == result.format:
+        return False
+    same = op.input_maps[0].data == op.output_map.data and source.shape == result.shape
+    if not same or (source.format == INDEX.name and source.host is None):
+        raise UnsupportedError(
+            f"a conversion from {source.format} to {result.format} of a computed tensor or of a part of one",
+            hint="convert whole inputs and results",
+        )
+    if source.format == INDEX.name:
+        result.host, result.prepared = source.host, source.prepared
+    else:
+        p.versions[op.result] = source
+    return True
+
+
 def _lower_pointwise(p: Planner, op: loop.NestOp, function: str) -> None:
+    if function == COPY and len(op.inputs) == 1 and op.dest is None and _convert_on_transfer(p, op):
+        return
     lane = _lane(p, op)
     inputs = [p.operand(v, m.data, lane, op.space.data) for v, m in zip(op.inputs, op.input_maps, strict=True)]
     p.step(function, op.space.data, inputs, _output(p, op, lane))
@@ -316,7 +341,7 @@ def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter) -> None:
 def _returned(p: Planner, value: SSAValue) -> Buffer | None:
     """The buffer to bring back for a result; None for a host tensor returned as it is."""
     versions = p.of(value)
-    if versions.host is not None:
+    if versions.host is value:
         return None
     return (
         versions.buffers[0]

@@ -146,15 +146,13 @@ def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     arguments = op.arguments()
     result = device_type(cast(TensorType[Attribute], op.results[0].type))
     values = [arguments[p.name] for p in entry.params if p.is_tensor]
-<<<<<<< HEAD
-    elements = [element_of(cast("SSAValue[Attribute]", v)) for v in values if isinstance(v, SSAValue)]
-    numeric = next((e for e in elements if e != i1), None)
-    element = numeric if numeric is not None else result.get_element_type()
-    _only_floats(op, [element])
-    readings = [b.reading(v, element) for v in values]
+    readings = [b.numbers(b.readings[v]) if isinstance(v, SSAValue) else v for v in values]
+    known = [element_of(r.base) for r in readings if isinstance(r, Reading)]
+    element = next((e for e in known if e != i1), result.get_element_type())
+    operands = [r if isinstance(r, Reading) else b.reading(r, element) for r in readings]
     if entry.scalar is not None:
-        readings = [_as_numbers(b, op, r, element) for r in readings]
-    return b.pointwise(entry, readings, result)
+        operands = [_as_numbers(b, op, r, element) for r in operands]
+    return b.pointwise(entry, operands, result)
 
 
 def _as_numbers(b: LoopBuilder, op: AtenOp, reading: Reading, element: Attribute) -> Reading:
@@ -164,21 +162,6 @@ def _as_numbers(b: LoopBuilder, op: AtenOp, reading: Reading, element: Attribute
     if element == i1:
         raise UnsupportedError(f"{op.name} on truth values alone", hint="convert them to float first")
     return b.pointwise(None, [reading], TensorType(element, reading.shape))
-
-
-def _only_floats(op: AtenOp, elements: Sequence[Attribute]) -> None:
-    for element in elements:
-        text = str(element)
-        if text.startswith(("i", "u", "s")) and element != i1:
-            raise UnsupportedError(
-                f"{op.name} on {text}", hint="integer arithmetic runs on the host; see the op reference"
-            )
-=======
-    readings = [b.numbers(b.readings[v]) if isinstance(v, SSAValue) else v for v in values]
-    known = [element_of(r.base) for r in readings if isinstance(r, Reading)]
-    element = next((e for e in known if e != i1), result.get_element_type())
-    return b.pointwise(entry, [r if isinstance(r, Reading) else b.reading(r, element) for r in readings], result)
->>>>>>> models
 
 
 def lower_reduction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:

@@ -101,6 +101,18 @@ def test_blocks_run_and_print_what_the_page_says(page: Path, workspace: Path, na
     assert ran > 0
 
 
+@pytest.mark.parametrize(
+    ("words", "last_line"),
+    [(["levels.py", "spyre.kernel"], ""), (["run_a_file.py"], "the sum is right: True")],
+    ids=["levels", "run_a_file"],
+)
+def test_examples_run(words: list[str], last_line: str, workspace: Path) -> None:
+    command = [sys.executable, str(workspace / "examples" / words[0]), *words[1:]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == last_line
+
+
 def test_wrong_output_is_noticed() -> None:
     assert pattern("a … c\n…\nend").fullmatch("a b b c\nx\ny\nend\n")
     assert pattern("a\nend").fullmatch("a\nend\n")

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
+from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.backend.directory import StoredBundle, read_bundle, split_module, write_bundle
+from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.options import MachineOptions, Numerics
@@ -209,12 +211,20 @@ def stored_program(stored: StoredBundle) -> DeviceProgram:
 
     Raises:
         InputError: the bundle has no host program.
+        UnsupportedError: addresses stand in its files.
     """
     if stored.program is None:
         raise InputError(
             "the bundle has no program.mlir, so it is not known what its arguments are",
             where=str(stored.directory),
             hint="write it with spyre-compile",
+        )
+    runs = any(isinstance(op, SdscExecuteOp) for op in stored.bundle.walk())
+    if runs and not any(isinstance(op, FuncOp) and op.function_type.inputs.data for op in stored.bundle.ops):
+        raise UnsupportedError(
+            "the hardware model chooses addresses itself, and this bundle has them written into its files",
+            where=str(stored.directory),
+            hint="compile with symbolic addresses to run it",
         )
     return DeviceProgram(stored.program, stored.bundle, stored.descriptor)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from spyre_mlir.cli import compile as compile_tool
 from spyre_mlir.cli import run as run_tool
 
 Refused = Callable[..., str]
@@ -127,6 +128,12 @@ def test_part_of_a_bundle(pristine: Path, refused: Refused) -> None:
     refused(run_tool.run, [pristine / "program.mlir"], "host part of a bundle", "run the bundle's directory")
     refused(run_tool.run, [pristine / "bundle.mlir"], "no function 'main'", "sdsc_bundle")
     refused(run_tool.run, [pristine / "sdsc_0.json"], "neither an .mlir file nor a bundle directory")
+
+
+def test_concrete_addresses_are_not_run(saved: Path, tmp_path: Path, refused: Refused) -> None:
+    arguments = [str(saved), "-o", str(tmp_path / "bundle"), "--addresses", "concrete"]
+    assert compile_tool.run(arguments) == 0
+    refused(run_tool.run, [tmp_path / "bundle"], "SPY-U001", "written into its files", "symbolic addresses", code=2)
 
 
 def test_nothing_to_run(tmp_path: Path, refused: Refused) -> None:

@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from tests.trunk.models import PROGRAMS
 
 if TYPE_CHECKING:

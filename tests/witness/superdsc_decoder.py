@@ -305,7 +305,7 @@ class Decoder:
             return found
         for core in self.cores:
             splits, _ = self._distribution(op, core)
-            # Whole sticks per core are asked of data tensors, not of index tensors (address rules of the specification).
+            # Whole sticks per core are asked of data tensors, not of index tensors (specification, address rules).
             whole = op.indirection != "index_tensor" or splits[op.stick] > 1
             if whole and not op.sparse and (self.sizes[op.stick] // splits[op.stick]) % op.stick_elements:
                 found.append(f"{where}: core {core} has a broken stick along {op.stick}")

@@ -67,7 +67,7 @@ def test_bytes_that_are_no_text(context: Context):
 
 
 def test_bytes_that_are_no_text_in_a_chunk(context: Context):
-    with pytest.raises(ReadError, match="bad.mlir:12:2"):
+    with pytest.raises(ReadError, match=r"bad\.mlir:12:2"):
         parse_module(b"\n \xff", context, "bad.mlir", line_offset=10)
 
 

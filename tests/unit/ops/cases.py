@@ -23,7 +23,12 @@ ALIASES = {"mat2": "other", "shape": "size"}
 FLOAT32_EPSILON = 2.0**-23
 DTYPES = {"f16": torch.float64}  # exact numbers: a conversion to a narrower float changes nothing
 RANKS = {"mm": 2, "bmm": 3, "t": 2}
-BOOLEAN = {"where.self": ("condition",), "bitwise_and.Tensor": ("self", "other")}
+BOOLEAN = {
+    **dict.fromkeys(("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar"), ("condition",)),
+    **dict.fromkeys(("bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor"), ("self", "other")),
+    **dict.fromkeys(("masked_fill.Scalar", "masked_fill.Tensor"), ("mask",)),
+    "bitwise_not": ("self",),
+}
 
 
 def torch_op(overload: str) -> Any:
@@ -71,6 +76,8 @@ def arguments(entry: OpEntry, overload: str, sample: Sample, seed: int = 7) -> A
             out[param.name] = [rng.uniform(sample.low, sample.high, s) for s in shape]
         elif types.get(param.name) == "number":
             out[param.name] = SCALAR
+        elif param.name == "index":
+            out[param.name] = rng.permutation(out["dim"] + 2 if shape[0] < 3 else 5)[: shape[0]]
         elif param.name == "indices":
             out[param.name] = rng.integers(int(sample.low), int(sample.high), shape)
         elif param.name in BOOLEAN.get(overload, ()):

@@ -85,7 +85,7 @@ POSITIONS = torch.tensor([2, 0])
     [
         lambda x, i: x[i],
         lambda x, i: (x * 2)[i],
-        lambda x, i: x[i + 1],
+        lambda x, i: torch.cat([x, x])[i + 1],
         lambda x, i: x[i - 3],
         lambda x, i: x[:, i],
         lambda x, i: x[i[:, None].expand(2, 3)],

@@ -80,7 +80,7 @@ def _clamp(b: Build, self: Any, *, min: Number | None, max: Number | None) -> An
 
 @decomposes(pointwise.logical_not)
 def _logical_not(b: Build, self: Any) -> Any:
-    # arith.cmpf takes no booleans.
+    # Not a comparison: arith.cmpf takes no booleans.
     return b.call("where.self", self, False, True) if b.is_bool(self) else b.call("eq.Scalar", self, 0.0)
 
 

@@ -149,7 +149,19 @@ def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     readings = [b.numbers(b.readings[v]) if isinstance(v, SSAValue) else v for v in values]
     known = [element_of(r.base) for r in readings if isinstance(r, Reading)]
     element = next((e for e in known if e != i1), result.get_element_type())
-    return b.pointwise(entry, [r if isinstance(r, Reading) else b.reading(r, element) for r in readings], result)
+    operands = [r if isinstance(r, Reading) else b.reading(r, element) for r in readings]
+    if entry.scalar is not None:
+        operands = [_as_numbers(b, op, r, element) for r in operands]
+    return b.pointwise(entry, operands, result)
+
+
+def _as_numbers(b: LoopBuilder, op: AtenOp, reading: Reading, element: Attribute) -> Reading:
+    """The reading with truth values turned into numbers: arith and math have operations on numbers only."""
+    if element_of(reading.base) != i1:
+        return reading
+    if element == i1:
+        raise UnsupportedError(f"{op.name} on truth values alone", hint="convert them to float first")
+    return b.pointwise(None, [reading], TensorType(element, reading.shape))
 
 
 def lower_reduction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
@@ -329,6 +341,18 @@ def check_supported(function: func.FuncOp) -> None:
         )
 
 
+def check_not_empty(function: func.FuncOp) -> None:
+    """Raises UnsupportedError if an op computes on a tensor without elements; views and `cat` may meet one."""
+    for op in function.body.block.ops:
+        entry = op.ENTRY if isinstance(op, AtenOp) else None
+        slices = entry is not None and entry.family is Family.VIEW
+        values = [] if entry is movement.cat else list(op.operands)
+        for value in [*values, *([] if slices else op.results)]:
+            if isinstance(value.type, TensorType) and 0 in value.type.get_shape():
+                where = f"{op.name} at {describe_location(op)}"
+                raise UnsupportedError(f"a tensor without elements, {value.type}", where=where, hint="leave the op out")
+
+
 @dataclass(frozen=True)
 class ConvertAtenToSpyreLoopPass(ModulePass):
     """Lowers aten ops to nests over named loops."""
@@ -339,6 +363,7 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
         """Converts every function of the module."""
         for function in functions(op):
             check_supported(function)
+            check_not_empty(function)
         for function in functions(op):
             emitter = Emitter()
             builder = LoopBuilder(emitter)

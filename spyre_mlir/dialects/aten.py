@@ -393,7 +393,9 @@ def result_type(entry: OpEntry, bound: Mapping[str, Value]) -> TensorType:
         element: Attribute = i1
     else:
         elements = [t for p in entry.params if p.is_tensor for t in _elements(bound[p.name])]
-        element = next((t for t in elements if t != i1), elements[0] if elements else f32)
+        # A number in a tensor's place says a float only where no tensor of numbers says which.
+        numbers = any(isinstance(bound[p.name], float) for p in entry.params if p.is_tensor)
+        element = next((t for t in elements if t != i1), f32 if numbers or not elements else i1)
     return TensorType(element, result_shape(entry, bound))
 
 

@@ -17,7 +17,7 @@ from spyre_mlir.frontend.arguments import Bound, NotInTableError
 from spyre_mlir.ops.table import Family, OpEntry
 
 # Operands that have a type of their own: truth values that choose, and positions.
-AS_THEY_ARE = frozenset({"condition", "indices", "attn_mask"})
+AS_THEY_ARE = frozenset({"condition", "mask", "indices", "index", "attn_mask"})
 _UNTOUCHED = (Family.VIEW, Family.CREATION)
 
 

@@ -9,6 +9,7 @@ import torch
 from torch.fx import Node
 from xdsl.ir import SSAValue
 
+from spyre_mlir.dialects.aten import broadcast_shapes
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.frontend.arguments import bind
 
@@ -99,7 +100,7 @@ def _as_view(base: SSAValue, indices: Mapping[int, torch.Tensor], values: Values
     side by side, else in front.
     """
     shape = shape_of(base)
-    common = torch.broadcast_shapes(*(tuple(i.shape) for i in indices.values()))
+    common = broadcast_shapes([tuple(i.shape) for i in indices.values()])
     ranges: dict[int, tuple[int, range]] = {}
     for dim, index in indices.items():
         wrapped = torch.where(index < 0, index + shape[dim], index).expand(common)
@@ -124,9 +125,10 @@ def _range_of(index: torch.Tensor) -> tuple[int, range] | None:
         return -1, range(int(first), int(first) + 1)
     if len(changing) > 1:
         return None
-    line = index.movedim(changing[0], 0).reshape(index.shape[changing[0]], -1)[:, 0].tolist()
-    step = int(line[1] - line[0])
-    expected = range(int(line[0]), int(line[0]) + step * len(line), step) if step > 0 else range(0)
+    column = index.movedim(changing[0], 0).reshape(index.shape[changing[0]], -1)[:, 0]
+    line = [int(column[i].item()) for i in range(len(column))]
+    step = line[1] - line[0]
+    expected = range(line[0], line[0] + step * len(line), step) if step > 0 else range(0)
     return (changing[0], expected) if list(expected) == line else None
 
 

@@ -28,7 +28,8 @@ from spyre_mlir.dialects.spyre.kernel import (
     ToDeviceOp,
     device_tensor,
 )
-from spyre_mlir.hw.formats import device_format
+from spyre_mlir.hw.dl16 import round_trip
+from spyre_mlir.hw.formats import DL16, device_format
 from spyre_mlir.hw.sticks import Access
 from spyre_mlir.machine.arrays import (
     Array,
@@ -283,9 +284,20 @@ def _inside(op: GatherOp, positions: Array, buffer: Buffer, what: str) -> Array:
 
 
 def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
-    """Raises a fault unless integers fit the device format; they never wrap in silence."""
+    """Raises a fault unless integers fit the device format; they neither wrap nor round in silence."""
     form = device_format(tensor.format)
-    if form.floating or values.size == 0:
+    if values.size == 0 or (form.floating and values.dtype.kind != "i"):
+        return
+    if form.floating:
+        stored = round_trip(values) if form is DL16 else values
+        if (stored != values).any():
+            at = first_index(stored != values)
+            raise fault(
+                "integer-range",
+                f"{tensor.format} has no number {int(values[tuple(at)])}, which the tensor holds at {at}",
+                op,
+                hint="integers that the device computes with are exact up to 1024; larger ones only where they index",
+            )
         return
     unsigned = tensor.format.startswith("SENUINT")
     low, high = (0, 2**form.bits - 1) if unsigned else (-(2 ** (form.bits - 1)), 2 ** (form.bits - 1) - 1)

@@ -10,10 +10,11 @@ _TABLE = "three real SuperDSC files; certain"
 
 
 def product_shape(self: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
-    """Shape of numpy.matmul for operands of rank 2 or more."""
-    require("C1", min(len(self), len(other)) >= 2, f"operands of rank {len(self)} and {len(other)}, expected 2 or more")
-    require("C2", self[-1] == other[-2], f"inner extents {self[-1]} and {other[-2]} differ")
-    return (*np.broadcast_shapes(self[:-2], other[:-2]), self[-2], other[-1])
+    """Shape of numpy.matmul."""
+    require("C1", min(len(self), len(other)) >= 1, f"operands of rank {len(self)} and {len(other)}, expected 1 or more")
+    inner = other[-2:][0]
+    require("C2", self[-1] == inner, f"inner extents {self[-1]} and {inner} differ")
+    return (*np.broadcast_shapes(self[:-2], other[:-2]), *self[-2:-1], *(other[-1:] if len(other) > 1 else ()))
 
 
 def linear_shape(
@@ -38,7 +39,7 @@ def matmul(self: Lanes, other: Lanes) -> Lanes:
     """The matrix product; leading dimensions are batches and broadcast.
 
     Constraints:
-        C1: both operands have rank 2 or more (decompose-aten rewrites vectors).
+        C1: both operands have rank 1 or more (decompose-aten rewrites vectors).
         C2: the last extent of the first operand is the second-last of the second.
     """
     return self @ other
@@ -64,5 +65,13 @@ def linear(input: Lanes, weight: Lanes, bias: Lanes | None = None) -> Lanes:
     return product if bias is None else product + bias
 
 
-ATEN.samples(matmul, Sample(((3, 5), (5, 4))), Sample(((2, 3, 65), (2, 65, 7))), Sample(((3, 5), (4, 4)), breaks="C2"))
+ATEN.samples(
+    matmul,
+    Sample(((3, 5), (5, 4))),
+    Sample(((5,), (5, 4))),
+    Sample(((3, 5), (5,))),
+    Sample(((5,), (5,))),
+    Sample(((2, 3, 65), (2, 65, 7))),
+    Sample(((3, 5), (4, 4)), breaks="C2"),
+)
 ATEN.samples(linear, Sample(((2, 3, 65), (33, 65))), Sample(((3, 5), (4, 5), (4,))))

@@ -66,16 +66,17 @@ def _index_copy(b: Build, self: Any, index: Any, source: Any, *, dim: int) -> An
     # Row p of the source goes to place index[p]: a product with a matrix of zeros and ones moves all of them.
     hits = b.call("eq.Tensor", b.call("unsqueeze", places, dim=1), number)
     ones = b.cast(hits, like=source)
-    moved = _along(b, source, at, lambda rows: b.call("matmul", ones, rows))
+    moved = _rows_moved(b, ones, source, at)
     here = b.call("ne.Scalar", b.call("amax", ones, dim=(1,)), 0.0)
     return b.call("where.self", b.call("view", here, size=column), moved, self)
 
 
-def _along(b: Build, value: Any, at: int, function: Any) -> Any:
-    """Applies a function of rows to dimension `at`, which becomes the second last for it."""
+def _rows_moved(b: Build, ones: Any, value: Any, at: int) -> Any:
+    """The product of a matrix with a tensor along dimension `at`, which becomes the second last for it."""
     if len(b.shape(value)) == 1:
-        return b.call("squeeze.dim", function(b.call("unsqueeze", value, dim=1)), dim=(1,))
-    return b.call("transpose.int", function(b.call("transpose.int", value, dim0=at, dim1=-2)), dim0=at, dim1=-2)
+        return b.call("squeeze.dim", b.call("matmul", ones, b.call("unsqueeze", value, dim=1)), dim=(1,))
+    rows = b.call("transpose.int", value, dim0=at, dim1=-2)
+    return b.call("transpose.int", b.call("matmul", ones, rows), dim0=at, dim1=-2)
 
 
 def _slice_scatter_shape(self: tuple[int, ...], src: tuple[int, ...], **_: object) -> tuple[int, ...]:

@@ -52,13 +52,18 @@ def _masked_fill(b: Build, self: Any, mask: Any, value: Any) -> Any:
     return b.call("where.self", mask, value, self)
 
 
-@ATEN.composite(aten=["tril"], shape=lambda self, **_: self)
+def same_shape(self: tuple[int, ...], **_: object) -> tuple[int, ...]:
+    """Shape of self."""
+    return self
+
+
+@ATEN.composite(aten=["tril"], shape=same_shape)
 def tril(self: Lanes, *, diagonal: int = 0) -> Lanes:
     """The elements on and below a diagonal of the last two dimensions; 0 elsewhere."""
     return np.tril(self, diagonal)
 
 
-@ATEN.composite(aten=["triu"], shape=lambda self, **_: self)
+@ATEN.composite(aten=["triu"], shape=same_shape)
 def triu(self: Lanes, *, diagonal: int = 0) -> Lanes:
     """The elements on and above a diagonal of the last two dimensions; 0 elsewhere."""
     return np.triu(self, diagonal)

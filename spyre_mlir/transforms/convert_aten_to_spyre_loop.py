@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.attributes import IotaAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, element_of
+from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.ops import creation, indexing, movement, pointwise
@@ -346,9 +347,9 @@ def check_not_empty(function: func.FuncOp) -> None:
     for op in function.body.block.ops:
         entry = op.ENTRY if isinstance(op, AtenOp) else None
         slices = entry is not None and entry.family is Family.VIEW
-        values = [] if entry is movement.cat else list(op.operands)
+        values: list[SSAValue] = [] if entry is movement.cat else list(op.operands)
         for value in [*values, *([] if slices else op.results)]:
-            if isinstance(value.type, TensorType) and 0 in value.type.get_shape():
+            if isinstance(value.type, TensorType) and 0 in shape_of(value):
                 where = f"{op.name} at {describe_location(op)}"
                 raise UnsupportedError(f"a tensor without elements, {value.type}", where=where, hint="leave the op out")
 

@@ -323,6 +323,7 @@ def _convert(op: Operation, p: Planner, emitter: Emitter) -> Sequence[SSAValue]:
 def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter) -> None:
     """Writes the plan as ops, now that every layout is known."""
     results = [_returned(p, v) for v in returned.operands]
+    p.settle()
     values: dict[Buffer, SSAValue] = {}
     for item in p.items:
         emitter.current = item.origin

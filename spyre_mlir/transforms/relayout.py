@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import lcm
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f64
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -139,6 +140,20 @@ class Planner:
         self.step(RESTICKIFY_STEP, tuple(d for d in dims if d.extent > 1), [(source, index)], (made, index))
         return made
 
+    def settle(self) -> None:
+        """Makes every restickify run over whole buffers, now that all padding is known.
+
+        A file says of a restickify's buffer only how far it differs from the loops, not in which direction; so
+        the loops and both buffers get equal extents. Padding grows only, hence this ends.
+        """
+        settled = False
+        while not settled:
+            settled = True
+            for at, item in reversed(list(enumerate(self.items))):
+                if isinstance(item, Step) and item.function == RESTICKIFY_STEP and not _runs_over_all(item):
+                    self.items[at] = _over_all(item)
+                    settled = False
+
     def operand(self, value: SSAValue, index: IndexMap, lane: str | None, space: tuple[IterDim, ...]) -> Use:
         """A buffer and map through which an operation with `lane` in its lanes can read `value`."""
         versions = self.of(value)
@@ -198,6 +213,27 @@ class Planner:
         self.step(COPY, dims, [(self.zero(), ())], (buffer, behind))
         buffer.cleared.add(dim)
         return use
+
+
+def _runs_over_all(step: Step) -> bool:
+    """Whether a restickify has loops as long as both its buffers are along every dimension."""
+    extents = {d.name: d.extent for d in step.space}
+    buffers = (step.inputs[0][0], step.output[0])
+    return all(extents.get(f"d{d}", 1) == b.layout.extents[d] for b in buffers for d in range(len(b.shape)))
+
+
+def _over_all(step: Step) -> Step:
+    """The restickify with equal extents of its loops and both its buffers."""
+    source, made = step.inputs[0][0], step.output[0]
+    for dim in range(len(made.shape)):
+        multiple = lcm(source.layout.extents[dim], made.layout.extents[dim])
+        if source.layout.extents[dim] != made.layout.extents[dim]:
+            source.pad(dim, multiple)
+            made.pad(dim, multiple)
+    dims = [IterDim(f"d{d}", e) for d, e in enumerate(made.layout.extents)]
+    dims += [d for d in step.space if not d.name.startswith("d")]
+    index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)
+    return replace(step, space=tuple(d for d in dims if d.extent > 1), inputs=[(source, index)], output=(made, index))
 
 
 def _all_elements(shape: tuple[int, ...], dim: int, extent: int) -> tuple[tuple[IterDim, ...], IndexMap]:

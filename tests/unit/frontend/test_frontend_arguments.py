@@ -107,10 +107,29 @@ def test_list_of_tensors() -> None:
 
 
 def test_list_with_holes() -> None:
-    (op,) = ops(imported(lambda x, i: x[:, i], X, torch.tensor([2, 0])))
+    (op,) = ops(imported(lambda x, i: x[None][:, i, i], X, torch.tensor([1, 0])))[1:]
     assert op.name == "aten.call"
     assert op.overload == "index.Tensor"
-    assert op.arguments() == {"self": op.operands[0], "indices": [None, op.operands[1]]}
+    assert op.arguments() == {"self": op.operands[0], "indices": [None, op.operands[1], op.operands[1]]}
+
+
+def test_one_index_tensor_is_a_choice_of_entries() -> None:
+    chosen, shaped = ops(imported(lambda x, i: x[:, i], X, torch.tensor([2, 0])))
+    assert chosen.overload == "index_select"
+    assert chosen.arguments() == {"self": chosen.operands[0], "index": chosen.operands[1], "dim": 1}
+    assert shaped.overload == "view"
+
+
+def test_known_ranges_as_indices_are_a_view() -> None:
+    found = ops(imported(lambda x: x[torch.arange(2)[:, None, None], torch.arange(1, 3)], X))
+    assert "call" not in {op.overload for op in found}
+    assert {op.overload for op in found} <= {"slice.Tensor", "permute", "unsqueeze", "expand", "squeeze.dims"}
+
+
+def test_parts_of_a_split_are_slices() -> None:
+    first, second = ops(imported(lambda x: torch.split(x, [1, 2], 1), X))
+    assert [op.overload for op in (first, second)] == ["slice.Tensor", "slice.Tensor"]
+    assert (second.arguments()["start"], second.arguments()["end"]) == (1, 3)
 
 
 def test_stacked_list_of_one_stays_a_list() -> None:

@@ -6,6 +6,8 @@ is for ATen ops that are several hardware functions, each of which rounds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -55,6 +57,16 @@ def test_accuracy_is_the_error_against_double_precision() -> None:
     expected = rms_error(spyre_mlir.compile(model, inputs, numerics="device")(*inputs), double(model, *inputs))
     assert compiled.accuracy(*inputs).worst == pytest.approx(expected, rel=1e-6)
     assert next(model.parameters()).dtype == torch.float32
+
+
+@pytest.mark.parametrize("build", [mlp, llama])
+def test_an_exported_program_is_widened_in_a_copy(build: Callable[[], Built]) -> None:
+    model, inputs = build()
+    exported = torch.export.export(model, inputs)
+    compiled = spyre_mlir.compile(exported)
+    assert 1e-4 < compiled.accuracy(*inputs).worst < 2e-3
+    assert {tensor.dtype for tensor in exported.state_dict.values()} == {torch.float32}
+    assert compiled.verify(*inputs)
 
 
 def test_verify_is_exact_whatever_calls_are() -> None:

@@ -42,7 +42,7 @@ def _table() -> Any:
 
 
 @contextmanager
-def _torch_noise_hidden() -> Generator[None]:
+def torch_noise_hidden() -> Generator[None]:
     """Silences what torch says about its own internals while it exports; the model's warnings pass."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\)", category=FutureWarning)
@@ -116,7 +116,7 @@ def _export(
 ) -> ExportedProgram:
     name = type(model).__name__
     try:
-        with _torch_noise_hidden(), torch.no_grad(), _fake_instead_of_meta(model) as fake:
+        with torch_noise_hidden(), torch.no_grad(), _fake_instead_of_meta(model) as fake:
             fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
             return torch.export.export(model, fresh_args, fresh_kwargs, strict=strict)
     except GuardOnDataDependentSymNode as error:
@@ -156,7 +156,7 @@ def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:
 
 def decompose(exported: ExportedProgram) -> ExportedProgram:
     """Brings an exported program to functional form; composites of `KEEP_COMPOSITES` stay whole."""
-    with _torch_noise_hidden(), torch.no_grad():
+    with torch_noise_hidden(), torch.no_grad():
         return cast(Any, exported).run_decompositions(_table())
 
 
@@ -182,7 +182,7 @@ def load_pt2(path: str | Path) -> ExportedProgram:
     log = logging.getLogger("torch.export")
     disabled, log.disabled = log.disabled, True  # torch logs a trace for what becomes our error
     try:
-        with _torch_noise_hidden():
+        with torch_noise_hidden():
             return torch.export.load(str(file))
     except (RuntimeError, ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise ImportProgramError(

@@ -43,7 +43,11 @@ _COMMON = ("builtin.module", "func.")
 STAGES = (
     Stage("aten", "", (*_COMMON, "aten.")),
     Stage("spyre.loop", "decompose-aten,cse,convert-aten-to-spyre-loop", (*_COMMON, "spyre.loop.", "arith.", "math.")),
-    Stage("spyre.kernel", "convert-spyre-loop-to-spyre-kernel,divide-work,assign-pool", (*_COMMON, "spyre.kernel.")),
+    Stage(
+        "spyre.kernel",
+        "convert-spyre-loop-to-spyre-kernel,divide-work,place-lx,assign-pool",
+        (*_COMMON, "spyre.kernel."),
+    ),
     Stage(
         "superdsc",
         "convert-spyre-kernel-to-superdsc",

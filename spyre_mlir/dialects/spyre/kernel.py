@@ -7,7 +7,7 @@ so the program is whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
@@ -36,6 +36,7 @@ from xdsl.traits import MemoryAllocEffect, MemoryFreeEffect, MemoryReadEffect, M
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
+from spyre_mlir.dialects.spyre.core_view import CoreLoop, CoreView, core_view, hbm_bytes, local_walk
 from spyre_mlir.dialects.spyre.syntax import (
     parse_reading,
     parse_readings,
@@ -44,13 +45,14 @@ from spyre_mlir.dialects.spyre.syntax import (
     print_readings,
     print_space,
 )
+from spyre_mlir.dialects.superdsc.descriptor import Dim, OpClass, core_slices
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.hw.sticks import Access, StickError, access, round_up, walk
+from spyre_mlir.hw.sticks import Access, StickError, Walk, access, round_up, walk
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, OpEntry
 
-RESTICKIFY = "ReStickifyOpHBM"
+RESTICKIFY = {"hbm": "ReStickifyOpHBM", "lx": "ReStickifyOpLx"}
 
 
 def device_tensor(value: SSAValue) -> DeviceTensor:
@@ -123,6 +125,48 @@ class KernelOp(IRDLOperation):
         lanes = self.lane_dims()
         return {d.name: round_up(d.extent, lanes.get(d.name, 1)) for d in self.space.data}
 
+    @property
+    def is_product(self) -> bool:
+        """Whether the op sums products, so that its summed loop may be divided."""
+        return False
+
+    def core_slices(self) -> tuple[Mapping[str, int], ...]:
+        """Per core, its slice of every loop: result loops first, as in the op's file."""
+        padded, kept = self.padded_extents(), self.maps.data[-1].names
+        ordered = sorted(self.space.data, key=lambda d: d.name not in kept)
+        dims = [Dim(d.name, padded[d.name], d.split) for d in ordered]
+        return core_slices(dims, OpClass.MATMUL if self.is_product else OpClass.POINTWISE)
+
+    def core_view(self, number: int) -> CoreView:
+        """Which part of operand `number` each core sees.
+
+        Raises:
+            StickError: the parts are no equal slices, each on one core.
+        """
+        return core_view(self.tensors[number], self.maps.data[number].data, self._core_loops(), self.core_slices())
+
+    def local_walk(self, number: int) -> tuple[Access, Walk]:
+        """How a core walks its slice of operand `number` in its scratchpad.
+
+        Raises:
+            StickError: there is no such slice, or it is no walk through sticks.
+        """
+        view = self.core_view(number)
+        return local_walk(self.tensors[number], self.maps.data[number].data, self._core_loops(), view)
+
+    def space_splits(self) -> dict[str, int]:
+        """Over how many cores each loop is divided."""
+        return {d.name: d.split for d in self.space.data}
+
+    def _core_loops(self) -> dict[str, CoreLoop]:
+        padded = self.padded_extents()
+        return {d.name: CoreLoop(padded[d.name], d.extent, d.split) for d in self.space.data}
+
+    def hbm_bytes(self) -> int:
+        """Bytes of device memory the operands read and write, every stick of an operand once."""
+        padded, pairs = self.padded_extents(), zip(self.accesses(), self.tensors, strict=True)
+        return sum(hbm_bytes(acc, padded, t.lanes) for acc, t in pairs if t.space == "hbm")
+
     def verify_(self) -> None:
         """Checks the accesses, the lanes of the operands against one another, and the division of work."""
         if len(self.maps.data) != len(self.inputs) + 1:
@@ -138,16 +182,35 @@ class KernelOp(IRDLOperation):
         self._verify_inside(accesses, padded)
         self.verify_lanes([a.lane for a in accesses])
         self._verify_division(padded)
+        for number, tensor in enumerate(self.tensors):
+            if tensor.space == "lx":
+                self.verify_local(number)
+
+    def verify_local(self, number: int) -> None:
+        """Checks that operand `number` can be in the scratchpads.
+
+        Raises:
+            VerifyException: a core would need what another core holds.
+        """
+        try:
+            self.local_walk(number)
+        except StickError as error:
+            raise VerifyException(
+                f"{self.function_name}: {self._operand_name(number)} is in LX: {error}; "
+                "try another division of the work, or hbm for this tensor"
+            ) from error
+
+    def _operand_name(self, number: int) -> str:
+        return "the output" if number == len(self.inputs) else f"input {number}"
 
     def _verify_inside(self, accesses: Sequence[Access], padded: dict[str, int]) -> None:
         for number, (acc, tensor) in enumerate(zip(accesses, self.tensors, strict=True)):
             steps = {n: padded[n] // tensor.lanes if n == acc.lane else padded[n] for n in acc.strides}
             last = acc.offset + sum(stride * (steps[n] - 1) for n, stride in acc.strides.items())
             if last >= tensor.sticks:
-                what = "the output" if number == len(self.inputs) else f"input {number}"
                 raise VerifyException(
-                    f"{self.function_name}: {what} is walked up to stick {last} and has {tensor.sticks}: "
-                    "loops run over whole sticks; try larger extents in its layout"
+                    f"{self.function_name}: {self._operand_name(number)} is walked up to stick {last} "
+                    f"and has {tensor.sticks}: loops run over whole sticks; try larger extents in its layout"
                 )
 
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
@@ -232,6 +295,11 @@ class ComputeOp(KernelOp):
             raise VerifyException(f"no op-table entry has the hardware function '{self.function.data}'")
         return entry
 
+    @property
+    def is_product(self) -> bool:
+        """Whether the function is a contraction."""
+        return self.entry.family is Family.CONTRACTION
+
     @classmethod
     def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
         """Reads the function's name."""
@@ -286,14 +354,15 @@ class RestickifyOp(KernelOp):
 
     Constraints:
         C1: one input; input and output have different dimensions in their lanes.
+        C2: input and output are in the same memory.
     """
 
     name = "spyre.kernel.restickify"
 
     @property
     def function_name(self) -> str:
-        """The hardware function."""
-        return RESTICKIFY
+        """The hardware function: there is one per memory."""
+        return RESTICKIFY[device_tensor(self.output).space]
 
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
         """Checks C1."""
@@ -302,6 +371,9 @@ class RestickifyOp(KernelOp):
                 f"a restickify moves one dimension out of the lanes and another in, "
                 f"got {' to '.join(_lane_text(lane) for lane in lanes)}"
             )
+        spaces = [t.space for t in self.tensors]
+        if len(set(spaces)) > 1:
+            raise VerifyException(f"a restickify stays inside one memory, here {' to '.join(spaces)}; try hbm for both")
 
 
 @irdl_op_definition
@@ -310,6 +382,7 @@ class GatherOp(KernelOp):
 
     Constraints:
         C1: two inputs; the indexed dimension is the outermost of the table's layout.
+        C2: all operands are in HBM.
     """
 
     name = "spyre.kernel.gather"
@@ -342,6 +415,10 @@ class GatherOp(KernelOp):
         pieces, walked = self.lane_dims(), self.accesses()[0].lane
         return pieces if walked is None else {**pieces, walked: self.tensors[0].lanes}
 
+    def core_view(self, number: int) -> CoreView:
+        """None: the rows a core takes are known at run time only."""
+        raise StickError("a gather takes rows that are known at run time only, its operands stay in HBM")
+
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
         """Checks C1."""
         if len(lanes) != 3 or lanes[1] != lanes[2]:
@@ -356,7 +433,15 @@ class GatherOp(KernelOp):
 
 @irdl_op_definition
 class AllocOp(IRDLOperation):
-    """A buffer in device memory; its contents are not defined. `offset` is its place in the pool, in bytes."""
+    """A buffer in device memory; its contents are not defined. `offset` is its place in the pool, in bytes.
+
+    A buffer in LX has one slice in the scratchpad of each core, all at byte `offset`.
+
+    Constraints:
+        C1: `offset` is a multiple of the stick size.
+        C2: in LX: only kernel ops use it, they all give each core the same slice, and it ends inside what a
+            scratchpad has for the program.
+    """
 
     name = "spyre.kernel.alloc"
 
@@ -369,6 +454,45 @@ class AllocOp(IRDLOperation):
     def __init__(self, result: Attribute) -> None:
         """Makes a buffer of a device tensor type."""
         super().__init__(result_types=[result])
+
+    def verify_(self) -> None:
+        """Checks the place of the buffer."""
+        start = 0 if self.offset is None else self.offset.value.data
+        if start < 0 or start % SPYRE.stick_bytes:
+            raise VerifyException(f"byte {start} is not on a stick of {SPYRE.stick_bytes} bytes; try a multiple")
+        if device_tensor(self.result).space != "lx":
+            return
+        try:
+            size = shared_view(self.result).bytes_per_core(device_tensor(self.result))
+        except StickError as error:
+            raise VerifyException(f"the buffer cannot be in LX: {error}; try hbm") from error
+        if start + size > SPYRE.lx_usable_bytes:
+            raise VerifyException(
+                f"bytes {start} to {start + size} of the scratchpad: a core has {SPYRE.lx_usable_bytes} for the "
+                "program; try a lower address, more cores, or hbm for this buffer"
+            )
+
+
+def shared_view(buffer: SSAValue) -> CoreView:
+    """The slices of a buffer on which all its users agree.
+
+    Raises:
+        StickError: they do not agree, or something else than a kernel op uses the buffer.
+    """
+    found: tuple[KernelOp, CoreView] | None = None
+    for use in buffer.uses:
+        op = use.operation
+        if isinstance(op, FreeOp):
+            continue
+        if not isinstance(op, KernelOp):
+            raise StickError(f"{op.name} cannot reach the scratchpads")
+        view = op.core_view(use.index)
+        if found is not None and found[1] != view:
+            raise StickError(
+                f"{found[0].function_name} takes it in {found[1]}, {op.function_name} in {view}: no core can hold both"
+            )
+        found = found or (op, view)
+    return CoreView((1,) * len(device_tensor(buffer).shape), ((),)) if found is None else found[1]
 
 
 @irdl_op_definition
@@ -405,6 +529,10 @@ class ConstantOp(IRDLOperation):
         """Makes a constant from its value attribute."""
         super().__init__(properties={"value": value}, result_types=[result])
 
+    def verify_(self) -> None:
+        """The host reaches the memory."""
+        _host_reaches(self.result)
+
 
 @irdl_op_definition
 class ToDeviceOp(IRDLOperation):
@@ -424,8 +552,9 @@ class ToDeviceOp(IRDLOperation):
         super().__init__(operands=[source], result_types=[result])
 
     def verify_(self) -> None:
-        """Shapes agree."""
+        """Shapes agree, and the host reaches the memory."""
         _same_shape(self.source, self.result)
+        _host_reaches(self.result)
 
 
 @irdl_op_definition
@@ -445,8 +574,9 @@ class FromDeviceOp(IRDLOperation):
         super().__init__(operands=[source], result_types=[result])
 
     def verify_(self) -> None:
-        """Shapes agree."""
+        """Shapes agree, and the host reaches the memory."""
         _same_shape(self.result, self.source)
+        _host_reaches(self.source)
 
 
 @irdl_op_definition
@@ -464,6 +594,11 @@ class LaunchOp(IRDLOperation):
     def __init__(self, bundle: str, buffers: Sequence[SSAValue]) -> None:
         """Launches the bundle function called `bundle`."""
         super().__init__(operands=[list(buffers)], properties={"bundle": SymbolRefAttr(bundle)})
+
+
+def _host_reaches(buffer: SSAValue) -> None:
+    if device_tensor(buffer).space != "hbm":
+        raise VerifyException("the host cannot reach the scratchpads; try hbm and a copy")
 
 
 def _same_shape(host: SSAValue, device: SSAValue) -> None:
@@ -485,4 +620,5 @@ __all__ = [
     "RestickifyOp",
     "ToDeviceOp",
     "device_tensor",
+    "shared_view",
 ]

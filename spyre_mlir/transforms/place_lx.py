@@ -26,7 +26,6 @@ from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.placement import Pair, Request, collisions, first_fit
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, StickError
-from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.rebuild import describe_location, functions
 
 _IDENTITY = "identity"
@@ -178,24 +177,14 @@ def _takeovers(found: Sequence[Candidate], requests: Sequence[Request]) -> set[P
         if candidate.is_copy:
             continue
         for op, number in candidate.uses:
-            if number != len(op.inputs) or not _element_by_element(op):
+            if number != len(op.inputs):
                 continue
             operands = [(n, by_use[op, n]) for n in range(len(op.inputs)) if (op, n) in by_use]
             for dying in {d for _, d in operands}:
-                same = all(_same_walk(op, n, number) for n, d in operands if d == dying)
+                same = all(op.may_take_over(n) for n, d in operands if d == dying)
                 if same and requests[dying].last == requests[born].first:
                     pairs.add((dying, born))
     return pairs
-
-
-def _element_by_element(op: kernel.KernelOp) -> bool:
-    return isinstance(op, kernel.ComputeOp) and op.entry.family in (Family.POINTWISE, Family.MOVEMENT)
-
-
-def _same_walk(op: kernel.KernelOp, one: int, other: int) -> bool:
-    """Whether two operands have every element at the same place behind their starts."""
-    formats = op.tensors[one].format == op.tensors[other].format
-    return formats and op.local_walk(one) == op.local_walk(other) and op.core_view(one) == op.core_view(other)
 
 
 def _broken_pairs(found: Sequence[Candidate], addresses: dict[int, int]) -> set[int]:

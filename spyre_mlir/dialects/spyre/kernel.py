@@ -154,6 +154,10 @@ class KernelOp(IRDLOperation):
         view = self.core_view(number)
         return local_walk(self.tensors[number], self.maps.data[number].data, self._core_loops(), view)
 
+    def may_take_over(self, number: int) -> bool:
+        """Whether the result may be written over input `number` in LX: each element is read before it is written."""
+        return False
+
     def space_splits(self) -> dict[str, int]:
         """Over how many cores each loop is divided."""
         return {d.name: d.split for d in self.space.data}
@@ -294,6 +298,16 @@ class ComputeOp(KernelOp):
         if entry is None:
             raise VerifyException(f"no op-table entry has the hardware function '{self.function.data}'")
         return entry
+
+    def may_take_over(self, number: int) -> bool:
+        """Whether the function goes element by element, and both have every element at the same place."""
+        if self.entry.family not in (Family.POINTWISE, Family.MOVEMENT):
+            return False
+        out = len(self.inputs)
+        same = self.tensors[number].format == self.tensors[out].format
+        return (
+            same and self.local_walk(number) == self.local_walk(out) and self.core_view(number) == self.core_view(out)
+        )
 
     @property
     def is_product(self) -> bool:
@@ -455,20 +469,37 @@ class AllocOp(IRDLOperation):
         """Makes a buffer of a device tensor type."""
         super().__init__(result_types=[result])
 
+    @property
+    def start(self) -> int:
+        """First byte, in the pool or in every scratchpad; 0 if it has no place yet."""
+        return 0 if self.offset is None else self.offset.value.data
+
+    @property
+    def end(self) -> int:
+        """One past the last byte, in the pool or in every scratchpad.
+
+        Raises:
+            StickError: it is in LX, and its users do not agree on the slices.
+        """
+        tensor = device_tensor(self.result)
+        if tensor.space == "hbm":
+            return self.start + tensor.sticks * SPYRE.stick_bytes
+        return self.start + shared_view(self.result).bytes_per_core(tensor)
+
     def verify_(self) -> None:
         """Checks the place of the buffer."""
-        start = 0 if self.offset is None else self.offset.value.data
+        start = self.start
         if start < 0 or start % SPYRE.stick_bytes:
             raise VerifyException(f"byte {start} is not on a stick of {SPYRE.stick_bytes} bytes; try a multiple")
         if device_tensor(self.result).space != "lx":
             return
         try:
-            size = shared_view(self.result).bytes_per_core(device_tensor(self.result))
+            end = self.end
         except StickError as error:
             raise VerifyException(f"the buffer cannot be in LX: {error}; try hbm") from error
-        if start + size > SPYRE.lx_usable_bytes:
+        if end > SPYRE.lx_usable_bytes:
             raise VerifyException(
-                f"bytes {start} to {start + size} of the scratchpad: a core has {SPYRE.lx_usable_bytes} for the "
+                f"bytes {start} to {end} of the scratchpad: a core has {SPYRE.lx_usable_bytes} for the "
                 "program; try a lower address, more cores, or hbm for this buffer"
             )
 

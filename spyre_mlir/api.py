@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +17,15 @@ from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
-from spyre_mlir.machine.options import MachineOptions
+from spyre_mlir.machine.options import MachineOptions, Numerics
 from spyre_mlir.pipeline import LEVELS, Lowered, check_level, lower
-from spyre_mlir.report import Verification, VerifiedLevel, stage_table
+from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
 from spyre_mlir.text.render import module_text
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
     from spyre_mlir.frontend import Program
 
-Numerics = Literal["exact"]
 Array = NDArray[Any]
 BUNDLE = "bundle"
 
@@ -44,7 +45,8 @@ def compile(
         example_inputs: positional inputs of the shapes to compile for; without them a module or graph is
             compiled at its first call, once per signature of inputs.
         example_kwargs: keyword inputs.
-        numerics: how calls compute; ``exact`` keeps every element wide and never rounds.
+        numerics: how calls compute; ``exact`` keeps every element wide and never rounds, ``device`` rounds to the
+            hardware's formats wherever something is stored. `CompiledModel.verify` is always exact.
         addresses: ``symbolic`` binds addresses at run time, ``concrete`` writes them into the files.
 
     Raises:
@@ -94,7 +96,7 @@ class CompiledModel:
         self._lowered = lowered
         self._options = options
         self._values = {name: to_numpy(value) for name, value in program.values.items()}
-        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._directory: Path | None = None
         self._stored: StoredBundle | None = None
 
     @property
@@ -120,16 +122,21 @@ class CompiledModel:
         write_bundle(path, self._lowered.modules["superdsc"], self._values)
         return path
 
-    def report(self) -> str:
-        """A table of the stages: ops, kernels, device bytes, seconds."""
-        return stage_table(self.name, self._lowered.records)
+    def report(self) -> Report:
+        """The stages: ops, kernels, device bytes, seconds; prints itself as a table."""
+        return Report(self.name, tuple(self._lowered.records))
 
     def bundle_directory(self) -> Path:
         """Where the files of this program are that calls run."""
         if self._directory is None:
-            self._directory = tempfile.TemporaryDirectory(prefix="spyre-")
-            self.save(Path(self._directory.name) / BUNDLE)
-        return Path(self._directory.name) / BUNDLE
+            folder = Path(tempfile.mkdtemp(prefix="spyre-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._directory = self.save(folder / BUNDLE)
+        return self._directory
+
+    def reload(self) -> None:
+        """Makes the next call read the files again."""
+        self._stored = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the bundle from disk and returns what the model would.
@@ -140,7 +147,7 @@ class CompiledModel:
         """
         from spyre_mlir.frontend import finish_call
 
-        results = self._run(BUNDLE, self._inputs(args, kwargs))
+        results = self._run(BUNDLE, self._inputs(args, kwargs), self._options.numerics)
         return finish_call(self._program, results, args, kwargs, self._values)
 
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
@@ -158,6 +165,18 @@ class CompiledModel:
         levels = [VerifiedLevel.of(level, self._run(level, inputs), expected) for level in (*LEVELS, BUNDLE)]
         return Verification(tuple(levels), tolerance)
 
+    def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
+        """Runs the bundle from disk in device numerics, and compares with the model in double precision.
+
+        Args:
+            args: inputs, as for a call.
+            kwargs: keyword inputs, as for a call.
+        """
+        from spyre_mlir.frontend import double_reference
+
+        expected = double_reference(self._program, args, kwargs)
+        return Accuracy.of(self._run(BUNDLE, self._inputs(args, kwargs), "device"), expected)
+
     def _inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Array]:
         from spyre_mlir.frontend import to_numpy
 
@@ -172,8 +191,8 @@ class CompiledModel:
             )
         return [given[a.name] if a.kind == "input" else self._values[a.name] for a in self._program.arguments]
 
-    def _run(self, level: str, inputs: list[Array]) -> list[Array]:
-        options = MachineOptions(numerics=self._options.numerics)
+    def _run(self, level: str, inputs: list[Array], numerics: Numerics = "exact") -> list[Array]:
+        options = MachineOptions(numerics=numerics)
         if level == BUNDLE:
             if self._stored is None:
                 self._stored = read_bundle(self.bundle_directory(), make_context())
@@ -221,6 +240,10 @@ class LazyModel:
         if signature not in self._compiled:
             self._compiled[signature] = _compile(import_program(self._model, args, kwargs), self._options)
         return self._compiled[signature]
+
+    def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
+        """As `CompiledModel.accuracy`, for the program of these inputs."""
+        return self.compiled_for(*args, **kwargs).accuracy(*args, **kwargs)
 
     @property
     def programs(self) -> tuple[CompiledModel, ...]:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -81,6 +82,11 @@ class StageRecord:
     lx_bytes: int = 0
     traffic_bytes: int = 0
 
+    def summary(self) -> str:
+        """One line for a log."""
+        memory = f", {self.device_bytes:,} device bytes" if self.device_bytes else ""
+        return f"level {self.level}: {self.ops} ops, {self.kernels} kernels{memory}, {self.seconds:.3f} s"
+
 
 @dataclass
 class Lowered:
@@ -112,8 +118,25 @@ def passes_to(level: str) -> str:
     return ",".join(stage.passes for stage in wanted if stage.passes)
 
 
+class Watch(Protocol):
+    """Someone who wants to see every pass; the tools have one that logs and dumps."""
+
+    def before(self, name: str) -> object:
+        """A pass begins."""
+        ...
+
+    def after(self, name: str, module: ModuleOp) -> object:
+        """A pass has run; the module is not yet verified."""
+        ...
+
+
 def lower(
-    module: ModuleOp, context: Context, *, until: str = LEVELS[-1], options: Mapping[str, str] | None = None
+    module: ModuleOp,
+    context: Context,
+    *,
+    until: str = LEVELS[-1],
+    options: Mapping[str, str] | None = None,
+    watch: Watch | None = None,
 ) -> Lowered:
     """Takes an aten module down the levels; the module itself stays as it is.
 
@@ -122,6 +145,7 @@ def lower(
         context: dialects, passes and the machine.
         until: the last level wanted.
         options: pass name to its options as text, e.g. ``{"convert-spyre-kernel-to-superdsc": "addresses=concrete"}``.
+        watch: is told of every pass.
 
     Raises:
         UnsupportedError: an operation that no level can express.
@@ -133,15 +157,23 @@ def lower(
         started = time.perf_counter()
         current = current.clone() if lowered.modules or stage.passes else current
         for pass_ in _passes(stage, options or {}):
-            pass_.apply(context, current)
+            _apply(pass_, context, current, watch)
         verify_module(current)
         check_legal(current, stage)
         lowered.modules[stage.level] = current
         lowered.records.append(_record(stage.level, current, time.perf_counter() - started))
-        log.info("%s", lowered.records[-1])
+        log.info("%s", lowered.records[-1].summary())
         if stage.level == until:
             break
     return lowered
+
+
+def _apply(pass_: ModulePass, context: Context, module: ModuleOp, watch: Watch | None) -> None:
+    if watch is not None:
+        watch.before(pass_.name)
+    pass_.apply(context, module)
+    if watch is not None:
+        watch.after(pass_.name, module)
 
 
 def _passes(stage: Stage, options: Mapping[str, str]) -> Iterator[ModulePass]:

@@ -18,6 +18,25 @@ Array = NDArray[Any]
 _WIDTH = 100
 
 
+@dataclass(frozen=True)
+class Report:
+    """What compiling left at every level; prints itself as a table.
+
+    Attributes:
+        name: name of the program.
+        stages: one record per level.
+    """
+
+    name: str
+    stages: tuple[StageRecord, ...]
+
+    def __str__(self) -> str:
+        """A table with one row per stage."""
+        return stage_table(self.name, self.stages)
+
+    __repr__ = __str__
+
+
 def stage_table(name: str, records: Sequence[StageRecord]) -> str:
     """A table with one row per stage."""
     table = Table(title=name, title_justify="left")
@@ -95,3 +114,38 @@ class Verification:
                 "ok" if level.error <= self.tolerance else f"above {self.tolerance:g}",
             )
         return rendered(table)
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How far the results of device numerics are from double precision.
+
+    Attributes:
+        errors: per floating result, the root mean square of the difference over that of the double; infinite where
+            only one of the two is NaN.
+    """
+
+    errors: tuple[float, ...]
+
+    @staticmethod
+    def of(got: Sequence[Array], expected: Sequence[Array]) -> Accuracy:
+        """Compares results; those that are not floating have no rounding to measure."""
+        pairs = zip(got, expected, strict=True)
+        return Accuracy(tuple(_rms_error(a, b) for a, b in pairs if b.dtype.kind == "f"))
+
+    @property
+    def worst(self) -> float:
+        """The largest error of any result."""
+        return max(self.errors, default=0.0)
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"RMS error against double precision: {', '.join(f'{error:.2e}' for error in self.errors) or 'none'}"
+
+
+def _rms_error(got: Array, expected: Array) -> float:
+    a, b = got.astype(np.float64), expected.astype(np.float64)
+    if not np.array_equal(np.isnan(a), np.isnan(b)):
+        return float("inf")
+    difference, scale = float(np.nansum((a - b) ** 2)), float(np.nansum(b**2))
+    return float(np.sqrt(difference / scale)) if scale else float(np.sqrt(difference))

@@ -165,3 +165,20 @@ def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> LitFile | 
     if file_path.suffix == ".mlir" and Path(__file__).parent / "lit" in file_path.parents:
         return LitFile.from_parent(parent, path=file_path)
     return None
+
+
+@pytest.fixture(autouse=True, scope="session")
+def every_emitted_bundle_is_checked() -> Iterator[None]:
+    """Whatever bundle a test writes is held against the independent decoder at once."""
+    import spyre_mlir.api
+    from tests.emitted import check_bundle
+
+    write = spyre_mlir.api.write_bundle
+
+    def write_and_check(directory: Path, *args: Any) -> None:
+        write(directory, *args)
+        check_bundle(directory)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spyre_mlir.api, "write_bundle", write_and_check)
+        yield

@@ -67,6 +67,7 @@ class Page:
     intro: str
 
     def ops(self) -> list[type[Operation]]:
+        """The ops of this family."""
         return [op for op in self.dialect.operations if op.name.startswith(self.name + ".")]
 
 
@@ -90,7 +91,7 @@ PAGES = (
         "superdsc",
         "spyre_mlir/dialects/superdsc",
         Superdsc,
-        "A mirror of the SuperDSC JSON: one `superdsc.sdsc` per file. Reading and writing a file gives the same values.",
+        "A mirror of the SuperDSC JSON: one `superdsc.sdsc` per file; reading and writing keeps every value.",
     ),
     Page(
         "sdscbundle",
@@ -345,27 +346,27 @@ def page_text(page: Page, shown: dict[str, str]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+INDEX = """# The languages
+
+One folder per family of ops: a page that lists every op, attribute and type, and an example program. The example is
+[`{program}`](../examples/{program}) at every level, so reading the files in order shows a compilation.
+
+| ops | what they say |
+|---|---|
+{rows}
+
+`spyre.loop` and `spyre.kernel` are two families of one dialect, `spyre`: an MLIR namespace ends at the first dot.
+
+Everything here is written by `tools/generate.py`, and a check fails when it is out of date. The definitions are
+Python, in `spyre_mlir/dialects` and `spyre_mlir/ops`; [a decision](../docs/decisions/0017-dialects-folder.md) says
+why.
+"""
+
+
 def index_text() -> str:
     """The README of `dialects/`."""
-    rows = [f"| [`{p.name}`]({p.name}/README.md) | {p.intro} |" for p in PAGES]
-    return "\n".join(
-        [
-            "# The languages",
-            "",
-            "One folder per family of ops: a page that lists every op, attribute and type, and an example program. The example is",
-            f"[`{PROGRAMS[0]}`](../examples/{PROGRAMS[0]}) at every level, so reading the five files in order shows a compilation.",
-            "",
-            "| ops | what they say |",
-            "|---|---|",
-            *rows,
-            "",
-            "`spyre.loop` and `spyre.kernel` are two families of one dialect, `spyre`: an MLIR namespace ends at the first dot.",
-            "",
-            "Everything here is written by `tools/generate.py`, and a check fails when it is out of date. The definitions are Python,",
-            "in `spyre_mlir/dialects` and `spyre_mlir/ops`; [a decision](../docs/decisions/0017-dialects-folder.md) says why.",
-            "",
-        ]
-    )
+    rows = "\n".join(f"| [`{p.name}`]({p.name}/README.md) | {p.intro} |" for p in PAGES)
+    return INDEX.format(program=PROGRAMS[0], rows=rows)
 
 
 def dialect_files(root: Path) -> dict[str, str]:

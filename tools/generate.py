@@ -1,7 +1,7 @@
 """Writes the language reference (`dialects/`, `docs/reference/`) from the definitions; `--check` only compares.
 
-Everything in the generated files comes from `spyre_mlir`: what ops take from their xDSL definitions, what they mean from
-the op table, and examples from running the passes on the programs in `examples/`. Edit those, never the files.
+Everything in the generated files comes from `spyre_mlir`: what ops take from their xDSL definitions, what they mean
+from the op table, and examples from running the passes on the programs in `examples/`. Edit those, never the files.
 """
 
 from __future__ import annotations

@@ -26,6 +26,15 @@ NOTES = {
     Family.COMPOSITE: "Rewritten into others by `decompose-aten`.",
 }
 
+OPS_INTRO = """What an overload means, takes and becomes stands on the [aten page](../../dialects/aten/README.md).
+An overload that is not here imports as `aten.call` and is named in the report."""
+ERRORS_INTRO = """Every error says what, where, what was expected, what was found, and what to try. Tools print it on
+stderr and end with its exit code; 0 means done, 70 a bug of ours."""
+HARDWARE_INTRO = """Numbers are per core unless the name says card. *Certain* means that a source states it, *likely*
+that it follows from one."""
+DL16_NOTE = """`SEN169_FP16` is DLFloat16: sign, six exponent bits, nine fraction bits, no subnormals, one symbol for
+NaN and infinity."""
+
 
 def table(head: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
@@ -37,8 +46,7 @@ def ops_page() -> str:
     parts = [
         "# Operations",
         EDIT.format(source="spyre_mlir/ops"),
-        "What an overload means, takes and becomes stands on the [aten page](../../dialects/aten/README.md). An overload that is not"
-        " here imports as `aten.call` and is named in the report.",
+        OPS_INTRO,
     ]
     for family in Family:
         entries = [e for e in ATEN if e.family is family]
@@ -101,8 +109,7 @@ def errors_page() -> str:
     parts = [
         "# Errors",
         EDIT.format(source="spyre_mlir/errors.py"),
-        "Every error says what, where, what was expected, what was found, and what to try. Tools print it on stderr and"
-        " end with its exit code; 0 means done, 70 a bug of ours.",
+        ERRORS_INTRO,
         table(
             ("code", "class", "exit code", "what it means"),
             [
@@ -134,11 +141,11 @@ def hardware_page() -> str:
             [
                 "# Hardware",
                 EDIT.format(source="spyre_mlir/hw"),
-                "Numbers are per core unless the name says card. *Certain* means that a source states it, *likely* that it follows from one.",
+                HARDWARE_INTRO,
                 table(("number", "value", "source"), rows),
                 "## Formats",
                 table(("name", "bits", "elements per stick"), shown),
-                "`SEN169_FP16` is DLFloat16: sign, six exponent bits, nine fraction bits, no subnormals, one symbol for NaN and infinity.",
+                DL16_NOTE,
             ]
         )
         + "\n"

@@ -51,13 +51,13 @@ builtin.module {
     sdscbundle.sdsc_execute (%4, %6, %arg_3, %7) {sdsc_filename="sdsc_2.json", symbol_ids=[-11, -12, -13, -14]}
     func.return
   }
-  func.func @main(%x: tensor<2x64xf16>, %w: tensor<64x64xf16>, %b: tensor<64xf16>) -> tensor<2x64xf16> {
-    %0 = spyre.kernel.to_device %x : tensor<2x64xf16> to !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
-    %1 = spyre.kernel.to_device %w : tensor<64x64xf16> to !spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
-    %2 = spyre.kernel.to_device %b : tensor<64xf16> to !spyre.tensor<[64] x SEN169_FP16, order [0], stick 0, hbm>
+  func.func @main(%x: tensor<2x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>) -> tensor<2x64xf32> {
+    %0 = spyre.kernel.to_device %x : tensor<2x64xf32> to !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
+    %1 = spyre.kernel.to_device %w : tensor<64x64xf32> to !spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
+    %2 = spyre.kernel.to_device %b : tensor<64xf32> to !spyre.tensor<[64] x SEN169_FP16, order [0], stick 0, hbm>
     %3 = spyre.kernel.alloc : !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
     spyre.kernel.launch @sdsc_bundle(%0, %1, %2, %3) : !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>, !spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>, !spyre.tensor<[64] x SEN169_FP16, order [0], stick 0, hbm>, !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
-    %4 = spyre.kernel.from_device %3 : !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm> to tensor<2x64xf16>
-    func.return %4 : tensor<2x64xf16>
+    %4 = spyre.kernel.from_device %3 : !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm> to tensor<2x64xf32>
+    func.return %4 : tensor<2x64xf32>
   }
 }

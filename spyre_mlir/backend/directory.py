@@ -74,7 +74,7 @@ def write_bundle(directory: Path, module: ModuleOp, values: Mapping[str, Array])
     program, bundle, files = split_module(module)
     texts = {PROGRAM_FILE: module_text(program) + "\n", BUNDLE_FILE: module_text(bundle) + "\n"}
     texts |= {name: write_json(op) for name, op in files.items()}
-    _check_replaceable(directory)
+    check_replaceable(directory)
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
@@ -100,7 +100,8 @@ def _unwritable(directory: Path, error: OSError) -> InputError:
     )
 
 
-def _check_replaceable(directory: Path) -> None:
+def check_replaceable(directory: Path) -> None:
+    """Raises InputError if something other than a bundle stands where one is to be written."""
     if not directory.exists():
         return
     if not directory.is_dir():

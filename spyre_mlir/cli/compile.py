@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from spyre_mlir.cli.report import ToolArgumentParser, guarded
+from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
+from spyre_mlir.errors import InputError
+
+if TYPE_CHECKING:
+    from spyre_mlir.frontend import Program
+    from spyre_mlir.pipeline import Lowered
+
+log = logging.getLogger("spyre_mlir.cli.compile")
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -23,6 +33,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         default="symbolic",
         help="symbolic binds addresses at run time (default); concrete writes them into the files",
     )
+    parser.add_argument(
+        "--sdsc-version",
+        choices=("TS25", "TS26", "TSNEW"),
+        default="TS26",
+        help="which generation of SuperDSC files to write (default TS26)",
+    )
+    parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
+    add_verbosity(parser)
     arguments = parser.parse_args(argv)
     if (arguments.output is None) == (arguments.emit is None):
         parser.error("give either -o DIR or --emit LEVEL")
@@ -33,19 +51,65 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def run(argv: Sequence[str] | None = None) -> int:
     """Compiles one program; see ``spyre-compile --help``."""
     arguments = _arguments(argv)
+    log_to_stderr(arguments.verbose)
+    from spyre_mlir.backend.directory import check_replaceable
     from spyre_mlir.pipeline import check_level
 
     if arguments.emit is not None:
         check_level(arguments.emit)
-    from spyre_mlir.api import compile_program
+    else:
+        check_replaceable(Path(arguments.output))
+    return _compile(arguments)
 
-    compiled = compile_program(Path(arguments.model), addresses=arguments.addresses)
-    if arguments.emit is not None:
-        sys.stdout.write(compiled.mlir(arguments.emit) + "\n")
-        return 0
-    directory = compiled.save(arguments.output)
-    sys.stdout.write(f"{compiled.report()}\nwrote {directory}\n")
+
+def _compile(arguments: argparse.Namespace) -> int:
+    from spyre_mlir.api import CompiledModel, CompileOptions
+    from spyre_mlir.cli.progress import progress
+    from spyre_mlir.pipeline import LEVELS
+    from spyre_mlir.text.render import module_text
+
+    wanted = arguments.emit or LEVELS[-1]
+    with progress(wanted, wanted=not arguments.verbose) as step:
+        program = _import(Path(arguments.model), step)
+        lowered = _lower(program, arguments, wanted, step)
+        if arguments.emit is not None:
+            text = module_text(lowered.modules[wanted]) + "\n"
+        else:
+            step("write")
+            compiled = CompiledModel(program, lowered, CompileOptions(addresses=arguments.addresses))
+            text = f"{compiled.report()}\nwrote {compiled.save(arguments.output)}\n"
+    sys.stdout.write(text)
     return 0
+
+
+def _import(path: Path, step: Callable[[str], None]) -> Program:
+    if not path.is_file():
+        raise InputError(
+            "there is no such file" if not path.exists() else "this is no file",
+            where=str(path),
+            hint="name a file that torch.export.save has written",
+        )
+    step("import")
+    from spyre_mlir.frontend import import_program
+
+    started = time.perf_counter()
+    program = import_program(path)
+    operations = sum(1 for _ in program.module.walk())
+    log.info("import of %s: %d ops, %.3f s", path.name, operations, time.perf_counter() - started)
+    return program
+
+
+def _lower(program: Program, arguments: argparse.Namespace, wanted: str, step: Callable[[str], None]) -> Lowered:
+    from spyre_mlir.cli.watch import PassWatch
+    from spyre_mlir.pipeline import lower
+    from spyre_mlir.universe import make_context
+
+    watch = PassWatch(arguments.dump_dir, step=step)
+    watch.entered(program.module)
+    options = {
+        "convert-spyre-kernel-to-superdsc": f"addresses={arguments.addresses} version={arguments.sdsc_version}",
+    }
+    return lower(program.module, make_context(), until=wanted, options=options, watch=watch)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import time
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from io import StringIO
@@ -18,8 +16,11 @@ from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import DiagnosticException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from spyre_mlir.cli.passes import flat_pipeline, make_passes
-from spyre_mlir.cli.report import guarded, wrong_usage
+from spyre_mlir.cli.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass_rows, print_list
+from spyre_mlir.cli.output import PendingOutput
+from spyre_mlir.cli.passes import flat_pipeline, make_passes, shown_passes
+from spyre_mlir.cli.report import TakesArguments, add_verbosity, guarded, log_to_stderr, wrong_usage
+from spyre_mlir.cli.watch import PassWatch
 from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.errors import InputError
 from spyre_mlir.text.printer import SpyrePrinter
@@ -74,42 +75,53 @@ class SpyreOptMain(xDSLOptMain):
         return super().parse_chunk(chunk, file_extension, start_offset)
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
-        """Add `--pass-pipeline`, and end wrong usage as every other error."""
+        """Add our flags, and end wrong usage as every other error."""
         super().register_all_arguments(arg_parser)
         arg_parser.prog = "spyre-opt"
         arg_parser.error = _wrong_usage
-        arg_parser.add_argument(
-            "--pass-pipeline",
-            default=None,
-            metavar="PIPELINE",
-            help="passes as mlir-opt spells them: 'builtin.module(first-pass,second-pass{option=1})'",
-        )
+        # `-v` is --verbose in all our tools; xdsl-opt's --version keeps its long name.
+        add_flags(arg_parser.add_argument_group("spyre-opt", conflict_handler="resolve"))
 
     def setup_pipeline(self) -> None:
         """Make the passes; dumps and times between them go to stderr, so stdout stays IR."""
+        log_to_stderr(self.args.verbose)
         text: str = self.args.passes
         if self.args.pass_pipeline is not None:
             if text:
                 raise InputError("both --passes and --pass-pipeline are given", hint="give one of them")
             text = flat_pipeline(self.args.pass_pipeline)
         passes = make_passes(self.available_passes, text)
-        self._started = time.perf_counter()
+        self.watch = PassWatch(
+            self.args.dump_dir,
+            shown_passes(
+                [one.name for one in passes], self.args.print_ir_after, everything=self.args.print_ir_after_all
+            ),
+            generic=self.args.print_op_generic,
+            locations=self.args.print_debuginfo,
+        )
         self.pipeline = PassPipeline(passes, self._between_passes)
 
     def _between_passes(self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
-        if previous is not None and self.args.time_passes:
-            seconds = time.perf_counter() - self._started
-            sys.stderr.write(f"Pass {previous.name} took {seconds:.6f} seconds\n")
-        if previous is not None:
+        if previous is None:
+            self.watch.entered(module)
+        else:
+            self._after_pass(previous.name, module, last=following is None)
+        if following is not None:
+            self.watch.before(following.name)
+
+    def _after_pass(self, name: str, module: ModuleOp, *, last: bool) -> None:
+        seconds = self.watch.after(name, module)
+        if self.args.time_passes:
+            sys.stderr.write(f"Pass {name} took {seconds:.6f} seconds\n")
+        if last or self.args.verify_each:
             try:
                 self._verify(module)
             except DiagnosticException as error:
-                error.add_note(f"  after pass '{previous.name}'")
+                error.add_note(f"  after pass '{name}'")
                 raise
-        if previous is not None and following is not None and self.args.print_between_passes:
+        if self.args.print_between_passes and not last:
             text = module_text(module, generic=self.args.print_op_generic, locations=self.args.print_debuginfo)
-            sys.stderr.write(f"IR after {previous.name}:\n{text}\n\n")
-        self._started = time.perf_counter()
+            sys.stderr.write(f"IR after {name}:\n{text}\n\n")
 
     def _verify(self, module: ModuleOp) -> None:
         if not self.args.disable_verify:
@@ -134,6 +146,12 @@ class SpyreOptMain(xDSLOptMain):
 
     def run(self) -> None:
         """Run the tool; the output file appears at the end, whole."""
+        if self.args.list_passes:
+            print_list(PASS_COLUMNS, pass_rows(self.available_passes, SPYRE_UNIVERSE.all_passes))
+            return
+        if self.args.list_ops:
+            print_list(OP_COLUMNS, op_rows())
+            return
         self.pending = None if self.args.output_file is None else PendingOutput(self.args.output_file)
         super().run()
         if self.pending is not None:
@@ -156,44 +174,32 @@ class SpyreOptMain(xDSLOptMain):
         return stream.getvalue()
 
 
-class PendingOutput(StringIO):
-    """Text for a file that is written when everything has succeeded.
-
-    Args:
-        path: the file; a device or a pipe is written to as it is.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-
-    def __init__(self, path: str) -> None:
-        super().__init__()
-        self._target = Path(path).resolve()
-        self._text = ""
-        if self._target.is_dir():
-            raise IsADirectoryError(21, "Is a directory", path)
-        if not self._target.parent.is_dir():
-            raise FileNotFoundError(2, "No such file or directory", path)
-        if not os.access(self._target if self._target.exists() else self._target.parent, os.W_OK):
-            raise PermissionError(13, "Permission denied", path)
-
-    def close(self) -> None:
-        """Keep the text; closing a StringIO would drop it."""
-        if not self.closed:
-            self._text = self.getvalue()
-        super().close()
-
-    def commit(self) -> None:
-        """Write the file: whole, or not at all."""
-        if self._target.exists() and not self._target.is_file():
-            self._target.write_text(self._text, encoding="utf-8")
-            return
-        part = self._target.with_name(f".{self._target.name}.{os.getpid()}.part")
-        try:
-            part.write_text(self._text, encoding="utf-8")
-            part.replace(self._target)
-        finally:
-            part.unlink(missing_ok=True)
+def add_flags(group: TakesArguments) -> None:
+    """The flags that spyre-opt has and xdsl-opt has not."""
+    group.add_argument(
+        "--pass-pipeline",
+        default=None,
+        metavar="PIPELINE",
+        help="passes as mlir-opt spells them: 'builtin.module(first-pass,second-pass{option=1})'",
+    )
+    group.add_argument("--list-passes", action="store_true", help="list the passes and stop")
+    group.add_argument("--list-ops", action="store_true", help="list the ATen operations and what runs them, and stop")
+    group.add_argument("--print-ir-after-all", action="store_true", help="write the IR to stderr after every pass")
+    group.add_argument(
+        "--print-ir-after",
+        action="append",
+        default=[],
+        metavar="PASS",
+        help="write the IR to stderr after this pass; may be given again",
+    )
+    group.add_argument(
+        "--verify-each",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="verify after every pass (default) or at the end only",
+    )
+    group.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
+    add_verbosity(group)
 
 
 def _wrong_usage(message: str) -> NoReturn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 
 from xdsl.passes import ModulePass, get_pass_option_infos
@@ -108,6 +108,22 @@ def _make_pass(available: PassFactories, spec: ArgSpec) -> ModulePass:
     except ValueError as error:
         kinds = ", ".join(f"{info.name}: {info.expected_type}" for info in options.values())
         raise InputError(f"pass '{spec.name}': {error}", hint=f"its options are {kinds or 'none'}") from error
+
+
+def shown_passes(pipeline: Sequence[str], wanted: Sequence[str], *, everything: bool) -> Collection[str]:
+    """The passes whose result is to be shown.
+
+    Raises:
+        InputError: a wanted pass is not in the pipeline.
+    """
+    for name in wanted:
+        if name not in pipeline:
+            known = dict.fromkeys(pipeline)
+            raise InputError(
+                f"--print-ir-after={name}: the pipeline does not run this pass",
+                hint=_nearest(name, known, f"it runs {', '.join(known) or 'none'}"),
+            )
+    return set(pipeline) if everything else set(wanted)
 
 
 def _nearest(name: str, known: Mapping[str, object], otherwise: str) -> str:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 import functools
+import logging
 import os
 import sys
 import traceback
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from typing import NoReturn
+from typing import Any, NoReturn, Protocol
 
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
@@ -39,6 +40,53 @@ class ToolArgumentParser(argparse.ArgumentParser):
         raise wrong_usage(message, self.prog)
 
 
+class _LogFormat(logging.Formatter):
+    """Lines that begin as our errors do: `info: ...`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"{record.levelname.lower()}: {record.getMessage()}"
+
+
+class TakesArguments(Protocol):
+    """A parser or a group of a parser."""
+
+    def add_argument(self, *args: Any, **kwargs: Any) -> object:
+        """As argparse has it."""
+        ...
+
+
+def add_verbosity(parser: TakesArguments) -> None:
+    """Give a tool `-v` and `-vv`."""
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="count",
+        default=0,
+        help="say on stderr what every pass or step did and how long it took; -vv says more",
+    )
+
+
+def log_to_stderr(verbose: int) -> None:
+    """Send what our rooms log to stderr until the tool ends: warnings, with 1 also info, with 2 all."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_LogFormat())
+    logger = logging.getLogger("spyre_mlir")
+    logger.addHandler(handler)
+    logger.setLevel((logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)])
+
+
+@contextmanager
+def _logging_restored() -> Generator[None]:
+    """A tool that runs inside another program, as in tests, leaves its logging as it was."""
+    logger = logging.getLogger("spyre_mlir")
+    handlers, level = list(logger.handlers), logger.level
+    try:
+        yield
+    finally:
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+
+
 def wrong_usage(message: str, tool_name: str) -> InputError:
     """The error for arguments that the tool does not take."""
     return InputError(message, hint=f"{tool_name} --help")
@@ -56,7 +104,7 @@ def guarded(tool_name: str) -> Callable[[Main], Callable[..., int]]:
     def decorate(main: Main) -> Callable[..., int]:
         @functools.wraps(main)
         def run(argv: Sequence[str] | None = None) -> int:
-            with _deep_recursion():
+            with _deep_recursion(), _logging_restored():
                 return _run(tool_name, main, argv)
 
         return run

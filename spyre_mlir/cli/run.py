@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spyre_mlir.cli.report import ToolArgumentParser, guarded
+from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
     Array = NDArray[Any]
+
+log = logging.getLogger("spyre_mlir.cli.run")
 
 RANDOM_INTEGERS_BELOW = 10
 
@@ -44,6 +48,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of random arguments (default 0)")
     parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
+    add_verbosity(parser)
     return parser.parse_args(argv)
 
 
@@ -51,11 +56,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def run(argv: Sequence[str] | None = None) -> int:
     """Runs one program; see ``spyre-run --help``."""
     options = _arguments(argv)
+    log_to_stderr(options.verbose)
     given = _read_inputs(options.input)
     runnable = _load(Path(options.path))
     names = _names(runnable.main, "arg_attrs")
     inputs = _bind(runnable, names, given, options.seed)
+    started = time.perf_counter()
     results = runnable.run(inputs)
+    log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(results), time.perf_counter() - started)
     outputs = dict(zip(_names(runnable.main, "res_attrs", len(results)), results, strict=True))
     if options.output is not None:
         _write(Path(options.output), outputs)

@@ -9,6 +9,7 @@ absent tensor that has others behind it; `#aten.operands<n>` says how many opera
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
@@ -285,13 +286,15 @@ def result_shape(entry: OpEntry, bound: Mapping[str, Value]) -> tuple[int, ...]:
 def view_of(entry: OpEntry, base: IndexView, attributes: Mapping[str, Value]) -> IndexView:
     """Applies a view entry to `base`; a view that is no affine reading starts from a fresh copy.
 
-    Raises:
-        NotAView: never for the shape alone; the caller sees it when `base` cannot be re-read.
+    A reshape that cuts across the dimensions even of a fresh copy starts from one dimension of all elements.
     """
-    try:
-        return cast(IndexView, entry.meaning(base, **attributes))
-    except NotAView:
-        return cast(IndexView, entry.meaning(IndexView.identity(base.shape), **attributes))
+    fresh = IndexView.identity(base.shape)
+    for start in (base, fresh):
+        try:
+            return cast(IndexView, entry.meaning(start, **attributes))
+        except NotAView:
+            continue
+    return cast(IndexView, entry.meaning(IndexView.identity((prod(base.shape),)), **attributes))
 
 
 def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

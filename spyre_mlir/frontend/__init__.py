@@ -6,12 +6,13 @@ from spyre_mlir.frontend.calls import finish_call, is_complete, signature_of
 from spyre_mlir.frontend.export import load_pt2
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.program import Argument, Constant, Program
-from spyre_mlir.frontend.reference import to_numpy, torch_reference
+from spyre_mlir.frontend.reference import double_reference, to_numpy, torch_reference
 
 __all__ = [
     "Argument",
     "Constant",
     "Program",
+    "double_reference",
     "finish_call",
     "import_program",
     "is_complete",

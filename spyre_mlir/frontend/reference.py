@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -12,8 +14,8 @@ from numpy.typing import NDArray
 from torch.export import ExportedProgram
 
 from spyre_mlir.frontend.export import clone_examples
-from spyre_mlir.frontend.program import Program
-from spyre_mlir.frontend.torch_private import tree_flatten
+from spyre_mlir.frontend.program import Argument, Program
+from spyre_mlir.frontend.torch_private import tree_flatten, tree_map
 
 
 def torch_reference(
@@ -34,6 +36,33 @@ def torch_reference(
         results = {i: leaf for i, leaf in zip(program.output_leaves, leaves, strict=True) if isinstance(i, int)}
         results |= {i: inputs[name] if name in inputs else buffers[name] for i, name in program.mutations.items()}
         return [to_numpy(cast(torch.Tensor, results[i])) for i in range(len(program.results))]
+
+
+def double_reference(
+    program: Program, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+) -> list[NDArray[Any]]:
+    """As `torch_reference`, with weights and inputs in double precision; the model is copied for it.
+
+    Casts that the model spells out by a dtype of its own stay what they are.
+    """
+    reference = program.reference
+    model = reference.module() if isinstance(reference, ExportedProgram) else deepcopy(reference)
+    wide = replace(
+        program,
+        reference=cast(torch.nn.Module, model).double(),
+        arguments=tuple(_wide_argument(a) for a in program.arguments),
+        input_leaves=tuple(_wide_argument(a) if isinstance(a, Argument) else a for a in program.input_leaves),
+    )
+    wide_args, wide_kwargs = tree_map(_wide_tensor, (tuple(args), dict(kwargs or {})))
+    return torch_reference(wide, wide_args, wide_kwargs)
+
+
+def _wide_argument(argument: Argument) -> Argument:
+    return replace(argument, dtype=torch.float64) if argument.dtype.is_floating_point else argument
+
+
+def _wide_tensor(leaf: object) -> object:
+    return leaf.double() if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
 
 
 @contextmanager

@@ -28,9 +28,15 @@ class Loop:
 
 @dataclass(frozen=True)
 class Footprint:
-    """Sticks between neighbouring units of each loop, for one operand."""
+    """How far one operand's sticks lie apart.
+
+    Attributes:
+        strides: sticks between neighbouring units of each loop.
+        piece: sticks from the first to the last one of a single unit of every loop.
+    """
 
     strides: Mapping[str, int]
+    piece: int = 0
 
 
 class SpanError(ValueError):
@@ -45,7 +51,7 @@ def divisors(number: int, most: int) -> list[int]:
 def span_bytes(loops: Sequence[Loop], splits: Mapping[str, int], operand: Footprint, spec: SpyreSpec) -> int:
     """Bytes from the first to behind the last stick that one core touches."""
     steps = sum(operand.strides.get(lp.name, 0) * (lp.units // splits[lp.name] - 1) for lp in loops)
-    return (steps + 1) * spec.stick_bytes
+    return (steps + operand.piece + 1) * spec.stick_bytes
 
 
 def divide(loops: Sequence[Loop], operands: Sequence[Footprint], spec: SpyreSpec) -> dict[str, int]:
@@ -81,7 +87,5 @@ def _bring_within_reach(loops: Sequence[Loop], splits: dict[str, int], operand: 
             splits[lp.name] = max(split, splits[lp.name])
             if span_bytes(loops, splits, operand, spec) <= spec.span_bytes:
                 return
-    raise SpanError(
-        f"a core would touch {span_bytes(loops, splits, operand, spec)} bytes of one tensor, "
-        f"it reaches {spec.span_bytes}"
-    )
+    if (span := span_bytes(loops, splits, operand, spec)) > spec.span_bytes:
+        raise SpanError(f"a core would touch {span} bytes of one tensor, it reaches {spec.span_bytes}")

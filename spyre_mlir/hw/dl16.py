@@ -7,6 +7,7 @@ zero), IBM zDNN `DLF16_MAX` (largest finite). There are no subnormals: the lowes
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,15 @@ MAX_CODE = 0x7FFE
 NAN_CODE = 0x7FFF
 SIGN_BIT = 0x8000
 MIN_POSITIVE = 2.0**-BIAS * (1 + 1 / ONE)
+
+# Fields of the wide values that are rounded: IEEE 754 binary64.
+_WIDE_MAGNITUDE = 2**63 - 1
+_WIDE_INFINITY = 0x7FF << 52
+_DROPPED_BITS = 52 - FRACTION_BITS
+_HALF_STEP = 1 << (_DROPPED_BITS - 1)
+_CODE_OFFSET = (1023 - BIAS) << FRACTION_BITS
+_SMALLEST_ROUNDED_UP = int(np.float64(MIN_POSITIVE / 2).view(np.int64))
+_SIGN_SHIFT = 63 - 15
 
 
 class Overflow(Enum):
@@ -33,39 +43,33 @@ def encode(values: npt.ArrayLike, overflow: Overflow = Overflow.SATURATE) -> npt
     Infinities and NaN give the merged symbol 0x7FFF, with their sign. Float64 input is exact for every float the
     host uses, so the rounding happens once.
     """
-    wide = np.asarray(values, dtype=np.float64)
-    sign = np.where(np.signbit(wide), SIGN_BIT, 0)
-    finite = np.isfinite(wide)
-    magnitude = np.where(finite, np.abs(wide), 0.0)
-    code = np.where(magnitude == 0, 0, _round(magnitude))
-    over = code > MAX_CODE
-    code = np.where(over, MAX_CODE if overflow is Overflow.SATURATE else NAN_CODE, code)
-    code = np.where(finite, code, NAN_CODE)
-    return (sign | code).astype(np.uint16)
-
-
-def _round(magnitude: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Code of a non-negative value before the overflow rule; codes are ordered as their values are."""
-    mantissa, exponent = np.frexp(magnitude)
-    # frexp gives [0.5, 1); the format counts from [1, 2). Scaling by a power of two and taking the remainder are
-    # exact, so a tie is seen as a tie.
-    scaled = np.ldexp(mantissa, 1 + FRACTION_BITS)
-    whole = np.floor(scaled)
-    fraction = whole.astype(np.int64) - ONE + (scaled - whole >= 0.5)
-    code = ((exponent.astype(np.int64) - 1 + BIAS) << FRACTION_BITS) + fraction
+    bits = np.asarray(values, dtype=np.float64).view(np.int64)
+    magnitude = bits & _WIDE_MAGNITUDE
+    # The fields of both formats stand in the same order, so adding half a step and cutting the rest off rounds, with
+    # the carry into the exponent; half a step always goes up, which is away from zero in a magnitude.
+    code = ((magnitude + _HALF_STEP) >> _DROPPED_BITS) - _CODE_OFFSET
+    largest = MAX_CODE if overflow is Overflow.SATURATE else NAN_CODE
     # Below the smallest code there is nothing but zero: nearest of the two, the midpoint away from zero.
-    return np.where(code < 1, np.where(magnitude >= MIN_POSITIVE / 2, 1, 0), code)
+    code = np.clip(code, magnitude >= _SMALLEST_ROUNDED_UP, largest)
+    code = np.where(magnitude >= _WIDE_INFINITY, NAN_CODE, code)
+    return (code | ((bits >> _SIGN_SHIFT) & SIGN_BIT)).astype(np.uint16)
 
 
 def decode(codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Value of each code; the merged NaN/infinity symbol decodes as NaN."""
-    bits = np.asarray(codes, dtype=np.uint16).astype(np.int64)
-    exponent = (bits >> FRACTION_BITS) & 0x3F
-    fraction = bits & (ONE - 1)
-    value = np.ldexp(1 + fraction / ONE, exponent - BIAS)
+    return np.take(_values(), np.asarray(codes, dtype=np.uint16))
+
+
+@cache
+def _values() -> npt.NDArray[np.float64]:
+    """Value of every code, by code."""
+    bits = np.arange(2 * SIGN_BIT, dtype=np.int64)
+    value = np.ldexp(1 + (bits & (ONE - 1)) / ONE, ((bits >> FRACTION_BITS) & 0x3F) - BIAS)
     value = np.where(bits & NAN_CODE == 0, 0.0, value)
     value = np.where(bits & NAN_CODE == NAN_CODE, np.nan, value)
-    return np.where(bits & SIGN_BIT != 0, -value, value)
+    value = np.where(bits & SIGN_BIT != 0, -value, value)
+    value.setflags(write=False)
+    return value
 
 
 def round_trip(values: npt.ArrayLike, overflow: Overflow = Overflow.SATURATE) -> npt.NDArray[np.float64]:

@@ -22,8 +22,7 @@ from spyre_mlir.dialects.sdscbundle import (
 )
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import InputError, MachineFault, SpyreError
-from spyre_mlir.machine.memory import ExactMemory
-from spyre_mlir.machine.options import MachineOptions
+from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.superdsc import execute
 
 ENTRY = "sdsc_bundle"
@@ -41,7 +40,7 @@ class BundleFunctions(InterpreterFunctions):
         load: gives the descriptor of a file name, as bundle.mlir spells it.
     """
 
-    def __init__(self, memory: ExactMemory, load: Loader) -> None:
+    def __init__(self, memory: Memory, load: Loader) -> None:
         self.memory = memory
         self.pools: list[str] = []
         self._load = load
@@ -85,10 +84,9 @@ class BundleFunctions(InterpreterFunctions):
 
 def run_bundle(
     module: ModuleOp,
-    memory: ExactMemory,
+    memory: Memory,
     arguments: Sequence[int],
     load: Loader,
-    options: MachineOptions | None = None,
 ) -> None:
     """Run a bundle from its first launch to its last.
 
@@ -96,17 +94,15 @@ def run_bundle(
 
     Args:
         module: a parsed ``bundle.mlir``.
-        memory: has a region for every argument; written in place.
+        memory: has a region for every argument, and the numerics to run in; written in place.
         arguments: byte address (or size) of each argument, in order.
         load: gives the descriptor of a file name.
-        options: how to run; ``exact`` numerics if not given.
 
     Raises:
         InputError: there is no bundle function, or it takes another number of arguments.
         MachineFault: the program misbehaved.
         UnsupportedError: the machine has no rule for something the bundle asks.
     """
-    _ = options or MachineOptions()
     function = SymbolTable.lookup_symbol(module, ENTRY)
     if not isinstance(function, FuncOp):
         raise InputError(f"a bundle has a func.func @{ENTRY}, this module has none")

@@ -14,11 +14,11 @@ import numpy as np
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, IndirectKind, Operand
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.faults import FaultKind, fault
-from spyre_mlir.machine.memory import ExactMemory, Ints
+from spyre_mlir.machine.memory import Ints, Memory
 from spyre_mlir.machine.views import Access, Tensor
 
 
-def gather(view: Descriptor, accesses: Sequence[Access], origin: Sequence[int], memory: ExactMemory) -> Tensor:
+def gather(view: Descriptor, accesses: Sequence[Access], origin: Sequence[int], memory: Memory) -> Tensor:
     """Read the picked rows of one tile.
 
     Args:
@@ -57,7 +57,7 @@ def _roles(view: Descriptor) -> tuple[int, int]:
     return kinds.index(IndirectKind.VALUE), kinds.index(IndirectKind.INDEX)
 
 
-def _indices(view: Descriptor, index_at: int, access: Access, memory: ExactMemory) -> Ints:
+def _indices(view: Descriptor, index_at: int, access: Access, memory: Memory) -> Ints:
     if view.operands[index_at].component == "lx":
         raise UnsupportedError("index tensors live in HBM", where=str(access.place))
     tensor = access.read(memory)
@@ -68,7 +68,7 @@ def _indices(view: Descriptor, index_at: int, access: Access, memory: ExactMemor
     return tensor.values.astype(np.int64)
 
 
-def _row_bytes(table: Operand, picked: set[str], memory: ExactMemory, where: str) -> int:
+def _row_bytes(table: Operand, picked: set[str], memory: Memory, where: str) -> int:
     """Bytes from one row of the table to the next."""
     first = min((place for place, label in enumerate(table.order) if label in picked), default=-1)
     if first < 0 or not all(label in picked for label in table.order[first:]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -17,10 +17,11 @@ from spyre_mlir.errors import SpyreError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.arrays import Array, HostArray, tensor_type
 from spyre_mlir.machine.bundle import Loader, run_bundle
+from spyre_mlir.machine.device_memory import memory_for
 from spyre_mlir.machine.kernel import ZERO_PADDING, Buffer, check_integers, receive, send
 from spyre_mlir.machine.levels import bind_inputs, find_function
 from spyre_mlir.machine.loop import known_numbers
-from spyre_mlir.machine.memory import ExactMemory
+from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.options import MachineOptions
 
 
@@ -53,8 +54,7 @@ class HostFunctions(InterpreterFunctions):
     """Rules of the host program on one device memory."""
 
     program: DeviceProgram
-    options: MachineOptions
-    memory: ExactMemory = field(default_factory=ExactMemory)
+    memory: Memory
     _count: int = 0
 
     def _place(self, tensor: DeviceTensor) -> _Placed:
@@ -96,7 +96,7 @@ class HostFunctions(InterpreterFunctions):
     def run_launch(self, interpreter: Interpreter, op: LaunchOp, args: PythonValues) -> PythonValues:
         """Runs the bundle on the addresses of its arguments."""
         addresses = [placed.base for placed in cast(tuple[_Placed, ...], args)]
-        run_bundle(self.program.bundle, self.memory, addresses, self.program.load, self.options)
+        run_bundle(self.program.bundle, self.memory, addresses, self.program.load)
         return ()
 
     @impl(FromDeviceOp)
@@ -127,7 +127,7 @@ def run_program(program: DeviceProgram, inputs: Sequence[Array], options: Machin
     main = find_function(program.host, "main")
     arguments = bind_inputs(main, inputs)
     interpreter = Interpreter(program.host)
-    for functions in (FuncFunctions(), HostFunctions(program, options or MachineOptions())):
+    for functions in (FuncFunctions(), HostFunctions(program, memory_for(options or MachineOptions()))):
         interpreter.register_implementations(functions)
     try:
         results = cast(tuple[HostArray, ...], interpreter.call_op(main, tuple(arguments)))

@@ -1,15 +1,18 @@
-"""Device memory in exact numerics: a byte address leads to a wide value and the format last written there.
+"""Device memory: a byte address leads to a value and the format last written there.
 
-Memory is made of regions that are added explicitly (arguments, the pool, the scratchpads). A region holds one
-float64 and one tag per slot, a slot being the smallest element the memory tells apart. An element wider than a slot
-keeps its value in its first slot and marks the others as its continuation.
+Memory is made of regions that are added explicitly (arguments, the pool, the scratchpads). A region holds some bytes
+and one tag per slot, a slot being the smallest element the memory tells apart. The tag of an element stands in its
+first slot; a wider element marks the others as its continuation. What the bytes of a slot are is up to the numerics:
+`ExactMemory` keeps a float64 per slot, `spyre_mlir.machine.device_memory` what the hardware has.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right, insort
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +26,10 @@ Floats = npt.NDArray[np.float64]
 Tags = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
+Stored = npt.NDArray[Any]  # elements as a kind of memory keeps them
 
 SLOT_BYTES = DL16.bits // 8
+_WIDE = np.dtype(np.float64)
 UNINITIALISED = 0
 CONTINUATION = 255
 FORMAT_TAGS = {name: place + 1 for place, name in enumerate(FORMATS)}
@@ -64,18 +69,21 @@ class Region:
         base: first byte address.
         size: bytes.
         name: what it is to the program, for messages.
+        slot_size: bytes the host spends per slot.
     """
 
     base: int
     size: int = field(compare=False)
     name: str = field(compare=False)
-    values: Floats = field(init=False, compare=False, repr=False)
+    slot_size: int = field(compare=False, repr=False)
+    cells: npt.NDArray[np.uint8] = field(init=False, compare=False, repr=False)
     tags: Tags = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        slots = self.size // SLOT_BYTES
         # zeros, not empty: the operating system commits a page at the first write only.
-        self.values = np.zeros(self.size // SLOT_BYTES, dtype=np.float64)
-        self.tags = np.zeros(self.size // SLOT_BYTES, dtype=np.uint8)
+        self.cells = np.zeros(slots * self.slot_size, dtype=np.uint8)
+        self.tags = np.zeros(slots, dtype=np.uint8)
 
     @property
     def end(self) -> int:
@@ -83,12 +91,61 @@ class Region:
         return self.base + self.size
 
 
-class ExactMemory:
-    """All memory one program sees.
+@dataclass(frozen=True)
+class Window:
+    """Elements of a region at regular steps.
+
+    Args:
+        region: where.
+        first: slot of the element at index zero.
+        shape: how many along each axis.
+        steps: slots from one to the next along each axis.
+    """
+
+    region: Region
+    first: int
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    def tags(self, extra: int = 0) -> Tags:
+        """View of the tags of the slots `extra` behind the elements' first."""
+        return np.ndarray(self.shape, np.uint8, self.region.tags.data, self.first + extra, self.steps)
+
+    def elements(self, kind: np.dtype[Any]) -> Stored:
+        """View of what is stored."""
+        size = self.region.slot_size
+        strides = tuple(step * size for step in self.steps)
+        return np.ndarray(self.shape, kind, self.region.cells.data, self.first * size, strides)
+
+
+class Memory(ABC):
+    """All memory one program sees; its kinds differ in what a slot holds.
 
     Args:
         spec: the machine; gives the stick size and the scratchpads' place and size.
     """
+
+    slot_size: int
+
+    @abstractmethod
+    def stored_type(self, format_name: str) -> np.dtype[Any]:
+        """The numpy type of an element as it is stored.
+
+        Raises:
+            UnsupportedError: this memory does not hold the format.
+        """
+
+    @abstractmethod
+    def encode(self, values: npt.ArrayLike, format_name: str) -> Stored:
+        """Values as they are stored; where memory is narrow, this is where they are rounded."""
+
+    @abstractmethod
+    def decode(self, stored: Stored, format_name: str) -> Floats:
+        """Values of what is stored; may be a view of it."""
+
+    @abstractmethod
+    def partial_sum(self, values: Floats, format_name: str) -> Floats:
+        """A sum so far, over some cores, as the next core receives it."""
 
     def __init__(self, spec: SpyreSpec = SPYRE) -> None:
         self.spec = spec
@@ -111,9 +168,9 @@ class ExactMemory:
         if base % stick or size % stick or size <= 0:
             raise InputError(f"region {name}: base {base:#x} and size {size} must be whole sticks of {stick} bytes")
         try:
-            region = Region(base, size, name)
+            region = Region(base, size, name, self.slot_size)
         except MemoryError as error:
-            message = f"region {name}: the host cannot hold {size} bytes of exact device memory"
+            message = f"region {name}: the host cannot hold {size} bytes of device memory"
             raise InputError(message, hint="use symbolic addresses, with regions as large as the tensors") from error
         for other in self._regions:
             if other.base < region.end and region.base < other.end:
@@ -180,7 +237,7 @@ class ExactMemory:
             MachineFault: an address lies in no region.
         """
         region, slots, width = self._slots(addresses, format_name)
-        region.values[slots] = np.asarray(values, dtype=np.float64)
+        self._elements(region, width, format_name)[slots] = self.encode(values, format_name)
         region.tags[slots] = FORMAT_TAGS[format_name]
         for extra in range(1, width):
             region.tags[slots + extra] = CONTINUATION
@@ -200,7 +257,11 @@ class ExactMemory:
         written = check_tags(tags, halves, format_name, lambda index: Place(low=int(addresses.reshape(-1)[index])))
         if written is None:
             written = np.ones(tags.shape, dtype=np.bool_)
-        return region.values[slots], written
+        return self.decode(self._elements(region, width, format_name)[slots], format_name), written
+
+    def _elements(self, region: Region, width: int, format_name: str) -> Stored:
+        """View of an element at every slot where one may start; elements wider than a slot overlap."""
+        return Window(region, 0, (len(region.tags) - width + 1,), (1,)).elements(self.stored_type(format_name))
 
     def _slots(self, addresses: Ints, format_name: str) -> tuple[Region, Ints, int]:
         size = element_bytes(format_name)
@@ -208,6 +269,28 @@ class ExactMemory:
             raise InputError("a transfer needs at least one address")
         region = self.locate(int(addresses.min()), int(addresses.max()) + size)
         return region, (addresses - region.base) // SLOT_BYTES, size // SLOT_BYTES
+
+
+class ExactMemory(Memory):
+    """Memory of exact numerics: every element keeps its wide value in its first slot, and nothing rounds."""
+
+    slot_size = _WIDE.itemsize
+
+    def stored_type(self, format_name: str) -> np.dtype[Any]:
+        """Wide, whatever the format."""
+        return _WIDE
+
+    def encode(self, values: npt.ArrayLike, format_name: str) -> Stored:
+        """The values themselves."""
+        return np.asarray(values, dtype=_WIDE)
+
+    def decode(self, stored: Stored, format_name: str) -> Floats:
+        """The values themselves."""
+        return stored
+
+    def partial_sum(self, values: Floats, format_name: str) -> Floats:
+        """The values themselves."""
+        return values
 
 
 def check_tags(

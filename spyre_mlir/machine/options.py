@@ -3,31 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import InputError, UnsupportedError
+
+Numerics = Literal["exact", "device"]
+Overflow = Literal["saturate", "nan"]
+PartialSums = Literal["wide", "rounded"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MachineOptions:
     """Settings of one run.
 
+    Public sources do not say how wide the matrix unit and the reductions accumulate, in what order, or how partial
+    sums travel from core to core. The machine accumulates wide in any case, and rounds a result once, when it is
+    stored; `partial_sums` says what cores hand to each other. Nor do they say what a finite value beyond the largest
+    DLFloat16 becomes; infinities and NaN are the merged symbol 0x7FFF with either setting of `overflow`.
+
     Args:
         numerics: ``exact`` keeps a wide float in every element slot and rounds nothing; ``device`` rounds where the
             hardware does.
         on_fault: ``raise`` stops at the first fault.
+        overflow: a finite value beyond the largest DLFloat16 becomes the largest (``saturate``), or the merged
+            symbol of infinity and NaN (``nan``). Device numerics only.
+        partial_sums: where several cores share a sum, each hands its part on as it is (``wide``), or in the format
+            of the result (``rounded``). Device numerics only.
 
     Raises:
+        InputError: a setting has no such value, or means nothing in exact numerics.
         UnsupportedError: a setting the machine does not have yet, by name.
     """
 
-    numerics: Literal["exact", "device"] = "exact"
+    numerics: Numerics = "exact"
     on_fault: Literal["raise"] = "raise"
+    overflow: Overflow = "saturate"
+    partial_sums: PartialSums = "wide"
 
     def __post_init__(self) -> None:
-        if self.numerics != "exact":
-            raise UnsupportedError(
-                f"the machine runs 'exact' numerics, not {self.numerics!r}", hint="use numerics='exact'"
-            )
+        given = {
+            "numerics": (self.numerics, Numerics),
+            "overflow": (self.overflow, Overflow),
+            "partial_sums": (self.partial_sums, PartialSums),
+        }
+        for name, (value, allowed) in given.items():
+            if value not in get_args(allowed):
+                raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, got {value!r}")
+        if self.numerics == "exact" and (self.overflow, self.partial_sums) != ("saturate", "wide"):
+            raise InputError("overflow and partial_sums say how to round, and exact numerics never do")
         if self.on_fault != "raise":
             raise UnsupportedError(f"on_fault must be 'raise', got {self.on_fault!r}")

@@ -18,7 +18,7 @@ from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import FP32, INT32
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.gather import gather
-from spyre_mlir.machine.memory import ExactMemory, Floats, Ints
+from spyre_mlir.machine.memory import ExactMemory, Floats, Ints, Memory
 from spyre_mlir.machine.opfuncs import Lanes, Meaning, Movement, Pointwise, Reduction, meaning_of, rearranged
 from spyre_mlir.machine.poison import contracted_written, folded_written, pointwise_written, require_lane_zero
 from spyre_mlir.machine.races import require_disjoint, require_no_race
@@ -74,7 +74,7 @@ def element_addresses(
     return coords, addresses.reshape(-1)
 
 
-def execute(view: Descriptor, memory: ExactMemory, symbols: Mapping[int, int] | None = None) -> None:
+def execute(view: Descriptor, memory: Memory, symbols: Mapping[int, int] | None = None) -> None:
     """Run one descriptor: read every input, apply the function, write the output.
 
     Args:
@@ -126,9 +126,7 @@ def _one_core(view: Descriptor, layouts: Sequence[Layout], slices: Ints, core: i
     return Tile((core,), origin, tuple(layout.core(core) for layout in layouts))
 
 
-def _write_cohorts(
-    view: Descriptor, meaning: Meaning, memory: ExactMemory, parts: Sequence[tuple[Tile, Tensor]]
-) -> None:
+def _write_cohorts(view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequence[tuple[Tile, Tensor]]) -> None:
     """Add up the partial results of cores that work on the same output elements, then write each cohort once."""
     cohorts: dict[tuple[int, ...], list[tuple[Tile, Tensor]]] = {}
     kept = [place for place, dim in enumerate(view.dims) if dim.label in view.output.order]
@@ -144,23 +142,24 @@ def _write_cohorts(
             if tile.accesses[-1].base != first.base:
                 message = f"cores {members[0][0].cores} and {tile.cores} share output elements but not an address"
                 raise fault(FaultKind.COHORT_MISMATCH, message, tile.accesses[-1].place)
-        results.append((first, _combined(meaning, [part for _, part in members])))
+        results.append((first, _combined(view, meaning, memory, [part for _, part in members])))
     require_disjoint([access for access, _ in results])
     for access, tensor in results:
         access.write(memory, tensor)
 
 
-def _combined(meaning: Meaning, parts: Sequence[Tensor]) -> Tensor:
+def _combined(view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequence[Tensor]) -> Tensor:
     fold = meaning.fold if isinstance(meaning, Reduction) else np.add
     values, written = parts[0].values, parts[0].written
     for part in parts[1:]:
-        values = fold(values, part.values)
+        # The sum so far goes from core to core; each adds its own part to what it receives.
+        values = fold(memory.partial_sum(values, view.output.format), part.values)
         if part.written is not None:
             written = part.written if written is None else written & part.written
     return Tensor(values, written)
 
 
-def _compute(view: Descriptor, meaning: Meaning, tile: Tile, memory: ExactMemory) -> Tensor:
+def _compute(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory) -> Tensor:
     """Read the inputs of one tile and apply the function; the result has size-one axes for dims it lacks."""
     if any(op.indirect is not None and op.indirect.kind is IndirectKind.VALUE for op in view.operands):
         if not isinstance(meaning, Movement):

@@ -13,7 +13,6 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, IndirectKind, OpClass, Operand
 from spyre_mlir.errors import UnsupportedError
@@ -24,9 +23,10 @@ from spyre_mlir.machine.memory import (
     SLOT_BYTES,
     UNINITIALISED,
     Bools,
-    ExactMemory,
     Floats,
     Ints,
+    Memory,
+    Window,
     check_tags,
     element_bytes,
 )
@@ -109,15 +109,16 @@ class Access:
             result = result + line.reshape([-1 if at == place else 1 for at in range(len(self.flat_axes))])
         return result.reshape(self.visible)
 
-    def read(self, memory: ExactMemory) -> Tensor:
+    def read(self, memory: Memory) -> Tensor:
         """Copy the elements out of memory.
 
         Raises:
             MachineFault: out of bounds, or an element was last written in another format.
         """
-        values, tags = self._views(memory)
-        halves = tuple(self._half(memory, extra) for extra in range(1, self.word_bytes // SLOT_BYTES))
-        written = check_tags(tags, halves, self.format, self._place_of)
+        window = self._window(memory)
+        halves = tuple(window.tags(extra) for extra in range(1, self.word_bytes // SLOT_BYTES))
+        written = check_tags(window.tags(), halves, self.format, self._place_of)
+        values = memory.decode(window.elements(memory.stored_type(self.format)), self.format)
         seen = Tensor(values.reshape(self.visible), None if written is None else written.reshape(self.visible))
         if self.visible == self.shape:
             return seen
@@ -127,44 +128,32 @@ class Access:
         known[inside] = True if seen.written is None else seen.written
         return Tensor(padded, known)
 
-    def write(self, memory: ExactMemory, tensor: Tensor) -> None:
+    def write(self, memory: Memory, tensor: Tensor) -> None:
         """Copy an array of ``shape`` into memory; elements that were never written stay so.
 
         Raises:
             MachineFault: out of bounds.
         """
         inside = tuple(slice(0, n) for n in self.visible)
-        values, tags = self._views(memory)
-        values[...] = tensor.values[inside].reshape(values.shape)
-        halves = tuple(self._half(memory, extra) for extra in range(1, self.word_bytes // SLOT_BYTES))
+        window = self._window(memory)
+        stored, tags = window.elements(memory.stored_type(self.format)), window.tags()
+        stored[...] = memory.encode(tensor.values[inside], self.format).reshape(stored.shape)
+        halves = tuple(window.tags(extra) for extra in range(1, self.word_bytes // SLOT_BYTES))
         if tensor.written is None:
             tags[...] = FORMAT_TAGS[self.format]
             for half in halves:
                 half[...] = CONTINUATION
             return
-        written = tensor.written[inside].reshape(values.shape)
+        written = tensor.written[inside].reshape(tags.shape)
         tags[...] = np.where(written, FORMAT_TAGS[self.format], UNINITIALISED)
         for half in halves:
             half[...] = np.where(written, CONTINUATION, UNINITIALISED)
 
-    def _views(self, memory: ExactMemory) -> tuple[Floats, npt.NDArray[np.uint8]]:
-        region = memory.locate(self.low, self.high, self._at(self.low, self.high))
-        first = (self.base - region.base) // SLOT_BYTES
-        shape = tuple(axis.count for axis in self.flat_axes)
-        steps = tuple(axis.stride // SLOT_BYTES for axis in self.flat_axes)
-        size = region.values.itemsize
-        values: Floats = np.ndarray(
-            shape, np.float64, region.values.data, first * size, tuple(step * size for step in steps)
-        )
-        tags: npt.NDArray[np.uint8] = np.ndarray(shape, np.uint8, region.tags.data, first, steps)
-        return values, tags
-
-    def _half(self, memory: ExactMemory, extra: int) -> npt.NDArray[np.uint8]:
+    def _window(self, memory: Memory) -> Window:
         region = memory.locate(self.low, self.high, self._at(self.low, self.high))
         shape = tuple(axis.count for axis in self.flat_axes)
         steps = tuple(axis.stride // SLOT_BYTES for axis in self.flat_axes)
-        first = (self.base - region.base) // SLOT_BYTES + extra
-        return np.ndarray(shape, np.uint8, region.tags.data, first, steps)
+        return Window(region, (self.base - region.base) // SLOT_BYTES, shape, steps)
 
     def _place_of(self, flat: int) -> Place:
         address = int(self.addresses().reshape(-1)[flat])
@@ -192,9 +181,7 @@ class Layout:
         MachineFault: a symbol has no value, or a start address is not on a stick.
     """
 
-    def __init__(
-        self, view: Descriptor, index: int, memory: ExactMemory, symbols: Mapping[int, int] | None = None
-    ) -> None:
+    def __init__(self, view: Descriptor, index: int, memory: Memory, symbols: Mapping[int, int] | None = None) -> None:
         self.view = view
         self.index = index
         self.operand: Operand = view.operands[index]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 
 Axis = int  # identity of an independent index; its extent lives in `IndexView.extents`
@@ -46,6 +48,12 @@ class IndexView:
     def shape(self) -> tuple[int, ...]:
         """Shape of the view."""
         return tuple(prod(self.extents[a] for a in d) for d in self.dims)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether several elements of the view are the same element of the base, by `expand`."""
+        used = {a for row in self.terms for a, _ in row}
+        return any(a not in used for axes in self.dims for a in axes)
 
     def _dim(self, dim: int, extra: int = 0) -> int:
         rank = len(self.dims) + extra
@@ -205,6 +213,12 @@ class IndexView:
         split = self.reshape(full)
         merged = tuple(a for d in split.dims[dim : dim + len(shape)] for a in d)
         return replace(split, dims=(*split.dims[:dim], merged, *split.dims[dim + len(shape) :]))
+
+
+def common_cuts(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    """The finest shape that both of two shapes with as many elements only cut further."""
+    cuts = sorted({prod(a[i:]) for i in range(len(a))} & {prod(b[i:]) for i in range(len(b))} | {1}, reverse=True)
+    return tuple(outer // inner for outer, inner in pairwise(cuts))
 
 
 def _resolve(shape: tuple[int, ...], elements: int) -> tuple[int, ...]:

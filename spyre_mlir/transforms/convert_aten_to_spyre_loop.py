@@ -26,10 +26,10 @@ from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, GatherOp, elemen
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.ops import movement, pointwise
-from spyre_mlir.ops.index_view import IndexView, NotAView
+from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
 from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
-from spyre_mlir.transforms.nests import Loops, Reading, align, make_nest, whole
+from spyre_mlir.transforms.nests import Loops, Reading, absent, align, make_nest, whole
 from spyre_mlir.transforms.products import lower_product
 from spyre_mlir.transforms.rebuild import Emitter, describe_location, functions, rebuild
 
@@ -102,11 +102,15 @@ def lower_view(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     arguments = op.arguments()
     tensor = next(p.name for p in entry.params if p.is_tensor)
     source = b.readings[cast(SSAValue, arguments.pop(tensor))]
-    try:
-        return Reading(source.base, cast(IndexView, entry.meaning(source.view, **arguments)))
-    except NotAView:
-        fresh = b.copy(source)
-        return Reading(fresh.base, cast(IndexView, entry.meaning(fresh.view, **arguments)))
+    wanted = cast(TensorType[Attribute], op.results[0].type).get_shape()
+    for shape in (None, source.shape, common_cuts(source.shape, wanted)):
+        start = source.view if shape is None else IndexView.identity(shape)
+        try:
+            view = cast(IndexView, entry.meaning(start, **arguments))
+        except NotAView:
+            continue
+        return Reading((source if shape is None else b.copy(source, shape)).base, view)
+    raise UnsupportedError(f"{op.name} of shape {source.shape} to {wanted}")
 
 
 def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
@@ -146,17 +150,29 @@ def lower_reduction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
 
 
 def _reduce_one(b: LoopBuilder, source: Reading, dim: int, entry: OpEntry) -> Reading:
-    if len(source.view.dims[dim]) > 1:
+    if source.shape[dim] == 1:
+        return source
+    source, wide = _once(source, dim), source.shape
+    # A repeated element has to be there as often as it counts: no access folds what it does not walk.
+    if len(source.view.dims[dim]) > 1 or source.view.repeats:
         source = b.copy(source)
     shape = tuple(1 if d == dim else e for d, e in enumerate(source.shape))
     names = ["r" if d == dim else s for d, s in enumerate(stems(len(shape)))]
     loops = align([source.view], names)
     out = tuple(e if d != dim else type(e)() for d, e in enumerate(loops.exprs()))
-    if not loops.names[dim]:
-        return source
     result = TensorType(element_of(source.base), shape)
     op = make_nest(loops, [source.base], out, result, None, combine=entry.combine)
-    return whole(b.emitter.add(op).results[0])
+    folded = whole(b.emitter.add(op).results[0])
+    return Reading(folded.base, folded.view.expand(tuple(1 if d == dim else e for d, e in enumerate(wide))))
+
+
+def _once(source: Reading, dim: int) -> Reading:
+    """The reading without the repetitions that a reduction of `dim` keeps: they are folded once and repeated then."""
+    view = source.view
+    for d in range(len(source.shape)):
+        if d != dim and absent(view, d):
+            view = view.slice(d, 0, 1)
+    return Reading(source.base, view)
 
 
 def lower_contraction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:

@@ -183,7 +183,8 @@ def _gather_operands(op: kernel.KernelOp, operands: list[Operand], labels: dict[
     """Links index and table; the loops of the index tensor stand where the table's rows are."""
     index, table, output = operands
     order = (*table.order, *(label for label in index.order if label not in table.order))
-    sizes = {labels[d.name]: op.padded_extents()[d.name] for d in op.space.data}
+    padded = op.padded_extents()
+    sizes = {label: padded.get(name, 1) for name, label in labels.items()}
     rows = kernel_rows(op)
     picked = [label for label in index.order if label not in table.order]
     extents = (*table.extents, *(sizes[label] for label in picked))

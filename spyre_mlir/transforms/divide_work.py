@@ -41,12 +41,13 @@ def footprints(op: kernel.KernelOp, loops: list[Loop]) -> list[Footprint]:
     """Strides of the operands per piece of each loop."""
     padded, out = op.padded_extents(), list[Footprint]()
     for acc, tensor in zip(op.accesses(), op.tensors, strict=True):
-        strides: dict[str, int] = {}
+        strides, piece = dict[str, int](), 0
         for lp in loops:
-            elements = padded[lp.name] // lp.units
-            per_element = acc.strides.get(lp.name, 0)
-            strides[lp.name] = per_element * (elements // tensor.lanes if lp.name == acc.lane else elements)
-        out.append(Footprint(strides))
+            elements, stride = padded[lp.name] // lp.units, acc.strides.get(lp.name, 0)
+            steps = elements // tensor.lanes if lp.name == acc.lane else elements
+            strides[lp.name] = stride * steps
+            piece += stride * (steps - 1)
+        out.append(Footprint(strides, piece))
     return out
 
 

@@ -79,6 +79,12 @@ def factors(view: IndexView, dim: int) -> list[int]:
     return [view.extents[a] for a in view.dims[dim]]
 
 
+def absent(view: IndexView, dim: int) -> bool:
+    """Whether a dimension of extent above 1 is broadcast."""
+    used = {a for row in view.terms for a, _ in row}
+    return bool(view.dims[dim]) and not any(a in used for a in view.dims[dim])
+
+
 def names_for(stem: str, count: int) -> list[str]:
     """Names of the loops one dimension becomes: the stem alone, or numbered parts of it."""
     return [stem] if count == 1 else [f"{stem}_{i}" for i in range(count)]

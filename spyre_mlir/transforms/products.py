@@ -10,7 +10,17 @@ from xdsl.ir import Attribute
 
 from spyre_mlir.ops import pointwise
 from spyre_mlir.ops.index_view import IndexView, NotAView
-from spyre_mlir.transforms.nests import Loops, Reading, factors, index_map, make_nest, names_for, refine_together, whole
+from spyre_mlir.transforms.nests import (
+    Loops,
+    Reading,
+    absent,
+    factors,
+    index_map,
+    make_nest,
+    names_for,
+    refine_together,
+    whole,
+)
 
 if TYPE_CHECKING:
     from spyre_mlir.transforms.convert_aten_to_spyre_loop import LoopBuilder
@@ -24,7 +34,7 @@ MOST_BATCH_LOOPS = 2
 def lower_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorType[Attribute]) -> Reading:
     """left [batch…, m, k] times right [batch…, k, n].
 
-    Operands whose views cut k or n, or that need more loops than the hardware has, are copied first.
+    Operands whose views cut or repeat k or n, or that need more loops than the hardware has, are copied first.
     """
     batch = result.get_shape()[:-2]
     left = Reading(left.base, left.view.expand((*batch, *left.shape[-2:])))
@@ -42,20 +52,15 @@ def lower_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorT
 
 def _single_loops(b: LoopBuilder, left: Reading, right: Reading) -> tuple[Reading, Reading]:
     """Copies operands whose summed or column dimension is more than one loop, or that both are cut in."""
-    if len(left.view.dims[-1]) > 1:
+    rank = len(left.shape)
+    if len(left.view.dims[-1]) > 1 or any(absent(left.view, d) for d in (rank - 2, rank - 1)):
         left = b.copy(left)
-    if len(right.view.dims[-2]) > 1 or len(right.view.dims[-1]) > 1:
+    if any(len(right.view.dims[d]) > 1 or absent(right.view, d) for d in (rank - 2, rank - 1)):
         right = b.copy(right)
     # A batch that only the second operand has would be a second column loop: give it to the first as well.
-    if any(_absent(left.view, d) and not _absent(right.view, d) for d in range(len(left.shape) - 2)):
+    if any(absent(left.view, d) and not absent(right.view, d) for d in range(rank - 2)):
         left = b.copy(left)
     return left, right
-
-
-def _absent(view: IndexView, dim: int) -> bool:
-    """Whether a dimension of extent above 1 is broadcast."""
-    used = {a for row in view.terms for a, _ in row}
-    return bool(view.dims[dim]) and not any(a in used for a in view.dims[dim])
 
 
 def _loops(left: IndexView, right: IndexView) -> Loops:

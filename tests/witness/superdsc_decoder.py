@@ -305,7 +305,9 @@ class Decoder:
             return found
         for core in self.cores:
             splits, _ = self._distribution(op, core)
-            if not op.sparse and (self.sizes[op.stick] // splits[op.stick]) % op.stick_elements:
+            # Whole sticks per core are asked of data tensors, not of index tensors (address rules of the specification).
+            whole = op.indirection != "index_tensor" or splits[op.stick] > 1
+            if whole and not op.sparse and (self.sizes[op.stick] // splits[op.stick]) % op.stick_elements:
                 found.append(f"{where}: core {core} has a broken stick along {op.stick}")
             _, addresses = self.addresses(op.index, core)
             low, high = int(addresses.min()), int(addresses.max()) + op.word_bytes
@@ -331,7 +333,8 @@ class Decoder:
                 good = int(np.prod(factors)) == inner
             elif dim == op.stick:
                 good = factors[0] == self.splits[dim] and alphas[0] == size
-                good = good and factors[-1] == op.stick_elements and factors[-2] * factors[-1] == size
+                sticks = -(-size // op.stick_elements)
+                good = good and factors[-1] == op.stick_elements and factors[-2] == sticks
             else:
                 good = factors[0] == self.splits[dim] and alphas[0] == size and factors[-1] == size
             if not good:

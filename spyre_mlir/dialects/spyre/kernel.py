@@ -437,11 +437,11 @@ class GatherOp(KernelOp):
         """Checks C1."""
         if len(lanes) != 3 or lanes[1] != lanes[2]:
             raise VerifyException("a gather has indices, a table, and a result with the table's lanes")
-        outermost = next((d for d in self.tensors[1].layout.order if self.tensors[1].layout.extents[d] > 1), None)
-        if outermost != self.axis.value.data:
+        table, axis = self.tensors[1], self.axis.value.data
+        outermost = next((d for d in table.layout.order if d == axis or table.layout.count(d, table.lanes) > 1), None)
+        if outermost != axis:
             raise VerifyException(
-                f"the indexed dimension {self.axis.value.data} must be outermost in the table's layout, "
-                f"there it is {outermost}"
+                f"the indexed dimension {axis} must be outermost in the table's layout, there it is {outermost}"
             )
 
 

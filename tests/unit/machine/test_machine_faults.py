@@ -10,7 +10,6 @@ import pytest
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, Indirect, IndirectKind, OpClass, Operand
 from spyre_mlir.errors import MachineFault, UnsupportedError
 from spyre_mlir.machine.memory import ExactMemory
-from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.superdsc import execute
 from tests.unit.machine.programs import descriptor_of, dsc_of, get, load, memory_for, put
 from tests.witness.superdsc_decoder import Decoder
@@ -297,5 +296,3 @@ def test_what_the_machine_has_no_rule_for_is_no_fault() -> None:
     unknown = Descriptor(0, "conv2d", "pt", view.op_class, view.dims, view.operands, slices=view.slices)
     with pytest.raises(UnsupportedError, match="conv2d"):
         execute(unknown, ExactMemory())
-    with pytest.raises(UnsupportedError, match="device"):
-        MachineOptions(numerics="device")

@@ -1,0 +1,134 @@
+"""Compile time of a Llama by stage and by number of layers, beside torch.compile (Inductor, CPU) in the same run.
+
+Every measurement is a fresh process with cold caches; ``import torch`` and building the model are not counted.
+Run it alone on the machine: ``python benchmarks/compile_time.py [--layers 1 2 4 8] [--repeat 3]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HIDDEN, TOKENS, VOCABULARY = 256, 128, 512
+
+
+def build(layers: int) -> tuple[object, object]:
+    """A Llama with random weights, and a prompt."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    class Logits(torch.nn.Module):
+        def __init__(self, model: torch.nn.Module) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+            return self.model(input_ids=input_ids, use_cache=False).logits
+
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=HIDDEN,
+        intermediate_size=2 * HIDDEN,
+        num_hidden_layers=layers,
+        num_attention_heads=8,
+        num_key_value_heads=4,
+    )
+    return Logits(LlamaForCausalLM(config)).eval(), torch.randint(0, VOCABULARY, (1, TOKENS))
+
+
+def measure_ours(layers: int) -> dict[str, float]:
+    """Seconds of import, of every stage, and of writing the bundle; ops at the aten level."""
+    model, prompt = build(layers)
+    from spyre_mlir.frontend import import_program, to_numpy
+
+    started = time.perf_counter()
+    program = import_program(model, (prompt,))
+    times = {"import": time.perf_counter() - started}
+    from pathlib import Path
+
+    from spyre_mlir.backend.directory import write_bundle
+    from spyre_mlir.pipeline import lower
+    from spyre_mlir.universe import make_context
+
+    lowered = lower(program.module, make_context())
+    times |= {record.level: record.seconds for record in lowered.records}
+    values = {name: to_numpy(value) for name, value in program.values.items()}
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        write_bundle(Path(folder) / "bundle", lowered.modules["superdsc"], values)
+    times["write"] = time.perf_counter() - begun
+    times["total"] = time.perf_counter() - started
+    times["aten ops"] = float(lowered.records[0].ops)
+    times["kernels"] = float(lowered.records[-1].kernels)
+    return times
+
+
+def measure_inductor(layers: int) -> dict[str, float]:
+    """Seconds of the first call under torch.compile, less those of the second."""
+    import torch
+
+    model, prompt = build(layers)
+    compiled = torch.compile(model)
+    seconds: list[float] = []
+    with torch.no_grad():
+        for _ in range(2):
+            started = time.perf_counter()
+            compiled(prompt)
+            seconds.append(time.perf_counter() - started)
+    return {"total": seconds[0] - seconds[1]}
+
+
+def in_fresh_process(what: str, layers: int) -> dict[str, float]:
+    """Runs one measurement in a process of its own, with an empty compiler cache."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", __file__, "--one", what, str(layers)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+        )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def median(rows: list[dict[str, float]]) -> dict[str, float]:
+    """Median of every column."""
+    return {key: statistics.median(row[key] for row in rows) for key in rows[0]}
+
+
+def main() -> int:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--layers", type=int, nargs="+", default=[1, 2, 4, 8])
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--one", nargs=2, metavar=("WHAT", "LAYERS"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one is not None:
+        measure = {"ours": measure_ours, "inductor": measure_inductor}[arguments.one[0]]
+        print(json.dumps(measure(int(arguments.one[1]))))
+        return 0
+    columns = ("import", "spyre.loop", "spyre.kernel", "superdsc", "write", "total")
+    print("layers  " + "  ".join(f"{c:>12}" for c in columns) + "   kernels  us per op  inductor  ratio")
+    for layers in arguments.layers:
+        ours = median([in_fresh_process("ours", layers) for _ in range(arguments.repeat)])
+        theirs = median([in_fresh_process("inductor", layers) for _ in range(arguments.repeat)])
+        per_op = 1e6 * (ours["total"] - ours["import"]) / ours["aten ops"]
+        cells = "  ".join(f"{ours[c]:12.3f}" for c in columns)
+        ratio = ours["total"] / theirs["total"]
+        print(
+            f"{layers:6d}  {cells}  {ours['kernels']:8.0f}  {per_op:9.0f}  {theirs['total']:8.2f}  {ratio:5.2f}",
+            flush=True,
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

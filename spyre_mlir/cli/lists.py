@@ -1,0 +1,61 @@
+"""`--list-passes` and `--list-ops`: a table for people on a terminal, tab-separated text for pipes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from xdsl.passes import ModulePass, get_pass_option_infos
+
+PASS_COLUMNS = ("pass", "from", "options", "meaning")
+OP_COLUMNS = ("op", "family", "hardware function", "unit", "formats")
+
+
+def pass_rows(
+    available: Mapping[str, Callable[[], type[ModulePass]]], ours: Iterable[str]
+) -> list[tuple[str, str, str, str]]:
+    """Our passes in the order they run in, then the others; those are not loaded, only named."""
+    own = list(ours)
+    rows = [(name, "spyre", *_described(available[name]())) for name in own]
+    return rows + [(name, "xdsl", "", "") for name in sorted(set(available) - set(own))]
+
+
+def _described(pass_type: type[ModulePass]) -> tuple[str, str]:
+    options = " ".join(f"{info.name}={_choices(str(info.expected_type))}" for info in get_pass_option_infos(pass_type))
+    return options, (inspect.getdoc(pass_type) or "").partition("\n")[0]
+
+
+def _choices(annotation: str) -> str:
+    """`Literal['a', 'b']` as people write it: `a|b`."""
+    text = annotation.strip("'\"")
+    literal = re.fullmatch(r"Literal\[(.*)\]", text)
+    return "|".join(re.findall(r"[\w.-]+", literal[1])) if literal else text
+
+
+def op_rows() -> list[tuple[str, ...]]:
+    """Every overload that can be imported; the last three are empty where no hardware function runs it."""
+    from spyre_mlir.ops import ATEN
+
+    rows: list[tuple[str, ...]] = []
+    for entry in ATEN:
+        formats = "DL16 FP32" if entry.fp32 else "DL16"
+        runs = (entry.opfunc, entry.unit.value, formats) if entry.opfunc else ("", "", "")
+        rows += [(f"aten.{overload}", entry.family.value, *runs) for overload in entry.overloads]
+    return rows
+
+
+def print_list(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Writes rows to stdout, as a table if someone looks at it."""
+    if not sys.stdout.isatty():
+        sys.stdout.write("".join("\t".join(row) + "\n" for row in [columns, *rows]))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console(file=sys.stdout).print(table)

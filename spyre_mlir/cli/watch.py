@@ -1,0 +1,98 @@
+"""What tools show of a pipeline while it runs: a log line, a dump on stderr or a file per pass."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from spyre_mlir.errors import InputError
+from spyre_mlir.text.render import module_text
+
+log = logging.getLogger("spyre_mlir.passes")
+
+
+class PassWatch:
+    """Follows a module through the passes.
+
+    Args:
+        dump_dir: where `NN-pass.mlir` files go, the module as it entered first; made if it is missing.
+        shown: names of the passes whose result is written to stderr.
+        generic: whether dumps use the generic format.
+        locations: whether dumps carry every op's location.
+        step: is told the name of every pass that begins.
+
+    Raises:
+        InputError: the directory cannot be made.
+    """
+
+    def __init__(
+        self,
+        dump_dir: str | None = None,
+        shown: Collection[str] = (),
+        *,
+        generic: bool = False,
+        locations: bool = False,
+        step: Callable[[str], None] | None = None,
+    ) -> None:
+        self._directory = None if dump_dir is None else _made(Path(dump_dir))
+        self._shown = shown
+        self._generic = generic
+        self._locations = locations
+        self._step = step
+        self._number = 0
+        self._started = time.perf_counter()
+
+    def entered(self, module: ModuleOp) -> None:
+        """Takes note of a module before its first pass."""
+        self._dump("input", module)
+
+    def before(self, name: str) -> None:
+        """Starts the clock of a pass."""
+        log.debug("%s begins", name)
+        if self._step is not None:
+            self._step(name)
+        self._started = time.perf_counter()
+
+    def after(self, name: str, module: ModuleOp) -> float:
+        """Reports on a pass that has run; returns the seconds it took."""
+        seconds = time.perf_counter() - self._started
+        if log.isEnabledFor(logging.INFO):
+            log.info("%s: %d ops, %.3f s", name, sum(1 for _ in module.walk()), seconds)
+        if name in self._shown:
+            sys.stderr.write(f"// -----// IR Dump After {name} //----- //\n{self._text(module)}\n\n")
+        self._dump(name, module)
+        return seconds
+
+    def _text(self, module: ModuleOp) -> str:
+        return module_text(module, generic=self._generic, locations=self._locations)
+
+    def _dump(self, name: str, module: ModuleOp) -> None:
+        if self._directory is None:
+            return
+        path = self._directory / f"{self._number:02}-{name}.mlir"
+        self._number += 1
+        try:
+            path.write_text(self._text(module) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise _unwritable(path, error) from error
+
+
+def _made(directory: Path) -> Path:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(directory, error) from error
+    return directory
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(
+        f"the dump cannot be written: {error.strerror}",
+        where=str(path),
+        hint="name a directory that can be made with --dump-dir",
+    )

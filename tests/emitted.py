@@ -1,0 +1,85 @@
+"""What holds for every bundle the tests emit: an independent reader agrees with the machine about every address.
+
+The session's fixture in conftest.py calls `check_bundle` on each directory as soon as it is written.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jsonschema import Draft202012Validator
+
+from spyre_mlir.backend.read import read_json
+from spyre_mlir.dialects.superdsc.describe import describe
+from spyre_mlir.machine.superdsc import element_addresses
+from tests.witness.bundle_reader import Launch, argument_count, pool_bytes, read_bundle
+from tests.witness.superdsc_decoder import Decoder
+
+SCHEMA = Path(__file__).parent / "data" / "sdsc_schema.json"
+SEGMENT_BYTES = 16 * 1024**3
+CHECKED: set[str] = set()
+
+
+@cache
+def validator() -> Draft202012Validator:
+    """The published schema; as published it types a flag that files write as 0 or 1 as a boolean."""
+    schema = json.loads(SCHEMA.read_text())
+    node = schema["$defs"]["AllocateNode"]["properties"]
+    node["isStartAddrSymbolic_"] = {"enum": [True, False, 0, 1]}
+    return Draft202012Validator(schema)
+
+
+def launches_of(directory: Path) -> list[Launch]:
+    """Every launch of a bundle, arguments and pools in segments of their own."""
+    text = (directory / "bundle.mlir").read_text()
+    arguments = argument_count(text)
+    # One segment per argument and pool, as many as there are: nothing is ever read there.
+    starts = [n * SEGMENT_BYTES for n in range(arguments + len(pool_bytes(text)))]
+    return read_bundle(text, starts[:arguments], starts[arguments:])
+
+
+def check_bundle(directory: Path) -> None:
+    """Holds every file of a bundle against the schema, the independent decoder, and the machine."""
+    launches = launches_of(directory)
+    assert sorted({launch.filename for launch in launches}) == sorted(p.name for p in directory.glob("sdsc_*.json"))
+    for launch in launches:
+        path = directory / launch.filename
+        text = path.read_text()
+        key = hashlib.sha256((text + repr(sorted(launch.symbols.items()))).encode()).hexdigest()
+        if key not in CHECKED:
+            check_file(path, json.loads(text), dict(launch.symbols))
+            CHECKED.add(key)
+
+
+def check_file(path: Path, value: dict[str, Any], symbols: dict[int, int]) -> None:
+    """Holds one SuperDSC file against the schema, the independent decoder, and the machine."""
+    problems = [f"{error.json_path}: {error.message}" for error in validator().iter_errors(value)]
+    assert not problems, (path.name, problems[:3])
+    decoder, view = Decoder(copy.deepcopy(value), symbols), describe(read_json(path))
+    assert not (found := decoder.problems()), (path.name, found)
+    report = decoder.output_coverage()
+    assert report.ok, (path.name, report)
+    for operand in range(len(decoder.operands)):
+        if decoder.operands[operand].indirection == "value_tensor":
+            continue  # the addresses of a gathered table depend on data
+        for core in decoder.cores:
+            coords, addresses = element_addresses(view, operand, core, symbols)
+            expected_coords, expected = decoder.addresses(operand, core)
+            assert_same(path.name, coords, addresses, expected_coords, expected)
+
+
+def assert_same(name: str, coords: Any, addresses: Any, expected_coords: Any, expected: Any) -> None:
+    """Both readings name the same address for the same coordinates."""
+    dims = sorted(expected_coords)
+    assert sorted(coords) == dims, name
+    ours = np.lexsort([coords[d] for d in dims]) if dims else slice(None)
+    theirs = np.lexsort([expected_coords[d] for d in dims]) if dims else slice(None)
+    assert np.array_equal(addresses[ours], expected[theirs]), name
+    for dim in dims:
+        assert np.array_equal(coords[dim][ours], expected_coords[dim][theirs]), (name, dim)

@@ -1,0 +1,58 @@
+"""Random aten functions mean the same on every level, read back from text, and write sound files.
+
+What the compiler refuses by name is listed here; anything else that goes wrong is a bug.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, event, given, note, settings
+from hypothesis import strategies as st
+
+from spyre_mlir.errors import LoweringError, UnsupportedError
+from spyre_mlir.text.render import module_text
+from tests.property.levels import check_every_level
+from tests.property.programs import build
+
+# Programs of the generator that the compiler says it cannot lower.
+KNOWN_REFUSALS = ("no loop of this gather can walk the lanes of both table and result",)
+
+RANDOM = st.randoms(use_true_random=False)
+
+
+def examples(count: int) -> settings:
+    slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    return settings(max_examples=count, derandomize=True, database=None, deadline=None, suppress_health_check=slow)
+
+
+def check(random: Random, *, files: bool) -> None:
+    program = build(random)
+    module = program.module()
+    note(module_text(module))
+    try:
+        check_every_level(module, program.inputs, text=files, files=files)
+    except (LoweringError, UnsupportedError) as error:
+        if not any(known in error.message for known in KNOWN_REFUSALS):
+            raise
+        event(error.message)
+
+
+@examples(120)
+@given(RANDOM)
+def test_every_level_computes_the_same(random: Random) -> None:
+    check(random, files=False)
+
+
+@examples(60)
+@given(RANDOM)
+def test_text_and_files_are_sound(random: Random) -> None:
+    check(random, files=True)
+
+
+@pytest.mark.slow
+@examples(3000)
+@given(RANDOM)
+def test_many_programs(random: Random) -> None:
+    check(random, files=True)

@@ -1,0 +1,33 @@
+"""Run as a script: declares one op, then takes it through every level. See test_one_declaration.py."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.lanes import Lanes
+
+
+# The one declaration. No pass, dialect or machine rule knows the name.
+@ATEN.pointwise(aten=["selu"], opfunc="selufwd")
+def selu(self: Lanes) -> Lanes:
+    """The scaled exponential linear unit."""
+    return 1.0507009873554805 * np.where(self > 0, self, 1.6732632423543772 * np.expm1(self))
+
+
+def main() -> None:
+    from tests.property.levels import check_every_level
+    from tests.unit.machine.modules import parse
+
+    module = parse(
+        "func.func @main(%x: tensor<5x70xf32>) -> tensor<5x70xf32> {\n"
+        "%0 = aten.selu(%x) : (tensor<5x70xf32>) -> tensor<5x70xf32>\n"
+        "%1 = aten.neg(%0) : (tensor<5x70xf32>) -> tensor<5x70xf32>\n"
+        "func.return %1 : tensor<5x70xf32>\n}"
+    )
+    check_every_level(module, [np.linspace(-3.0, 3.0, 350).reshape(5, 70)])
+    print(module)
+
+
+if __name__ == "__main__":
+    main()

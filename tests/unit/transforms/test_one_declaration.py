@@ -1,0 +1,19 @@
+"""A new element-by-element operation is one declaration: import, loops, kernels, files and machine follow from it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from spyre_mlir.ops import ATEN
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_one_declaration_reaches_every_level() -> None:
+    assert ATEN.find("selu") is None, "the test needs an operation that the table lacks"
+    command = [sys.executable, "-m", "tests.unit.transforms.one_more_op"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert 'superdsc.sdsc @"0_selufwd"' in done.stdout

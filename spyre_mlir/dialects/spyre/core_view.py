@@ -125,7 +125,9 @@ def local_walk(tensor: DeviceTensor, index: IndexMap, loops: Loops, view: CoreVi
     last = acc.offset + sum(stride * (steps[n] - 1) for n, stride in acc.strides.items())
     if last >= layout.sticks(lanes):
         raise StickError(f"a core walks up to stick {last} and holds {layout.sticks(lanes)}")
-    return acc, walk(acc, padded, lanes)
+    whole = {n: lp.padded for n, lp in loops.items()}
+    shared = walk(access(tensor.layout, lanes, index, {n: lp.extent for n, lp in loops.items()}), whole, lanes)
+    return acc, walk(acc, padded, lanes, like=shared.order)
 
 
 def hbm_bytes(acc: Access, padded: Mapping[str, int], lanes: int) -> int:

@@ -7,6 +7,7 @@ Understood is what our files use: pipes, `2>&1`, `not`, `%s`, `%t`, our tools an
 from __future__ import annotations
 
 import io
+import os
 import re
 import shlex
 import shutil
@@ -31,6 +32,9 @@ TOOL_MODULES = {
     "spyre-translate": "spyre_mlir.cli.translate",
 }
 EXTERNAL_TOOLS = ("mlir-opt", "cat", "test", "ls")
+
+
+MLIR_OPT_NAMES = ("mlir-opt", "mlir-opt-22")
 
 
 class RunLineError(Exception):
@@ -78,6 +82,13 @@ def standard_streams(text: str, out: io.StringIO, err: io.StringIO) -> Iterator[
         sys.stdin = saved
 
 
+def external_tool(name: str) -> str | None:
+    """Where a tool of others is; LLVM's mlir-opt is also looked for as Debian calls it, or as XDSL_MLIR_OPT says."""
+    if name != "mlir-opt":
+        return shutil.which(name)
+    return os.environ.get("XDSL_MLIR_OPT") or next(filter(None, map(shutil.which, MLIR_OPT_NAMES)), None)
+
+
 def tool_main(name: str) -> Callable[[list[str]], int | None]:
     if name == "filecheck":
         filecheck: Any = import_module("filecheck.main")
@@ -90,7 +101,14 @@ def call(argv: list[str], text: str, *, merge: bool) -> tuple[int, str, str]:
     """Run one command; returns its exit code, its output and, unless merged, its error output."""
     if argv[0] in EXTERNAL_TOOLS:
         errors = subprocess.STDOUT if merge else subprocess.PIPE
-        done = subprocess.run(argv, input=text, stdout=subprocess.PIPE, stderr=errors, text=True, check=False)
+        done = subprocess.run(
+            [external_tool(argv[0]) or argv[0], *argv[1:]],
+            input=text,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            check=False,
+        )
         return done.returncode, done.stdout, done.stderr or ""
     if argv[0] not in TOOL_MODULES and argv[0] != "filecheck":
         raise RunLineError(f"tests/conftest.py does not know the tool '{argv[0]}'")
@@ -136,7 +154,7 @@ class LitItem(pytest.Item):
     def runtest(self) -> None:
         text = self.path.read_text(encoding="utf-8")
         for feature in REQUIRES.findall(text):
-            if shutil.which(feature.strip()) is None:
+            if external_tool(feature.strip()) is None:
                 pytest.skip(f"needs {feature.strip()}, which is not on the path")
         lines = joined_run_lines(text)
         if not lines:

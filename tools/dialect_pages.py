@@ -33,16 +33,10 @@ from spyre_mlir.dialects.spyre import Spyre
 from spyre_mlir.dialects.superdsc import Superdsc
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, Kind, OpEntry, Sample
-from spyre_mlir.text.render import module_text, parse_module, verify_module
-from spyre_mlir.transforms import get_all_passes
+from spyre_mlir.pipeline import LEVELS, lower
+from spyre_mlir.text.render import module_text, parse_module
 from spyre_mlir.universe import make_context
 
-LEVELS = {
-    "aten": (),
-    "spyre.loop": ("decompose-aten", "convert-aten-to-spyre-loop"),
-    "spyre.kernel": ("convert-spyre-loop-to-spyre-kernel", "divide-work", "assign-pool"),
-    "superdsc": ("convert-spyre-kernel-to-superdsc",),
-}
 # The programs whose ops are shown; the first one is also the example program of every dialect.
 PROGRAMS = ("affine_relu.mlir", "embedding.mlir", "padded_product.mlir")
 # A file with a named scalar, which our own kernels carry as operands instead.
@@ -103,16 +97,8 @@ PAGES = (
 
 
 def lowered(text: str, level: str, context: Context) -> ModuleOp:
-    """The program at a level: every pass up to it has run."""
-    module = parse_module(text, context, locations=False)
-    factories = get_all_passes()
-    for name, passes in LEVELS.items():
-        for each in passes:
-            factories[each]()().apply(context, module)
-            verify_module(module)
-        if name == level:
-            break
-    return module
+    """The program at a level, as the default pipeline leaves it."""
+    return lower(parse_module(text, context, locations=False), context, until=level).modules[level]
 
 
 def bundle_only(module: ModuleOp) -> ModuleOp:

@@ -18,6 +18,7 @@ from spyre_mlir.hw import formats, spec
 from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, OpEntry
+from spyre_mlir.pipeline import STAGES
 from spyre_mlir.transforms import get_all_passes
 
 NOTES = {
@@ -32,6 +33,8 @@ ERRORS_INTRO = """Every error says what, where, what was expected, what was foun
 stderr and end with its exit code; 0 means done, 70 a bug of ours."""
 HARDWARE_INTRO = """Numbers are per core unless the name says card. *Certain* means that a source states it, *likely*
 that it follows from one."""
+PASSES_INTRO = """`spyre-opt f.mlir -p first-pass,second-pass{option=1}` runs passes one by one. The compiler runs these
+on a program from aten downwards, and verifies the module after each stage; `cse` is xDSL's:"""
 DL16_NOTE = """`SEN169_FP16` is DLFloat16: sign, six exponent bits, nine fraction bits, no subnormals, one symbol for
 NaN and infinity."""
 
@@ -75,12 +78,17 @@ def option_type(annotation: str) -> str:
     return " or ".join(f"`{word}`" for word in words)
 
 
+def arrows(passes: str) -> str:
+    return " → ".join(f"`{name}`" for name in passes.split(",") if name)
+
+
 def passes_page() -> str:
     """Every pass: its module's text and its options."""
     parts = [
         "# Passes",
         EDIT.format(source="spyre_mlir/transforms"),
-        "In the order they run in. `spyre-opt f.mlir -p first-pass,second-pass{option=1}` runs them one by one.",
+        PASSES_INTRO,
+        table(("level", "passes that lead to it"), [(f"`{st.level}`", arrows(st.passes)) for st in STAGES]),
     ]
     for name, load in get_all_passes().items():
         pass_ = load()

@@ -169,7 +169,9 @@ class StoredBundle:
             try:
                 self._read[filename] = describe(read_json(path))
             except ReadError as error:
-                error.where = f"{path}: {error.where}" if error.where and str(path) not in error.where else str(path)
+                if str(path) not in (error.where or ""):
+                    error.where = f"{path}: {error.where}" if error.where else str(path)
+                error.hint = error.hint or "write the bundle again"
                 raise
         return self._read[filename]
 
@@ -224,7 +226,9 @@ def _read_module(path: Path, context: Context) -> ModuleOp:
         module = parse_module(text, context, str(path))
         verify_module(module)
     except ParseError as error:
-        raise ReadError(f"the file is no MLIR: {error.msg}", where=str(path), hint="write the bundle again") from error
+        raise ReadError(
+            f"the file is no MLIR: {error.msg}", where=str(error.span.get_location()), hint="write the bundle again"
+        ) from error
     except VerifyException as error:
         raise ReadError(
             f"the program does not verify: {error}", where=str(path), hint="write the bundle again"

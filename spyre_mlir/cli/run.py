@@ -6,10 +6,11 @@ import argparse
 import logging
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.errors import InputError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("spyre_mlir.cli.run")
 
 RANDOM_INTEGERS_BELOW = 10
+NUMBERS = "biufc"  # kinds of numpy types
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,20 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--input", action="append", default=[], metavar="NAME=FILE.npy", help="the value of an argument"
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of random arguments (default 0)")
+    parser.add_argument("--seed", type=_seed, default=0, help="seed of random arguments (default 0)")
     parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
     add_verbosity(parser)
     return parser.parse_args(argv)
+
+
+def _seed(text: str) -> int:
+    seed = int(text)
+    if seed < 0:
+        raise argparse.ArgumentTypeError(f"{seed} is negative")
+    return seed
+
+
+_seed.__name__ = "whole number"  # argparse names it where the text is none
 
 
 @guarded("spyre-run")
@@ -75,6 +87,12 @@ def _load(path: Path) -> Runnable:
     from spyre_mlir.universe import make_context
 
     context = make_context()
+    if path.is_file() and path.suffix != ".mlir":
+        raise InputError(
+            "this is neither an .mlir file nor a bundle directory",
+            where=str(path),
+            hint="name a directory that spyre-compile has written, or a file that ends with .mlir",
+        )
     if path.is_dir() or path.suffix != ".mlir":
         from spyre_mlir.api import stored_program
         from spyre_mlir.backend.directory import read_bundle
@@ -88,7 +106,11 @@ def _load(path: Path) -> Runnable:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise InputError(f"the file cannot be read: {error.strerror}", where=str(path)) from error
+        raise InputError(
+            f"the file cannot be read: {error.strerror}",
+            where=str(path),
+            hint="name an .mlir file or a bundle directory",
+        ) from error
     module = parse_module(text, context, str(path))
     verify_module(module)
     return _runnable(module)
@@ -105,26 +127,45 @@ def _runnable(module: ModuleOp) -> Runnable:
         host, bundle, files = split_module(module)
         program = DeviceProgram(host, bundle, lambda name: describe(files[name]))
         return Runnable(host, lambda inputs: run_program(program, inputs), {})
-    from spyre_mlir.machine.levels import run_function
+    from spyre_mlir.machine.levels import find_function, run_function
 
+    if find_function(module, "main").is_declaration:
+        raise InputError("the function 'main' is only declared", hint="give it a body")
+    if any(op.name == "spyre.kernel.launch" for op in module.walk()):
+        raise InputError(
+            "this is the host part of a bundle; the programs it launches are other files",
+            hint="run the bundle's directory",
+        )
     return Runnable(module, lambda inputs: run_function(module, inputs), {})
 
 
 def _read_inputs(specs: Sequence[str]) -> dict[str, Array]:
-    import numpy as np
-
     given: dict[str, Array] = {}
     for spec in specs:
         name, equals, file = spec.partition("=")
         if not equals or not name or not file:
-            raise InputError(f"--input {spec}: expected NAME=FILE.npy")
-        try:
-            given[name] = np.load(file, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise InputError(
-                f"the input '{name}' cannot be read: {error}", where=file, hint="write it with numpy.save"
-            ) from error
+            raise InputError(f"--input {spec}: expected NAME=FILE.npy", hint="spyre-run --help")
+        if name in given:
+            raise InputError(f"the input '{name}' is given twice", hint="give it once")
+        given[name] = _read_array(name, file)
     return given
+
+
+def _read_array(name: str, file: str) -> Array:
+    import numpy as np
+
+    try:
+        value = np.load(file, allow_pickle=False)
+    except OSError as error:
+        raise InputError(
+            f"the input '{name}' cannot be read: {error.strerror}", where=file, hint="name a file of numpy.save"
+        ) from error
+    except (ValueError, EOFError, zipfile.BadZipFile):
+        value = None
+    array = cast("Array", value) if isinstance(value, np.ndarray) else None
+    if array is None or array.dtype.kind not in NUMBERS:
+        raise InputError(f"the input '{name}' is no .npy file of numbers", where=file, hint="write it with numpy.save")
+    return array
 
 
 def _names(module: ModuleOp, which: str, count: int | None = None) -> list[str]:
@@ -167,8 +208,10 @@ def _random(kind: Attribute, random: Any, name: str) -> Array:
     from spyre_mlir.dialects.tensors import as_tensor_type
 
     tensor = as_tensor_type(kind)
-    if tensor is None:
-        raise InputError(f"the argument '{name}' is {kind}, only tensors can be made up", hint="run a whole program")
+    if tensor is None or not tensor.has_static_shape():
+        raise InputError(
+            f"the argument '{name}' is {kind}, only tensors of known shape can be made up", hint="run a whole program"
+        )
     shape, element = tensor.get_shape(), tensor.get_element_type()
     if not isinstance(element, IntegerType):
         return random.uniform(-1.0, 1.0, shape)
@@ -185,7 +228,11 @@ def _write(directory: Path, outputs: Mapping[str, Array]) -> None:
         for name, value in outputs.items():
             np.save(directory / f"{name.replace('/', '_')}.npy", value)
     except OSError as error:
-        raise InputError(f"the results cannot be written: {error.strerror}", where=str(directory)) from error
+        raise InputError(
+            f"the results cannot be written: {error.strerror}",
+            where=str(directory),
+            hint="name a directory that can be made",
+        ) from error
 
 
 def _summary(value: Array) -> str:

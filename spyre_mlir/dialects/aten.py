@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
     attr_def,
@@ -405,8 +405,3 @@ def _elements(value: Value) -> list[Attribute]:
             return [t for v in cast(list[Value], value) for t in _elements(v)]
         case _:
             return []
-
-
-def operation_of(op: Operation) -> OpEntry | None:
-    """The table entry of an aten op, or None for other ops and for `aten.call`."""
-    return op.ENTRY if isinstance(op, AtenOp) else None

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import LocationAttr, TensorType, UnknownLoc
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.aten import AtenOp, CallOp, make_op, to_attribute
+from spyre_mlir.dialects.aten import AtenOp, CallOp, make_op, result_type, to_attribute
 from spyre_mlir.frontend.arguments import (
     Bound,
     NotInTableError,
@@ -30,6 +30,7 @@ from spyre_mlir.frontend.folding import Folded, is_causal_mask
 from spyre_mlir.frontend.locations import location_of
 from spyre_mlir.frontend.program import Argument
 from spyre_mlir.frontend.promotion import AS_THEY_ARE, operand_dtype, without_result_dtype
+from spyre_mlir.frontend.rewriting import rewrite
 from spyre_mlir.frontend.signature import Signature
 from spyre_mlir.frontend.torch_private import OpOverload
 from spyre_mlir.ops import ATEN
@@ -66,6 +67,13 @@ class Lowering:
             self._ssa[node] = self._several[self._root(source)][index]
             return
         self._location = location_of(node)
+        rewritten = rewrite(node, self)
+        if isinstance(rewritten, SSAValue):
+            self._ssa[node] = _named(rewritten, node)
+            return
+        if rewritten is not None:
+            self._several[node] = {i: _named(v, node) for i, v in rewritten.items()}
+            return
         op = self._add(self._op(node))
         results = iter(op.results)
         if isinstance(node.meta["val"], torch.Tensor):
@@ -88,6 +96,20 @@ class Lowering:
         """The value of a node; a folded one becomes an argument."""
         root = self._root(node)
         return self._constant(self._folded.value(root)) if root in self._folded else self._ssa[root]
+
+    def known_value(self, node: Node) -> torch.Tensor | None:
+        """The tensor a node stands for, if no call can change it."""
+        root = self._root(node)
+        return self._folded.value(root) if self._folded.known(root) else None
+
+    def emit(self, overload: str, *operands: SSAValue, **attributes: object) -> SSAValue:
+        """Adds an op of the table and gives its result."""
+        spelled = {name: to_attribute(value) for name, value in attributes.items()}
+        shapeless = make_op(overload, operands, spelled, [operands[0].type])
+        entry = ATEN.find(overload)
+        if entry is None:
+            raise KeyError(f"the op table lacks aten.{overload}")
+        return self._add(make_op(overload, operands, spelled, [result_type(entry, shapeless.arguments())])).results[0]
 
     def _add(self, op: AtenOp) -> AtenOp:
         """Appends an op, made for the node at hand."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, cast
@@ -16,12 +16,15 @@ from torch.export import ExportedProgram
 from spyre_mlir.frontend.export import clone_examples
 from spyre_mlir.frontend.program import Argument, Program
 from spyre_mlir.frontend.torch_private import tree_flatten, tree_map
+from spyre_mlir.frontend.wide import WithoutHalves, has_halves, widened_model
 
 
 def torch_reference(
     program: Program, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
 ) -> list[NDArray[Any]]:
     """Runs the model eagerly, and gives the program's results in their order; the model is not changed.
+
+    A model that computes in half precision runs in double precision, see `frontend.wide`.
 
     Raises:
         InputError: the arguments are not what the program was made for.
@@ -30,7 +33,13 @@ def torch_reference(
     fresh_args, fresh_kwargs = clone_examples(tuple(args), dict(kwargs or {}))
     reference = program.reference
     model = cast(torch.nn.Module, reference.module() if isinstance(reference, ExportedProgram) else reference)
-    with torch.no_grad(), _buffers_restored(model, program.mutations.values()) as buffers:
+    half = has_halves([*model.parameters(), *model.buffers(), *program.flatten(fresh_args, fresh_kwargs)])
+    model = widened_model(model) if half else model
+    with (
+        torch.no_grad(),
+        WithoutHalves() if half else nullcontext(),
+        _buffers_restored(model, program.mutations.values()) as buffers,
+    ):
         leaves, _ = tree_flatten(model(*fresh_args, **fresh_kwargs))
         inputs = dict(zip((a.name for a in program.inputs), program.flatten(fresh_args, fresh_kwargs), strict=True))
         results = {i: leaf for i, leaf in zip(program.output_leaves, leaves, strict=True) if isinstance(i, int)}

@@ -1,9 +1,10 @@
 """Every use of an interface that torch does not promise to keep: one place to look when torch moves.
 
 Used: `torch._subclasses` (which tensors are fake), `torch._dynamo.exc` and `symbolic_shapes` (what
-export raises), `torch.utils._pytree` (argument and output trees), `torch._ops` (classes of operators),
-`OpOverload._schema` (their arguments), `UntypedStorage._cdata` (identity of memory, also for tensors
-without any), `Module._parameters` and `_buffers` (where a module holds its tensors).
+export raises), `torch.utils._pytree` (argument and output trees), `torch.utils._python_dispatch` (running
+in double precision), `torch._ops` (classes of operators), `OpOverload._schema` (their arguments),
+`UntypedStorage._cdata` (identity of memory, also for tensors without any), `Module._parameters` and
+`_buffers` (where a module holds its tensors).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from torch._dynamo.exc import TorchDynamoException
 from torch._ops import HigherOrderOperator, OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode, is_fake
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_flatten_with_path, tree_map, treespec_dumps, treespec_loads
 
 Operator = OpOverload[..., Any]
@@ -25,6 +27,7 @@ __all__ = [
     "HigherOrderOperator",
     "OpOverload",
     "Operator",
+    "TorchDispatchMode",
     "TorchDynamoException",
     "TreeSpec",
     "holders",

@@ -78,6 +78,8 @@ def _grow(lp: Loop, splits: dict[str, int], spec: SpyreSpec) -> None:
 
 def _bring_within_reach(loops: Sequence[Loop], splits: dict[str, int], operand: Footprint, spec: SpyreSpec) -> None:
     """Splits the loops with the longest strides just enough."""
+    if span_bytes(loops, splits, operand, spec) <= spec.span_bytes:  # An op without loops touches one stick.
+        return
     for lp in sorted(loops, key=lambda lp: -operand.strides.get(lp.name, 0) * lp.units):
         if span_bytes(loops, splits, operand, spec) <= spec.span_bytes:
             return

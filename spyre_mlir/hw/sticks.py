@@ -88,13 +88,13 @@ class StickLayout:
         """
         order = [d for d in range(len(shape)) if d != stick] + [stick]
         device = (*order[1:], order[0]) if len(order) > 1 else tuple(order)
-        extents = tuple(_round_up(e, lanes) if d == stick else e for d, e in enumerate(shape))
+        extents = tuple(round_up(e, lanes) if d == stick else e for d, e in enumerate(shape))
         return StickLayout(device, stick, extents)
 
     @staticmethod
     def rows_outermost(shape: Sequence[int], stick: int, lanes: int) -> StickLayout:
         """Dimensions in host order, the stick last: what a gather asks of its table."""
-        extents = tuple(_round_up(e, lanes) if d == stick else e for d, e in enumerate(shape))
+        extents = tuple(round_up(e, lanes) if d == stick else e for d, e in enumerate(shape))
         return StickLayout((*(d for d in range(len(shape)) if d != stick), stick), stick, extents)
 
     def count(self, dim: int, lanes: int) -> int:
@@ -117,15 +117,13 @@ class StickLayout:
 
     def padded(self, dim: int, multiple: int) -> StickLayout:
         """The same layout with the extent of `dim` rounded up."""
-        extents = tuple(_round_up(e, multiple) if d == dim else e for d, e in enumerate(self.extents))
+        extents = tuple(round_up(e, multiple) if d == dim else e for d, e in enumerate(self.extents))
         return replace(self, extents=extents)
 
 
-def _round_up(extent: int, multiple: int) -> int:
+def round_up(extent: int, multiple: int) -> int:
+    """The next multiple of `multiple` at or above `extent`."""
     return -(-extent // multiple) * multiple
-
-
-round_up = _round_up
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class DeviceMemory(Memory):
         super().__init__(spec)
         settings = MachineOptions(numerics="device") if options is None else options
         self._overflow = dl16.Overflow(settings.overflow)
-        self._round_partial_sums = settings.partial_sums == "rounded"
+        self.partial_sums_are_wide = settings.partial_sums == "wide"
 
     def stored_type(self, format_name: str) -> np.dtype[Any]:
         """DLFloat16 codes, or the numpy type of the same name.
@@ -79,7 +79,7 @@ class DeviceMemory(Memory):
 
     def partial_sum(self, values: Floats, format_name: str) -> Floats:
         """Wide, or rounded to the format of the result."""
-        return self.decode(self.encode(values, format_name), format_name) if self._round_partial_sums else values
+        return values if self.partial_sums_are_wide else self.decode(self.encode(values, format_name), format_name)
 
 
 def memory_for(options: MachineOptions, spec: SpyreSpec = SPYRE) -> Memory:

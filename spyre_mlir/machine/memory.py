@@ -126,6 +126,8 @@ class Memory(ABC):
     """
 
     slot_size: int
+    # Whether cores that share a sum hand their parts on unchanged, so that it may be computed in one go.
+    partial_sums_are_wide = True
 
     @abstractmethod
     def stored_type(self, format_name: str) -> np.dtype[Any]:

@@ -94,7 +94,8 @@ def execute(view: Descriptor, memory: Memory, symbols: Mapping[int, int] | None 
     slices = slice_table(view)
     if len(slices) != view.cores or len(np.unique(slices, axis=0)) != view.cores:
         raise InputError(f"op {view.index}:{view.op_func_name}: {view.cores} slices for {len(slices)} cores")
-    tile = _all_cores(view, layouts, slices)
+    cut_sum = any(dim.split > 1 and dim.label not in view.output.order for dim in view.dims)
+    tile = None if cut_sum and not memory.partial_sums_are_wide else _all_cores(view, layouts, slices)
     if tile is not None:
         require_no_race([tile.accesses])
         tile.accesses[-1].write(memory, _compute(view, meaning, tile, memory))

@@ -1,6 +1,29 @@
 """The op table: one declaration says everything about an operation."""
 
-from spyre_mlir.ops import composite, contraction, creation, movement, pointwise, reduction, view
+from spyre_mlir.ops import (
+    composite,
+    contraction,
+    creation,
+    indexing,
+    masks,
+    movement,
+    pointwise,
+    reduction,
+    trigonometry,
+    view,
+)
 from spyre_mlir.ops.aten import ATEN
 
-__all__ = ["ATEN", "composite", "contraction", "creation", "movement", "pointwise", "reduction", "view"]
+__all__ = [
+    "ATEN",
+    "composite",
+    "contraction",
+    "creation",
+    "indexing",
+    "masks",
+    "movement",
+    "pointwise",
+    "reduction",
+    "trigonometry",
+    "view",
+]

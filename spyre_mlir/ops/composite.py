@@ -31,6 +31,10 @@ class Build(Protocol):
         """Whether a value holds booleans."""
         ...
 
+    def cast(self, value: Any, element: str = "", *, like: Any = None) -> Any:
+        """A value as numbers of an element type, given by its MLIR name or by a value that has it."""
+        ...
+
 
 def decomposes(entry: OpEntry) -> Any:
     """Decorator: the function below rewrites `entry`; returning None keeps the op as it is."""
@@ -76,7 +80,8 @@ def _clamp(b: Build, self: Any, *, min: Number | None, max: Number | None) -> An
 
 @decomposes(pointwise.logical_not)
 def _logical_not(b: Build, self: Any) -> Any:
-    return b.call("eq.Scalar", self, 0.0)
+    # Not a comparison: arith.cmpf takes no booleans.
+    return b.call("where.self", self, False, True) if b.is_bool(self) else b.call("eq.Scalar", self, 0.0)
 
 
 @decomposes(pointwise.logical_and)
@@ -310,8 +315,11 @@ def _masked_softmax(b: Build, scores: Any, mask: Any) -> Any:
     if mask is None:
         return b.call("softmax.int", scores, dim=-1)
     if not b.is_bool(mask):
-        # The device has no infinity: an additive mask is floored before it is added.
-        return b.call("softmax.int", b.call("add.Tensor", scores, b.call("maximum", mask, MASKED)), dim=-1)
+        # The device has no infinity. What a mask takes below the floor is the floor itself, whatever the scores:
+        # a row that is masked as a whole is uniform, as in torch, where the scores vanish beside finfo.min.
+        masked = b.call("le.Scalar", mask, MASKED)
+        kept = b.call("where.self", masked, MASKED, b.call("add.Tensor", scores, b.call("maximum", mask, MASKED)))
+        return b.call("softmax.int", kept, dim=-1)
     kept = b.call("where.self", mask, scores, MASKED)
     e = b.call("exp", b.call("sub.Tensor", kept, b.call("amax", kept, dim=(-1,), keepdim=True)))
     e = b.call("where.self", mask, e, 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spyre_mlir.ops.aten import ATEN
-from spyre_mlir.ops.lanes import DType, Lanes, Number, np
+from spyre_mlir.ops.lanes import DType, Ints, Lanes, Number, np
 from spyre_mlir.ops.table import Sample, require
 
 
@@ -23,4 +23,11 @@ def arange(*, start: Number = 0, end: Number, step: Number = 1, dtype: DType | N
     return np.arange(start, end, step, dtype=np.float64)
 
 
+@ATEN.creation(aten=["full"], shape=lambda *, size, **_: tuple(size))
+def full(*, size: Ints, fill_value: Number, dtype: DType | None = None) -> Lanes:
+    """One number everywhere."""
+    return np.full(size, float(fill_value))
+
+
+ATEN.samples(full, Sample((), {"size": (3, 5), "fill_value": 0.5}))
 ATEN.samples(arange, Sample((), {"start": 0, "end": 5, "step": 1}), Sample((), {"end": 3, "step": 0}, breaks="C1"))

@@ -162,6 +162,9 @@ class IndexView:
             NotAView: a new boundary falls inside an axis that it does not divide.
         """
         shape = _resolve(shape, prod(self.shape))
+        if 0 in shape:  # nothing is read, so any axes will do
+            axes = range(len(self.extents), len(self.extents) + len(shape))
+            return replace(self, dims=tuple((a,) for a in axes), extents=(*self.extents, *shape))
         view, queue = self, [a for d in self.dims for a in d]
         dims: list[tuple[Axis, ...]] = []
         for extent in shape:

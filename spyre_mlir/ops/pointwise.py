@@ -120,7 +120,12 @@ def lt(self: Lanes, other: Lanes) -> Lanes:
     return self < other
 
 
-@ATEN.pointwise(aten=["where.self"], opfunc="where3", fp32=True, source=_TABLE)
+@ATEN.pointwise(
+    aten=["where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar"],
+    opfunc="where3",
+    fp32=True,
+    source=_TABLE,
+)
 def where(condition: Lanes, self: Lanes, other: Lanes) -> Lanes:
     """`self` where the condition is not 0, else `other`."""
     return np.where(condition != 0, self, other)
@@ -218,9 +223,9 @@ def clamp(self: Lanes, *, min: Number | None = None, max: Number | None = None) 
     return np.minimum(np.maximum(self, -INF if min is None else min), INF if max is None else max)
 
 
-@ATEN.pointwise(aten=["logical_not"], boolean=True)
+@ATEN.pointwise(aten=["logical_not", "bitwise_not"], boolean=True)
 def logical_not(self: Lanes) -> Lanes:
-    """1 where the element is 0, else 0."""
+    """1 where the element is 0, else 0. As `bitwise_not` only for booleans."""
     return self == 0
 
 

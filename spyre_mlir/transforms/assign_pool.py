@@ -70,7 +70,26 @@ class AssignPoolPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Places the buffers of every function of the module."""
         for function in functions(op):
-            _assign(list(function.body.block.ops), spec_of(ctx))
+            ops = list(function.body.block.ops)
+            check_card(ops, spec_of(ctx))
+            _assign(ops, spec_of(ctx))
+
+
+def check_card(ops: list[Operation], spec: SpyreSpec) -> None:
+    """Raises LoweringError if the tensors that live outside the pool do not fit the card.
+
+    They are what the host sends and reads: weights, constants, inputs and results.
+    """
+    sent = (kernel.ToDeviceOp, kernel.ConstantOp, kernel.AllocOp)
+    outside = [o for o in ops if isinstance(o, sent) and not (isinstance(o, kernel.AllocOp) and is_pooled(o))]
+    sizes = [kernel.device_tensor(o.results[0]).sticks * spec.stick_bytes for o in outside]
+    if sum(sizes) > spec.hbm_card_bytes:
+        largest = outside[sizes.index(max(sizes))]
+        raise LoweringError(
+            f"weights, inputs and results take {sum(sizes)} bytes, the card has {spec.hbm_card_bytes}",
+            where=f"the largest, {max(sizes)} bytes: {largest.name} at {describe_location(largest)}",
+            hint="use a smaller model, or divide it over several cards",
+        )
 
 
 def _assign(ops: list[Operation], spec: SpyreSpec) -> None:

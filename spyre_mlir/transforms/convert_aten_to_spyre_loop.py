@@ -16,22 +16,23 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FloatAttr, ModuleOp, TensorType, f64, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, TensorType, f32, f64, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IotaAttr
-from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, GatherOp, element_of
+from spyre_mlir.dialects.spyre.attributes import IotaAttr
+from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, element_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
-from spyre_mlir.ops import movement, pointwise
+from spyre_mlir.ops import creation, indexing, movement, pointwise
 from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
 from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.transforms.nests import Loops, Reading, absent, align, make_nest, whole
 from spyre_mlir.transforms.products import lower_product
 from spyre_mlir.transforms.rebuild import Emitter, describe_location, functions, rebuild
+from spyre_mlir.transforms.rows import lower_rows
 
 
 def stems(rank: int) -> list[str]:
@@ -46,6 +47,7 @@ class LoopBuilder:
         """Starts with no values known."""
         self.emitter = emitter
         self.readings: dict[SSAValue, Reading] = {}
+        self._numbers: dict[SSAValue, SSAValue] = {}
 
     def reading(self, value: object, element: Attribute) -> Reading:
         """The reading of an aten value; a number becomes a tensor of rank 0."""
@@ -54,6 +56,22 @@ class LoopBuilder:
         number = float(cast(float, value))
         op = self.emitter.add(ConstantOp(FloatAttr(number, f64), TensorType(element, [])))
         return whole(op.results[0])
+
+    def numbers(self, reading: Reading) -> Reading:
+        """The reading with integers as f32: the device computes with floats only.
+
+        Integers come from the host alone, so this is a copy of the whole tensor, which the transfer makes.
+        """
+        base = reading.base
+        if not is_integer(element_of(base)):
+            return reading
+        if base not in self._numbers:
+            self._numbers[base] = self.converted(whole(base), f32).base
+        return Reading(self._numbers[base], reading.view)
+
+    def converted(self, reading: Reading, element: Attribute) -> Reading:
+        """A copy in another element type."""
+        return self.pointwise(None, [reading], TensorType(element, reading.shape))
 
     def copy(self, reading: Reading, shape: tuple[int, ...] | None = None) -> Reading:
         """A fresh tensor with the elements of a reading, optionally under another shape of the same order."""
@@ -113,32 +131,43 @@ def lower_view(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     raise UnsupportedError(f"{op.name} of shape {source.shape} to {wanted}")
 
 
+def is_integer(element: Attribute) -> bool:
+    """Whether an element type holds whole numbers; truth values are none."""
+    return isinstance(element, IntegerType) and element != i1
+
+
+def device_type(result: TensorType[Attribute]) -> TensorType[Attribute]:
+    """The type a computed tensor has at the loop level: integers are f32 there."""
+    return TensorType(f32, result.get_shape()) if is_integer(result.get_element_type()) else result
+
+
 def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """Element by element: one nest."""
     arguments = op.arguments()
-    result = cast(TensorType[Attribute], op.results[0].type)
+    result = device_type(cast(TensorType[Attribute], op.results[0].type))
     values = [arguments[p.name] for p in entry.params if p.is_tensor]
-    elements = [element_of(cast("SSAValue[Attribute]", v)) for v in values if isinstance(v, SSAValue)]
-    numeric = next((e for e in elements if e != i1), None)
-    element = numeric if numeric is not None else result.get_element_type()
-    _only_floats(op, [element])
-    return b.pointwise(entry, [b.reading(v, element) for v in values], result)
+    readings = [b.numbers(b.readings[v]) if isinstance(v, SSAValue) else v for v in values]
+    known = [element_of(r.base) for r in readings if isinstance(r, Reading)]
+    element = next((e for e in known if e != i1), result.get_element_type())
+    operands = [r if isinstance(r, Reading) else b.reading(r, element) for r in readings]
+    if entry.scalar is not None:
+        operands = [_as_numbers(b, op, r, element) for r in operands]
+    return b.pointwise(entry, operands, result)
 
 
-def _only_floats(op: AtenOp, elements: Sequence[Attribute]) -> None:
-    for element in elements:
-        text = str(element)
-        if text.startswith(("i", "u", "s")) and element != i1:
-            raise UnsupportedError(
-                f"{op.name} on {text}", hint="integer arithmetic runs on the host; see the op reference"
-            )
+def _as_numbers(b: LoopBuilder, op: AtenOp, reading: Reading, element: Attribute) -> Reading:
+    """The reading with truth values turned into numbers: arith and math have operations on numbers only."""
+    if element_of(reading.base) != i1:
+        return reading
+    if element == i1:
+        raise UnsupportedError(f"{op.name} on truth values alone", hint="convert them to float first")
+    return b.pointwise(None, [reading], TensorType(element, reading.shape))
 
 
 def lower_reduction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """One nest per reduced loop, the innermost first."""
     arguments = op.arguments()
-    source = b.readings[cast(SSAValue, arguments["self"])]
-    _only_floats(op, [element_of(source.base)])
+    source = b.numbers(b.readings[cast(SSAValue, arguments["self"])])
     rank, dims = len(source.shape), reduced_dims(len(source.shape), cast("tuple[int, ...] | None", arguments["dim"]))
     result = cast(TensorType[Attribute], op.results[0].type)
     for dim in reversed(dims):
@@ -177,12 +206,10 @@ def _once(source: Reading, dim: int) -> Reading:
 
 def lower_contraction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """A matrix product: one nest with a summed loop."""
-    first, second = (cast(SSAValue, v) for v in list(op.arguments().values())[:2])
-    _only_floats(op, [element_of(first), element_of(second)])
-    left, right = b.readings[first], b.readings[second]
+    left, right = (b.numbers(b.readings[cast(SSAValue, v)]) for v in list(op.arguments().values())[:2])
     if entry.name == "linear":
         right = Reading(right.base, right.view.transpose(0, 1))
-    return lower_product(b, left, right, cast(TensorType[Attribute], op.results[0].type))
+    return lower_product(b, left, right, device_type(cast(TensorType[Attribute], op.results[0].type)))
 
 
 def lower_clone(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
@@ -194,23 +221,37 @@ def lower_cast(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """A change of element type: a copy whose body converts."""
     source = b.readings[cast(SSAValue, op.arguments()["self"])]
     result = cast(TensorType[Attribute], op.results[0].type)
-    old, new = element_of(source.base), result.get_element_type()
-    if old == new:
+    new = result.get_element_type()
+    if element_of(source.base) == new:
         return source
+    source = b.numbers(source)
+    old, result = element_of(source.base), device_type(result)
     if new == i1:
         return b.pointwise(pointwise.ne, [source, b.reading(0.0, old)], result)
-    _only_floats(op, [old, new])
-    return b.pointwise(None, [source], result)
+    if is_integer(new) and old != i1 and not is_integer(element_of(cast(SSAValue, op.arguments()["self"]))):
+        source = _towards_zero(b, source)
+    return source if old == result.get_element_type() else b.converted(source, result.get_element_type())
+
+
+def _towards_zero(b: LoopBuilder, x: Reading) -> Reading:
+    """Floats without what is behind the point, as a conversion to integers leaves them."""
+    same, truth = TensorType(element_of(x.base), x.shape), TensorType(i1, x.shape)
+    below = b.pointwise(pointwise.floor, [x], same)
+    above = b.pointwise(
+        pointwise.neg, [b.pointwise(pointwise.floor, [b.pointwise(pointwise.neg, [x], same)], same)], same
+    )
+    positive = b.pointwise(pointwise.ge, [x, b.reading(0.0, element_of(x.base))], truth)
+    return b.pointwise(pointwise.where, [positive, below, above], same)
 
 
 def lower_cat(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """Each part is copied to its offset in one result."""
     arguments = op.arguments()
-    result = cast(TensorType[Attribute], op.results[0].type)
+    result = device_type(cast(TensorType[Attribute], op.results[0].type))
     at = cast(int, arguments["dim"]) % len(result.get_shape())
     dest, offset = b.emitter.add(EmptyOp(result)).results[0], 0
     for part in cast(list[SSAValue], arguments["tensors"]):
-        source = b.readings[part]
+        source = b.numbers(b.readings[part])
         if source.shape[at] == 0:
             continue
         window = IndexView.identity(result.get_shape()).slice(at, offset, offset + source.shape[at])
@@ -222,25 +263,38 @@ def lower_cat(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
 
 
 def lower_embedding(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
-    """A gather of table rows."""
+    """A choice of table rows."""
     arguments = op.arguments()
     table, indices = (b.readings[cast(SSAValue, arguments[n])] for n in ("weight", "indices"))
-    table = table if table.is_base else b.copy(table)
-    result = cast(TensorType[Attribute], op.results[0].type)
-    rank = len(result.get_shape())
-    at_indices = Reading(indices.base, indices.view.unsqueeze(rank - 1).expand(result.get_shape()))
-    row = table.view.select(0, 0)
-    at_row = Reading(table.base, row.expand(result.get_shape()))
-    loops = align([at_indices.view, at_row.view, IndexView.identity(result.get_shape())], stems(rank))
-    gather = GatherOp(loops.space(), indices.base, table.base, 0, [IndexMapAttr(m) for m in loops.maps], result)
-    return whole(b.emitter.add(gather).results[0])
+    return lower_rows(b, table, indices, device_type(cast(TensorType[Attribute], op.results[0].type)))
+
+
+def lower_index_select(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+    """A choice of entries of one dimension: of rows, once that dimension is the first."""
+    arguments = op.arguments()
+    source, index = (b.readings[cast(SSAValue, arguments[n])] for n in ("self", "index"))
+    at, shape = (
+        cast(int, arguments["dim"]) % len(source.shape),
+        cast(TensorType[Attribute], op.results[0].type).get_shape(),
+    )
+    order = (at, *(d for d in range(len(shape)) if d != at))
+    table = Reading(source.base, source.view.permute(order))
+    index = Reading(index.base, index.view.reshape((shape[at],)))
+    result = device_type(TensorType(element_of(op.results[0]), [shape[d] for d in order]))
+    rows = lower_rows(b, table, index, result)
+    return Reading(rows.base, rows.view.permute(tuple(order.index(d) for d in range(len(shape)))))
 
 
 def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """Numbers the host provides with the program."""
-    a = op.arguments()
-    value = IotaAttr(FloatAttr(float(cast(float, a["start"])), f64), FloatAttr(float(cast(float, a["step"])), f64))
-    return whole(b.emitter.add(ConstantOp(value, op.results[0].type)).results[0])
+    a, result = op.arguments(), device_type(cast(TensorType[Attribute], op.results[0].type))
+    if entry is creation.full:
+        return whole(b.emitter.add(ConstantOp(_number(a["fill_value"]), result)).results[0])
+    return whole(b.emitter.add(ConstantOp(IotaAttr(_number(a["start"]), _number(a["step"])), result)).results[0])
+
+
+def _number(value: object) -> FloatAttr:
+    return FloatAttr(float(cast(float, value)), f64)
 
 
 Lowering = Callable[[LoopBuilder, AtenOp, OpEntry], Reading]
@@ -257,6 +311,7 @@ BY_ENTRY: dict[str, Lowering] = {
     movement._to_copy.name: lower_cast,  # pyright: ignore[reportPrivateUsage] # the op's own ATen name
     movement.cat.name: lower_cat,
     movement.embedding.name: lower_embedding,
+    indexing.index_select.name: lower_index_select,
 }
 
 
@@ -286,6 +341,18 @@ def check_supported(function: func.FuncOp) -> None:
         )
 
 
+def check_not_empty(function: func.FuncOp) -> None:
+    """Raises UnsupportedError if an op computes on a tensor without elements; views and `cat` may meet one."""
+    for op in function.body.block.ops:
+        entry = op.ENTRY if isinstance(op, AtenOp) else None
+        slices = entry is not None and entry.family is Family.VIEW
+        values = [] if entry is movement.cat else list(op.operands)
+        for value in [*values, *([] if slices else op.results)]:
+            if isinstance(value.type, TensorType) and 0 in value.type.get_shape():
+                where = f"{op.name} at {describe_location(op)}"
+                raise UnsupportedError(f"a tensor without elements, {value.type}", where=where, hint="leave the op out")
+
+
 @dataclass(frozen=True)
 class ConvertAtenToSpyreLoopPass(ModulePass):
     """Lowers aten ops to nests over named loops."""
@@ -296,6 +363,7 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
         """Converts every function of the module."""
         for function in functions(op):
             check_supported(function)
+            check_not_empty(function)
         for function in functions(op):
             emitter = Emitter()
             builder = LoopBuilder(emitter)
@@ -303,9 +371,15 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
             rebuild(function, lambda o, b=builder: _convert(o, b), emitter)
 
 
+def _as_returned(b: LoopBuilder, reading: Reading, value: SSAValue) -> Reading:
+    """The reading in the element type the function promised: whole numbers become integers again."""
+    element = element_of(value)
+    return reading if element_of(reading.base) == element else b.converted(reading, element)
+
+
 def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:
     if isinstance(op, func.ReturnOp):
-        results = [b.readings[v] for v in op.operands]
+        results = [_as_returned(b, b.readings[v], v) for v in op.operands]
         b.emitter.add(func.ReturnOp(*(r.base if r.is_base else b.copy(r).base for r in results)))
         return ()
     found = lowering_of(op)

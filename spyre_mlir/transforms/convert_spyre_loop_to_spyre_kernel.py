@@ -21,8 +21,9 @@ from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAtt
 from spyre_mlir.dialects.spyre.loop import COMBINERS, shape_of
 from spyre_mlir.dialects.spyre.scalars import body_function
 from spyre_mlir.errors import LoweringError, UnsupportedError
+from spyre_mlir.hw.formats import INDEX
 from spyre_mlir.hw.legality import may_write, stick_for
-from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
+from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops import contraction, pointwise
 from spyre_mlir.transforms.buffers import Buffer, Define, Step, Use
 from spyre_mlir.transforms.choose_lane import candidates, read_cost, write_cost
@@ -133,7 +134,31 @@ def _output(p: Planner, op: loop.NestOp, lane: str | None) -> Use:
     return versions.buffers[0], op.output_map.data
 
 
+def _convert_on_transfer(p: Planner, op: loop.NestOp) -> bool:
+    """A copy between integers and floats costs nothing: the transfer from or to the host converts.
+
+    Returns whether the nest was one.
+    """
+    (value,) = op.inputs
+    source, result = p.of(value), p.of(op.result)
+    if source.format == result.format:
+        return False
+    same = op.input_maps[0].data == op.output_map.data and source.shape == result.shape
+    if not same or (source.format == INDEX.name and source.host is None):
+        raise UnsupportedError(
+            f"a conversion from {source.format} to {result.format} of a computed tensor or of a part of one",
+            hint="convert whole inputs and results",
+        )
+    if source.format == INDEX.name:
+        result.host, result.prepared = source.host, source.prepared
+    else:
+        p.versions[op.result] = source
+    return True
+
+
 def _lower_pointwise(p: Planner, op: loop.NestOp, function: str) -> None:
+    if function == COPY and len(op.inputs) == 1 and op.dest is None and _convert_on_transfer(p, op):
+        return
     lane = _lane(p, op)
     inputs = [p.operand(v, m.data, lane, op.space.data) for v, m in zip(op.inputs, op.input_maps, strict=True)]
     p.step(function, op.space.data, inputs, _output(p, op, lane))
@@ -200,12 +225,16 @@ def lower_gather(p: Planner, op: loop.GatherOp) -> None:
         (n for n in candidates(op.space.data) if n is not None and _gathers(table_map, out_map, n, op, form)), None
     )
     if lane is None:
-        raise LoweringError("no loop of this gather can walk the lanes of both table and result")
+        raise UnsupportedError(
+            "a gather of rows of one element: no loop can walk the lanes of both table and result",
+            hint="use a table with two columns or more",
+        )
     table = _table(p, p.of(op.table), stick_for(table_map, lane, lanes_of(form)) or 0)
     if table.layout.order[0] != op.axis.value.data:
         raise UnsupportedError(f"a gather along dimension {op.axis.value.data} of a table of shape {table.shape}")
     rows = p.of(op.indices)
     indices = _table(p, rows, len(rows.shape) - 1) if rows.shape else p.buffer(rows, UNIT)
+    _check_indices(indices, index_map, op)
     versions = p.of(op.result)
     versions.buffers.append(p.fresh(versions.shape, form, stick_for(out_map, lane, lanes_of(form)) or 0))
     p.step(
@@ -215,6 +244,16 @@ def lower_gather(p: Planner, op: loop.GatherOp) -> None:
         (versions.buffers[0], out_map),
         axis=op.axis.value.data,
     )
+
+
+def _check_indices(indices: Buffer, index_map: IndexMap, op: loop.GatherOp) -> None:
+    """Raises UnsupportedError unless the indices can be read where the host puts them; no function copies integers."""
+    try:
+        access(indices.layout, indices.lanes, index_map, op.space.extents)
+    except StickError as error:
+        raise UnsupportedError(
+            f"a gather by a part of an index tensor: {error}", hint="pass the part as an input of its own"
+        ) from error
 
 
 def _gathers(table_map: IndexMap, out_map: IndexMap, lane: str, op: loop.GatherOp, form: str) -> bool:
@@ -302,7 +341,7 @@ def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter) -> None:
 def _returned(p: Planner, value: SSAValue) -> Buffer | None:
     """The buffer to bring back for a result; None for a host tensor returned as it is."""
     versions = p.of(value)
-    if versions.host is not None:
+    if versions.host is value:
         return None
     return (
         versions.buffers[0]

@@ -12,16 +12,18 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp, NoneAttr, OperandsAttr, is_bool, make_op, result_type, to_attribute
-from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Kind
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
+
+_FLOATS: dict[str, Attribute] = {"f16": f16, "bf16": bf16, "f32": f32}
 
 
 @dataclass
@@ -60,6 +62,14 @@ class _Builder:
     def is_bool(self, value: Any) -> bool:
         """Whether a value holds truth values."""
         return isinstance(value, bool) or (isinstance(value, SSAValue) and is_bool(cast("SSAValue[Attribute]", value)))
+
+    def cast(self, value: SSAValue, element: str = "", *, like: SSAValue | None = None) -> SSAValue:
+        """A value in another element type; see `ops.composite.Build`."""
+        wanted = _FLOATS[element] if like is None else element_of(like)
+        if element_of(value) == wanted:
+            return value
+        shape = TensorType(wanted, self.shape(value))
+        return self.emitter.add(make_op("_to_copy", [value], {"dtype": wanted}, [shape])).results[0]
 
 
 def _spell(overload: str, bound: dict[str, Any]) -> tuple[list[SSAValue], dict[str, Attribute]]:

@@ -187,8 +187,8 @@ def _gather_operands(op: kernel.KernelOp, operands: list[Operand], labels: dict[
     sizes = {label: padded.get(name, 1) for name, label in labels.items()}
     rows = kernel_rows(op)
     picked = [label for label in index.order if label not in table.order]
-    extents = (*table.extents, *(sizes[label] for label in picked))
-    limits = tuple(1 if label in picked and sizes[label] < rows else -1 for label in order)
+    extents = (*table.extents, *(sizes.get(label, 1) for label in picked))  # 1: the filler of a single index
+    limits = tuple(1 if label in picked and sizes.get(label, 1) < rows else -1 for label in order)
     return [
         replace(index, indirect=Indirect(IndirectKind.INDEX, 1)),
         replace(table, order=order, extents=extents, indirect=Indirect(IndirectKind.VALUE, 0, limits)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import prod
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -172,8 +171,3 @@ def make_nest(
     maps = [IndexMapAttr(m) for m in (*loops.maps, out)]
     body = body_of(entry, inputs, result.get_element_type())
     return NestOp(loops.space(), inputs, maps, result, body, combine=combine, dest=dest)
-
-
-def elements(shape: Sequence[int]) -> int:
-    """Number of elements of a shape."""
-    return prod(shape)

@@ -13,5 +13,7 @@ config.suffixes = [".mlir"]  # noqa: F821
 config.test_source_root = str(Path(__file__).parent)  # noqa: F821
 config.test_exec_root = str(Path(__file__).parents[2] / "build" / "lit")  # noqa: F821
 config.environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # noqa: F821
-if shutil.which("mlir-opt"):
+mlir_opt = os.environ.get("XDSL_MLIR_OPT") or shutil.which("mlir-opt") or shutil.which("mlir-opt-22")
+if mlir_opt:
     config.available_features.add("mlir-opt")  # noqa: F821
+    config.substitutions.append((r"(?<![-\w])mlir-opt(?![-\w])", mlir_opt))  # noqa: F821

@@ -92,7 +92,7 @@ class Program:
             results.append(self.random.choice(self.values))
         self.block.add_op(func.ReturnOp(*results))
         types = [a.type for a in self.block.args], [r.type for r in results]
-        kinds = ArrayAttr([DictionaryAttr({"aten.kind": StringAttr(k)}) for k in self.kinds])
+        kinds = ArrayAttr([DictionaryAttr({"aten.kind": StringAttr(k)}) for k in self.kinds]) if self.kinds else None
         return ModuleOp([func.FuncOp("main", types, Region(self.block), arg_attrs=kinds)])
 
 
@@ -277,7 +277,7 @@ def power(p: Program) -> SSAValue:
     if p.random.random() < 0.3:
         one = p.call("add.Tensor", p.call("abs", x), 1.0)
         return p.call("pow.Tensor_Scalar", one, exponent=p.random.choice((-0.5, 0.5, -1)))
-    return p.call("pow.Tensor_Scalar", x, exponent=p.random.choice((0, 1, 2, 3)))
+    return p.call("pow.Tensor_Scalar", x, exponent=p.random.choice((1, 2, 3)))
 
 
 def positions(p: Program) -> SSAValue:
@@ -326,6 +326,8 @@ def truth(p: Program) -> SSAValue:
         chosen = p.call("logical_not", chosen)
     elif way < 0.6:
         chosen = p.call("logical_and", chosen, p.call("lt.Tensor", x, 0.5))
+    if p.random.random() < 0.2:
+        return p.call("mul.Tensor", x, chosen)
     return p.call("where.self", chosen, x, 0.0)
 
 

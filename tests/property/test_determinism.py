@@ -37,7 +37,11 @@ def test_with_other_hash_seeds() -> None:
     found = {fingerprint()}
     for hash_seed in ("0", "1", "4242"):
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        command = [sys.executable, "-c", "from tests.property.test_determinism import fingerprint; print(fingerprint())"]
+        command = [
+            sys.executable,
+            "-c",
+            "from tests.property.test_determinism import fingerprint; print(fingerprint())",
+        ]
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
         found.add(done.stdout.strip())
     assert len(found) == 1

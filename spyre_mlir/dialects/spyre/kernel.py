@@ -8,7 +8,7 @@ so the program is whole.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Self
+from typing import Self
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -573,8 +573,6 @@ class ToDeviceOp(IRDLOperation):
 
     source = operand_def(TensorType)
     result = result_def(DeviceTensorType)
-
-    CONVERSIONS: ClassVar[str] = "the format of the result; integers are range checked"
 
     assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
 

@@ -21,21 +21,15 @@ from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.ops import ConstantOp, SdscOp
 from spyre_mlir.machine.levels import run_function
+from spyre_mlir.pipeline import lower
 from spyre_mlir.text.render import parse_module, verify_module
-from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import make_context
+from tests.witness import dl16_emulation
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 GUARD = re.compile(r"`(tests/[\w/.]+\.py)::(\w+)`")
 HEADINGS = ("Context", "Choice", "What would change our mind", "Guarded by")
-KERNEL = (
-    "decompose-aten",
-    "convert-aten-to-spyre-loop",
-    "convert-spyre-loop-to-spyre-kernel",
-    "divide-work",
-    "assign-pool",
-)
 
 
 def parse(text: str) -> ModuleOp:
@@ -44,14 +38,10 @@ def parse(text: str) -> ModuleOp:
     return module
 
 
-def lower(text: str, **options: str) -> ModuleOp:
-    """A program of one aten op per line at the superdsc level."""
-    module, factories = parse(text), get_all_passes()
-    for name in KERNEL:
-        factories[name]()().apply(make_context(), module)
-    factories["convert-spyre-kernel-to-superdsc"]()(**options).apply(make_context(), module)
-    verify_module(module)
-    return module
+def files_of(text: str, options: str = "addresses=symbolic") -> ModuleOp:
+    """A program at the superdsc level."""
+    given = {"convert-spyre-kernel-to-superdsc": options}
+    return lower(parse(text), make_context(), options=given).modules["superdsc"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -132,6 +122,18 @@ assert not (loaded := [name for name in sys.modules if name.startswith(heavy)]),
     np.testing.assert_allclose(np.load(result), model(x).detach().numpy(), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
+def test_the_device_error_is_at_most_half_again_the_emulations() -> None:
+    generator = torch.Generator().manual_seed(0)
+    model, x = Affine(), torch.randn(8, 64, generator=generator)
+    compiled = spyre_mlir.compile(model, (x,), numerics="device")
+    ours, wide = compiled(x), dl16_emulation.double(model, x)
+    emulated = dl16_emulation.rms_error(dl16_emulation.emulate(model, x), wide)
+    assert 0 < dl16_emulation.rms_error(ours, wide) <= 1.5 * emulated
+    del compiled
+    gc.collect()
+
+
 PRODUCT = """func.func @main(%x: tensor<4x64xf16>, %w: tensor<64x128xf16>) -> tensor<4x128xf16> {
   %0 = aten.exp(%x) : (tensor<4x64xf16>) -> tensor<4x64xf16>
   %1 = aten.mm(%0, %w) : (tensor<4x64xf16>, tensor<64x128xf16>) -> tensor<4x128xf16>
@@ -140,14 +142,14 @@ PRODUCT = """func.func @main(%x: tensor<4x64xf16>, %w: tensor<64x128xf16>) -> te
 
 
 def test_concrete_addresses_are_numbers_without_symbols() -> None:
-    symbolic, concrete = lower(PRODUCT), lower(PRODUCT, addresses="concrete")
+    symbolic, concrete = files_of(PRODUCT), files_of(PRODUCT, "addresses=concrete")
     assert all(op.ids for op in symbolic.walk() if isinstance(op, SdscExecuteOp))
     assert not any(op.ids or op.addresses for op in concrete.walk() if isinstance(op, SdscExecuteOp))
     assert not any(isinstance(op, DeviceMemAllocateOp) for op in concrete.walk())
 
 
 def test_labels_follow_the_position_of_a_loop() -> None:
-    exp, product = (describe(op) for op in lower(PRODUCT).ops if isinstance(op, SdscOp))
+    exp, product = (describe(op) for op in files_of(PRODUCT).ops if isinstance(op, SdscOp))
     assert [(d.label, d.extent) for d in exp.dims] == [("mb", 4), ("out", 64)]
     # The 64 that exp calls out is what the product sums over, and there it is called in.
     assert [(d.label, d.extent) for d in product.dims] == [("mb", 4), ("out", 128), ("in", 64)]
@@ -181,7 +183,7 @@ def test_a_body_of_two_operations_is_refused() -> None:
 
 
 def test_mean_and_clamp_write_no_constants() -> None:
-    module = lower("""func.func @main(%x: tensor<4x64xf16>) -> tensor<4x1xf16> {
+    module = files_of("""func.func @main(%x: tensor<4x64xf16>) -> tensor<4x1xf16> {
   %0 = aten.clamp(%x) {min = 0.1, max = 0.7} : (tensor<4x64xf16>) -> tensor<4x64xf16>
   %1 = aten.mean.dim(%0) {dim = array<i64: -1>, keepdim = true} : (tensor<4x64xf16>) -> tensor<4x1xf16>
   func.return %1 : tensor<4x1xf16>
@@ -201,8 +203,9 @@ def test_a_fully_masked_row_is_zero() -> None:
     random = np.random.default_rng(0)
     q, k, v = (random.standard_normal(shape) for shape in ((1, 2, 8), (1, 3, 8), (1, 3, 8)))
     mask = np.array([[False, False, False], [False, True, False]])
-    for name in (None, "decompose-aten", "convert-aten-to-spyre-loop", "convert-spyre-loop-to-spyre-kernel"):
-        if name is not None:
-            get_all_passes()[name]()().apply(make_context(), module)
-        (result,) = run_function(module, [q, k, v, mask])
-        np.testing.assert_allclose(result, np.stack([np.zeros((1, 8)), v[:, 1]], axis=1), atol=1e-12, err_msg=str(name))
+    lowered = lower(module, make_context(), until="spyre.kernel").modules
+    expected = np.stack([np.zeros((1, 8)), v[:, 1]], axis=1)
+    assert len(lowered) == 3
+    for level, program in lowered.items():
+        (result,) = run_function(program, [q, k, v, mask])
+        np.testing.assert_allclose(result, expected, atol=1e-12, err_msg=level)

@@ -9,6 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.arith import Arith
+from xdsl.dialects.builtin import Builtin
+from xdsl.dialects.func import Func
+from xdsl.parser import Parser
 
 from spyre_mlir.dialects.sdscbundle import Sdscbundle
 from spyre_mlir.dialects.spyre import Spyre
@@ -66,6 +71,16 @@ def test_upstream_reads_the_generic_form(path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=FOLDERS)
+def test_stock_parser_reads_the_generic_form(path: Path) -> None:
+    ours = parse_module(path.read_text(encoding="utf-8"), make_context(), locations=False)
+    context = Context(allow_unregistered=True)
+    for dialect in (Builtin, Func, Arith):
+        context.load_dialect(dialect)
+    module = Parser(context, module_text(ours, generic=True)).parse_module()
+    assert len(list(module.walk())) == len(list(ours.walk()))
 
 
 def test_every_op_and_attribute_has_a_section() -> None:

@@ -20,7 +20,7 @@ import pytest
 from tests.unit.docs.blocks import DEVELOPER, ROOT, Block, pattern, read_blocks
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorial").glob("*.md")), ROOT / "docs" / "reference" / "api.md"]
-TOOLS = {"spyre-opt": "opt", "spyre-compile": "compile", "spyre-run": "run"}
+TOOLS = {"spyre-opt": "opt", "spyre-compile": "compile", "spyre-run": "run", "spyre-translate": "translate"}
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")
 
 
@@ -94,6 +94,18 @@ def test_blocks_run_and_print_what_the_page_says(page: Path, workspace: Path, na
         if not matches:
             pytest.fail(f"{page.name}:{block.line}: the page says\n{block.output}\nbut the block prints\n{printed}")
     assert ran > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "last_line"),
+    [(["levels.py", "spyre.kernel"], ""), (["run_a_file.py"], "the sum is right: True")],
+    ids=["levels", "run_a_file"],
+)
+def test_examples_run(words: list[str], last_line: str, workspace: Path) -> None:
+    command = [sys.executable, str(workspace / "examples" / words[0]), *words[1:]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == last_line
 
 
 def test_wrong_output_is_noticed() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spyre_mlir.dialects.superdsc.descriptor import Constant, Descriptor, Dim, OpClass, Operand
-from spyre_mlir.machine.memory import ExactMemory
+from spyre_mlir.machine.memory import ExactMemory, Memory
 from tests.witness.superdsc_decoder import Decoder
 
 DATA = Path(__file__).parents[2] / "data"
@@ -75,7 +75,7 @@ def descriptor_of(obj: dict[str, Any], symbols: dict[int, int] | None = None) ->
     )
 
 
-def everywhere(memory: ExactMemory, decoder: Decoder, operand: int) -> tuple[dict[str, Any], Any]:
+def everywhere(memory: Memory, decoder: Decoder, operand: int) -> tuple[dict[str, Any], Any]:
     """The witness's coordinates and card-wide addresses of one operand, all cores in one list."""
     parts = [decoder.addresses(operand, core) for core in decoder.cores]
     lx = decoder.operands[operand].component == "lx"
@@ -84,9 +84,12 @@ def everywhere(memory: ExactMemory, decoder: Decoder, operand: int) -> tuple[dic
     return coords, np.concatenate([a + s for (_, a), s in zip(parts, shifts, strict=True)])
 
 
-def memory_for(decoder: Decoder) -> ExactMemory:
-    """Memory with one region per HBM operand, as large as the witness says it is; operands may share one."""
-    memory = ExactMemory()
+def memory_for(decoder: Decoder, memory: Memory | None = None) -> Memory:
+    """Memory (exact if none is given) with one region per HBM operand, as large as the witness says it is.
+
+    Operands may share one.
+    """
+    memory = ExactMemory() if memory is None else memory
     ranges: list[tuple[int, int]] = []
     for op in decoder.operands:
         if op.component == "lx":
@@ -100,7 +103,7 @@ def memory_for(decoder: Decoder) -> ExactMemory:
     return memory
 
 
-def put(memory: ExactMemory, decoder: Decoder, operand: int, values: Floats) -> None:
+def put(memory: Memory, decoder: Decoder, operand: int, values: Floats) -> None:
     """Store a logical array (dims in the order of `Decoder.sizes` that the operand has) at the witness's addresses."""
     coords, addresses = everywhere(memory, decoder, operand)
     axes = [d for d in decoder.sizes if d in coords]
@@ -111,7 +114,7 @@ def put(memory: ExactMemory, decoder: Decoder, operand: int, values: Floats) -> 
     memory.store(addresses[inside], values[index], decoder.operands[operand].data_format)
 
 
-def get(memory: ExactMemory, decoder: Decoder, operand: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def get(memory: Memory, decoder: Decoder, operand: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Load a logical array from the witness's addresses, and which elements were written."""
     coords, addresses = everywhere(memory, decoder, operand)
     axes = [d for d in decoder.sizes if d in coords]

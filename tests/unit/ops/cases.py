@@ -23,7 +23,13 @@ ALIASES = {"mat2": "other", "shape": "size"}
 FLOAT32_EPSILON = 2.0**-23
 DTYPES = {"f16": torch.float64}  # exact numbers: a conversion to a narrower float changes nothing
 RANKS = {"mm": 2, "bmm": 3, "t": 2}
-BOOLEAN = {"where.self": ("condition",), "bitwise_and.Tensor": ("self", "other")}
+# Arguments that hold truth values, whatever the overload.
+TRUTH_NAMES = ("condition", "mask")
+
+
+def holds_truth(overload: str, name: str) -> bool:
+    """Whether torch wants booleans there: masks, and the operands of bitwise operations."""
+    return name in TRUTH_NAMES or overload.startswith("bitwise_")
 
 
 def torch_op(overload: str) -> Any:
@@ -71,9 +77,13 @@ def arguments(entry: OpEntry, overload: str, sample: Sample, seed: int = 7) -> A
             out[param.name] = [rng.uniform(sample.low, sample.high, s) for s in shape]
         elif types.get(param.name) == "number":
             out[param.name] = SCALAR
+        elif param.name == "index":
+            # Each index once: which of two writes to one place wins is not defined.
+            extent = sample.shapes[0][int(sample.attributes["dim"])]
+            out[param.name] = rng.permutation(extent)[: shape[0]]
         elif param.name == "indices":
             out[param.name] = rng.integers(int(sample.low), int(sample.high), shape)
-        elif param.name in BOOLEAN.get(overload, ()):
+        elif holds_truth(overload, param.name):
             out[param.name] = rng.random(shape) < 0.5
         else:
             out[param.name] = rng.uniform(sample.low, sample.high, shape)

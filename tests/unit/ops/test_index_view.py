@@ -119,7 +119,9 @@ def test_chains_of_views_read_what_numpy_reads(seed: int) -> None:
         ((1, 1), (), ()),
     ],
 )
-def test_what_two_shapes_both_cut_further(shape: tuple[int, ...], other: tuple[int, ...], common: tuple[int, ...]) -> None:
+def test_what_two_shapes_both_cut_further(
+    shape: tuple[int, ...], other: tuple[int, ...], common: tuple[int, ...]
+) -> None:
     assert common_cuts(shape, other) == common
 
 

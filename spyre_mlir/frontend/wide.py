@@ -1,0 +1,57 @@
+"""Running a half-precision model in double precision: the reference for programs that never round.
+
+A model in bfloat16 or float16 rounds after every operation in torch, by some 1e-3. Comparing exact numerics with
+that would hide every error below it, so such a model is copied and run in float64, its weights as they are.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+from spyre_mlir.frontend.torch_private import Operator, TorchDispatchMode, holders, schema_of, tree_map
+
+HALF = (torch.bfloat16, torch.float16)
+
+
+class WithoutHalves(TorchDispatchMode):
+    """Turns conversions to half precision, and tensors of it, into double precision."""
+
+    def __torch_dispatch__(
+        self, func: Operator, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Runs one operator on widened arguments; tensors it writes to stay what they are."""
+        written = [a.alias_info is not None and a.alias_info.is_write for a in schema_of(func).arguments]
+        given = [a if w else widened(a) for a, w in zip(args, written, strict=False)]
+        return func(*given, **widened(dict(kwargs or {})))
+
+
+def widened(tree: Any) -> Any:
+    """A structure with half-precision tensors and dtypes made double; others stay the same objects."""
+
+    def wide(leaf: object) -> object:
+        if isinstance(leaf, torch.dtype):
+            return torch.float64 if leaf in HALF else leaf
+        return leaf.double() if isinstance(leaf, torch.Tensor) and leaf.dtype in HALF else leaf
+
+    return tree_map(wide, tree)
+
+
+def has_halves(tensors: Iterable[object]) -> bool:
+    """Whether a floating-point tensor is in half precision."""
+    return any(isinstance(t, torch.Tensor) and t.dtype in HALF for t in tensors)
+
+
+def widened_model(model: torch.nn.Module) -> torch.nn.Module:
+    """A copy of a model with its half-precision parameters and buffers in double precision."""
+    wide = copy.deepcopy(model)
+    for held in holders(wide):
+        for name, value in held.items():
+            if value is not None and value.dtype in HALF:
+                made = value.detach().double()
+                is_parameter = isinstance(value, torch.nn.Parameter)
+                held[name] = torch.nn.Parameter(made, requires_grad=False) if is_parameter else made
+    return wide

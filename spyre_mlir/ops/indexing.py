@@ -1,0 +1,195 @@
+"""Rows picked and rows written: at places known beforehand as parts of a whole, else by comparing positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.composite import Build, decomposes
+from spyre_mlir.ops.lanes import Ints, Lanes, LanesList, Number, np
+from spyre_mlir.ops.table import Sample, require
+from spyre_mlir.ops.view import TO_END
+
+
+def index_select_shape(self: tuple[int, ...], index: tuple[int, ...], *, dim: int) -> tuple[int, ...]:
+    """Shape of the entries of `dim` chosen by index."""
+    require("C1", len(index) <= 1, f"index of rank {len(index)}, expected 0 or 1")
+    at = dim % max(len(self), 1)
+    return (*self[:at], *(index or (1,)), *self[at + 1 :]) if self else ()
+
+
+@ATEN.movement(aten=["index_select"], shape=index_select_shape)
+def index_select(self: Lanes, index: Lanes, *, dim: int) -> Lanes:
+    """The entries of `dim` that `index` names.
+
+    Constraints:
+        C1: index has rank 0 or 1.
+    """
+    return np.take(self, index.astype(np.int64).reshape(-1), axis=dim)
+
+
+def index_copy_shape(
+    self: tuple[int, ...], index: tuple[int, ...], source: tuple[int, ...], *, dim: int
+) -> tuple[int, ...]:
+    """Shape of self, once the others fit."""
+    at = dim % len(self)
+    expected = (*self[:at], index[0] if index else 1, *self[at + 1 :])
+    require("C1", source == expected, f"source of shape {source}, expected {expected}")
+    return self
+
+
+@ATEN.composite(aten=["index_copy"], shape=index_copy_shape)
+def index_copy(self: Lanes, index: Lanes, source: Lanes, *, dim: int) -> Lanes:
+    """`self` with the entries of `dim` that `index` names replaced by those of `source`, in order.
+
+    Positions that `index` names twice hold the sum on the device; torch leaves open which one wins. Positions
+    outside `self` are not written.
+
+    Constraints:
+        C1: source has the shape of self, with as many entries along dim as index.
+    """
+    out = np.moveaxis(self.copy(), dim, 0)
+    out[index.astype(np.int64).reshape(-1)] = np.moveaxis(source, dim, 0)
+    return np.moveaxis(out, 0, dim)
+
+
+@decomposes(index_copy)
+def _index_copy(b: Build, self: Any, index: Any, source: Any, *, dim: int) -> Any:
+    shape, at = b.shape(self), dim % len(b.shape(self))
+    column = (-1, *(1,) * (len(shape) - at - 1))  # a vector along `dim`, against all of self
+    places = b.call("arange.start_step", start=0, end=shape[at], step=1)
+    number = b.cast(index, "f32")
+    if b.shape(source)[at] == 1:
+        here = b.call("eq.Tensor", places, b.call("view", number, size=(1,)))
+        return b.call("where.self", b.call("view", here, size=column), source, self)
+    # Row p of the source goes to place index[p]: a product with a matrix of zeros and ones moves all of them.
+    hits = b.call("eq.Tensor", b.call("unsqueeze", places, dim=1), number)
+    ones = b.cast(hits, like=source)
+    moved = _along(b, source, at, lambda rows: b.call("matmul", ones, rows))
+    here = b.call("ne.Scalar", b.call("amax", ones, dim=(1,)), 0.0)
+    return b.call("where.self", b.call("view", here, size=column), moved, self)
+
+
+def _along(b: Build, value: Any, at: int, function: Any) -> Any:
+    """Applies a function of rows to dimension `at`, which becomes the second last for it."""
+    if len(b.shape(value)) == 1:
+        return b.call("squeeze.dim", function(b.call("unsqueeze", value, dim=1)), dim=(1,))
+    return b.call("transpose.int", function(b.call("transpose.int", value, dim0=at, dim1=-2)), dim0=at, dim1=-2)
+
+
+def _slice_scatter_shape(self: tuple[int, ...], src: tuple[int, ...], **_: object) -> tuple[int, ...]:
+    return self
+
+
+@ATEN.composite(aten=["slice_scatter"], shape=_slice_scatter_shape)
+def slice_scatter(
+    self: Lanes, src: Lanes, *, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Lanes:
+    """`self` with a range of `dim` replaced by `src`."""
+    out = np.moveaxis(self.copy(), dim, 0)
+    out[start:end:step] = np.moveaxis(src, dim, 0)
+    return np.moveaxis(out, 0, dim)
+
+
+@decomposes(slice_scatter)
+def _slice_scatter(b: Build, self: Any, src: Any, *, dim: int, start: int | None, end: int | None, step: int) -> Any:
+    if step != 1:
+        raise UnsupportedError(f"slice_scatter with step {step}", hint="write every element of a range")
+    low, high, _ = slice(start, end).indices(b.shape(self)[dim])
+    return b.call("cat", [_part(b, self, dim, 0, low), src, _part(b, self, dim, max(low, high), TO_END)], dim=dim)
+
+
+@ATEN.composite(aten=["select_scatter"], shape=_slice_scatter_shape)
+def select_scatter(self: Lanes, src: Lanes, *, dim: int, index: int) -> Lanes:
+    """`self` with one index of `dim` replaced by `src`."""
+    out = np.moveaxis(self.copy(), dim, 0)
+    out[index] = src
+    return np.moveaxis(out, 0, dim)
+
+
+@decomposes(select_scatter)
+def _select_scatter(b: Build, self: Any, src: Any, *, dim: int, index: int) -> Any:
+    at = index % b.shape(self)[dim]
+    rank = len(b.shape(self))
+    parts = [_part(b, self, dim, 0, at), b.call("unsqueeze", src, dim=dim % rank), _part(b, self, dim, at + 1, TO_END)]
+    return b.call("cat", parts, dim=dim)
+
+
+def _part(b: Build, value: Any, dim: int, start: int, end: int) -> Any:
+    return b.call("slice.Tensor", value, dim=dim % len(b.shape(value)), start=start, end=end)
+
+
+def stack_shape(tensors: list[tuple[int, ...]], *, dim: int = 0) -> tuple[int, ...]:
+    """Shape of equal shapes with a new dimension."""
+    require("C1", all(t == tensors[0] for t in tensors), f"shapes {tensors} differ")
+    at = dim % (len(tensors[0]) + 1)
+    return (*tensors[0][:at], len(tensors), *tensors[0][at:])
+
+
+@ATEN.composite(aten=["stack"], shape=stack_shape)
+def stack(tensors: LanesList, *, dim: int = 0) -> Lanes:
+    """The tensors side by side along a new dimension.
+
+    Constraints:
+        C1: all shapes are equal.
+    """
+    return np.stack(list(tensors), axis=dim)
+
+
+@decomposes(stack)
+def _stack(b: Build, tensors: Any, *, dim: int) -> Any:
+    return b.call("cat", [b.call("unsqueeze", t, dim=dim) for t in tensors], dim=dim)
+
+
+def pad_shape(self: tuple[int, ...], *, pad: Ints, value: Number = 0) -> tuple[int, ...]:
+    """Shape after padding; the pairs of `pad` start at the last dimension."""
+    out = list(self)
+    for at, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True), start=1):
+        out[-at] += before + after
+    return tuple(out)
+
+
+@ATEN.composite(aten=["constant_pad_nd"], shape=pad_shape)
+def constant_pad_nd(self: Lanes, *, pad: Ints, value: Number = 0) -> Lanes:
+    """`self` with a number around it; the pairs of `pad` start at the last dimension, negative ones cut."""
+    for at, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True), start=1):
+        axis = self.ndim - at
+        kept = np.take(self, range(max(0, -before), self.shape[axis] - max(0, -after)), axis=axis)
+        around = [(0, 0)] * self.ndim
+        around[axis] = (max(0, before), max(0, after))
+        self = np.pad(kept, around, constant_values=value)
+    return self
+
+
+@decomposes(constant_pad_nd)
+def _constant_pad_nd(b: Build, self: Any, *, pad: Ints, value: Number) -> Any:
+    for at, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True), start=1):
+        dim = len(b.shape(self)) - at
+        extent = b.shape(self)[dim]
+        parts = [_part(b, self, dim, max(0, -before), extent - max(0, -after))]
+        parts[:0] = [_border(b, self, dim, before, value)] if before > 0 else []
+        parts += [_border(b, self, dim, after, value)] if after > 0 else []
+        self = parts[0] if len(parts) == 1 else b.call("cat", parts, dim=dim)
+    return self
+
+
+def _border(b: Build, value: Any, dim: int, extent: int, fill: Number) -> Any:
+    shape = b.shape(value)
+    made = b.call("full", size=(*shape[:dim], extent, *shape[dim + 1 :]), fill_value=float(fill))
+    return b.cast(made, like=value)
+
+
+ATEN.samples(index_select, Sample(((5, 6), (3,)), {"dim": 0}), Sample(((5, 6, 4), (2,)), {"dim": 1}))
+ATEN.samples(
+    index_copy,
+    Sample(((2, 7, 4), (1,), (2, 1, 4)), {"dim": 1}),
+    Sample(((2, 7, 4), (3,), (2, 3, 4)), {"dim": 1}),
+    Sample(((2, 7), (3,), (2, 4)), {"dim": 1}, breaks="C1"),
+)
+ATEN.samples(slice_scatter, Sample(((3, 8), (3, 2)), {"dim": 1, "start": 3, "end": 5}))
+ATEN.samples(select_scatter, Sample(((3, 8), (3,)), {"dim": 1, "index": -2}))
+ATEN.samples(stack, Sample((((3, 5), (3, 5)),), {"dim": 1}), Sample((((3, 5), (4, 5)),), breaks="C1"))
+ATEN.samples(
+    constant_pad_nd, Sample(((3, 5),), {"pad": (1, 2), "value": 0.5}), Sample(((3, 5),), {"pad": (-1, 2, 2, 0)})
+)

@@ -1,0 +1,102 @@
+"""Truth values and what they choose: all become selections and comparisons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops import pointwise
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.composite import Build, decomposes
+from spyre_mlir.ops.lanes import Lanes, Number, np
+from spyre_mlir.ops.table import Sample
+
+
+def _only_booleans(b: Build, what: str, *values: Any) -> None:
+    if not all(b.is_bool(v) for v in values):
+        raise UnsupportedError(f"{what} of integers", hint="only booleans have this operation on the device")
+
+
+@ATEN.composite(aten=["logical_or", "bitwise_or.Tensor"], boolean=True)
+def logical_or(self: Lanes, other: Lanes) -> Lanes:
+    """1 where an element is not 0, else 0. Only for booleans."""
+    return (self != 0) | (other != 0)
+
+
+@decomposes(logical_or)
+def _logical_or(b: Build, self: Any, other: Any) -> Any:
+    _only_booleans(b, "bitwise or", self, other)
+    return b.call("where.self", self, True, other)
+
+
+@ATEN.composite(aten=["logical_xor", "bitwise_xor.Tensor"], boolean=True)
+def logical_xor(self: Lanes, other: Lanes) -> Lanes:
+    """1 where exactly one of two elements is not 0, else 0. Only for booleans."""
+    return (self != 0) ^ (other != 0)
+
+
+@decomposes(logical_xor)
+def _logical_xor(b: Build, self: Any, other: Any) -> Any:
+    _only_booleans(b, "bitwise exclusive or", self, other)
+    return b.call("where.self", self, b.call("logical_not", other), other)
+
+
+@ATEN.composite(aten=["masked_fill.Scalar", "masked_fill.Tensor"])
+def masked_fill(self: Lanes, mask: Lanes, value: Lanes) -> Lanes:
+    """`value`, a single number, where the mask holds, else `self`."""
+    return np.where(mask != 0, value, self)
+
+
+@decomposes(masked_fill)
+def _masked_fill(b: Build, self: Any, mask: Any, value: Any) -> Any:
+    return b.call("where.self", mask, value, self)
+
+
+@ATEN.composite(aten=["tril"], shape=lambda self, **_: self)
+def tril(self: Lanes, *, diagonal: int = 0) -> Lanes:
+    """The elements on and below a diagonal of the last two dimensions; 0 elsewhere."""
+    return np.tril(self, diagonal)
+
+
+@ATEN.composite(aten=["triu"], shape=lambda self, **_: self)
+def triu(self: Lanes, *, diagonal: int = 0) -> Lanes:
+    """The elements on and above a diagonal of the last two dimensions; 0 elsewhere."""
+    return np.triu(self, diagonal)
+
+
+def _row_against_column(b: Build, comparison: str, value: Any, diagonal: int) -> Any:
+    rows, columns = b.shape(value)[-2:]
+    # The row numbers start at the diagonal, so that no addition is needed.
+    row = b.call("arange.start_step", start=diagonal, end=rows + diagonal, step=1)
+    column = b.call("arange.start_step", start=0, end=columns, step=1)
+    return b.call(comparison, b.call("unsqueeze", row, dim=1), column)
+
+
+@decomposes(tril)
+def _tril(b: Build, self: Any, *, diagonal: int) -> Any:
+    # A selection, not a product: infinities and NaN outside the triangle do not reach the result.
+    return b.call("where.self", _row_against_column(b, "ge.Tensor", self, diagonal), self, 0.0)
+
+
+@decomposes(triu)
+def _triu(b: Build, self: Any, *, diagonal: int) -> Any:
+    return b.call("where.self", _row_against_column(b, "le.Tensor", self, diagonal), self, 0.0)
+
+
+@ATEN.composite(aten=["rsub.Scalar", "rsub.Tensor"])
+def rsub(self: Lanes, other: Lanes, *, alpha: Number = 1) -> Lanes:
+    """`other` minus `self` scaled by `alpha`."""
+    return other - alpha * self
+
+
+@decomposes(rsub)
+def _rsub(b: Build, self: Any, other: Any, *, alpha: Number) -> Any:
+    return b.call("sub.Tensor", other, self if alpha == 1 else b.call("mul.Tensor", self, alpha))
+
+
+ATEN.samples(logical_or, pointwise.PAIR)
+ATEN.samples(logical_xor, pointwise.PAIR)
+ATEN.samples(masked_fill, Sample(((3, 64), (64,), ())))
+ATEN.samples(tril, Sample(((2, 5, 4),)), Sample(((4, 6),), {"diagonal": -1}))
+ATEN.samples(triu, Sample(((2, 5, 4),)), Sample(((4, 6),), {"diagonal": 2}))
+ATEN.samples(rsub, pointwise.PAIR, Sample(((3, 64), (3, 64)), {"alpha": 2}))

@@ -1,0 +1,9 @@
+// RUN: spyre-opt --list-passes | filecheck %s --check-prefix=PASSES
+// RUN: spyre-opt --list-ops | filecheck %s --check-prefix=OPS
+
+// PASSES: {{^}}pass{{.}}from{{.}}options{{.}}meaning
+// PASSES-NEXT: decompose-aten{{.}}spyre
+// PASSES: {{^}}convert-spyre-kernel-to-superdsc{{.}}spyre{{.}}addresses=symbolic|concrete
+// PASSES: {{^}}cse{{.}}xdsl
+// OPS: {{^}}op{{.}}family{{.}}hardware function{{.}}unit{{.}}formats
+// OPS: {{^}}aten.mm{{.}}contraction{{.}}batchmatmul{{.}}pt{{.}}DL16

@@ -1,0 +1,106 @@
+"""spyre-compile refuses what it cannot compile, says why, and leaves nothing behind."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from spyre_mlir.cli import compile as compile_tool
+
+Refused = Callable[..., str]
+
+
+class Square(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * x
+
+
+class Sort(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sort(x).values
+
+
+def saved_program(path: Path, model: torch.nn.Module, x: torch.Tensor, **options: object) -> Path:
+    torch.export.save(torch.export.export(model, (x,), **options), path)
+    return path
+
+
+UNSUPPORTED = {
+    "complex": (Square(), torch.zeros(4, 8, dtype=torch.complex64), {}, ["input x", "complex"]),
+    "symbolic": (
+        Square(),
+        torch.zeros(4, 8),
+        {"dynamic_shapes": ({0: torch.export.Dim("rows")},)},
+        ["dimension 0 is symbolic", "static shapes"],
+    ),
+    "operation": (Sort(), torch.zeros(4, 8), {}, ["aten.sort", "test_compile_errors.py"]),
+}
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_valid_but_unsupported(name: str, tmp_path: Path, refused: Refused) -> None:
+    model, x, options, parts = UNSUPPORTED[name]
+    path = saved_program(tmp_path / "model.pt2", model, x, **options)
+    refused(compile_tool.run, [path, "-o", tmp_path / "bundle"], "SPY-U001", *parts, code=2)
+    assert [one.name for one in tmp_path.iterdir()] == ["model.pt2"]
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        (None, ["there is no such file", "torch.export.save"]),
+        (b"", ["at: ", "torch.export.save"]),
+        (b"hello\n", ["not a zip archive", "torch.export.save"]),
+    ],
+)
+def test_no_program(content: bytes | None, parts: list[str], tmp_path: Path, refused: Refused) -> None:
+    path = tmp_path / "model.pt2"
+    if content is not None:
+        path.write_bytes(content)
+    refused(compile_tool.run, [path, "-o", tmp_path / "bundle"], str(path), *parts)
+    assert not (tmp_path / "bundle").exists()
+
+
+@pytest.mark.parametrize("kept", [0.1, 0.9])
+def test_truncated_program(kept: float, saved: Path, tmp_path: Path, refused: Refused) -> None:
+    content = saved.read_bytes()
+    path = tmp_path / "model.pt2"
+    path.write_bytes(content[: int(len(content) * kept)])
+    refused(compile_tool.run, [path, "-o", tmp_path / "bundle"], "truncated", str(path), "try: ")
+    assert [one.name for one in tmp_path.iterdir()] == ["model.pt2"]
+
+
+def test_other_archive(tmp_path: Path, refused: Refused) -> None:
+    torch.save({"weight": torch.zeros(2)}, tmp_path / "weights.pt2")
+    refused(compile_tool.run, [tmp_path / "weights.pt2", "--emit", "aten"], "weights.pt2", "torch.export.save")
+
+
+def test_output_directory_that_cannot_be_made(saved: Path, tmp_path: Path, refused: Refused) -> None:
+    file = tmp_path / "file"
+    file.write_text("before")
+    refused(compile_tool.run, [saved, "-o", file], "a file stands where", str(file), "another directory")
+    refused(compile_tool.run, [saved, "-o", file / "bundle"], str(file / "bundle"), "try: ")
+    refused(compile_tool.run, [saved, "--emit", "aten", "--dump-dir", file], str(file), "--dump-dir")
+    assert file.read_text() == "before"
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_output_directory_that_holds_something_else(saved: Path, tmp_path: Path, refused: Refused) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    refused(compile_tool.run, [saved, "-o", tmp_path], "neither empty nor a bundle", str(tmp_path))
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        ([], ["either -o DIR or --emit LEVEL", "spyre-compile --help"]),
+        (["-o", "x", "--emit", "aten"], ["either -o DIR or --emit LEVEL"]),
+        (["--emit", "loops"], ["no level is called 'loops'", "spyre.loop"]),
+        (["-o", "x", "--addresses", "none"], ["--addresses", "'symbolic'", "'concrete'"]),
+        (["-o", "x", "--sdsc-version", "TS24"], ["--sdsc-version", "TS25"]),
+    ],
+)
+def test_wrong_usage(arguments: list[str], parts: list[str], saved: Path, refused: Refused) -> None:
+    refused(compile_tool.run, [saved, *arguments], *parts)

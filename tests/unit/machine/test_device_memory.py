@@ -1,0 +1,114 @@
+"""Memory of device numerics by itself: bytes, rounding at a store, formats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spyre_mlir.errors import InputError, MachineFault, UnsupportedError
+from spyre_mlir.machine.device_memory import DeviceMemory, memory_for
+from spyre_mlir.machine.memory import ExactMemory, Memory
+from spyre_mlir.machine.options import MachineOptions
+
+
+def memory_of(options: MachineOptions | None = None) -> DeviceMemory:
+    memory = DeviceMemory(options=options)
+    memory.add_region("a", 1280, 256)
+    return memory
+
+
+def at(*offsets: int) -> np.ndarray:
+    return 1280 + np.asarray(offsets)
+
+
+def test_the_bytes_are_the_codes() -> None:
+    memory = memory_of()
+    memory.store(at(0, 4, 6), [1.0, -1e4, 65504.0], "SEN169_FP16")
+    memory.store(at(8, 12), [1.5, -2.0], "IEEE_FP32")
+    memory.store(at(16, 20), [-2, 2**31 - 1], "IEEE_INT32")
+    memory.store(at(24), [2**32 - 1], "SENUINT32")
+    (region,) = memory.regions
+    expected = "003e 0000 71d8 005e  0000c03f 000000c0  feffffff ffffff7f  ffffffff"
+    assert region.cells[:28].tobytes() == bytes.fromhex(expected)
+    assert region.cells.size == region.size
+
+
+def test_a_transfer_comes_back_rounded() -> None:
+    memory = memory_of()
+    memory.store(at(0, 4), [1 + 2.0**-10, 1e300], "SEN169_FP16")
+    values, written = memory.load(at(0, 2, 4), "SEN169_FP16")
+    assert values.tolist() == [1 + 2.0**-9, 0.0, 8_573_157_376.0]
+    assert written.tolist() == [True, False, True]
+    memory.store(at(8, 12), [1 + 2.0**-24, 1e300], "IEEE_FP32")
+    assert memory.load(at(8, 12), "IEEE_FP32")[0].tolist() == [1.0, np.inf]
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, -np.nan])
+def test_the_merged_symbol_has_one_spelling(value: float) -> None:
+    memory = memory_of()
+    memory.store(at(0), [value], "SEN169_FP16")
+    assert memory.regions[0].cells[:2].tobytes() == b"\xff\x7f"
+    assert np.isnan(memory.load(at(0), "SEN169_FP16")[0]).all()
+
+
+def test_overflow_is_a_choice_and_infinity_is_not() -> None:
+    values = [1e30, -1e30, np.inf]
+    saturating, merging = memory_of(), memory_of(MachineOptions(numerics="device", overflow="nan"))
+    for memory in (saturating, merging):
+        memory.store(at(0, 2, 4), values, "SEN169_FP16")
+    assert saturating.regions[0].cells[:6].tobytes() == bytes.fromhex("fe7f feff ff7f")
+    assert merging.regions[0].cells[:6].tobytes() == bytes.fromhex("ff7f ff7f ff7f")
+
+
+def test_integer_results_keep_their_low_bits() -> None:
+    memory = memory_of()
+    memory.store(at(0, 4, 8, 12), [2.0**31, -(2.0**32) - 5, np.nan, -7], "IEEE_INT32")
+    assert memory.load(at(0, 4, 8, 12), "IEEE_INT32")[0].tolist() == [-(2.0**31), -5, 0, -7]
+    memory.store(at(16, 20), [2.0**32 + 3, -1], "SENUINT32")
+    assert memory.load(at(16, 20), "SENUINT32")[0].tolist() == [3, 2**32 - 1]
+
+
+def test_the_last_element_of_a_region_is_inside() -> None:
+    memory = memory_of()
+    memory.store(at(252), [2.5], "IEEE_FP32")
+    assert memory.load(at(252), "IEEE_FP32")[0].tolist() == [2.5]
+    with pytest.raises(MachineFault, match="out-of-bounds"):
+        memory.store(at(254), [2.5], "IEEE_FP32")
+
+
+def test_other_formats_are_a_fault_or_unsupported() -> None:
+    memory = memory_of()
+    memory.store(at(0), [3], "IEEE_INT32")
+    assert memory.load(at(0), "SENUINT32")[0].tolist() == [3]
+    with pytest.raises(MachineFault, match="wrong-format: read as IEEE_FP32, last written as IEEE_INT32"):
+        memory.load(at(0), "IEEE_FP32")
+    with pytest.raises(UnsupportedError, match="BFLOAT16"):
+        memory.store(at(0), [1.0], "BFLOAT16")
+
+
+def test_partial_sums_are_wide_by_default() -> None:
+    third = np.asarray([1 / 3])
+    rounded = DeviceMemory(options=MachineOptions(numerics="device", partial_sums="rounded"))
+    assert DeviceMemory().partial_sum(third, "SEN169_FP16").tolist() == [1 / 3]
+    assert rounded.partial_sum(third, "SEN169_FP16").tolist() == [683 / 2048]
+    assert ExactMemory().partial_sum(third, "SEN169_FP16").tolist() == [1 / 3]
+
+
+@pytest.mark.parametrize(("numerics", "kind"), [("exact", ExactMemory), ("device", DeviceMemory)])
+def test_options_choose_the_memory(numerics: str, kind: type[Memory]) -> None:
+    assert type(memory_for(MachineOptions(numerics=numerics))) is kind
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"numerics": "fast"}, "numerics must be one of exact, device, got 'fast'"),
+        ({"numerics": "device", "overflow": "wrap"}, "overflow must be one of saturate, nan"),
+        ({"numerics": "device", "partial_sums": "dl16"}, "partial_sums must be one of wide, rounded"),
+        ({"partial_sums": "rounded"}, "exact numerics never do"),
+        ({"overflow": "nan"}, "exact numerics never do"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(settings: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        MachineOptions(**settings)

@@ -111,7 +111,9 @@ def _space(value: SSAValue) -> str:
 
 
 def _candidate(op: Operation) -> Candidate | None:
-    """The buffer an op makes, if LX could hold it."""
+    """The buffer an op makes, if LX could hold it; ops inside loops have no point in time yet."""
+    if any(u.operation.parent_block() is not op.parent_block() for r in op.results for u in r.uses):
+        return None
     if not isinstance(op, kernel.AllocOp) or (op.offset is not None and _space(op.result) == "hbm"):
         return None
     written = any(isinstance(u.operation, kernel.KernelOp) and u.operation.output is op.result for u in op.result.uses)
@@ -127,7 +129,7 @@ def _candidate(op: Operation) -> Candidate | None:
 
 def _copies(op: Operation, points: dict[Operation, int]) -> list[Candidate]:
     """Copies of what the host sends: one for each way of slicing it that several readings share."""
-    if not isinstance(op, kernel.ToDeviceOp):
+    if not isinstance(op, kernel.ToDeviceOp) or any(u.operation not in points for u in op.result.uses):
         return []
     groups: list[Candidate] = []
     uses = sorted(op.result.uses, key=lambda u: (points[u.operation], u.index))

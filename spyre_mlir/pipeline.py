@@ -15,7 +15,7 @@ from xdsl.utils.arg_spec import parse_pipeline
 
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
-from spyre_mlir.dialects.spyre.kernel import KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
 from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.text.render import verify_module
@@ -44,7 +44,11 @@ _COMMON = ("builtin.module", "func.")
 STAGES = (
     Stage("aten", "", (*_COMMON, "aten.")),
     Stage("spyre.loop", "decompose-aten,cse,convert-aten-to-spyre-loop", (*_COMMON, "spyre.loop.", "arith.", "math.")),
-    Stage("spyre.kernel", "convert-spyre-loop-to-spyre-kernel,divide-work,assign-pool", (*_COMMON, "spyre.kernel.")),
+    Stage(
+        "spyre.kernel",
+        "convert-spyre-loop-to-spyre-kernel,divide-work,place-lx,assign-pool",
+        (*_COMMON, "spyre.kernel."),
+    ),
     Stage(
         "superdsc",
         "convert-spyre-kernel-to-superdsc",
@@ -63,8 +67,10 @@ class StageRecord:
         level: the level reached.
         ops: operations of the module, bodies included.
         kernels: hardware functions to run.
-        device_bytes: bytes of device memory, padding included; at the superdsc level buffers that live at
+        device_bytes: bytes of device memory (HBM), padding included; at the superdsc level buffers that live at
             different times share the pool.
+        lx_bytes: bytes of each core's scratchpad in use, at the kernel level.
+        traffic_bytes: bytes of device memory that kernels read and write, at the kernel level.
         seconds: time the passes and the checks took.
     """
 
@@ -73,6 +79,8 @@ class StageRecord:
     kernels: int
     device_bytes: int
     seconds: float
+    lx_bytes: int = 0
+    traffic_bytes: int = 0
 
     def summary(self) -> str:
         """One line for a log."""
@@ -201,8 +209,12 @@ def check_legal(module: ModuleOp, stage: Stage) -> None:
 
 def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     ops = list(module.walk())
-    kernels = sum(isinstance(op, KernelOp) or op.name == "superdsc.sdsc" for op in ops)
-    tensors = [r for op in ops for r in op.results if isinstance(r.type, DeviceTensorType)]
+    kernels = [op for op in ops if isinstance(op, KernelOp)]
+    count = len(kernels) + sum(op.name == "superdsc.sdsc" for op in ops)
+    tensors = [device_tensor(r) for op in ops for r in op.results if isinstance(r.type, DeviceTensorType)]
     pool = sum(op.size.value.data for op in ops if isinstance(op, DeviceMemAllocateOp))
-    arguments = sum(device_tensor(t).sticks for t in tensors) * SPYRE.stick_bytes
-    return StageRecord(level, len(ops), kernels, arguments + pool, seconds)
+    arguments = sum(t.sticks for t in tensors if t.space == "hbm") * SPYRE.stick_bytes
+    local = [op for op in ops if isinstance(op, AllocOp) and op.offset and device_tensor(op.result).space == "lx"]
+    used = max((op.end for op in local), default=0)
+    traffic = sum(op.hbm_bytes() for op in kernels)
+    return StageRecord(level, len(ops), count, arguments + pool, seconds, used, traffic)

@@ -41,14 +41,14 @@ def stage_table(name: str, records: Sequence[StageRecord]) -> str:
     """A table with one row per stage."""
     table = Table(title=name, title_justify="left")
     table.add_column("level")
-    for column in ("ops", "kernels", "device bytes", "seconds"):
+    for column in ("ops", "kernels", "HBM bytes", "LX bytes/core", "HBM traffic", "seconds"):
         table.add_column(column, justify="right")
     for r in records:
         table.add_row(
             r.level,
             str(r.ops),
             str(r.kernels or ""),
-            f"{r.device_bytes:,}" if r.device_bytes else "",
+            *(f"{count:,}" if count else "" for count in (r.device_bytes, r.lx_bytes, r.traffic_bytes)),
             f"{r.seconds:.3f}",
         )
     return rendered(table)

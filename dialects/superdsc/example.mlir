@@ -5,7 +5,7 @@ builtin.module {
     superdsc.dsc batchmatmul sizes {mb = 2, out = 64, in = 64} classes {INPUT = [mb, in] stick {in = 64}, KERNEL = [in, out] stick {out = 64}, OUTPUT = [mb, out] stick {out = 64}} {
       superdsc.allocate 0 in hbm [mb, in] symbolic start -1 + -1 * mb
       superdsc.allocate 1 in hbm [in, out] symbolic start -3
-      superdsc.allocate 2 in hbm [mb, out] symbolic start -4 + -1 * mb
+      superdsc.allocate 2 in lx [mb, out] start 0
       superdsc.labeled_ds 0 INPUT SEN169_FP16 scale [1, 1]
       superdsc.labeled_ds 1 KERNEL SEN169_FP16 scale [1, 1]
       superdsc.labeled_ds 2 OUTPUT SEN169_FP16 scale [1, 1]
@@ -14,9 +14,9 @@ builtin.module {
   }
   superdsc.sdsc @"1_add" splits {mb = 2, out = 1} {
     superdsc.dsc add sizes {mb = 2, out = 64} classes {OUTPUT = [mb, out] stick {out = 64}} {
-      superdsc.allocate 0 in hbm [mb, out] symbolic start -6 + -1 * mb
-      superdsc.allocate 1 in hbm [out, mb] symbolic start -8
-      superdsc.allocate 2 in hbm [mb, out] symbolic start -9 + -1 * mb
+      superdsc.allocate 0 in lx [mb, out] start 0
+      superdsc.allocate 1 in hbm [out, mb] symbolic start -4
+      superdsc.allocate 2 in lx [mb, out] start 0
       superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1, 1]
       superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [-1, 1]
       superdsc.labeled_ds 2 OUTPUT SEN169_FP16 scale [1, 1]
@@ -25,8 +25,8 @@ builtin.module {
   }
   superdsc.sdsc @"2_relufwd" splits {mb = 2, out = 1} {
     superdsc.dsc relufwd sizes {mb = 2, out = 64} classes {OUTPUT = [mb, out] stick {out = 64}} {
-      superdsc.allocate 0 in hbm [mb, out] symbolic start -11 + -1 * mb
-      superdsc.allocate 1 in hbm [mb, out] symbolic start -13 + -1 * mb
+      superdsc.allocate 0 in lx [mb, out] start 0
+      superdsc.allocate 1 in hbm [mb, out] symbolic start -5 + -1 * mb
       superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1, 1]
       superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [1, 1]
       superdsc.compute sfp relufwd SEN169_FP16 [0] -> [1]
@@ -37,18 +37,12 @@ builtin.module {
     %0 = arith.constant 128 : index
     %1 = arith.addi %arg, %0 : index
     %arg_1 = sdscbundle.input_arg_extract value from %arg_1_base_addr : !sdscbundle.input_arg<index> -> index
-    %pool = sdscbundle.device_mem_allocate 512 bytes : index
-    %2 = arith.addi %pool, %0 : index
     %arg_2 = sdscbundle.input_arg_extract value from %arg_2_base_addr : !sdscbundle.input_arg<index> -> index
-    %3 = arith.constant 256 : index
-    %4 = arith.addi %pool, %3 : index
-    %5 = arith.constant 384 : index
-    %6 = arith.addi %pool, %5 : index
     %arg_3 = sdscbundle.input_arg_extract value from %arg_3_base_addr : !sdscbundle.input_arg<index> -> index
-    %7 = arith.addi %arg_3, %0 : index
-    sdscbundle.sdsc_execute (%arg, %1, %arg_1, %pool, %2) {sdsc_filename="sdsc_0.json", symbol_ids=[-1, -2, -3, -4, -5]}
-    sdscbundle.sdsc_execute (%pool, %2, %arg_2, %4, %6) {sdsc_filename="sdsc_1.json", symbol_ids=[-6, -7, -8, -9, -10]}
-    sdscbundle.sdsc_execute (%4, %6, %arg_3, %7) {sdsc_filename="sdsc_2.json", symbol_ids=[-11, -12, -13, -14]}
+    %2 = arith.addi %arg_3, %0 : index
+    sdscbundle.sdsc_execute (%arg, %1, %arg_1) {sdsc_filename="sdsc_0.json", symbol_ids=[-1, -2, -3]}
+    sdscbundle.sdsc_execute (%arg_2) {sdsc_filename="sdsc_1.json", symbol_ids=[-4]}
+    sdscbundle.sdsc_execute (%arg_3, %2) {sdsc_filename="sdsc_2.json", symbol_ids=[-5, -6]}
     func.return
   }
   func.func @main(%x: tensor<2x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>) -> tensor<2x64xf32> {

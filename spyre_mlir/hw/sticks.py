@@ -205,19 +205,22 @@ class Walk:
     fillers: tuple[str, ...]
 
 
-def walk(acc: Access, extents: Mapping[str, int], lanes: int) -> Walk:
+def walk(acc: Access, extents: Mapping[str, int], lanes: int, like: Sequence[str] = ()) -> Walk:
     """Nests the strides of an access, innermost first.
 
     Args:
         acc: the access.
         extents: iteration extents; the lane dimension's in whole sticks.
         lanes: elements per stick.
+        like: the order that dimensions of one step are to stand in, where there is a choice.
 
     Raises:
         StickError: the strides do not divide one another, or the walk overlaps itself.
     """
-    # A lane dimension of one stick has the stride of its neighbour; it is the inner one.
-    items = sorted(acc.strides.items(), key=lambda item: (item[1], item[0] != acc.lane))
+    # A dimension of one step has the stride of its neighbour; it is the inner one, and so is the lane of two such.
+    several = {n for n in acc.strides if extents[n] > (lanes if n == acc.lane else 1)}
+    places = {n: place for place, n in enumerate(like)}
+    items = sorted(acc.strides.items(), key=lambda i: (i[1], i[0] in several, places.get(i[0], -1), i[0] != acc.lane))
     order, reserved, fillers = list[str](), list[int](), list[str]()
     unit = 1
     for name, stride in items:

@@ -45,6 +45,7 @@ from spyre_mlir.machine.arrays import (
 )
 from spyre_mlir.machine.buffers import Buffer, receive, send
 from spyre_mlir.machine.loop import gather_rows, known_numbers
+from spyre_mlir.machine.scratchpads import Scratchpads
 from spyre_mlir.ops.table import Family
 
 ZERO_PADDING = "zero_padding"
@@ -309,9 +310,15 @@ def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
 class KernelFunctions(InterpreterFunctions):
     """Rules of `spyre.kernel`."""
 
+    def __init__(self) -> None:
+        """Starts with empty scratchpads."""
+        self.scratchpads = Scratchpads()
+
     @impl(ComputeOp)
     def run_compute(self, interpreter: Interpreter, op: ComputeOp, args: PythonValues) -> PythonValues:
         """Runs a hardware function by the family of its table entry."""
+        buffers = cast(tuple[Buffer, ...], args)
+        self.scratchpads.check(op, buffers)
         *inputs, out = operands_of(op, args)
         wanted = sum(p.is_tensor and p.required for p in op.entry.params)
         if len(inputs) != wanted:
@@ -323,15 +330,19 @@ class KernelFunctions(InterpreterFunctions):
                 reduction(op, inputs, out)
             case _:
                 pointwise(op, inputs, out)
+        self.scratchpads.overwrite(op, buffers)
         return ()
 
     @impl(RestickifyOp)
     def run_restickify(self, interpreter: Interpreter, op: RestickifyOp, args: PythonValues) -> PythonValues:
         """Copies values and states to the other layout."""
+        buffers = cast(tuple[Buffer, ...], args)
+        self.scratchpads.check(op, buffers)
         source, out = operands_of(op, args)
         _check_every_point_kept(op, out)
         axes = out.own_axes
         write(out, source.values(axes), source.initialised(axes), copies=True)
+        self.scratchpads.overwrite(op, buffers)
         return ()
 
     @impl(GatherOp)
@@ -344,7 +355,9 @@ class KernelFunctions(InterpreterFunctions):
     @impl(AllocOp)
     def run_alloc(self, interpreter: Interpreter, op: AllocOp, args: PythonValues) -> PythonValues:
         """A poisoned buffer."""
-        return (Buffer.poisoned(device_tensor(op.result)),)
+        buffer = Buffer.poisoned(device_tensor(op.result))
+        self.scratchpads.add(op, buffer)
+        return (buffer,)
 
     @impl(FreeOp)
     def run_free(self, interpreter: Interpreter, op: FreeOp, args: PythonValues) -> PythonValues:
@@ -353,6 +366,7 @@ class KernelFunctions(InterpreterFunctions):
         if buffer.freed:
             raise fault("double-free", "the buffer was freed before", op)
         buffer.values[...], buffer.initialised[...], buffer.freed = np.nan, False, True
+        self.scratchpads.remove(buffer)
         return ()
 
     @impl(ConstantOp)

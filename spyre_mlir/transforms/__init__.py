@@ -12,6 +12,7 @@ PASSES: dict[str, str] = {
     "convert-aten-to-spyre-loop": "ConvertAtenToSpyreLoopPass",
     "convert-spyre-loop-to-spyre-kernel": "ConvertSpyreLoopToSpyreKernelPass",
     "divide-work": "DivideWorkPass",
+    "place-lx": "PlaceLxPass",
     "assign-pool": "AssignPoolPass",
     "convert-spyre-kernel-to-superdsc": "ConvertSpyreKernelToSuperdscPass",
 }

@@ -55,7 +55,9 @@ def size_bytes(alloc: kernel.AllocOp, spec: SpyreSpec) -> int:
 
 
 def is_pooled(alloc: kernel.AllocOp) -> bool:
-    """Whether a buffer is an intermediate: the host never reads it."""
+    """Whether a buffer is an intermediate in device memory: the host never reads it."""
+    if kernel.device_tensor(alloc.result).space != "hbm":
+        return False
     return not any(isinstance(u.operation, kernel.FromDeviceOp) for u in alloc.result.uses)
 
 
@@ -105,9 +107,10 @@ def _assign(ops: list[Operation], spec: SpyreSpec) -> None:
                     hint="use a smaller batch or sequence",
                 )
             op.offset = IntegerAttr(offset, i64)
+        if isinstance(op, kernel.AllocOp) and op.offset is not None:
             dying.setdefault(last.get(op.result, op), []).append(op)
         for dead in dying.pop(op, []):
-            if dead.offset is not None:
+            if dead.offset is not None and is_pooled(dead):
                 pool.release(dead.offset.value.data)
             block = op.parent_block()
             if block is not None:

@@ -22,15 +22,21 @@ _INDEX = IndexType()
 
 @dataclass(frozen=True)
 class Base:
-    """Where a buffer starts: an argument of the bundle, or an offset in its pool.
+    """Where a buffer starts: an argument of the bundle, an offset in its pool, or a place in every scratchpad.
 
     Attributes:
-        argument: number of the argument, or None for the pool.
-        offset_bytes: bytes behind the start of the argument or the pool.
+        argument: number of the argument, or None for the pool and the scratchpads.
+        offset_bytes: bytes behind the start of the argument, the pool or the scratchpad.
+        local: whether it is in the scratchpads, whose addresses are numbers always.
     """
 
     argument: int | None
     offset_bytes: int = 0
+    local: bool = False
+
+    def local_starts(self, offsets: Sequence[int]) -> tuple[str, ...]:
+        """Start addresses in the scratchpads."""
+        return tuple(str(self.offset_bytes + o) for o in offsets)
 
 
 @dataclass
@@ -58,6 +64,9 @@ class SymbolicBundle:
         symbols: dict[SSAValue, int] = {}
         operands: list[Operand] = []
         for operand, offsets, base in zip(placed.descriptor.operands, placed.offsets, bases, strict=True):
+            if base.local:
+                operands.append(replace(operand, start=base.local_starts(offsets)))
+                continue
             addresses = [self._address(base, o) for o in offsets]
             for address in addresses:
                 if address not in symbols:
@@ -124,7 +133,10 @@ class ConcreteBundle:
     def add(self, placed: Placed, bases: Sequence[Base]) -> None:
         """Appends one SuperDSC."""
         operands = [
-            replace(operand, start=tuple(str(self._start(base) + o) for o in offsets))
+            replace(
+                operand,
+                start=base.local_starts(offsets) if base.local else tuple(str(self._start(base) + o) for o in offsets),
+            )
             for operand, offsets, base in zip(placed.descriptor.operands, placed.offsets, bases, strict=True)
         ]
         descriptor: Descriptor = replace(placed.descriptor, operands=tuple(operands))

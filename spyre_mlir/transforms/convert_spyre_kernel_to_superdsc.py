@@ -24,6 +24,7 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.assign_pool import size_bytes
 from spyre_mlir.transforms.bundles import Base, ConcreteBundle, SymbolicBundle
 from spyre_mlir.transforms.descriptors import describe_kernel
+from spyre_mlir.transforms.place_lx import check_placement
 from spyre_mlir.transforms.rebuild import describe_location, functions
 
 BUNDLE = "sdsc_bundle"
@@ -37,6 +38,7 @@ class _Split:
     kernels: list[kernel.KernelOp] = field(default_factory=list[kernel.KernelOp])
     pooled: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
     after: list[Operation] = field(default_factory=list[Operation])
+    local: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
     arguments: list[SSAValue] = field(default_factory=list[SSAValue])
 
 
@@ -68,11 +70,13 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
             self._convert(op, function, spec_of(ctx))
 
     def _convert(self, module: ModuleOp, function: func.FuncOp, spec: SpyreSpec) -> None:
+        check_placement(function.body.block)
         parts = _split(function)
         pool = max((_offset(a) + size_bytes(a, spec) for a in parts.pooled), default=0)
         bundle = self._bundle(parts, pool, spec)
         bases: dict[SSAValue, Base] = {v: Base(n) for n, v in enumerate(parts.arguments)}
         bases |= {a.result: Base(None, _offset(a)) for a in parts.pooled}
+        bases |= {a.result: Base(None, _offset(a), local=True) for a in parts.local}
         for number, op in enumerate(parts.kernels):
             try:
                 bundle.add(describe_kernel(op, number + self.first), [bases[v] for v in (*op.inputs, op.output)])
@@ -97,7 +101,7 @@ def _segment(value: SSAValue) -> int | None:
 
 def _offset(alloc: kernel.AllocOp) -> int:
     if alloc.offset is None:
-        raise LoweringError("a buffer has no place in the pool", hint="run assign-pool first")
+        raise LoweringError("a buffer has no place", hint="run place-lx and assign-pool first")
     return alloc.offset.value.data
 
 
@@ -107,6 +111,8 @@ def _split(function: func.FuncOp) -> _Split:
         match op:
             case kernel.KernelOp():
                 parts.kernels.append(op)
+            case kernel.AllocOp() if kernel.device_tensor(op.result).space == "lx":
+                parts.local.append(op)
             case kernel.AllocOp() if op.offset is not None:
                 parts.pooled.append(op)
             case kernel.ToDeviceOp() | kernel.ConstantOp() | kernel.AllocOp():

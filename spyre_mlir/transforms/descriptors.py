@@ -109,8 +109,10 @@ def describe_kernel(op: kernel.KernelOp, index: int) -> Placed:
 
 def _walk(op: kernel.KernelOp, number: int, kind: OpClass) -> _Walked:
     tensor, acc = op.tensors[number], op.accesses()[number]
-    padded = op.padded_extents()
-    walked = walk(acc, padded, tensor.lanes)
+    if tensor.space == "lx":
+        acc, walked = op.local_walk(number)
+    else:
+        walked = walk(acc, op.padded_extents(), tensor.lanes)
     order, extents, lane = walked.order, walked.extents, acc.lane
     if kind is OpClass.MATMUL and number > 0 and lane is None:
         # One column only: the file wants a column dimension, of one stick with one valid lane.

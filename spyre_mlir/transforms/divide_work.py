@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
-from spyre_mlir.errors import LoweringError
+from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.division import Footprint, Loop, SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.table import Family
@@ -53,15 +53,29 @@ def footprints(op: kernel.KernelOp, loops: list[Loop]) -> list[Footprint]:
 
 @dataclass(frozen=True)
 class DivideWorkPass(ModulePass):
-    """Divides the work of every kernel op over the cores."""
+    """Divides the work of every kernel op over the cores.
+
+    Attributes:
+        cores: how many cores to use at most; all of the card if not given.
+    """
 
     name = "divide-work"
 
+    cores: int | None = None
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Divides every kernel op of the module that is not divided yet."""
+        spec = spec_of(ctx)
+        if self.cores is not None:
+            if not 1 <= self.cores <= spec.cores_per_card:
+                raise InputError(
+                    f"divide-work was asked for {self.cores} cores, the card has {spec.cores_per_card}",
+                    hint=f"give a number from 1 to {spec.cores_per_card}",
+                )
+            spec = replace(spec, cores_per_card=self.cores)
         for inner in op.walk():
             if isinstance(inner, kernel.KernelOp) and all(d.split == 1 for d in inner.space.data):
-                _divide(inner, spec_of(ctx))
+                _divide(inner, spec)
 
 
 def _divide(op: kernel.KernelOp, spec: SpyreSpec) -> None:

@@ -8,195 +8,30 @@ so the program is whole.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
 
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    FlatSymbolRefAttrConstr,
-    IntegerAttr,
-    StringAttr,
-    SymbolRefAttr,
-    TensorType,
-    i64,
-)
-from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    irdl_op_definition,
-    operand_def,
-    opt_prop_def,
-    prop_def,
-    result_def,
-    traits_def,
-    var_operand_def,
-)
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, prop_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import MemoryAllocEffect, MemoryFreeEffect, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
-from spyre_mlir.dialects.spyre.syntax import (
-    parse_reading,
-    parse_readings,
-    parse_space,
-    print_extra,
-    print_readings,
-    print_space,
+from spyre_mlir.dialects.spyre.core_view import CoreView
+from spyre_mlir.dialects.spyre.kernel_memory import (
+    AllocOp,
+    ConstantOp,
+    FreeOp,
+    FromDeviceOp,
+    LaunchOp,
+    ToDeviceOp,
+    shared_view,
 )
-from spyre_mlir.dialects.tensors import shape_of
-from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.hw.sticks import Access, StickError, access, round_up, walk
+from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
+from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, OpEntry
 
-RESTICKIFY = "ReStickifyOpHBM"
-
-
-def device_tensor(value: SSAValue) -> DeviceTensor:
-    """What the type of a device tensor says.
-
-    Raises:
-        VerifyException: the value is no device tensor.
-    """
-    if not isinstance(value.type, DeviceTensorType):
-        raise VerifyException(f"expected a device tensor, got {value.type}")
-    return value.type.data
-
-
-class KernelOp(IRDLOperation):
-    """Base of the ops that become one SuperDSC each: syntax, accesses, verification."""
-
-    space = prop_def(SpaceAttr)
-    maps = prop_def(ArrayAttr[IndexMapAttr])
-    inputs = var_operand_def(DeviceTensorType)
-    output = operand_def(DeviceTensorType)
-
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-
-    def __init__(
-        self,
-        space: SpaceAttr,
-        inputs: Sequence[SSAValue],
-        output: SSAValue,
-        maps: Sequence[IndexMapAttr],
-        properties: dict[str, Attribute] | None = None,
-    ) -> None:
-        """Makes the op; `maps` lists the inputs' maps, then the output's."""
-        super().__init__(
-            operands=[list(inputs), output], properties={"space": space, "maps": ArrayAttr(maps), **(properties or {})}
-        )
-
-    @property
-    def function_name(self) -> str:
-        """The hardware function, without the suffix that depends on layouts."""
-        raise VerifyException(f"{self.name} names no hardware function")
-
-    @property
-    def tensors(self) -> tuple[DeviceTensor, ...]:
-        """Types of the inputs, then of the output."""
-        return tuple(device_tensor(v) for v in (*self.inputs, self.output))
-
-    def accesses(self) -> tuple[Access, ...]:
-        """Walks of the inputs, then of the output.
-
-        Raises:
-            StickError: a map that sticks cannot express.
-        """
-        extents = self.space.extents
-        return tuple(access(t.layout, t.lanes, m.data, extents) for t, m in zip(self.tensors, self.maps, strict=True))
-
-    def lane_dims(self) -> dict[str, int]:
-        """Dimensions that are rounded up to whole sticks, with the elements per stick."""
-        rounding: dict[str, int] = {}
-        for acc, tensor in zip(self.accesses(), self.tensors, strict=True):
-            if acc.lane is not None:
-                rounding[acc.lane] = max(rounding.get(acc.lane, 1), tensor.lanes)
-        return rounding
-
-    def divisible_pieces(self) -> dict[str, int]:
-        """Elements that must stay on one core, by dimension: whole sticks of every operand."""
-        return self.lane_dims()
-
-    def padded_extents(self) -> dict[str, int]:
-        """Extent of every dimension as the hardware runs it, whole sticks in the lanes."""
-        lanes = self.lane_dims()
-        return {d.name: round_up(d.extent, lanes.get(d.name, 1)) for d in self.space.data}
-
-    def verify_(self) -> None:
-        """Checks the accesses, the lanes of the operands against one another, and the division of work."""
-        if len(self.maps.data) != len(self.inputs) + 1:
-            raise VerifyException(f"{len(self.maps.data)} maps for {len(self.inputs)} inputs and one output")
-        if len(self.tensors) > SPYRE.operands_per_kernel:
-            raise VerifyException(f"{len(self.tensors)} operands, the hardware takes {SPYRE.operands_per_kernel}")
-        try:
-            accesses, padded = self.accesses(), self.padded_extents()
-            for acc, tensor in zip(accesses, self.tensors, strict=True):
-                walk(acc, padded, tensor.lanes)
-        except StickError as error:
-            raise VerifyException(f"{self.function_name}: {error}; try a restickify of this operand") from error
-        self._verify_inside(accesses, padded)
-        self.verify_lanes([a.lane for a in accesses])
-        self._verify_division(padded)
-
-    def _verify_inside(self, accesses: Sequence[Access], padded: dict[str, int]) -> None:
-        for number, (acc, tensor) in enumerate(zip(accesses, self.tensors, strict=True)):
-            steps = {n: padded[n] // tensor.lanes if n == acc.lane else padded[n] for n in acc.strides}
-            last = acc.offset + sum(stride * (steps[n] - 1) for n, stride in acc.strides.items())
-            if last >= tensor.sticks:
-                what = "the output" if number == len(self.inputs) else f"input {number}"
-                raise VerifyException(
-                    f"{self.function_name}: {what} is walked up to stick {last} and has {tensor.sticks}: "
-                    "loops run over whole sticks; try larger extents in its layout"
-                )
-
-    def verify_lanes(self, lanes: Sequence[str | None]) -> None:
-        """Raises VerifyException unless the lane dimensions of the operands go together."""
-
-    def _verify_division(self, padded: dict[str, int]) -> None:
-        pieces, cores = self.divisible_pieces(), 1
-        for dim in self.space.data:
-            unit = pieces.get(dim.name, 1)
-            cores *= dim.split
-            if dim.split > 1 and padded[dim.name] % (dim.split * unit):
-                raise VerifyException(
-                    f"{dim.name} has {padded[dim.name]} elements, not divisible over {dim.split} cores "
-                    f"in pieces of {unit}; try a divisor"
-                )
-        if cores > SPYRE.cores_per_card:
-            raise VerifyException(f"work is divided over {cores} cores, the card has {SPYRE.cores_per_card}")
-
-    @classmethod
-    def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
-        """Reads what stands between the op's name and its space."""
-        return {}
-
-    def print_head(self, printer: Printer) -> None:
-        """Writes what stands between the op's name and its space."""
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        """Reads the custom form."""
-        properties = cls.parse_head(parser)
-        space = parse_space(parser)
-        inputs = parse_readings(parser, "ins")
-        parser.parse_keyword("outs")
-        parser.parse_punctuation("(")
-        output, out_map = parse_reading(parser)
-        parser.parse_punctuation(")")
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(space, [v for v, _ in inputs], output, [*(m for _, m in inputs), out_map], properties)
-        op.attributes.update({} if attributes is None else attributes.data)
-        return op
-
-    def print(self, printer: Printer) -> None:
-        """Writes the custom form."""
-        printer.print_string(" ")
-        self.print_head(printer)
-        print_space(printer, self.space)
-        print_readings(printer, "ins", self.inputs, self.maps.data[:-1])
-        print_readings(printer, "outs", [self.output], self.maps.data[-1:])
-        print_extra(printer, self.attributes)
+RESTICKIFY = {"hbm": "ReStickifyOpHBM", "lx": "ReStickifyOpLx"}
 
 
 @irdl_op_definition
@@ -231,6 +66,21 @@ class ComputeOp(KernelOp):
         if entry is None:
             raise VerifyException(f"no op-table entry has the hardware function '{self.function.data}'")
         return entry
+
+    def may_take_over(self, number: int) -> bool:
+        """Whether the function goes element by element, and both have every element at the same place."""
+        if self.entry.family not in (Family.POINTWISE, Family.MOVEMENT):
+            return False
+        out = len(self.inputs)
+        same = self.tensors[number].format == self.tensors[out].format
+        return (
+            same and self.local_walk(number) == self.local_walk(out) and self.core_view(number) == self.core_view(out)
+        )
+
+    @property
+    def is_product(self) -> bool:
+        """Whether the function is a contraction."""
+        return self.entry.family is Family.CONTRACTION
 
     @classmethod
     def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
@@ -286,14 +136,15 @@ class RestickifyOp(KernelOp):
 
     Constraints:
         C1: one input; input and output have different dimensions in their lanes.
+        C2: input and output are in the same memory.
     """
 
     name = "spyre.kernel.restickify"
 
     @property
     def function_name(self) -> str:
-        """The hardware function."""
-        return RESTICKIFY
+        """The hardware function: there is one per memory."""
+        return RESTICKIFY[device_tensor(self.output).space]
 
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
         """Checks C1."""
@@ -302,6 +153,9 @@ class RestickifyOp(KernelOp):
                 f"a restickify moves one dimension out of the lanes and another in, "
                 f"got {' to '.join(_lane_text(lane) for lane in lanes)}"
             )
+        spaces = [t.space for t in self.tensors]
+        if len(set(spaces)) > 1:
+            raise VerifyException(f"a restickify stays inside one memory, here {' to '.join(spaces)}; try hbm for both")
 
 
 @irdl_op_definition
@@ -310,6 +164,7 @@ class GatherOp(KernelOp):
 
     Constraints:
         C1: two inputs; the indexed dimension is the outermost of the table's layout.
+        C2: all operands are in HBM.
     """
 
     name = "spyre.kernel.gather"
@@ -342,6 +197,10 @@ class GatherOp(KernelOp):
         pieces, walked = self.lane_dims(), self.accesses()[0].lane
         return pieces if walked is None else {**pieces, walked: self.tensors[0].lanes}
 
+    def core_view(self, number: int) -> CoreView:
+        """None: the rows a core takes are known at run time only."""
+        raise StickError("a gather takes rows that are known at run time only, its operands stay in HBM")
+
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
         """Checks C1."""
         if len(lanes) != 3 or lanes[1] != lanes[2]:
@@ -352,122 +211,6 @@ class GatherOp(KernelOp):
             raise VerifyException(
                 f"the indexed dimension {axis} must be outermost in the table's layout, there it is {outermost}"
             )
-
-
-@irdl_op_definition
-class AllocOp(IRDLOperation):
-    """A buffer in device memory; its contents are not defined. `offset` is its place in the pool, in bytes."""
-
-    name = "spyre.kernel.alloc"
-
-    offset = opt_prop_def(IntegerAttr)
-    result = result_def(DeviceTensorType)
-
-    traits = traits_def(MemoryAllocEffect())
-    assembly_format = "(`at` $offset^)? attr-dict `:` type($result)"
-
-    def __init__(self, result: Attribute) -> None:
-        """Makes a buffer of a device tensor type."""
-        super().__init__(result_types=[result])
-
-
-@irdl_op_definition
-class FreeOp(IRDLOperation):
-    """Ends the life of a buffer."""
-
-    name = "spyre.kernel.free"
-
-    buffer = operand_def(DeviceTensorType)
-
-    traits = traits_def(MemoryFreeEffect())
-    assembly_format = "$buffer attr-dict `:` type($buffer)"
-
-    def __init__(self, buffer: SSAValue) -> None:
-        """Frees `buffer`."""
-        super().__init__(operands=[buffer])
-
-
-@irdl_op_definition
-class ConstantOp(IRDLOperation):
-    """A device tensor of known numbers, which the host provides with the program; its padding is 0.
-
-    The value is one number everywhere, `#spyre.iota` or `#spyre.first_ones`.
-    """
-
-    name = "spyre.kernel.constant"
-
-    value = prop_def()
-    result = result_def(DeviceTensorType)
-
-    assembly_format = "$value attr-dict `:` type($result)"
-
-    def __init__(self, value: Attribute, result: Attribute) -> None:
-        """Makes a constant from its value attribute."""
-        super().__init__(properties={"value": value}, result_types=[result])
-
-
-@irdl_op_definition
-class ToDeviceOp(IRDLOperation):
-    """Sends a host tensor to the device, in the layout of the result's type."""
-
-    name = "spyre.kernel.to_device"
-
-    source = operand_def(TensorType)
-    result = result_def(DeviceTensorType)
-
-    assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
-
-    def __init__(self, source: SSAValue, result: Attribute) -> None:
-        """Sends `source` to the device."""
-        super().__init__(operands=[source], result_types=[result])
-
-    def verify_(self) -> None:
-        """Shapes agree."""
-        _same_shape(self.source, self.result)
-
-
-@irdl_op_definition
-class FromDeviceOp(IRDLOperation):
-    """Brings a device tensor back to the host."""
-
-    name = "spyre.kernel.from_device"
-
-    source = operand_def(DeviceTensorType)
-    result = result_def(TensorType)
-
-    traits = traits_def(MemoryReadEffect())
-    assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
-
-    def __init__(self, source: SSAValue, result: Attribute) -> None:
-        """Brings `source` to the host as a tensor type."""
-        super().__init__(operands=[source], result_types=[result])
-
-    def verify_(self) -> None:
-        """Shapes agree."""
-        _same_shape(self.result, self.source)
-
-
-@irdl_op_definition
-class LaunchOp(IRDLOperation):
-    """Runs a bundle on the device: its function's parameters are the addresses of these buffers."""
-
-    name = "spyre.kernel.launch"
-
-    bundle = prop_def(FlatSymbolRefAttrConstr)
-    buffers = var_operand_def(DeviceTensorType)
-
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$bundle `(` $buffers `)` attr-dict `:` type($buffers)"
-
-    def __init__(self, bundle: str, buffers: Sequence[SSAValue]) -> None:
-        """Launches the bundle function called `bundle`."""
-        super().__init__(operands=[list(buffers)], properties={"bundle": SymbolRefAttr(bundle)})
-
-
-def _same_shape(host: SSAValue, device: SSAValue) -> None:
-    shape = shape_of(host)
-    if shape != device_tensor(device).shape:
-        raise VerifyException(f"the host tensor has shape {shape}, the device tensor {device_tensor(device).shape}")
 
 
 __all__ = [
@@ -483,4 +226,5 @@ __all__ = [
     "RestickifyOp",
     "ToDeviceOp",
     "device_tensor",
+    "shared_view",
 ]

@@ -1,0 +1,139 @@
+"""Which part of a buffer each core sees: what decides whether the buffer can live in the scratchpads.
+
+A scratchpad belongs to one core. A buffer can live there only if every op that touches it gives each core the same
+slice of it: then the slice stays where it is, and the cores never need one another's bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.sticks import Access, IndexMap, LinearExpr, StickError, StickLayout, Walk, access, walk
+
+
+@dataclass(frozen=True)
+class CoreLoop:
+    """One loop as the cores share it: its padded extent, the extent the model asks for, and its slices."""
+
+    padded: int
+    extent: int
+    split: int
+
+    @property
+    def per_core(self) -> int:
+        """Elements one core runs over; a whole loop runs over what the model asks for."""
+        return self.padded // self.split if self.split > 1 else self.extent
+
+
+Loops = Mapping[str, CoreLoop]
+
+
+@dataclass(frozen=True)
+class CoreView:
+    """The slices of a buffer.
+
+    Attributes:
+        parts: equal slices of every dimension of the tensor.
+        slices: per core, which slice of every dimension it holds.
+    """
+
+    parts: tuple[int, ...]
+    slices: tuple[tuple[int, ...], ...]
+
+    def layout(self, whole: StickLayout) -> StickLayout:
+        """How one core's slice lies in its scratchpad."""
+        return replace(whole, extents=tuple(e // p for e, p in zip(whole.extents, self.parts, strict=True)))
+
+    def bytes_per_core(self, tensor: DeviceTensor) -> int:
+        """What one core's slice takes."""
+        return self.layout(tensor.layout).sticks(tensor.lanes) * SPYRE.stick_bytes
+
+    def __str__(self) -> str:
+        cores = "1 core" if len(self.slices) == 1 else f"{len(self.slices)} cores"
+        order = ", ".join(str(list(s)) for s in self.slices[:3])
+        return (
+            f"slices {list(self.parts)} on {cores} (cores 0, 1, … hold {order}{' …' if len(self.slices) > 3 else ''})"
+        )
+
+
+def core_view(tensor: DeviceTensor, index: IndexMap, loops: Loops, table: Sequence[Mapping[str, int]]) -> CoreView:
+    """The slices of a tensor that an op's division of work means.
+
+    Args:
+        tensor: the buffer.
+        index: how the op walks it.
+        loops: all loops of the op.
+        table: per core, its slice of every loop.
+
+    Raises:
+        StickError: the cores' parts are no equal slices, or a part would be needed on several cores.
+    """
+    layout = tensor.layout
+    if layout.unit_extent != 1 or any(e.terms for e in index[len(layout.extents) :]):
+        raise StickError("a tensor that is re-laid from or to a sparse one has no slices of its own")
+    used = [n for e in index for n, _ in e.terms]
+    for name, lp in loops.items():
+        if lp.split > 1 and used.count(name) != 1:
+            raise StickError(
+                f"{name} is divided over {lp.split} cores and walks {used.count(name)} dimensions of this tensor, "
+                "so several cores would need the same elements"
+            )
+    owners = [_divided_by(e, loops) for e in index[: len(layout.extents)]]
+    for dim, (name, expr) in enumerate(zip(owners, index, strict=False)):
+        if name is not None:
+            _check_slices(tensor, dim, name, expr, loops)
+    parts = tuple(1 if name is None else loops[name].split for name in owners)
+    return CoreView(parts, tuple(tuple(0 if n is None else row[n] for n in owners) for row in table))
+
+
+def _divided_by(expr: LinearExpr, loops: Loops) -> str | None:
+    divided = [n for n, _ in expr.terms if loops[n].split > 1]
+    if len(divided) > 1:
+        raise StickError(f"{' and '.join(divided)} are both divided and walk one dimension, {expr}")
+    return divided[0] if divided else None
+
+
+def _check_slices(tensor: DeviceTensor, dim: int, name: str, expr: LinearExpr, loops: Loops) -> None:
+    """The divided loop is the outermost of its dimension and covers all of it."""
+    step = next(c for n, c in expr.terms if n == name)
+    inner = sum(c * (loops[n].padded - 1) for n, c in expr.terms if n != name)
+    have, lp = tensor.layout.extents[dim], loops[name]
+    if inner >= step:
+        raise StickError(f"{name} is divided but not the outermost loop of {expr}, so its slices are scattered")
+    if expr.const or step * lp.padded != have:
+        raise StickError(
+            f"{expr} covers {step * lp.padded} of the {have} elements of dimension {dim}, which is divided"
+        )
+    if dim == tensor.layout.stick and have // lp.split % tensor.lanes:
+        raise StickError(f"a slice of {have // lp.split} elements is no whole sticks of {tensor.lanes}")
+
+
+def local_walk(tensor: DeviceTensor, index: IndexMap, loops: Loops, view: CoreView) -> tuple[Access, Walk]:
+    """How one core walks its slice: a start, strides in its own sticks, and the nested extents.
+
+    Raises:
+        StickError: the slice is no walk through sticks, or the walk leaves it.
+    """
+    layout, lanes = view.layout(tensor.layout), tensor.lanes
+    acc = access(layout, lanes, index, {n: lp.per_core for n, lp in loops.items()})
+    padded = {n: lp.padded // lp.split for n, lp in loops.items()}
+    steps = {n: padded[n] // lanes if n == acc.lane else padded[n] for n in acc.strides}
+    last = acc.offset + sum(stride * (steps[n] - 1) for n, stride in acc.strides.items())
+    if last >= layout.sticks(lanes):
+        raise StickError(f"a core walks up to stick {last} and holds {layout.sticks(lanes)}")
+    whole = {n: lp.padded for n, lp in loops.items()}
+    shared = walk(access(tensor.layout, lanes, index, {n: lp.extent for n, lp in loops.items()}), whole, lanes)
+    return acc, walk(acc, padded, lanes, like=shared.order)
+
+
+def hbm_bytes(acc: Access, padded: Mapping[str, int], lanes: int) -> int:
+    """Bytes an operand moves to or from device memory, every stick once."""
+    steps = (padded[n] // lanes if n == acc.lane else padded[n] for n, stride in acc.strides.items() if stride)
+    return prod(steps) * SPYRE.stick_bytes
+
+
+__all__ = ["CoreLoop", "CoreView", "Loops", "core_view", "hbm_bytes", "local_walk"]

@@ -1,0 +1,239 @@
+"""What the ops that become one SuperDSC each have in common: syntax, accesses, division over cores, verification."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation, operand_def, prop_def, traits_def, var_operand_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
+from spyre_mlir.dialects.spyre.core_view import CoreLoop, CoreView, core_view, hbm_bytes, local_walk
+from spyre_mlir.dialects.spyre.syntax import (
+    parse_reading,
+    parse_readings,
+    parse_space,
+    print_extra,
+    print_readings,
+    print_space,
+)
+from spyre_mlir.dialects.superdsc.descriptor import Dim, OpClass, core_slices
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.sticks import Access, StickError, Walk, access, round_up, walk
+
+
+def device_tensor(value: SSAValue) -> DeviceTensor:
+    """What the type of a device tensor says.
+
+    Raises:
+        VerifyException: the value is no device tensor.
+    """
+    if not isinstance(value.type, DeviceTensorType):
+        raise VerifyException(f"expected a device tensor, got {value.type}")
+    return value.type.data
+
+
+class KernelOp(IRDLOperation):
+    """Base of the ops that become one SuperDSC each: syntax, accesses, verification."""
+
+    space = prop_def(SpaceAttr)
+    maps = prop_def(ArrayAttr[IndexMapAttr])
+    inputs = var_operand_def(DeviceTensorType)
+    output = operand_def(DeviceTensorType)
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        space: SpaceAttr,
+        inputs: Sequence[SSAValue],
+        output: SSAValue,
+        maps: Sequence[IndexMapAttr],
+        properties: dict[str, Attribute] | None = None,
+    ) -> None:
+        """Makes the op; `maps` lists the inputs' maps, then the output's."""
+        super().__init__(
+            operands=[list(inputs), output], properties={"space": space, "maps": ArrayAttr(maps), **(properties or {})}
+        )
+
+    @property
+    def function_name(self) -> str:
+        """The hardware function, without the suffix that depends on layouts."""
+        raise VerifyException(f"{self.name} names no hardware function")
+
+    @property
+    def tensors(self) -> tuple[DeviceTensor, ...]:
+        """Types of the inputs, then of the output."""
+        return tuple(device_tensor(v) for v in (*self.inputs, self.output))
+
+    def accesses(self) -> tuple[Access, ...]:
+        """Walks of the inputs, then of the output.
+
+        Raises:
+            StickError: a map that sticks cannot express.
+        """
+        extents = self.space.extents
+        return tuple(access(t.layout, t.lanes, m.data, extents) for t, m in zip(self.tensors, self.maps, strict=True))
+
+    def lane_dims(self) -> dict[str, int]:
+        """Dimensions that are rounded up to whole sticks, with the elements per stick."""
+        rounding: dict[str, int] = {}
+        for acc, tensor in zip(self.accesses(), self.tensors, strict=True):
+            if acc.lane is not None:
+                rounding[acc.lane] = max(rounding.get(acc.lane, 1), tensor.lanes)
+        return rounding
+
+    def divisible_pieces(self) -> dict[str, int]:
+        """Elements that must stay on one core, by dimension: whole sticks of every operand."""
+        return self.lane_dims()
+
+    def padded_extents(self) -> dict[str, int]:
+        """Extent of every dimension as the hardware runs it, whole sticks in the lanes."""
+        lanes = self.lane_dims()
+        return {d.name: round_up(d.extent, lanes.get(d.name, 1)) for d in self.space.data}
+
+    @property
+    def is_product(self) -> bool:
+        """Whether the op sums products, so that its summed loop may be divided."""
+        return False
+
+    def core_slices(self) -> tuple[Mapping[str, int], ...]:
+        """Per core, its slice of every loop: result loops first, as in the op's file."""
+        padded, kept = self.padded_extents(), self.maps.data[-1].names
+        ordered = sorted(self.space.data, key=lambda d: d.name not in kept)
+        dims = [Dim(d.name, padded[d.name], d.split) for d in ordered]
+        return core_slices(dims, OpClass.MATMUL if self.is_product else OpClass.POINTWISE)
+
+    def core_view(self, number: int) -> CoreView:
+        """Which part of operand `number` each core sees.
+
+        Raises:
+            StickError: the parts are no equal slices, each on one core.
+        """
+        return core_view(self.tensors[number], self.maps.data[number].data, self._core_loops(), self.core_slices())
+
+    def local_walk(self, number: int) -> tuple[Access, Walk]:
+        """How a core walks its slice of operand `number` in its scratchpad.
+
+        Raises:
+            StickError: there is no such slice, or it is no walk through sticks.
+        """
+        view = self.core_view(number)
+        return local_walk(self.tensors[number], self.maps.data[number].data, self._core_loops(), view)
+
+    def may_take_over(self, number: int) -> bool:
+        """Whether the result may be written over input `number` in LX: each element is read before it is written."""
+        return False
+
+    def space_splits(self) -> dict[str, int]:
+        """Over how many cores each loop is divided."""
+        return {d.name: d.split for d in self.space.data}
+
+    def _core_loops(self) -> dict[str, CoreLoop]:
+        padded = self.padded_extents()
+        return {d.name: CoreLoop(padded[d.name], d.extent, d.split) for d in self.space.data}
+
+    def hbm_bytes(self) -> int:
+        """Bytes of device memory the operands read and write, every stick of an operand once."""
+        padded, pairs = self.padded_extents(), zip(self.accesses(), self.tensors, strict=True)
+        return sum(hbm_bytes(acc, padded, t.lanes) for acc, t in pairs if t.space == "hbm")
+
+    def verify_(self) -> None:
+        """Checks the accesses, the lanes of the operands against one another, and the division of work."""
+        if len(self.maps.data) != len(self.inputs) + 1:
+            raise VerifyException(f"{len(self.maps.data)} maps for {len(self.inputs)} inputs and one output")
+        if len(self.tensors) > SPYRE.operands_per_kernel:
+            raise VerifyException(f"{len(self.tensors)} operands, the hardware takes {SPYRE.operands_per_kernel}")
+        try:
+            accesses, padded = self.accesses(), self.padded_extents()
+            for acc, tensor in zip(accesses, self.tensors, strict=True):
+                walk(acc, padded, tensor.lanes)
+        except StickError as error:
+            raise VerifyException(f"{self.function_name}: {error}; try a restickify of this operand") from error
+        self._verify_inside(accesses, padded)
+        self.verify_lanes([a.lane for a in accesses])
+        self._verify_division(padded)
+        for number, tensor in enumerate(self.tensors):
+            if tensor.space == "lx":
+                self.verify_local(number)
+
+    def verify_local(self, number: int) -> None:
+        """Checks that operand `number` can be in the scratchpads.
+
+        Raises:
+            VerifyException: a core would need what another core holds.
+        """
+        try:
+            self.local_walk(number)
+        except StickError as error:
+            raise VerifyException(
+                f"{self.function_name}: {self._operand_name(number)} is in LX: {error}; "
+                "try another division of the work, or hbm for this tensor"
+            ) from error
+
+    def _operand_name(self, number: int) -> str:
+        return "the output" if number == len(self.inputs) else f"input {number}"
+
+    def _verify_inside(self, accesses: Sequence[Access], padded: dict[str, int]) -> None:
+        for number, (acc, tensor) in enumerate(zip(accesses, self.tensors, strict=True)):
+            steps = {n: padded[n] // tensor.lanes if n == acc.lane else padded[n] for n in acc.strides}
+            last = acc.offset + sum(stride * (steps[n] - 1) for n, stride in acc.strides.items())
+            if last >= tensor.sticks:
+                raise VerifyException(
+                    f"{self.function_name}: {self._operand_name(number)} is walked up to stick {last} "
+                    f"and has {tensor.sticks}: loops run over whole sticks; try larger extents in its layout"
+                )
+
+    def verify_lanes(self, lanes: Sequence[str | None]) -> None:
+        """Raises VerifyException unless the lane dimensions of the operands go together."""
+
+    def _verify_division(self, padded: dict[str, int]) -> None:
+        pieces, cores = self.divisible_pieces(), 1
+        for dim in self.space.data:
+            unit = pieces.get(dim.name, 1)
+            cores *= dim.split
+            if dim.split > 1 and padded[dim.name] % (dim.split * unit):
+                raise VerifyException(
+                    f"{dim.name} has {padded[dim.name]} elements, not divisible over {dim.split} cores "
+                    f"in pieces of {unit}; try a divisor"
+                )
+        if cores > SPYRE.cores_per_card:
+            raise VerifyException(f"work is divided over {cores} cores, the card has {SPYRE.cores_per_card}")
+
+    @classmethod
+    def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
+        """Reads what stands between the op's name and its space."""
+        return {}
+
+    def print_head(self, printer: Printer) -> None:
+        """Writes what stands between the op's name and its space."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Reads the custom form."""
+        properties = cls.parse_head(parser)
+        space = parse_space(parser)
+        inputs = parse_readings(parser, "ins")
+        parser.parse_keyword("outs")
+        parser.parse_punctuation("(")
+        output, out_map = parse_reading(parser)
+        parser.parse_punctuation(")")
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls(space, [v for v, _ in inputs], output, [*(m for _, m in inputs), out_map], properties)
+        op.attributes.update({} if attributes is None else attributes.data)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        """Writes the custom form."""
+        printer.print_string(" ")
+        self.print_head(printer)
+        print_space(printer, self.space)
+        print_readings(printer, "ins", self.inputs, self.maps.data[:-1])
+        print_readings(printer, "outs", [self.output], self.maps.data[-1:])
+        print_extra(printer, self.attributes)

@@ -1,0 +1,103 @@
+"""Placing buffers in a scratchpad on plain integers: lifetimes, first fit, addresses taken over in place."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One buffer that wants a place.
+
+    Attributes:
+        number: tells it from the others.
+        size: bytes, whole sticks.
+        first: point in time of the first write.
+        last: point in time of the last use; the buffer is alive from `first` to `last`, both included.
+        saved: what having it pays; larger goes first.
+        address: the place it must have, or None.
+    """
+
+    number: int
+    size: int
+    first: int
+    last: int
+    saved: int = 0
+    address: int | None = None
+
+    def meets(self, other: Request) -> bool:
+        """Whether both are alive at some point in time."""
+        return self.first <= other.last and other.first <= self.last
+
+
+def first_fit(requests: Sequence[Request], capacity: int, takeovers: Collection[Pair] = ()) -> dict[int, int]:
+    """Addresses by request number: what pays most chooses first, the lowest free address.
+
+    Args:
+        requests: buffers; those with an address keep it.
+        capacity: bytes there are.
+        takeovers: pairs (dying, born) that may share an address: the one is last read by the op that first
+            writes the other, element by element. Such an address is preferred.
+
+    Returns:
+        An address for each request that has a place; the others fit nowhere.
+    """
+    placed: dict[int, tuple[Request, int]] = {r.number: (r, r.address) for r in requests if r.address is not None}
+    waiting = [r for r in requests if r.address is None]
+    for request in sorted(waiting, key=lambda r: (-r.saved, r.first, r.number)):
+        address = _lowest(request, list(placed.values()), capacity, takeovers)
+        if address is not None:
+            placed[request.number] = (request, address)
+    return {number: address for number, (_, address) in placed.items()}
+
+
+def _lowest(
+    request: Request, placed: Sequence[tuple[Request, int]], capacity: int, takeovers: Collection[Pair]
+) -> int | None:
+    rivals = [(r, address) for r, address in placed if r.meets(request)]
+    partners = {address for r, address in rivals if may_share(r, request, takeovers)}
+    ends = {0, *(address + r.size for r, address in rivals)}
+    for address in [*sorted(partners), *sorted(ends)]:
+        free = all(
+            address + request.size <= other
+            or other + r.size <= address
+            or (address == other and may_share(r, request, takeovers))
+            for r, other in rivals
+        )
+        if free and address + request.size <= capacity:
+            return address
+    return None
+
+
+def may_share(one: Request, other: Request, takeovers: Collection[Pair]) -> bool:
+    """Whether the one that is born may take the address of the one that dies."""
+    dying, born = sorted((one, other), key=lambda r: (r.first, r.last))
+    same = dying.size == born.size and dying.last == born.first
+    return same and (dying.number, born.number) in takeovers
+
+
+def collisions(
+    requests: Sequence[Request], addresses: Mapping[int, int], takeovers: Collection[Pair] = ()
+) -> list[Pair]:
+    """Pairs of requests that are alive together and share bytes without being allowed to."""
+    placed = sorted((r for r in requests if r.number in addresses), key=lambda r: (r.first, r.number))
+    found: list[Pair] = []
+    alive: list[Request] = []
+    for request in placed:
+        alive = [r for r in alive if r.last >= request.first]
+        low = addresses[request.number]
+        for other in alive:
+            start = addresses[other.number]
+            apart = start >= low + request.size or low >= start + other.size
+            if not apart and not (start == low and may_share(other, request, takeovers)):
+                found.append((other.number, request.number))
+        alive.append(request)
+    return found
+
+
+def peak(requests: Sequence[Request], addresses: Mapping[int, int]) -> int:
+    """Bytes from the start of the scratchpad to behind the last byte that is ever used."""
+    return max((addresses[r.number] + r.size for r in requests if r.number in addresses), default=0)

@@ -1,0 +1,270 @@
+"""Pass `place-lx`: puts intermediate buffers into the cores' scratchpads, where moving them costs no device memory.
+
+A buffer qualifies if only kernel ops use it and all of them give each core the same slice of it. What the host sends
+and several ops read in the same slices is copied to the scratchpads once. The buffers that save most choose first, at
+the lowest address that is free while they live; a pointwise result may take over the address of an operand that dies
+there. The others stay in HBM. Buffers in LX that have an address keep it, those without one must find room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.dialects.context import spec_of
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.core_view import CoreView
+from spyre_mlir.errors import LoweringError
+from spyre_mlir.hw.placement import Pair, Request, collisions, first_fit
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.sticks import LinearExpr, StickError
+from spyre_mlir.transforms.rebuild import describe_location, functions
+
+_IDENTITY = "identity"
+
+
+@dataclass
+class Candidate:
+    """A buffer that may live in LX.
+
+    Attributes:
+        value: the buffer, or for a copy the device tensor that is copied.
+        view: the slices its users agree on.
+        readers: for a copy, the uses that read it instead: op and operand number.
+    """
+
+    value: SSAValue
+    view: CoreView
+    readers: list[tuple[kernel.KernelOp, int]] = field(default_factory=list[tuple[kernel.KernelOp, int]])
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it is a copy of a tensor that stays in HBM."""
+        return bool(self.readers)
+
+    @property
+    def alloc(self) -> kernel.AllocOp | None:
+        """The op that makes the buffer, unless it is a copy."""
+        return self.value.owner if isinstance(self.value.owner, kernel.AllocOp) and not self.is_copy else None
+
+    @property
+    def uses(self) -> list[tuple[kernel.KernelOp, int]]:
+        """Ops that use the buffer, with the operand's number."""
+        if self.is_copy:
+            return self.readers
+        return [(u.operation, u.index) for u in self.value.uses if isinstance(u.operation, kernel.KernelOp)]
+
+
+@dataclass(frozen=True)
+class PlaceLxPass(ModulePass):
+    """Places buffers in the scratchpads.
+
+    Attributes:
+        copies: whether tensors the host sends are copied to LX when several ops read them.
+    """
+
+    name = "place-lx"
+
+    copies: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Places the buffers of every function of the module."""
+        for function in functions(op):
+            _place(function.body.block, spec_of(ctx), self.copies)
+
+
+def _place(block: Block, spec: SpyreSpec, copies: bool) -> None:
+    # Even points are ops; a copy is made at the odd point before its first reader.
+    points = {op: 2 * number for number, op in enumerate(block.ops)}
+    found = [c for op in block.ops if (c := _candidate(op)) is not None]
+    if copies:
+        found += [c for op in block.ops for c in _copies(op, points)]
+    requests = [_request(n, c, points) for n, c in enumerate(found)]
+    takeovers = _takeovers(found, requests)
+    addresses = first_fit(requests, spec.lx_usable_bytes, takeovers)
+    while broken := _broken_pairs(found, addresses):
+        requests = [r for r in requests if r.number not in broken]
+        addresses = first_fit(requests, spec.lx_usable_bytes, takeovers)
+    for number, candidate in enumerate(found):
+        if number in addresses:
+            _put(candidate, addresses[number])
+        elif candidate.alloc is not None and _space(candidate.value) == "lx":
+            raise LoweringError(
+                f"no {candidate.view.bytes_per_core(kernel.device_tensor(candidate.value))} bytes of the "
+                f"scratchpad's {spec.lx_usable_bytes} are free while this buffer lives",
+                where=f"{candidate.alloc.name} at {describe_location(candidate.alloc)}",
+                hint="use more cores, or hbm for this buffer or another",
+            )
+    check_placement(block)
+
+
+def _space(value: SSAValue) -> str:
+    return kernel.device_tensor(value).space
+
+
+def _candidate(op: Operation) -> Candidate | None:
+    """The buffer an op makes, if LX could hold it; ops inside loops have no point in time yet."""
+    if any(u.operation.parent_block() is not op.parent_block() for r in op.results for u in r.uses):
+        return None
+    if not isinstance(op, kernel.AllocOp) or (op.offset is not None and _space(op.result) == "hbm"):
+        return None
+    written = any(isinstance(u.operation, kernel.KernelOp) and u.operation.output is op.result for u in op.result.uses)
+    read = any(isinstance(u.operation, kernel.KernelOp) and u.index < len(u.operation.inputs) for u in op.result.uses)
+    try:
+        candidate = Candidate(op.result, kernel.shared_view(op.result))
+        for user, number in candidate.uses:
+            user.local_walk(number)
+    except StickError:
+        return None
+    return candidate if written and read else None
+
+
+def _copies(op: Operation, points: dict[Operation, int]) -> list[Candidate]:
+    """Copies of what the host sends: one for each way of slicing it that several readings share."""
+    if not isinstance(op, kernel.ToDeviceOp) or any(u.operation not in points for u in op.result.uses):
+        return []
+    groups: list[Candidate] = []
+    uses = sorted(op.result.uses, key=lambda u: (points[u.operation], u.index))
+    for use in uses:
+        user = use.operation
+        if isinstance(user, kernel.KernelOp) and use.index == len(user.inputs):
+            return []  # the program writes into it
+        if not isinstance(user, kernel.ComputeOp):
+            continue
+        try:
+            view = user.core_view(use.index)
+            user.local_walk(use.index)
+        except StickError:
+            continue
+        group = next((g for g in groups if g.view == view), None)
+        if group is None:
+            groups.append(Candidate(op.result, view, [(user, use.index)]))
+        else:
+            group.readers.append((user, use.index))
+    return [g for g in groups if len(g.readers) > 1 and _copy_op(g, None) is not None]
+
+
+def _request(number: int, candidate: Candidate, points: dict[Operation, int]) -> Request:
+    tensor, times = kernel.device_tensor(candidate.value), [points[op] for op, _ in candidate.uses]
+    alloc = candidate.alloc
+    address = None
+    if alloc is not None and alloc.offset is not None:
+        address = alloc.offset.value.data
+    required = alloc is not None and tensor.space == "lx"
+    uses = len(candidate.readers) - 1 if candidate.is_copy else len(candidate.uses)
+    return Request(
+        number=number,
+        size=candidate.view.bytes_per_core(tensor),
+        first=min(times) - 1 if candidate.is_copy else min(times),
+        last=max(times),
+        # What must be in LX goes before everything that may be.
+        saved=uses * tensor.sticks * (2 * len(points) if required else 1),
+        address=address,
+    )
+
+
+def _takeovers(found: Sequence[Candidate], requests: Sequence[Request]) -> set[Pair]:
+    """Pairs of an operand that dies at a pointwise op and the result that is first written there."""
+    by_use = {use: number for number, c in enumerate(found) for use in c.uses}
+    pairs: set[Pair] = set()
+    for born, candidate in enumerate(found):
+        if candidate.is_copy:
+            continue
+        for op, number in candidate.uses:
+            if number != len(op.inputs):
+                continue
+            operands = [(n, by_use[op, n]) for n in range(len(op.inputs)) if (op, n) in by_use]
+            for dying in {d for _, d in operands}:
+                same = all(op.may_take_over(n) for n, d in operands if d == dying)
+                if same and requests[dying].last == requests[born].first:
+                    pairs.add((dying, born))
+    return pairs
+
+
+def _broken_pairs(found: Sequence[Candidate], addresses: dict[int, int]) -> set[int]:
+    """Buffers in LX that a restickify takes from or to HBM."""
+    by_use = {use: number for number, c in enumerate(found) for use in c.uses}
+    broken: set[int] = set()
+    for (op, number), candidate in by_use.items():
+        if not isinstance(op, kernel.RestickifyOp) or candidate not in addresses:
+            continue
+        partner = by_use.get((op, 1 - number))
+        if partner is None or partner not in addresses:
+            broken.add(candidate)
+    return broken
+
+
+def _put(candidate: Candidate, address: int) -> None:
+    tensor = kernel.device_tensor(candidate.value)
+    type_ = DeviceTensorType(replace(tensor, space="lx"))
+    alloc = candidate.alloc
+    if alloc is not None:
+        if tensor.space != "lx":
+            Rewriter.replace_value_with_new_type(alloc.result, type_)
+    else:
+        alloc = kernel.AllocOp(type_)
+        copy = _copy_op(candidate, alloc.result)
+        first = candidate.readers[0][0]
+        block = first.parent_block()
+        if copy is None or block is None:
+            return
+        alloc.location = copy.location = first.location
+        block.insert_ops_before([alloc, copy], first)
+        for op, number in candidate.readers:
+            op.operands[number] = alloc.result
+    alloc.offset = IntegerAttr(address, i64)
+
+
+def _copy_op(candidate: Candidate, target: SSAValue | None) -> kernel.ComputeOp | None:
+    """The op that copies a whole tensor, padding included, in the slices of the candidate; None if there is none."""
+    layout, reader, number = kernel.device_tensor(candidate.value).layout, *candidate.readers[0]
+    walked = {n: dim for dim, e in enumerate(reader.maps.data[number].data) for n, _ in e.terms}
+    # The loops of the copy stand in the order in which the reader's divided loops number the cores.
+    order = [walked[n] for n in reader.core_slices()[0] if reader.space_splits()[n] > 1]
+    order += [d for d in range(len(layout.extents)) if d not in order and layout.extents[d] > 1]
+    dims = [IterDim(f"d{d}", layout.extents[d], candidate.view.parts[d]) for d in order]
+    index = tuple(LinearExpr.of(f"d{d}") if d in order else LinearExpr() for d in range(len(layout.extents)))
+    maps = [IndexMapAttr(index)] * 2
+    operands = [candidate.value], candidate.value if target is None else target
+    op = kernel.ComputeOp(SpaceAttr(tuple(dims)), *operands, maps, {"function": StringAttr(_IDENTITY)})
+    try:
+        op.verify()
+        op.local_walk(1)
+        usable = op.core_view(1) == candidate.view
+    except (StickError, VerifyException):
+        usable = False
+    if not usable or target is None:
+        op.erase()
+    return op if usable else None
+
+
+def check_placement(block: Block) -> None:
+    """Checks that no two buffers that live at the same time share bytes of the scratchpads.
+
+    Raises:
+        LoweringError: two do.
+    """
+    points = {op: 2 * number for number, op in enumerate(block.ops)}
+    placed = [op for op in block.ops if isinstance(op, kernel.AllocOp) and _space(op.result) == "lx"]
+    found = [Candidate(op.result, kernel.shared_view(op.result)) for op in placed]
+    found = [c for c in found if c.uses and c.alloc is not None and c.alloc.offset is not None]
+    requests = [_request(n, c, points) for n, c in enumerate(found)]
+    addresses = {r.number: r.address for r in requests if r.address is not None}
+    for one, other in collisions(requests, addresses, _takeovers(found, requests)):
+        a, b = requests[one], requests[other]
+        raise LoweringError(
+            f"two buffers live in the same bytes of the scratchpad: {addresses[one]} to {addresses[one] + a.size} and "
+            f"{addresses[other]} to {addresses[other] + b.size}",
+            where=", ".join(
+                f"{op.name} at {describe_location(op)}" for op in (found[one].alloc, found[other].alloc) if op
+            ),
+            hint="give one of them another address, or free the first before the second is written",
+        )

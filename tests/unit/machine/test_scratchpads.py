@@ -1,0 +1,86 @@
+"""Scratchpads at the kernel level: hand-written programs that lose, or keep, what they put there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spyre_mlir.errors import MachineFault
+from tests.unit.machine.modules import close, main, numbers, run
+
+HBM = "!spyre.tensor<[64, 128] x SEN169_FP16, order [0, 1], stick 1, hbm>"
+LX = HBM.replace("hbm", "lx")
+TURNED = "!spyre.tensor<[64, 128] x SEN169_FP16, order [1, 0], stick 0, lx>"
+HOST = "tensor<64x128xf32>"
+
+
+def op(function: str, sources: str, target: str, columns: str = "n = 128") -> str:
+    """One element-wise op; operands are written name:type."""
+    reads = ", ".join("{}[m, n] : {}".format(*s.split(":", 1)) for s in sources.split("; "))
+    return 'spyre.kernel.compute "{}" [m = 64 over 2, {}] ins({}) outs({}[m, n] : {})\n'.format(
+        function, columns, reads, *target.split(":", 1)
+    )
+
+
+def program(second_address: int, between: str = "") -> str:
+    """exp(x) + (-x); the exponentials are at bytes 0 to 8192 of both cores."""
+    body = f"""%0 = spyre.kernel.to_device %x : {HOST} to {HBM}
+    %1 = spyre.kernel.alloc at 0 : i64 : {LX}
+    {op("exp", f"%0:{HBM}", f"%1:{LX}")}
+    %2 = spyre.kernel.alloc at {second_address} : i64 : {LX}
+    {op("neg", f"%0:{HBM}", f"%2:{LX}")}
+    {between}
+    %3 = spyre.kernel.alloc : {HBM}
+    {op("add", f"%1:{LX}; %2:{LX}", f"%3:{HBM}")}
+    %out = spyre.kernel.from_device %3 : {HBM} to {HOST}"""
+    return main(f"%x: {HOST}", body, HOST)
+
+
+def test_buffers_side_by_side() -> None:
+    x = numbers(64, 128)
+    close(run(program(8192), x), np.exp(x) - x)
+
+
+@pytest.mark.parametrize("address", [0, 4096, 8064])
+def test_what_was_overwritten_cannot_be_read(address: int) -> None:
+    with pytest.raises(MachineFault, match=r"input 0 is in bytes 0 to 8192 of the scratchpads, which neg has written"):
+        run(program(address), numbers(64, 128))
+
+
+def test_what_was_freed_cannot_be_read() -> None:
+    with pytest.raises(MachineFault, match="input 0 was freed"):
+        run(program(8192, between=f"spyre.kernel.free %1 : {LX}"), numbers(64, 128))
+
+
+def test_an_undefined_buffer_cannot_be_read() -> None:
+    body = f"""%1 = spyre.kernel.alloc at 0 : i64 : {LX}
+    %2 = spyre.kernel.alloc : {HBM}
+    {op("exp", f"%1:{LX}", f"%2:{HBM}")}
+    %out = spyre.kernel.from_device %2 : {HBM} to {HOST}"""
+    with pytest.raises(MachineFault, match="uninitialised-read: exp computes element"):
+        run(main(f"%x: {HOST}", body, HOST), numbers(64, 128))
+
+
+def test_a_result_may_take_the_place_of_its_operand() -> None:
+    x = numbers(64, 128)
+    body = f"""%0 = spyre.kernel.to_device %x : {HOST} to {HBM}
+    %1 = spyre.kernel.alloc at 128 : i64 : {LX}
+    {op("exp", f"%0:{HBM}", f"%1:{LX}")}
+    %2 = spyre.kernel.alloc at 128 : i64 : {LX}
+    {op("neg", f"%1:{LX}", f"%2:{LX}")}
+    %3 = spyre.kernel.alloc : {HBM}
+    {op("abs", f"%2:{LX}", f"%3:{HBM}")}
+    %out = spyre.kernel.from_device %3 : {HBM} to {HOST}"""
+    close(run(main(f"%x: {HOST}", body, HOST), x), np.exp(x))
+
+
+@pytest.mark.parametrize("address", [0, 128])
+def test_a_result_in_another_order_may_not(address: int) -> None:
+    body = f"""%0 = spyre.kernel.to_device %x : {HOST} to {HBM}
+    %1 = spyre.kernel.alloc at 0 : i64 : {LX}
+    spyre.kernel.compute "exp" [m = 64, n = 128 over 2] ins(%0[m, n] : {HBM}) outs(%1[m, n] : {LX})
+    %2 = spyre.kernel.alloc at {address} : i64 : {TURNED}
+    spyre.kernel.restickify [m = 64, n = 128 over 2] ins(%1[m, n] : {LX}) outs(%2[m, n] : {TURNED})
+    %out = spyre.kernel.from_device %0 : {HBM} to {HOST}"""
+    with pytest.raises(MachineFault, match=r"reads bytes 0 to 8192 of the scratchpads and writes into them"):
+        run(main(f"%x: {HOST}", body, HOST), numbers(64, 128))

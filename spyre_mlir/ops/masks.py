@@ -88,13 +88,13 @@ def _triu(b: Build, self: Any, *, diagonal: int) -> Any:
     return b.call("where.self", _row_against_column(b, "le.Tensor", self, diagonal), self, 0.0)
 
 
-@ATEN.composite(aten=["rsub.Scalar", "rsub.Tensor"])
-def rsub(self: Lanes, other: Lanes, *, alpha: Number = 1) -> Lanes:
+@ATEN.composite(aten=["rsub.Scalar"])
+def rsub_scalar(self: Lanes, other: Lanes, *, alpha: Number = 1) -> Lanes:
     """`other` minus `self` scaled by `alpha`."""
     return other - alpha * self
 
 
-@decomposes(rsub)
+@decomposes(rsub_scalar)
 def _rsub(b: Build, self: Any, other: Any, *, alpha: Number) -> Any:
     return b.call("sub.Tensor", other, self if alpha == 1 else b.call("mul.Tensor", self, alpha))
 
@@ -104,4 +104,4 @@ ATEN.samples(logical_xor, pointwise.PAIR)
 ATEN.samples(masked_fill, Sample(((3, 64), (64,), ())))
 ATEN.samples(tril, Sample(((2, 5, 4),)), Sample(((4, 6),), {"diagonal": -1}))
 ATEN.samples(triu, Sample(((2, 5, 4),)), Sample(((4, 6),), {"diagonal": 2}))
-ATEN.samples(rsub, pointwise.PAIR, Sample(((3, 64), (3, 64)), {"alpha": 2}))
+ATEN.samples(rsub_scalar, pointwise.PAIR, Sample(((3, 64), (3, 64)), {"alpha": 2}))

@@ -348,7 +348,8 @@ def check_not_empty(function: func.FuncOp) -> None:
         entry = op.ENTRY if isinstance(op, AtenOp) else None
         slices = entry is not None and entry.family is Family.VIEW
         values: list[SSAValue] = [] if entry is movement.cat else list(op.operands)
-        for value in [*values, *([] if slices else op.results)]:
+        results: list[SSAValue] = [] if slices else list(op.results)
+        for value in [*values, *results]:
             if isinstance(value.type, TensorType) and 0 in shape_of(value):
                 where = f"{op.name} at {describe_location(op)}"
                 raise UnsupportedError(f"a tensor without elements, {value.type}", where=where, hint="leave the op out")

@@ -37,7 +37,7 @@ def compile(
     example_inputs: Sequence[Any] | None = None,
     example_kwargs: Mapping[str, Any] | None = None,
     *,
-    numerics: Numerics = "exact",
+    numerics: Numerics = "device",
     addresses: Literal["symbolic", "concrete"] = "symbolic",
 ) -> CompiledModel | LazyModel:
     """Compiles a model for Spyre.
@@ -77,7 +77,7 @@ def compile_program(path: Path, *, addresses: Literal["symbolic", "concrete"] = 
 class CompileOptions:
     """What `compile` was asked for besides the model."""
 
-    numerics: Numerics = "exact"
+    numerics: Numerics = "device"
     addresses: Literal["symbolic", "concrete"] = "symbolic"
 
 

@@ -55,6 +55,9 @@ _ALL = (
     DeviceFormat("IEEE_INT32", 32, False),  # certain
 )
 
+# What stands for infinity in DL16, which has none of its own: the largest half (torch-spyre mask constants; likely).
+INFINITY_STAND_IN = 65504.0
+
 FORMATS: dict[str, DeviceFormat] = {entry.name: entry for entry in _ALL}
 
 DL16 = FORMATS["SEN169_FP16"]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw import dl16
-from spyre_mlir.hw.formats import DL16, FP32, INDEX, INT32
+from spyre_mlir.hw.formats import DL16, FP32, INDEX, INFINITY_STAND_IN, INT32
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.machine.memory import SLOT_BYTES, ExactMemory, Floats, Memory, Stored
 from spyre_mlir.machine.options import MachineOptions
@@ -72,6 +72,12 @@ class DeviceMemory(Memory):
                 return wide.astype(kind)
         whole = np.fmod(np.where(np.isfinite(wide), wide, 0.0), _INTEGER_RANGE)
         return whole.astype(np.int64).astype(kind)
+
+    def from_host(self, values: Floats, format_name: str) -> Floats:
+        """Infinities become the largest halves: DL16 has one symbol for them and NaN, and masks are made of them."""
+        if format_name != DL16.name:
+            return values
+        return np.where(np.isinf(values), np.copysign(INFINITY_STAND_IN, values), values)
 
     def decode(self, stored: Stored, format_name: str) -> Floats:
         """Values of codes; every format's are exact in float64."""

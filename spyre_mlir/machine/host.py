@@ -70,7 +70,8 @@ class HostFunctions(InterpreterFunctions):
         buffer, placed = send(tensor, values, known, zero_padding=zero_padding), self._place(tensor)
         sent = buffer.initialised.reshape(-1)
         if sent.any():
-            self.memory.store(self._addresses(placed)[sent], buffer.values.reshape(-1)[sent], tensor.format)
+            known_values = self.memory.from_host(buffer.values.reshape(-1)[sent], tensor.format)
+            self.memory.store(self._addresses(placed)[sent], known_values, tensor.format)
         return placed
 
     @impl(ToDeviceOp)

@@ -141,6 +141,10 @@ class Memory(ABC):
     def encode(self, values: npt.ArrayLike, format_name: str) -> Stored:
         """Values as they are stored; where memory is narrow, this is where they are rounded."""
 
+    def from_host(self, values: Floats, format_name: str) -> Floats:
+        """Values as a transfer from the host hands them over, before they are encoded."""
+        return values
+
     @abstractmethod
     def decode(self, stored: Stored, format_name: str) -> Floats:
         """Values of what is stored; may be a view of it."""

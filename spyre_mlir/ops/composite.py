@@ -6,6 +6,7 @@ from math import prod
 from typing import Any, Protocol
 
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.formats import INFINITY_STAND_IN
 from spyre_mlir.ops import contraction, pointwise
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.lanes import INF, DType, Ints, Lanes, Number, np
@@ -13,7 +14,7 @@ from spyre_mlir.ops.reduction import reduced_dims, reduced_shape
 from spyre_mlir.ops.table import OpEntry, Sample
 
 # The largest finite half. It stands for minus infinity on the device, which has none (torch-spyre; likely).
-MASKED = -65504.0
+MASKED = -INFINITY_STAND_IN
 
 
 class Build(Protocol):
@@ -173,11 +174,11 @@ def mean(self: Lanes, *, dim: Ints | None = None, keepdim: bool = False, dtype: 
 
 @decomposes(mean)
 def _mean(b: Build, self: Any, *, dim: Ints | None, keepdim: bool, dtype: DType | None) -> Any:
-    # The hardware's `mean` takes 1/N as a DL16 code, exact for powers of two only; a scalar operand is exact.
+    # The hardware's `mean` takes 1/N as a DL16 code; counts, unlike their inverses, are mostly exact in DL16.
     shape = b.shape(self)
     count = prod(shape[d] for d in reduced_dims(len(shape), dim))
     total = b.call("sum.dim_IntList", self, dim=dim, keepdim=keepdim)
-    return b.call("mul.Tensor", total, 1.0 / count)
+    return b.call("div.Tensor", total, float(count))
 
 
 @ATEN.composite(aten=["softmax.int", "_softmax"], ulps=16)

@@ -27,7 +27,7 @@ class Function(nn.Module):
 
 
 def check(function: Callable[..., Any], *inputs: torch.Tensor, tolerance: float = 1e-6) -> Any:
-    compiled = spyre_mlir.compile(Function(function), inputs)
+    compiled = spyre_mlir.compile(Function(function), inputs, numerics="exact")
     verification = compiled.verify(*inputs, tolerance=tolerance)
     assert verification, str(verification)
     return compiled
@@ -44,7 +44,7 @@ X = numbers(3, 8)
 @pytest.mark.parametrize("function", [torch.sin, torch.cos])
 def test_sine_and_cosine(function: Any, low: float) -> None:
     x = torch.linspace(low, -low + 10, 192)
-    compiled = spyre_mlir.compile(Function(function), (x,))
+    compiled = spyre_mlir.compile(Function(function), (x,), numerics="exact")
     wanted = getattr(np, function.__name__)(x.double().numpy())
     assert np.abs(compiled(x).double().numpy() - wanted).max() < 1e-6
 
@@ -155,6 +155,6 @@ def test_minus_infinity_masks_entries() -> None:
 def test_a_half_precision_model_is_compared_in_double_precision(kind: torch.dtype) -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 64), nn.Tanh(), nn.Linear(64, 4)).to(kind)
-    compiled = spyre_mlir.compile(model, (X.to(kind),))
+    compiled = spyre_mlir.compile(model, (X.to(kind),), numerics="exact")
     assert compiled.verify(X.to(kind), tolerance=1e-6)
     assert model[0].weight.dtype is kind

@@ -17,6 +17,7 @@ from spyre_mlir.api import stored_program
 from spyre_mlir.backend.directory import read_bundle
 from spyre_mlir.errors import MachineFault
 from spyre_mlir.machine.host import run_program
+from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.pipeline import LEVELS
 from spyre_mlir.text.render import module_text, parse_module
 from spyre_mlir.universe import make_context
@@ -37,7 +38,8 @@ def test_a_call_returns_what_the_model_returns(program: tuple[Any, Any, Any]) ->
     got = compiled(*inputs)
     assert got.dtype == expected.dtype
     assert got.shape == expected.shape
-    torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5)
+    # A call computes in 16 bits: two or three digits of the largest logit.
+    assert float((got - expected).abs().max()) <= 5e-3 * float(expected.abs().max())
 
 
 @pytest.mark.parametrize("generic", [False, True])
@@ -93,6 +95,7 @@ def test_a_bundle_runs_without_the_compiler_s_memory(tmp_path: Path) -> None:
     model, inputs = mlp()
     compiled = spyre_mlir.compile(model, inputs)
     expected = compiled(*inputs).numpy()
+    device = MachineOptions(numerics="device")
     shutil.move(compiled.save(tmp_path / "first"), tmp_path / "second")
     del compiled, model
     gc.collect()
@@ -100,7 +103,7 @@ def test_a_bundle_runs_without_the_compiler_s_memory(tmp_path: Path) -> None:
     values = stored.values()
     names = [a.data["aten.name"].data for a in _main(stored.program).arg_attrs]
     arrays = [values.get(name, inputs[0].numpy()) for name in names]
-    (got,) = run_program(stored_program(stored), arrays)
+    (got,) = run_program(stored_program(stored), arrays, device)
     assert np.array_equal(got.astype(np.float32), expected)
 
 
@@ -124,7 +127,7 @@ def test_one_program_per_signature() -> None:
     lazy = spyre_mlir.compile(softmax()[0])
     for shape in ((3, 5), (2, 5), (3, 5)):
         x = torch.randn(shape)
-        torch.testing.assert_close(lazy(x), torch.softmax(x, -1))
+        torch.testing.assert_close(lazy(x), torch.softmax(x, -1), rtol=1e-2, atol=1e-3)
     assert len(lazy.programs) == 2
 
 

@@ -1,0 +1,31 @@
+"""Masks made of infinities in device numerics, where there is no infinity."""
+
+from __future__ import annotations
+
+import torch
+
+import spyre_mlir
+
+MASK = torch.tensor([[0.0, float("-inf"), 0.0], [0.0, 0.0, float("-inf")]])
+
+
+class MaskedSoftmax(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x + MASK, -1)
+
+
+class SelectedSoftmax(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(torch.where(MASK < 0, float("-inf"), x), -1)
+
+
+def test_an_additive_mask() -> None:
+    x = torch.randn(2, 3)
+    got = spyre_mlir.compile(MaskedSoftmax(), (x,), numerics="device")(x)
+    torch.testing.assert_close(got, MaskedSoftmax()(x), rtol=5e-3, atol=1e-3)
+
+
+def test_a_selected_infinity() -> None:
+    x = torch.randn(2, 3)
+    got = spyre_mlir.compile(SelectedSoftmax(), (x,), numerics="device")(x)
+    torch.testing.assert_close(got, SelectedSoftmax()(x), rtol=5e-3, atol=1e-3)

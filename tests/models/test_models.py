@@ -26,7 +26,7 @@ def summary(name: str, compiled: object, verification: Verification, host_steps:
 @pytest.mark.parametrize("name", CASES)
 def test_every_level_agrees_with_torch(name: str) -> None:
     model, inputs = build(name)
-    compiled = spyre_mlir.compile(model, inputs)
+    compiled = spyre_mlir.compile(model, inputs, numerics="exact")
     module = compiled._lowered.modules["superdsc"]
     host_steps = [op.name for op in module.walk() if not op.name.startswith(HOST_OPS)]
     verification = compiled.verify(*inputs, tolerance=TOLERANCE)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from math import prod
 
 from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import IterDim
+from spyre_mlir.hw.division import Loop, divide
 from spyre_mlir.hw.legality import stick_for
+from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
 from spyre_mlir.transforms.relayout import Planner, Versions, lanes_of
 
@@ -41,3 +44,9 @@ def write_cost(shape: Sequence[int], stick: int, lanes: int) -> int:
 def candidates(space: Sequence[IterDim]) -> list[str | None]:
     """Loops in order of preference for equal cost: innermost first, sparse last."""
     return [*(d.name for d in reversed(space)), None]
+
+
+def usable_cores(space: Sequence[IterDim], reduced: Collection[str], lane: str | None, lanes: int) -> int:
+    """Over how many cores the work can be divided with `lane` in the lanes: whole sticks there, elements elsewhere."""
+    loops = [Loop(d.name, -(-d.extent // lanes) if d.name == lane else d.extent, d.name not in reduced) for d in space]
+    return prod(divide([lp for lp in loops if lp.kept], [], SPYRE).values())

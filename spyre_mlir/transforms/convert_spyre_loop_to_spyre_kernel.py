@@ -26,7 +26,7 @@ from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops import contraction, pointwise
 from spyre_mlir.transforms.buffers import Buffer, Define, Step, Use
-from spyre_mlir.transforms.choose_lane import candidates, read_cost, write_cost
+from spyre_mlir.transforms.choose_lane import candidates, read_cost, usable_cores, write_cost
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
 from spyre_mlir.transforms.relayout import COPY, RESTICKIFY_STEP, Planner, Versions, lanes_of
 
@@ -109,8 +109,9 @@ def _choose_lane(p: Planner, op: loop.NestOp) -> str | None:
         stick = stick_for(op.output_map.data, kept, lanes)
         cost = write_cost(shape, UNIT if stick is None else stick, lanes)
         cost += sum(read_cost(p, v, m.data, lane) for v, m in zip(op.inputs, op.input_maps, strict=True))
-        if best is None or cost < best[0]:
-            best = (cost, lane)
+        per_core = cost / usable_cores(op.space.data, op.reduced, lane, lanes)
+        if best is None or per_core < best[0]:
+            best = (per_core, lane)
     if best is None:
         raise LoweringError("no loop can walk the lanes of the result")
     return best[1]

@@ -71,7 +71,6 @@ def test_sine_and_cosine(function: Any, low: float) -> None:
         lambda x: torch.select_scatter(x, x[1] * 5, 0, -1),
         lambda x: (x * 3).to(torch.int64) + 1,
     ],
-    ids=str,
 )
 def test_on_floats(function: Callable[..., Any]) -> None:
     check(function, X)
@@ -101,7 +100,6 @@ POSITIONS = torch.tensor([2, 0])
         lambda x, i: i.float() * x[0, :2],
         lambda x, i: i.bool() & (i != 2),
     ],
-    ids=str,
 )
 def test_on_floats_and_integers(function: Callable[..., Any]) -> None:
     check(function, X, POSITIONS)

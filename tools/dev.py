@@ -88,7 +88,7 @@ def demo(extra: list[str]) -> int:
 
 def test(extra: list[str]) -> int:
     make_environment()
-    return run(PYTHON, "-m", "pytest", *extra)
+    return run(PYTHON, "-m", "pytest", "-n", "auto", *extra)
 
 
 def check(_: list[str]) -> int:

@@ -242,6 +242,11 @@ def _layer_norm(
     return out if bias is None else b.call("add.Tensor", out, bias)
 
 
+def _with_mask(scores: Lanes, mask: Lanes) -> Lanes:
+    """Scores where a boolean mask holds, else minus infinity; or scores plus an additive mask."""
+    return np.where(mask, scores, -INF) if mask.dtype.kind == "b" else scores + mask
+
+
 def attention_shape(
     query: tuple[int, ...],
     key: tuple[int, ...],
@@ -274,10 +279,9 @@ def attention(
     if is_causal:
         attn_mask = np.tril(np.ones((query.shape[-2], key.shape[-2]), dtype=np.bool_))
     if attn_mask is not None:
-        masks = attn_mask.dtype.kind == "b"
-        scores = np.where(attn_mask, scores, -INF) if masks else scores + attn_mask
+        scores = _with_mask(scores, attn_mask)
     peak = np.max(scores, axis=-1, keepdims=True)
-    e = np.exp(scores - np.where(np.isneginf(peak), 0.0, peak))
+    e = np.exp(scores - np.where(peak == -INF, 0.0, peak))
     total = np.sum(e, axis=-1, keepdims=True)
     return (e / np.where(total == 0, 1.0, total)) @ value
 

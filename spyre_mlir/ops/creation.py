@@ -23,7 +23,12 @@ def arange(*, start: Number = 0, end: Number, step: Number = 1, dtype: DType | N
     return np.arange(start, end, step, dtype=np.float64)
 
 
-@ATEN.creation(aten=["full"], shape=lambda *, size, **_: tuple(size))
+def full_shape(*, size: Ints, **_: object) -> tuple[int, ...]:
+    """The shape asked for."""
+    return tuple(size)
+
+
+@ATEN.creation(aten=["full"], shape=full_shape)
 def full(*, size: Ints, fill_value: Number, dtype: DType | None = None) -> Lanes:
     """One number everywhere."""
     return np.full(size, float(fill_value))

@@ -23,7 +23,7 @@ from xdsl.passes import ModulePass
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.attributes import IotaAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, element_of
-from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.dialects.tensors import as_tensor_type, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.ops import creation, indexing, movement, pointwise
@@ -350,7 +350,7 @@ def check_not_empty(function: func.FuncOp) -> None:
         values: list[SSAValue] = [] if entry is movement.cat else list(op.operands)
         results: list[SSAValue] = [] if slices else list(op.results)
         for value in [*values, *results]:
-            if isinstance(value.type, TensorType) and 0 in shape_of(value):
+            if as_tensor_type(value.type) is not None and 0 in shape_of(value):
                 where = f"{op.name} at {describe_location(op)}"
                 raise UnsupportedError(f"a tensor without elements, {value.type}", where=where, hint="leave the op out")
 

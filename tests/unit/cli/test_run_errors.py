@@ -30,7 +30,7 @@ def test_missing_file(name: str, part: str, bundle: Path, refused: Refused) -> N
     [
         ("bundle.mlir", ["is no MLIR", "bundle.mlir:"]),
         ("program.mlir", ["is no MLIR", "program.mlir:"]),
-        ("sdsc_1.json", ["expected JSON", "got 'the end of the file'", "sdsc_1.json:"]),
+        ("sdsc_1.json", ["expected JSON", "sdsc_1.json:"]),
         ("data.safetensors", ["tensors cannot be read", "data.safetensors"]),
     ],
 )

@@ -184,4 +184,4 @@ def test_report_prints_itself(saved: Path) -> None:
     report = compile_program(saved).report()
     assert [stage.level for stage in report.stages] == ["aten", "spyre.loop", "spyre.kernel", "superdsc"]
     assert str(report) == repr(report)
-    assert "device bytes" in str(report)
+    assert "HBM bytes" in str(report)

@@ -18,7 +18,6 @@ from spyre_mlir.dialects.aten import (
     OperandsAttr,
     broadcast_shapes,
     make_op,
-    operation_of,
     result_type,
     to_attribute,
     to_value,
@@ -85,14 +84,14 @@ def test_overload_without_entry_becomes_a_call() -> None:
     assert isinstance(op, CallOp)
     assert op.overload == "topk"
     assert op.arguments() == {"self": x, "k": 2}
-    assert operation_of(op) is None
+    assert op.ENTRY is None
 
 
 def test_class_knows_its_entry_and_documents_itself() -> None:
     (x,) = values(TensorType(f32, [4]))
     op = make_op("add.Scalar", [x], {"other": to_attribute(2)}, [x.type])
     assert type(op) is OP_CLASSES["add.Scalar"]
-    assert operation_of(op) is entry("add.Tensor")
+    assert op.ENTRY is entry("add.Tensor")
     assert type(op).__name__ == "AddScalarOp"
     assert type(op).__doc__ == entry("add.Tensor").doc
 

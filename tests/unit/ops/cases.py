@@ -29,7 +29,7 @@ TRUTH_NAMES = ("condition", "mask")
 
 def holds_truth(overload: str, name: str) -> bool:
     """Whether torch wants booleans there: masks, and the operands of bitwise operations."""
-    return name in TRUTH_NAMES or overload.startswith("bitwise_")
+    return name in TRUTH_NAMES or overload.startswith(("bitwise_", "logical_or", "logical_xor"))
 
 
 def torch_op(overload: str) -> Any:

@@ -24,9 +24,9 @@ func.func @matmul_c2(%a: tensor<3x5xf32>, %b: tensor<4x4xf32>) {
 
 // -----
 
-// CHECK: aten.mm: C1: operands of rank 1 and 2, expected 2 or more
-func.func @matmul_c1(%a: tensor<5xf32>, %b: tensor<5x4xf32>) {
-  %0 = aten.mm(%a, %b) : (tensor<5xf32>, tensor<5x4xf32>) -> tensor<4xf32>
+// CHECK: aten.mm: C1: operands of rank 0 and 2, expected 1 or more
+func.func @matmul_c1(%a: tensor<f32>, %b: tensor<5x4xf32>) {
+  %0 = aten.mm(%a, %b) : (tensor<f32>, tensor<5x4xf32>) -> tensor<4xf32>
   func.return
 }
 

@@ -54,12 +54,17 @@ class RoundEveryResult(TorchDispatchMode):
 
 def _round_in_place(leaf: object) -> object:
     if isinstance(leaf, torch.Tensor) and leaf.is_floating_point():
-        leaf.copy_(rounded(leaf))
+        leaf.copy_(_with_infinities(leaf))
     return leaf
 
 
 def _rounded_leaf(leaf: object) -> object:
-    return rounded(leaf) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
+    return _with_infinities(leaf) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
+
+
+def _with_infinities(values: torch.Tensor) -> torch.Tensor:
+    """Rounded, but infinities stay: torch makes masks of them, and what is judged is rounding."""
+    return torch.where(torch.isinf(values), values, rounded(values))
 
 
 def emulate(model: torch.nn.Module, *args: torch.Tensor) -> torch.Tensor:

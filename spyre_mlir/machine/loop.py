@@ -204,6 +204,10 @@ def _run_scalar(
             where=place_of(op),
             hint="use an operation of the op table, or spyre.loop.apply",
         )
+    if any(isinstance(a, HostArray) for a in args):
+        raise UnsupportedError(
+            f"{op.name} on whole tensors", where=place_of(op), hint="use the aten op, for example aten.add.Tensor"
+        )
     values = np.asarray(entry.meaning(*args))
     return (values.astype(numpy_type(op.results[0].type), copy=False),)
 

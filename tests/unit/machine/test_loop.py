@@ -8,7 +8,7 @@ from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.dialects.spyre.scalars import body_function
-from spyre_mlir.errors import MachineFault
+from spyre_mlir.errors import MachineFault, UnsupportedError
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.ops import ATEN
 from tests.unit.machine.modules import close, main, numbers, parse, run
@@ -267,3 +267,9 @@ def test_gather_from_an_undefined_table() -> None:
         -> [s, h] : tensor<3x6xf32>"""
     with pytest.raises(MachineFault, match="uninitialised-read: the table"):
         run(main("%ids: tensor<3xi64>", body, "tensor<3x6xf32>"), np.array([0, 1, 2]))
+
+
+def test_arithmetic_outside_of_a_nest_is_refused() -> None:
+    body = "%out = arith.addf %a, %a : tensor<3xf32>"
+    with pytest.raises(UnsupportedError, match=r"arith\.addf on whole tensors"):
+        run(main("%a: tensor<3xf32>", body, "tensor<3xf32>"), numbers(3))

@@ -12,13 +12,15 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from spyre_mlir.hw.formats import DL16_SMALLEST
+
 BIAS = 31
 FRACTION_BITS = 9
 ONE = 1 << FRACTION_BITS
 MAX_CODE = 0x7FFE
 NAN_CODE = 0x7FFF
 SIGN_BIT = 0x8000
-MIN_POSITIVE = 2.0**-BIAS * (1 + 1 / ONE)
+MIN_POSITIVE = DL16_SMALLEST
 
 # Fields of the wide values that are rounded: IEEE 754 binary64.
 _WIDE_MAGNITUDE = 2**63 - 1

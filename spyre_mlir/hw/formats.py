@@ -58,6 +58,9 @@ _ALL = (
 # What stands for infinity in DL16, which has none of its own: the largest half (torch-spyre mask constants; likely).
 INFINITY_STAND_IN = 65504.0
 
+# The smallest positive DL16 number; half of it and less is 0 (from the definition of the format; inferred).
+DL16_SMALLEST = 2.0**-31 * (1 + 2.0**-9)
+
 FORMATS: dict[str, DeviceFormat] = {entry.name: entry for entry in _ALL}
 
 DL16 = FORMATS["SEN169_FP16"]

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any, Protocol
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.hw.formats import INFINITY_STAND_IN
+from spyre_mlir.hw.formats import DL16_SMALLEST, INFINITY_STAND_IN
 from spyre_mlir.ops import contraction, pointwise
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.lanes import INF, DType, Ints, Lanes, Number, np
@@ -203,10 +203,15 @@ def rms_norm(input: Lanes, weight: Lanes | None = None, *, normalized_shape: Int
     return out if weight is None else out * weight
 
 
+def _floored(eps: Number) -> Number:
+    """An epsilon that does not become 0 on the device: BERT's 1e-12 is below every DL16 number."""
+    return max(eps, DL16_SMALLEST)
+
+
 @decomposes(rms_norm)
 def _rms_norm(b: Build, input: Any, weight: Any, *, normalized_shape: Ints, eps: Number | None) -> Any:
     axes = tuple(range(-len(normalized_shape), 0))
-    e = 1.1920928955078125e-07 if eps is None else eps  # torch: the epsilon of float32
+    e = _floored(1.1920928955078125e-07 if eps is None else eps)  # torch: the epsilon of float32
     square = b.call("mean.dim", b.call("mul.Tensor", input, input), dim=axes, keepdim=True)
     out = b.call("mul.Tensor", input, b.call("rsqrt", b.call("add.Tensor", square, e)))
     return out if weight is None else b.call("mul.Tensor", out, weight)
@@ -237,7 +242,7 @@ def _layer_norm(
     axes = tuple(range(-len(normalized_shape), 0))
     centred = b.call("sub.Tensor", input, b.call("mean.dim", input, dim=axes, keepdim=True))
     variance = b.call("mean.dim", b.call("mul.Tensor", centred, centred), dim=axes, keepdim=True)
-    out = b.call("mul.Tensor", centred, b.call("rsqrt", b.call("add.Tensor", variance, eps)))
+    out = b.call("mul.Tensor", centred, b.call("rsqrt", b.call("add.Tensor", variance, _floored(eps))))
     out = out if weight is None else b.call("mul.Tensor", out, weight)
     return out if bias is None else b.call("add.Tensor", out, bias)
 

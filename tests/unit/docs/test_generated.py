@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +20,7 @@ from spyre_mlir.dialects.superdsc import Superdsc
 from spyre_mlir.ops import ATEN
 from spyre_mlir.text.render import module_text, parse_module, verify_module
 from spyre_mlir.universe import make_context
+from tests.conftest import external_tool
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDERS = ("aten", "spyre.loop", "spyre.kernel", "superdsc", "sdscbundle")
@@ -59,7 +59,7 @@ def test_example_is_at_its_level(path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=FOLDERS)
 def test_upstream_reads_the_generic_form(path: Path) -> None:
-    upstream = shutil.which("mlir-opt")
+    upstream = external_tool("mlir-opt")
     if upstream is None:
         pytest.skip("mlir-opt is not installed: nobody but us has read this file")
     module = parse_module(path.read_text(encoding="utf-8"), make_context(), locations=False)

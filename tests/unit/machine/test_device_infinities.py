@@ -29,3 +29,10 @@ def test_a_selected_infinity() -> None:
     x = torch.randn(2, 3)
     got = spyre_mlir.compile(SelectedSoftmax(), (x,), numerics="device")(x)
     torch.testing.assert_close(got, SelectedSoftmax()(x), rtol=5e-3, atol=1e-3)
+
+
+def test_a_constant_row_under_bert_s_epsilon() -> None:
+    """1e-12 is 0 in DL16: without a floor the row would be 0 times infinity."""
+    norm = torch.nn.LayerNorm(64, eps=1e-12)
+    x = torch.full((2, 64), 3.0)
+    assert spyre_mlir.compile(norm, (x,))(x).abs().max() == 0

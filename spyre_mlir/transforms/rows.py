@@ -29,7 +29,7 @@ def lower_rows(b: LoopBuilder, table: Reading, indices: Reading, result: TensorT
 
     The hardware gathers with a table and indices that come from the host. Everything else compares the indices
     with the row numbers, which is exact as long as the table holds no infinity or NaN; an index outside the
-    table gives zeros there.
+    table gives NaN there, as no row number equals it.
 
     Raises:
         UnsupportedError: the indices or the table are computed, and the table has too many rows to compare.
@@ -63,7 +63,11 @@ def _by_product(b: LoopBuilder, table: Reading, indices: Reading, result: Tensor
     hits = b.pointwise(pointwise.eq, [wanted, numbers], TensorType(i1, [chosen, rows]))
     ones = b.converted(hits, element)
     product = lower_product(b, ones, _reshaped(b, table, (rows, width)), TensorType(element, [chosen, width]))
-    return _reshaped(b, product, result.get_shape())
+    # A row that no number equals is 0 over 0: the wrong index shows, instead of passing for a row of zeros.
+    column = whole(b.emitter.add(ConstantOp(FloatAttr(1.0, f64), TensorType(element, [rows, 1]))).results[0])
+    found = lower_product(b, ones, column, TensorType(element, [chosen, 1]))
+    checked = b.pointwise(pointwise.div, [product, found], TensorType(element, [chosen, width]))
+    return _reshaped(b, checked, result.get_shape())
 
 
 def _reshaped(b: LoopBuilder, reading: Reading, shape: tuple[int, ...]) -> Reading:

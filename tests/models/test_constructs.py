@@ -156,3 +156,18 @@ def test_a_half_precision_model_is_compared_in_double_precision(kind: torch.dtyp
     compiled = spyre_mlir.compile(model, (X.to(kind),), numerics="exact")
     assert compiled.verify(X.to(kind), tolerance=1e-6)
     assert model[0].weight.dtype is kind
+
+
+def test_a_computed_index_outside_of_the_table_shows() -> None:
+    """torch raises; a program on the device cannot, so what was asked for is NaN and never another row."""
+
+    class Pick(torch.nn.Module):
+        def forward(self, x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
+            return (x * 2)[i + 1]
+
+    x, inside = numbers(5, 3), torch.tensor([0, 3])
+    compiled = spyre_mlir.compile(Pick(), (x, inside), numerics="exact")
+    torch.testing.assert_close(compiled(x, inside), Pick()(x, inside))
+    got = compiled(x, torch.tensor([0, 4]))
+    torch.testing.assert_close(got[0], 2 * x[1])
+    assert got[1].isnan().all()

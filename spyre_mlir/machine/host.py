@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import (
@@ -24,12 +25,13 @@ from spyre_mlir.dialects.spyre.kernel import (
     device_tensor,
 )
 from spyre_mlir.errors import InputError, SpyreError
+from spyre_mlir.hw import image
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.arrays import Array, HostArray, place_of, tensor_type
 from spyre_mlir.machine.bundle import ENTRY, Loader, run_bundle
 from spyre_mlir.machine.device_memory import memory_for
 from spyre_mlir.machine.kernel import ZERO_PADDING, Buffer, check_integers, receive, send
-from spyre_mlir.machine.levels import bind_inputs, find_function
+from spyre_mlir.machine.levels import argument_name, bind_inputs, find_function
 from spyre_mlir.machine.loop import known_numbers
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.options import MachineOptions
@@ -43,11 +45,23 @@ class DeviceProgram:
         host: module with the host function `main`.
         bundle: module with the bundle function.
         load: gives the descriptor of a file the bundle names.
+        weights: per buffer of the launch that a weight fills, what gives the weight as the device has it: codes,
+            [sticks, lanes].
     """
 
     host: ModuleOp
     bundle: ModuleOp
     load: Loader
+    weights: Mapping[int, Callable[[], Array]] = field(default_factory=dict[int, "Callable[[], Array]"])
+
+    def number(self, op: ToDeviceOp) -> int | None:
+        """Which buffer of the launch a transfer fills, if any."""
+        return self._numbers.get(op.result)
+
+    @cached_property
+    def _numbers(self) -> dict[SSAValue, int]:
+        buffers = [b for op in self.host.walk() if isinstance(op, LaunchOp) for b in op.buffers]
+        return {buffer: number for number, buffer in reversed(list(enumerate(buffers)))}
 
 
 POOL = "pool"
@@ -61,6 +75,19 @@ def _number(op: object, name: str) -> int | None:
 
 def _takes_none(bundle: ModuleOp) -> bool:
     return not find_function(bundle, ENTRY).function_type.inputs.data
+
+
+def _held(program: DeviceProgram, argument: SSAValue, name: str, options: MachineOptions) -> None:
+    """Raises InputError unless the program came with an argument's value in a form this run can use."""
+    transfers = [use.operation for use in argument.uses]
+    if not all(isinstance(op, ToDeviceOp) and program.number(op) in program.weights for op in transfers):
+        raise InputError(f"{name} has no value", hint="pass one")
+    if options.numerics == "exact" or options.overflow != "saturate":
+        raise InputError(
+            f"{name} is there as the device has it, which is rounded; this run asks for "
+            + ("exact numbers" if options.numerics == "exact" else "another rule of overflow"),
+            hint="pass the weight as the model has it, or run in device numerics",
+        )
 
 
 @dataclass
@@ -109,12 +136,30 @@ class HostFunctions(InterpreterFunctions):
             self.memory.store(self._addresses(placed)[sent], known_values, tensor.format)
         return placed
 
+    def _send_codes(self, op: ToDeviceOp) -> _Placed:
+        """Sends a weight the program came with, which is laid out already."""
+        tensor, placed = device_tensor(op.result), self._place(op)
+        codes, shape = self.program.weights[self.program.number(op)](), (tensor.sticks, tensor.lanes)
+        if codes.shape != shape or codes.dtype != self.memory.stored_type(tensor.format):
+            raise InputError(
+                f"the weight is {codes.dtype}{list(codes.shape)}, the program sends {tensor.format}{list(shape)}",
+                where=place_of(op),
+                hint="write the bundle again",
+            )
+        sent = np.ones(codes.size, np.bool_)
+        if ZERO_PADDING not in op.attributes:
+            sent = image.arrange(np.ones(tensor.shape, np.bool_), tensor.layout, tensor.lanes).reshape(-1)
+        known_values = self.memory.decode(codes.reshape(-1)[sent], tensor.format)
+        self.memory.store(self._addresses(placed)[sent], known_values, tensor.format)
+        return placed
+
     @impl(ToDeviceOp)
     def run_to_device(self, interpreter: Interpreter, op: ToDeviceOp, args: PythonValues) -> PythonValues:
         """Writes a host tensor to memory in the layout of its type."""
-        (host,) = cast(tuple[HostArray], args)
-        tensor = device_tensor(op.result)
-        check_integers(op, host.values, tensor)
+        (host,) = cast(tuple[HostArray | None], args)
+        if host is None:
+            return (self._send_codes(op),)
+        check_integers(op, host.values, device_tensor(op.result))
         return (self._send(op, host.values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
 
     @impl(ConstantOp)
@@ -155,12 +200,14 @@ class HostFunctions(InterpreterFunctions):
         return (HostArray(np.array(read), np.array(known)),)
 
 
-def run_program(program: DeviceProgram, inputs: Sequence[Array], options: MachineOptions | None = None) -> list[Array]:
+def run_program(
+    program: DeviceProgram, inputs: Sequence[Array | None], options: MachineOptions | None = None
+) -> list[Array]:
     """Runs a host program and the bundle it launches.
 
     Args:
         program: what to run.
-        inputs: one array per argument of `main`.
+        inputs: one array per argument of `main`; None for a weight that the program came with.
         options: how to run; ``exact`` numerics if not given.
 
     Returns:
@@ -171,9 +218,13 @@ def run_program(program: DeviceProgram, inputs: Sequence[Array], options: Machin
         MachineFault: the program misbehaved.
     """
     main = find_function(program.host, "main")
+    settings = options or MachineOptions()
     arguments = bind_inputs(main, inputs)
+    for number, value in enumerate(arguments):
+        if value is None:
+            _held(program, main.args[number], argument_name(main, number), settings)
     interpreter = Interpreter(program.host)
-    for functions in (FuncFunctions(), HostFunctions(program, memory_for(options or MachineOptions()))):
+    for functions in (FuncFunctions(), HostFunctions(program, memory_for(settings))):
         interpreter.register_implementations(functions)
     try:
         results = cast(tuple[HostArray, ...], interpreter.call_op(main, tuple(arguments)))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
-from spyre_mlir.backend.directory import StoredBundle, read_bundle, split_module, write_bundle
+from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.host import DeviceProgram, run_program
@@ -98,12 +98,12 @@ class CompiledModel:
 
     def __init__(self, program: Program, lowered: Lowered, options: CompileOptions) -> None:
         """Keeps the program at every level; the bundle is written at the first call."""
-        from spyre_mlir.frontend import to_numpy
+        from spyre_mlir.frontend import HostValues
 
         self._program = program
         self._lowered = lowered
         self._options = options
-        self._values = {name: to_numpy(value) for name, value in program.values.items()}
+        self._values = HostValues(program)
         self._directory: Path | None = None
         self._stored: StoredBundle | None = None
 
@@ -120,14 +120,22 @@ class CompiledModel:
         """
         return module_text(self._lowered.modules[check_level(level)], generic=generic)
 
-    def save(self, directory: str | Path) -> Path:
+    def save(self, directory: str | Path, *, host_weights: bool = True) -> Path:
         """Writes the bundle directory, as a whole or not at all.
+
+        Args:
+            directory: made, or replaced if it is a bundle directory or empty.
+            host_weights: whether weights are also written as the model has them: about twice the bytes, and needed to
+                run the directory in exact numerics.
 
         Raises:
             InputError: the directory holds something else, or cannot be written.
         """
         path = Path(directory)
-        write_bundle(path, self._lowered.modules["superdsc"], self._values)
+        levels = {level: module for level, module in self._lowered.modules.items() if level != LEVELS[-1]}
+        changing = {a.name for a in self._program.arguments if a.mutated}
+        options = WriteOptions(levels, changing, host_weights)
+        write_bundle(path, self._lowered.modules[LEVELS[-1]], self._values, options)
         return path
 
     def report(self) -> Report:
@@ -139,7 +147,8 @@ class CompiledModel:
         if self._directory is None:
             folder = Path(tempfile.mkdtemp(prefix="spyre-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            self._directory = self.save(folder / BUNDLE)
+            # Exact numerics get the weights from here, not from the files.
+            self._directory = self.save(folder / BUNDLE, host_weights=False)
         return self._directory
 
     def reload(self) -> None:
@@ -155,7 +164,7 @@ class CompiledModel:
         """
         from spyre_mlir.frontend import finish_call
 
-        results = self._run(BUNDLE, self._inputs(args, kwargs), self._options.numerics)
+        results = self._run_bundle(args, kwargs, self._options.numerics)
         return finish_call(self._program, results, args, kwargs, self._values)
 
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
@@ -170,7 +179,8 @@ class CompiledModel:
 
         expected = torch_reference(self._program, args, kwargs)
         inputs = self._inputs(args, kwargs)
-        levels = [VerifiedLevel.of(level, self._run(level, inputs), expected) for level in (*LEVELS, BUNDLE)]
+        levels = [VerifiedLevel.of(level, self._run(level, inputs), expected) for level in LEVELS]
+        levels.append(VerifiedLevel.of(BUNDLE, self._run_bundle(args, kwargs, "exact"), expected))
         return Verification(tuple(levels), tolerance)
 
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
@@ -183,9 +193,13 @@ class CompiledModel:
         from spyre_mlir.frontend import double_reference
 
         expected = double_reference(self._program, args, kwargs)
-        return Accuracy.of(self._run(BUNDLE, self._inputs(args, kwargs), "device"), expected)
+        return Accuracy.of(self._run_bundle(args, kwargs, "device"), expected)
 
     def _inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Array]:
+        return [self._values[name] if value is None else value for name, value in self._given(args, kwargs).items()]
+
+    def _given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Array | None]:
+        """Every argument of the program by name: the caller's values, and None for the model's own."""
         from spyre_mlir.frontend import to_numpy
 
         given = dict(
@@ -197,19 +211,24 @@ class CompiledModel:
                 f"the program has no values for {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}",
                 hint="compile the model with its weights",
             )
-        return [given[a.name] if a.kind == "input" else self._values[a.name] for a in self._program.arguments]
+        return {a.name: given[a.name] if a.kind == "input" else None for a in self._program.arguments}
 
-    def _run(self, level: str, inputs: list[Array], numerics: Numerics = "exact") -> list[Array]:
-        options = MachineOptions(numerics=numerics)
-        if level == BUNDLE:
-            if self._stored is None:
-                self._stored = read_bundle(self.bundle_directory(), make_context())
-            return run_program(stored_program(self._stored), inputs, options)
+    def _run_bundle(self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics) -> list[Array]:
+        """Runs the files; in device numerics with the weights in them, in exact ones with the model's."""
+        given = self._given(args, kwargs)
+        if self._stored is None:
+            self._stored = read_bundle(self.bundle_directory(), make_context())
+        held = self._stored.weight_names() if numerics == "device" else set[str]()
+        inputs = [self._values[name] if value is None and name not in held else value for name, value in given.items()]
+        return run_program(stored_program(self._stored), inputs, MachineOptions(numerics=numerics))
+
+    def _run(self, level: str, inputs: list[Array]) -> list[Array]:
+        """Runs a level from memory, in exact numerics."""
         module = self._lowered.modules[level]
-        if level != "superdsc":
+        if level != LEVELS[-1]:
             return run_function(module, inputs)
         program, bundle, files = split_module(module)
-        return run_program(DeviceProgram(program, bundle, lambda name: describe(files[name])), inputs, options)
+        return run_program(DeviceProgram(program, bundle, lambda name: describe(files[name])), inputs)
 
 
 def stored_program(stored: StoredBundle) -> DeviceProgram:
@@ -224,7 +243,7 @@ def stored_program(stored: StoredBundle) -> DeviceProgram:
             where=str(stored.directory),
             hint="write it with spyre-compile",
         )
-    return DeviceProgram(stored.program, stored.bundle, stored.descriptor)
+    return DeviceProgram(stored.program, stored.bundle, stored.descriptor, stored.weights())
 
 
 class LazyModel:

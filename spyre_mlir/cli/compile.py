@@ -34,6 +34,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="symbolic binds addresses at run time (default); concrete writes them into the files",
     )
     parser.add_argument(
+        "--device-weights-only",
+        action="store_true",
+        help="leave out the weights as the model has them; the bundle then runs in device numerics only",
+    )
+    parser.add_argument(
         "--share-files",
         action="store_true",
         help="one SuperDSC file for equal operations at different addresses; symbol ids are then bound per launch",
@@ -82,7 +87,8 @@ def _compile(arguments: argparse.Namespace) -> int:
         else:
             step("write")
             compiled = CompiledModel(program, lowered, CompileOptions(addresses=arguments.addresses))
-            text = f"{compiled.report()}\nwrote {compiled.save(arguments.output)}\n"
+            saved = compiled.save(arguments.output, host_weights=not arguments.device_weights_only)
+            text = f"{compiled.report()}\nwrote {saved}\n"
     sys.stdout.write(text)
     return 0
 

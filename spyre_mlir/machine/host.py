@@ -31,7 +31,7 @@ from spyre_mlir.machine.arrays import Array, HostArray, place_of, tensor_type
 from spyre_mlir.machine.bundle import ENTRY, Loader, run_bundle
 from spyre_mlir.machine.device_memory import memory_for
 from spyre_mlir.machine.kernel import ZERO_PADDING, Buffer, check_integers, receive, send
-from spyre_mlir.machine.levels import argument_name, bind_inputs, find_function
+from spyre_mlir.machine.levels import argument_name, bind_input, check_count, find_function
 from spyre_mlir.machine.loop import known_numbers
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.options import MachineOptions
@@ -54,9 +54,10 @@ class DeviceProgram:
     load: Loader
     weights: Mapping[int, Callable[[], Array]] = field(default_factory=dict[int, "Callable[[], Array]"])
 
-    def number(self, op: ToDeviceOp) -> int | None:
-        """Which buffer of the launch a transfer fills, if any."""
-        return self._numbers.get(op.result)
+    def weight(self, op: Operation) -> Callable[[], Array] | None:
+        """What gives the codes that a transfer sends, if the program came with them."""
+        number = self._numbers.get(op.results[0]) if isinstance(op, ToDeviceOp) else None
+        return None if number is None else self.weights.get(number)
 
     @cached_property
     def _numbers(self) -> dict[SSAValue, int]:
@@ -80,7 +81,7 @@ def _takes_none(bundle: ModuleOp) -> bool:
 def _held(program: DeviceProgram, argument: SSAValue, name: str, options: MachineOptions) -> None:
     """Raises InputError unless the program came with an argument's value in a form this run can use."""
     transfers = [use.operation for use in argument.uses]
-    if not all(isinstance(op, ToDeviceOp) and program.number(op) in program.weights for op in transfers):
+    if not all(program.weight(op) for op in transfers):
         raise InputError(f"{name} has no value", hint="pass one")
     if options.numerics == "exact" or options.overflow != "saturate":
         raise InputError(
@@ -139,7 +140,8 @@ class HostFunctions(InterpreterFunctions):
     def _send_codes(self, op: ToDeviceOp) -> _Placed:
         """Sends a weight the program came with, which is laid out already."""
         tensor, placed = device_tensor(op.result), self._place(op)
-        codes, shape = self.program.weights[self.program.number(op)](), (tensor.sticks, tensor.lanes)
+        weight, shape = self.program.weight(op), (tensor.sticks, tensor.lanes)
+        codes = np.zeros(0) if weight is None else weight()
         if codes.shape != shape or codes.dtype != self.memory.stored_type(tensor.format):
             raise InputError(
                 f"the weight is {codes.dtype}{list(codes.shape)}, the program sends {tensor.format}{list(shape)}",
@@ -219,10 +221,11 @@ def run_program(
     """
     main = find_function(program.host, "main")
     settings = options or MachineOptions()
-    arguments = bind_inputs(main, inputs)
-    for number, value in enumerate(arguments):
+    check_count(main, len(inputs))
+    for number, value in enumerate(inputs):
         if value is None:
             _held(program, main.args[number], argument_name(main, number), settings)
+    arguments = [None if x is None else bind_input(main, n, x) for n, x in enumerate(inputs)]
     interpreter = Interpreter(program.host)
     for functions in (FuncFunctions(), HostFunctions(program, memory_for(settings))):
         interpreter.register_implementations(functions)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from spyre_mlir.hw.sticks import UNIT, StickLayout
 
 Array = NDArray[Any]
-PIECE_ELEMENTS = 1 << 20  # a few MiB of the widest format: small beside any model, large beside a call
+PIECE_ELEMENTS = 1 << 18  # small beside any model, large beside the cost of a call
 
 
 def arrange(values: Array, layout: StickLayout, lanes: int) -> Array:

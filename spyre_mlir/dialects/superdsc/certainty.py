@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, OpClass
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.hw.formats import DL16, FP32, INDEX
-from spyre_mlir.ops.functions import Group, function_of
+from spyre_mlir.ops.functions import function_of
 
 _CODE = "torch-spyre code generation; no public file has it"
 _NEWEST = "newest torch-spyre code generation; no public file has it"
@@ -74,11 +74,6 @@ def _function(descriptor: Descriptor) -> tuple[Tag, str]:
 
 def _formats(descriptor: Descriptor) -> frozenset[str]:
     return frozenset(operand.format for operand in descriptor.operands)
-
-
-def _group(descriptor: Descriptor) -> Group | None:
-    known = function_of(descriptor.op_func_name)
-    return None if known is None else known.group
 
 
 def _is_reduction(descriptor: Descriptor) -> bool:

@@ -132,9 +132,7 @@ def verify_allocate(fields: JsonObject, spec: SpyreSpec = SPYRE) -> None:
     """Start addresses are whole sticks, or symbol ids; limits are one per dim."""
     data = as_object((as_object(fields.get(keys.START)) or {}).get(keys.DATA)) or {}
     for core, value in data.items():
-        _verify_start(
-            f"start address of core {core}", address_of(value), bool(fields.get(keys.SYMBOLIC)), spec
-        )
+        _verify_start(f"start address of core {core}", address_of(value), bool(fields.get(keys.SYMBOLIC)), spec)
     order = as_list(fields.get(keys.ORDER))
     limits = as_list(fields.get(keys.MAX_SIZES))
     if order is not None and limits is not None and len(order) != len(limits):

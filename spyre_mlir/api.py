@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
-from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.backend.directory import StoredBundle, read_bundle, split_module, write_bundle
-from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.errors import InputError
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.options import MachineOptions, Numerics
@@ -39,6 +37,7 @@ def compile(
     *,
     numerics: Numerics = "device",
     addresses: Literal["symbolic", "concrete"] = "symbolic",
+    share_files: bool = False,
 ) -> CompiledModel | LazyModel:
     """Compiles a model for Spyre.
 
@@ -50,6 +49,8 @@ def compile(
         numerics: how calls compute; ``exact`` keeps every element wide and never rounds, ``device`` rounds to the
             hardware's formats wherever something is stored. `CompiledModel.verify` is always exact.
         addresses: ``symbolic`` binds addresses at run time, ``concrete`` writes them into the files.
+        share_files: equal operations at different addresses share one SuperDSC file, whose symbol ids every launch
+            binds anew; the published specification wants an id to have one value in a bundle, so it is off.
 
     Raises:
         UnsupportedError: the model has operations that cannot be expressed; all of them are listed.
@@ -58,7 +59,7 @@ def compile(
     """
     from spyre_mlir.frontend import import_program, is_complete
 
-    options = CompileOptions(numerics, addresses)
+    options = CompileOptions(numerics, addresses, share_files)
     MachineOptions(numerics=numerics)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         return LazyModel(model, options)
@@ -79,12 +80,17 @@ class CompileOptions:
 
     numerics: Numerics = "device"
     addresses: Literal["symbolic", "concrete"] = "symbolic"
+    share_files: bool = False
+
+    def passes(self) -> dict[str, str]:
+        """Options of passes, as `pipeline.lower` takes them."""
+        share = "true" if self.share_files else "false"
+        return {"convert-spyre-kernel-to-superdsc": f"addresses={self.addresses} share={share}"}
 
 
 def _compile(program: Program, options: CompileOptions) -> CompiledModel:
     context = make_context()
-    passes = {"convert-spyre-kernel-to-superdsc": f"addresses={options.addresses}"}
-    return CompiledModel(program, lower(program.module, context, options=passes), options)
+    return CompiledModel(program, lower(program.module, context, options=options.passes()), options)
 
 
 class CompiledModel:
@@ -211,20 +217,12 @@ def stored_program(stored: StoredBundle) -> DeviceProgram:
 
     Raises:
         InputError: the bundle has no host program.
-        UnsupportedError: addresses stand in its files.
     """
     if stored.program is None:
         raise InputError(
             "the bundle has no program.mlir, so it is not known what its arguments are",
             where=str(stored.directory),
             hint="write it with spyre-compile",
-        )
-    runs = any(isinstance(op, SdscExecuteOp) for op in stored.bundle.walk())
-    if runs and not any(isinstance(op, FuncOp) and op.function_type.inputs.data for op in stored.bundle.ops):
-        raise UnsupportedError(
-            "the hardware model chooses addresses itself, and this bundle has them written into its files",
-            where=str(stored.directory),
-            hint="compile with symbolic addresses to run it",
         )
     return DeviceProgram(stored.program, stored.bundle, stored.descriptor)
 

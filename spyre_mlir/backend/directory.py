@@ -44,19 +44,20 @@ def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp
     Raises:
         EmitError: the module is not at the superdsc level.
     """
-    sdscs = [op for op in module.ops if isinstance(op, SdscOp)]
-    launches = [op for op in module.walk() if isinstance(op, SdscExecuteOp)]
+    sdscs = {op.file_name: op for op in module.ops if isinstance(op, SdscOp)}
+    launched = [op.sdsc_filename.data for op in module.walk() if isinstance(op, SdscExecuteOp)]
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
-    if BUNDLE_FUNCTION not in functions or len(launches) != len(sdscs):
+    if BUNDLE_FUNCTION not in functions or set(launched) != set(sdscs):
+        lost = sorted(set(launched) ^ set(sdscs))
         raise EmitError(
-            f"a bundle needs a function @{BUNDLE_FUNCTION} that runs every SuperDSC once; this module has "
-            f"{len(sdscs)} SuperDSCs and {len(launches)} launches",
+            f"a bundle needs a function @{BUNDLE_FUNCTION} that launches every SuperDSC and nothing else; this module "
+            f"has {len(sdscs)} SuperDSCs and {len(launched)} launches"
+            + (f", and {lost[0]} is only one of the two" if lost else ""),
             hint="lower it to the superdsc level",
         )
-    files = {launch.sdsc_filename.data: sdsc for launch, sdsc in zip(launches, sdscs, strict=True)}
     host = [f.clone() for name, f in functions.items() if name != BUNDLE_FUNCTION]
     program = ModuleOp(Region(Block(host)), attributes=dict(module.attributes), sym_name=module.sym_name)
-    return program, ModuleOp([functions[BUNDLE_FUNCTION].clone()]), files
+    return program, ModuleOp([functions[BUNDLE_FUNCTION].clone()]), sdscs
 
 
 def write_bundle(directory: Path, module: ModuleOp, values: Mapping[str, Array]) -> None:

@@ -34,6 +34,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="symbolic binds addresses at run time (default); concrete writes them into the files",
     )
     parser.add_argument(
+        "--share-files",
+        action="store_true",
+        help="one SuperDSC file for equal operations at different addresses; symbol ids are then bound per launch",
+    )
+    parser.add_argument(
         "--sdsc-version",
         choices=("TS25", "TS26", "TSNEW"),
         default="TS26",
@@ -107,7 +112,8 @@ def _lower(program: Program, arguments: argparse.Namespace, wanted: str, step: C
     watch = PassWatch(arguments.dump_dir, step=step)
     watch.entered(program.module)
     options = {
-        "convert-spyre-kernel-to-superdsc": f"addresses={arguments.addresses} version={arguments.sdsc_version}",
+        "convert-spyre-kernel-to-superdsc": f"addresses={arguments.addresses} version={arguments.sdsc_version} "
+        f"share={'true' if arguments.share_files else 'false'}",
     }
     return lower(program.module, make_context(), until=wanted, options=options, watch=watch)
 

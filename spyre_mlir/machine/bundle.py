@@ -13,6 +13,7 @@ from xdsl.interpreters.func import FuncFunctions
 from xdsl.interpreters.scf import ScfFunctions
 from xdsl.traits import SymbolTable
 
+from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.sdscbundle import (
     ArgField,
     DeviceMemAllocateOp,
@@ -78,6 +79,8 @@ class BundleFunctions(InterpreterFunctions):
             execute(self._loaded[filename], self.memory, dict(zip(op.ids, args, strict=True)))
         except MachineFault as fault:
             fault.where = filename if fault.where is None else f"{filename}: {fault.where}"
+            if source := source_of(op.location):
+                fault.where += f", from {source}"
             raise
         return ()
 

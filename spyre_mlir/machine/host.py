@@ -7,16 +7,26 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
+from xdsl.ir import Operation
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
-from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, LaunchOp, ToDeviceOp, device_tensor
-from spyre_mlir.errors import SpyreError
+from spyre_mlir.dialects.spyre.kernel import (
+    POOL_BYTES,
+    SEGMENT,
+    AllocOp,
+    ConstantOp,
+    FromDeviceOp,
+    LaunchOp,
+    ToDeviceOp,
+    device_tensor,
+)
+from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.machine.arrays import Array, HostArray, tensor_type
-from spyre_mlir.machine.bundle import Loader, run_bundle
+from spyre_mlir.machine.arrays import Array, HostArray, place_of, tensor_type
+from spyre_mlir.machine.bundle import ENTRY, Loader, run_bundle
 from spyre_mlir.machine.device_memory import memory_for
 from spyre_mlir.machine.kernel import ZERO_PADDING, Buffer, check_integers, receive, send
 from spyre_mlir.machine.levels import bind_inputs, find_function
@@ -40,6 +50,19 @@ class DeviceProgram:
     load: Loader
 
 
+POOL = "pool"
+
+
+def _number(op: object, name: str) -> int | None:
+    """An attribute of an op, if it is there."""
+    attribute = op.attributes.get(name) if isinstance(op, Operation) else None
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+
+
+def _takes_none(bundle: ModuleOp) -> bool:
+    return not find_function(bundle, ENTRY).function_type.inputs.data
+
+
 @dataclass
 class _Placed:
     """A tensor in device memory."""
@@ -57,17 +80,29 @@ class HostFunctions(InterpreterFunctions):
     memory: Memory
     _count: int = 0
 
-    def _place(self, tensor: DeviceTensor) -> _Placed:
-        region = self.memory.allocate(f"argument {self._count}", tensor.sticks * SPYRE.stick_bytes)
+    def _place(self, op: Operation) -> _Placed:
+        """Room for a tensor: at the start of the segment its bundle expects it in, or anywhere."""
+        tensor = device_tensor(op.results[0])
+        name, size, segment = f"argument {self._count}", tensor.sticks * SPYRE.stick_bytes, _number(op, SEGMENT)
         self._count += 1
-        return _Placed(tensor, region.base)
+        if segment is None:
+            return _Placed(tensor, self.memory.allocate(name, size).base)
+        return _Placed(tensor, self.memory.add_region(name, self._segment_base(op, segment), size).base)
+
+    def _segment_base(self, op: Operation, segment: int) -> int:
+        if not 0 <= segment < self.memory.spec.user_segments:
+            raise InputError(
+                f"segment {segment} is none of the {self.memory.spec.user_segments} for tensors", where=place_of(op)
+            )
+        return self.memory.spec.segment_base(segment)
 
     def _addresses(self, placed: _Placed) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         step = SPYRE.stick_bytes // placed.tensor.lanes
         return placed.base + step * np.arange(placed.tensor.sticks * placed.tensor.lanes, dtype=np.int64)
 
-    def _send(self, tensor: DeviceTensor, values: Array, known: Array | None, *, zero_padding: bool) -> _Placed:
-        buffer, placed = send(tensor, values, known, zero_padding=zero_padding), self._place(tensor)
+    def _send(self, op: Operation, values: Array, known: Array | None, *, zero_padding: bool) -> _Placed:
+        tensor, placed = device_tensor(op.results[0]), self._place(op)
+        buffer = send(tensor, values, known, zero_padding=zero_padding)
         sent = buffer.initialised.reshape(-1)
         if sent.any():
             known_values = self.memory.from_host(buffer.values.reshape(-1)[sent], tensor.format)
@@ -80,24 +115,34 @@ class HostFunctions(InterpreterFunctions):
         (host,) = cast(tuple[HostArray], args)
         tensor = device_tensor(op.result)
         check_integers(op, host.values, tensor)
-        return (self._send(tensor, host.values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
+        return (self._send(op, host.values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
 
     @impl(ConstantOp)
     def run_constant(self, interpreter: Interpreter, op: ConstantOp, args: PythonValues) -> PythonValues:
         """Writes known numbers to memory."""
         tensor = device_tensor(op.result)
-        return (self._send(tensor, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
+        return (self._send(op, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
 
     @impl(AllocOp)
     def run_alloc(self, interpreter: Interpreter, op: AllocOp, args: PythonValues) -> PythonValues:
         """Memory without contents."""
-        return (self._place(device_tensor(op.result)),)
+        return (self._place(op),)
 
     @impl(LaunchOp)
     def run_launch(self, interpreter: Interpreter, op: LaunchOp, args: PythonValues) -> PythonValues:
-        """Runs the bundle on the addresses of its arguments."""
-        addresses = [placed.base for placed in cast(tuple[_Placed, ...], args)]
-        run_bundle(self.program.bundle, self.memory, addresses, self.program.load)
+        """Runs the bundle on the addresses of its arguments; if its files hold them, it takes none."""
+        placed = cast(tuple[_Placed, ...], args)
+        fixed = _takes_none(self.program.bundle) and bool(placed)
+        if fixed and any(_number(buffer.owner, SEGMENT) is None for buffer in op.buffers):
+            raise InputError(
+                "the bundle's files hold addresses, and the host program does not say in which segments they lie",
+                hint="write the bundle again",
+            )
+        pool = _number(op, POOL_BYTES)
+        if pool is not None:
+            self.memory.add_region(POOL, self._segment_base(op, 0), pool)
+        run_bundle(self.program.bundle, self.memory, [] if fixed else [p.base for p in placed], self.program.load)
+        self.memory.remove_region(POOL)
         return ()
 
     @impl(FromDeviceOp)

@@ -12,7 +12,7 @@ from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -50,6 +50,8 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         addresses: `symbolic` binds addresses at run time; `concrete` gives every argument a segment.
         version: which generation of the front end's files is written.
         first: index of the first SuperDSC.
+        share: ops whose files would differ in symbol ids only are launches of one file. Off, because the published
+            specification wants an id to have one value in the whole bundle.
     """
 
     name = "convert-spyre-kernel-to-superdsc"
@@ -57,6 +59,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
     addresses: Literal["symbolic", "concrete"] = "symbolic"
     version: Literal["TS25", "TS26", "TSNEW"] = "TS26"
     first: int = 0
+    share: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts the one function of the module that has kernel ops."""
@@ -77,26 +80,41 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         bases: dict[SSAValue, Base] = {v: Base(n) for n, v in enumerate(parts.arguments)}
         bases |= {a.result: Base(None, _offset(a)) for a in parts.pooled}
         bases |= {a.result: Base(None, _offset(a), local=True) for a in parts.local}
-        for number, op in enumerate(parts.kernels):
+        for op in parts.kernels:
             try:
-                bundle.add(describe_kernel(op, number + self.first), [bases[v] for v in (*op.inputs, op.output)])
+                placed = describe_kernel(op, self.first + len(bundle.sdscs))
+                bundle.add(placed, [bases[v] for v in (*op.inputs, op.output)], op.location)
             except SpyreError as error:
                 error.where = error.where or f"{op.name} at {describe_location(op)}"
                 raise
-            bundle.sdscs[-1].location = op.location
-        _install(module, function, parts, bundle.sdscs, bundle.function(BUNDLE))
+        launch = kernel.LaunchOp(BUNDLE, parts.arguments)
+        if isinstance(bundle, ConcreteBundle):
+            _say_segments(bundle, parts, launch)
+        _install(module, function, parts, launch, bundle.sdscs, bundle.function(BUNDLE))
 
     def _bundle(self, parts: _Split, pool: int, spec: SpyreSpec) -> SymbolicBundle | ConcreteBundle:
         count, version = len(parts.arguments), Version(self.version)
         if self.addresses == "symbolic":
-            return SymbolicBundle(count, pool, version)
+            return SymbolicBundle(count, pool, version, self.share)
+        if self.share:
+            raise LoweringError(
+                "files with addresses in them cannot be shared", hint="use addresses=symbolic, or share=false"
+            )
         return ConcreteBundle(count, pool, version, spec, [_segment(v) for v in parts.arguments])
 
 
 def _segment(value: SSAValue) -> int | None:
     """The segment a test or a user asks for, as attribute `segment` of the buffer's op."""
-    attribute = value.owner.attributes.get("segment") if isinstance(value.owner, Operation) else None
+    attribute = value.owner.attributes.get(kernel.SEGMENT) if isinstance(value.owner, Operation) else None
     return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+
+
+def _say_segments(bundle: ConcreteBundle, parts: _Split, launch: kernel.LaunchOp) -> None:
+    """Tells the host program where it must put what the files' addresses name."""
+    for number, op in enumerate(parts.before):
+        op.attributes[kernel.SEGMENT] = IntegerAttr(bundle.segment(number), i64)
+    if bundle.pool_bytes:
+        launch.attributes[kernel.POOL_BYTES] = IntegerAttr(bundle.pool_bytes, i64)
 
 
 def _offset(alloc: kernel.AllocOp) -> int:
@@ -132,7 +150,12 @@ def _split(function: func.FuncOp) -> _Split:
 
 
 def _install(
-    module: ModuleOp, function: func.FuncOp, parts: _Split, sdscs: Sequence[Operation], bundle: func.FuncOp
+    module: ModuleOp,
+    function: func.FuncOp,
+    parts: _Split,
+    launch: kernel.LaunchOp,
+    sdscs: Sequence[Operation],
+    bundle: func.FuncOp,
 ) -> None:
     block = function.body.block
     kept = {*parts.before, *parts.after}
@@ -140,6 +163,6 @@ def _install(
         op.detach()
         if op not in kept:
             op.erase(safe_erase=False)
-    block.add_ops([*parts.before, kernel.LaunchOp(BUNDLE, parts.arguments), *parts.after])
+    block.add_ops([*parts.before, launch, *parts.after])
     function.detach()
     module.body.block.add_ops([*sdscs, bundle, function])

@@ -18,6 +18,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_memory import (
+    POOL_BYTES,
+    SEGMENT,
     AllocOp,
     ConstantOp,
     FreeOp,
@@ -214,7 +216,9 @@ class GatherOp(KernelOp):
 
 
 __all__ = [
+    "POOL_BYTES",
     "RESTICKIFY",
+    "SEGMENT",
     "AllocOp",
     "ComputeOp",
     "ConstantOp",

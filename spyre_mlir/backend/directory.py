@@ -28,6 +28,7 @@ from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.dialects.superdsc.ops import SdscOp
 from spyre_mlir.errors import EmitError, InputError, ReadError
+from spyre_mlir.text.map_aliases import text_with_map_names
 from spyre_mlir.text.render import module_text, parse_module, verify_module
 
 BUNDLE_FILE = "bundle.mlir"
@@ -73,7 +74,7 @@ def write_bundle(directory: Path, module: ModuleOp, values: Mapping[str, Array])
         EmitError: the module cannot be written as files.
     """
     program, bundle, files = split_module(module)
-    texts = {PROGRAM_FILE: module_text(program) + "\n", BUNDLE_FILE: module_text(bundle) + "\n"}
+    texts = {PROGRAM_FILE: module_text(program) + "\n", BUNDLE_FILE: text_with_map_names(bundle) + "\n"}
     texts |= {name: write_json(op) for name, op in files.items()}
     check_replaceable(directory)
     try:

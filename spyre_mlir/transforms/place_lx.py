@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -22,6 +23,8 @@ from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import CoreView
+from spyre_mlir.dialects.spyre.kernel_loop import is_written, uses_with_tiles
+from spyre_mlir.dialects.spyre.static_loop import ancestor_in, trips_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.placement import Pair, Request, collisions, first_fit
 from spyre_mlir.hw.spec import SpyreSpec
@@ -29,6 +32,7 @@ from spyre_mlir.hw.sticks import LinearExpr, StickError
 from spyre_mlir.transforms.rebuild import describe_location, functions
 
 _IDENTITY = "identity"
+_REQUIRED = 2**62  # more than any saving in sticks
 
 
 @dataclass
@@ -54,6 +58,15 @@ class Candidate:
     def alloc(self) -> kernel.AllocOp | None:
         """The op that makes the buffer, unless it is a copy."""
         return self.value.owner if isinstance(self.value.owner, kernel.AllocOp) and not self.is_copy else None
+
+    @property
+    def home(self) -> Block:
+        """The block the buffer is made in."""
+        owner = self.value.owner
+        block = owner if isinstance(owner, Block) else owner.parent_block()
+        if block is None:
+            raise LoweringError("a buffer outside of a function", hint="put the kernels into a function")
+        return block
 
     @property
     def uses(self) -> list[tuple[kernel.KernelOp, int]]:
@@ -82,9 +95,8 @@ class PlaceLxPass(ModulePass):
 
 
 def _place(block: Block, spec: SpyreSpec, copies: bool) -> None:
-    # Even points are ops; a copy is made at the odd point before its first reader.
-    points = {op: 2 * number for number, op in enumerate(block.ops)}
-    found = [c for op in block.ops if (c := _candidate(op)) is not None]
+    points = _points(block)
+    found = [c for op in points if (c := _candidate(op)) is not None]
     if copies:
         found += [c for op in block.ops for c in _copies(op, points)]
     requests = [_request(n, c, points) for n, c in enumerate(found)]
@@ -106,14 +118,17 @@ def _place(block: Block, spec: SpyreSpec, copies: bool) -> None:
     check_placement(block)
 
 
+def _points(block: Block) -> dict[Operation, int]:
+    """Ops by their point in time, those of a loop behind it; a copy is made at the odd point before its reader."""
+    return {op: 2 * number for number, op in enumerate(block.walk())}
+
+
 def _space(value: SSAValue) -> str:
     return kernel.device_tensor(value).space
 
 
 def _candidate(op: Operation) -> Candidate | None:
-    """The buffer an op makes, if LX could hold it; ops inside loops have no point in time yet."""
-    if any(u.operation.parent_block() is not op.parent_block() for r in op.results for u in r.uses):
-        return None
+    """The buffer an op makes, if LX could hold it."""
     if not isinstance(op, kernel.AllocOp) or (op.offset is not None and _space(op.result) == "hbm"):
         return None
     written = any(isinstance(u.operation, kernel.KernelOp) and u.operation.output is op.result for u in op.result.uses)
@@ -129,14 +144,14 @@ def _candidate(op: Operation) -> Candidate | None:
 
 def _copies(op: Operation, points: dict[Operation, int]) -> list[Candidate]:
     """Copies of what the host sends: one for each way of slicing it that several readings share."""
-    if not isinstance(op, kernel.ToDeviceOp) or any(u.operation not in points for u in op.result.uses):
+    if not isinstance(op, kernel.ToDeviceOp):
+        return []
+    if any(is_written(u) for u in uses_with_tiles(op.result)):
         return []
     groups: list[Candidate] = []
     uses = sorted(op.result.uses, key=lambda u: (points[u.operation], u.index))
     for use in uses:
         user = use.operation
-        if isinstance(user, kernel.KernelOp) and use.index == len(user.inputs):
-            return []  # the program writes into it
         if not isinstance(user, kernel.ComputeOp):
             continue
         try:
@@ -149,24 +164,40 @@ def _copies(op: Operation, points: dict[Operation, int]) -> list[Candidate]:
             groups.append(Candidate(op.result, view, [(user, use.index)]))
         else:
             group.readers.append((user, use.index))
-    return [g for g in groups if len(g.readers) > 1 and _copy_op(g, None) is not None]
+    return [g for g in groups if _runs(g) > 1 and _copy_op(g, None) is not None]
+
+
+def _runs(candidate: Candidate) -> int:
+    """How often ops use a buffer, every trip of a loop counted."""
+    return sum(trips_of(op) for op, _ in candidate.uses)
+
+
+def _times(candidate: Candidate, points: dict[Operation, int]) -> list[int]:
+    """When a buffer is used; one that a loop finds and leaves behind is in use for the whole of the loop."""
+    times: list[int] = []
+    for op, _ in candidate.uses:
+        around = ancestor_in(candidate.home, op)
+        times.append(points[around])
+        if isinstance(around, scf.ForOp) and around.body.block.last_op is not None:
+            times.append(points[around.body.block.last_op])
+    return times
 
 
 def _request(number: int, candidate: Candidate, points: dict[Operation, int]) -> Request:
-    tensor, times = kernel.device_tensor(candidate.value), [points[op] for op, _ in candidate.uses]
+    tensor, times = kernel.device_tensor(candidate.value), _times(candidate, points)
     alloc = candidate.alloc
     address = None
     if alloc is not None and alloc.offset is not None:
         address = alloc.offset.value.data
     required = alloc is not None and tensor.space == "lx"
-    uses = len(candidate.readers) - 1 if candidate.is_copy else len(candidate.uses)
+    uses = _runs(candidate) - (1 if candidate.is_copy else 0)
     return Request(
         number=number,
         size=candidate.view.bytes_per_core(tensor),
         first=min(times) - 1 if candidate.is_copy else min(times),
         last=max(times),
         # What must be in LX goes before everything that may be.
-        saved=uses * tensor.sticks * (2 * len(points) if required else 1),
+        saved=uses * tensor.sticks + (_REQUIRED if required else 0),
         address=address,
     )
 
@@ -212,9 +243,8 @@ def _put(candidate: Candidate, address: int) -> None:
     else:
         alloc = kernel.AllocOp(type_)
         copy = _copy_op(candidate, alloc.result)
-        first = candidate.readers[0][0]
-        block = first.parent_block()
-        if copy is None or block is None:
+        block, first = candidate.home, ancestor_in(candidate.home, candidate.readers[0][0])
+        if copy is None:
             return
         alloc.location = copy.location = first.location
         block.insert_ops_before([alloc, copy], first)
@@ -252,8 +282,8 @@ def check_placement(block: Block) -> None:
     Raises:
         LoweringError: two do.
     """
-    points = {op: 2 * number for number, op in enumerate(block.ops)}
-    placed = [op for op in block.ops if isinstance(op, kernel.AllocOp) and _space(op.result) == "lx"]
+    points = _points(block)
+    placed = [op for op in points if isinstance(op, kernel.AllocOp) and _space(op.result) == "lx"]
     found = [Candidate(op.result, kernel.shared_view(op.result)) for op in placed]
     found = [c for c in found if c.uses and c.alloc is not None and c.alloc.offset is not None]
     requests = [_request(n, c, points) for n, c in enumerate(found)]

@@ -186,4 +186,9 @@ def uses_with_tiles(buffer: SSAValue) -> Iterator[Use]:
             yield use
 
 
-__all__ = ["Origin", "TileOp", "origin_of", "uses_with_tiles"]
+def is_written(use: Use) -> bool:
+    """Whether a use is the output of a kernel op."""
+    return isinstance(use.operation, KernelOp) and use.index == len(use.operation.inputs)
+
+
+__all__ = ["Origin", "TileOp", "is_written", "origin_of", "uses_with_tiles"]

@@ -86,6 +86,13 @@ def enclosing_loops(op: Operation) -> Iterator[scf.ForOp]:
         parent = parent.parent_op()
 
 
+def ancestor_in(block: Block, op: Operation) -> Operation:
+    """The op of a block that is or holds `op`, which stands in the block or in a loop of it."""
+    while op.parent_block() is not block and (parent := op.parent_op()) is not None:
+        op = parent
+    return op
+
+
 def verify_loops(op: Operation) -> None:
     """Checks the loops around an op.
 

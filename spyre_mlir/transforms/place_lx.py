@@ -21,9 +21,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import CoreView
-from spyre_mlir.dialects.spyre.kernel_loop import is_written, uses_with_tiles
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp, is_written, origin_of, uses_with_tiles
 from spyre_mlir.dialects.spyre.static_loop import ancestor_in, trips_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.placement import Pair, Request, collisions, first_fit
@@ -58,6 +58,12 @@ class Candidate:
     def alloc(self) -> kernel.AllocOp | None:
         """The op that makes the buffer, unless it is a copy."""
         return self.value.owner if isinstance(self.value.owner, kernel.AllocOp) and not self.is_copy else None
+
+    @property
+    def tensor(self) -> DeviceTensor:
+        """What would lie in LX."""
+        owner = self.value.owner
+        return owner.compact() if isinstance(owner, TileOp) else kernel.device_tensor(self.value)
 
     @property
     def home(self) -> Block:
@@ -98,7 +104,7 @@ def _place(block: Block, spec: SpyreSpec, copies: bool) -> None:
     points = _points(block)
     found = [c for op in points if (c := _candidate(op)) is not None]
     if copies:
-        found += [c for op in block.ops for c in _copies(op, points)]
+        found += [c for op in points for c in _copies(op, points)]
     requests = [_request(n, c, points) for n, c in enumerate(found)]
     takeovers = _takeovers(found, requests)
     addresses = first_fit(requests, spec.lx_usable_bytes, takeovers)
@@ -110,7 +116,7 @@ def _place(block: Block, spec: SpyreSpec, copies: bool) -> None:
             _put(candidate, addresses[number])
         elif candidate.alloc is not None and _space(candidate.value) == "lx":
             raise LoweringError(
-                f"no {candidate.view.bytes_per_core(kernel.device_tensor(candidate.value))} bytes of the "
+                f"no {candidate.view.bytes_per_core(candidate.tensor)} bytes of the "
                 f"scratchpad's {spec.lx_usable_bytes} are free while this buffer lives",
                 where=f"{candidate.alloc.name} at {describe_location(candidate.alloc)}",
                 hint="use more cores, or hbm for this buffer or another",
@@ -143,20 +149,22 @@ def _candidate(op: Operation) -> Candidate | None:
 
 
 def _copies(op: Operation, points: dict[Operation, int]) -> list[Candidate]:
-    """Copies of what the host sends: one for each way of slicing it that several readings share."""
-    if not isinstance(op, kernel.ToDeviceOp):
+    """Copies of what the host sends, or of a tile: one for each way of slicing it that several readings share."""
+    if not isinstance(op, kernel.ToDeviceOp | TileOp) or (block := op.parent_block()) is None:
         return []
-    if any(is_written(u) for u in uses_with_tiles(op.result)):
+    writers = (u.operation for u in uses_with_tiles(origin_of(op.result).buffer) if is_written(u))
+    if any(ancestor_in(block, w).parent_block() is block for w in writers):
         return []
     groups: list[Candidate] = []
-    uses = sorted(op.result.uses, key=lambda u: (points[u.operation], u.index))
+    tensor = op.compact() if isinstance(op, TileOp) else None
+    uses = sorted(op.result.uses, key=lambda u: (points.get(u.operation, -1), u.index))
     for use in uses:
         user = use.operation
-        if not isinstance(user, kernel.ComputeOp):
+        if not isinstance(user, kernel.ComputeOp) or user not in points:
             continue
         try:
-            view = user.core_view(use.index)
-            user.local_walk(use.index)
+            view = user.core_view(use.index, tensor)
+            user.local_walk(use.index, tensor)
         except StickError:
             continue
         group = next((g for g in groups if g.view == view), None)
@@ -184,7 +192,7 @@ def _times(candidate: Candidate, points: dict[Operation, int]) -> list[int]:
 
 
 def _request(number: int, candidate: Candidate, points: dict[Operation, int]) -> Request:
-    tensor, times = kernel.device_tensor(candidate.value), _times(candidate, points)
+    tensor, times = candidate.tensor, _times(candidate, points)
     alloc = candidate.alloc
     address = None
     if alloc is not None and alloc.offset is not None:
@@ -214,7 +222,7 @@ def _takeovers(found: Sequence[Candidate], requests: Sequence[Request]) -> set[P
                 continue
             operands = [(n, by_use[op, n]) for n in range(len(op.inputs)) if (op, n) in by_use]
             for dying in {d for _, d in operands}:
-                same = all(op.may_take_over(n) for n, d in operands if d == dying)
+                same = all(op.may_take_over(n, found[d].tensor) for n, d in operands if d == dying)
                 if same and requests[dying].last == requests[born].first:
                     pairs.add((dying, born))
     return pairs
@@ -234,7 +242,7 @@ def _broken_pairs(found: Sequence[Candidate], addresses: dict[int, int]) -> set[
 
 
 def _put(candidate: Candidate, address: int) -> None:
-    tensor = kernel.device_tensor(candidate.value)
+    tensor = candidate.tensor
     type_ = DeviceTensorType(replace(tensor, space="lx"))
     alloc = candidate.alloc
     if alloc is not None:
@@ -255,7 +263,7 @@ def _put(candidate: Candidate, address: int) -> None:
 
 def _copy_op(candidate: Candidate, target: SSAValue | None) -> kernel.ComputeOp | None:
     """The op that copies a whole tensor, padding included, in the slices of the candidate; None if there is none."""
-    layout, reader, number = kernel.device_tensor(candidate.value).layout, *candidate.readers[0]
+    layout, reader, number = candidate.tensor.layout, *candidate.readers[0]
     walked = {n: dim for dim, e in enumerate(reader.maps.data[number].data) for n, _ in e.terms}
     # The loops of the copy stand in the order in which the reader's divided loops number the cores.
     order = [walked[n] for n in reader.core_slices()[0] if reader.space_splits()[n] > 1]
@@ -267,8 +275,8 @@ def _copy_op(candidate: Candidate, target: SSAValue | None) -> kernel.ComputeOp 
     op = kernel.ComputeOp(SpaceAttr(tuple(dims)), *operands, maps, {"function": StringAttr(_IDENTITY)})
     try:
         op.verify()
-        op.local_walk(1)
-        usable = op.core_view(1) == candidate.view
+        op.local_walk(1, candidate.tensor)
+        usable = op.core_view(1, candidate.tensor) == candidate.view
     except (StickError, VerifyException):
         usable = False
     if not usable or target is None:

@@ -97,10 +97,20 @@ class PlaceLxPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Places the buffers of every function of the module."""
         for function in functions(op):
-            _place(function.body.block, spec_of(ctx), self.copies)
+            place_block(function.body.block, spec_of(ctx), copies=self.copies)
 
 
-def _place(block: Block, spec: SpyreSpec, copies: bool) -> None:
+def place_block(block: Block, spec: SpyreSpec, *, copies: bool) -> None:
+    """Places the buffers of a block and of its loops.
+
+    Args:
+        block: of a function, or of a loop that is tried out.
+        spec: the machine.
+        copies: whether what several ops read in the same slices is copied to LX.
+
+    Raises:
+        LoweringError: a buffer that must be in LX has no room there.
+    """
     points = _points(block)
     found = [c for op in points if (c := _candidate(op)) is not None]
     if copies:
@@ -176,8 +186,8 @@ def _copies(op: Operation, points: dict[Operation, int]) -> list[Candidate]:
 
 
 def _runs(candidate: Candidate) -> int:
-    """How often ops use a buffer, every trip of a loop counted."""
-    return sum(trips_of(op) for op, _ in candidate.uses)
+    """How often ops use a buffer, each time that it is made."""
+    return sum(trips_of(op, candidate.home) for op, _ in candidate.uses)
 
 
 def _times(candidate: Candidate, points: dict[Operation, int]) -> list[int]:
@@ -198,7 +208,8 @@ def _request(number: int, candidate: Candidate, points: dict[Operation, int]) ->
     if alloc is not None and alloc.offset is not None:
         address = alloc.offset.value.data
     required = alloc is not None and tensor.space == "lx"
-    uses = _runs(candidate) - (1 if candidate.is_copy else 0)
+    made = trips_of(ancestor_in(candidate.home, candidate.uses[0][0]))
+    uses = made * (_runs(candidate) - (1 if candidate.is_copy else 0))
     return Request(
         number=number,
         size=candidate.view.bytes_per_core(tensor),

@@ -16,6 +16,8 @@ from xdsl.utils.arg_spec import parse_pipeline
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.spyre.static_loop import trips_of
 from spyre_mlir.dialects.superdsc.certainty import Certainty, certainty_of
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.ops import SdscOp
@@ -74,7 +76,7 @@ class StageRecord:
         device_bytes: bytes of device memory (HBM), padding included; at the superdsc level buffers that live at
             different times share the pool.
         lx_bytes: bytes of each core's scratchpad in use, at the kernel level.
-        traffic_bytes: bytes of device memory that kernels read and write, at the kernel level.
+        traffic_bytes: bytes of device memory that kernels read and write in all trips, at the kernel level.
         seconds: time the passes and the checks took.
     """
 
@@ -220,10 +222,11 @@ def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     ops = list(module.walk())
     kernels = [op for op in ops if isinstance(op, KernelOp)]
     count = len(kernels) + sum(op.name == "superdsc.sdsc" for op in ops)
-    tensors = [device_tensor(r) for op in ops for r in op.results if isinstance(r.type, DeviceTensorType)]
+    makers = [op for op in ops if not isinstance(op, TileOp)]
+    tensors = [device_tensor(r) for op in makers for r in op.results if isinstance(r.type, DeviceTensorType)]
     pool = sum(op.size.value.data for op in ops if isinstance(op, DeviceMemAllocateOp))
     arguments = sum(t.sticks for t in tensors if t.space == "hbm") * SPYRE.stick_bytes
     local = [op for op in ops if isinstance(op, AllocOp) and op.offset and device_tensor(op.result).space == "lx"]
     used = max((op.end for op in local), default=0)
-    traffic = sum(op.hbm_bytes() for op in kernels)
+    traffic = sum(op.hbm_bytes() * trips_of(op) for op in kernels)
     return StageRecord(level, len(ops), count, arguments + pool, seconds, used, traffic)

@@ -34,6 +34,7 @@ from spyre_mlir.backend.weights import device_weights
 from spyre_mlir.backend.write import write_json
 from spyre_mlir.dialects.superdsc.ops import SdscOp
 from spyre_mlir.errors import InputError
+from spyre_mlir.text.map_aliases import text_with_map_names
 from spyre_mlir.text.render import module_text
 
 Array = NDArray[Any]
@@ -97,7 +98,7 @@ def _write_files(
     starts = write_tensors(made / WEIGHTS_FILE, [w.streamed(values) for w in weights]) if weights else {}
     sent = {w.name for w in weights if not options.host_weights}
     write_tensors(made / DATA_FILE, [whole(name, values) for name in values if name not in sent])
-    texts = {PROGRAM_FILE: module_text(program) + "\n", BUNDLE_FILE: module_text(bundle) + "\n"}
+    texts = {PROGRAM_FILE: module_text(program) + "\n", BUNDLE_FILE: text_with_map_names(bundle) + "\n"}
     texts[MANIFEST_FILE] = manifest_text(Parts(program, bundle, files, options.levels, weights, starts))
     for name, text in texts.items():
         (made / name).write_text(text, encoding="utf-8")

@@ -23,6 +23,8 @@ from spyre_mlir.backend.weights import DeviceWeight, argument_names, launched_bu
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.kernel import POOL_BYTES, SEGMENT, ConstantOp, LaunchOp, ToDeviceOp, device_tensor
+from spyre_mlir.dialects.superdsc.certainty import certainty_of
+from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
 from spyre_mlir.dialects.superdsc.ops import SdscOp
 from spyre_mlir.errors import ReadError
@@ -111,7 +113,9 @@ def _file(op: SdscOp) -> JsonObject:
     named: JsonObject = {}
     if isinstance(labels, DictionaryAttr):
         named = {label: name.data for label, name in labels.data.items() if isinstance(name, StringAttr)}
-    return {"operation": op.root_key.partition("_")[2], "labels": named}
+    sure = certainty_of(describe(op))
+    entry: JsonObject = {"operation": op.root_key.partition("_")[2], "labels": named, "certainty": sure.tag.value}
+    return {**entry, "because": list[Json](sure.reasons)} if sure.reasons else entry
 
 
 def _launches(parts: Parts) -> list[Json]:

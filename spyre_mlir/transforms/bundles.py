@@ -11,11 +11,13 @@ from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, Locati
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, InputArgType, SdscExecuteOp
+from spyre_mlir.dialects.spyre.static_loop import LoopBounds
 from spyre_mlir.dialects.superdsc.build import build
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Operand, Version
 from spyre_mlir.dialects.superdsc.ops import SdscOp
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.transforms.bundle_loops import LoopNest, Steps
 from spyre_mlir.transforms.descriptors import Placed
 
 _INDEX = IndexType()
@@ -30,11 +32,13 @@ class Base:
         argument: number of the argument, or None for the pool and the scratchpads.
         offset_bytes: bytes behind the start of the argument, the pool or the scratchpad.
         local: whether it is in the scratchpads, whose addresses are numbers always.
+        steps: the induction variables that move the start, and by how many bytes.
     """
 
     argument: int | None
     offset_bytes: int = 0
     local: bool = False
+    steps: Steps = ()
 
     def local_starts(self, offsets: Sequence[int]) -> tuple[str, ...]:
         """Start addresses in the scratchpads."""
@@ -73,7 +77,7 @@ class SymbolicBundle:
     sdscs: list[SdscOp] = field(default_factory=list[SdscOp])
     _files: dict[tuple[Descriptor, tuple[tuple[str, str], ...]], _File] = field(default_factory=dict[Any, "_File"])
     _setup: list[Operation] = field(default_factory=list[Operation])
-    _body: list[Operation] = field(default_factory=list[Operation])
+    _body: LoopNest = field(default_factory=LoopNest)
     _values: dict[tuple[Base, int], SSAValue] = field(default_factory=dict[tuple[Base, int], SSAValue])
     _constants: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     _block: Block = field(init=False)
@@ -92,7 +96,7 @@ class SymbolicBundle:
             if base.local:
                 operands.append(replace(operand, start=base.local_starts(offsets)))
                 continue
-            addresses = [self._address(base, o) for o in offsets]
+            addresses = [self._body.advance(self._address(base, o), base.steps) for o in offsets]
             start = tuple(str(places.setdefault(a, len(places))) for a in addresses)
             operands.append(replace(operand, start=start, symbolic=True))
         descriptor = replace(placed.descriptor, operands=tuple(operands))
@@ -135,13 +139,21 @@ class SymbolicBundle:
         return op.results[0]
 
     def _sum(self, base: SSAValue, offset: int) -> SSAValue:
-        if offset not in self._constants:
-            constant = arith.ConstantOp(IntegerAttr(offset, _INDEX))
-            self._setup.append(constant)
-            self._constants[offset] = constant.result
-        total = arith.AddiOp(base, self._constants[offset])
+        total = arith.AddiOp(base, self._constant(offset))
         self._setup.append(total)
         return total.result
+
+    def _constant(self, value: int) -> SSAValue:
+        if value not in self._constants:
+            constant = arith.ConstantOp(IntegerAttr(value, _INDEX))
+            self._setup.append(constant)
+            self._constants[value] = constant.result
+        return self._constants[value]
+
+    def open_loop(self, bounds: LoopBounds, index: SSAValue) -> LoopNest:
+        """Begins a loop; what is added until it is closed runs in every trip."""
+        self._body.open([self._constant(n) for n in (bounds.lower, bounds.upper, bounds.step)], index)
+        return self._body
 
     def function(self, name: str) -> func.FuncOp:
         """The finished bundle function."""

@@ -18,11 +18,19 @@ import numpy as np
 import numpy.typing as npt
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.hw import dl16, encoding
-from spyre_mlir.hw.encoding import STORED_TYPES
+from spyre_mlir.hw import dl16
+from spyre_mlir.hw.formats import DL16, FP32, INDEX, INFINITY_STAND_IN, INT32
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.machine.memory import SLOT_BYTES, ExactMemory, Floats, Memory, Stored
 from spyre_mlir.machine.options import MachineOptions
+
+_INTEGER_RANGE = 2.0**INT32.bits
+_STORED: dict[str, np.dtype[Any]] = {
+    DL16.name: np.dtype(np.uint16),
+    FP32.name: np.dtype(np.float32),
+    INT32.name: np.dtype(np.int32),
+    INDEX.name: np.dtype(np.uint32),
+}
 
 
 class DeviceMemory(Memory):
@@ -47,23 +55,33 @@ class DeviceMemory(Memory):
         Raises:
             UnsupportedError: the machine has no arithmetic for the format.
         """
-        if format_name not in STORED_TYPES:
-            hint = f"it has {', '.join(STORED_TYPES)}; numerics='exact' takes every format of whole slots"
+        if format_name not in _STORED:
+            hint = f"it has {', '.join(_STORED)}; numerics='exact' takes every format of whole slots"
             raise UnsupportedError(f"device numerics have no format {format_name} yet", hint=hint)
-        return STORED_TYPES[format_name]
+        return _STORED[format_name]
 
     def encode(self, values: npt.ArrayLike, format_name: str) -> Stored:
         """Round to the format."""
-        self.stored_type(format_name)
-        return encoding.encode(values, format_name, self._overflow)
+        kind, wide = self.stored_type(format_name), np.asarray(values, dtype=np.float64)
+        if format_name == DL16.name:
+            codes = dl16.encode(wide, self._overflow)
+            codes[codes & dl16.NAN_CODE == dl16.NAN_CODE] = dl16.NAN_CODE
+            return codes
+        if kind.kind == "f":
+            with np.errstate(over="ignore"):
+                return wide.astype(kind)
+        whole = np.fmod(np.where(np.isfinite(wide), wide, 0.0), _INTEGER_RANGE)
+        return whole.astype(np.int64).astype(kind)
 
     def from_host(self, values: Floats, format_name: str) -> Floats:
         """Infinities become the largest halves: DL16 has one symbol for them and NaN, and masks are made of them."""
-        return encoding.from_host(values, format_name)
+        if format_name != DL16.name:
+            return values
+        return np.where(np.isinf(values), np.copysign(INFINITY_STAND_IN, values), values)
 
     def decode(self, stored: Stored, format_name: str) -> Floats:
         """Values of codes; every format's are exact in float64."""
-        return encoding.decode(stored, format_name)
+        return dl16.decode(stored) if format_name == DL16.name else stored.astype(np.float64)
 
     def partial_sum(self, values: Floats, format_name: str) -> Floats:
         """Wide, or rounded to the format of the result."""

@@ -25,7 +25,7 @@ from spyre_mlir.dialects.spyre.kernel import (
     device_tensor,
 )
 from spyre_mlir.errors import InputError, SpyreError
-from spyre_mlir.hw import image
+from spyre_mlir.hw import encoding, image
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.arrays import Array, HostArray, place_of, tensor_type
 from spyre_mlir.machine.bundle import ENTRY, Loader, run_bundle
@@ -142,7 +142,7 @@ class HostFunctions(InterpreterFunctions):
         tensor, placed = device_tensor(op.result), self._place(op)
         weight, shape = self.program.weight(op), (tensor.sticks, tensor.lanes)
         codes = np.zeros(0) if weight is None else weight()
-        if codes.shape != shape or codes.dtype != self.memory.stored_type(tensor.format):
+        if codes.shape != shape or codes.dtype != encoding.STORED_TYPES[tensor.format]:
             raise InputError(
                 f"the weight is {codes.dtype}{list(codes.shape)}, the program sends {tensor.format}{list(shape)}",
                 where=place_of(op),
@@ -151,7 +151,7 @@ class HostFunctions(InterpreterFunctions):
         sent = np.ones(codes.size, np.bool_)
         if ZERO_PADDING not in op.attributes:
             sent = image.arrange(np.ones(tensor.shape, np.bool_), tensor.layout, tensor.lanes).reshape(-1)
-        known_values = self.memory.decode(codes.reshape(-1)[sent], tensor.format)
+        known_values = encoding.decode(codes.reshape(-1)[sent], tensor.format)
         self.memory.store(self._addresses(placed)[sent], known_values, tensor.format)
         return placed
 

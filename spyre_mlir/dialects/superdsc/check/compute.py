@@ -108,7 +108,8 @@ def nonstick(sdsc: Sdsc) -> Iterator[Problem]:
 def result_dims(sdsc: Sdsc) -> Iterator[Problem]:
     """A reduction's result lacks a dim that the input has; that of another function has every dim."""
     for dsc, function in _known(sdsc):
-        lacking = [label for label in dsc.sizes if label not in dsc.output.own and dsc.sizes[label] > 1]
+        # Where no operand has a stick, an extra dim stands for the lanes.
+        lacking = [label for label in dsc.sizes if dsc.output.scales.get(label, -1) == -1 and dsc.sizes[label] > 1]
         if function.shape is Shape.REDUCTION and all(label in dsc.output.own for label in dsc.sizes):
             yield problem(dsc.output.entry.at("scale_"), "a dim that is summed over")
         elif function.shape in (Shape.POINTWISE, Shape.MOVE) and lacking:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.superdsc import compact, rules
+from spyre_mlir.dialects.superdsc import keys, rules
 from spyre_mlir.dialects.superdsc.context import Context
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, IndirectKind, OpClass, Operand, Version, core_slices
 from spyre_mlir.dialects.superdsc.elision import complete
@@ -46,11 +46,11 @@ def build(descriptor: Descriptor, version: Version = Version.TS26) -> SdscOp:
     """
     check(descriptor)
     context = Context(version=version)
-    head: JsonObject = {"numWkSlicesPerDim_": {dim.label: dim.split for dim in descriptor.dims}}
+    head: JsonObject = {keys.SPLITS: {dim.label: dim.split for dim in descriptor.dims}}
     context.read_sdsc(head)
     if descriptor.slices and descriptor.slices != core_slices(descriptor.dims, descriptor.op_class):
         table: JsonObject = {str(core): dict(row) for core, row in enumerate(descriptor.slices)}
-        head["coreIdToWkSlice_"] = table
+        head[keys.CORE_TO_SLICE] = table
     name = descriptor.op_func_name
     dsc = DscOp(name, *_dsc(descriptor, context))
     op = SdscOp(f"{descriptor.index}_{name}", complete(Level.SDSC, head, {}, context), [dsc], version)
@@ -77,8 +77,8 @@ def _dsc(
     body += [AllocateOp(complete(Level.ALLOCATE, fields, {}, context)) for fields in nodes]
     body += [LabeledDsOp(complete(Level.LABELED_DS, fields, {}, context)) for fields in operands]
     for number, constant in enumerate(descriptor.constants):
-        fields: JsonObject = {"dataFormat_": constant.format, "name_": constant.name}
-        short: JsonObject = {"short": {compact.DATA: constant.bits}}
+        fields: JsonObject = {keys.FORMAT: constant.format, keys.NAME: constant.name}
+        short: JsonObject = {"short": {keys.DATA: constant.bits}}
         body.append(ConstantOp(str(number), complete(Level.CONSTANT, fields, short, context)))
     body.append(ComputeOp(complete(Level.COMPUTE, _compute(descriptor), {}, context)))
     return complete(Level.DSC, head, {}, context), body
@@ -128,19 +128,19 @@ def _dsc_head(descriptor: Descriptor, placed: list[_Placed]) -> JsonObject:
         classes.setdefault(
             item.label,
             {
-                "layoutDimOrder_": order,
-                "stickDimOrder_": [item.stick],
-                "stickSize_": [item.operand.elements_per_stick],
+                keys.ORDER: order,
+                keys.STICK_DIMS: [item.stick],
+                keys.STICK_SIZES: [item.operand.elements_per_stick],
             },
         )
     masks: JsonObject = {
         dim.label: [[dim.valid, dim.extent - dim.valid]] for dim in descriptor.dims if dim.valid is not None
     }
     return {
-        "N_": rules.named_sizes({dim.label: dim.extent for dim in descriptor.dims}),
-        "coordinateMasking_": masks,
-        "maskingConstId_": descriptor.mask_constant,
-        "primaryDsInfo_": classes,
+        keys.SIZES: rules.named_sizes({dim.label: dim.extent for dim in descriptor.dims}),
+        keys.MASKING: masks,
+        keys.MASK_CONSTANT: descriptor.mask_constant,
+        keys.CLASSES: classes,
     }
 
 
@@ -149,24 +149,24 @@ def _labeled_ds(item: _Placed) -> JsonObject:
     for label in item.class_order:
         missing = -2 if label == item.stick and item.operand.stick is None else -1
         scale.append(1 if label in item.operand.order else missing)
-    return {"ldsIdx_": item.index, "dsType_": item.label, "scale_": scale, "dataFormat_": item.operand.format}
+    return {keys.INDEX: item.index, keys.CLASS: item.label, keys.SCALE: scale, keys.FORMAT: item.operand.format}
 
 
 def _allocate(item: _Placed, descriptor: Descriptor) -> JsonObject:
     operand = item.operand
     order: list[Json] = list(item.order)
     fields: JsonObject = {
-        "ldsIdx_": item.index,
-        "component_": operand.component,
-        "layoutDimOrder_": order,
-        compact.START: rules.start_folds(operand.start),
+        keys.INDEX: item.index,
+        keys.COMPONENT: operand.component,
+        keys.ORDER: order,
+        keys.START: rules.start_folds(operand.start),
     }
     if operand.symbolic:
-        fields["isStartAddrSymbolic_"] = 1
+        fields[keys.SYMBOLIC] = 1
     gaps = back_gaps(descriptor, operand)
     if gaps:
-        keys = ["-1"] if operand.component == "hbm" else [str(core) for core in range(descriptor.cores)]
-        fields["backGapCore_"] = {label: {key: str(gap) for key in keys} for label, gap in gaps.items()}
+        holders = ["-1"] if operand.component == keys.HBM else [str(core) for core in range(descriptor.cores)]
+        fields[keys.BACK_GAP] = {label: {holder: str(gap) for holder in holders} for label, gap in gaps.items()}
     if operand.indirect is not None:
         fields |= _indirect(operand, descriptor)
     return fields
@@ -178,14 +178,14 @@ def _indirect(operand: Operand, descriptor: Descriptor) -> JsonObject:
         return {}
     partner = descriptor.operands[link.partner]
     fields: JsonObject = {
-        "indirectAllocType_": link.kind.value,
-        "relatedIndirectAccessAlloc_": rules.node_name(link.partner, partner.component),
+        keys.INDIRECT: link.kind.value,
+        keys.INDIRECT_PARTNER: rules.node_name(link.partner, partner.component),
     }
     if link.kind is IndirectKind.INDEX:
-        fields["indexTensorType_"] = "index"
+        fields[keys.INDEX_TYPE] = "index"
     if link.max_sizes:
         sizes: list[Json] = list(link.max_sizes)
-        fields["maxDimSizes_"] = sizes
+        fields[keys.MAX_SIZES] = sizes
     return fields
 
 
@@ -195,7 +195,7 @@ def back_gaps(descriptor: Descriptor, operand: Operand) -> dict[str, int]:
     eps = operand.elements_per_stick
     for label, count in zip(operand.order, operand.counts(), strict=True):
         dim = descriptor.dim(label)
-        used = dim.per_core if operand.component == "lx" else dim.extent
+        used = dim.per_core if operand.component == keys.LX else dim.extent
         gap = (count + used // -eps) * eps if label == operand.stick else count - used
         if gap:
             gaps[label] = gap
@@ -213,14 +213,14 @@ def _compute(descriptor: Descriptor) -> JsonObject:
     data = [number for number in read if number not in indices]
     kind = descriptor.op_format or descriptor.operands[data[0]].format
     fields: JsonObject = {
-        "exUnit": descriptor.unit,
-        "opFuncName": descriptor.op_func_name,
-        "attributes_": {"dataFormat_": kind, "fidelity_": "regular"},
-        "inputLabeledDs": [rules.operand_reference(number) for number in data],
-        "outputLabeledDs": [rules.operand_reference(count - 1)],
+        keys.UNIT: descriptor.unit,
+        keys.FUNCTION: descriptor.op_func_name,
+        keys.ATTRIBUTES: {keys.FORMAT: kind, keys.FIDELITY: "regular"},
+        keys.INPUTS: [rules.operand_reference(number) for number in data],
+        keys.OUTPUTS: [rules.operand_reference(count - 1)],
     }
     if indices:
-        fields["indirectAccessIndexLabeledDs"] = [rules.operand_reference(number) for number in indices]
+        fields[keys.INDICES] = [rules.operand_reference(number) for number in indices]
     return fields
 
 

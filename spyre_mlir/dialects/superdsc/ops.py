@@ -27,7 +27,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator, SymbolOpInterface
 
-from spyre_mlir.dialects.superdsc import elision, verify
+from spyre_mlir.dialects.superdsc import elision, keys, verify
 from spyre_mlir.dialects.superdsc.attributes import JsonAttr, parse_word, print_word
 from spyre_mlir.dialects.superdsc.context import Context
 from spyre_mlir.dialects.superdsc.descriptor import Version
@@ -123,7 +123,7 @@ class _InDsc(FieldsOp, ABC):
     @property
     def index(self) -> Json:
         """`ldsIdx_`, whatever the file has there."""
-        return self["ldsIdx_"]
+        return self[keys.INDEX]
 
 
 @irdl_op_definition

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.attributes import JsonAttr
 from spyre_mlir.dialects.superdsc.context import Context
 from spyre_mlir.dialects.superdsc.descriptor import Version
@@ -85,7 +86,7 @@ def verify_version(version: str) -> None:
 
 def verify_cores(fields: JsonObject, spec: SpyreSpec = SPYRE) -> None:
     """The product of the splits is the number of cores, and the machine has as many."""
-    cores, splits = as_int(fields.get("numCoresUsed_")), as_int_map(fields.get("numWkSlicesPerDim_"))
+    cores, splits = as_int(fields.get(keys.CORES_USED)), as_int_map(fields.get(keys.SPLITS))
     if cores is not None and not 1 <= cores <= spec.cores_per_card:
         raise VerifyException(
             f"numCoresUsed_ is {cores}, the card has {spec.cores_per_card} cores; split fewer dims or split them less"
@@ -121,7 +122,7 @@ def verify_operands(
         if index not in operands:
             raise VerifyException(f"an allocate node is for operand {index}, labeledDs_ has {list(operands)}")
     for compute in computes:
-        for key in ("inputLabeledDs", "outputLabeledDs", "indirectAccessIndexLabeledDs"):
+        for key in (keys.INPUTS, keys.OUTPUTS, keys.INDICES):
             for number in operand_numbers(compute.get(key)) or []:
                 if number not in operands:
                     raise VerifyException(f"{key} names operand {number}, labeledDs_ has {list(operands)}")
@@ -129,13 +130,11 @@ def verify_operands(
 
 def verify_allocate(fields: JsonObject, spec: SpyreSpec = SPYRE) -> None:
     """Start addresses are whole sticks, or symbol ids; limits are one per dim."""
-    data = as_object((as_object(fields.get("startAddressCoreCorelet_")) or {}).get("data_")) or {}
+    data = as_object((as_object(fields.get(keys.START)) or {}).get(keys.DATA)) or {}
     for core, value in data.items():
-        _verify_start(
-            f"start address of core {core}", address_of(value), bool(fields.get("isStartAddrSymbolic_")), spec
-        )
-    order = as_list(fields.get("layoutDimOrder_"))
-    limits = as_list(fields.get("maxDimSizes_"))
+        _verify_start(f"start address of core {core}", address_of(value), bool(fields.get(keys.SYMBOLIC)), spec)
+    order = as_list(fields.get(keys.ORDER))
+    limits = as_list(fields.get(keys.MAX_SIZES))
     if order is not None and limits is not None and len(order) != len(limits):
         raise VerifyException(f"maxDimSizes_ has {len(limits)} entries for {len(order)} dims of layoutDimOrder_")
 

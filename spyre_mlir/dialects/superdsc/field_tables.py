@@ -1,0 +1,263 @@
+"""The fields of the file's object and of a DSC, in the order in which the front end writes them."""
+
+from __future__ import annotations
+
+from spyre_mlir.dialects.superdsc import keys
+from spyre_mlir.dialects.superdsc.field import Field, Inner, Kind, Level, Shape, Table, Writer, table
+from spyre_mlir.dialects.superdsc.operand_fields import ALLOCATE, COMPUTE, CONSTANT, LABELED_DS
+
+_ONE_TIME = '[{"factor_": 1, "label_": "time"}]'
+_MANAGER = Inner(Level.FOLDS)
+_SIZES = Inner(Level.SIZES)
+
+SDSC: Table = table(
+    Field(keys.DEBUG_HANDLE, "debug_handle", Kind.ANY, "link to the source op", "L", Writer.NEW, "null"),
+    Field(
+        keys.SDSC_FOLD_PROPS,
+        "fold_props",
+        Kind.LIST,
+        "time folding of the whole SDSC; always one step",
+        "C",
+        default=_ONE_TIME,
+        inner=Inner(Level.FOLD_PROP, Shape.LIST),
+    ),
+    Field(keys.SDSC_FOLDS, "folds", Kind.OBJECT, "fold manager of the SDSC; always the identity", "C", inner=_MANAGER),
+    Field(
+        keys.CORE_FOLD,
+        "core_fold",
+        Kind.OBJECT,
+        "number of cores and their label, core",
+        "C",
+        inner=Inner(Level.FOLD_PROP),
+    ),
+    Field(
+        keys.CORELET_FOLD,
+        "corelet_fold",
+        Kind.OBJECT,
+        "number of corelets per core: written as 1, though texts say 2; label corelet",
+        "C",
+        inner=Inner(Level.FOLD_PROP),
+    ),
+    Field(keys.CORES_USED, "cores_used", Kind.INT, "number of cores: the product of the splits", "C"),
+    Field(keys.CORE_TO_DSC, "core_to_dsc", Kind.OBJECT, "which DSC each core runs", "C", default="0 for every core"),
+    Field(keys.SPLITS, "splits", Kind.OBJECT, "work slices per dim, in iteration order", "C"),
+    Field(keys.CORE_TO_SLICE, "core_to_slice", Kind.OBJECT, "slice of every dim each core works on", "C"),
+    Field(
+        keys.SCHEDULE,
+        "schedule",
+        Kind.OBJECT,
+        "per core, steps of data-movement DSC, compute DSC, sync before, sync after; -1 for none",
+        "C",
+        default="[[-1, 0, 0, 0]] for every core",
+    ),
+    Field(keys.LX_RELAYOUT, "lx_relayout", Kind.ANY, "only in research builds", "L", Writer.RESEARCH),
+    Field(
+        keys.DSCS,
+        "dscs",
+        Kind.LIST,
+        "the compute DSCs, each under the function's name; exactly one as emitted",
+        "C",
+        inner=Inner(Level.DSC, Shape.LIST_OF_MAPS),
+    ),
+    Field(
+        keys.DATA_DSCS,
+        "data_dscs",
+        Kind.LIST,
+        "data-movement DSCs, written by the back end; the front end writes an empty list beside symbolic sizes",
+        "L",
+        Writer.BACK_END,
+        inner=Inner(Level.DATA_DSC, Shape.LIST_OF_MAPS),
+    ),
+    Field(
+        keys.DATA_OP_DSCS,
+        "data_op_dscs",
+        Kind.LIST,
+        "schema's name of the data-movement DSCs",
+        "L",
+        Writer.SPEC,
+        inner=Inner(Level.DATA_DSC, Shape.LIST_OF_MAPS),
+    ),
+    Field(keys.OP_FUNCS_USED, "op_funcs_used", Kind.LIST, "names of data-movement ops used", "L", Writer.BACK_END),
+    Field(
+        keys.TARGET,
+        "target",
+        Kind.TEXT,
+        "back-end target",
+        "C",
+        Writer.BACK_END,
+        allowed=("senulator", "sentient", "senpcfg", "sentf", "host", "SYSTEMC", "R5SS"),
+    ),
+    Field(keys.SIZES, "sizes", Kind.OBJECT, "all dims of all DSCs, -1 for unused", "C", Writer.BACK_END, inner=_SIZES),
+    Field(
+        keys.UNPADDED_SIZES,
+        "unpadded_sizes",
+        Kind.OBJECT,
+        "sizes before padding",
+        "C",
+        Writer.BACK_END,
+        inner=_SIZES,
+    ),
+    Field(
+        keys.SHARE_INFO,
+        "share_info",
+        Kind.LIST,
+        "operands shared by several DSCs; empty for one",
+        "C",
+        Writer.BACK_END,
+        inner=Inner(Level.SHARE, Shape.LIST),
+    ),
+    Field(keys.PRODUCERS, "producers", Kind.OBJECT, "bookkeeping", "C", Writer.BACK_END, "{}"),
+    Field(keys.PROGRAM_CONFIG, "program_config", Kind.ANY, "bookkeeping", "C", Writer.BACK_END, "{}"),
+    Field(keys.SPB, "spb", Kind.ANY, "bookkeeping", "L", Writer.BACK_END),
+    Field(keys.FOLD_COORD, "fold_coord", Kind.LIST, "bookkeeping", "C", Writer.BACK_END, "[]"),
+    Field(keys.FOLDED_NAME, "folded_name", Kind.TEXT, "bookkeeping", "C", Writer.BACK_END, '""'),
+    Field(
+        keys.SYMBOL_CORRECTION,
+        "symbol_correction",
+        Kind.OBJECT,
+        "corrections of opcodes by symbols; symbolic sizes only",
+        "L",
+        Writer.NEW,
+        "{}",
+    ),
+    Field(
+        keys.INPUT_SYMBOLS,
+        "input_symbols",
+        Kind.OBJECT,
+        "symbol id to the name of the size; symbolic sizes only",
+        "L",
+        Writer.NEW,
+    ),
+    Field(
+        keys.SYMBOL_DEFINITIONS,
+        "symbol_definitions",
+        Kind.OBJECT,
+        "symbols made of other symbols; symbolic sizes only",
+        "L",
+        Writer.NEW,
+        "{}",
+    ),
+)
+
+_BACK_END_SIZES = (
+    (keys.DSC_SIZES, "dsc_sizes", "of the DSC"),
+    (keys.CHIP_SIZES, "chip_sizes", "per chip"),
+    (keys.CHIPLET_SIZES, "chiplet_sizes", "per chiplet"),
+    (keys.CORE_SIZES, "core_sizes", "per core"),
+    (keys.CORELET_SIZES, "corelet_sizes", "per corelet"),
+    (keys.BLOCK_SIZES, "block_sizes", "per block"),
+    (keys.TIME_SIZES, "time_sizes", "per time step"),
+    (keys.TIME_EPILOGUE, "time_epilogue", "per time step, epilogue"),
+    (keys.PE_SIZES, "pe_sizes", "per processing element"),
+    (keys.PE_EPILOGUE, "pe_epilogue", "per processing element, epilogue"),
+    (keys.UNPADDED_SIZES, "unpadded_sizes", "before padding"),
+)
+
+DSC: Table = table(
+    Field(keys.CORES_USED, "cores_used", Kind.INT, "same as of the SDSC", "C"),
+    Field(keys.CORELETS_USED, "corelets_used", Kind.INT, "corelets per core", "C", default="1"),
+    Field(keys.CORE_IDS, "core_ids", Kind.LIST, "0 to the number of cores less one", "C"),
+    Field(keys.SIZES, "sizes", Kind.OBJECT, "padded size of every iteration dim over all cores", "C", inner=_SIZES),
+    Field(
+        keys.MASKING,
+        "masking",
+        Kind.OBJECT,
+        "per padded dim that is reduced in the stick, pairs of valid and padding extents",
+        "L",
+        default="{}",
+    ),
+    Field(
+        keys.MASK_CONSTANT,
+        "mask_constant",
+        Kind.INT,
+        "number of the constant that fills masked lanes; -1 none",
+        "C",
+        default="-1",
+    ),
+    Field(
+        keys.SYMBOL_MAPPING,
+        "symbol_mapping",
+        Kind.OBJECT,
+        "per symbolic dim, the ids of its size symbols; symbolic sizes only",
+        "L",
+        Writer.NEW,
+    ),
+    Field(
+        keys.STAGES,
+        "stages",
+        Kind.OBJECT,
+        'under "0", the per-core sizes of the steady state and of the epilogue; equal as emitted',
+        "C",
+        inner=Inner(Level.STAGE, Shape.MAP),
+    ),
+    Field(
+        keys.CLASSES,
+        "classes",
+        Kind.OBJECT,
+        "layout classes by label: the dim order that scales follow, stick dims and sizes",
+        "C",
+        inner=Inner(Level.CLASS, Shape.MAP),
+    ),
+    Field(
+        keys.CLASS_RELATION,
+        "class_relation",
+        Kind.OBJECT,
+        "windowed ops only",
+        "L",
+        Writer.NEW,
+        inner=Inner(Level.RELATION),
+    ),
+    Field(
+        keys.SCHEDULE_TREE,
+        "schedule_tree",
+        Kind.LIST,
+        "one allocate node per operand, in operand order",
+        "C",
+        inner=Inner(Level.ALLOCATE, Shape.LIST),
+    ),
+    Field(
+        keys.LABELED_DS,
+        "labeled_ds",
+        Kind.LIST,
+        "the operands, at most eight",
+        "C",
+        inner=Inner(Level.LABELED_DS, Shape.LIST),
+    ),
+    Field(
+        keys.CONSTANTS,
+        "constants",
+        Kind.CONSTANTS,
+        "named scalars by number; none is the string",
+        "L",
+        default='"{}"',
+        inner=Inner(Level.CONSTANT, Shape.MAP),
+    ),
+    Field(
+        keys.COMPUTE, "compute", Kind.LIST, "the operation; exactly one", "C", inner=Inner(Level.COMPUTE, Shape.LIST)
+    ),
+    *(
+        Field(key, name, Kind.OBJECT, f"sizes {what}", "L", Writer.BACK_END, inner=_SIZES)
+        for key, name, what in _BACK_END_SIZES
+    ),
+    Field(keys.LOOP_ORDER, "loop_order", Kind.LIST, "loop plan", "L", Writer.BACK_END),
+    Field(keys.LOOP_PROPERTIES, "loop_properties", Kind.OBJECT, "loop plan", "L", Writer.BACK_END),
+    Field(keys.AUX_LOOP_ORDER, "aux_loop_order", Kind.OBJECT, "loop plan", "L", Writer.BACK_END),
+    Field(
+        keys.SCATTERED_HBM,
+        "scattered_hbm",
+        Kind.FLAG,
+        "whether a tensor is not one piece of memory",
+        "L",
+        Writer.SPEC,
+        "absent: one piece",
+    ),
+)
+
+OP_TABLES: dict[Level, Table] = {
+    Level.SDSC: SDSC,
+    Level.DSC: DSC,
+    Level.ALLOCATE: ALLOCATE,
+    Level.LABELED_DS: LABELED_DS,
+    Level.CONSTANT: CONSTANT,
+    Level.COMPUTE: COMPUTE,
+}

@@ -119,6 +119,33 @@ def check_replaceable(directory: Path) -> None:
         )
 
 
+def write_texts(directory: Path, texts: Mapping[str, str]) -> None:
+    """Writes the text files of a bundle directory as a whole or not at all.
+
+    Args:
+        directory: made, or replaced if it is a bundle directory or empty.
+        texts: content by file name.
+
+    Raises:
+        InputError: the directory holds something else, or cannot be written.
+    """
+    check_replaceable(directory)
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+    except OSError as error:
+        raise _unwritable(directory, error) from error
+    try:
+        for name, text in texts.items():
+            (made / name).write_text(text, encoding="utf-8")
+        made.chmod(0o755)
+        _replace(made, directory)
+    except OSError as error:
+        raise _unwritable(directory, error) from error
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
 def _replace(made: Path, directory: Path) -> None:
     """Puts the finished directory in its place; an old one goes only when the new one stands."""
     if not directory.exists():

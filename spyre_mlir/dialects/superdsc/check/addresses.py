@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
 from spyre_mlir.dialects.superdsc.check.view import Operand, Sdsc
 
@@ -24,7 +25,7 @@ def _concrete(sdsc: Sdsc, component: str) -> Iterator[Operand]:
 def start_per_core(sdsc: Sdsc) -> Iterator[Problem]:
     """There is one start address per core and no other."""
     for operand in sdsc.operands:
-        data = operand.node.at("startAddressCoreCorelet_").at("data_")
+        data = operand.node.at(keys.START).at(keys.DATA)
         count = len(dict(data.members()))
         if count != len(operand.starts):
             yield problem(data, f"{len(operand.starts)} start addresses, one per core", f"{count}")
@@ -48,8 +49,8 @@ def start_aligned(sdsc: Sdsc) -> Iterator[Problem]:
 def start_symbol(sdsc: Sdsc) -> Iterator[Problem]:
     """A symbolic start is a negative symbol id, a given one is not negative, and a scratchpad's is given."""
     for operand in sdsc.operands:
-        if operand.symbolic and operand.component == "lx":
-            yield problem(operand.node.at("isStartAddrSymbolic_"), "a given address in a scratchpad")
+        if operand.symbolic and operand.component == keys.LX:
+            yield problem(operand.node.at(keys.SYMBOLIC), "a given address in a scratchpad")
         for place in operand.starts:
             if (place.number() < 0) != operand.symbolic:
                 what = "a negative symbol id" if operand.symbolic else "an address; ids need isStartAddrSymbolic_ 1"
@@ -59,7 +60,7 @@ def start_symbol(sdsc: Sdsc) -> Iterator[Problem]:
 @error("SpyreCode specification; torch-spyre constants", "C")
 def segment(sdsc: Sdsc) -> Iterator[Problem]:
     """Everything a core touches lies in the segment its start address is in, and not in the back end's."""
-    for operand in _concrete(sdsc, "hbm"):
+    for operand in _concrete(sdsc, keys.HBM):
         for place in operand.starts:
             number, within = divmod(place.number(), sdsc.spec.segment_bytes)
             if number >= sdsc.spec.user_segments:
@@ -72,7 +73,7 @@ def segment(sdsc: Sdsc) -> Iterator[Problem]:
 def span(sdsc: Sdsc) -> Iterator[Problem]:
     """A core touches at most 256 MiB (less 4 KiB) of an operand from its first byte to its last."""
     for operand in sdsc.operands:
-        if operand.component == "hbm" and operand.is_plain and operand.touched_bytes > sdsc.spec.span_bytes:
+        if operand.component == keys.HBM and operand.is_plain and operand.touched_bytes > sdsc.spec.span_bytes:
             yield problem(
                 operand.node,
                 f"at most {sdsc.spec.span_bytes} bytes from a core's first to its last of operand {operand.number}",
@@ -84,7 +85,7 @@ def span(sdsc: Sdsc) -> Iterator[Problem]:
 @error(_READING, "C")
 def starts_follow_slices(sdsc: Sdsc) -> Iterator[Problem]:
     """The start addresses of the cores lie as far apart as their slices do."""
-    for operand in _concrete(sdsc, "hbm"):
+    for operand in _concrete(sdsc, keys.HBM):
         if operand.is_plain and operand.dsc.per_core(operand.stick) % operand.lanes == 0:
             yield from misplaced(operand, _numbers(operand))
 
@@ -104,7 +105,7 @@ def outputs_disjoint(sdsc: Sdsc) -> Iterator[Problem]:
     """No two cores write the same bytes, unless they add up one result."""
     for dsc in sdsc.dscs:
         output = dsc.output
-        if output.component == "hbm" and not output.symbolic and output.is_plain:
+        if output.component == keys.HBM and not output.symbolic and output.is_plain:
             yield from overlaps(output, _numbers(output))
 
 
@@ -141,7 +142,7 @@ def scratchpad_budget(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 def _beyond(sdsc: Sdsc, limit: int) -> Iterator[Problem]:
-    for operand in _concrete(sdsc, "lx"):
+    for operand in _concrete(sdsc, keys.LX):
         for place in operand.starts if operand.is_plain else ():
             if place.number() + operand.touched_bytes > limit:
                 yield problem(place, f"{operand.touched_bytes} bytes within {limit}", hint="use device memory")
@@ -150,7 +151,7 @@ def _beyond(sdsc: Sdsc, limit: int) -> Iterator[Problem]:
 @warning("torch-spyre scratchpad planner", "L")
 def scratchpad_starts(sdsc: Sdsc) -> Iterator[Problem]:
     """A buffer in the scratchpads starts at the same address on every core."""
-    for operand in _concrete(sdsc, "lx"):
+    for operand in _concrete(sdsc, keys.LX):
         numbers = _numbers(operand)
         usual = max(set(numbers), key=numbers.count)
         for place, number in zip(operand.starts, numbers, strict=True):
@@ -187,14 +188,14 @@ def _overlap(operand: Operand, output: Operand) -> Iterator[Problem]:
 def back_gap(sdsc: Sdsc) -> Iterator[Problem]:
     """A gap belongs to a dim the operand has, is not negative, and is whole sticks along the stick."""
     for operand in sdsc.operands:
-        if "backGapCore_" not in operand.node:
+        if keys.BACK_GAP not in operand.node:
             continue
-        keys = {"-1"} if operand.component == "hbm" else {"-1", *map(str, range(sdsc.cores))}
-        for label, place in operand.node.at("backGapCore_").members():
+        cores = {"-1"} if operand.component == keys.HBM else {"-1", *map(str, range(sdsc.cores))}
+        for label, place in operand.node.at(keys.BACK_GAP).members():
             if label not in operand.own:
                 yield problem(place, f"a dim of the operand, {operand.own}", label)
             for core, gap in place.members():
-                if core not in keys:
+                if core not in cores:
                     yield problem(gap, "the key -1, or in a scratchpad one per core", core)
                 odd = label == operand.stick and gap.number() % operand.lanes
                 if gap.number() < 0 or odd:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.check import addresses, compute, coordinates, division, operands, structure
 from spyre_mlir.dialects.superdsc.check.rule import Finding, Problem, Rule, Severity, error, warning
 from spyre_mlir.dialects.superdsc.check.view import Sdsc
@@ -21,7 +22,7 @@ from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 
 _SHOWN = 60
 # Keys whose usual value is a default and follows from nothing.
-_DEFAULTS = frozenset({"coordinateMasking_", "maskingConstId_", "constantInfo_", "indirectAllocType_", "maxDimSizes_"})
+_DEFAULTS = frozenset({keys.MASKING, keys.MASK_CONSTANT, keys.CONSTANTS, keys.INDIRECT, keys.MAX_SIZES})
 
 
 @error("published SuperDSC schema of torch-spyre's validator; draft SuperDSC interface specification", "C")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from spyre_mlir.dialects.superdsc import rules
+from spyre_mlir.dialects.superdsc import keys, rules
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
 from spyre_mlir.dialects.superdsc.check.view import DIM_KEYS, Dsc, Sdsc
 
@@ -17,7 +17,7 @@ _DRAFT = "draft SuperDSC interface specification"
 @error(_VALIDATOR, "C")
 def splits_product(sdsc: Sdsc) -> Iterator[Problem]:
     """The product of the splits is the number of cores."""
-    place, cores = sdsc.top.at("numCoresUsed_"), prod(sdsc.splits.values())
+    place, cores = sdsc.top.at(keys.CORES_USED), prod(sdsc.splits.values())
     if place.integer() != cores:
         given = " x ".join(f"{label} {split}" for label, split in sdsc.splits.items())
         yield problem(place, f"the product of the splits {given}, {cores}", hint="change a split or the number")
@@ -26,7 +26,7 @@ def splits_product(sdsc: Sdsc) -> Iterator[Problem]:
 @error("torch-spyre, 32 cores per card", "C")
 def cores_on_card(sdsc: Sdsc) -> Iterator[Problem]:
     """The card has as many cores as the file uses."""
-    place = sdsc.top.at("numCoresUsed_")
+    place = sdsc.top.at(keys.CORES_USED)
     if not 1 <= place.integer() <= sdsc.spec.cores_per_card:
         yield problem(place, f"1 to {sdsc.spec.cores_per_card}, the card's cores", hint="split less")
 
@@ -40,7 +40,7 @@ def split_divides(sdsc: Sdsc) -> Iterator[Problem]:
             if size < 1 or size % split:
                 padded = max(-(-size // split), 1) * split
                 yield problem(
-                    dsc.at.at("N_").at(f"{label}_"),
+                    dsc.at.at(keys.SIZES).at(f"{label}_"),
                     f"a positive multiple of its {split} slices",
                     hint=f"pad it to {padded}, or split {label} by a divisor",
                 )
@@ -50,7 +50,7 @@ def split_divides(sdsc: Sdsc) -> Iterator[Problem]:
 def size_divided(sdsc: Sdsc) -> Iterator[Problem]:
     """Every dim that has a size has a split, if only of 1."""
     for dsc in sdsc.dscs:
-        for key, place in dsc.at.at("N_").members():
+        for key, place in dsc.at.at(keys.SIZES).members():
             label = key.removesuffix("_")
             if key in DIM_KEYS and isinstance(place.value, int) and place.value >= 0 and label not in sdsc.splits:
                 yield problem(place, f"dims of the work division, {list(sdsc.splits)}", label)
@@ -61,7 +61,7 @@ def slices_distinct(sdsc: Sdsc) -> Iterator[Problem]:
     """Every core has one slice of every dim, within the number of slices, and no two cores have the same."""
     seen: dict[tuple[int, ...], int] = {}
     for core, row in enumerate(sdsc.slices if sdsc.dscs else ()):
-        place = sdsc.top.at("coreIdToWkSlice_").at(str(core))
+        place = sdsc.top.at(keys.CORE_TO_SLICE).at(str(core))
         for label, split in sdsc.splits.items():
             if not 0 <= place.at(label).integer() < split:
                 yield problem(place.at(label), f"a slice from 0 to {split - 1}")
@@ -78,7 +78,7 @@ def core_map_order(sdsc: Sdsc) -> Iterator[Problem]:
     expected = rules.slices_of(sdsc.splits)
     for core, row in enumerate(sdsc.slices if sdsc.dscs else ()):
         if dict(row) != expected[core]:
-            place = sdsc.top.at("coreIdToWkSlice_").at(str(core))
+            place = sdsc.top.at(keys.CORE_TO_SLICE).at(str(core))
             yield problem(place, f"slices {expected[core]} for core {core}")
             return
 
@@ -87,10 +87,10 @@ def core_map_order(sdsc: Sdsc) -> Iterator[Problem]:
 def stage_sizes(sdsc: Sdsc) -> Iterator[Problem]:
     """Both stages give every dim the size of one slice."""
     for dsc in sdsc.dscs:
-        if "dataStageParam_" not in dsc.at:
+        if keys.STAGES not in dsc.at:
             continue
-        for stage in ("ss_", "el_"):
-            place = dsc.at.at("dataStageParam_").at("0").at(stage)
+        for stage in (keys.STEADY, keys.EPILOGUE):
+            place = dsc.at.at(keys.STAGES).at("0").at(stage)
             for label in dsc.sizes:
                 size = place.at(f"{label}_")
                 if size.integer() != dsc.per_core(label):
@@ -106,7 +106,7 @@ def whole_sticks(sdsc: Sdsc) -> Iterator[Problem]:
             continue
         if operand.dsc.per_core(stick) % operand.lanes:
             yield problem(
-                operand.dsc.at.at("N_").at(f"{stick}_"),
+                operand.dsc.at.at(keys.SIZES).at(f"{stick}_"),
                 f"a multiple of {operand.lanes} per core for operand {operand.number}",
                 f"{operand.dsc.per_core(stick)}",
                 f"split {stick} less, or pad it",
@@ -119,7 +119,7 @@ def one_reduction_split(sdsc: Sdsc) -> Iterator[Problem]:
     for dsc in sdsc.dscs:
         missing = [label for label, split in sdsc.splits.items() if split > 1 and label not in dsc.output.own]
         if len(missing) > 1:
-            yield problem(sdsc.top.at("numWkSlicesPerDim_"), "one divided dim that is summed over", f"{missing}")
+            yield problem(sdsc.top.at(keys.SPLITS), "one divided dim that is summed over", f"{missing}")
 
 
 @error(_DRAFT, "L")
@@ -142,7 +142,7 @@ def mask_extents(sdsc: Sdsc) -> Iterator[Problem]:
 def mask_constant(sdsc: Sdsc) -> Iterator[Problem]:
     """A mask constant is named exactly where something is masked, and exists."""
     for dsc in sdsc.dscs:
-        place = dsc.at.at("maskingConstId_")
+        place = dsc.at.at(keys.MASK_CONSTANT)
         count = len(dsc.constants)
         if not -1 <= place.integer() < count:
             yield problem(place, f"-1 or one of {count} constants")

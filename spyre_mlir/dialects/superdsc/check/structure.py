@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 
+from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
-from spyre_mlir.dialects.superdsc.check.view import DATA_DSCS, DIM_KEYS, Sdsc
+from spyre_mlir.dialects.superdsc.check.view import DATA_DSCS, Sdsc
 from spyre_mlir.dialects.superdsc.cursor import Cursor
-from spyre_mlir.dialects.superdsc.fields import FIELDS, Level
+from spyre_mlir.dialects.superdsc.fields import Visit, Writer, visit
 from spyre_mlir.dialects.superdsc.json_value import as_list
 from spyre_mlir.dialects.superdsc.verify import is_kind
 
@@ -17,99 +18,43 @@ _DRAFT = "draft SuperDSC interface specification"
 _FRONT_END = "torch-spyre code generation, real files"
 
 _ROOT = re.compile(r"[A-Za-z0-9_/-]+")
-_FORK_KEYS = frozenset({"lxRelayoutClassifications_", "onchipMove_", "streamingPTLXFull_"})
-_BACK_END_KEYS = frozenset(
-    {
-        "N_",
-        "unpadN_",
-        "target_",
-        "opFuncsUsed_",
-        "ldsShareInfo_",
-        "prodConsList",
-        "pcfg_",
-        "spb_",
-        "fold_coord_",
-        "folded_sdsc_name_",
-    }
-)
-_TARGETS = frozenset({"senulator", "sentient", "senpcfg", "sentf", "systemc", "r5ss", "host"})
 _REQUIRED_TOP = (
-    "coreFoldProp_", "coreletFoldProp_", "numCoresUsed_", "coreIdToDsc_", "coreIdToDscSchedule", "dscs_",
+    keys.CORE_FOLD, keys.CORELET_FOLD, keys.CORES_USED, keys.CORE_TO_DSC, keys.SCHEDULE, keys.DSCS,
 )  # fmt: skip
-_REQUIRED_DSC = ("numCoresUsed_", "coreIdsUsed_", "N_", "scheduleTree_", "labeledDs_", "computeOp_")
-_DATA_STAGE_KEYS = frozenset(
-    {"symbolicDimInfo_", "maxSymbolicVolume_", "coreletSplit_", "rowSplit_", "peSfpSplit_", "paddingSizes_", "name_"}
-)
-_FOLDS = frozenset({"dim_prop_func", "dim_prop_attr", "data_"})
+_REQUIRED_DSC = (keys.CORES_USED, keys.CORE_IDS, keys.SIZES, keys.SCHEDULE_TREE, keys.LABELED_DS, keys.COMPUTE)
 
 
-def objects(sdsc: Sdsc) -> Iterator[tuple[Level, Cursor]]:
-    """Every object of the file that has a table of keys."""
-    yield Level.SDSC, sdsc.top
-    for dsc in sdsc.dscs:
-        yield Level.DSC, dsc.at
-        for key, level in (
-            ("scheduleTree_", Level.ALLOCATE),
-            ("labeledDs_", Level.LABELED_DS),
-            ("computeOp_", Level.COMPUTE),
-        ):
-            if key in dsc.at:
-                for entry in dsc.at.at(key).items():
-                    yield level, entry
-        if "constantInfo_" in dsc.at:
-            for entry in dsc.constants.values():
-                yield Level.CONSTANT, entry
-
-
-def _nested(sdsc: Sdsc) -> Iterator[tuple[frozenset[str], Cursor]]:
-    """Every smaller object with a known set of keys."""
-    for dsc in sdsc.dscs:
-        yield DIM_KEYS | _DATA_STAGE_KEYS, dsc.at.at("N_")
-        if "dataStageParam_" in dsc.at:
-            for _, stage in dsc.at.at("dataStageParam_").members():
-                yield frozenset({"ss_", "el_"}), stage
-                for _, sizes in stage.members():
-                    yield DIM_KEYS | _DATA_STAGE_KEYS, sizes
-        for _, layout in dsc.at.at("primaryDsInfo_").members() if "primaryDsInfo_" in dsc.at else ():
-            yield frozenset({"layoutDimOrder_", "stickDimOrder_", "stickSize_", "stickRepl_"}), layout
-        if "attributes_" in dsc.compute:
-            yield frozenset({"dataFormat_", "fidelity_"}), dsc.compute.at("attributes_")
-    yield from _nested_in_operands(sdsc)
-
-
-def _nested_in_operands(sdsc: Sdsc) -> Iterator[tuple[frozenset[str], Cursor]]:
-    for operand in sdsc.operands:
-        if "memOrg_" in operand.entry:
-            yield frozenset({"hbm", "lx"}), operand.entry.at("memOrg_")
-            for _, memory in operand.entry.at("memOrg_").members():
-                yield frozenset({"isPresent", "isPadded", "isZeroPadded", "gapPerDim", "dsOffset"}), memory
-        if "startAddressCoreCorelet_" in operand.node:
-            yield _FOLDS, operand.node.at("startAddressCoreCorelet_")
-        if "coordinates_" in operand.node:
-            place = operand.node.at("coordinates_")
-            yield frozenset({"coordInfo", "coreIdToWkSlice_"}), place
-            for _, info in place.at("coordInfo").members():
-                yield frozenset({"spatial", "temporal", "elemArr", "padding", "folds"}), info
-                yield _FOLDS, info.at("folds")
+def _members(sdsc: Sdsc) -> Iterator[Visit]:
+    """Every member of every object of the file that the model of the format knows."""
+    return visit(sdsc.top.value, path=sdsc.top.path)
 
 
 @error(_VALIDATOR + "; our tables of keys", "C")
 def field_type(sdsc: Sdsc) -> Iterator[Problem]:
     """Every known key holds a value of its JSON type."""
-    for level, place in objects(sdsc):
-        for key, member in place.members():
-            field = FIELDS[level].get(key)
-            if field is not None and not is_kind(field.kind, member.value):
-                yield problem(member, field.kind.value)
+    for member in _members(sdsc):
+        if member.field is not None and not is_kind(member.field.kind, member.value):
+            yield problem(Cursor(member.value, member.path), member.field.kind.value)
+
+
+@error("our model of the format, from the published schemas and real files", "C")
+def field_value(sdsc: Sdsc) -> Iterator[Problem]:
+    """A key that holds one of a few words or numbers holds one of those."""
+    for member in _members(sdsc):
+        allowed = member.field.allowed if member.field is not None else ()
+        # A false flag and the number 0 are spelled alike in public files.
+        spelled = str(int(member.value) if isinstance(member.value, bool) else member.value).lower()
+        if allowed and spelled not in map(str.lower, allowed):
+            yield problem(Cursor(member.value, member.path), f"one of {', '.join(allowed)}")
 
 
 @error(_DRAFT + ", required members", "C")
 def required_field(sdsc: Sdsc) -> Iterator[Problem]:
     """The keys that a reader cannot do without are there."""
     wanted = [(sdsc.top, _REQUIRED_TOP), *((dsc.at, _REQUIRED_DSC) for dsc in sdsc.dscs)]
-    for place, keys in wanted:
+    for place, needed in wanted:
         members = dict(place.members())
-        for key in keys:
+        for key in needed:
             if key not in members:
                 yield problem(place, f"a member {key!r}", f"members {list(members)}")
 
@@ -117,32 +62,28 @@ def required_field(sdsc: Sdsc) -> Iterator[Problem]:
 @warning("list of the keys that public sources name; the back end is said to ignore others", "L")
 def unknown_key(sdsc: Sdsc) -> Iterator[Problem]:
     """No key is one that no public source names; such keys are kept."""
-    for level, place in objects(sdsc):
-        yield from _unknown(place, FIELDS[level].keys() | _FORK_KEYS)
-    for keys, place in _nested(sdsc):
-        yield from _unknown(place, keys)
-
-
-def _unknown(place: Cursor, known: Set[str]) -> Iterator[Problem]:
-    for key, member in place.members():
-        if key not in known:
-            yield Problem(member.path, "a key of the format", key, "drop the key, or check its spelling")
+    for member in _members(sdsc):
+        if member.field is None:
+            yield Problem(member.path, "a key of the format", member.key, "drop the key, or check its spelling")
 
 
 @warning("real files of research builds of the front end", "L")
-def fork_key(sdsc: Sdsc) -> Iterator[Problem]:
+def research_key(sdsc: Sdsc) -> Iterator[Problem]:
     """No key is one that only research builds of the front end write."""
-    for key, member in sdsc.top.members():
-        if key in _FORK_KEYS:
-            yield Problem(member.path, "a key of the published front end", key, "drop the key")
+    for member in _members(sdsc):
+        if member.field is not None and member.field.writer is Writer.RESEARCH:
+            yield Problem(member.path, "a key of the published front end", member.key, "drop the key")
 
 
 @warning("a real file that the back end wrote", "L")
 def back_end_key(sdsc: Sdsc) -> Iterator[Problem]:
     """No key is one that only the back end writes."""
-    for key, member in sdsc.top.members():
-        if key in _BACK_END_KEYS or (key in DATA_DSCS and member.value):
-            yield Problem(member.path, "a key that a front end writes", key, "give the back end the file before it")
+    found = ""
+    for member in _members(sdsc):
+        by_back_end = member.field is not None and member.field.writer is Writer.BACK_END
+        if by_back_end and not (found and member.path.startswith((f"{found}.", f"{found}["))):
+            found = member.path
+            yield Problem(found, "a key that a front end writes", member.key, "give the back end the file before it")
 
 
 @error(_VALIDATOR, "C")
@@ -166,7 +107,7 @@ def dsc_name(sdsc: Sdsc) -> Iterator[Problem]:
     """The key of a DSC is the name of its function."""
     for dsc in sdsc.dscs:
         if dsc.name != dsc.function:
-            yield problem(dsc.compute.at("opFuncName"), f"{dsc.name}, the key of its DSC")
+            yield problem(dsc.compute.at(keys.FUNCTION), f"{dsc.name}, the key of its DSC")
 
 
 @error(_VALIDATOR + ", prose rules", "C")
@@ -178,24 +119,17 @@ def one_dsc(sdsc: Sdsc) -> Iterator[Problem]:
         yield Problem(f"{sdsc.top.path}.dscs_", "one compute DSC, or data-movement DSCs", got)
 
 
-@error(_VALIDATOR, "C")
-def target(sdsc: Sdsc) -> Iterator[Problem]:
-    """The target, if one is given, is one that the back end has."""
-    if "target_" in sdsc.top and sdsc.top.at("target_").text().lower() not in _TARGETS:
-        yield problem(sdsc.top.at("target_"), f"one of {', '.join(sorted(_TARGETS))}")
-
-
 @error(_DRAFT, "C")
 def core_lists(sdsc: Sdsc) -> Iterator[Problem]:
     """Every table that is kept per core has an entry for each core and for no other."""
-    for key in ("coreIdToDsc_", "coreIdToWkSlice_", "coreIdToDscSchedule"):
+    for key in (keys.CORE_TO_DSC, keys.CORE_TO_SLICE, keys.SCHEDULE):
         if key not in sdsc.top or not sdsc.dscs:
             continue
         cores = [core for core, _ in sdsc.top.at(key).members()]
         if sorted(cores) != sorted(map(str, range(sdsc.cores))):
             yield Problem(f"{sdsc.top.path}.{key}", f"cores 0 to {sdsc.cores - 1}", _few(cores))
     for dsc in sdsc.dscs:
-        ids, count = dsc.at.at("coreIdsUsed_"), dsc.at.at("numCoresUsed_")
+        ids, count = dsc.at.at(keys.CORE_IDS), dsc.at.at(keys.CORES_USED)
         if ids.integers() != list(range(sdsc.cores)):
             yield problem(ids, f"the numbers 0 to {sdsc.cores - 1}")
         if count.integer() != sdsc.cores:
@@ -210,7 +144,7 @@ def _few(names: list[str]) -> str:
 def core_dsc(sdsc: Sdsc) -> Iterator[Problem]:
     """Every core is given a DSC that the file has."""
     count = max(len(sdsc.dscs), 1)
-    for _, place in sdsc.top.at("coreIdToDsc_").members():
+    for _, place in sdsc.top.at(keys.CORE_TO_DSC).members():
         if not 0 <= place.integer() < count:
             yield problem(place, f"a DSC number from 0 to {count - 1}")
 
@@ -218,10 +152,10 @@ def core_dsc(sdsc: Sdsc) -> Iterator[Problem]:
 @error(_DRAFT, "C")
 def schedule_steps(sdsc: Sdsc) -> Iterator[Problem]:
     """A step of a schedule names a data DSC or a compute DSC that exists, and two sync flags."""
-    if "coreIdToDscSchedule" not in sdsc.top:
+    if keys.SCHEDULE not in sdsc.top:
         return
     moves = [len(sdsc.top.at(key).items()) for key in DATA_DSCS if key in sdsc.top]
-    for _, steps in sdsc.top.at("coreIdToDscSchedule").members():
+    for _, steps in sdsc.top.at(keys.SCHEDULE).members():
         for step in steps.items():
             numbers = step.integers()
             fits = (
@@ -238,17 +172,17 @@ def schedule_steps(sdsc: Sdsc) -> Iterator[Problem]:
 @error(_DRAFT, "C")
 def schedules_equal(sdsc: Sdsc) -> Iterator[Problem]:
     """All cores that run one DSC have the same schedule."""
-    if "coreIdToDscSchedule" not in sdsc.top:
+    if keys.SCHEDULE not in sdsc.top:
         return
     first: dict[str, Cursor] = {}
-    for core, steps in sdsc.top.at("coreIdToDscSchedule").members():
-        dsc = sdsc.top.at("coreIdToDsc_").at(core).value if core in sdsc.top.at("coreIdToDsc_") else 0
+    for core, steps in sdsc.top.at(keys.SCHEDULE).members():
+        dsc = sdsc.top.at(keys.CORE_TO_DSC).at(core).value if core in sdsc.top.at(keys.CORE_TO_DSC) else 0
         other = first.setdefault(str(dsc), steps)
         if as_list(other.value) != as_list(steps.value):
             yield problem(steps, f"the schedule of the other cores, {other.shown}")
 
 
 RULES = (
-    field_type, required_field, unknown_key, fork_key, back_end_key, root_key, root_name, dsc_name, one_dsc, target,
+    field_type, required_field, unknown_key, research_key, back_end_key, root_key, root_name, dsc_name, one_dsc,
     core_lists, core_dsc, schedule_steps, schedules_equal,
 )  # fmt: skip

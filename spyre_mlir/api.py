@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
+from spyre_mlir.backend.check import Finding, check_path
 from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.errors import InputError
@@ -65,6 +66,15 @@ def compile(
         return LazyModel(model, options)
     inputs = None if example_inputs is None else tuple(example_inputs)
     return _compile(import_program(model, inputs, example_kwargs), options)
+
+
+def check(path: Path | str) -> tuple[Finding, ...]:
+    """What a SuperDSC file or a bundle directory breaks of the rules beyond the schema, errors first.
+
+    Raises:
+        InputError: there is no such file or directory.
+    """
+    return check_path(Path(path), make_context())
 
 
 def compile_program(path: Path, *, addresses: Literal["symbolic", "concrete"] = "symbolic") -> CompiledModel:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.backend.manifest import Parts, manifest_text
 from spyre_mlir.backend.provenance import Levels
-from spyre_mlir.backend.split import split_module
+from spyre_mlir.backend.split import BUNDLE_FUNCTION, split_module
 from spyre_mlir.backend.stored import (
     BUNDLE_FILE,
     DATA_FILE,
@@ -71,20 +72,8 @@ def write_bundle(
         EmitError: the module cannot be written as files.
     """
     split = split_module(module)
-    check_replaceable(directory)
-    try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
-    except OSError as error:
-        raise _unwritable(directory, error) from error
-    try:
+    with _replacing(directory) as made:
         _write_files(made, split, values, options or WriteOptions())
-        made.chmod(0o755)
-        _replace(made, directory)
-    except OSError as error:
-        raise _unwritable(directory, error) from error
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def _write_files(
@@ -133,6 +122,40 @@ def check_replaceable(directory: Path) -> None:
         )
 
 
+def write_texts(directory: Path, texts: Mapping[str, str]) -> None:
+    """Writes the text files of a bundle directory as a whole or not at all.
+
+    Args:
+        directory: made, or replaced if it is a bundle directory or empty.
+        texts: content by file name.
+
+    Raises:
+        InputError: the directory holds something else, or cannot be written.
+    """
+    with _replacing(directory) as made:
+        for name, text in texts.items():
+            (made / name).write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _replacing(directory: Path) -> Generator[Path]:
+    """A folder beside a directory that takes its place once everything in it is written."""
+    check_replaceable(directory)
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+    except OSError as error:
+        raise _unwritable(directory, error) from error
+    try:
+        yield made
+        made.chmod(0o755)
+        _replace(made, directory)
+    except OSError as error:
+        raise _unwritable(directory, error) from error
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
 def _replace(made: Path, directory: Path) -> None:
     """Puts the finished directory in its place; an old one goes only when the new one stands."""
     if not directory.exists():
@@ -149,4 +172,14 @@ def _replace(made: Path, directory: Path) -> None:
         shutil.rmtree(old.parent, ignore_errors=True)
 
 
-__all__ = ["StoredBundle", "WriteOptions", "check_replaceable", "read_bundle", "split_module", "write_bundle"]
+__all__ = [
+    "BUNDLE_FILE",
+    "BUNDLE_FUNCTION",
+    "StoredBundle",
+    "WriteOptions",
+    "check_replaceable",
+    "read_bundle",
+    "split_module",
+    "write_bundle",
+    "write_texts",
+]

@@ -41,7 +41,7 @@ _TYPES: dict[Kind, tuple[type, ...]] = {
 }
 
 
-def _is_kind(kind: Kind, value: Json) -> bool:
+def is_kind(kind: Kind, value: Json) -> bool:
     """Whether a value has the JSON type; a boolean is no number."""
     if kind is Kind.FLAG:
         return isinstance(value, bool) or same(value, 0) or same(value, 1)
@@ -54,7 +54,7 @@ def wrong_kind(level: Level, fields: JsonObject) -> tuple[str, str] | None:
     """First field of the wrong JSON type: its key, and the type it must have."""
     for key, value in fields.items():
         field = FIELDS[level].get(key)
-        if field is not None and not _is_kind(field.kind, value):
+        if field is not None and not is_kind(field.kind, value):
             return key, field.kind.value
     return None
 

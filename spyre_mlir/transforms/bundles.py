@@ -134,18 +134,20 @@ class SymbolicBundle:
             op.results[0].name_hint = "pool"
         else:
             op = InputArgExtractOp(self._block.args[base.argument])
-            op.results[0].name_hint = f"arg_{base.argument}"
+            op.results[0].name_hint = f"arg{base.argument}"
         self._setup.append(op)
         return op.results[0]
 
     def _sum(self, base: SSAValue, offset: int) -> SSAValue:
         total = arith.AddiOp(base, self._constant(offset))
+        total.result.name_hint = f"{base.name_hint}_at{offset}"
         self._setup.append(total)
         return total.result
 
     def _constant(self, value: int) -> SSAValue:
         if value not in self._constants:
             constant = arith.ConstantOp(IntegerAttr(value, _INDEX))
+            constant.result.name_hint = f"c{value}"
             self._setup.append(constant)
             self._constants[value] = constant.result
         return self._constants[value]

@@ -46,11 +46,11 @@ class Work:
         for place, dim in enumerate(self.view.dims):
             if dim.valid is None or self.view.mask_constant < 0 or dim.label not in self.view.operands[index].order:
                 continue
-            first = dim.valid - self.origin[place]
-            shape = [-1 if at == place else 1 for at in range(tensor.values.ndim)]
-            mask: Bools = np.arange(tensor.values.shape[place]).reshape(shape) >= first
-            values = np.where(mask, decode_constant(self.view.constants[self.view.mask_constant]), tensor.values)
-            tensor = Tensor(values, None if tensor.written is None else tensor.written | mask)
+            shape = [1] * tensor.values.ndim
+            shape[place] = tensor.values.shape[place]
+            beyond: Bools = np.indices(shape)[place] >= dim.valid - self.origin[place]
+            values = np.where(beyond, decode_constant(self.view.constants[self.view.mask_constant]), tensor.values)
+            tensor = Tensor(values, None if tensor.written is None else tensor.written | beyond)
         return tensor
 
     def constants(self, *names: str) -> list[float]:

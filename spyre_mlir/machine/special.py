@@ -7,7 +7,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine import moments, topk
 from spyre_mlir.machine.by_core import Rule, Symbols, run_by_core
 from spyre_mlir.machine.distribution import run_shuffle
-from spyre_mlir.machine.memory import Memory
+from spyre_mlir.machine.memory import Memory, element_bytes
 from spyre_mlir.machine.windows import run_windows
 from spyre_mlir.ops.functions import FUNCTIONS, Seen
 
@@ -25,8 +25,10 @@ def run_special(view: Descriptor, memory: Memory, symbols: Symbols | None) -> bo
 
     Raises:
         MachineFault: the program misbehaved.
-        UnsupportedError: no public source settles what the function does.
+        UnsupportedError: memory does not hold a format, or no public source settles what the function does.
     """
+    for operand in view.operands:
+        element_bytes(operand.format)
     known = FUNCTIONS.get(view.op_func)
     if known is not None and known.seen is Seen.UNSETTLED:
         where = f"{view.index}:{view.op_func_name}"

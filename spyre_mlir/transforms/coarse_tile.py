@@ -2,14 +2,15 @@
 
 A chain of ops that share a loop over rows becomes an `scf.for` over blocks of these rows, so that the intermediates
 of one block fit the scratchpads: device memory is read once and written once. The number of trips is the smallest
-that keeps all intermediates in LX; a chain that would not move fewer bytes stays as it is. Runs before `divide-work`,
-because the work of a tile is divided over the cores, not that of the whole tensor.
+that keeps all intermediates in LX and all cores busy; a chain that would not move fewer bytes stays as it is. Runs
+before `divide-work`, because the work of a tile is divided over the cores, not that of the whole tensor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -94,9 +95,11 @@ def _plan(group: RowGroup, spec: SpyreSpec) -> Plan | None:
     for trips in _trip_counts(group, -(-max(sizes) // room), spec):
         for by_rows in (False, True):
             trial = _trial(group, trips, by_rows, spec)
-            if trial is not None and trial.traffic_bytes < least:
+            if trial is None or not trial.as_busy_as(before):
+                continue
+            if trial.traffic_bytes < least:
                 best, least = Plan(group, trips, by_rows, trial.traffic_bytes), trial.traffic_bytes
-            if trial is not None and trial.local == len(sizes):
+            if trial.local == len(sizes):
                 return best
     return best
 
@@ -110,10 +113,21 @@ def _trip_counts(group: RowGroup, least: int, spec: SpyreSpec) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class _Trial:
-    """How many intermediates of a loop would be in LX, and the bytes of device memory that all trips move."""
+    """What would become of a loop.
+
+    Attributes:
+        local: intermediates in LX.
+        traffic_bytes: bytes of device memory that all trips move.
+        cores: cores that work, by op of the group.
+    """
 
     local: int
     traffic_bytes: int
+    cores: tuple[int, ...]
+
+    def as_busy_as(self, other: _Trial) -> bool:
+        """Whether every op keeps at least as many cores busy."""
+        return all(mine >= theirs for mine, theirs in zip(self.cores, other.cores, strict=True))
 
 
 def _trial(group: RowGroup, trips: int, by_rows: bool, spec: SpyreSpec) -> _Trial | None:
@@ -125,9 +139,10 @@ def _trial(group: RowGroup, trips: int, by_rows: bool, spec: SpyreSpec) -> _Tria
         for op in body.kernels:
             if not by_rows:
                 divide_kernel(op, spec)
+        cores = tuple(prod(op.space_splits().values()) for op in body.kernels)
         place_block(body.block, spec, copies=True)
         local = sum(kernel.device_tensor(v).space == "lx" for v in body.allocs)
-        return _Trial(local, trips * sum(op.hbm_bytes() for op in body.kernels))
+        return _Trial(local, trips * sum(op.hbm_bytes() for op in body.kernels), cores)
     except LoweringError:
         return None
     finally:

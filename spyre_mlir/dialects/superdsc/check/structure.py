@@ -183,6 +183,6 @@ def schedules_equal(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 RULES = (
-    field_type, required_field, unknown_key, research_key, back_end_key, root_key, root_name, dsc_name, one_dsc,
-    core_lists, core_dsc, schedule_steps, schedules_equal,
+    field_type, field_value, required_field, unknown_key, research_key, back_end_key, root_key, root_name, dsc_name,
+    one_dsc, core_lists, core_dsc, schedule_steps, schedules_equal,
 )  # fmt: skip

@@ -287,7 +287,8 @@ def measure(seeds: range) -> Table:
             try:
                 result = outcome(one, Path(directory))
             except AssertionError as error:
-                print(error, file=sys.stderr); result = "BUG"
+                print(error, file=sys.stderr)
+                result = "BUG"
             signal.alarm(0)
             table.classes[result] += 1
             table.kinds[one.kind, result] += 1

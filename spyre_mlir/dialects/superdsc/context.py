@@ -73,7 +73,7 @@ class Context:
 
     def read_dsc(self, fields: JsonObject) -> None:
         """Take what the DSC object decides."""
-        self.sizes = plain_sizes(fields.get(keys.SIZES))
+        self.sizes = sizes_in(fields.get(keys.SIZES))
         for name, entry in (as_object(fields.get(keys.CLASSES)) or {}).items():
             info = as_object(entry) or {}
             order, sticks = as_texts(info.get(keys.ORDER)), as_texts(info.get(keys.STICK_DIMS))
@@ -103,6 +103,14 @@ def plain_sizes(value: Json) -> dict[str, int] | None:
     if sizes is None or any(not key.endswith("_") for key in sizes):
         return None
     return {key.removesuffix("_"): size for key, size in sizes.items()}
+
+
+def sizes_in(value: Json) -> dict[str, int] | None:
+    """Sizes per label of any `N_` of a DSC: members that are objects describe windows or symbolic sizes."""
+    fields = as_object(value)
+    if fields is None:
+        return None
+    return plain_sizes({key: member for key, member in fields.items() if not isinstance(member, dict)})
 
 
 def version_of(fields: JsonObject) -> Version:

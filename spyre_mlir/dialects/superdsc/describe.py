@@ -8,22 +8,33 @@ there; one that uses what we do not know is refused as unsupported.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from spyre_mlir.dialects.superdsc import keys, rules
 from spyre_mlir.dialects.superdsc.cursor import Cursor
 from spyre_mlir.dialects.superdsc.describe_operand import read_operands
-from spyre_mlir.dialects.superdsc.descriptor import NONSTICK, Constant, Descriptor, Dim, OpClass, Operand, Slices
+from spyre_mlir.dialects.superdsc.descriptor import (
+    ACCUMULATING,
+    NONSTICK,
+    Constant,
+    Descriptor,
+    Dim,
+    OpClass,
+    Slices,
+)
 from spyre_mlir.dialects.superdsc.json_value import JsonObject
 from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
 from spyre_mlir.dialects.superdsc.ops import SdscOp
+from spyre_mlir.dialects.superdsc.symbolic_fields import read_symbolic
 from spyre_mlir.dialects.superdsc.syntax import operand_numbers
+from spyre_mlir.dialects.superdsc.window_fields import read_windows
 from spyre_mlir.errors import ReadError, UnsupportedError
 
 _MATMUL = "batchmatmul"
 _RESTICKIFY = "ReStickify"
 _RUN_FIRST_DSC = (-1, 0)
+_KNOWN_SIZES = (keys.PADDING_SIZES, keys.SYMBOLIC_DIMS)
 
 
 def describe(op: SdscOp) -> Descriptor:
@@ -46,12 +57,14 @@ def describe_json(value: JsonObject) -> Descriptor:
     slices = _slices(top, splits)
     _check_schedule(top, len(slices))
     dsc = _only_dsc(top)
-    dims = _dims(dsc, splits)
+    dims = _dims(top, dsc, splits)
     _check_cores(dsc, len(slices))
     _check_stages(dsc, dims)
-    operands = read_operands(dsc, dims, slices)
+    windows = read_windows(dsc.at(keys.SIZES), {dim.label: dim for dim in dims})
     constants = _constants(dsc)
-    compute = _compute(dsc, operands)
+    compute = _compute(dsc)
+    shape = Descriptor(0, compute.op_func, compute.unit, compute.op_class, dims, (), windows=windows, slices=slices)
+    operands = read_operands(dsc, shape)
     mask = dsc.at(keys.MASK_CONSTANT)
     if not -1 <= mask.integer() < len(constants):
         mask.fail(f"-1 or one of {len(constants)} constants")
@@ -66,6 +79,7 @@ def describe_json(value: JsonObject) -> Descriptor:
         constants=constants,
         mask_constant=mask.integer(),
         op_format=compute.format,
+        windows=windows,
         slices=slices,
     )
 
@@ -123,15 +137,15 @@ def _only_dsc(top: Cursor) -> Cursor:
     return members[0][1]
 
 
-def _dims(dsc: Cursor, splits: Mapping[str, int]) -> tuple[Dim, ...]:
+def _dims(top: Cursor, dsc: Cursor, splits: Mapping[str, int]) -> tuple[Dim, ...]:
     sizes: dict[str, int] = {}
     place = dsc.at(keys.SIZES)
     for key, member in place.members():
         label = key.removesuffix("_")
         if label in splits:
             sizes[label] = member.integer()
-        elif isinstance(member.value, dict) and member.value:
-            member.unsupported("symbolic or windowed sizes")
+        elif isinstance(member.value, dict) and member.value and key not in _KNOWN_SIZES:
+            member.unsupported("sizes we have no meaning for")
     masks = _masks(dsc, sizes)
     dims: list[Dim] = []
     for label, split in splits.items():
@@ -139,7 +153,8 @@ def _dims(dsc: Cursor, splits: Mapping[str, int]) -> tuple[Dim, ...]:
             place.fail(f"a size for dim {label} of numWkSlicesPerDim_", f"sizes for {list(sizes)}")
         if sizes[label] < 1 or sizes[label] % split:
             place.at(f"{label}_").fail(f"a positive multiple of its {split} slices")
-        dims.append(Dim(label, sizes[label], split, masks.get(label)))
+        dim = Dim(label, sizes[label], split, masks.get(label))
+        dims.append(replace(dim, symbolic=read_symbolic(top, dsc, dim)))
     return tuple(dims)
 
 
@@ -196,16 +211,18 @@ class _Compute:
     format: str
 
 
-def _compute(dsc: Cursor, operands: tuple[Operand, ...]) -> _Compute:
+def _compute(dsc: Cursor) -> _Compute:
     place = dsc.at(keys.COMPUTE).only()
     name, unit = place.at(keys.FUNCTION).text(), place.at(keys.UNIT).text()
-    last = len(operands) - 1
+    last = len(dsc.at(keys.LABELED_DS).items()) - 1
+    if last < 0:
+        dsc.at(keys.LABELED_DS).fail("at least one operand")
     if _numbers(place.at(keys.OUTPUTS)) != [last]:
         place.at(keys.OUTPUTS).fail(f"the last operand, {rules.operand_reference(last)}")
     read = _numbers(place.at(keys.INPUTS))
     indices = _numbers(place.at(keys.INDICES)) if keys.INDICES in place else []
     op_class = _op_class(place, name, unit, last in read, bool(indices))
-    expected = [number for number in range(last + (op_class is OpClass.REDUCTION)) if number not in indices]
+    expected = [number for number in range(last + (op_class in ACCUMULATING)) if number not in indices]
     if read != expected:
         place.at(keys.INPUTS).fail(f"operands {expected} in order")
     op_func = name.removesuffix(NONSTICK) if op_class is OpClass.REDUCTION else name
@@ -217,11 +234,25 @@ def _numbers(place: Cursor) -> list[int]:
     return place.fail('references like "Tensor0-idx0"') if numbers is None else numbers
 
 
+_BY_NAME = {
+    "shuffle": OpClass.SHUFFLE,
+    "topkvalue": OpClass.TOP_K,
+    "topkindex": OpClass.TOP_K,
+    "avgpoolfwd": OpClass.POOLING,
+    "maxpoolfwd": OpClass.POOLING,
+    "conv2d": OpClass.CONVOLUTION,
+    "depthwiseconv2dnative": OpClass.DEPTHWISE,
+}
+
+
 def _op_class(place: Cursor, name: str, unit: str, accumulates: bool, gathers: bool) -> OpClass:
     if unit not in ("pt", "sfp"):
         place.at(keys.UNIT).fail('"pt" or "sfp"')
-    if (unit == "pt") != name.startswith(_MATMUL):
+    matrix = name.startswith(_MATMUL) or _BY_NAME.get(name) is OpClass.CONVOLUTION
+    if (unit == "pt") != matrix:
         raise UnsupportedError(f"{name} on unit {unit} is not understood", where=place.path)
+    if name in _BY_NAME:
+        return _BY_NAME[name]
     if unit == "pt":
         return OpClass.MATMUL
     if gathers:

@@ -98,7 +98,7 @@ def named_sizes(sizes: Mapping[str, int]) -> JsonObject:
     return result
 
 
-def coordinate(per_core_size: int, split: int, scale: int, stick: int | None) -> JsonObject:
+def coordinate(per_core_size: int, split: int, scale: int, stick: int | None, *, step: int | None = None) -> JsonObject:
     """One entry of `coordInfo`.
 
     Args:
@@ -106,7 +106,9 @@ def coordinate(per_core_size: int, split: int, scale: int, stick: int | None) ->
         split: number of slices.
         scale: the operand's scale for this dim.
         stick: the operand's elements per stick if this is the class's stick dim, else None.
+        step: elements from one core's slice to the next; those of a slice, unless slices overlap.
     """
+    step = per_core_size if step is None else step
     if scale == -2 and stick is not None:
         alphas, factors = [stick, 0, 0, stick, 0], [1, 1, 1, 1, stick]
     elif scale < 0:
@@ -114,7 +116,7 @@ def coordinate(per_core_size: int, split: int, scale: int, stick: int | None) ->
     elif stick is not None:
         alphas, factors = [per_core_size, 0, 0, stick, 1], [split, 1, 1, -(-per_core_size // stick), stick]
     else:
-        alphas, factors = [per_core_size, 0, 0, 1], [split, 1, 1, per_core_size]
+        alphas, factors = [step, 0, 0, 1], [split, 1, 1, per_core_size]
     elements = len(alphas) - 3
     labels = ["core_fold", "corelet_fold", "row_fold", *(f"elem_arr_{k}" for k in reversed(range(elements)))]
     funcs: list[Json] = [affine(alpha) for alpha in alphas]
@@ -126,6 +128,23 @@ def coordinate(per_core_size: int, split: int, scale: int, stick: int | None) ->
         keys.COORD_PADDING: "nopad",
         keys.FOLDS: {keys.FUNCS: funcs, keys.PROPS: props},
     }
+
+
+def product_fp8_coordinate(per_core_size: int, split: int, lanes: int) -> JsonObject:
+    """The stick dim of the first operand of an FP8 product: eight lanes of each half of a stick in turn.
+
+    Newest torch-spyre code generation; likely.
+    """
+    entry = coordinate(per_core_size, split, 1, lanes)
+    group = lanes // 16
+    alphas = [per_core_size, 0, 0, lanes, group, lanes // 2, 1]
+    factors = [split, 1, 1, -(-per_core_size // lanes), lanes // 2 // group, 2, group]
+    labels = ["core_fold", "corelet_fold", "row_fold", *(f"elem_arr_{k}" for k in reversed(range(4)))]
+    funcs: list[Json] = [affine(alpha) for alpha in alphas]
+    props: list[Json] = [prop(factor, label) for factor, label in zip(factors, labels, strict=True)]
+    entry[keys.ELEM_ARR] = 4
+    entry[keys.FOLDS] = {keys.FUNCS: funcs, keys.PROPS: props}
+    return entry
 
 
 def node_name(index: int, component: str) -> str:

@@ -229,8 +229,8 @@ def test_product_with_a_divided_sum() -> None:
     assert orders(dsc) == [["mb", "in"], ["in", "out"], ["mb", "out"]]
     assert scales(dsc) == [[1, 1]] * 3
     k, m, n = ([core // step % count for core in range(16)] for step, count in ((1, 4), (4, 2), (8, 2)))
-    # 64 of the sum are one stick: in the left operand a column of 64 sticks, in the right one 64 rows. 32 rows are 32
-    # sticks; 64 columns are a column of 256 sticks on the right and of 64 in the result, which no slice of the sum moves.
+    # 64 of the sum are one stick: on the left a column of 64 sticks, on the right 64 rows. 32 rows are 32
+    # sticks; 64 columns are a column of 256 sticks on the right and of 64 in the result. The sum does not move that.
     assert starts(dsc, 0) == [64 * 128 * k[core] + 32 * 128 * m[core] for core in range(16)]
     assert starts(dsc, 1) == [SEGMENT + 64 * 128 * k[core] + 256 * 128 * n[core] for core in range(16)]
     assert starts(dsc, 2) == [2 * SEGMENT + 32 * 128 * m[core] + 64 * 128 * n[core] for core in range(16)]

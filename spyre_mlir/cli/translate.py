@@ -55,15 +55,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.output != _STREAM:
             raise InputError("--check writes no file", hint="leave out -o")
         return _check(options.input)
-    if options.mlir_to_superdsc:
-        module = _read_module(options.input)
-        if _is_bundle(module):
-            return _write_bundle(module, options.output, options.input)
+    module = _read_module(options.input) if options.mlir_to_superdsc else None
+    to_directory = options.output != _STREAM and Path(options.output).suffix != ".json"
+    if module is not None and to_directory and _is_bundle(module):
+        return _write_bundle(module, options.output, options.input)
     pending = None if options.output == _STREAM else PendingOutput(options.output)
-    if options.superdsc_to_mlir:
+    if module is None:
         result = _mlir(options.input, generic=options.print_op_generic)
     else:
-        result = _superdsc(_read_module(options.input), options.input)
+        result = _superdsc(module, options.input)
     if pending is None:
         sys.stdout.write(result)
     else:
@@ -110,14 +110,14 @@ def _read_module(path: str) -> ModuleOp:
 def _is_bundle(module: ModuleOp) -> bool:
     from xdsl.dialects.func import FuncOp
 
-    return any(isinstance(op, FuncOp) for op in module.ops)
+    from spyre_mlir.backend.directory import BUNDLE_FUNCTION
+
+    return any(isinstance(op, FuncOp) and op.sym_name.data == BUNDLE_FUNCTION for op in module.ops)
 
 
 def _write_bundle(module: ModuleOp, output: str, name: str) -> int:
     from spyre_mlir.backend.translate import module_to_directory
 
-    if output == _STREAM:
-        raise InputError("a bundle is written as a directory", where=name, hint="name one with -o DIR")
     module_to_directory(module, Path(output), name)
     return DONE
 
@@ -132,7 +132,9 @@ def _superdsc(module: ModuleOp, name: str) -> str:
         raise EmitError(
             f"a SuperDSC file holds one superdsc.sdsc, this module has {len(sdscs)}{f': {names}' if names else ''}",
             where=name,
-            hint="give every superdsc.sdsc a file of its own" if sdscs else "lower the module to the superdsc level",
+            hint="give every superdsc.sdsc a file of its own, or write a bundle with -o DIR"
+            if sdscs
+            else "lower the module to the superdsc level",
         )
     return write_json(sdscs[0])
 
@@ -151,7 +153,8 @@ def _check(path: str) -> int:
     for finding in findings:
         print(finding)
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
-    print(f"{errors} errors, {len(findings) - errors} warnings")
+    warnings = len(findings) - errors
+    print(f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}")
     return INPUT_ERROR if errors else DONE
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.fields import Level
 from spyre_mlir.dialects.superdsc.json_value import as_text
 from spyre_mlir.dialects.superdsc.ops import ConstantOp, DscOp, FieldsOp, SdscOp
 
-_LISTS = {Level.ALLOCATE: "scheduleTree_", Level.LABELED_DS: "labeledDs_", Level.COMPUTE: "computeOp_"}
+_LISTS = {Level.ALLOCATE: keys.SCHEDULE_TREE, Level.LABELED_DS: keys.LABELED_DS, Level.COMPUTE: keys.COMPUTE}
 
 
 def json_path(op: FieldsOp) -> str:
@@ -15,9 +16,9 @@ def json_path(op: FieldsOp) -> str:
     if isinstance(op, SdscOp) or not isinstance(parent, FieldsOp):
         return f"$.{op.root_key}" if isinstance(op, SdscOp) else "$"
     if isinstance(op, DscOp):
-        return f"{json_path(parent)}.dscs_[{_place(op)}].{as_text(op.op_name.value)}"
+        return f"{json_path(parent)}.{keys.DSCS}[{_place(op)}].{as_text(op.op_name.value)}"
     if isinstance(op, ConstantOp):
-        return f"{json_path(parent)}.constantInfo_.{as_text(op.key.value)}"
+        return f"{json_path(parent)}.{keys.CONSTANTS}.{as_text(op.key.value)}"
     return f"{json_path(parent)}.{_LISTS[op.LEVEL]}[{_place(op)}]"
 
 

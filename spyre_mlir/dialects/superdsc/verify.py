@@ -32,6 +32,8 @@ from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 if TYPE_CHECKING:
     from spyre_mlir.dialects.superdsc.ops import FieldsOp
 
+_DIGITS = 19  # of the largest signed 64-bit number
+
 _TYPES: dict[Kind, tuple[type, ...]] = {
     Kind.INT: (int,),
     Kind.NUMBER: (int, float),
@@ -159,4 +161,4 @@ def address_of(value: Json) -> int | None:
     if text is None:
         return as_int(value)
     digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() else None
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS else None

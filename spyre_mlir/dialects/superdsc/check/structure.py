@@ -17,6 +17,7 @@ _VALIDATOR = "published SuperDSC schema of torch-spyre's validator"
 _DRAFT = "draft SuperDSC interface specification"
 _FRONT_END = "torch-spyre code generation, real files"
 
+_INTEGER_BITS = 64
 _ROOT = re.compile(r"[A-Za-z0-9_/-]+")
 _REQUIRED_TOP = (
     keys.CORE_FOLD, keys.CORELET_FOLD, keys.CORES_USED, keys.CORE_TO_DSC, keys.SCHEDULE, keys.DSCS,
@@ -46,6 +47,20 @@ def field_value(sdsc: Sdsc) -> Iterator[Problem]:
         spelled = str(int(member.value) if isinstance(member.value, bool) else member.value).lower()
         if allowed and spelled not in map(str.lower, allowed):
             yield problem(Cursor(member.value, member.path), f"one of {', '.join(allowed)}")
+
+
+@error("the public tools are C++ and keep numbers in 64 bits", "I")
+def number_range(sdsc: Sdsc) -> Iterator[Problem]:
+    """Every whole number fits into 64 bits, sign included."""
+    rest = [sdsc.top]
+    while rest:
+        place = rest.pop()
+        if isinstance(place.value, dict):
+            rest += [member for _, member in place.members()]
+        elif isinstance(place.value, list):
+            rest += place.items()
+        elif isinstance(place.value, int) and place.value.bit_length() >= _INTEGER_BITS:
+            yield problem(place, "a number of at most 64 bits")
 
 
 @error(_DRAFT + ", required members", "C")
@@ -183,6 +198,6 @@ def schedules_equal(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 RULES = (
-    field_type, required_field, unknown_key, research_key, back_end_key, root_key, root_name, dsc_name, one_dsc,
-    core_lists, core_dsc, schedule_steps, schedules_equal,
+    field_type, field_value, number_range, required_field, unknown_key, research_key, back_end_key, root_key, root_name,
+    dsc_name, one_dsc, core_lists, core_dsc, schedule_steps, schedules_equal,
 )  # fmt: skip

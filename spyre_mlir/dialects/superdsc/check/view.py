@@ -103,6 +103,8 @@ class Dsc:
 
     def per_core(self, label: str) -> int:
         """Size of one slice of a dim."""
+        if label not in self.sizes:
+            self.sdsc.top.at(keys.SPLITS).fail(f"a split of dim {label}")
         return self.sizes[label] // self.sdsc.splits[label]
 
     @cached_property

@@ -1,7 +1,7 @@
 // relu(x @ w + b)
 // Written by `tools/generate.py` from `examples/affine_relu.mlir`; edit that and run `python3 tools/dev.py gen`.
 builtin.module {
-  superdsc.sdsc @"0_batchmatmul" splits {mb = 2, out = 1, in = 1} {
+  superdsc.sdsc @"0_batchmatmul" splits {mb = 2, out = 1, in = 1} attributes {labels = {mb = "m", out = "n", in = "k"}} {
     superdsc.dsc batchmatmul sizes {mb = 2, out = 64, in = 64} classes {INPUT = [mb, in] stick {in = 64}, KERNEL = [in, out] stick {out = 64}, OUTPUT = [mb, out] stick {out = 64}} {
       superdsc.allocate 0 in hbm [mb, in] symbolic start -1 + -1 * mb
       superdsc.allocate 1 in hbm [in, out] symbolic start -3
@@ -12,7 +12,7 @@ builtin.module {
       superdsc.compute pt batchmatmul SEN169_FP16 [0, 1] -> [2]
     }
   }
-  superdsc.sdsc @"1_add" splits {mb = 2, out = 1} {
+  superdsc.sdsc @"1_add" splits {mb = 2, out = 1} attributes {labels = {mb = "d0", out = "d1"}} {
     superdsc.dsc add sizes {mb = 2, out = 64} classes {OUTPUT = [mb, out] stick {out = 64}} {
       superdsc.allocate 0 in lx [mb, out] start 0
       superdsc.allocate 1 in hbm [out, mb] symbolic start -4
@@ -23,7 +23,7 @@ builtin.module {
       superdsc.compute sfp add SEN169_FP16 [0, 1] -> [2]
     }
   }
-  superdsc.sdsc @"2_relufwd" splits {mb = 2, out = 1} {
+  superdsc.sdsc @"2_relufwd" splits {mb = 2, out = 1} attributes {labels = {mb = "d0", out = "d1"}} {
     superdsc.dsc relufwd sizes {mb = 2, out = 64} classes {OUTPUT = [mb, out] stick {out = 64}} {
       superdsc.allocate 0 in lx [mb, out] start 0
       superdsc.allocate 1 in hbm [mb, out] symbolic start -5 + -1 * mb

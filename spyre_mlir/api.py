@@ -39,6 +39,8 @@ def compile(
     numerics: Numerics = "device",
     addresses: Literal["symbolic", "concrete"] = "symbolic",
     share_files: bool = False,
+    coarse_tile: bool = False,
+    loops: Literal["loop", "unroll"] = "loop",
 ) -> CompiledModel | LazyModel:
     """Compiles a model for Spyre.
 
@@ -52,6 +54,9 @@ def compile(
         addresses: ``symbolic`` binds addresses at run time, ``concrete`` writes them into the files.
         share_files: equal operations at different addresses share one SuperDSC file, whose symbol ids every launch
             binds anew; the published specification wants an id to have one value in a bundle, so it is off.
+        coarse_tile: chains of kernels whose intermediates exceed the scratchpads run block of rows by block of rows.
+        loops: ``loop`` writes a loop into ``bundle.mlir``, ``unroll`` a file for every kernel of every trip, which is
+            what concrete addresses need.
 
     Raises:
         UnsupportedError: the model has operations that cannot be expressed; all of them are listed.
@@ -60,7 +65,7 @@ def compile(
     """
     from spyre_mlir.frontend import import_program, is_complete
 
-    options = CompileOptions(numerics, addresses, share_files)
+    options = CompileOptions(numerics, addresses, share_files, coarse_tile, loops)
     MachineOptions(numerics=numerics)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         return LazyModel(model, options)
@@ -91,11 +96,14 @@ class CompileOptions:
     numerics: Numerics = "device"
     addresses: Literal["symbolic", "concrete"] = "symbolic"
     share_files: bool = False
+    coarse_tile: bool = False
+    loops: Literal["loop", "unroll"] = "loop"
 
     def passes(self) -> dict[str, str]:
         """Options of passes, as `pipeline.lower` takes them."""
         share = "true" if self.share_files else "false"
-        return {"convert-spyre-kernel-to-superdsc": f"addresses={self.addresses} share={share}"}
+        last = f"addresses={self.addresses} share={share} loops={self.loops}"
+        return {"convert-spyre-kernel-to-superdsc": last, **({"coarse-tile": ""} if self.coarse_tile else {})}
 
 
 def _compile(program: Program, options: CompileOptions) -> CompiledModel:

@@ -35,7 +35,7 @@ class Stage:
 
     Attributes:
         level: its name.
-        passes: the pipeline that leads to it, as `spyre-opt -p` takes it.
+        passes: the pipeline that leads to it, as `spyre-opt -p` takes it; `name?` runs only when asked for.
         legal: prefixes of the names of ops that may stand there.
     """
 
@@ -44,6 +44,7 @@ class Stage:
     legal: tuple[str, ...]
 
 
+OPTIONAL = "?"
 _COMMON = ("builtin.module", "func.")
 _LOOPS = ("scf.for", "scf.yield", "arith.constant")
 
@@ -52,7 +53,7 @@ STAGES = (
     Stage("spyre.loop", "decompose-aten,cse,convert-aten-to-spyre-loop", (*_COMMON, "spyre.loop.", "arith.", "math.")),
     Stage(
         "spyre.kernel",
-        "convert-spyre-loop-to-spyre-kernel,divide-work,place-lx,assign-pool",
+        "convert-spyre-loop-to-spyre-kernel,coarse-tile?,divide-work,place-lx,assign-pool",
         (*_COMMON, "spyre.kernel.", *_LOOPS),
     ),
     Stage(
@@ -121,7 +122,7 @@ def check_level(level: str) -> str:
 def passes_to(level: str) -> str:
     """The pipeline from aten to a level, as `spyre-opt -p` takes it."""
     wanted = STAGES[: LEVELS.index(check_level(level)) + 1]
-    return ",".join(stage.passes for stage in wanted if stage.passes)
+    return ",".join(_with_options(stage.passes, {}) for stage in wanted if stage.passes)
 
 
 class Watch(Protocol):
@@ -150,7 +151,8 @@ def lower(
         module: verified, at the aten level.
         context: dialects, passes and the machine.
         until: the last level wanted.
-        options: pass name to its options as text, e.g. ``{"convert-spyre-kernel-to-superdsc": "addresses=concrete"}``.
+        options: pass name to its options as text, e.g. ``{"convert-spyre-kernel-to-superdsc": "addresses=concrete"}``;
+            an optional pass runs if it is named here, if only with an empty text.
         watch: is told of every pass.
 
     Raises:
@@ -189,7 +191,11 @@ def _passes(stage: Stage, options: Mapping[str, str]) -> Iterator[ModulePass]:
 
 
 def _with_options(passes: str, options: Mapping[str, str]) -> str:
-    named = [f"{name}{{{options[name]}}}" if name in options else name for name in passes.split(",") if name]
+    named: list[str] = []
+    for entry in passes.split(","):
+        name = entry.removesuffix(OPTIONAL)
+        if name and (name == entry or name in options):
+            named.append(f"{name}{{{options[name]}}}" if options.get(name) else name)
     return ",".join(named)
 
 

@@ -44,6 +44,17 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="one SuperDSC file for equal operations at different addresses; symbol ids are then bound per launch",
     )
     parser.add_argument(
+        "--coarse-tile",
+        action="store_true",
+        help="run chains of kernels whose intermediates exceed the scratchpads block of rows by block of rows",
+    )
+    parser.add_argument(
+        "--loops",
+        choices=("loop", "unroll"),
+        default="loop",
+        help="write loops into bundle.mlir (default), or a file for every kernel of every trip",
+    )
+    parser.add_argument(
         "--sdsc-version",
         choices=("TS25", "TS26", "TSNEW"),
         default="TS26",
@@ -119,7 +130,8 @@ def _lower(program: Program, arguments: argparse.Namespace, wanted: str, step: C
     watch.entered(program.module)
     options = {
         "convert-spyre-kernel-to-superdsc": f"addresses={arguments.addresses} version={arguments.sdsc_version} "
-        f"share={'true' if arguments.share_files else 'false'}",
+        f"share={'true' if arguments.share_files else 'false'} loops={arguments.loops}",
+        **({"coarse-tile": ""} if arguments.coarse_tile else {}),
     }
     return lower(program.module, make_context(), until=wanted, options=options, watch=watch)
 

@@ -2,14 +2,15 @@
 
 A chain of ops that share a loop over rows becomes an `scf.for` over blocks of these rows, so that the intermediates
 of one block fit the scratchpads: device memory is read once and written once. The number of trips is the smallest
-that keeps all intermediates in LX; a chain that would not move fewer bytes stays as it is. Runs before `divide-work`,
-because the work of a tile is divided over the cores, not that of the whole tensor.
+that keeps all intermediates in LX and all cores busy; a chain that would not move fewer bytes stays as it is. Runs
+before `divide-work`, because the work of a tile is divided over the cores, not that of the whole tensor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -82,22 +83,26 @@ class Plan:
 
 
 def _plan(group: RowGroup, spec: SpyreSpec) -> Plan | None:
-    """The loop with the fewest trips that keeps all intermediates in LX; None if no loop saves traffic."""
+    """The loop that moves the fewest bytes, and has the fewest trips of those; None if no loop saves any."""
     sizes = [kernel.device_tensor(v).sticks * spec.stick_bytes for v in group.internal()]
     room = spec.lx_usable_bytes * spec.cores_per_card
     if sum(sizes) <= room:
         return None  # they fit as they are, or if they do not, smaller ones would not either
     before = _trial(group, 1, False, spec)
-    if before is None or before.local == len(sizes):
+    if before is None or before.traffic_bytes <= group.least_traffic(1):
         return None
     best, least = None, before.traffic_bytes
     for trips in _trip_counts(group, -(-max(sizes) // room), spec):
-        for by_rows in (False, True):
-            trial = _trial(group, trips, by_rows, spec)
-            if trial is not None and trial.traffic_bytes < least:
-                best, least = Plan(group, trips, by_rows, trial.traffic_bytes), trial.traffic_bytes
-            if trial is not None and trial.local == len(sizes):
-                return best
+        if group.least_traffic(trips) >= least:
+            break
+        trials = {by_rows: _trial(group, trips, by_rows, spec) for by_rows in (False, True)}
+        good = {by_rows: t for by_rows, t in trials.items() if t is not None and t.as_busy_as(before)}
+        enough = any(t.local == len(sizes) for t in good.values())
+        for by_rows, trial in good.items():
+            if trial.traffic_bytes < least:
+                best, least, enough = Plan(group, trips, by_rows, trial.traffic_bytes), trial.traffic_bytes, False
+        if enough:
+            break  # all intermediates are in LX, and smaller blocks have stopped to pay
     return best
 
 
@@ -110,10 +115,21 @@ def _trip_counts(group: RowGroup, least: int, spec: SpyreSpec) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class _Trial:
-    """How many intermediates of a loop would be in LX, and the bytes of device memory that all trips move."""
+    """What would become of a loop.
+
+    Attributes:
+        local: intermediates in LX.
+        traffic_bytes: bytes of device memory that all trips move.
+        cores: cores that work, by op of the group.
+    """
 
     local: int
     traffic_bytes: int
+    cores: tuple[int, ...]
+
+    def as_busy_as(self, other: _Trial) -> bool:
+        """Whether every op keeps at least as many cores busy."""
+        return all(mine >= theirs for mine, theirs in zip(self.cores, other.cores, strict=True))
 
 
 def _trial(group: RowGroup, trips: int, by_rows: bool, spec: SpyreSpec) -> _Trial | None:
@@ -125,9 +141,10 @@ def _trial(group: RowGroup, trips: int, by_rows: bool, spec: SpyreSpec) -> _Tria
         for op in body.kernels:
             if not by_rows:
                 divide_kernel(op, spec)
+        cores = tuple(prod(op.space_splits().values()) for op in body.kernels)
         place_block(body.block, spec, copies=True)
-        local = sum(kernel.device_tensor(v).space == "lx" for v in body.allocs)
-        return _Trial(local, trips * sum(op.hbm_bytes() for op in body.kernels))
+        local = sum(kernel.device_tensor(alloc.result).space == "lx" for alloc in body.allocs)
+        return _Trial(local, trips * sum(op.hbm_bytes() for op in body.kernels), cores)
     except LoweringError:
         return None
     finally:
@@ -152,7 +169,7 @@ class _Body:
     group: RowGroup
     trips: int
     block: Block = field(default_factory=lambda: Block(arg_types=[IndexType()]))
-    allocs: list[SSAValue] = field(default_factory=list[SSAValue])
+    allocs: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
     _values: dict[tuple[SSAValue, int | None], SSAValue] = field(
         default_factory=dict[tuple[SSAValue, "int | None"], SSAValue]
     )
@@ -198,7 +215,7 @@ class _Body:
             tensor, shape=_with(tensor.shape, dim, self.rows), layout=replace(tensor.layout, extents=extents)
         )
         alloc = kernel.AllocOp(DeviceTensorType(small))
-        self.allocs.append(alloc.result)
+        self.allocs.append(alloc)
         return alloc
 
     def _tile(self, value: SSAValue, tensor: DeviceTensor, dim: int) -> Operation:

@@ -78,6 +78,18 @@ class RowGroup:
                 found.append(value)
         return found
 
+    def least_traffic(self, trips: int) -> int:
+        """Bytes of device memory that a loop moves at least: what has rows once, what has none in every trip."""
+        internal, once, always = set(self.internal()), dict[tuple[SSAValue, bool], int](), 0
+        for op, rows in zip(self.ops, self.rows, strict=True):
+            for number, (value, dim) in enumerate(zip(op.operands, rows, strict=True)):
+                if dim is None:
+                    always += op.operand_bytes(number)
+                elif value not in internal:
+                    key, size = (value, number == len(op.inputs)), op.operand_bytes(number)
+                    once[key] = min(size, once.get(key, size))
+        return sum(once.values()) + trips * always
+
     def row_unit(self) -> int:
         """Rows that stay together: whole sticks of every operand that has rows in its lanes."""
         units = [1]

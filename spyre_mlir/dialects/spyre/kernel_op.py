@@ -143,8 +143,11 @@ class KernelOp(IRDLOperation):
 
     def hbm_bytes(self) -> int:
         """Bytes of device memory the operands read and write, every stick of an operand once."""
-        padded, pairs = self.padded_extents(), zip(self.accesses(), self.tensors, strict=True)
-        return sum(hbm_bytes(acc, padded, t.lanes) for acc, t in pairs if t.space == "hbm")
+        return sum(self.operand_bytes(n) for n, t in enumerate(self.tensors) if t.space == "hbm")
+
+    def operand_bytes(self, number: int) -> int:
+        """Bytes of the sticks that operand `number` walks, every one once."""
+        return hbm_bytes(self.accesses()[number], self.padded_extents(), self.tensors[number].lanes)
 
     def verify_(self) -> None:
         """Checks the loops around it, the accesses, the lanes of the operands, and the division of work."""

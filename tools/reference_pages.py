@@ -36,7 +36,8 @@ stderr and end with its exit code; 0 means done, 70 a bug of ours."""
 HARDWARE_INTRO = """Numbers are per core unless the name says card. *Certain* means that a source states it, *likely*
 that it follows from one."""
 PASSES_INTRO = """`spyre-opt f.mlir -p first-pass,second-pass{option=1}` runs passes one by one. The compiler runs these
-on a program from aten downwards, and verifies the module after each stage; `cse` is xDSL's:"""
+on a program from aten downwards, and verifies the module after each stage; `cse` is xDSL's, and a pass with a
+question mark runs when it is asked for:"""
 DL16_NOTE = """`SEN169_FP16` is DLFloat16: sign, six exponent bits, nine fraction bits, no subnormals, one symbol for
 NaN and infinity."""
 

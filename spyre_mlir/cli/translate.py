@@ -153,7 +153,8 @@ def _check(path: str) -> int:
     for finding in findings:
         print(finding)
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
-    print(f"{errors} errors, {len(findings) - errors} warnings")
+    warnings = len(findings) - errors
+    print(f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}")
     return INPUT_ERROR if errors else DONE
 
 

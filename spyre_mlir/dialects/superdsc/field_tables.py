@@ -51,6 +51,8 @@ SDSC: Table = table(
         default="[[-1, 0, 0, 0]] for every core",
     ),
     Field(keys.LX_RELAYOUT, "lx_relayout", Kind.ANY, "only in research builds", "L", Writer.RESEARCH),
+    Field(keys.ON_CHIP_MOVE, "on_chip_move", Kind.ANY, "only in research builds", "L", Writer.RESEARCH),
+    Field(keys.STREAMING_LX, "streaming_lx", Kind.ANY, "only in research builds", "L", Writer.RESEARCH),
     Field(
         keys.DSCS,
         "dscs",

@@ -32,6 +32,8 @@ from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 if TYPE_CHECKING:
     from spyre_mlir.dialects.superdsc.ops import FieldsOp
 
+_DIGITS = 19  # of the largest signed 64-bit number
+
 _TYPES: dict[Kind, tuple[type, ...]] = {
     Kind.INT: (int,),
     Kind.NUMBER: (int, float),
@@ -41,7 +43,7 @@ _TYPES: dict[Kind, tuple[type, ...]] = {
 }
 
 
-def _is_kind(kind: Kind, value: Json) -> bool:
+def is_kind(kind: Kind, value: Json) -> bool:
     """Whether a value has the JSON type; a boolean is no number."""
     if kind is Kind.FLAG:
         return isinstance(value, bool) or same(value, 0) or same(value, 1)
@@ -54,7 +56,7 @@ def wrong_kind(level: Level, fields: JsonObject) -> tuple[str, str] | None:
     """First field of the wrong JSON type: its key, and the type it must have."""
     for key, value in fields.items():
         field = FIELDS[level].get(key)
-        if field is not None and not _is_kind(field.kind, value):
+        if field is not None and not is_kind(field.kind, value):
             return key, field.kind.value
     return None
 
@@ -159,4 +161,4 @@ def address_of(value: Json) -> int | None:
     if text is None:
         return as_int(value)
     digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() else None
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS else None

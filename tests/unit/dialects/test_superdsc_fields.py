@@ -109,7 +109,7 @@ def test_values_of_other_shapes_are_not_entered() -> None:
 WORDS = {"hbm", "lx", "padding", "location", "op", "name", "type", "level", "folds"}
 
 
-@pytest.mark.parametrize("path", sorted(ROOM.glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(ROOM.rglob("*.py")), ids=lambda path: path.name)
 def test_keys_are_spelled_once(path: Path) -> None:
     if path.name == "keys.py":
         counts = Counter(value for name, value in vars(keys).items() if name.isupper())

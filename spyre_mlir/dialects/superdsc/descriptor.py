@@ -47,7 +47,7 @@ class Version(Enum):
     TS26 = "TS26"  # the default
     TSNEW = "TSNEW"  # six empty stage objects, debug_handle_, constants as strings
 
-    def file_name(self, index: int, op_func_name: str) -> str:
+    def file_name(self, index: int | str, op_func_name: str) -> str:
         """Name of the JSON file of op `index` in its bundle."""
         return f"sdsc_{index}_{op_func_name}.json" if self is Version.TS25 else f"sdsc_{index}.json"
 

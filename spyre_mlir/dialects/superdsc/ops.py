@@ -272,6 +272,12 @@ class SdscOp(FieldsOp):
         """Which generation of files this one follows."""
         return Version.TS26 if self.version is None else Version(self.version.data)
 
+    @property
+    def file_name(self) -> str:
+        """Name of the file in its bundle: its number, and in older generations its function."""
+        index, _, function = self.root_key.partition("_")
+        return self.generation.file_name(index, function)
+
     @override
     def own_body(self) -> Region:
         return self.body

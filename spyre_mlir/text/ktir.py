@@ -8,6 +8,7 @@ device memory. So the grid is printed as upstream MLIR prints it, and the spelli
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from io import StringIO
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i64
@@ -34,11 +35,8 @@ class KtirPrinter(SpyrePrinter):
     def print_attribute(self, attribute: Attribute) -> None:
         """Print an attribute: 64-bit numbers of a list without their type, memory spaces in the spelling chosen."""
         match attribute:
-            case ArrayAttr() if attribute.data and all(
-                isinstance(one, IntegerAttr) and one.type == i64 for one in attribute
-            ):
-                numbers = [str(one.value.data) for one in attribute if isinstance(one, IntegerAttr)]
-                self.print_string(f"[{', '.join(numbers)}]")
+            case ArrayAttr() if (numbers := _numbers(attribute)) is not None:
+                self.print_string(f"[{', '.join(map(str, numbers))}]")
             case MemorySpace():
                 kind = LOCAL if attribute.is_local else GLOBAL
                 super().print_attribute(memory_space(kind, attribute.core, older=self._older))
@@ -59,6 +57,11 @@ def ktir_text(module: Operation, *, older_spaces: bool = False) -> str:
     stream = StringIO()
     KtirPrinter(stream, older_spaces=older_spaces).print_op(module)
     return stream.getvalue() + "\n"
+
+
+def _numbers(array: Iterable[Attribute]) -> list[int] | None:
+    found = [one.value.data for one in array if isinstance(one, IntegerAttr) and one == IntegerAttr(one.value, i64)]
+    return found if found and len(found) == len(list(array)) else None
 
 
 def _values(module: Operation) -> list[SSAValue]:

@@ -123,9 +123,6 @@ class MemorySpace(ParametrizedAttribute):
     WORDS: ClassVar[dict[str, str]]
     OWNER: ClassVar[str]
 
-    def __init__(self, kind: str = GLOBAL, core: int | None = None) -> None:
-        super().__init__(StringAttr(kind), NoneAttr() if core is None else IntAttr(core))
-
     @property
     def is_local(self) -> bool:
         """Whether the view is in a scratchpad."""
@@ -202,7 +199,8 @@ def memory_space(kind: str, core: int | None = None, *, older: bool = False) -> 
         core: whose scratchpad.
         older: whether to spell it as before August 2026.
     """
-    return SpyreMemorySpaceAttr(SpyreMemorySpaceAttr.WORDS[kind], core) if older else MemorySpaceAttr(kind, core)
+    made = SpyreMemorySpaceAttr if older else MemorySpaceAttr
+    return made.new([StringAttr(made.WORDS[kind]), NoneAttr() if core is None else IntAttr(core)])
 
 
 @irdl_attr_definition

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from typing_extensions import override
-from xdsl.dialects.builtin import AffineSetAttr, ArrayAttr, DenseArrayBase, IndexType, IntegerAttr, TensorType
+from xdsl.dialects.builtin import AffineSetAttr, ArrayAttr, IndexType, IntegerAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
@@ -46,8 +46,6 @@ def grid_of(function: FuncOp) -> tuple[int, ...]:
             return (1,)
         case ArrayAttr():
             numbers = [one.value.data if isinstance(one, IntegerAttr) else 0 for one in given]
-        case DenseArrayBase():
-            numbers = [int(number) for number in given.get_values()]
         case _:
             numbers = []
     if not 1 <= len(numbers) <= MOST_GRID_DIMENSIONS or min(numbers) < 1:

@@ -177,7 +177,7 @@ def viewed_element(tile: SSAValue) -> Attribute | None:
         return None
     maker = tile.owner
     view = maker.operands[0] if maker.name.startswith("ktdp.construct_") and maker.operands else None
-    return view.type.element_type if view is not None and isinstance(view.type, MemRefType) else None
+    return view_type(view).element_type if view is not None and isinstance(view.type, MemRefType) else None
 
 
 def _verify_transfer(tensor: SSAValue, tile: SSAValue) -> None:

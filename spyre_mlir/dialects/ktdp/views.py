@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import cast
 
 from typing_extensions import override
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineSetAttr, DenseArrayBase, IndexType, MemRefType, NoneAttr, i64
@@ -44,7 +45,7 @@ def view_type(value: SSAValue) -> MemRefType[Attribute]:
     """
     if not isinstance(value.type, MemRefType):
         raise VerifyException(f"a view is a memref, got {value.type}")
-    return value.type
+    return cast(MemRefType[Attribute], value.type)
 
 
 def require_space(view: MemRefType[Attribute], space: Attribute | None) -> None:

@@ -43,9 +43,10 @@ def view_type(value: SSAValue) -> MemRefType[Attribute]:
     Raises:
         VerifyException: it is no memref.
     """
-    if not isinstance(value.type, MemRefType):
-        raise VerifyException(f"a view is a memref, got {value.type}")
-    return cast(MemRefType[Attribute], value.type)
+    kind: Attribute = value.type
+    if kind.name != MemRefType.name:
+        raise VerifyException(f"a view is a memref, got {kind}")
+    return cast("MemRefType[Attribute]", kind)
 
 
 def require_space(view: MemRefType[Attribute], space: Attribute | None) -> None:

@@ -42,8 +42,12 @@ def test_beyond_the_view(p: str, q: str) -> None:
 
 
 def test_a_view_beyond_its_array() -> None:
-    fails(copy_program(V, W, starts("c8", "c0")), "out-of-bounds", "leave x", x=np.zeros(12, HALF), y=np.zeros(16, HALF))
-    fails(copy_program(V, W, starts("c0", "c8")), "out-of-bounds", "leave y", x=np.zeros(16, HALF), y=np.zeros(12, HALF))
+    fails(
+        copy_program(V, W, starts("c8", "c0")), "out-of-bounds", "leave x", x=np.zeros(12, HALF), y=np.zeros(16, HALF)
+    )
+    fails(
+        copy_program(V, W, starts("c0", "c8")), "out-of-bounds", "leave y", x=np.zeros(16, HALF), y=np.zeros(12, HALF)
+    )
 
 
 def test_an_address_of_nothing() -> None:

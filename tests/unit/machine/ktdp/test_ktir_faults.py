@@ -41,6 +41,44 @@ def test_beyond_the_view(p: str, q: str) -> None:
     fails(program, "out-of-bounds", "the view has 0 to 15", x=np.zeros(128, HALF), y=np.zeros(128, HALF))
 
 
+def test_a_size_that_is_not_the_type_s() -> None:
+    """A value decides a size that the type already knows."""
+    wrong = V.replace("sizes: [16]", "sizes: [%c8]")
+    arrays = {"x": np.zeros(16, HALF), "y": np.zeros(16, HALF)}
+    fails(copy_program(wrong, W, starts("c0", "c0")), "out-of-bounds", "size 0 is 8, not 16", **arrays)
+    run(copy_program(V.replace("sizes: [16]", "sizes: [%c16]"), W, starts("c0", "c0")), **arrays)
+
+
+def test_coordinates_that_the_view_leaves_out() -> None:
+    triangle = "affine_set<(d0, d1) : (d0 >= 0, -d0 + 3 >= 0, d1 >= 0, -d1 + 3 >= 0, d0 - d1 >= 0)>"
+    views = view("v", "x", (4, 4), domain=triangle) + view("w", "y", (4, 4))
+    into = tile("t", "w", ["c0", "c0"], (2, 1), (4, 4))
+    arrays = {"x": halves(0, 4, 4), "y": np.zeros((4, 4), HALF)}
+    lower = tile("s", "v", ["c2", "c1"], (2, 1), (4, 4))
+    run(function("%x: index, %y: index", views, lower, into, copy("s", "t", (2, 1))), **arrays)
+    upper = tile("s", "v", ["c0", "c1"], (2, 1), (4, 4))
+    program = function("%x: index, %y: index", views, upper, into, copy("s", "t", (2, 1)))
+    fails(program, "out-of-bounds", "the view's set leaves out", **arrays)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "says"), [("c8", None), ("c4", "two parts hold"), ("c16", "4 coordinates are in no part")]
+)
+def test_parts_that_are_not_one_tensor(symbol: str, says: str | None) -> None:
+    """The second part begins where a value says, which only the run can know."""
+    moved = "affine_set<(d0)[s0] : (d0 - s0 >= 0, -d0 + s0 + 7 >= 0)>"
+    first, second = view("a", "x", (8,)), view("b", "y", (8,), domain=moved).replace("[8]", f"[%{symbol}]", 1)
+    second = second.replace("memref<8xf16>", "memref<?xf16>")
+    both = "%d = ktdp.construct_distributed_memory_view (%a, %b : memref<8xf16>, memref<?xf16>) : memref<16xf16>\n"
+    body = tile("s", "d", ["c4"], (8,), (16,)) + load("data", "s", (8,))
+    program = function("%x: index, %y: index", first, second, both, body)
+    arrays = {"x": halves(0, 8), "y": halves(1, 16)}
+    if says is None:
+        run(program, **arrays)
+    else:
+        fails(program, "out-of-bounds", says, **arrays)
+
+
 def test_a_view_beyond_its_array() -> None:
     fails(
         copy_program(V, W, starts("c8", "c0")), "out-of-bounds", "leave x", x=np.zeros(12, HALF), y=np.zeros(16, HALF)
@@ -178,6 +216,27 @@ def test_a_reduction_makes_cores_wait() -> None:
         x=x,
         y=np.zeros(16, HALF),
     )
+
+
+@pytest.mark.parametrize("consumers", ["- 2 * g >= 0, -i + 2 * g + 1 >= 0", "- 2 * g - 1 == 0"])
+def test_a_barrier_orders_only_what_came_before(consumers: str) -> None:
+    """Core 0 writes again after it; core 1 may or may not see that. Core 0 need not receive anything."""
+    barrier = BARRIER.replace("TEAM", BOTH, 1).replace("TEAM", f"affine_set<(i)[g] : (i {consumers})>")
+    x = halves(0, 16)
+    again = "%first = arith.cmpi eq, %core, %c0 : index\nscf.if %first {\n" + store("data", "t", (8,)) + "}\n"
+    late = "%second = arith.cmpi eq, %core, %c1 : index\nscf.if %second {\n" + load("e", "u", (8,)) + "}\n"
+    body = [
+        V,
+        W,
+        EIGHTH,
+        starts("mine", "mine"),
+        copy("s", "t", (8,)),
+        barrier,
+        tile("u", "w", ["c0"], (8,), (16,)),
+    ]
+    run(function("%x: index, %y: index", *body, late, grid="[2]"), x=x, y=np.zeros(16, HALF))
+    program = function("%x: index, %y: index", *body, again, late, grid="[2]")
+    fails(program, "read-write-race", "elements of y that core (0 writes|1 reads)", x=x, y=np.zeros(16, HALF))
 
 
 def test_overwriting_after_a_barrier_what_another_has_read() -> None:

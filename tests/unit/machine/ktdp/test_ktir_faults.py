@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.errors import InputError, MachineFault, UnsupportedError
 from spyre_mlir.machine.ktdp import run_ktir
@@ -382,6 +383,8 @@ def test_arguments() -> None:
         run(program, x=np.zeros(16, HALF))
     with pytest.raises(InputError, match="'y' points to an array"):
         run(program, x=np.zeros(16, HALF), y=3)
+    with pytest.raises(InputError, match="no argument 'z'"):
+        run(program, x=np.zeros(16, HALF), y=np.zeros(16, HALF), z=np.zeros(16, HALF))
     with pytest.raises(InputError, match="there is no function 'g'"):
         run_ktir(program, "g", {})
 
@@ -389,3 +392,46 @@ def test_arguments() -> None:
 def test_an_op_without_a_rule() -> None:
     with pytest.raises(UnsupportedError, match=r"math\.cbrt does not run"):
         run(function("%x: index", "%a = arith.constant 1.0 : f16\n%b = math.cbrt %a : f16\n"), x=np.zeros(1, HALF))
+
+
+FILL = """
+  %h = arith.constant dense<1.0> : tensor<4x4xf16>
+  %s = arith.constant dense<1.0> : tensor<4x4xf32>
+  %v = arith.constant dense<1.0> : tensor<1x4xf16>
+"""
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        "linalg.add ins(%h, %s : tensor<4x4xf16>, tensor<4x4xf32>) outs(%s : tensor<4x4xf32>)",
+        "linalg.add ins(%h, %v : tensor<4x4xf16>, tensor<1x4xf16>) outs(%h : tensor<4x4xf16>)",
+        "linalg.matmul ins(%h, %s : tensor<4x4xf16>, tensor<4x4xf32>) outs(%s : tensor<4x4xf32>)",
+        "linalg.matmul ins(%h, %v : tensor<4x4xf16>, tensor<1x4xf16>) outs(%h : tensor<4x4xf16>)",
+    ],
+)
+def test_operands_that_do_not_fit_are_no_program(op: str) -> None:
+    """The verifier sees it; numpy would make them fit."""
+    with pytest.raises(VerifyException):
+        function("%x: index", FILL, f"%r = {op} -> {op.rpartition(' : ')[2].removesuffix(')')}\n")
+
+
+def test_a_type_that_is_not_the_result_s() -> None:
+    shape = "%r = tensor.collapse_shape %h [[0, 1]] : tensor<4x4xf16> into tensor<16xf16>\n"
+    run(function("%x: index", FILL, shape), x=np.zeros(1, HALF))
+    wrong = "%r = tensor.extract_slice %h[0, 0] [2, 2] [1, 1] : tensor<4x4xf16> to tensor<4xf32>\n"
+    fails(function("%x: index", FILL, wrong), "wrong-format", "its type says", x=np.zeros(1, HALF))
+
+
+def test_arrays_at_places_that_the_program_knows() -> None:
+    """Addresses are constants, in elements of the view: 4096 halves are byte 8192."""
+    base = "%a = arith.constant 4096 : index\n%b = arith.constant 8192 : index\n"
+    body = view("v", "a", (16,)) + view("w", "b", (16,)) + starts("c0", "c0") + copy("s", "t", (8,))
+    x, places = halves(0, 16), {"in": 8192, "out": 16384}
+    arrays = {"in": x, "out": np.zeros(16, HALF)}
+    found = run_ktir(function("", base, body), None, arrays, places=places)["out"]
+    assert np.array_equal(found[:8], x[:8])
+    with pytest.raises(InputError, match="overlap"):
+        run_ktir(function("", base, body), None, arrays, places={"in": 8192, "out": 8200})
+    with pytest.raises(MachineFault, match="are in no array"):
+        run_ktir(function("", base, body), None, {"in": x}, places={"in": 8192})

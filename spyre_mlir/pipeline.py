@@ -196,6 +196,21 @@ def _factories() -> dict[str, Callable[[], type[ModulePass]]]:
     return {**get_all_passes(), "cse": cse}
 
 
+KTIR_PASS = "convert-spyre-kernel-to-ktdp"
+
+
+def lower_to_ktir(module: ModuleOp, context: Context) -> ModuleOp:
+    """KTIR of a module at the kernel level, which stays as it is; the other way down from there.
+
+    Raises:
+        UnsupportedError: kernels have no KTIR; all of them are listed.
+    """
+    lowered = module.clone()
+    _factories()[KTIR_PASS]()().apply(context, lowered)
+    verify_module(lowered)
+    return lowered
+
+
 def check_legal(module: ModuleOp, stage: Stage) -> None:
     """Raises LoweringError if the module holds an op that may not stand at this level."""
     for op in module.walk():

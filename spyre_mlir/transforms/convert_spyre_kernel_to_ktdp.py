@@ -20,7 +20,8 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.errors import LoweringError, SpyreError, UnsupportedError
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.table import Family
-from spyre_mlir.transforms.ktdp_buffers import BUFFERS, describe_buffers, named_buffers
+from spyre_mlir.text.ktir_program import BUFFERS
+from spyre_mlir.transforms.ktdp_buffers import describe_buffers, named_buffers
 from spyre_mlir.transforms.ktdp_code import ELEMENTS, Code
 from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS
 from spyre_mlir.transforms.ktdp_gather import Gather

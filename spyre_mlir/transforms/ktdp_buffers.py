@@ -13,9 +13,6 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.transforms.ktdp_code import ELEMENTS
 
-# Attribute of a KTIR function: one text per argument. It is printed as comments, for KTIR has no place for it.
-BUFFERS = "spyre.buffers"
-
 _NAME = "aten.name"
 
 

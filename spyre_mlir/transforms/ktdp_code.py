@@ -109,15 +109,16 @@ class Code:
     _core: SSAValue | None = None
     _known: dict[tuple[object, ...], SSAValue] = field(default_factory=dict[tuple[object, ...], SSAValue])
 
-    def add(self, op: Operation, hint: str | None = None) -> SSAValue:
-        """Appends an op, and returns its first result; an op without one gives the value of its first operand."""
+    def put(self, op: Operation) -> None:
+        """Appends an op."""
         if self.current is not None:
             op.location = self.current.location
         self.ops.append(op)
-        if not op.results:
-            return op.operands[0]
-        if hint is not None:
-            op.results[0].name_hint = hint
+
+    def add(self, op: Operation, hint: str | None = None) -> SSAValue:
+        """Appends an op and returns its result."""
+        self.put(op)
+        op.results[0].name_hint = hint
         return op.results[0]
 
     def head(self, key: tuple[object, ...], make: Callable[[], Operation], hint: str) -> SSAValue:
@@ -193,11 +194,11 @@ class Code:
         outside, self.ops = self.ops, []
         loop = Loop(block.args[0], list(block.args[1:]))
         yield loop
-        self.add(scf.YieldOp(*loop.results))
+        self.put(scf.YieldOp(*loop.results))
         block.add_ops(self.ops)
         self.ops = outside
         op = scf.ForOp(*bounds, list(carried), Region(block))
-        self.add(op) if op.results else self.ops.append(op)
+        self.put(op)
         loop.results = list(op.results)
 
     @contextmanager
@@ -205,9 +206,9 @@ class Code:
         """What is done only where a condition holds."""
         outside, self.ops = self.ops, []
         yield
-        self.ops.append(scf.YieldOp())
+        self.put(scf.YieldOp())
         inside, self.ops = self.ops, outside
-        self.ops.append(scf.IfOp(condition, [], inside))
+        self.put(scf.IfOp(condition, [], inside))
 
     def view(self, reading: Reading, buffer: SSAValue, axes: Sequence[Axis], kernel: Kernel) -> SSAValue:
         """The view of an operand along axes."""
@@ -255,7 +256,7 @@ class Code:
 
     def store(self, value: SSAValue, tile: SSAValue) -> None:
         """Writes elements through a tile."""
-        self.add(tiles.StoreOp(value, tile))
+        self.put(tiles.StoreOp(value, tile))
 
     def empty(self, element: Attribute, shape: Sequence[int]) -> SSAValue:
         """A tensor without contents, for the result of an op to take its shape from."""

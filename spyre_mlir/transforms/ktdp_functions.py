@@ -10,7 +10,7 @@ import math as numbers
 from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects import arith, linalg, math
-from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, FloatAttr, f32, i1
+from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, i64
 from xdsl.dialects.linalg import IteratorType, IteratorTypeAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
@@ -175,7 +175,7 @@ def fold(code: Code, function: str, value: SSAValue, dims: Sequence[int]) -> SSA
     block = Block(arg_types=[element, element])
     both = combine(block.args[0], block.args[1])
     block.add_ops([both, linalg.YieldOp(both.results[0])])
-    return code.add(linalg.ReduceOp(value, start, _dims(dims), Region(block)))
+    return code.add(linalg.ReduceOp(value, start, DenseArrayBase.from_list(i64, list(dims)), Region(block)))
 
 
 __all__ = ["FOLDS", "FUNCTIONS", "fold"]

@@ -144,18 +144,18 @@ def reduction(code: Code, kernel: Kernel, limit: int) -> None:
     """Folds the loops the result lacks over what the model asks for; the sum is kept in single precision."""
     op = kernel.op
     source, out = kernel.readings
-    axes = list(source.device_order) or [ONE]
-    names = list(dict.fromkeys(a[0] for a in axes if a != ONE))
+    axes = list(source.device_order)
+    names = list(dict.fromkeys(a[0] for a in axes))
     kept = [n for n in names if any(a[0] == n for a in out.strides)]
     folded = [n for n in names if n not in kept]
     tiling = Tiling(code, kernel, chunked(kernel, names, [axes], limit))
-    kept_axes = [a for a in axes if a[0] in kept]
+    own = [a for a in axes if a[0] in kept] or [ONE]
+    axes = axes if kept else [ONE, *axes]
     with ExitStack() as stack:
         for name in kept:
             tiling.enter(stack, name)
         result = Folding(tiling, source, axes, folded, op.function_name).run()
         result = code.narrowed(result, element_type(out.tensor.format))
-        own = kept_axes or [ONE]
         code.store(result, code.tile(out, op.operands[out.number], own, tiling.box(own), kernel))
 
 
@@ -212,4 +212,4 @@ class Folding:
     def _neutral(self) -> SSAValue:
         code, kept = self.tiling.code, [a for a in self.axes if a[0] not in self.folded]
         element = f32 if self.function == "sum" else float_type(self.source)
-        return code.full(FOLDS[self.function][1], element, [self.tiling.spans[a].count for a in kept])
+        return code.full(FOLDS[self.function][1], element, [1 if a == ONE else self.tiling.spans[a].count for a in kept])

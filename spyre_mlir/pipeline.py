@@ -198,6 +198,7 @@ def _factories() -> dict[str, Callable[[], type[ModulePass]]]:
 
 
 KTIR_PASS = "convert-spyre-kernel-to-ktdp"
+KTIR = Stage("ktir", KTIR_PASS, (*_COMMON, "ktdp.", "spyreop.", "arith.", "math.", "linalg.", "tensor.", "scf."))
 
 
 def lower_to_ktir(module: ModuleOp, context: Context) -> ModuleOp:
@@ -205,10 +206,12 @@ def lower_to_ktir(module: ModuleOp, context: Context) -> ModuleOp:
 
     Raises:
         UnsupportedError: kernels have no KTIR; all of them are listed.
+        LoweringError: the module is of another level.
     """
     lowered = module.clone()
     _factories()[KTIR_PASS]()().apply(context, lowered)
     verify_module(lowered)
+    check_legal(lowered, KTIR)
     return lowered
 
 

@@ -1,4 +1,4 @@
-"""`spyre-translate`: SuperDSC JSON to MLIR and back, value for value and key for key."""
+"""`spyre-translate`: SuperDSC JSON to MLIR and back, value for value and key for key; and kernels as KTIR."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from spyre_mlir.cli.ktir import translated
 from spyre_mlir.cli.output import PendingOutput
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.errors import EmitError
@@ -13,12 +14,14 @@ from spyre_mlir.errors import EmitError
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = ToolArgumentParser(
-        prog="spyre-translate", description="Translate between SuperDSC JSON and the superdsc dialect, without loss."
+        prog="spyre-translate", description="Translate between SuperDSC JSON and the superdsc dialect, without loss; write kernels as KTIR."
     )
     parser.add_argument("input", nargs="?", default="-", metavar="FILE", help="the file to read; - is standard input")
     direction = parser.add_mutually_exclusive_group(required=True)
     direction.add_argument("--superdsc-to-mlir", action="store_true", help="read SuperDSC JSON, write MLIR")
     direction.add_argument("--mlir-to-superdsc", action="store_true", help="read MLIR, write SuperDSC JSON")
+    direction.add_argument("--target", choices=("ktir",), help="read MLIR at the level spyre.kernel, write KTIR")
+    parser.add_argument("--older-spaces", action="store_true", help="KTIR: memory spaces as before August 2026")
     parser.add_argument(
         "-o", "--output", default="-", metavar="FILE", help="the file to write (default: standard output)"
     )
@@ -34,8 +37,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     log_to_stderr(options.verbose)
     pending = None if options.output == "-" else PendingOutput(options.output)
     text, name = _read(options.input)
-    to_mlir = options.superdsc_to_mlir
-    result = _mlir(text, name, generic=options.print_op_generic) if to_mlir else _superdsc(text, name)
+    if options.target is not None:
+        result = translated(text, name, older_spaces=options.older_spaces)
+    elif options.superdsc_to_mlir:
+        result = _mlir(text, name, generic=options.print_op_generic)
+    else:
+        result = _superdsc(text, name)
     if pending is None:
         sys.stdout.write(result)
     else:

@@ -10,13 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects import func
+from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.errors import LoweringError, SpyreError, UnsupportedError
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.table import Family
@@ -25,11 +27,25 @@ from spyre_mlir.transforms.ktdp_buffers import describe_buffers, named_buffers
 from spyre_mlir.transforms.ktdp_code import ELEMENTS, Code
 from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS
 from spyre_mlir.transforms.ktdp_gather import Gather
-from spyre_mlir.transforms.ktdp_groups import Group, grouped, spill
+from spyre_mlir.transforms.ktdp_groups import Group, Item, grouped, kernels_of, spill
 from spyre_mlir.transforms.ktdp_kernels import folded_number, pointwise, reduction, tile_limit
 from spyre_mlir.transforms.ktdp_products import Product
 from spyre_mlir.transforms.ktdp_tiles import kernel_in_tiles
 from spyre_mlir.transforms.rebuild import describe_location, functions
+
+
+# What stands around kernels and needs no KTIR: it says what the buffers are.
+_AROUND = (
+    kernel.ToDeviceOp,
+    kernel.FromDeviceOp,
+    kernel.ConstantOp,
+    kernel.AllocOp,
+    kernel.FreeOp,
+    TileOp,
+    arith.ConstantOp,
+    scf.YieldOp,
+    func.ReturnOp,
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +73,8 @@ class ConvertSpyreKernelToKtdpPass(ModulePass):
                 f"{len(chosen)} functions have kernel ops, a KTIR module comes from one",
                 hint="put them into separate modules",
             )
+        if not chosen:
+            return
         written = [f for function in chosen for f in self._convert(function, spec_of(ctx))]
         op.attributes.clear()
         op.sym_name = None
@@ -66,9 +84,9 @@ class ConvertSpyreKernelToKtdpPass(ModulePass):
         op.body.block.add_ops(written)
 
     def _convert(self, function: func.FuncOp, spec: SpyreSpec) -> list[func.FuncOp]:
-        kernels = _kernels(function)
-        refuse_unsupported(kernels)
-        groups = grouped(kernels)
+        items = _items(function.body.block)
+        refuse_unsupported([op for item in items for op in kernels_of(item)])
+        groups = grouped(items)
         spill(groups)
         names = named_buffers(function)
         base = function.sym_name.data
@@ -85,8 +103,8 @@ class ConvertSpyreKernelToKtdpPass(ModulePass):
         local = Scratchpad.of(group, spec)
         code = Code(dict(zip(outside, block.args, strict=True)), local.places)
         limit = tile_limit(local.free) if self.tile == 0 else self.tile
-        for op in group.kernels:
-            _lower(code, op, limit)
+        for item in group.items:
+            _write(code, item, limit)
         block.add_ops([*code.block_ops(), func.ReturnOp()])
         written = func.FuncOp(name, ([IndexType()] * len(outside), []), Region(block))
         written.attributes["grid"] = ArrayAttr([IntegerAttr(group.cores, i64)])
@@ -122,32 +140,28 @@ def _is_argument(buffer: SSAValue) -> bool:
     return kernel.device_tensor(buffer).space == "hbm" and folded_number(buffer) is None
 
 
-def _kernels(function: func.FuncOp) -> list[kernel.KernelOp]:
-    """The kernels of a function.
+def _items(block: Block) -> list[Item]:
+    """The kernels and loops of a block.
 
     Raises:
         LoweringError: something else stands among them.
     """
-    found = list[kernel.KernelOp]()
-    for op in function.body.block.ops:
+    found = list[Item]()
+    for op in block.ops:
         match op:
             case kernel.KernelOp():
                 found.append(op)
-            case (
-                kernel.ToDeviceOp()
-                | kernel.FromDeviceOp()
-                | kernel.ConstantOp()
-                | kernel.AllocOp()
-                | kernel.FreeOp()
-                | func.ReturnOp()
-            ):
-                pass
-            case _:
+            case scf.ForOp():
+                _items(op.body.block)
+                found.append(op)
+            case _ if not isinstance(op, _AROUND):
                 raise LoweringError(
                     f"{op.name} among kernel ops",
                     where=describe_location(op),
                     hint="run the passes before this one first",
                 )
+            case _:
+                pass
     return found
 
 
@@ -176,6 +190,18 @@ def _problem(op: kernel.KernelOp) -> str | None:
     if len({t.format for t in data}) > 1:
         return f"{where} from {' and '.join(t.format for t in data[:-1])} to {data[-1].format}"
     return None
+
+
+def _write(code: Code, item: Item, limit: int) -> None:
+    """A kernel, or a loop of kernels that is the same loop here."""
+    if isinstance(item, kernel.KernelOp):
+        _lower(code, item, limit)
+        return
+    bounds, body = loop_bounds(item), item.body.block
+    with code.loop(bounds.upper, bounds.step, first=bounds.lower) as loop:
+        code.trips[body.args[0]] = loop.step
+        for inner in _items(body):
+            _write(code, inner, limit)
 
 
 def _lower(code: Code, op: kernel.KernelOp, limit: int) -> None:

@@ -20,7 +20,7 @@ def named_buffers(function: func.FuncOp) -> dict[SSAValue, str]:
     """Every buffer in device memory with its name: of the model's input or output, else its kind and number."""
     wanted = _wanted(function)
     names, taken = dict[SSAValue, str](), set[str]()
-    for op in function.body.block.ops:
+    for op in function.walk():
         if not isinstance(op, kernel.ToDeviceOp | kernel.ConstantOp | kernel.AllocOp):
             continue
         buffer = op.result

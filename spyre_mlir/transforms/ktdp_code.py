@@ -27,6 +27,7 @@ from spyre_mlir.dialects.ktdp import tiles, views
 from spyre_mlir.dialects.ktdp.affine import box_set, order_map
 from spyre_mlir.dialects.ktdp.attributes import GLOBAL, LOCAL, memory_space
 from spyre_mlir.dialects.ktdp.cores import GetComputeTileIdOp
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw import formats
 from spyre_mlir.transforms.ktdp_tiles import Axis, Kernel, Reading
@@ -99,10 +100,12 @@ class Code:
     Attributes:
         pointers: the argument of every buffer in device memory, by the buffer of the kernel level.
         places: the first byte of every buffer in the scratchpads.
+        trips: the induction variables of the kernel level's loops, as they are here.
     """
 
     pointers: Mapping[SSAValue, SSAValue]
     places: Mapping[SSAValue, int]
+    trips: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     heads: list[Operation] = field(default_factory=list[Operation])
     ops: list[Operation] = field(default_factory=list[Operation])
     current: Operation | None = None
@@ -187,9 +190,11 @@ class Code:
         return left if right is zero else self.add(arith.AddiOp(left, right))
 
     @contextmanager
-    def loop(self, count: int, step: int, carried: Sequence[SSAValue] = ()) -> Iterator[Loop]:
-        """A loop from 0 to `count`; set `results` of what it gives before leaving it."""
-        bounds = [self.index(0), self.index(count), self.index(step)]
+    def loop(
+        self, count: int, step: int, carried: Sequence[SSAValue] = (), *, first: int = 0
+    ) -> Iterator[Loop]:
+        """A loop from `first` to `count`; set `results` of what it gives before leaving it."""
+        bounds = [self.index(first), self.index(count), self.index(step)]
         block = Block(arg_types=[IndexType(), *(v.type for v in carried)])
         outside, self.ops = self.ops, []
         loop = Loop(block.args[0], list(block.args[1:]))
@@ -222,23 +227,34 @@ class Code:
         """A view of a buffer from sizes and strides."""
         element = element_type(reading.tensor.format)
         start = self._start(buffer, reading)
-        key = ("view", start, tuple(sizes), tuple(strides), element)
         space = memory_space(LOCAL if reading.local else GLOBAL)
-        return self.head(
-            key,
-            lambda: views.ConstructMemoryViewOp(start, sizes, strides, box_set(sizes), space, element),
-            f"{start.name_hint or 'buffer'}_view" if not reading.local else "local_view",
-        )
+
+        def make() -> Operation:
+            return views.ConstructMemoryViewOp(start, sizes, strides, box_set(sizes), space, element)
+
+        if isinstance(buffer.owner, TileOp):  # it moves from trip to trip
+            return self.add(make(), "tile_view")
+        key = ("view", start, tuple(sizes), tuple(strides), element)
+        return self.head(key, make, "local_view" if reading.local else f"{start.name_hint or 'buffer'}_view")
 
     def _start(self, buffer: SSAValue, reading: Reading) -> SSAValue:
         if reading.local:
             size = formats.FORMATS[reading.tensor.format].bits // 8
             return self.index(self.places[buffer] // size + reading.offset)
+        if isinstance(tile := buffer.owner, TileOp):
+            return self._tile_start(tile, reading)
         pointer = self.pointers[buffer]
         if reading.offset == 0:
             return pointer
         offset = self.index(reading.offset)
         return self.head(("start", pointer, reading.offset), lambda: arith.AddiOp(pointer, offset), "start")
+
+    def _tile_start(self, tile: TileOp, reading: Reading) -> SSAValue:
+        """The first element of a part of a buffer that a loop moves."""
+        size = formats.FORMATS[reading.tensor.format].bits // 8
+        step = self.index(tile.step_bytes // size)
+        moved = self.add(arith.MuliOp(self.trips[tile.index], step))
+        return self.add(arith.AddiOp(self._start(tile.source, reading), moved), "start")
 
     def tile(self, reading: Reading, buffer: SSAValue, axes: Sequence[Axis], box: Box, kernel: Kernel) -> SSAValue:
         """The access tile of an operand: the steps of a box along axes."""

@@ -10,13 +10,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel import KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import StickError
+from spyre_mlir.transforms.rebuild import describe_location
+
+
+Item = KernelOp | scf.ForOp
 
 
 @dataclass
@@ -25,34 +32,82 @@ class Group:
 
     Attributes:
         cores: how many run it.
-        kernels: in order.
+        items: kernels and loops of kernels, in order.
     """
 
     cores: int
-    kernels: list[KernelOp] = field(default_factory=list[KernelOp])
+    items: list[Item] = field(default_factory=list[Item])
 
-    def takes(self, op: KernelOp) -> bool:
-        """Whether a kernel may follow."""
-        return cores_of(op) == self.cores and not any(_clash(earlier, op) for earlier in self.kernels)
+    @property
+    def kernels(self) -> list[KernelOp]:
+        """All kernels, those in loops included."""
+        return [op for item in self.items for op in kernels_of(item)]
+
+    def takes(self, item: Item) -> bool:
+        """Whether a kernel or a loop may follow."""
+        ops = kernels_of(item)
+        return cores_of(item) == self.cores and not any(_clash(a, b) for a in self.kernels for b in ops)
 
     def buffers(self) -> set[SSAValue]:
-        """What the kernels touch."""
-        return {v for op in self.kernels for v in op.operands}
+        """What the kernels touch, whole buffers."""
+        return {root(v) for op in self.kernels for v in op.operands}
 
 
-def cores_of(op: KernelOp) -> int:
-    """Cores over which a kernel is divided."""
-    return prod(op.space_splits().values())
+def kernels_of(item: Item) -> list[KernelOp]:
+    """A kernel, or all kernels of a loop."""
+    return [op for op in item.walk() if isinstance(op, KernelOp)]
 
 
-def grouped(kernels: Sequence[KernelOp]) -> list[Group]:
-    """The kernels in order, as few functions as may be without changing the order."""
+def root(value: SSAValue) -> SSAValue:
+    """The buffer that a tile is of."""
+    while isinstance(tile := value.owner, TileOp):
+        value = tile.source
+    return value
+
+
+def cores_of(item: Item) -> int:
+    """Cores over which a kernel, or every kernel of a loop, is divided.
+
+    Raises:
+        UnsupportedError: the kernels of a loop are divided over different numbers of cores.
+    """
+    found = {prod(op.space_splits().values()) for op in kernels_of(item)} or {1}
+    if len(found) > 1:
+        raise UnsupportedError(
+            f"a loop whose kernels run on {' and '.join(map(str, sorted(found)))} cores",
+            where=describe_location(item),
+            hint="a KTIR function has one number of cores; divide the kernels of the loop alike, or unroll it",
+        )
+    return found.pop()
+
+
+def grouped(items: Sequence[Item]) -> list[Group]:
+    """The kernels in order, as few functions as may be without changing the order.
+
+    Raises:
+        UnsupportedError: cores would have to wait for one another inside a loop.
+    """
     groups = list[Group]()
-    for op in kernels:
-        if not groups or not groups[-1].takes(op):
-            groups.append(Group(cores_of(op)))
-        groups[-1].kernels.append(op)
+    for item in items:
+        if isinstance(item, scf.ForOp):
+            _check_loop(item)
+        if not groups or not groups[-1].takes(item):
+            groups.append(Group(cores_of(item)))
+        groups[-1].items.append(item)
     return groups
+
+
+def _check_loop(loop: scf.ForOp) -> None:
+    ops = kernels_of(loop)
+    for earlier in ops:
+        for later in ops:
+            if _clash(earlier, later, itself=earlier is later):
+                raise UnsupportedError(
+                    f"a loop in which cores wait for one another: {later.function_name} touches what other cores "
+                    f"have of {earlier.function_name}",
+                    where=describe_location(later),
+                    hint="KTIR has no such wait inside a function; unroll the loop, or divide its kernels alike",
+                )
 
 
 def spill(groups: Sequence[Group]) -> list[SSAValue]:
@@ -65,7 +120,7 @@ def spill(groups: Sequence[Group]) -> list[SSAValue]:
         v
         for group in groups
         for op in group.kernels
-        for v in op.operands
+        for v in op.operands  # no tile is in LX
         if device_tensor(v).space == "lx" and sum(v in t for t in touched) > 1
     )
     moved = list[SSAValue]()
@@ -75,14 +130,16 @@ def spill(groups: Sequence[Group]) -> list[SSAValue]:
     return moved
 
 
-def _clash(earlier: KernelOp, later: KernelOp) -> bool:
-    """Whether a core would need another core to have finished the earlier kernel."""
+def _clash(earlier: KernelOp, later: KernelOp, *, itself: bool = False) -> bool:
+    """Whether a core would need another core to have finished the earlier kernel; `itself` in the trip before."""
     for number, value in enumerate(earlier.operands):
         for other, same in enumerate(later.operands):
-            if same is not value or (number < len(earlier.inputs) and other < len(later.inputs)):
+            if root(same) is not root(value) or (number < len(earlier.inputs) and other < len(later.inputs)):
+                continue
+            if same is value and itself:
                 continue
             views = [*_view(earlier, number), *_view(later, other)]
-            if len(views) < 2 or views[0] != views[1]:
+            if same is not value or len(views) < 2 or views[0] != views[1]:
                 return True
     return False
 
@@ -95,4 +152,4 @@ def _view(op: KernelOp, number: int) -> Iterator[CoreView]:
         return
 
 
-__all__ = ["Group", "cores_of", "grouped", "spill"]
+__all__ = ["Group", "Item", "cores_of", "grouped", "kernels_of", "root", "spill"]

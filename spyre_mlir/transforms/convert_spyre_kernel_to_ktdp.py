@@ -26,6 +26,7 @@ from spyre_mlir.text.ktir_program import BUFFERS
 from spyre_mlir.transforms.ktdp_buffers import describe_buffers, named_buffers
 from spyre_mlir.transforms.ktdp_code import ELEMENTS, Code
 from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS
+from spyre_mlir.transforms.ktdp_gaps import Gaps
 from spyre_mlir.transforms.ktdp_gather import Gather
 from spyre_mlir.transforms.ktdp_groups import Group, Item, grouped, kernels_of, spill
 from spyre_mlir.transforms.ktdp_kernels import folded_number, pointwise, reduction, tile_limit
@@ -73,8 +74,8 @@ class ConvertSpyreKernelToKtdpPass(ModulePass):
                 f"{len(chosen)} functions have kernel ops, a KTIR module comes from one",
                 hint="put them into separate modules",
             )
-        if not chosen:
-            return
+        if not chosen and not all(map(_is_host, functions(op))):
+            return  # of another level; KTIR stays as it is
         written = [f for function in chosen for f in self._convert(function, spec_of(ctx))]
         op.attributes.clear()
         op.sym_name = None
@@ -103,7 +104,10 @@ class ConvertSpyreKernelToKtdpPass(ModulePass):
         local = Scratchpad.of(group, spec)
         code = Code(dict(zip(outside, block.args, strict=True)), local.places)
         limit = tile_limit(local.free) if self.tile == 0 else self.tile
+        gaps = Gaps(group.kernels)
         for item in group.items:
+            for op in kernels_of(item):
+                gaps.fill(code, op, limit)
             _write(code, item, limit)
         block.add_ops([*code.block_ops(), func.ReturnOp()])
         written = func.FuncOp(name, ([IndexType()] * len(outside), []), Region(block))
@@ -134,6 +138,11 @@ class Scratchpad:
         used = max((a.end for a in allocs.values()), default=0)
         first = (spec.lx_bytes - used) // spec.stick_bytes * spec.stick_bytes
         return Scratchpad({v: first + a.start for v, a in allocs.items()}, first)
+
+
+def _is_host(function: func.FuncOp) -> bool:
+    """Whether a function of the kernel level leaves nothing to the device."""
+    return "grid" not in function.attributes and all(isinstance(o, _AROUND) for o in function.body.block.ops)
 
 
 def _is_argument(buffer: SSAValue) -> bool:

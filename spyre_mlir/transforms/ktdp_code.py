@@ -258,10 +258,14 @@ class Code:
 
     def tile(self, reading: Reading, buffer: SSAValue, axes: Sequence[Axis], box: Box, kernel: Kernel) -> SSAValue:
         """The access tile of an operand: the steps of a box along axes."""
-        view = self.view(reading, buffer, axes, kernel)
         zero = self.index(0)
-        starts = [zero if a == ONE else box[a].local if reading.local else box[a].whole for a in axes]
-        shape = [1 if a == ONE else box[a].count for a in axes]
+        spans = [Span(zero, zero, 1) if a == ONE else box[a] for a in axes]
+        return self.tile_of(self.view(reading, buffer, axes, kernel), spans, local=reading.local)
+
+    def tile_of(self, view: SSAValue, spans: Sequence[Span], *, local: bool = True) -> SSAValue:
+        """The access tile of a view that covers a span of each of its dimensions."""
+        starts = [s.local if local else s.whole for s in spans]
+        shape = [s.count for s in spans]
         return self.add(
             tiles.ConstructAccessTileOp(view, starts, box_set(shape), order_map(range(len(shape))), shape)
         )

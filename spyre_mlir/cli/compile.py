@@ -25,7 +25,9 @@ log = logging.getLogger("spyre_mlir.cli.compile")
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = ToolArgumentParser(prog="spyre-compile", description="Compile a saved PyTorch program for Spyre.")
     parser.add_argument("model", metavar="MODEL.pt2", help="a program saved by torch.export.save")
-    parser.add_argument("-o", "--output", metavar="DIR", help="the bundle directory to write; with --target=ktir a file")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", help="the bundle directory to write; with --target=ktir a file"
+    )
     parser.add_argument(
         "--emit", metavar="LEVEL", help="print a level instead: aten, spyre.loop, spyre.kernel, superdsc"
     )

@@ -14,7 +14,8 @@ from spyre_mlir.errors import EmitError
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = ToolArgumentParser(
-        prog="spyre-translate", description="Translate between SuperDSC JSON and the superdsc dialect, without loss; write kernels as KTIR."
+        prog="spyre-translate",
+        description="Translate between SuperDSC JSON and the superdsc dialect, without loss; write kernels as KTIR.",
     )
     parser.add_argument("input", nargs="?", default="-", metavar="FILE", help="the file to read; - is standard input")
     direction = parser.add_mutually_exclusive_group(required=True)

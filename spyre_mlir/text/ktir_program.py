@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.utils.hints import isa
 
 from spyre_mlir.text.ktir import ktir_text
 
@@ -34,12 +35,11 @@ def _comments(module: ModuleOp) -> Iterator[str]:
     yield "Arguments are places in device memory, counted in elements."
     for function in functions:
         grid = function.attributes.get("grid")
-        cores = [n.value.data for n in grid if isinstance(n, IntegerAttr)] if isinstance(grid, ArrayAttr) else []
+        cores = [n.value.data for n in grid] if isa(grid, ArrayAttr[IntegerAttr]) else []
         yield f"@{function.sym_name.data} on {' x '.join(map(str, cores))} cores"
         texts = function.attributes.get(BUFFERS)
-        for text in texts if isinstance(texts, ArrayAttr) else ():
-            if isinstance(text, StringAttr):
-                yield f"  {text.data}"
+        for text in texts if isa(texts, ArrayAttr[StringAttr]) else ():
+            yield f"  {text.data}"
 
 
 def _functions(module: ModuleOp) -> Iterator[func.FuncOp]:

@@ -34,7 +34,6 @@ from spyre_mlir.transforms.ktdp_products import Product
 from spyre_mlir.transforms.ktdp_tiles import kernel_in_tiles
 from spyre_mlir.transforms.rebuild import describe_location, functions
 
-
 # What stands around kernels and needs no KTIR: it says what the buffers are.
 _AROUND = (
     kernel.ToDeviceOp,
@@ -229,4 +228,3 @@ def _lower(code: Code, op: kernel.KernelOp, limit: int) -> None:
     except SpyreError as error:
         error.where = error.where or f"{op.name} at {describe_location(op)}"
         raise
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
@@ -49,7 +49,7 @@ def _wanted(function: func.FuncOp) -> dict[SSAValue, str]:
     return wanted
 
 
-def _given(attributes: Sequence[Attribute] | None, number: int) -> str | None:
+def _given(attributes: Iterable[Attribute] | None, number: int) -> str | None:
     if attributes is None:
         return None
     entry = list(attributes)[number]

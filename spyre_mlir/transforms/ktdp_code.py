@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.hints import isa
 
 from spyre_mlir.dialects.ktdp import tiles, views
 from spyre_mlir.dialects.ktdp.affine import box_set, order_map
@@ -63,16 +64,19 @@ def tensor_of(element: Attribute, shape: Sequence[int]) -> TensorType[Attribute]
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
     """Extents of a tensor."""
-    assert isinstance(value.type, TensorType)
-    return tuple(value.type.get_shape())
+    return tuple(_tensor_type(value).get_shape())
 
 
 def element_of(value: SSAValue) -> AnyFloat:
     """Element type of a tensor of numbers."""
-    assert isinstance(value.type, TensorType)
-    element = value.type.get_element_type()
+    element = _tensor_type(value).get_element_type()
     assert isinstance(element, AnyFloat)
     return element
+
+
+def _tensor_type(value: SSAValue) -> TensorType[Attribute]:
+    assert isa(value.type, TensorType[Attribute])
+    return value.type
 
 
 @dataclass(frozen=True)
@@ -153,12 +157,12 @@ class Code:
 
     def full(self, value: float, element: AnyFloat, shape: Sequence[int]) -> SSAValue:
         """A tensor of one number."""
-        kind = tensor_of(element, shape)
-        return self.head(
-            ("full", value, kind),
-            lambda: arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(kind, [value])),
-            "numbers",
-        )
+        kind = TensorType(element, shape)
+
+        def make() -> Operation:
+            return arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(kind, [value]))
+
+        return self.head(("full", value, kind), make, "numbers")
 
     def slice_of(self, kernel: Kernel, name: str) -> SSAValue:
         """Which slice of a divided loop the core has."""
@@ -192,9 +196,9 @@ class Code:
     @contextmanager
     def loop(
         self, count: int, step: int, carried: Sequence[SSAValue] = (), *, first: int = 0
-    ) -> Iterator[Loop]:
+    ) -> Generator[Loop, None, None]:
         """A loop from `first` to `count`; set `results` of what it gives before leaving it."""
-        bounds = [self.index(first), self.index(count), self.index(step)]
+        low, high, by = self.index(first), self.index(count), self.index(step)
         block = Block(arg_types=[IndexType(), *(v.type for v in carried)])
         outside, self.ops = self.ops, []
         loop = Loop(block.args[0], list(block.args[1:]))
@@ -202,12 +206,12 @@ class Code:
         self.put(scf.YieldOp(*loop.results))
         block.add_ops(self.ops)
         self.ops = outside
-        op = scf.ForOp(*bounds, list(carried), Region(block))
+        op = scf.ForOp(low, high, by, list(carried), Region(block))
         self.put(op)
         loop.results = list(op.results)
 
     @contextmanager
-    def branch(self, condition: SSAValue) -> Iterator[None]:
+    def branch(self, condition: SSAValue) -> Generator[None, None, None]:
         """What is done only where a condition holds."""
         outside, self.ops = self.ops, []
         yield
@@ -221,9 +225,7 @@ class Code:
         strides = [reading.strides.get(a, 1) for a in axes]
         return self.raw_view(buffer, reading, sizes, strides)
 
-    def raw_view(
-        self, buffer: SSAValue, reading: Reading, sizes: Sequence[int], strides: Sequence[int]
-    ) -> SSAValue:
+    def raw_view(self, buffer: SSAValue, reading: Reading, sizes: Sequence[int], strides: Sequence[int]) -> SSAValue:
         """A view of a buffer from sizes and strides."""
         element = element_type(reading.tensor.format)
         start = self._start(buffer, reading)
@@ -266,9 +268,7 @@ class Code:
         """The access tile of a view that covers a span of each of its dimensions."""
         starts = [s.local if local else s.whole for s in spans]
         shape = [s.count for s in spans]
-        return self.add(
-            tiles.ConstructAccessTileOp(view, starts, box_set(shape), order_map(range(len(shape))), shape)
-        )
+        return self.add(tiles.ConstructAccessTileOp(view, starts, box_set(shape), order_map(range(len(shape))), shape))
 
     def load(self, tile: SSAValue, form: str) -> SSAValue:
         """The elements of a tile."""
@@ -343,7 +343,7 @@ class Loop:
     results: list[SSAValue] = field(default_factory=list[SSAValue])
 
 
-def _product(values: Iterator[int]) -> int:
+def _product(values: Iterable[int]) -> int:
     total = 1
     for value in values:
         total *= value

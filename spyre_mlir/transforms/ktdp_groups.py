@@ -22,7 +22,6 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.transforms.rebuild import describe_location
 
-
 Item = KernelOp | scf.ForOp
 
 

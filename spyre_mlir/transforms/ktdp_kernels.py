@@ -8,6 +8,7 @@ from math import prod
 
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, f32
 from xdsl.ir import SSAValue
+from xdsl.utils.hints import isa
 
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, ConstantOp, device_tensor
 from spyre_mlir.errors import UnsupportedError
@@ -82,7 +83,9 @@ def folded_number(buffer: SSAValue) -> float | None:
     op = buffer.owner
     if not isinstance(op, ConstantOp) or prod(device_tensor(buffer).shape) != 1:
         return None
-    return op.value.value.data if isinstance(op.value, FloatAttr | IntegerAttr) else None
+    if isa(op.value, FloatAttr):
+        return op.value.value.data
+    return float(op.value.value.data) if isa(op.value, IntegerAttr) else None
 
 
 def read(tiling: Tiling, reading: Reading, axes: Sequence[Axis], shape: Sequence[int]) -> SSAValue:
@@ -212,4 +215,6 @@ class Folding:
     def _neutral(self) -> SSAValue:
         code, kept = self.tiling.code, [a for a in self.axes if a[0] not in self.folded]
         element = f32 if self.function == "sum" else float_type(self.source)
-        return code.full(FOLDS[self.function][1], element, [1 if a == ONE else self.tiling.spans[a].count for a in kept])
+        return code.full(
+            FOLDS[self.function][1], element, [1 if a == ONE else self.tiling.spans[a].count for a in kept]
+        )

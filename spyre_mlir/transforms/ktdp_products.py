@@ -68,7 +68,7 @@ class Product:
             return max(prod(steps[n] * cuts[n].inner for n in names) for names in sides)
 
         free = dict.fromkeys(n for names in sides for n in names)
-        return {n: 1 for n in roles.batch} | fit({n: cuts[n].steps for n in free}, volume, limit)
+        return dict.fromkeys(roles.batch, 1) | fit({n: cuts[n].steps for n in free}, volume, limit)
 
     def write(self) -> None:
         """Writes the whole product."""
@@ -85,9 +85,7 @@ class Product:
             result = code.narrowed(total, element_type(self.out.tensor.format))
             self._store(code.ungroup(result, groups, shape), axes, divided)
 
-    def _axes(
-        self, reading: Reading, left: Sequence[str], right: Sequence[str]
-    ) -> tuple[list[Axis], list[list[int]]]:
+    def _axes(self, reading: Reading, left: Sequence[str], right: Sequence[str]) -> tuple[list[Axis], list[list[int]]]:
         """Axes of an operand as a matrix, and which of them make its rows and its columns; batches are of one."""
         axes, groups = list[Axis](), list[list[int]]()
         for names in ((*self.roles.batch, *left), right):

@@ -102,8 +102,9 @@ class Program:
                     self.arrays[name] = on_device(constant(op.value, tensor.shape), tensor, 0)
                 case _:
                     assert isinstance(op, AllocOp)
-                    self.arrays[name] = on_device(np.zeros(tensor.shape), tensor)
-                    blank.add(name)
+                    self.arrays[name] = on_device(np.full(tensor.shape, GARBAGE), tensor)
+                    if any(isinstance(use.operation, FromDeviceOp) for use in value.uses):
+                        blank.add(name)
         return blank
 
     def _outputs(self) -> list[Any]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math as numbers
 from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.dialects import arith, linalg, math
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, i64
-from xdsl.dialects.linalg import IteratorType, IteratorTypeAttr
+from xdsl.dialects.linalg import attrs
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
@@ -116,7 +117,7 @@ def _elementwise(
     ops = body(block.args[:-1])
     block.add_ops([*ops, linalg.YieldOp(ops[-1].results[0])])
     same = AffineMapAttr(AffineMap.identity(len(shape)))
-    parallel = IteratorTypeAttr(IteratorType.PARALLEL)
+    parallel = attrs.IteratorTypeAttr(attrs.IteratorType.PARALLEL)
     generic = linalg.GenericOp(
         list(args),
         [code.empty(element, shape)],

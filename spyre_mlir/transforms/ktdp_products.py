@@ -7,8 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import arith, linalg
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import AffineSetAttr, f32
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineSet
 

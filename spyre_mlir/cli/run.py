@@ -30,11 +30,16 @@ NUMBERS = "biufc"  # kinds of numpy types
 
 @dataclass(frozen=True)
 class Runnable:
-    """What is run: the function that says the arguments, how to run it, and tensors that came with it."""
+    """What is run: the function that says the arguments, how to run it, and tensors that came with it.
+
+    A program whose function does not say so by its types says what it takes, and runs to results with names.
+    """
 
     main: ModuleOp
     run: Callable[[list[Array]], list[Array]]
     values: Mapping[str, Array]
+    takes: Mapping[str, Attribute] | None = None
+    gives: Callable[[list[Array]], Mapping[str, Array]] | None = None
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -71,16 +76,22 @@ def run(argv: Sequence[str] | None = None) -> int:
     log_to_stderr(options.verbose)
     given = _read_inputs(options.input)
     runnable = _load(Path(options.path))
-    names = _names(runnable.main, "arg_attrs")
+    names = _names(runnable.main, "arg_attrs") if runnable.takes is None else list(runnable.takes)
     inputs = _bind(runnable, names, given, options.seed)
     started = time.perf_counter()
-    results = runnable.run(inputs)
-    log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(results), time.perf_counter() - started)
-    outputs = dict(zip(_names(runnable.main, "res_attrs", len(results)), results, strict=True))
+    outputs = _outputs(runnable, inputs)
+    log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(outputs), time.perf_counter() - started)
     if options.output is not None:
         _write(Path(options.output), outputs)
     sys.stdout.write("".join(f"{name}: {_summary(value)}\n" for name, value in outputs.items()))
     return 0
+
+
+def _outputs(runnable: Runnable, inputs: list[Array]) -> Mapping[str, Array]:
+    if runnable.gives is not None:
+        return runnable.gives(inputs)
+    results = runnable.run(inputs)
+    return dict(zip(_names(runnable.main, "res_attrs", len(results)), results, strict=True))
 
 
 def _load(path: Path) -> Runnable:
@@ -127,6 +138,10 @@ def _runnable(module: ModuleOp) -> Runnable:
         host, bundle, files = split_module(module)
         program = DeviceProgram(host, bundle, lambda name: describe(files[name]))
         return Runnable(host, lambda inputs: run_program(program, inputs), {})
+    if any(op.name.startswith("ktdp.") for op in module.walk()):
+        from spyre_mlir.cli import run_ktir
+
+        return Runnable(module, lambda _: [], {}, run_ktir.takes(module), lambda given: run_ktir.run(module, given))
     from spyre_mlir.machine.levels import find_function, run_function
 
     if find_function(module, "main").is_declaration:
@@ -195,7 +210,11 @@ def _bind(runnable: Runnable, names: Sequence[str], given: Mapping[str, Array], 
     unknown = [name for name in given if name not in names]
     if unknown:
         raise InputError(f"the program has no argument '{unknown[0]}'", hint=f"its arguments are {', '.join(names)}")
-    types = find_function(runnable.main, "main").function_type.inputs.data
+    types = (
+        find_function(runnable.main, "main").function_type.inputs.data
+        if runnable.takes is None
+        else list(runnable.takes.values())
+    )
     random = np.random.default_rng(seed)
     bound: list[Array] = []
     for name, kind in zip(names, types, strict=True):

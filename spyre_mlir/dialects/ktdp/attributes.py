@@ -172,6 +172,10 @@ class MemorySpaceAttr(MemorySpace):
 
     name = "ktdp.memory_space"
 
+    # Fields of a parent class would not take part in comparisons.
+    kind: StringAttr
+    owner: IntAttr | NoneAttr
+
     WORDS: ClassVar[dict[str, str]] = {GLOBAL: GLOBAL, LOCAL: LOCAL}
     OWNER: ClassVar[str] = "ct_id"
 
@@ -186,6 +190,10 @@ class SpyreMemorySpaceAttr(MemorySpace):
     """
 
     name = "ktdp.spyre_memory_space"
+
+    # Fields of a parent class would not take part in comparisons.
+    kind: StringAttr
+    owner: IntAttr | NoneAttr
 
     WORDS: ClassVar[dict[str, str]] = {GLOBAL: "HBM", LOCAL: "LX"}
     OWNER: ClassVar[str] = "core"

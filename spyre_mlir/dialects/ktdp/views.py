@@ -32,7 +32,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.ktdp.affine import AffineError, bounds_of
-from spyre_mlir.dialects.ktdp.attributes import MemorySpace
+from spyre_mlir.dialects.ktdp.attributes import MemorySpace, MemorySpaceAttr, SpyreMemorySpaceAttr
 from spyre_mlir.dialects.ktdp.syntax import parse_dictionary, print_dictionary, print_types, resolve_indices
 from spyre_mlir.hw.spec import SPYRE
 
@@ -43,9 +43,10 @@ def view_type(value: SSAValue) -> MemRefType[Attribute]:
     Raises:
         VerifyException: it is no memref.
     """
-    if not isinstance(value.type, MemRefType):
-        raise VerifyException(f"a view is a memref, got {value.type}")
-    return cast(MemRefType[Attribute], value.type)
+    kind: Attribute = value.type
+    if kind.name != MemRefType.name:
+        raise VerifyException(f"a view is a memref, got {kind}")
+    return cast("MemRefType[Attribute]", kind)
 
 
 def require_space(view: MemRefType[Attribute], space: Attribute | None) -> None:
@@ -77,7 +78,7 @@ class ConstructMemoryViewOp(IRDLOperation):
     static_sizes = prop_def(DenseArrayBase.constr(i64))
     static_strides = prop_def(DenseArrayBase.constr(i64))
     coordinate_set = prop_def(AffineSetAttr)
-    memory_space = prop_def(base(MemorySpace))
+    memory_space = prop_def(base(MemorySpaceAttr) | base(SpyreMemorySpaceAttr))
     result = result_def(MemRefType)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)

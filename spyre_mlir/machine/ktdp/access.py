@@ -217,7 +217,8 @@ def _strided(view: View, origin: Sequence[int], start: Sequence[int], extents: S
 def _require_inside(tile: BoxTile, low: Sequence[int], high: Sequence[int], op: Operation, core: int) -> None:
     for place, (start, extent) in enumerate(zip(tile.start, tile.extents, strict=True)):
         if start < low[place] or start + extent - 1 > high[place]:
-            message = f"coordinates {start} to {start + extent - 1} along d{place}, the view has {low[place]} to {high[place]}"
+            end = start + extent - 1
+            message = f"coordinates {start} to {end} along d{place}, the view has {low[place]} to {high[place]}"
             raise fault(FaultKind.OUT_OF_BOUNDS, message, op, core=core)
 
 

@@ -16,14 +16,16 @@ from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of, fault, shape_of
 
 Rule = Callable[..., Any]
+Unary = Callable[[Array], Any]
+Binary = Callable[[Array, Array], Any]
 
 
 def _unsigned(values: Array) -> Array:
     return values.astype(np.uint8) if values.dtype == np.bool_ else values.view(f"uint{8 * values.itemsize}")
 
 
-def _on_unsigned(rule: Rule) -> Rule:
-    return lambda *arrays: rule(*(_unsigned(array) for array in arrays))
+def _on_unsigned(rule: Binary) -> Binary:
+    return lambda a, b: rule(_unsigned(a), _unsigned(b))
 
 
 def _truncated(a: Array, b: Array) -> Array:
@@ -32,44 +34,42 @@ def _truncated(a: Array, b: Array) -> Array:
     return quotient + ((remainder != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
 
 
-def _remainder(a: Array, b: Array) -> Array:
-    return a - _truncated(a, b) * b
-
-
 def _half_up(values: Array) -> Array:
     """Round half away from zero."""
     return np.copysign(np.floor(np.abs(values) + values.dtype.type(0.5)), values)
 
 
+def _signed(values: Array) -> Array:
+    """A truth value as a number is -1."""
+    return -values.astype(np.int8) if values.dtype == np.bool_ else values
+
+
+def _same(values: Array) -> Array:
+    return values
+
+
+def _fused(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c; the product of two singles is exact in double, so that only the sum rounds before the end."""
+    return a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
+
+
 _ERF = np.frompyfunc(math.erf, 1, 1)
 
-_FLOATS: Mapping[str, Rule] = {
-    "arith.addf": np.add,
-    "arith.subf": np.subtract,
-    "arith.mulf": np.multiply,
-    "arith.divf": np.divide,
+_UNARY: Mapping[str, Unary] = {
     "arith.negf": np.negative,
-    "arith.maximumf": np.maximum,
-    "arith.minimumf": np.minimum,
-    "arith.maxnumf": np.fmax,
-    "arith.minnumf": np.fmin,
     "math.absf": np.abs,
     "math.absi": np.abs,
-    "math.atan2": np.arctan2,
     "math.ceil": np.ceil,
-    "math.copysign": np.copysign,
     "math.cos": np.cos,
     "math.erf": lambda a: _ERF(a.astype(np.float64)),
     "math.exp": np.exp,
     "math.exp2": np.exp2,
     "math.expm1": np.expm1,
     "math.floor": np.floor,
-    "math.fma": lambda a, b, c: a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64),
     "math.log": np.log,
     "math.log10": np.log10,
     "math.log1p": np.log1p,
     "math.log2": np.log2,
-    "math.powf": np.power,
     "math.round": _half_up,
     "math.roundeven": np.rint,
     "math.rsqrt": lambda a: 1 / np.sqrt(a.astype(np.float64)),
@@ -78,19 +78,40 @@ _FLOATS: Mapping[str, Rule] = {
     "math.tan": np.tan,
     "math.tanh": np.tanh,
     "math.trunc": np.trunc,
+    "linalg.exp": np.exp,
+    "linalg.log": np.log,
+    "linalg.sqrt": np.sqrt,
+    "linalg.copy": _same,
+    "arith.extf": _same,
+    "arith.truncf": _same,
+    "arith.sitofp": _signed,
+    "arith.uitofp": _unsigned,
+    "arith.fptosi": np.trunc,
+    "arith.fptoui": lambda a: np.trunc(a).astype(np.uint64),
+    "arith.index_cast": _signed,
+    "arith.index_castui": _unsigned,
+    "arith.extsi": _signed,
+    "arith.extui": _unsigned,
+    "arith.trunci": _same,
+}
+
+_BINARY: Mapping[str, Binary] = {
+    "arith.addf": np.add,
+    "arith.subf": np.subtract,
+    "arith.mulf": np.multiply,
+    "arith.divf": np.divide,
+    "arith.maximumf": np.maximum,
+    "arith.minimumf": np.minimum,
+    "arith.maxnumf": np.fmax,
+    "arith.minnumf": np.fmin,
+    "math.atan2": np.arctan2,
+    "math.copysign": np.copysign,
+    "math.powf": np.power,
     "linalg.add": np.add,
     "linalg.sub": np.subtract,
     "linalg.mul": np.multiply,
     "linalg.max": np.maximum,
     "linalg.min": np.minimum,
-    "linalg.exp": np.exp,
-    "linalg.log": np.log,
-    "linalg.sqrt": np.sqrt,
-    "linalg.select": np.where,
-    "linalg.copy": lambda a: a,
-}
-
-_INTEGERS: Mapping[str, Rule] = {
     "arith.addi": np.add,
     "arith.subi": np.subtract,
     "arith.muli": np.multiply,
@@ -106,33 +127,25 @@ _INTEGERS: Mapping[str, Rule] = {
     "arith.shrui": _on_unsigned(np.right_shift),
 }
 
-_DIVISIONS: Mapping[str, Rule] = {
+_DIVISIONS: Mapping[str, Binary] = {
     "arith.divsi": _truncated,
     "arith.divui": _on_unsigned(np.floor_divide),
     "arith.floordivsi": np.floor_divide,
     "arith.ceildivsi": lambda a, b: -np.floor_divide(-a, b),
     "arith.ceildivui": _on_unsigned(lambda a, b: a // b + (a % b != 0)),
-    "arith.remsi": _remainder,
+    "arith.remsi": lambda a, b: a - _truncated(a, b) * b,
     "arith.remui": _on_unsigned(np.remainder),
 }
 
-_CONVERSIONS: Mapping[str, Rule] = {
-    "arith.extf": lambda a: a,
-    "arith.truncf": lambda a: a,
-    "arith.sitofp": lambda a: a.astype(np.int8) * -1 if a.dtype == np.bool_ else a,
-    "arith.uitofp": _unsigned,
-    "arith.fptosi": np.trunc,
-    "arith.fptoui": lambda a: np.trunc(a).astype(np.uint64),
-    "arith.index_cast": lambda a: a,
-    "arith.index_castui": _unsigned,
-    "arith.extsi": lambda a: -a.astype(np.int8) if a.dtype == np.bool_ else a,
-    "arith.extui": _unsigned,
-    "arith.trunci": lambda a: a,
+_TERNARY: Mapping[str, Callable[[Array, Array, Array], Any]] = {
+    "math.fma": _fused,
+    "arith.select": np.where,
+    "linalg.select": np.where,
 }
 
-ELEMENTWISE: Mapping[str, Rule] = {**_FLOATS, **_INTEGERS, **_DIVISIONS, **_CONVERSIONS, "arith.select": np.where}
+ELEMENTWISE: Mapping[str, Rule] = {**_UNARY, **_BINARY, **_DIVISIONS, **_TERNARY}
 
-_COMPARE: Mapping[str, Rule] = {
+_COMPARE: Mapping[str, Binary] = {
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,
@@ -169,7 +182,7 @@ def _rule(op: Operation) -> Rule:
         return _comparison(arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data], floating=True)
     if isinstance(op, arith.BitcastOp):
         kind = dtype_of(op.results[0].type)
-        return lambda a: a.view(kind)
+        return _viewed(kind)
     found = ELEMENTWISE.get(op.name)
     if found is None:
         raise UnsupportedError(
@@ -178,7 +191,11 @@ def _rule(op: Operation) -> Rule:
     return found
 
 
-def _comparison(name: str, *, floating: bool) -> Rule:
+def _viewed(kind: np.dtype[Any]) -> Unary:
+    return lambda a: a.view(kind)
+
+
+def _comparison(name: str, *, floating: bool) -> Binary:
     if name in ("true", "false"):
         return lambda a, b: np.full(np.broadcast_shapes(a.shape, b.shape), name == "true")
     if not floating:

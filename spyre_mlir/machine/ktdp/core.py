@@ -10,19 +10,9 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import arith, func, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import IsTerminator
 
-from spyre_mlir.dialects.ktdp import (
-    ConstructAccessTileOp,
-    ConstructDistributedMemoryViewOp,
-    ConstructIndirectAccessTileOp,
-    ConstructMemoryViewOp,
-    CoreidOp,
-    GetComputeTileIdOp,
-    InterTileProduceOp,
-    InterTileReduceOp,
-    LoadOp,
-    StoreOp,
-)
+from spyre_mlir.dialects.ktdp import CoreidOp, GetComputeTileIdOp, InterTileProduceOp, InterTileReduceOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.machine.ktdp import transfer
@@ -99,9 +89,7 @@ class Core:
     def block(self, block: Block) -> Waiting:
         """Run a block; gives what its terminator names."""
         for op in block.ops:
-            if op is block.last_op and (
-                op.name.endswith("yield") or isinstance(op, func.ReturnOp) or "yield_" in op.name
-            ):
+            if op is block.last_op and op.has_trait(IsTerminator):
                 found = [self.values[value] for value in op.operands]
                 self._bury(op)
                 return found
@@ -165,19 +153,8 @@ class Core:
                 return [Data(np.asarray(coordinate, np.int64)) for coordinate in self.place]
             case CoreidOp():
                 return [Data(np.asarray(self._number_at([self.whole(v) for v in op.coordinates]), np.int64))]
-            case ConstructMemoryViewOp():
-                return [transfer.view(op, self)]
-            case ConstructDistributedMemoryViewOp():
-                return [transfer.distributed(op, [self.values[value] for value in op.memrefs])]
-            case ConstructAccessTileOp():
-                return [transfer.tile(op, self)]
-            case ConstructIndirectAccessTileOp():
-                return [transfer.indirect(op, self)]
-            case LoadOp():
-                return [transfer.load(op, self)]
-            case StoreOp():
-                transfer.store(op, self)
-                return []
+            case _ if op.name in transfer.RULES:
+                return transfer.RULES[op.name](op, self)
             case _ if op.dialect_name() in ("arith", "math", "linalg", "tensor"):
                 return list(compute(op, [self.values[value] for value in op.operands], self._region_of(op)))
             case _:

@@ -10,7 +10,6 @@ from xdsl.ir import Operation
 from xdsl.ir.affine import AffineConstraintKind
 
 from spyre_mlir.dialects.ktdp.affine import bounds_of
-from spyre_mlir.dialects.ktdp.attributes import TileFutureType
 from spyre_mlir.dialects.ktdp.cores import InterTileProduceOp, InterTileReduceOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.ktdp.regions import Clocks
@@ -100,10 +99,7 @@ class Exchange:
 
 
 def _groups(op: InterTileProduceOp) -> AffineSetAttr:
-    kind = op.future.type
-    if not isinstance(kind, TileFutureType):
-        raise UnsupportedError(f"a future of type {kind} does not run")
-    return kind.groups
+    return op.future.type.groups
 
 
 def _obeys(group: int, groups: AffineSetAttr) -> bool:

@@ -200,9 +200,8 @@ class Region:
         kind = values.dtype
         self.check(where, kind, op, core)
         if where.touches_twice():
-            raise fault(
-                FaultKind.DOUBLE_WRITE, f"two elements of one store go to one place of {self.name}", op, core=core
-            )
+            message = f"two elements of one store go to one place of {self.name}"
+            raise fault(FaultKind.DOUBLE_WRITE, message, op, core=core)
         size = kind.itemsize
         if self.shared:
             self._check_written(where, kind, op, core, clocks, "writes")
@@ -213,12 +212,8 @@ class Region:
             where.write(self.writers, self.base, self.unit, size, core)
             where.write(self.written_at, self.base, self.unit, size, int(clocks[core]))
         if self.whole and self.tags[0] != tag_of(kind):
-            raise fault(
-                FaultKind.WRONG_FORMAT,
-                f"{self.name} has elements of {tag_name(self.tags[0])}, not {kind}",
-                op,
-                core=core,
-            )
+            message = f"{self.name} has elements of {tag_name(int(self.tags[0]))}, not {kind}"
+            raise fault(FaultKind.WRONG_FORMAT, message, op, core=core)
         if not self.whole:
             where.write(self.tags, self.base, self.unit, size, tag_of(kind))
         where.write(self.data.view(kind), self.base, size, size, values)
@@ -250,9 +245,8 @@ class Region:
         if bad.any():
             other = int(writers[bad][0])
             found = FaultKind.DOUBLE_WRITE if doing == "writes" else FaultKind.READ_WRITE_RACE
-            message = (
-                f"core {core} {doing} {int(np.count_nonzero(bad))} elements of {self.name} that core {other} writes"
-            )
+            count = f"{int(np.count_nonzero(bad))} elements of {self.name}"
+            message = f"core {core} {doing} {count} that core {other} writes"
             raise fault(found, message, op, core=core, hint="cores only wait for each other in inter_tile_reduce")
 
     def _check_readers(self, where: Where, kind: np.dtype[Any], op: Operation, core: int, clocks: Clocks) -> None:

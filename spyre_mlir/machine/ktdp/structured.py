@@ -11,14 +11,16 @@ from itertools import product
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects import linalg, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, ArrayAttr, DenseArrayBase, IntegerAttr
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, ArrayAttr, DenseArrayBase
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.machine.ktdp.arithmetic import ELEMENTWISE, elementwise
-from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of, known, shape_of, undefined
+from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of, fault, known, shape_of, undefined
 
 RunRegion = Callable[[Region, Sequence[Data]], list[Data]]
 
@@ -190,9 +192,6 @@ def _insert_slice(op: tensor.InsertSliceOp, data: list[Data], run: RunRegion) ->
 
 
 def _require_inside(op: Operation, at: Sequence[slice], shape: Sequence[int]) -> None:
-    from spyre_mlir.machine.faults import FaultKind
-    from spyre_mlir.machine.ktdp.values import fault
-
     for place, (one, extent) in enumerate(zip(at, shape, strict=True)):
         if one.start < 0 or one.stop > extent:
             message = f"elements {one.start} to {one.stop - 1} along d{place} of a tensor of {extent}"
@@ -266,8 +265,3 @@ def destinations(op: Operation) -> Sequence[SSAValue]:
     if not op.name.startswith("linalg.") or not op.results:
         return ()
     return tuple(op.operands)[_inputs(op) :]
-
-
-def as_number(attribute: IntegerAttr) -> int:
-    """The value of a whole-number attribute."""
-    return attribute.value.data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -205,6 +205,16 @@ def store(op: StoreOp, core: Core) -> None:
         if _size(piece):
             region = _region(piece.view, piece.where, op, core)
             region.write(piece.where, values[piece.at], op, core.number, core.clocks)
+
+
+RULES: Mapping[str, Callable[[Any, Core], list[Any]]] = {
+    ConstructMemoryViewOp.name: lambda op, core: [view(op, core)],
+    ConstructDistributedMemoryViewOp.name: lambda op, core: [distributed(op, [core.values[v] for v in op.memrefs])],
+    ConstructAccessTileOp.name: lambda op, core: [tile(op, core)],
+    ConstructIndirectAccessTileOp.name: lambda op, core: [indirect(op, core)],
+    LoadOp.name: lambda op, core: [load(op, core)],
+    StoreOp.name: lambda op, core: store(op, core) or [],
+}
 
 
 def _size(piece: Piece) -> int:

@@ -14,11 +14,13 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     IndexType,
+    IntAttr,
     IntegerType,
     TensorType,
 )
 from xdsl.ir import Attribute, Operation
 
+from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.errors import MachineFault, UnsupportedError
 from spyre_mlir.machine.arrays import place_of
 from spyre_mlir.machine.faults import FaultKind
@@ -41,12 +43,15 @@ def dtype_of(type_: Attribute) -> np.dtype[Any]:
     Raises:
         UnsupportedError: the interpreter has no such numbers.
     """
-    element = type_.get_element_type() if isinstance(type_, TensorType) else type_
-    found = _FLOATS.get(type(element))
-    if isinstance(element, IntegerType):
-        found = _INTEGERS.get(element.width.data)
-    elif isinstance(element, IndexType):
-        found = np.dtype(np.int64)
+    tensor = as_tensor_type(type_)
+    element = type_ if tensor is None else tensor.get_element_type()
+    match element:
+        case IntegerType(IntAttr(bits), _):
+            found = _INTEGERS.get(int(bits))
+        case IndexType():
+            found = np.dtype(np.int64)
+        case _:
+            found = _FLOATS.get(type(element))
     if found is None:
         raise UnsupportedError(f"KTIR with elements of {element} does not run here yet", hint="use f16, f32 or i32")
     return found

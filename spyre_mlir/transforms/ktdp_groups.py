@@ -88,10 +88,11 @@ def grouped(items: Sequence[Item]) -> list[Group]:
     """
     groups = list[Group]()
     for item in items:
+        cores = cores_of(item)
         if isinstance(item, scf.ForOp):
             _check_loop(item)
         if not groups or not groups[-1].takes(item):
-            groups.append(Group(cores_of(item)))
+            groups.append(Group(cores))
         groups[-1].items.append(item)
     return groups
 

@@ -80,16 +80,17 @@ class Program:
         verify_module(module)
         again = parse_module(ktir_text(module).encode(), make_context(), "again")
         assert ktir_text(again) == ktir_text(module)
-        blank = self._fill(inputs)
+        blank = self.fill(inputs)
         for function in module.ops:
             assert isinstance(function, FuncOp)
             names = [str(a.name_hint) for a in function.args]
             given = {n: self.arrays[n] for n in names}
             self.arrays |= run_ktir(module, function.sym_name.data, given, blank=[n for n in names if n in blank])
             blank -= set(names)
-        return self._outputs()
+        return self.outputs()
 
-    def _fill(self, inputs: list[Any]) -> set[str]:
+    def fill(self, inputs: list[Any]) -> set[str]:
+        """Lays the inputs out; gives the names of the outputs."""
         names, blank = named_buffers(self.kernels), set[str]()
         for value, name in names.items():
             tensor, op = device_tensor(value), value.owner
@@ -107,7 +108,8 @@ class Program:
                         blank.add(name)
         return blank
 
-    def _outputs(self) -> list[Any]:
+    def outputs(self) -> list[Any]:
+        """The outputs, None for one that is an argument of the model."""
         names, found = named_buffers(self.kernels), list[Any]()
         end = self.kernels.body.block.last_op
         assert isinstance(end, ReturnOp)

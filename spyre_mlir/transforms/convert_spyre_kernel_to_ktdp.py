@@ -178,7 +178,7 @@ def refuse_unsupported(kernels: Sequence[kernel.KernelOp]) -> None:
     problems = list(dict.fromkeys(p for op in kernels if (p := _problem(op)) is not None))
     if problems:
         raise UnsupportedError(
-            f"{len(problems)} kernels have no KTIR: {'; '.join(problems)}",
+            f"{'a kernel has' if len(problems) == 1 else f'{len(problems)} kernels have'} no KTIR: {'; '.join(problems)}",
             hint=f"elements are {', '.join(ELEMENTS)}; functions are {', '.join(sorted({*FUNCTIONS, *FOLDS}))}",
         )
 

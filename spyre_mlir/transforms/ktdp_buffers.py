@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
-from xdsl.ir import Attribute, BlockArgument, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue, Use
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.dialects.spyre.kernel_loop import uses_with_tiles
 from spyre_mlir.transforms.ktdp_code import ELEMENTS
 
 _NAME = "aten.name"
@@ -81,11 +82,18 @@ def _kind(buffer: SSAValue) -> str:
     shape = list(kernel.device_tensor(buffer).shape)
     op = buffer.owner
     if isinstance(op, kernel.ToDeviceOp):
-        return f"input {shape}" + (", padding 0" if "zero_padding" in op.attributes else "")
+        padding = ", padding 0" if "zero_padding" in op.attributes else ""
+        written = any(is_written(use) for use in uses_with_tiles(buffer))
+        return f"input {shape}{padding}" + (", written by the program" if written else "")
     if isinstance(op, kernel.ConstantOp):
         return f"constant {op.value} of shape {shape}, padding 0"
     read = any(isinstance(use.operation, kernel.FromDeviceOp) for use in buffer.uses)
     return f"{'output' if read else 'intermediate'} {shape}"
+
+
+def is_written(use: Use) -> bool:
+    """Whether a use is the result of a kernel."""
+    return isinstance(use.operation, kernel.KernelOp) and use.index == len(use.operation.inputs)
 
 
 def device_shape(tensor: DeviceTensor) -> str:

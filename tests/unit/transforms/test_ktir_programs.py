@@ -18,10 +18,12 @@ import spyre_mlir
 from spyre_mlir.api import CompiledModel
 from spyre_mlir.dialects.ktdp import ConstructAccessTileOp, ConstructMemoryViewOp, GetComputeTileIdOp
 from spyre_mlir.errors import LoweringError, UnsupportedError
+from spyre_mlir.ops import ATEN
 from spyre_mlir.pipeline import lower_to_ktir
 from spyre_mlir.text.ktir_program import program_text
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms.convert_spyre_kernel_to_ktdp import ConvertSpyreKernelToKtdpPass
+from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.ktir_programs import Program, program_of
 from tests.witness.superdsc_decoder import Decoder
@@ -370,6 +372,12 @@ def test_a_loop_of_several_numbers_of_cores_is_refused() -> None:
         ktir_of(TURN.replace("m = 128, n = 128 over 2", "m = 128 over 2, n = 128 over 2"))
 
 
+def test_every_function_of_the_op_table_has_ktir() -> None:
+    """All but `clip`, which has two constants and is never a kernel: clamp becomes maximum and minimum."""
+    functions = {entry.opfunc for entry in ATEN if entry.opfunc is not None}
+    assert functions - {*FUNCTIONS, *FOLDS} == {"batchmatmul", "clip"}
+
+
 def test_everything_without_ktir_is_listed() -> None:
     text = WIDE.replace("IEEE_FP32", "BFLOAT16").replace("xf32", "xbf16")
     with pytest.raises(UnsupportedError, match=r"2 kernels have no KTIR: mul .*BFLOAT16; sum .*BFLOAT16") as raised:
@@ -378,7 +386,7 @@ def test_everything_without_ktir_is_listed() -> None:
     assert "SEN169_FP16" in str(raised.value)
 
 
-ATEN = """
+UPPER = """
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = aten.neg(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
@@ -388,7 +396,7 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 def test_another_level_is_refused() -> None:
     with pytest.raises(LoweringError, match="not legal at the level ktir"):
-        ktir_of(ATEN)
+        ktir_of(UPPER)
 
 
 def test_a_program_without_kernels_has_no_functions() -> None:

@@ -51,8 +51,7 @@ def run_ktir(
     Args:
         module: a verified module.
         function: which function; without, the only one, or `main`.
-        arrays: by argument name, the array a pointer points to, or a number. Arrays of other names are memory too,
-            for programs that know their addresses.
+        arrays: by argument name, the array a pointer points to, or a number. Arrays of other names need a place.
         blank: names of arrays whose contents are undefined until the program writes them.
         places: byte addresses of arrays, for programs that know them.
         spec: the machine.
@@ -79,17 +78,22 @@ def run_ktir(
     remote = any(getattr(getattr(op, "memory_space", None), "core", None) is not None for op in kernel.walk())
     pads = [Scratchpad(number, spec.lx_bytes, shared=remote) for number in range(prod(grid))]
     machine = Machine(grid, device, pads, Exchange(prod(grid)), Liveness(kernel))
-    values = _bind(kernel, given, device)
+    values = _bind(kernel, given, device, places or {})
     cores = [Core(number, machine, {**values}) for number in range(prod(grid))]
     _run_all(kernel, cores)
     return {name: device.regions[name].contents(array.dtype, array.shape) for name, array in memory.items()}
 
 
-def _bind(kernel: FuncOp, given: Mapping[str, Array | int], device: DeviceMemory) -> dict[Any, Data]:
+def _bind(
+    kernel: FuncOp, given: Mapping[str, Array | int], device: DeviceMemory, placed: Mapping[str, int]
+) -> dict[Any, Data]:
     """The values of the arguments: pointers count elements."""
     known = {one.name: one for one in arguments(kernel)}
     names = argument_names(kernel)
     missing = [name for name in names if name not in given]
+    extra = [name for name in given if name not in names and name not in placed]
+    if extra:
+        raise InputError(f"the program has no argument '{extra[0]}'", hint=f"the arguments are {', '.join(names)}")
     if missing:
         raise InputError(f"the argument '{missing[0]}' has no value", hint=f"the arguments are {', '.join(names)}")
     bound: dict[Any, Data] = {}

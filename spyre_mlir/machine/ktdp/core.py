@@ -22,7 +22,7 @@ from spyre_mlir.machine.ktdp.liveness import Liveness
 from spyre_mlir.machine.ktdp.memory import DeviceMemory, Scratchpad
 from spyre_mlir.machine.ktdp.regions import Clocks
 from spyre_mlir.machine.ktdp.structured import compute, destinations
-from spyre_mlir.machine.ktdp.values import Data, fault, known
+from spyre_mlir.machine.ktdp.values import Data, dtype_of, fault, known, shape_of
 
 Waiting = Generator[None, None, list[Any]]  # each time it yields, the core waits for another
 
@@ -143,7 +143,9 @@ class Core:
             case InterTileReduceOp():
                 return (yield from self._reduce(op))
             case _:
-                return self._simple(op)
+                results = self._simple(op)
+                _require_declared(op, results)
+                return results
 
     def _simple(self, op: Operation) -> list[Any]:
         match op:
@@ -245,6 +247,16 @@ class Core:
                 self._bind(argument, data, op)
             (total,) = yield from self.block(block)
         return [total]
+
+
+def _require_declared(op: Operation, results: Sequence[Any]) -> None:
+    """Refuse a tensor that is not of the type that the text gives it."""
+    for value, result in zip(op.results, results, strict=True):
+        if isinstance(result, Data):
+            shape, kind = shape_of(value.type), dtype_of(value.type)
+            if (result.values.shape, result.values.dtype) != (shape, kind):
+                found = f"{result.values.shape} of {result.values.dtype}"
+                raise fault(FaultKind.WRONG_FORMAT, f"the result is {found}, its type says {shape} of {kind}", op)
 
 
 def _inside(op: Operation, outer: Operation) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, ArrayAttr, DenseArrayBase
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
@@ -87,7 +87,7 @@ def reduce(op: linalg.ReduceOp, data: list[Data], run: RunRegion) -> Data:
 
 def generic(op: linalg.GenericOp, data: list[Data], run: RunRegion) -> list[Data]:
     """The region on all points of the parallel dimensions at once, in turn for those that are summed."""
-    maps = [one.data for one in cast(ArrayAttr[AffineMapAttr], op.indexing_maps)]
+    maps = [one.data for one in op.indexing_maps]
     extents = _extents(op, maps, data)
     kinds = [str(one.data.value) for one in op.iterator_types]
     summed = [place for place, kind in enumerate(kinds) if kind != "parallel"]

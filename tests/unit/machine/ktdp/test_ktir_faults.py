@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.errors import InputError, MachineFault, UnsupportedError
 from spyre_mlir.machine.ktdp import run_ktir
@@ -39,6 +40,44 @@ def test_a_right_copy() -> None:
 def test_beyond_the_view(p: str, q: str) -> None:
     program = copy_program(V, W, starts(p, q))
     fails(program, "out-of-bounds", "the view has 0 to 15", x=np.zeros(128, HALF), y=np.zeros(128, HALF))
+
+
+def test_a_size_that_is_not_the_type_s() -> None:
+    """A value decides a size that the type already knows."""
+    wrong = V.replace("sizes: [16]", "sizes: [%c8]")
+    arrays = {"x": np.zeros(16, HALF), "y": np.zeros(16, HALF)}
+    fails(copy_program(wrong, W, starts("c0", "c0")), "out-of-bounds", "size 0 is 8, not 16", **arrays)
+    run(copy_program(V.replace("sizes: [16]", "sizes: [%c16]"), W, starts("c0", "c0")), **arrays)
+
+
+def test_coordinates_that_the_view_leaves_out() -> None:
+    triangle = "affine_set<(d0, d1) : (d0 >= 0, -d0 + 3 >= 0, d1 >= 0, -d1 + 3 >= 0, d0 - d1 >= 0)>"
+    views = view("v", "x", (4, 4), domain=triangle) + view("w", "y", (4, 4))
+    into = tile("t", "w", ["c0", "c0"], (2, 1), (4, 4))
+    arrays = {"x": halves(0, 4, 4), "y": np.zeros((4, 4), HALF)}
+    lower = tile("s", "v", ["c2", "c1"], (2, 1), (4, 4))
+    run(function("%x: index, %y: index", views, lower, into, copy("s", "t", (2, 1))), **arrays)
+    upper = tile("s", "v", ["c0", "c1"], (2, 1), (4, 4))
+    program = function("%x: index, %y: index", views, upper, into, copy("s", "t", (2, 1)))
+    fails(program, "out-of-bounds", "the view's set leaves out", **arrays)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "says"), [("c8", None), ("c4", "two parts hold"), ("c16", "4 coordinates are in no part")]
+)
+def test_parts_that_are_not_one_tensor(symbol: str, says: str | None) -> None:
+    """The second part begins where a value says, which only the run can know."""
+    moved = "affine_set<(d0)[s0] : (d0 - s0 >= 0, -d0 + s0 + 7 >= 0)>"
+    first, second = view("a", "x", (8,)), view("b", "y", (8,), domain=moved).replace("[8]", f"[%{symbol}]", 1)
+    second = second.replace("memref<8xf16>", "memref<?xf16>")
+    both = "%d = ktdp.construct_distributed_memory_view (%a, %b : memref<8xf16>, memref<?xf16>) : memref<16xf16>\n"
+    body = tile("s", "d", ["c4"], (8,), (16,)) + load("data", "s", (8,))
+    program = function("%x: index, %y: index", first, second, both, body)
+    arrays = {"x": halves(0, 8), "y": halves(1, 16)}
+    if says is None:
+        run(program, **arrays)
+    else:
+        fails(program, "out-of-bounds", says, **arrays)
 
 
 def test_a_view_beyond_its_array() -> None:
@@ -178,6 +217,27 @@ def test_a_reduction_makes_cores_wait() -> None:
         x=x,
         y=np.zeros(16, HALF),
     )
+
+
+@pytest.mark.parametrize("consumers", ["- 2 * g >= 0, -i + 2 * g + 1 >= 0", "- 2 * g - 1 == 0"])
+def test_a_barrier_orders_only_what_came_before(consumers: str) -> None:
+    """Core 0 writes again after it; core 1 may or may not see that. Core 0 need not receive anything."""
+    barrier = BARRIER.replace("TEAM", BOTH, 1).replace("TEAM", f"affine_set<(i)[g] : (i {consumers})>")
+    x = halves(0, 16)
+    again = "%first = arith.cmpi eq, %core, %c0 : index\nscf.if %first {\n" + store("data", "t", (8,)) + "}\n"
+    late = "%second = arith.cmpi eq, %core, %c1 : index\nscf.if %second {\n" + load("e", "u", (8,)) + "}\n"
+    body = [
+        V,
+        W,
+        EIGHTH,
+        starts("mine", "mine"),
+        copy("s", "t", (8,)),
+        barrier,
+        tile("u", "w", ["c0"], (8,), (16,)),
+    ]
+    run(function("%x: index, %y: index", *body, late, grid="[2]"), x=x, y=np.zeros(16, HALF))
+    program = function("%x: index, %y: index", *body, again, late, grid="[2]")
+    fails(program, "read-write-race", "elements of y that core (0 writes|1 reads)", x=x, y=np.zeros(16, HALF))
 
 
 def test_overwriting_after_a_barrier_what_another_has_read() -> None:
@@ -323,6 +383,8 @@ def test_arguments() -> None:
         run(program, x=np.zeros(16, HALF))
     with pytest.raises(InputError, match="'y' points to an array"):
         run(program, x=np.zeros(16, HALF), y=3)
+    with pytest.raises(InputError, match="no argument 'z'"):
+        run(program, x=np.zeros(16, HALF), y=np.zeros(16, HALF), z=np.zeros(16, HALF))
     with pytest.raises(InputError, match="there is no function 'g'"):
         run_ktir(program, "g", {})
 
@@ -330,3 +392,46 @@ def test_arguments() -> None:
 def test_an_op_without_a_rule() -> None:
     with pytest.raises(UnsupportedError, match=r"math\.cbrt does not run"):
         run(function("%x: index", "%a = arith.constant 1.0 : f16\n%b = math.cbrt %a : f16\n"), x=np.zeros(1, HALF))
+
+
+FILL = """
+  %h = arith.constant dense<1.0> : tensor<4x4xf16>
+  %s = arith.constant dense<1.0> : tensor<4x4xf32>
+  %v = arith.constant dense<1.0> : tensor<1x4xf16>
+"""
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        "linalg.add ins(%h, %s : tensor<4x4xf16>, tensor<4x4xf32>) outs(%s : tensor<4x4xf32>)",
+        "linalg.add ins(%h, %v : tensor<4x4xf16>, tensor<1x4xf16>) outs(%h : tensor<4x4xf16>)",
+        "linalg.matmul ins(%h, %s : tensor<4x4xf16>, tensor<4x4xf32>) outs(%s : tensor<4x4xf32>)",
+        "linalg.matmul ins(%h, %v : tensor<4x4xf16>, tensor<1x4xf16>) outs(%h : tensor<4x4xf16>)",
+    ],
+)
+def test_operands_that_do_not_fit_are_no_program(op: str) -> None:
+    """The verifier sees it; numpy would make them fit."""
+    with pytest.raises(VerifyException):
+        function("%x: index", FILL, f"%r = {op} -> {op.rpartition(' : ')[2].removesuffix(')')}\n")
+
+
+def test_a_type_that_is_not_the_result_s() -> None:
+    shape = "%r = tensor.collapse_shape %h [[0, 1]] : tensor<4x4xf16> into tensor<16xf16>\n"
+    run(function("%x: index", FILL, shape), x=np.zeros(1, HALF))
+    wrong = "%r = tensor.extract_slice %h[0, 0] [2, 2] [1, 1] : tensor<4x4xf16> to tensor<4xf32>\n"
+    fails(function("%x: index", FILL, wrong), "wrong-format", "its type says", x=np.zeros(1, HALF))
+
+
+def test_arrays_at_places_that_the_program_knows() -> None:
+    """Addresses are constants, in elements of the view: 4096 halves are byte 8192."""
+    base = "%a = arith.constant 4096 : index\n%b = arith.constant 8192 : index\n"
+    body = view("v", "a", (16,)) + view("w", "b", (16,)) + starts("c0", "c0") + copy("s", "t", (8,))
+    x, places = halves(0, 16), {"in": 8192, "out": 16384}
+    arrays = {"in": x, "out": np.zeros(16, HALF)}
+    found = run_ktir(function("", base, body), None, arrays, places=places)["out"]
+    assert np.array_equal(found[:8], x[:8])
+    with pytest.raises(InputError, match="overlap"):
+        run_ktir(function("", base, body), None, arrays, places={"in": 8192, "out": 8200})
+    with pytest.raises(MachineFault, match="are in no array"):
+        run_ktir(function("", base, body), None, {"in": x}, places={"in": 8192})

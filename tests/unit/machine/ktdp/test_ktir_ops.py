@@ -168,11 +168,14 @@ M = halves(3, 8, 12)
 
 
 def test_a_product_is_rounded_once() -> None:
-    """Sums of halves are wider than a half; each of 4096 ones would be lost beyond 2048 otherwise."""
-    one, many = np.ones((1, 4096), np.float16), np.ones((4096, 1), np.float16)
-    body = "%z = arith.constant dense<0.0> : tensor<1x1xf16>\n"
-    body += "%r = linalg.matmul ins(%a, %b : tensor<1x4096xf16>, tensor<4096x1xf16>) outs(%z : tensor<1x1xf16>) -> tensor<1x1xf16>\n"
-    assert computed(body, "r", "f16", (1, 1), a=one, b=many).item() == 4096
+    """The sum of 2049 ones and 1 is a half; the sum alone is none and would lose the 1."""
+    one, many = np.ones((1, 2049), np.float16), np.ones((2049, 1), np.float16)
+    body = """
+      %z = arith.constant dense<1.0> : tensor<1x1xf16>
+      %r = linalg.matmul ins(%a, %b : tensor<1x2049xf16>, tensor<2049x1xf16>)
+                         outs(%z : tensor<1x1xf16>) -> tensor<1x1xf16>
+    """
+    assert computed(body, "r", "f16", (1, 1), a=one, b=many).item() == 2050
 
 
 @pytest.mark.parametrize(("along", "shape"), [([1], (8,)), ([0], (12,)), ([0, 1], ())])

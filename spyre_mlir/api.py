@@ -19,8 +19,9 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.options import MachineOptions, Numerics
-from spyre_mlir.pipeline import LEVELS, Lowered, check_level, lower
+from spyre_mlir.pipeline import LEVELS, Lowered, check_level, lower, lower_to_ktir
 from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
+from spyre_mlir.text.ktir_program import program_text
 from spyre_mlir.text.render import module_text
 from spyre_mlir.universe import make_context
 
@@ -137,6 +138,18 @@ class CompiledModel:
             InputError: there is no such level.
         """
         return module_text(self._lowered.modules[check_level(level)], generic=generic)
+
+    def ktir(self, *, older_spaces: bool = False) -> str:
+        """The program as KTIR: the text of a module, one function per group of kernels.
+
+        Args:
+            older_spaces: spell memory spaces as before August 2026.
+
+        Raises:
+            UnsupportedError: kernels have no KTIR; all of them are listed.
+        """
+        module = lower_to_ktir(self._lowered.modules["spyre.kernel"], make_context())
+        return program_text(module, older_spaces=older_spaces)
 
     def save(self, directory: str | Path, *, host_weights: bool = True) -> Path:
         """Writes the bundle directory, as a whole or not at all.

@@ -28,6 +28,11 @@ class PendingOutput(StringIO):
         if not os.access(self._target if self._target.exists() else self._target.parent, os.W_OK):
             raise PermissionError(13, "Permission denied", path)
 
+    @property
+    def target(self) -> Path:
+        """The file it is for."""
+        return self._target
+
     def close(self) -> None:
         """Keep the text; closing a StringIO would drop it."""
         if not self.closed:

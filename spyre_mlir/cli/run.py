@@ -34,8 +34,8 @@ NUMBERS = "biufc"  # kinds of numpy types
 class Runnable:
     """What is run: the function that says the arguments, how to run it, and tensors that came with it.
 
-    `held` names the weights that came as the device has them; their value is None. A program whose function does not
-    say so by its types says what it takes, and runs to results with names.
+    `held` names the weights that came as the device has them; their value is None.
+    A program whose function does not say so by its types says what it takes, and runs to results with names.
     """
 
     main: ModuleOp
@@ -43,7 +43,7 @@ class Runnable:
     values: Mapping[str, Array]
     held: frozenset[str] = frozenset()
     takes: Mapping[str, Attribute] | None = None
-    gives: Callable[[list[Array]], Mapping[str, Array]] | None = None
+    gives: Callable[[list[Array | None]], Mapping[str, Array]] | None = None
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -101,7 +101,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 def _outputs(runnable: Runnable, inputs: list[Array | None]) -> Mapping[str, Array]:
     if runnable.gives is not None:
-        return runnable.gives([array for array in inputs if array is not None])
+        return runnable.gives(inputs)
     results = runnable.run(inputs)
     return dict(zip(_names(runnable.main, "res_attrs", len(results)), results, strict=True))
 
@@ -156,9 +156,10 @@ def _runnable(module: ModuleOp, options: MachineOptions) -> Runnable:
     if any(op.name.startswith("ktdp.") for op in module.walk()):
         from spyre_mlir.cli import run_ktir
 
-        return Runnable(
-            module, lambda _: [], {}, takes=run_ktir.takes(module), gives=lambda given: run_ktir.run(module, given)
-        )
+        def gives(given: list[Array | None]) -> Mapping[str, Array]:
+            return run_ktir.run(module, [value for value in given if value is not None])  # none of them is held
+
+        return Runnable(module, lambda _: [], {}, takes=run_ktir.takes(module), gives=gives)
     from spyre_mlir.machine.levels import find_function, run_function
 
     if find_function(module, "main").is_declaration:

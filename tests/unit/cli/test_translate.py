@@ -87,7 +87,7 @@ def test_files(tmp_path: Path, refused: Refused) -> None:
 
 
 def test_wrong_usage(refused: Refused) -> None:
-    refused(main, [ADD], "--superdsc-to-mlir --mlir-to-superdsc --check is required", "spyre-translate --help")
+    refused(main, [ADD], "--superdsc-to-mlir --mlir-to-superdsc --target --check is required", "spyre-translate --help")
     refused(main, ["--superdsc-to-mlir", "--mlir-to-superdsc", ADD], "not allowed with")
 
 

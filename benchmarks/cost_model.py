@@ -19,7 +19,6 @@ import numpy as np
 from spyre_mlir.hw.cost import Kind, Product, Traffic, Work, cost
 from spyre_mlir.hw.cost_parameters import PROFILES, CostParameters, scaled, uncertain
 from spyre_mlir.hw.formats import DL16
-from spyre_mlir.hw.spec import SPYRE
 
 DATA = Path(__file__).parent / "data" / "measurements.csv"
 BYTES = DL16.bits // 8
@@ -232,9 +231,8 @@ def main() -> int:
     if arguments.points:
         print(f"{'class':16} {'measured us':>11} {'model us':>9} {'error':>7}  kernel")
         for point, error in zip(points, e, strict=True):
-            print(
-                f"{point.group:16} {point.us:11.1f} {point.us * (1 + error):9.1f} {error:+7.0%}  {point} [{point.source}]"
-            )
+            times = f"{point.us:11.1f} {point.us * (1 + error):9.1f} {error:+7.0%}"
+            print(f"{point.group:16} {times}  {point} [{point.source}]")
         print()
     print(f"{'class':16} {'n':>4} {'RMS':>6} {'mean':>6} {'worst':>7} {'rank corr.':>10}")
     model = [p.us * (1 + x) for p, x in zip(points, e, strict=True)]

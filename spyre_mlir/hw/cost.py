@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from math import exp, log2
 
 from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK, CostParameters
@@ -87,7 +88,7 @@ class Product:
     @property
     def macs(self) -> int:
         """Multiplications with addition."""
-        return self.batch * self.rows * self.columns * self.depth
+        return self.batch * self.shared_batch * self.rows * self.columns * self.depth
 
     @property
     def tile(self) -> tuple[float, float]:
@@ -277,7 +278,7 @@ def _share_of_bus(cores: int, p: CostParameters) -> float:
         (16, p.reduction_share_of_8_to_16_cores),
         (SPYRE.cores_per_card, 1.0),
     )
-    for (low, share), (high, next_share) in zip(known, known[1:], strict=False):
+    for (low, share), (high, next_share) in pairwise(known):
         if cores <= high:
             part = max(0.0, log2(cores / low) / log2(high / low))
             return share + (next_share - share) * part
@@ -299,7 +300,7 @@ def ring_ns(work: Work, p: CostParameters) -> float:
     if work.product is None:
         return 0.0
     b, m, n, k = work.product.splits
-    elements = work.product.batch * work.product.rows * work.product.columns / (b * m * n)
+    elements = work.macs / work.product.depth / (b * m * n)
     return (k - 1) * elements * p.ring_partial_sum_ns_per_element
 
 

@@ -111,13 +111,6 @@ class CostParameters:
         peak_source=f"2 bytes over 32 bytes a cycle {_CLOCK}",
         peak_certainty=Tag.INFERRED,
     )
-    ring_gb_per_s: float = _number(
-        88.0,
-        "AdnanHoque/torch-spyre, notes: copies between scratchpads, measured",
-        peak=192.0,
-        peak_source=f"128 bytes a cycle and direction {_CLOCK}",
-        peak_certainty=Tag.INFERRED,
-    )
     lx_gb_per_s_per_core: float = _number(
         547.0,
         f"{_FIT}: walking a scratchpad",

@@ -1,0 +1,149 @@
+"""The order in which a bundle runs its files, without running them: loops counted, buffers told apart.
+
+What a bundle costs and when its kernels run is read from here; `bundle` executes the same program for its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.scf import ForOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.traits import SymbolTable
+
+from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
+from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Operand
+from spyre_mlir.errors import InputError
+from spyre_mlir.machine.bundle import ENTRY, Loader
+
+ARGUMENT = "argument"
+MEMORY = "memory"
+POOL = "pool"
+SCRATCHPAD = "scratchpad"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One place in a bundle that runs a file.
+
+    Attributes:
+        file: its name.
+        descriptor: what it says.
+        buffers: per operand, a name for the buffer it lies in and where in it core 0 starts.
+        loops: trip counts of the loops around it, outermost first; None where only the run knows.
+    """
+
+    file: str
+    descriptor: Descriptor
+    buffers: tuple[str, ...]
+    loops: tuple[int | None, ...] = ()
+
+    @property
+    def trips(self) -> int:
+        """How often it runs; a loop of unknown length counts once."""
+        count = 1
+        for trips in self.loops:
+            count *= trips or 1
+        return count
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop of the bundle and what it repeats."""
+
+    trips: int | None
+    body: tuple[Launch | Loop, ...]
+
+
+Program = tuple[Launch | Loop, ...]
+
+
+def read_schedule(bundle: ModuleOp, load: Loader) -> Program:
+    """What a bundle runs, as a tree of launches and loops.
+
+    Args:
+        bundle: a parsed ``bundle.mlir``.
+        load: gives the descriptor of a file name.
+
+    Raises:
+        InputError: there is no bundle function.
+    """
+    function = SymbolTable.lookup_symbol(bundle, ENTRY)
+    if not isinstance(function, FuncOp):
+        raise InputError(f"a bundle has a func.func @{ENTRY}, this module has none")
+    return tuple(_read(function.body.block, load, ()))
+
+
+def launches(program: Program) -> Iterator[Launch]:
+    """Every launch once, in order."""
+    for item in program:
+        if isinstance(item, Launch):
+            yield item
+        else:
+            yield from launches(item.body)
+
+
+def unrolled(program: Program) -> Iterator[Launch]:
+    """Every run of a launch, in order; a loop of unknown length runs once."""
+    for item in program:
+        if isinstance(item, Launch):
+            yield item
+        else:
+            for _ in range(item.trips or 1):
+                yield from unrolled(item.body)
+
+
+def _read(block: Block, load: Loader, loops: tuple[int | None, ...]) -> Iterator[Launch | Loop]:
+    for op in block.ops:
+        if isinstance(op, SdscExecuteOp):
+            descriptor = load(op.sdsc_filename.data)
+            values = dict(zip(op.ids, op.addresses, strict=True))
+            buffers = tuple(_buffer(operand, values) for operand in descriptor.operands)
+            yield Launch(op.sdsc_filename.data, descriptor, buffers, loops)
+        elif isinstance(op, ForOp):
+            trips = _trips(op)
+            yield Loop(trips, tuple(_read(op.body.block, load, (*loops, trips))))
+
+
+def _trips(loop: ForOp) -> int | None:
+    low, high, step = (_constant(v) for v in (loop.lb, loop.ub, loop.step))
+    if low is None or high is None or not step:
+        return None
+    return max(0, -(-(high - low) // step))
+
+
+def _constant(value: SSAValue) -> int | None:
+    owner = value.owner
+    if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+def _buffer(operand: Operand, values: Mapping[int, SSAValue]) -> str:
+    """The buffer of an operand, and where in it core 0 starts."""
+    first = operand.start[0] if operand.start else "0"
+    if operand.component == "lx":
+        return f"{SCRATCHPAD} {first}"
+    if not operand.symbolic or int(first) not in values:
+        return f"{MEMORY} {first}"
+    return " + ".join(_terms(values[int(first)]))
+
+
+def _terms(value: SSAValue) -> list[str]:
+    """What an address is the sum of: an argument or the pool first, then constants and what depends on a loop."""
+    owner = value.owner
+    if isinstance(owner, InputArgExtractOp):
+        return _terms(owner.arg)
+    if isinstance(owner, DeviceMemAllocateOp):
+        return [POOL]
+    if isinstance(value, BlockArgument):
+        return [f"{ARGUMENT} {value.index}" if isinstance(value.block.parent_op(), FuncOp) else "loop"]
+    constant = _constant(value)
+    if constant is not None:
+        return [str(constant)]
+    terms = [term for operand in owner.operands for term in _terms(operand)] if isinstance(owner, Operation) else []
+    return sorted(terms, key=lambda term: not term.startswith((ARGUMENT, POOL)))

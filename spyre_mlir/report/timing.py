@@ -1,0 +1,110 @@
+"""The predicted time of a program in the terminal: a line per kernel, and what it all comes to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from rich.table import Table
+from xdsl.dialects.builtin import ModuleOp
+
+from spyre_mlir.backend.directory import split_module
+from spyre_mlir.dialects.superdsc.certainty import certainty_of
+from spyre_mlir.dialects.superdsc.describe import describe
+from spyre_mlir.dialects.superdsc.ops import SdscOp
+from spyre_mlir.hw.certainty import Tag
+from spyre_mlir.hw.cost_parameters import Profile
+from spyre_mlir.machine.bundle import Loader
+from spyre_mlir.machine.schedule import launches, read_schedule
+from spyre_mlir.machine.timeline import Kernel, Timeline, make_timeline
+from spyre_mlir.report.tables import rendered
+
+SHOWN = 24  # kernels in the short form: those that take longest, in the order they run
+_BYTES_PER_MB = 1e6
+_PLACE = re.compile(r'"([^"]+)":(\d+)')
+
+
+def module_timeline(module: ModuleOp, profile: Profile = "calibrated") -> Timeline:
+    """The timeline of a module at the superdsc level, with lines of the model."""
+    _, bundle, files = split_module(module)
+    return bundle_timeline(bundle, lambda name: describe(files[name]), profile, sources_of(files))
+
+
+def bundle_timeline(
+    bundle: ModuleOp, load: Loader, profile: Profile = "calibrated", sources: Mapping[str, str] | None = None
+) -> Timeline:
+    """The timeline of a bundle whose files `load` reads."""
+    return make_timeline(read_schedule(bundle, load), profile, sources)
+
+
+def sources_of(files: Mapping[str, SdscOp]) -> dict[str, str]:
+    """File and line of the model, by the name of the SuperDSC file that came from there."""
+    return {name: source_line(str(op.location)) for name, op in files.items()}
+
+
+def source_line(location: str) -> str:
+    """The innermost place of a location as `file.py:12`; empty if it has none."""
+    places = _PLACE.findall(location)
+    return f"{PurePath(places[-1][0]).name}:{places[-1][1]}" if places else ""
+
+
+def timing_text(timeline: Timeline, shown: int = SHOWN) -> str:
+    """The longest kernels, and totals."""
+    longest = sorted(timeline.kernels, key=lambda k: -k.cost.total)[:shown]
+    rest = [k for k in timeline.kernels if k not in longest]
+    table = Table(title=f"predicted time, {timeline.profile} profile", title_justify="left")
+    for column in ("file", "op", "shape"):
+        table.add_column(column, overflow="fold")
+    for column in ("us", "bound", "HBM MB", "ratio", "per core", "cores", "fill"):
+        table.add_column(column, justify="left" if column == "bound" else "right")
+    table.add_column("sure")
+    table.add_column("source", overflow="fold")
+    for kernel in (k for k in timeline.kernels if k in longest):
+        table.add_row(*_cells(kernel))
+    lines = [rendered(table)]
+    if rest:
+        lines.append(f"and {len(rest)} shorter kernels, {sum(k.cost.total for k in rest):.1f} us together")
+    return "\n".join([*lines, *_totals(timeline)])
+
+
+def _cells(kernel: Kernel) -> tuple[str, ...]:
+    descriptor, work, cost = kernel.launch.descriptor, kernel.work, kernel.cost
+    moved, needed = work.moved(), work.needed
+    trips = f" x{work.trips}" if work.trips > 1 else ""
+    return (
+        kernel.launch.file.removesuffix(".json"),
+        descriptor.op_func_name + trips,
+        "x".join(str(dim.extent) for dim in descriptor.dims),
+        f"{cost.total:.1f}",
+        cost.bound.value,
+        f"{moved * work.trips / _BYTES_PER_MB:.2f}" if moved else "",
+        f"{moved / needed:.2f}" if needed else "",
+        f"{work.moved_per_core / needed:.2f}" if needed else "",
+        str(work.cores),
+        f"{cost.fill:.0%}" if work.product is not None else "",
+        certainty_of(descriptor).tag.value,
+        kernel.source,
+    )
+
+
+def _totals(timeline: Timeline) -> list[str]:
+    total, roofline = timeline.total_us, timeline.roofline_us
+    waits = ", ".join(f"{bound} {us / total:.0%}" for bound, us in timeline.times_by_bound.items() if total)
+    distance = f", {total / roofline:.1f} times the {roofline:.1f} us of the roofline" if roofline else ""
+    once, own = timeline.moved_bytes, timeline.moved_per_core_bytes
+    least = timeline.compulsory_bytes
+    products = any(k.work.product is not None for k in timeline.kernels)
+    weakest = Tag.weakest(certainty_of(k.launch.descriptor).tag for k in timeline.kernels)
+    unknown = sum(None in launch.loops for launch in launches(tuple(k.launch for k in timeline.kernels)))
+    lines = [
+        f"time: {total:.1f} us for {len(timeline.kernels)} kernels{distance}",
+        f"bottleneck: {waits or 'none'}",
+        f"device memory: {once / _BYTES_PER_MB:.2f} MB moved, {least / _BYTES_PER_MB:.2f} MB compulsory: "
+        f"{timeline.traffic_ratio:.2f} times; {own / _BYTES_PER_MB:.2f} MB if every core loaded its own copy",
+        f"cores in use: {timeline.core_use:.0%}" + (f"; PE array filled: {timeline.fill:.0%}" if products else ""),
+        f"least certain: {weakest.word}",
+    ]
+    if unknown:
+        lines.append(f"{unknown} kernels stand in loops whose length only the run knows; they are counted once")
+    return lines

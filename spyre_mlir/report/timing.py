@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import PurePath
+from typing import Literal
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from xdsl.dialects.builtin import ModuleOp
 
@@ -20,6 +22,20 @@ from spyre_mlir.machine.schedule import launches, read_schedule
 from spyre_mlir.machine.timeline import Kernel, Timeline, make_timeline
 from spyre_mlir.report.tables import rendered
 
+COLUMNS: dict[str, Literal["left", "right"]] = {
+    "file": "left",
+    "op": "left",
+    "shape": "left",
+    "us": "right",
+    "bound": "left",
+    "HBM MB": "right",
+    "ratio": "right",
+    "per core": "right",
+    "cores": "right",
+    "fill": "right",
+    "sure": "left",
+    "source": "left",
+}
 SHOWN = 24  # kernels in the short form: those that take longest, in the order they run
 _BYTES_PER_MB = 1e6
 _PLACE = re.compile(r'"([^"]+)":(\d+)')
@@ -50,21 +66,19 @@ def source_line(location: str) -> str:
 
 
 def timing_text(timeline: Timeline, shown: int = SHOWN) -> str:
-    """The longest kernels, and totals."""
-    longest = sorted(timeline.kernels, key=lambda k: -k.cost.total)[:shown]
-    rest = [k for k in timeline.kernels if k not in longest]
-    table = Table(title=f"predicted time, {timeline.profile} profile", title_justify="left")
-    for column in ("file", "op", "shape"):
-        table.add_column(column, overflow="fold")
-    for column in ("us", "bound", "HBM MB", "ratio", "per core", "cores", "fill"):
-        table.add_column(column, justify="left" if column == "bound" else "right")
-    table.add_column("sure")
-    table.add_column("source", overflow="fold")
-    for kernel in (k for k in timeline.kernels if k in longest):
-        table.add_row(*_cells(kernel))
-    lines = [rendered(table)]
+    """The kernels that take longest, in the order they run, and totals."""
+    order = sorted(range(len(timeline.kernels)), key=lambda n: -timeline.kernels[n].cost.total)
+    longest, rest = set(order[:shown]), order[shown:]
+    table = Table(title=f"predicted time, {timeline.profile} profile", title_justify="left", box=SIMPLE_HEAD)
+    for name, justify in COLUMNS.items():
+        table.add_column(name, justify=justify, no_wrap=True)
+    for number, kernel in enumerate(timeline.kernels):
+        if number in longest:
+            table.add_row(*_cells(kernel))
+    lines = ["\n".join(line.rstrip() for line in rendered(table).splitlines())]
     if rest:
-        lines.append(f"and {len(rest)} shorter kernels, {sum(k.cost.total for k in rest):.1f} us together")
+        together = sum(timeline.kernels[n].cost.total for n in rest)
+        lines.append(f"and {len(rest)} shorter kernels, {together:.1f} us together")
     return "\n".join([*lines, *_totals(timeline)])
 
 
@@ -93,15 +107,15 @@ def _totals(timeline: Timeline) -> list[str]:
     waits = ", ".join(f"{bound} {us / total:.0%}" for bound, us in timeline.times_by_bound.items() if total)
     distance = f", {total / roofline:.1f} times the {roofline:.1f} us of the roofline" if roofline else ""
     once, own = timeline.moved_bytes, timeline.moved_per_core_bytes
-    least = timeline.compulsory_bytes
+    least, ratio = timeline.compulsory_bytes, f"{timeline.traffic_ratio:.2f} times"
     products = any(k.work.product is not None for k in timeline.kernels)
     weakest = Tag.weakest(certainty_of(k.launch.descriptor).tag for k in timeline.kernels)
     unknown = sum(None in launch.loops for launch in launches(tuple(k.launch for k in timeline.kernels)))
+    moved = f"{once / _BYTES_PER_MB:.2f} MB moved, {least / _BYTES_PER_MB:.2f} MB compulsory: {ratio}"
     lines = [
         f"time: {total:.1f} us for {len(timeline.kernels)} kernels{distance}",
         f"bottleneck: {waits or 'none'}",
-        f"device memory: {once / _BYTES_PER_MB:.2f} MB moved, {least / _BYTES_PER_MB:.2f} MB compulsory: "
-        f"{timeline.traffic_ratio:.2f} times; {own / _BYTES_PER_MB:.2f} MB if every core loaded its own copy",
+        f"device memory: {moved}; {own / _BYTES_PER_MB:.2f} MB if every core loaded its own copy",
         f"cores in use: {timeline.core_use:.0%}" + (f"; PE array filled: {timeline.fill:.0%}" if products else ""),
         f"least certain: {weakest.word}",
     ]

@@ -9,6 +9,7 @@ already stay as they are.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -20,7 +21,7 @@ from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.division import Footprint, Loop, SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.table import Family
-from spyre_mlir.transforms.fast_division import divided, fastest
+from spyre_mlir.transforms.fast_division import divided, fastest, published
 from spyre_mlir.transforms.rebuild import describe_location
 
 
@@ -58,13 +59,14 @@ class DivideWorkPass(ModulePass):
 
     Attributes:
         cores: how many cores to use at most; all of the card if not given.
-        model: whether products may depart from the usual division where the cost model finds another clearly faster.
+        products: `fastest` lets products depart from the usual division where the cost model finds another clearly
+            faster, `published` as the front end of June 2026 does, `usual` never.
     """
 
     name = "divide-work"
 
     cores: int | None = None
-    model: bool = True
+    products: Literal["fastest", "published", "usual"] = "fastest"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Divides every kernel op of the module that is not divided yet."""
@@ -79,10 +81,11 @@ class DivideWorkPass(ModulePass):
         whole = [o for o in op.walk() if isinstance(o, kernel.KernelOp) and all(d.split == 1 for d in o.space.data)]
         for inner in whole:
             _divide(inner, spec)
-        for inner in whole if self.model else []:
+        for inner in whole if self.products != "usual" else []:
             if inner.is_product:
                 loops = loops_of(inner)
-                inner.space = divided(inner.space, fastest(inner, loops, footprints(inner, loops), spec))
+                choose = fastest if self.products == "fastest" else published
+                inner.space = divided(inner.space, choose(inner, loops, footprints(inner, loops), spec))
 
 
 def _divide(op: kernel.KernelOp, spec: SpyreSpec) -> None:

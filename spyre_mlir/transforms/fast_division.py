@@ -1,4 +1,4 @@
-"""Dividing a product by predicted time: the cost model's choice where it is clearly faster, neighbours considered.
+"""Dividing a product otherwise than usual: by predicted time, neighbours considered, or by the front end's score.
 
 A buffer that all its users slice alike can live in the scratchpads. A division that slices it differently sends it
 through device memory instead, so the time of the buffer's other users counts against it.
@@ -17,9 +17,10 @@ from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.dialects.superdsc.work import work_of
 from spyre_mlir.hw.cost import Cost, Traffic, cost
 from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US, TRUSTED_GAIN
-from spyre_mlir.hw.division import Footprint, Loop, divisions
-from spyre_mlir.hw.sticks import StickError
+from spyre_mlir.hw.division import Footprint, Loop, divisions, span_bytes
 from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.split_model import ProductShape, best_split
+from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.transforms.descriptors import describe_kernel
 
 _NS_PER_US = 1000.0
@@ -70,6 +71,33 @@ def fastest(op: kernel.KernelOp, loops: list[Loop], operands: list[Footprint], s
         if (price.total, price.own.memory_per_core) < (best_price.total, best_price.own.memory_per_core):
             best, best_price = splits, price
     return best if best_price.total < before.total * (1 - TRUSTED_GAIN) else usual
+
+
+def published(op: kernel.KernelOp, loops: list[Loop], operands: list[Footprint], spec: SpyreSpec) -> dict[str, int]:
+    """The division with the lowest published score, unless it uses fewer cores than the one the product has.
+
+    Products with several loops for rows, columns or the sum stay as they are, and so do those that a span has divided.
+    """
+    usual = op.space_splits()
+    left, right, kept = (op.maps.data[n].names for n in (0, 1, -1))
+    roles = [(n in kept and n in left, n in kept and n in right) for n in usual]
+    names = [[n for n, role in zip(usual, roles, strict=True) if role == wanted] for wanted in _ROLES]
+    whole = dict.fromkeys(usual, 1)
+    reachable = all(span_bytes(loops, whole, operand, spec) <= spec.span_bytes for operand in operands)
+    if not reachable or any(len(found) != 1 for found in names[1:]) or len(names[0]) > 1:
+        return usual
+    padded, lanes = op.padded_extents(), op.lane_dims()
+    extents = [padded[found[0]] if found else 1 for found in names]
+    if any(lanes.get(found[0], 1) == 1 for found in names[2:]):
+        return usual
+    splits = best_split(ProductShape(*extents), lanes[names[2][0]], spec.cores_per_card)
+    if prod(splits) < prod(usual.values()):
+        return usual
+    return {found[0]: split for found, split in zip(names, splits, strict=True) if found}
+
+
+# Whether the left and the right operand have a loop of the result: batch, rows, columns; and the summed loop.
+_ROLES = ((True, True), (True, False), (False, True), (False, False))
 
 
 def divided(space: SpaceAttr, splits: Mapping[str, int]) -> SpaceAttr:

@@ -99,7 +99,12 @@ def kernels(point: Point) -> list[Work]:
     rows, columns = point.shape
     if point.op.startswith("softmax"):
         return softmax(point.op, rows, columns, point.cores, point.trips)
+    if point.op in CHAINS:
+        return [OPS["add"](rows, columns, point.cores)] * CHAINS[point.op]
     return [OPS[point.op](rows, columns, point.cores)]
+
+
+CHAINS = {"add3": 2, "add4": 3}  # a sum of three and of four tensors
 
 
 def _pointwise(inputs: int) -> Callable[[int, int, int], Work]:
@@ -241,8 +246,12 @@ def main() -> int:
         some, worst = e[at], e[at][np.abs(e[at]).argmax()]
         correlation = rank_correlation([points[i].us for i in at], [model[i] for i in at])
         print(f"{group or 'all':16} {len(at):4} {rms(some):6.1%} {some.mean():+6.1%} {worst:+7.0%} {correlation:10.3f}")
+    print("\nRMS by source")
+    for source in dict.fromkeys(p.source for p in points):
+        at = [i for i, p in enumerate(points) if p.source == source]
+        print(f"{source:16} {len(at):4} {rms(e[at]):6.1%}")
     possible = np.array([not beyond_peak(p) for p in points])
-    print(f"{'without those beyond the peak':21} {possible.sum():4} {rms(e[possible]):6.1%}")
+    print(f"\nwithout the {(~possible).sum()} that move bytes faster than the memory's peak: {rms(e[possible]):.1%}")
     print("\neffect of +-50 % on the RMS over all, percentage points")
     changes = {
         name: [100 * (rms(errors(points, scaled(parameters, name, f))) - rms(e)) for f in (0.5, 1.5)]

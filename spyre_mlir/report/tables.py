@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 from rich.table import Table
 
-WIDTH = 120
+WIDTH = 100
 
 
 def rendered(table: Table, width: int = WIDTH) -> str:

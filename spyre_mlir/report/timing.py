@@ -36,6 +36,7 @@ COLUMNS: dict[str, Literal["left", "right"]] = {
     "sure": "left",
     "source": "left",
 }
+WIDTH = 140
 SHOWN = 24  # kernels in the short form: those that take longest, in the order they run
 _BYTES_PER_MB = 1e6
 _PLACE = re.compile(r'"([^"]+)":(\d+)')
@@ -75,7 +76,7 @@ def timing_text(timeline: Timeline, shown: int = SHOWN) -> str:
     for number, kernel in enumerate(timeline.kernels):
         if number in longest:
             table.add_row(*_cells(kernel))
-    lines = ["\n".join(line.rstrip() for line in rendered(table).splitlines())]
+    lines = ["\n".join(line.rstrip() for line in rendered(table, WIDTH).splitlines())]
     if rest:
         together = sum(timeline.kernels[n].cost.total for n in rest)
         lines.append(f"and {len(rest)} shorter kernels, {together:.1f} us together")

@@ -140,8 +140,9 @@ def _neighbour(op: kernel.KernelOp, number: int, spec: SpyreSpec) -> _Neighbour 
     if not isinstance(value.owner, kernel.AllocOp) or value.owner.offset is not None:
         return None
     users = [use.operation for use in value.uses if use.operation is not op]
-    if any(not isinstance(user, (kernel.KernelOp, kernel.FreeOp)) for user in users):
-        return None
+    blocks = {value.owner.parent_block(), *(user.parent_block() for user in users)}
+    if blocks != {op.parent_block()} or any(not isinstance(u, (kernel.KernelOp, kernel.FreeOp)) for u in users):
+        return None  # place-lx leaves it in device memory too
     tensor = kernel.device_tensor(value)
     try:
         view = kernel.shared_view(value)

@@ -35,8 +35,8 @@ HARDWARE_INTRO = """Numbers are per core unless the name says card. *Certain* me
 that it follows from one."""
 PASSES_INTRO = """`spyre-opt f.mlir -p first-pass,second-pass{option=1}` runs passes one by one. The compiler runs these
 on a program from aten downwards, and verifies the module after each stage; `cse` is xDSL's:"""
-COST_INTRO = """One model of time serves `divide-work`, `compiled.report()` and `spyre-run --time`. It prices a kernel from what
-its SuperDSC says: extents, divisions, layouts, places. No kernel is run for it.
+COST_INTRO = """One model of time serves `divide-work`, `compiled.report()` and `spyre-run --time`. It prices a kernel
+from what its SuperDSC says: extents, divisions, layouts, places. No kernel is run for it.
 
 * **Inside a SuperDSC engines overlap**: it takes as long as the busiest of arithmetic, device memory, ring and
   scratchpad. SuperDSCs of a bundle follow each other; nothing of one hides behind another. A loop of the bundle adds a

@@ -138,6 +138,20 @@ class Timeline:
             times[k.cost.bound.value] = times.get(k.cost.bound.value, 0.0) + k.cost.total
         return dict(sorted(times.items(), key=lambda item: -item[1]))
 
+    def occupancy(self, core: int = 0) -> tuple[tuple[float, int], ...]:
+        """Bytes of a core's scratchpad that hold something still needed, as steps: from when, how many."""
+        held = [r for r in self.residents if core in r.cores]
+        steps: list[tuple[float, int]] = []
+        for time in sorted({r.start_us for r in held} | {r.end_us for r in held}):
+            # A result that takes over its operand's place shares its bytes while the kernel runs.
+            alive = sorted((r.address, r.address + r.bytes) for r in held if r.start_us <= time < r.end_us)
+            size, behind = 0, 0
+            for low, high in alive:
+                size += max(0, high - max(low, behind))
+                behind = max(behind, high)
+            steps.append((time, size))
+        return tuple(steps)
+
     @property
     def core_use(self) -> float:
         """Part of the card's cores that take part, over time."""

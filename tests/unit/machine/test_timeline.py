@@ -133,6 +133,18 @@ def test_buffers_in_the_scratchpads() -> None:
     assert max(r.end_us for r in timeline.residents) == pytest.approx(timeline.total_us)
 
 
+def test_how_much_a_scratchpad_holds() -> None:
+    timeline = softmax_timeline()
+    matrix, column = 16 * 1024 * 2, 16 * 128
+    held = timeline.occupancy()
+    assert [time for time, _ in held] == pytest.approx([timeline.runs[n][1] for n in range(5)] + [timeline.total_us])
+    # The difference takes the place of the input and the exponential that of the difference; the maximum is gone when
+    # the exponential runs, and the sum comes into its place. The last kernel only reads.
+    sizes = [matrix, matrix + column, matrix + column, matrix, matrix + column, 0]
+    assert [size for _, size in held] == sizes
+    assert timeline.occupancy(core=32) == ()
+
+
 def test_the_pool_is_not_compulsory() -> None:
     """Without scratchpads the intermediates move, and need not."""
     module = through(softmax(512, 1024), "divide-work", "assign-pool", "convert-spyre-kernel-to-superdsc")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import floor, log10
 from pathlib import PurePath
 from typing import Literal
 
@@ -79,7 +80,7 @@ def timing_text(timeline: Timeline, shown: int = SHOWN) -> str:
     lines = ["\n".join(line.rstrip() for line in rendered(table, WIDTH).splitlines())]
     if rest:
         together = sum(timeline.kernels[n].cost.total for n in rest)
-        lines.append(f"and {len(rest)} shorter kernels, {together:.1f} us together")
+        lines.append(f"and {_count(len(rest), 'shorter kernel')}, {three_digits(together)} us together")
     return "\n".join([*lines, *_totals(timeline)])
 
 
@@ -91,9 +92,9 @@ def _cells(kernel: Kernel) -> tuple[str, ...]:
         kernel.launch.file.removesuffix(".json"),
         descriptor.op_func_name + trips,
         "x".join(str(dim.extent) for dim in descriptor.dims),
-        f"{cost.total:.1f}",
+        three_digits(cost.total),
         cost.bound.value,
-        f"{moved * work.trips / _BYTES_PER_MB:.2f}" if moved else "",
+        three_digits(moved * work.trips / _BYTES_PER_MB) if moved else "",
         f"{moved / needed:.2f}" if needed else "",
         f"{work.moved_per_core / needed:.2f}" if needed else "",
         str(work.cores),
@@ -103,23 +104,35 @@ def _cells(kernel: Kernel) -> tuple[str, ...]:
     )
 
 
+def three_digits(number: float) -> str:
+    """A number with three digits that mean something, never in powers of ten."""
+    if number >= 1000:
+        return f"{number:.0f}"
+    digits = 2 if number == 0 else max(0, 2 - floor(log10(number)))
+    return f"{number:.{min(digits, 5)}f}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
 def _totals(timeline: Timeline) -> list[str]:
     total, roofline = timeline.total_us, timeline.roofline_us
     waits = ", ".join(f"{bound} {us / total:.0%}" for bound, us in timeline.times_by_bound.items() if total)
-    distance = f", {total / roofline:.1f} times the {roofline:.1f} us of the roofline" if roofline else ""
+    distance = f", {total / roofline:.1f} times the {three_digits(roofline)} us of the roofline" if roofline else ""
     once, own = timeline.moved_bytes, timeline.moved_per_core_bytes
     least, ratio = timeline.compulsory_bytes, f"{timeline.traffic_ratio:.2f} times"
     products = any(k.work.product is not None for k in timeline.kernels)
     weakest = Tag.weakest(certainty_of(k.launch.descriptor).tag for k in timeline.kernels)
     unknown = sum(None in launch.loops for launch in launches(tuple(k.launch for k in timeline.kernels)))
-    moved = f"{once / _BYTES_PER_MB:.2f} MB moved, {least / _BYTES_PER_MB:.2f} MB compulsory: {ratio}"
+    moved, must, copies = (three_digits(count / _BYTES_PER_MB) for count in (once, least, own))
     lines = [
-        f"time: {total:.1f} us for {len(timeline.kernels)} kernels{distance}",
+        f"time: {three_digits(total)} us for {_count(len(timeline.kernels), 'kernel')}{distance}",
         f"bottleneck: {waits or 'none'}",
-        f"device memory: {moved}; {own / _BYTES_PER_MB:.2f} MB if every core loaded its own copy",
+        f"device memory: {moved} MB moved, {must} MB compulsory: {ratio}; {copies} MB if cores loaded their own copies",
         f"cores in use: {timeline.core_use:.0%}" + (f"; PE array filled: {timeline.fill:.0%}" if products else ""),
         f"least certain: {weakest.word}",
     ]
     if unknown:
-        lines.append(f"{unknown} kernels stand in loops whose length only the run knows; they are counted once")
+        lines.append(f"{_count(unknown, 'kernel')} in loops whose length only the run knows, counted once")
     return lines

@@ -24,7 +24,7 @@ func.func @main(%x: tensor<512x1024xf32>) -> tensor<512x1024xf32> {
 // CHECK: sdsc_1 add 512x1024 27.0 memory 3.15 1.00 1.00 32 C
 // CHECK: time: 47.0 us for 2 kernels, 4.6 times the 10.2 us of the roofline
 // CHECK: bottleneck: memory 100%
-// CHECK: device memory: 5.24 MB moved, 2.10 MB compulsory: 2.50 times; 5.24 MB if every core loaded its own copy
+// CHECK: device memory: 5.24 MB moved, 2.10 MB compulsory: 2.50 times; 5.24 MB if cores loaded their own copies
 // CHECK: cores in use: 100%
 // CHECK: least certain: certain
 

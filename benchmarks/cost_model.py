@@ -11,7 +11,7 @@ import argparse
 import csv
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -194,6 +194,7 @@ def softmax(op: str, r: int, c: int, n: int, trips: int) -> list[Work]:
     if "x" in lx:
         source = tensor(r, c, n)
         works.insert(0, plain(Kind.POINTWISE, r, c, n, [source, use("x", True)], trips))
+    works[0] = replace(works[0], iterations=trips if trips > 1 else 0)
     return works
 
 

@@ -108,6 +108,7 @@ class Work:
         rows: rows that a reduction along the lanes reads.
         product: loops of a product, else None.
         trips: how often it runs: iterations of the loops of the bundle around it.
+        iterations: iterations of loops that begin with it, so that their overhead counts once.
     """
 
     kind: Kind
@@ -117,6 +118,7 @@ class Work:
     rows: int = 0
     product: Product | None = None
     trips: int = 1
+    iterations: int = 0
 
     def moved(self, *, written: bool | None = None) -> int:
         """Bytes of device memory in one run, each operand once per chip."""
@@ -192,7 +194,7 @@ def cost(work: Work, parameters: CostParameters = CALIBRATED) -> Cost:
         ring=ring_ns(work, parameters) * scale,
         scratchpad=scratchpad_ns(work, parameters) * scale,
         reread=reread_ns(work, parameters) * scale,
-        fixed=parameters.kernel_fixed_us + (parameters.trip_fixed_us * work.trips if work.trips > 1 else 0.0),
+        fixed=parameters.kernel_fixed_us * work.trips + parameters.trip_fixed_us * work.iterations,
         fill=fill(work, parameters),
         roofline=roofline_us(work.macs, work.needed) * work.trips,
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -35,20 +36,29 @@ class Launch:
         descriptor: what it says.
         buffers: per operand, a name for the buffer it lies in and where in it core 0 starts.
         loops: trip counts of the loops around it, outermost first; None where only the run knows.
+        opens: how many of these loops begin with it, counted from the innermost.
     """
 
     file: str
     descriptor: Descriptor
     buffers: tuple[str, ...]
     loops: tuple[int | None, ...] = ()
+    opens: int = 0
 
     @property
     def trips(self) -> int:
         """How often it runs; a loop of unknown length counts once."""
-        count = 1
-        for trips in self.loops:
-            count *= trips or 1
-        return count
+        return _runs(self.loops)
+
+    @property
+    def iterations(self) -> int:
+        """How many iterations of loops begin with it."""
+        first = len(self.loops) - self.opens
+        return sum(_runs(self.loops[: depth + 1]) for depth in range(first, len(self.loops)))
+
+
+def _runs(loops: tuple[int | None, ...]) -> int:
+    return prod(1 if trips is None else trips for trips in loops)
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,7 @@ def read_schedule(bundle: ModuleOp, load: Loader) -> Program:
     function = SymbolTable.lookup_symbol(bundle, ENTRY)
     if not isinstance(function, FuncOp):
         raise InputError(f"a bundle has a func.func @{ENTRY}, this module has none")
-    return tuple(_read(function.body.block, load, ()))
+    return tuple(_read(function.body.block, load, (), 0))
 
 
 def launches(program: Program) -> Iterator[Launch]:
@@ -93,20 +103,23 @@ def unrolled(program: Program) -> Iterator[Launch]:
         if isinstance(item, Launch):
             yield item
         else:
-            for _ in range(item.trips or 1):
+            for _ in range(1 if item.trips is None else item.trips):
                 yield from unrolled(item.body)
 
 
-def _read(block: Block, load: Loader, loops: tuple[int | None, ...]) -> Iterator[Launch | Loop]:
+def _read(block: Block, load: Loader, loops: tuple[int | None, ...], opens: int) -> Iterator[Launch | Loop]:
+    """The launches of a block; the first one, if a loop is first, the first in it, begins `opens` loops."""
     for op in block.ops:
         if isinstance(op, SdscExecuteOp):
             descriptor = load(op.sdsc_filename.data)
             values = dict(zip(op.ids, op.addresses, strict=True))
             buffers = tuple(_buffer(operand, values) for operand in descriptor.operands)
-            yield Launch(op.sdsc_filename.data, descriptor, buffers, loops)
+            yield Launch(op.sdsc_filename.data, descriptor, buffers, loops, opens)
+            opens = 0
         elif isinstance(op, ForOp):
             trips = _trips(op)
-            yield Loop(trips, tuple(_read(op.body.block, load, (*loops, trips))))
+            yield Loop(trips, tuple(_read(op.body.block, load, (*loops, trips), opens + 1)))
+            opens = 0
 
 
 def _trips(loop: ForOp) -> int | None:

@@ -191,7 +191,7 @@ def make_timeline(
 
 
 def _kernel(launch: Launch, profile: Profile, source: str) -> Kernel:
-    work = work_of(launch.descriptor, launch.trips)
+    work = work_of(launch.descriptor, launch.trips, launch.iterations)
     return Kernel(launch, work, cost(work, PROFILES[profile]), source)
 
 

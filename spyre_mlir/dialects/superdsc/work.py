@@ -16,12 +16,13 @@ from spyre_mlir.hw.spec import SPYRE
 _BITS_PER_BYTE = 8
 
 
-def work_of(descriptor: Descriptor, trips: int = 1) -> Work:
+def work_of(descriptor: Descriptor, trips: int = 1, iterations: int = 0) -> Work:
     """The work of one kernel.
 
     Args:
         descriptor: the kernel; its addresses are not read, so it may come without them.
         trips: iterations of the bundle's loops around it.
+        iterations: iterations of loops that begin with it.
     """
     dims = {dim.label: dim for dim in descriptor.dims}
     return Work(
@@ -32,6 +33,7 @@ def work_of(descriptor: Descriptor, trips: int = 1) -> Work:
         rows=_rows(descriptor),
         product=_product(descriptor) if descriptor.op_class is OpClass.MATMUL else None,
         trips=trips,
+        iterations=iterations,
     )
 
 

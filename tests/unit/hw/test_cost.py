@@ -133,8 +133,13 @@ def test_scratchpads_are_nearly_free() -> None:
 
 def test_kernels_in_a_loop_pay_for_every_trip() -> None:
     once, eight = cost(pointwise(1, 2**20)), cost(replace(pointwise(1, 2**20), trips=8))
-    assert once.fixed == 0
-    assert eight.total == pytest.approx(8 * once.total + 8 * 0.69)
+    first = cost(replace(pointwise(1, 2**20), trips=8, iterations=8))
+    assert once.fixed == eight.fixed == 0
+    assert eight.total == pytest.approx(8 * once.total)
+    # One of the kernels of a loop pays for its iterations.
+    assert first.total == pytest.approx(8 * once.total + 8 * 0.69)
+    dear = replace(CALIBRATED, kernel_fixed_us=2.0)
+    assert cost(replace(pointwise(1, 2**20), trips=8), dear).fixed == 16
 
 
 def test_engines_overlap_inside_a_kernel() -> None:

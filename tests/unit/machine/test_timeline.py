@@ -59,7 +59,20 @@ def test_kernels_follow_each_other() -> None:
     assert timeline.total_us == pytest.approx(sum(duration for _, _, duration in timeline.runs))
     add = ADD_BYTES / 150 / 1000 + 0.00574 * 128 * 256 * 2 / 1000
     assert timeline.kernels[1].cost.total == pytest.approx(4 * (add + 0.69))
+    assert [k.cost.fixed for k in timeline.kernels] == pytest.approx([0, 4 * 0.69, 0])
     assert timeline.moved_bytes == 4 * ADD_BYTES + 5 * (128 * 256 * 2 + 128 * 128)
+
+
+def test_loops_in_loops_begin_once() -> None:
+    inner = LOOP.replace(
+        'sdscbundle.sdsc_execute () {sdsc_filename="sdsc_0.json"}',
+        'scf.for %j = %0 to %1 step %2 {\nsdscbundle.sdsc_execute () {sdsc_filename="sdsc_0.json"}\n}',
+    )
+    program = schedule(inner)
+    assert [launch.trips for launch in launches(program)] == [1, 16, 4]
+    # The first kernel of the inner loop begins its 16 iterations and the 4 of the outer one.
+    assert [launch.iterations for launch in launches(program)] == [0, 20, 0]
+    assert len(list(unrolled(program))) == 1 + 4 * (4 + 1)
 
 
 def test_a_bundle_without_its_function() -> None:

@@ -54,7 +54,7 @@ class Traffic:
         written: whether it is the result.
         local: whether it is in the scratchpads.
         small: whether a loop of the result does not move in it, so that elements are used again.
-        run: bytes that lie together in what one core touches.
+        run: bytes that lie together in what one core touches; told, not priced: what a request costs is not published.
     """
 
     bytes: int

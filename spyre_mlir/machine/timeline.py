@@ -91,7 +91,7 @@ class Timeline:
 
     Attributes:
         profile: of the cost model.
-        kernels: every file once, in order.
+        kernels: every place that runs a file, in order.
         runs: index of the kernel, start and duration of every run.
         events: engines at work, in order of the runs.
         residents: buffers in the scratchpads.
@@ -176,18 +176,21 @@ def make_timeline(
         profile: numbers of the cost model.
         sources: line of the model per file name.
     """
-    places = {launch: number for number, launch in enumerate(launches(program))}
-    kernels = tuple(_kernel(launch, profile, (sources or {}).get(launch.file, "")) for launch in places)
+    order = list(launches(program))
+    # By identity: a bundle may run one file twice in the same way.
+    places = {id(launch): number for number, launch in enumerate(order)}
+    kernels = tuple(_kernel(launch, profile, (sources or {}).get(launch.file, "")) for launch in order)
     runs: list[tuple[int, float, float]] = []
     now = 0.0
     for launch in unrolled(program):
-        kernel = kernels[places[launch]]
+        number = places[id(launch)]
+        kernel = kernels[number]
         duration = kernel.cost.total / kernel.work.trips if kernel.work.trips else 0.0
-        runs.append((places[launch], now, duration))
+        runs.append((number, now, duration))
         now += duration
     events = tuple(e for n, start, duration in runs for e in _events(n, kernels[n], start, duration))
     residents = tuple(_residents(kernels, runs))
-    return Timeline(profile, kernels, tuple(runs), events, residents, _compulsory(list(places)))
+    return Timeline(profile, kernels, tuple(runs), events, residents, _compulsory(order))
 
 
 def _kernel(launch: Launch, profile: Profile, source: str) -> Kernel:

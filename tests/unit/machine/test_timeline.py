@@ -75,6 +75,18 @@ def test_loops_in_loops_begin_once() -> None:
     assert len(list(unrolled(program))) == 1 + 4 * (4 + 1)
 
 
+def test_one_file_twice_takes_twice_as_long() -> None:
+    run = 'sdscbundle.sdsc_execute () {sdsc_filename="sdsc_0.json"}\n'
+    once, twice = (
+        make_timeline(schedule(f"module {{\nfunc.func @sdsc_bundle() {{\n{run * times}func.return\n}}\n}}"))
+        for times in (1, 2)
+    )
+    assert len(twice.kernels) == len(twice.runs) == 2
+    assert twice.total_us == pytest.approx(2 * once.total_us)
+    # The second reads the same tensors and writes the same result.
+    assert twice.compulsory_bytes == once.compulsory_bytes == ADD_BYTES
+
+
 def test_a_bundle_without_its_function() -> None:
     with pytest.raises(InputError, match="sdsc_bundle"):
         read_schedule(parsed("module {\n}"), lambda name: describe_json(load(name)))

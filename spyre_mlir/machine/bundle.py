@@ -10,9 +10,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.arith import ArithFunctions
 from xdsl.interpreters.func import FuncFunctions
-from xdsl.interpreters.scf import ScfFunctions
 from xdsl.traits import SymbolTable
 
+from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.sdscbundle import (
     ArgField,
     DeviceMemAllocateOp,
@@ -21,12 +21,17 @@ from spyre_mlir.dialects.sdscbundle import (
     SdscExecuteOp,
 )
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
-from spyre_mlir.errors import InputError, MachineFault, SpyreError
+from spyre_mlir.errors import InputError, MachineFault, SpyreError, UnsupportedError
+from spyre_mlir.machine.arrays import place_of
+from spyre_mlir.machine.for_loops import ForFunctions
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.superdsc import execute
 
 ENTRY = "sdsc_bundle"
 _INDEX_BITS = 64
+
+# What a bundle function may hold; bundle specification, certain. It refuses scf.if by name.
+GRAMMAR = ("func.", "sdscbundle.", "arith.", "affine.apply", "scf.for", "scf.yield")
 
 Loader = Callable[[str], Descriptor]
 
@@ -78,6 +83,8 @@ class BundleFunctions(InterpreterFunctions):
             execute(self._loaded[filename], self.memory, dict(zip(op.ids, args, strict=True)))
         except MachineFault as fault:
             fault.where = filename if fault.where is None else f"{filename}: {fault.where}"
+            if source := source_of(op.location):
+                fault.where += f", from {source}"
             raise
         return ()
 
@@ -109,9 +116,13 @@ def run_bundle(
     expected = len(function.function_type.inputs)
     if expected != len(arguments):
         raise InputError(f"the bundle takes {expected} arguments, got {len(arguments)}")
+    for op in function.walk():
+        if not op.name.startswith(GRAMMAR):
+            message = f"{op.name} is no part of a bundle"
+            raise UnsupportedError(message, where=place_of(op), hint="a bundle has loops with constant bounds, no more")
     functions = BundleFunctions(memory, load)
     interpreter = Interpreter(module, index_bitwidth=_INDEX_BITS)
-    for known in (functions, FuncFunctions(), ArithFunctions(), ScfFunctions()):
+    for known in (functions, FuncFunctions(), ArithFunctions(), ForFunctions()):
         interpreter.register_implementations(known)
     memory.forget_scratchpads()
     try:

@@ -5,9 +5,11 @@ What a bundle costs and when its kernels run is read from here; `bundle` execute
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
+from pathlib import PurePath
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -26,6 +28,14 @@ MEMORY = "memory"
 POOL = "pool"
 SCRATCHPAD = "scratchpad"
 
+_PLACE = re.compile(r'"([^"]+)":(\d+)')
+
+
+def source_line(location: str) -> str:
+    """The innermost place of a location as `file.py:12`; empty if it has none."""
+    places = _PLACE.findall(location)
+    return f"{PurePath(places[-1][0]).name}:{places[-1][1]}" if places else ""
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -37,6 +47,7 @@ class Launch:
         buffers: per operand, a name for the buffer it lies in and where in it core 0 starts.
         loops: trip counts of the loops around it, outermost first; None where only the run knows.
         opens: how many of these loops begin with it, counted from the innermost.
+        source: file and line of the model, if known.
     """
 
     file: str
@@ -44,6 +55,7 @@ class Launch:
     buffers: tuple[str, ...]
     loops: tuple[int | None, ...] = ()
     opens: int = 0
+    source: str = ""
 
     @property
     def trips(self) -> int:
@@ -114,7 +126,7 @@ def _read(block: Block, load: Loader, loops: tuple[int | None, ...], opens: int)
             descriptor = load(op.sdsc_filename.data)
             values = dict(zip(op.ids, op.addresses, strict=True))
             buffers = tuple(_buffer(operand, values) for operand in descriptor.operands)
-            yield Launch(op.sdsc_filename.data, descriptor, buffers, loops, opens)
+            yield Launch(op.sdsc_filename.data, descriptor, buffers, loops, opens, source_line(str(op.location)))
             opens = 0
         elif isinstance(op, ForOp):
             trips = _trips(op)

@@ -12,16 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spyre_mlir.dialects.superdsc.descriptor import Constant, Descriptor, IndirectKind
+from spyre_mlir.dialects.superdsc.descriptor import Descriptor, IndirectKind
 from spyre_mlir.errors import InputError, UnsupportedError
-from spyre_mlir.hw import dl16
-from spyre_mlir.hw.formats import FP32, INT32
+from spyre_mlir.machine.constants import decode_constant
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.gather import gather
 from spyre_mlir.machine.memory import ExactMemory, Floats, Ints, Memory
 from spyre_mlir.machine.opfuncs import Lanes, Meaning, Movement, Pointwise, Reduction, meaning_of, rearranged
 from spyre_mlir.machine.poison import contracted_written, folded_written, pointwise_written, require_lane_zero
 from spyre_mlir.machine.races import require_disjoint, require_no_race
+from spyre_mlir.machine.special import run_special
+from spyre_mlir.machine.symbolic import resolved
 from spyre_mlir.machine.views import Access, Layout, Tensor, slice_table
 
 
@@ -38,16 +39,6 @@ class Tile:
     cores: tuple[int, ...]
     origin: tuple[int, ...]
     accesses: tuple[Access, ...]
-
-
-def decode_constant(constant: Constant) -> float:
-    """Value of a constant's bit pattern."""
-    if constant.format == FP32.name:
-        return float(np.asarray([constant.bits], dtype=np.uint32).view(np.float32)[0])
-    if constant.format == INT32.name:
-        return float(np.asarray([constant.bits], dtype=np.uint32).view(np.int32)[0])
-    # Every other format's constants are written as DL16 codes; torch-spyre csrc/module.cpp; certain.
-    return float(dl16.decode([constant.bits])[0])
 
 
 def element_addresses(
@@ -87,6 +78,9 @@ def execute(view: Descriptor, memory: Memory, symbols: Mapping[int, int] | None 
         UnsupportedError: the machine has no rule for what the descriptor asks.
         InputError: the cores' work slices are not one core per slice.
     """
+    view = resolved(view, symbols)
+    if run_special(view, memory, symbols):
+        return
     meaning = meaning_of(view.op_func)
     layouts = [Layout(view, index, memory, symbols) for index in range(len(view.operands))]
     for layout in layouts:

@@ -174,12 +174,12 @@ def make_timeline(
     Args:
         program: what the bundle runs.
         profile: numbers of the cost model.
-        sources: line of the model per file name.
+        sources: line of the model per file name, for launches that do not say it.
     """
     order = list(launches(program))
     # By identity: a bundle may run one file twice in the same way.
     places = {id(launch): number for number, launch in enumerate(order)}
-    kernels = tuple(_kernel(launch, profile, (sources or {}).get(launch.file, "")) for launch in order)
+    kernels = tuple(_kernel(launch, profile, launch.source or (sources or {}).get(launch.file, "")) for launch in order)
     runs: list[tuple[int, float, float]] = []
     now = 0.0
     for launch in unrolled(program):

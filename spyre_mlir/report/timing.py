@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from math import floor, log10
-from pathlib import PurePath
 from typing import Literal
 
 from rich.box import SIMPLE_HEAD
@@ -19,7 +17,7 @@ from spyre_mlir.dialects.superdsc.ops import SdscOp
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.hw.cost_parameters import Profile
 from spyre_mlir.machine.bundle import Loader
-from spyre_mlir.machine.schedule import launches, read_schedule
+from spyre_mlir.machine.schedule import launches, read_schedule, source_line
 from spyre_mlir.machine.timeline import Kernel, Timeline, make_timeline
 from spyre_mlir.report.tables import rendered
 
@@ -40,7 +38,6 @@ COLUMNS: dict[str, Literal["left", "right"]] = {
 WIDTH = 140
 SHOWN = 24  # kernels in the short form: those that take longest, in the order they run
 _BYTES_PER_MB = 1e6
-_PLACE = re.compile(r'"([^"]+)":(\d+)')
 
 
 def module_timeline(module: ModuleOp, profile: Profile = "calibrated") -> Timeline:
@@ -59,12 +56,6 @@ def bundle_timeline(
 def sources_of(files: Mapping[str, SdscOp]) -> dict[str, str]:
     """File and line of the model, by the name of the SuperDSC file that came from there."""
     return {name: source_line(str(op.location)) for name, op in files.items()}
-
-
-def source_line(location: str) -> str:
-    """The innermost place of a location as `file.py:12`; empty if it has none."""
-    places = _PLACE.findall(location)
-    return f"{PurePath(places[-1][0]).name}:{places[-1][1]}" if places else ""
 
 
 def timing_text(timeline: Timeline, shown: int = SHOWN) -> str:

@@ -80,7 +80,7 @@ class DivideWorkPass(ModulePass):
             spec = replace(spec, cores_per_card=self.cores)
         whole = [o for o in op.walk() if isinstance(o, kernel.KernelOp) and all(d.split == 1 for d in o.space.data)]
         for inner in whole:
-            _divide(inner, spec)
+            divide_kernel(inner, spec)
         for inner in whole if self.products != "usual" else []:
             if inner.is_product:
                 loops = loops_of(inner)
@@ -88,8 +88,18 @@ class DivideWorkPass(ModulePass):
                 inner.space = divided(inner.space, choose(inner, loops, footprints(inner, loops), spec))
 
 
-def _divide(op: kernel.KernelOp, spec: SpyreSpec) -> None:
-    loops = loops_of(op)
+def divide_kernel(op: kernel.KernelOp, spec: SpyreSpec, only: str | None = None) -> None:
+    """Gives a kernel op its split over the cores.
+
+    Args:
+        op: the op.
+        spec: the machine.
+        only: the one loop that may be divided, if not all may.
+
+    Raises:
+        LoweringError: no split brings its operands within a core's reach.
+    """
+    loops = [lp if only in (None, lp.name) else replace(lp, divisible=False) for lp in loops_of(op)]
     operands = footprints(op, loops)
     try:
         splits = divide(loops, operands, spec)

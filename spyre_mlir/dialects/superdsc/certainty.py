@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, OpClass
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.hw.formats import DL16, FP32, INDEX
-from spyre_mlir.ops.functions import Group, function_of
+from spyre_mlir.ops.functions import function_of
 
 _CODE = "torch-spyre code generation; no public file has it"
 _NEWEST = "newest torch-spyre code generation; no public file has it"
@@ -76,11 +76,6 @@ def _formats(descriptor: Descriptor) -> frozenset[str]:
     return frozenset(operand.format for operand in descriptor.operands)
 
 
-def _group(descriptor: Descriptor) -> Group | None:
-    known = function_of(descriptor.op_func_name)
-    return None if known is None else known.group
-
-
 def _is_reduction(descriptor: Descriptor) -> bool:
     return descriptor.op_class is OpClass.REDUCTION
 
@@ -129,5 +124,34 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature("gather", Tag.LIKELY, "torch-spyre docs, indirect_access.md; no public file has it", _is_gather),
     Feature("pages of a gathered table", Tag.INFERRED, "named in the draft specification only", _limits_sizes),
+    Feature(
+        "windows over padded sizes",
+        Tag.LIKELY,
+        _NEWEST + "; sizes of padding are specified",
+        lambda view: view.op_class in (OpClass.CONVOLUTION, OpClass.DEPTHWISE),
+    ),
+    Feature(
+        "pooling",
+        Tag.INFERRED,
+        "newest torch-spyre code generation writes back gaps for it that contradict its window sizes",
+        lambda view: view.op_class is OpClass.POOLING,
+    ),
+    Feature(
+        "padding that is in no memory",
+        Tag.INFERRED,
+        "the draft specification names it; how start addresses count it is not public",
+        lambda view: any(window.front or window.back for window in view.windows),
+    ),
+    Feature("top-k", Tag.LIKELY, _NEWEST, lambda view: view.op_class is OpClass.TOP_K),
+    Feature(
+        "operand with a distribution of its own",
+        Tag.LIKELY,
+        "interface specification of the shuffle, and newest torch-spyre code generation; no public file has it",
+        lambda view: any(operand.slices for operand in view.operands),
+    ),
+    Feature("symbolic sizes", Tag.LIKELY, _NEWEST, lambda view: any(dim.symbolic is not None for dim in view.dims)),
+    Feature(
+        "two dims in a stick", Tag.LIKELY, _NEWEST, lambda view: any(o.second_stick is not None for o in view.operands)
+    ),
     Feature("back gap of a restickify", Tag.LIKELY, _CODE + "; a shortfall is written alike", _moves_in_hbm),
 )

@@ -15,6 +15,8 @@ from spyre_mlir.dialects.superdsc.descriptor import (
     IndirectKind,
     OpClass,
     Operand,
+    SymbolicSize,
+    Window,
 )
 from spyre_mlir.hw.certainty import Tag
 from tests.unit.dialects.superdsc_cases import CASES, DL16, Case
@@ -54,6 +56,15 @@ USES: dict[str, Descriptor] = {
     "order of elements after a change of width": _widening(),
     "gather": _gather(-1),
     "pages of a gathered table": _gather(16),
+    "windows over padded sizes": replace(ADD, op_class=OpClass.CONVOLUTION),
+    "pooling": replace(ADD, op_class=OpClass.POOLING),
+    "padding that is in no memory": replace(ADD, windows=(Window("mb", "out", 130, front=1, back=1),)),
+    "top-k": replace(ADD, op_class=OpClass.TOP_K),
+    "operand with a distribution of its own": replace(
+        ADD, operands=(replace(ADD.operands[0], slices=({"mb": 0, "out": 0},)), *ADD.operands[1:])
+    ),
+    "symbolic sizes": replace(ADD, dims=(replace(ADD.dims[0], symbolic=SymbolicSize("s0", -1)), ADD.dims[1])),
+    "two dims in a stick": replace(ADD, operands=(replace(ADD.operands[0], second_stick=("mb", 2)), *ADD.operands[1:])),
     "back gap of a restickify": _with_gap(),
 }
 

@@ -6,8 +6,9 @@ import torch
 from torch import nn
 
 import spyre_mlir
+from spyre_mlir.machine.schedule import source_line
 from spyre_mlir.machine.timeline import make_timeline
-from spyre_mlir.report.timing import source_line, three_digits, timing_text
+from spyre_mlir.report.timing import three_digits, timing_text
 
 
 class Model(nn.Module):

@@ -16,11 +16,13 @@ from spyre_mlir.backend.check import Finding, check_path
 from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.errors import InputError
+from spyre_mlir.hw.cost_parameters import Profile
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.options import MachineOptions, Numerics
 from spyre_mlir.pipeline import LEVELS, Lowered, check_level, lower, lower_to_ktir
 from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
+from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.text.ktir_program import program_text
 from spyre_mlir.text.render import module_text
 from spyre_mlir.universe import make_context
@@ -169,9 +171,14 @@ class CompiledModel:
         write_bundle(path, self._lowered.modules[LEVELS[-1]], self._values, options)
         return path
 
-    def report(self) -> Report:
-        """The stages: ops, kernels, device bytes, seconds; prints itself as a table."""
-        return Report(self.name, tuple(self._lowered.records))
+    def report(self, profile: Profile = "calibrated") -> Report:
+        """The stages, and the predicted time of every kernel; prints itself as tables.
+
+        Args:
+            profile: numbers of the cost model: ``calibrated`` by published measurements, or the hardware's ``peak``.
+        """
+        timeline = module_timeline(self._lowered.modules["superdsc"], profile)
+        return Report(self.name, tuple(self._lowered.records), timeline)
 
     def bundle_directory(self) -> Path:
         """Where the files of this program are that calls run."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
-from spyre_mlir.cli.timing import add_time_option, predicted_time
+from spyre_mlir.cli.timing import add_time_options, predictions
 from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=_seed, default=0, help="seed of random arguments (default 0)")
     parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
-    add_time_option(parser)
+    add_time_options(parser)
     add_verbosity(parser)
     return parser.parse_args(argv)
 
@@ -72,7 +72,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     options = _arguments(argv)
     log_to_stderr(options.verbose)
     given = _read_inputs(options.input)
-    predicted = predicted_time(Path(options.path), options.time)
+    predicted = predictions(Path(options.path), options)
     runnable = _load(Path(options.path))
     names = _names(runnable.main, "arg_attrs")
     inputs = _bind(runnable, names, given, options.seed)
@@ -82,7 +82,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     outputs = dict(zip(_names(runnable.main, "res_attrs", len(results)), results, strict=True))
     if options.output is not None:
         _write(Path(options.output), outputs)
-    sys.stdout.write("".join(f"{name}: {_summary(value)}\n" for name, value in outputs.items()) + predicted)
+    sys.stdout.write("".join(f"{name}: {_summary(value)}\n" for name, value in outputs.items()) + predicted.finish([]))
     return 0
 
 

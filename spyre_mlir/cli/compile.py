@@ -71,10 +71,15 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="which generation of SuperDSC files to write (default TS26)",
     )
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
+    parser.add_argument(
+        "--report", metavar="FILE.html", help="write a page: time by kernel and line, roofline, scratchpads"
+    )
     add_verbosity(parser)
     arguments = parser.parse_args(argv)
     if (arguments.output is None) == (arguments.emit is None):
         parser.error("give either -o DIR or --emit LEVEL")
+    if arguments.report is not None and arguments.emit is not None:
+        parser.error("--report goes with -o DIR: a page is about a whole program")
     return arguments
 
 
@@ -113,7 +118,7 @@ def _compile(arguments: argparse.Namespace) -> int:
             step("write")
             compiled = CompiledModel(program, lowered, CompileOptions(addresses=arguments.addresses))
             saved = compiled.save(arguments.output, host_weights=not arguments.device_weights_only)
-            text = f"{compiled.report()}\nwrote {saved}\n"
+            text = f"{compiled.report(arguments.report)}\nwrote {saved}\n"
     sys.stdout.write(text)
     return 0
 

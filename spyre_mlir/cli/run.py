@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
-from spyre_mlir.cli.timing import add_time_option, predicted_time
+from spyre_mlir.cli.timing import add_time_options, predictions
 from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=_seed, default=0, help="seed of random arguments (default 0)")
     parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
-    add_time_option(parser)
+    add_time_options(parser)
     add_verbosity(parser)
     return parser.parse_args(argv)
 
@@ -89,7 +89,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     given = _read_inputs(options.input)
     from spyre_mlir.machine.options import MachineOptions
 
-    predicted = predicted_time(Path(options.path), options.time)
+    predicted = predictions(Path(options.path), options)
     runnable = _load(Path(options.path), MachineOptions(numerics=options.numerics))
     names = _names(runnable.main, "arg_attrs") if runnable.takes is None else list(runnable.takes)
     inputs = _bind(runnable, names, given, options.seed)
@@ -98,7 +98,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(outputs), time.perf_counter() - started)
     if options.output is not None:
         _write(Path(options.output), outputs)
-    sys.stdout.write("".join(f"{name}: {_summary(value)}\n" for name, value in outputs.items()) + predicted)
+    sys.stdout.write("".join(f"{name}: {_summary(value)}\n" for name, value in outputs.items()) + predicted.finish([]))
     return 0
 
 

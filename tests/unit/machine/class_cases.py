@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spyre_mlir.dialects.superdsc.build import build
+from spyre_mlir.dialects.superdsc.check.checker import check_value
+from spyre_mlir.dialects.superdsc.check.rule import Severity
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.descriptor import (
     Descriptor,
@@ -80,20 +82,24 @@ def get(memory: ExactMemory, operand: Operand, labels: str) -> Array:
     return np.transpose(values, [own.index(label) for label in labels.split()])
 
 
-def stored(view: Descriptor) -> Descriptor:
-    """What the file of a descriptor says; it must be the same, and survive as text."""
+def stored(view: Descriptor, *, sound: bool = True) -> Descriptor:
+    """What the file of a descriptor says; it must be the same, survive as text, and if it is sound break no rule."""
     op = build(view, Version.TSNEW)
     described = describe(op)
     assert replace(described, op_format=None) == view
+    wrong = [f for f in check_value(sdsc_to_json(op), "file") if f.severity is Severity.ERROR]
+    assert bool(wrong) is not sound, wrong
     (read,) = parse_module(str(op), make_context()).ops
     assert isinstance(read, SdscOp)
     assert json.dumps(sdsc_to_json(read)) == json.dumps(sdsc_to_json(op))
     return described
 
 
-def run(view: Descriptor, *inputs: tuple[Array, str], symbols: Mapping[int, int] | None = None) -> ExactMemory:
+def run(
+    view: Descriptor, *inputs: tuple[Array, str], symbols: Mapping[int, int] | None = None, sound: bool = True
+) -> ExactMemory:
     """Write the file, read it back, and run what was read on memory with the inputs."""
-    described = stored(view)
+    described = stored(view, sound=sound)
     memory = ExactMemory()
     memory.add_region("all", 0, len(view.operands) << 20)
     for operand, (values, labels) in zip(view.operands, inputs, strict=False):

@@ -139,7 +139,7 @@ def test_a_missing_constant_is_named() -> None:
     shapes = (Shape(("mb", "out"), (8, 128), "out"), Shape(("mb",), (8,), None))
     view = descriptor("exx2", OpClass.REDUCTION, (Dim("mb", 8), Dim("out", 128)), *shapes)
     with pytest.raises(InputError, match="needs the constant 'exx2scale'"):
-        run(view, (np.zeros((8, 128)), "mb out"))
+        run(view, (np.zeros((8, 128)), "mb out"), sound=False)
 
 
 # Plain functions and reductions --------------------------------------------------------------------------------------
@@ -190,11 +190,9 @@ def test_reductions_in_the_stick_and_beside_it(func: str, in_stick: bool) -> Non
 @pytest.mark.parametrize("func", ["fnms", "leakyrelufwd", "keepbyindex", "csqint8ch", "exx2_zeromean"])
 def test_functions_that_nobody_settled_are_refused_by_name(func: str) -> None:
     shape = Shape(("mb", "out"), (8, 64), "out")
+    view = descriptor(func, OpClass.POINTWISE, (Dim("mb", 8), Dim("out", 64)), shape, shape)
     with pytest.raises(UnsupportedError, match=f"what {func} computes is not public"):
-        run(
-            descriptor(func, OpClass.POINTWISE, (Dim("mb", 8), Dim("out", 64)), shape, shape),
-            (np.zeros((8, 64)), "mb out"),
-        )
+        execute(view, ExactMemory())
 
 
 # Shuffle -------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Damaged files end as a message, a warning, or a program that is as good as the old one; seldom as another program.
 
-Measured in a process of its own, which is given 1 GB of memory and ends if one file takes more than 20 seconds.
+Measured in a process of its own, which is given 1 GB of memory and ends if one file takes more than 20 seconds of
+processor time.
 """
 
 from __future__ import annotations

@@ -43,10 +43,11 @@ from spyre_mlir.universe import make_context
 
 # The programs whose ops are shown; the first one is also the example program of every dialect.
 PROGRAMS = ("affine_relu.mlir", "embedding.mlir", "padded_product.mlir")
-# A file with a named scalar, which our own kernels carry as operands instead.
 # KTIR programs: the first one is the example of `ktdp`.
 KTIR_PROGRAMS = tuple(f"tests/data/ktir/{name}.mlir" for name in ("lx_handoff", "matmul_ksplit", "gather_rows"))
+# A file with a named scalar, which our own kernels carry as operands instead.
 WITH_CONSTANT = "tests/data/superdsc_worked/d32_clamp_128x256.json"
+WITH_LOOP = "tests/lit/dialects/spyre/kernel_loop.mlir"
 KTIR_EXTRA = """
 func.func @parts(%left: memref<32x64xf16>, %right: memref<32x64xf16>) attributes {grid = [4, 8]} {
   %i, %j = ktdp.get_compute_tile_id : index, index
@@ -152,7 +153,8 @@ def shown_ops(root: Path, context: Context) -> dict[str, str]:
         for level in LEVELS
     ]
     modules.append(ModuleOp([read_json(root / WITH_CONSTANT)]))
-    for text in (*((root / program).read_text(encoding="utf-8") for program in KTIR_PROGRAMS), KTIR_EXTRA):
+    files = [(root / program).read_text(encoding="utf-8") for program in (*KTIR_PROGRAMS, WITH_LOOP)]
+    for text in (*files, KTIR_EXTRA):
         modules.append(parse_module(text, context, locations=False))
     modules.append(
         parse_module(

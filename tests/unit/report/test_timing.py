@@ -35,11 +35,7 @@ def test_a_report_names_time_bound_bytes_and_source() -> None:
         "64x128x256" in line
         and "memory" in line
         and " 0.0983 " in line
-<<<<<<< HEAD
-        and line.split()[-1].startswith("test_timing.py:")
-=======
         and line.split()[-1] == f"test_timing.py:{LINE}"
->>>>>>> cost
     )
     assert "roofline" in text and "if cores loaded their own copies" in text and "least certain" in text
     peak = compiled.report(profile="peak").timeline

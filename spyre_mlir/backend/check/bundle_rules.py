@@ -90,7 +90,7 @@ def symbols_bound(bundle: Bundle) -> Iterator[Problem]:
         if sdsc is None:
             continue
         wanted, given = ids_of(sdsc), set(op.ids)
-        sized = any("dimToSymbolMapping_" in dsc.at for dsc in sdsc.dscs)
+        sized = any(keys.SYMBOL_MAPPING in dsc.at for dsc in sdsc.dscs)
         if wanted - given:
             yield Problem(line(op), f"an address for {sorted(wanted - given, reverse=True)[:8]}", "none")
         if given - wanted and not sized:

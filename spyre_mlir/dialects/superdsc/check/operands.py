@@ -76,7 +76,8 @@ def layout_order(sdsc: Sdsc) -> Iterator[Problem]:
     """An operand's own dims come before those it lacks; a stick dim added because no operand has one comes last."""
     for operand in sdsc.operands:
         order, own = operand.order, operand.own
-        if operand.stick not in order:
+        # An index tensor lists its own dims alone; one with an index per stick has the stick dim of the operation.
+        if operand.stick not in order and not operand.is_index:
             yield problem(operand.layout.at(keys.STICK_DIMS), f"a dim of the class, {order}")
         if order and operand.stick == order[-1] != LAST_LABEL:
             own = [label for label in own if label != operand.stick]

@@ -1,16 +1,15 @@
 """Device memory: a byte address leads to a value and the format last written there.
 
-Memory is made of regions that are added explicitly (arguments, the pool, the scratchpads). A region holds some bytes
-and one tag per slot, a slot being the smallest element the memory tells apart. The tag of an element stands in its
-first slot; a wider element marks the others as its continuation. What the bytes of a slot are is up to the numerics:
-`ExactMemory` keeps a float64 per slot, `spyre_mlir.machine.device_memory` what the hardware has.
+Memory is made of regions that are added explicitly (arguments, the pool, the scratchpads). A region holds values, and
+what was ever written where (`spyre_mlir.machine.states`). An element's value stands where its first byte does, in a
+wide number of the host; which one is up to the numerics: `ExactMemory` keeps float64, and
+`spyre_mlir.machine.device_memory` the value of the bytes that the hardware would have.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right, insort
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,47 +17,27 @@ import numpy as np
 import numpy.typing as npt
 
 from spyre_mlir.errors import InputError, UnsupportedError
-from spyre_mlir.hw.formats import DL16, FORMATS, INDEX, INT32, device_format
+from spyre_mlir.hw.formats import device_format
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.machine.faults import FaultKind, Place, fault
+from spyre_mlir.machine.states import Bools, Ints, States, Tags
 
-Floats = npt.NDArray[np.float64]
-Tags = npt.NDArray[np.uint8]
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[Any]  # float64; in device numerics float32 where that is exact
 Stored = npt.NDArray[Any]  # elements as a kind of memory keeps them
 
-SLOT_BYTES = DL16.bits // 8
 _WIDE = np.dtype(np.float64)
-UNINITIALISED = 0
-CONTINUATION = 255
-FORMAT_TAGS = {name: place + 1 for place, name in enumerate(FORMATS)}
-# Index tensors are host int32 read as unsigned: the one relabelling that gather relies on.
-RELABELS: dict[str, frozenset[str]] = {
-    INDEX.name: frozenset({INT32.name}),
-    INT32.name: frozenset({INDEX.name}),
-}
 
 
 def element_bytes(format_name: str) -> int:
     """Bytes of one element of a format that memory can hold.
 
     Raises:
-        UnsupportedError: the format is narrower than a slot.
+        UnsupportedError: the format is narrower than a byte.
     """
     bits = device_format(format_name).bits
-    if bits % (8 * SLOT_BYTES):
+    if bits % 8:
         raise UnsupportedError(f"the machine does not hold {bits}-bit elements of format {format_name} yet")
     return bits // 8
-
-
-def tag_name(tag: int) -> str:
-    """What a tag says, for messages."""
-    if tag == UNINITIALISED:
-        return "nothing"
-    if tag == CONTINUATION:
-        return "the second half of a wider element"
-    return next(name for name, number in FORMAT_TAGS.items() if number == tag)
 
 
 @dataclass(order=True)
@@ -69,26 +48,35 @@ class Region:
         base: first byte address.
         size: bytes.
         name: what it is to the program, for messages.
-        slot_size: bytes the host spends per slot.
+        scale: bytes the host spends per byte.
     """
 
     base: int
     size: int = field(compare=False)
     name: str = field(compare=False)
-    slot_size: int = field(compare=False, repr=False)
+    scale: int = field(compare=False, repr=False)
     cells: npt.NDArray[np.uint8] = field(init=False, compare=False, repr=False)
-    tags: Tags = field(init=False, compare=False, repr=False)
+    states: States = field(init=False, compare=False, repr=False)
+    shared: bool = field(init=False, default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        slots = self.size // SLOT_BYTES
         # zeros, not empty: the operating system commits a page at the first write only.
-        self.cells = np.zeros(slots * self.slot_size, dtype=np.uint8)
-        self.tags = np.zeros(slots, dtype=np.uint8)
+        self.cells = np.zeros(self.size * self.scale, dtype=np.uint8)
+        self.states = States(self.size)
 
     @property
     def end(self) -> int:
         """One past the last byte."""
         return self.base + self.size
+
+    def share(self, cells: npt.NDArray[np.uint8], states: States) -> None:
+        """Take contents that others hold too; they are copied before anything is written."""
+        self.cells, self.states, self.shared = cells, states, True
+
+    def own(self) -> None:
+        """Make sure that what is written here is seen here only."""
+        if self.shared:
+            self.cells, self.states, self.shared = self.cells.copy(), self.states.copy(), False
 
 
 @dataclass(frozen=True)
@@ -97,9 +85,9 @@ class Window:
 
     Args:
         region: where.
-        first: slot of the element at index zero.
+        first: byte of the element at index zero, from the start of the region.
         shape: how many along each axis.
-        steps: slots from one to the next along each axis.
+        steps: bytes from one to the next along each axis.
     """
 
     region: Region
@@ -107,15 +95,11 @@ class Window:
     shape: tuple[int, ...]
     steps: tuple[int, ...]
 
-    def tags(self, extra: int = 0) -> Tags:
-        """View of the tags of the slots `extra` behind the elements' first."""
-        return np.ndarray(self.shape, np.uint8, self.region.tags.data, self.first + extra, self.steps)
-
     def elements(self, kind: np.dtype[Any]) -> Stored:
         """View of what is stored."""
-        size = self.region.slot_size
-        strides = tuple(step * size for step in self.steps)
-        return np.ndarray(self.shape, kind, self.region.cells.data, self.first * size, strides)
+        scale = self.region.scale
+        strides = tuple(step * scale for step in self.steps)
+        return np.ndarray(self.shape, kind, self.region.cells.data, self.first * scale, strides)
 
 
 class Memory(ABC):
@@ -125,7 +109,8 @@ class Memory(ABC):
         spec: the machine; gives the stick size and the scratchpads' place and size.
     """
 
-    slot_size: int
+    # Bytes the host spends per byte of the device.
+    scale: int
     # Whether cores that share a sum hand their parts on unchanged, so that it may be computed in one go.
     partial_sums_are_wide = True
 
@@ -137,17 +122,23 @@ class Memory(ABC):
             UnsupportedError: this memory does not hold the format.
         """
 
-    @abstractmethod
-    def encode(self, values: npt.ArrayLike, format_name: str) -> Stored:
-        """Values as they are stored; where memory is narrow, this is where they are rounded."""
+    def put(self, target: Stored, values: npt.ArrayLike, format_name: str) -> None:
+        """Store values; where memory is narrow, this is where they are rounded.
+
+        Args:
+            target: the elements, of `stored_type`.
+            values: of the same shape, or one that broadcasts to it.
+            format_name: the format.
+        """
+        target[...] = values
 
     def from_host(self, values: Floats, format_name: str) -> Floats:
-        """Values as a transfer from the host hands them over, before they are encoded."""
+        """Values as a transfer from the host hands them over, before they are stored."""
         return values
 
-    @abstractmethod
-    def decode(self, stored: Stored, format_name: str) -> Floats:
-        """Values of what is stored; may be a view of it."""
+    def numbers(self, stored: Stored, format_name: str) -> Floats:
+        """Elements as what functions compute on; may be a view of them."""
+        return stored
 
     @abstractmethod
     def partial_sum(self, values: Floats, format_name: str) -> Floats:
@@ -158,6 +149,8 @@ class Memory(ABC):
         # Scratchpads get addresses after the last segment, so that one number names any byte on the card.
         self.scratchpad_base = spec.segment_base(spec.user_segments + 1)
         self._regions: list[Region] = []
+        # Which launch is running; 0 is the host.
+        self.step = 0
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -174,7 +167,7 @@ class Memory(ABC):
         if base % stick or size % stick or size <= 0:
             raise InputError(f"region {name}: base {base:#x} and size {size} must be whole sticks of {stick} bytes")
         try:
-            region = Region(base, size, name, self.slot_size)
+            region = Region(base, size, name, self.scale)
         except MemoryError as error:
             message = f"region {name}: the host cannot hold {size} bytes of device memory"
             raise InputError(message, hint="use symbolic addresses, with regions as large as the tensors") from error
@@ -242,11 +235,13 @@ class Memory(ABC):
         Raises:
             MachineFault: an address lies in no region.
         """
-        region, slots, width = self._slots(addresses, format_name)
-        self._elements(region, width, format_name)[slots] = self.encode(values, format_name)
-        region.tags[slots] = FORMAT_TAGS[format_name]
-        for extra in range(1, width):
-            region.tags[slots + extra] = CONTINUATION
+        region, at, width = self._bytes(addresses, format_name)
+        region.own()
+        wide = np.broadcast_to(np.asarray(values), at.shape)
+        stored = np.empty(at.shape, self.stored_type(format_name))
+        self.put(stored, wide, format_name)
+        self._elements(region, width, format_name)[at] = stored
+        region.states.write_elements(at, width, format_name, None, self.step)
 
     def load(self, addresses: Ints, format_name: str) -> tuple[Floats, Bools]:
         """Read single elements, as a transfer to the host does.
@@ -257,78 +252,42 @@ class Memory(ABC):
         Raises:
             MachineFault: an address lies in no region, or another format was written there.
         """
-        region, slots, width = self._slots(addresses, format_name)
-        tags = region.tags[slots]
-        halves = tuple(region.tags[slots + extra] for extra in range(1, width))
-        written = check_tags(tags, halves, format_name, lambda index: Place(low=int(addresses.reshape(-1)[index])))
-        if written is None:
-            written = np.ones(tags.shape, dtype=np.bool_)
-        return self.decode(self._elements(region, width, format_name)[slots], format_name), written
+        region, at, width = self._bytes(addresses, format_name)
+        reading = region.states.read_elements(at, width, format_name)
+        if reading.wrong is not None:
+            place = Place(low=int(addresses[reading.wrong]))
+            raise fault(FaultKind.WRONG_FORMAT, f"read as {format_name}, last written as {reading.found}", place)
+        written = np.ones(at.shape, dtype=np.bool_) if reading.written is None else reading.written
+        values = self._elements(region, width, format_name)[at]
+        return self.numbers(values, format_name), written
 
     def _elements(self, region: Region, width: int, format_name: str) -> Stored:
-        """View of an element at every slot where one may start; elements wider than a slot overlap."""
-        return Window(region, 0, (len(region.tags) - width + 1,), (1,)).elements(self.stored_type(format_name))
+        """View of an element at every byte where one may start; they overlap."""
+        return Window(region, 0, (region.size - width + 1,), (1,)).elements(self.stored_type(format_name))
 
-    def _slots(self, addresses: Ints, format_name: str) -> tuple[Region, Ints, int]:
-        size = element_bytes(format_name)
+    def _bytes(self, addresses: Ints, format_name: str) -> tuple[Region, Ints, int]:
+        width = element_bytes(format_name)
         if addresses.size == 0:
             raise InputError("a transfer needs at least one address")
-        region = self.locate(int(addresses.min()), int(addresses.max()) + size)
-        return region, (addresses - region.base) // SLOT_BYTES, size // SLOT_BYTES
+        region = self.locate(int(addresses.min()), int(addresses.max()) + width)
+        return region, addresses - region.base, width
 
 
 class ExactMemory(Memory):
-    """Memory of exact numerics: every element keeps its wide value in its first slot, and nothing rounds."""
+    """Memory of exact numerics: every element keeps its wide value, and nothing rounds.
 
-    slot_size = _WIDE.itemsize
+    Elements of one byte have room for a float32, which all of theirs are.
+    """
+
+    scale = _WIDE.itemsize // 2
 
     def stored_type(self, format_name: str) -> np.dtype[Any]:
         """Wide, whatever the format."""
-        return _WIDE
-
-    def encode(self, values: npt.ArrayLike, format_name: str) -> Stored:
-        """The values themselves."""
-        return np.asarray(values, dtype=_WIDE)
-
-    def decode(self, stored: Stored, format_name: str) -> Floats:
-        """The values themselves."""
-        return stored
+        return _WIDE if element_bytes(format_name) > 1 else np.dtype(np.float32)
 
     def partial_sum(self, values: Floats, format_name: str) -> Floats:
         """The values themselves."""
         return values
 
 
-def check_tags(
-    tags: Tags, halves: tuple[Tags, ...], format_name: str, place_of: Callable[[int], Place]
-) -> Bools | None:
-    """Tell which elements were written, and refuse those written in another format.
-
-    Args:
-        tags: tag of each element's first slot.
-        halves: tags of its other slots.
-        format_name: the format it is read as.
-        place_of: flat element index to the place of a fault.
-
-    Returns:
-        Written or not per element; None when all are.
-
-    Raises:
-        MachineFault: ``wrong-format``.
-    """
-    good: Bools = tags == FORMAT_TAGS[format_name]
-    for other in RELABELS.get(format_name, ()):
-        good |= tags == FORMAT_TAGS[other]
-    for half in halves:
-        good &= half == CONTINUATION
-    if good.all():
-        return None
-    bad: Bools = ~good & (tags != UNINITIALISED)
-    for half in halves:
-        bad |= ~good & (half != UNINITIALISED)
-    if bad.any():
-        first = int(bad.reshape(-1).argmax())
-        found = int(tags.reshape(-1)[first])
-        text = tag_name(found) if found != FORMAT_TAGS[format_name] else f"{format_name}, partly overwritten"
-        raise fault(FaultKind.WRONG_FORMAT, f"read as {format_name}, last written as {text}", place_of(first))
-    return good
+__all__ = ["Bools", "ExactMemory", "Floats", "Ints", "Memory", "Region", "Stored", "Tags", "Window", "element_bytes"]

@@ -10,6 +10,7 @@ from spyre_mlir.errors import InputError, UnsupportedError
 Numerics = Literal["exact", "device"]
 Overflow = Literal["saturate", "nan"]
 PartialSums = Literal["wide", "rounded"]
+Arithmetic = Literal["float32", "float64"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,8 +18,9 @@ class MachineOptions:
     """Settings of one run.
 
     Public sources do not say how wide the matrix unit and the reductions accumulate, in what order, or how partial
-    sums travel from core to core. The machine accumulates wide in any case, and rounds a result once, when it is
-    stored; `partial_sums` says what cores hand to each other. Nor do they say what a finite value beyond the largest
+    sums travel from core to core. The machine accumulates in `arithmetic`, whose width is more than twice a DLFloat16
+    number's, in the order that numpy and its BLAS take, and rounds a result once, when it is stored; `partial_sums`
+    says what cores hand to each other. Nor do they say what a finite value beyond the largest
     DLFloat16 becomes; infinities and NaN are the merged symbol 0x7FFF with either setting of `overflow`.
 
     Args:
@@ -29,6 +31,8 @@ class MachineOptions:
             symbol of infinity and NaN (``nan``). Device numerics only.
         partial_sums: where several cores share a sum, each hands its part on as it is (``wide``), or in the format
             of the result (``rounded``). Device numerics only.
+        arithmetic: what functions compute in between two stores, ``float32`` or ``float64``; 32-bit integers always
+            take float64. Device numerics only; ``exact`` has float64 throughout.
 
     Raises:
         InputError: a setting has no such value, or means nothing in exact numerics.
@@ -39,12 +43,14 @@ class MachineOptions:
     on_fault: Literal["raise"] = "raise"
     overflow: Overflow = "saturate"
     partial_sums: PartialSums = "wide"
+    arithmetic: Arithmetic = "float32"
 
     def __post_init__(self) -> None:
         given = {
             "numerics": (self.numerics, Numerics),
             "overflow": (self.overflow, Overflow),
             "partial_sums": (self.partial_sums, PartialSums),
+            "arithmetic": (self.arithmetic, Arithmetic),
         }
         for name, (value, allowed) in given.items():
             if value not in get_args(allowed):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spyre_mlir.machine.faults import FaultKind, Place, fault
-from spyre_mlir.machine.memory import SLOT_BYTES, Ints
+from spyre_mlir.machine.memory import Ints
 from spyre_mlir.machine.views import Access
 
 
@@ -52,11 +52,12 @@ def require_no_race(tiles: Sequence[Sequence[Access]]) -> None:
         )
         if apart or all(_in_place(r, w) for r, w in zip(reads, writes, strict=True)):
             continue
-        shared = np.intersect1d(_slots(reads), _slots(writes))
+        unit = min(reads[0].word_bytes, writes[0].word_bytes)
+        shared = np.intersect1d(_slots(reads, unit), _slots(writes, unit))
         if shared.size:
-            low = int(shared[0]) * SLOT_BYTES
-            place = Place(op=reads[0].place.op, tensor=reads[0].place.tensor, low=low, high=low + SLOT_BYTES)
-            message = f"{shared.size * SLOT_BYTES} bytes are read and written by one operation"
+            low = int(shared[0]) * unit
+            place = Place(op=reads[0].place.op, tensor=reads[0].place.tensor, low=low, high=low + unit)
+            message = f"{shared.size * unit} bytes are read and written by one operation"
             raise fault(FaultKind.READ_WRITE_RACE, message, place, hint="give the output a buffer of its own")
 
 
@@ -64,7 +65,7 @@ def _in_place(read: Access, write: Access) -> bool:
     return (read.base, read.axes, read.word_bytes) == (write.base, write.axes, write.word_bytes)
 
 
-def _slots(accesses: Sequence[Access]) -> Ints:
-    """Every slot the accesses touch, by number."""
-    firsts = np.unique(np.concatenate([access.addresses().reshape(-1) for access in accesses])) // SLOT_BYTES
-    return np.concatenate([firsts + extra for extra in range(accesses[0].word_bytes // SLOT_BYTES)])
+def _slots(accesses: Sequence[Access], unit: int) -> Ints:
+    """Every run of `unit` bytes that the accesses touch, by number."""
+    firsts = np.unique(np.concatenate([access.addresses().reshape(-1) for access in accesses])) // unit
+    return np.concatenate([firsts + extra for extra in range(accesses[0].word_bytes // unit)])

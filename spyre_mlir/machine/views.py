@@ -11,38 +11,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import NoReturn
 
 import numpy as np
 
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, IndirectKind, OpClass, Operand
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.faults import FaultKind, Place, fault
-from spyre_mlir.machine.memory import (
-    CONTINUATION,
-    FORMAT_TAGS,
-    SLOT_BYTES,
-    UNINITIALISED,
-    Bools,
-    Floats,
-    Ints,
-    Memory,
-    Window,
-    check_tags,
-    element_bytes,
-)
-
-
-@dataclass(frozen=True)
-class Axis:
-    """``count`` steps of ``stride`` bytes."""
-
-    count: int
-    stride: int
+from spyre_mlir.machine.frames import Axis, Frame, fine_axes
+from spyre_mlir.machine.memory import Bools, Floats, Ints, Memory, Region, Stored, Window, element_bytes
+from spyre_mlir.machine.states import STICK, Reading, StickBox
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """Values an operation works on, and which of them were ever written (None: all)."""
+    """Values an operation works on, and which of them were ever written (None: all).
+
+    Args:
+        values: one axis per axis of the frame the operation works in.
+        written: one axis per iteration dim, of size one where nothing changes along it.
+    """
 
     values: Floats
     written: Bools | None = None
@@ -110,50 +98,136 @@ class Access:
         return result.reshape(self.visible)
 
     def read(self, memory: Memory) -> Tensor:
-        """Copy the elements out of memory.
+        """Copy the elements out of memory, one axis per iteration dim.
 
         Raises:
             MachineFault: out of bounds, or an element was last written in another format.
         """
-        window = self._window(memory)
-        halves = tuple(window.tags(extra) for extra in range(1, self.word_bytes // SLOT_BYTES))
-        written = check_tags(window.tags(), halves, self.format, self._place_of)
-        values = memory.decode(window.elements(memory.stored_type(self.format)), self.format)
-        seen = Tensor(values.reshape(self.visible), None if written is None else written.reshape(self.visible))
+        written = self.written(memory)
+        stored = self._window(memory).elements(memory.stored_type(self.format))
+        values = memory.numbers(stored, self.format).reshape(self.visible)
         if self.visible == self.shape:
-            return seen
+            return Tensor(values, written)
         inside = tuple(slice(0, n) for n in self.visible)
-        padded, known = np.zeros(self.shape), np.zeros(self.shape, dtype=np.bool_)
-        padded[inside] = seen.values
-        known[inside] = True if seen.written is None else seen.written
+        padded, known = np.zeros(self.shape, values.dtype), np.zeros(self.shape, dtype=np.bool_)
+        padded[inside] = values
+        known[inside] = True if written is None else written
         return Tensor(padded, known)
 
     def write(self, memory: Memory, tensor: Tensor) -> None:
-        """Copy an array of ``shape`` into memory; elements that were never written stay so.
+        """Copy an array with one axis per iteration dim into memory; elements that were never written stay so.
 
         Raises:
             MachineFault: out of bounds.
         """
         inside = tuple(slice(0, n) for n in self.visible)
-        window = self._window(memory)
-        stored, tags = window.elements(memory.stored_type(self.format)), window.tags()
-        stored[...] = memory.encode(tensor.values[inside], self.format).reshape(stored.shape)
-        halves = tuple(window.tags(extra) for extra in range(1, self.word_bytes // SLOT_BYTES))
-        if tensor.written is None:
-            tags[...] = FORMAT_TAGS[self.format]
-            for half in halves:
-                half[...] = CONTINUATION
+        self.mark(memory, None if tensor.written is None else tensor.written[inside])
+        stored = self._window(memory).elements(memory.stored_type(self.format))
+        memory.put(stored, tensor.values[inside].reshape(stored.shape), self.format)
+
+    def view(self, memory: Memory, frame: Frame) -> Stored:
+        """The elements where they are, one axis per axis of the frame.
+
+        Raises:
+            MachineFault: out of bounds.
+        """
+        axes = [axis for place, own in enumerate(self.axes) for axis in fine_axes(own, frame.counts[place])]
+        region = self._region(memory)
+        shape, steps = tuple(axis.count for axis in axes), tuple(axis.stride for axis in axes)
+        return Window(region, self.base - region.base, shape, steps).elements(memory.stored_type(self.format))
+
+    def written(self, memory: Memory) -> Bools | None:
+        """Which elements were ever written; one axis per iteration dim, of size one where nothing changes along it.
+
+        Raises:
+            MachineFault: out of bounds, or an element was last written in another format.
+        """
+        region = self._region(memory)
+        found = self._box(region)
+        if found is None:
+            addresses = self.addresses()
+            reading = region.states.read_elements(addresses - region.base, self.word_bytes, self.format)
+            if reading.wrong is not None:
+                self._wrong(reading, int(np.ravel_multi_index(reading.wrong, addresses.shape)))
+            return reading.written
+        box, lane = found
+        reading = region.states.read(box, self.format)
+        if reading.wrong is not None:
+            at = _with_lane(reading.wrong, lane)
+            shape = tuple(axis.count for axis in self.flat_axes)
+            self._wrong(reading, int(np.ravel_multi_index(at, shape)) if shape else 0)
+        return None if reading.written is None else self._by_dims(_moved_lane(reading.written, lane))
+
+    def mark(self, memory: Memory, written: Bools | None) -> None:
+        """Remember that the visible elements are written.
+
+        Args:
+            memory: where.
+            written: which really are, one axis per iteration dim; the others become uninitialised. None: all.
+
+        Raises:
+            MachineFault: out of bounds.
+        """
+        region = self._region(memory)
+        region.own()
+        found = self._box(region)
+        if found is None:
+            at = self.addresses() - region.base
+            known = None if written is None else np.broadcast_to(written, at.shape)
+            region.states.write_elements(at, self.word_bytes, self.format, known, memory.step)
             return
-        written = tensor.written[inside].reshape(tags.shape)
-        tags[...] = np.where(written, FORMAT_TAGS[self.format], UNINITIALISED)
-        for half in halves:
-            half[...] = np.where(written, CONTINUATION, UNINITIALISED)
+        box, lane = found
+        known = None if written is None else self._by_axes(written)
+        if known is not None:
+            known = known[..., None] if lane is None else np.moveaxis(known, lane, -1)
+        region.states.write(box, self.format, known, memory.step)
+
+    def _wrong(self, reading: Reading, flat: int) -> NoReturn:
+        message = f"read as {self.format}, last written as {reading.found}"
+        raise fault(FaultKind.WRONG_FORMAT, message, self._place_of(flat))
+
+    def _box(self, region: Region) -> tuple[StickBox, int | None] | None:
+        """The sticks touched, and which of the flat axes runs inside one; None if the access is no box of sticks."""
+        lanes = [place for place, axis in enumerate(self.flat_axes) if axis.stride % STICK]
+        first = self.base - region.base
+        if len(lanes) > 1 or first % STICK:
+            return None
+        lane = lanes[0] if lanes else None
+        count = 1 if lane is None else self.flat_axes[lane].count
+        if lane is not None and (self.flat_axes[lane].stride != self.word_bytes or count * self.word_bytes > STICK):
+            return None
+        outer = [axis for place, axis in enumerate(self.flat_axes) if place != lane]
+        shape, steps = tuple(axis.count for axis in outer), tuple(axis.stride // STICK for axis in outer)
+        return StickBox(first // STICK, shape, steps, count, self.word_bytes), lane
+
+    def _by_dims(self, mask: Bools) -> Bools:
+        """From one axis per flat axis to one per iteration dim."""
+        shape: list[int] = []
+        wide: list[int] = []
+        at = 0
+        for axes in self.axes:
+            own = [axis.count for axis in axes if axis.count != 1]
+            given = mask.shape[at : at + len(own)]
+            at += len(own)
+            shape.append(1 if prod(given) == 1 else prod(own))
+            wide.extend(given if prod(given) == 1 else own)
+        return np.broadcast_to(mask, wide).reshape(shape)
+
+    def _by_axes(self, mask: Bools) -> Bools:
+        """The other way round."""
+        shape: list[int] = []
+        for size, axes in zip(mask.shape, self.axes, strict=True):
+            own = [axis.count for axis in axes if axis.count != 1]
+            shape.extend([1] * len(own) if size == 1 else own)
+        return mask.reshape(shape)
+
+    def _region(self, memory: Memory) -> Region:
+        return memory.locate(self.low, self.high, self._at(self.low, self.high))
 
     def _window(self, memory: Memory) -> Window:
-        region = memory.locate(self.low, self.high, self._at(self.low, self.high))
+        region = self._region(memory)
         shape = tuple(axis.count for axis in self.flat_axes)
-        steps = tuple(axis.stride // SLOT_BYTES for axis in self.flat_axes)
-        return Window(region, (self.base - region.base) // SLOT_BYTES, shape, steps)
+        return Window(region, self.base - region.base, shape, tuple(axis.stride for axis in self.flat_axes))
 
     def _place_of(self, flat: int) -> Place:
         address = int(self.addresses().reshape(-1)[flat])
@@ -309,6 +383,15 @@ class Layout:
             lanes = self.operand.elements_per_stick
             return -(-held // lanes) * lanes
         return held
+
+
+def _with_lane(index: tuple[int, ...], lane: int | None) -> tuple[int, ...]:
+    outer = index[:-1]
+    return outer if lane is None else (*outer[:lane], index[-1], *outer[lane:])
+
+
+def _moved_lane(mask: Bools, lane: int | None) -> Bools:
+    return mask[..., 0] if lane is None else np.moveaxis(mask, -1, lane)
 
 
 def _is_index(operand: Operand) -> bool:

@@ -40,6 +40,7 @@ class Stage:
 
 
 _COMMON = ("builtin.module", "func.")
+_LOOPS = ("scf.for", "scf.yield", "arith.constant")
 
 STAGES = (
     Stage("aten", "", (*_COMMON, "aten.")),
@@ -47,12 +48,12 @@ STAGES = (
     Stage(
         "spyre.kernel",
         "convert-spyre-loop-to-spyre-kernel,divide-work,place-lx,assign-pool",
-        (*_COMMON, "spyre.kernel."),
+        (*_COMMON, "spyre.kernel.", *_LOOPS),
     ),
     Stage(
         "superdsc",
         "convert-spyre-kernel-to-superdsc",
-        (*_COMMON, "spyre.kernel.", "superdsc.", "sdscbundle.", "arith.constant", "arith.addi"),
+        (*_COMMON, "spyre.kernel.", "superdsc.", "sdscbundle.", "arith.addi", "affine.apply", *_LOOPS),
     ),
 )
 

@@ -27,7 +27,8 @@ from xdsl.irdl import (
 )
 
 from spyre_mlir.backend.read import read_json
-from spyre_mlir.dialects.aten import OP_CLASSES, Aten, make_op, result_type, to_attribute
+from spyre_mlir.dialects.aten import OP_CLASSES, Aten, make_op, result_type
+from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.sdscbundle import Sdscbundle
 from spyre_mlir.dialects.spyre import Spyre
 from spyre_mlir.dialects.superdsc import Superdsc

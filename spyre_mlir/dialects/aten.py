@@ -14,35 +14,27 @@ from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DenseArrayBase,
-    FloatAttr,
     FunctionType,
-    IntAttr,
-    IntegerAttr,
-    IntegerType,
     StringAttr,
     TensorType,
     f32,
-    f64,
     i1,
-    i64,
 )
-from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     attr_def,
-    irdl_attr_definition,
     irdl_op_definition,
-    param_def,
     traits_def,
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_value
 from spyre_mlir.dialects.tensors import as_tensor_type, element_of, shape_of
 from spyre_mlir.errors import SpyreError
 from spyre_mlir.ops import ATEN
@@ -50,83 +42,6 @@ from spyre_mlir.ops.index_view import IndexView, NotAView
 from spyre_mlir.ops.table import Family, Kind, OpEntry, Param
 
 Value = object  # a Python value of an argument: number, bool, string, tuple, type, None, SSAValue or list of them
-
-
-@irdl_attr_definition
-class NoneAttr(ParametrizedAttribute):
-    """An argument that is None: an absent tensor, or a hole in a list."""
-
-    name = "aten.none"
-
-
-@irdl_attr_definition
-class OperandsAttr(ParametrizedAttribute):
-    """How many operands the argument takes."""
-
-    name = "aten.operands"
-
-    count: IntAttr = param_def(IntAttr.constr(), converter=IntAttr.get)
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        """Reads ``<n>``."""
-        with parser.in_angle_brackets():
-            return (IntAttr(parser.parse_integer(allow_boolean=False, allow_negative=False)),)
-
-    def print_parameters(self, printer: Printer) -> None:
-        """Writes ``<n>``."""
-        with printer.in_angle_brackets():
-            printer.print_int(self.count.data)
-
-
-def to_attribute(value: object) -> Attribute:
-    """The attribute that spells a Python argument; `SSAValue`s are not arguments of this kind.
-
-    Raises:
-        TypeError: a value of a kind no argument has.
-    """
-    match value:
-        case None:
-            return NoneAttr()
-        case Attribute():
-            return value
-        case bool():
-            return IntegerAttr(int(value), i1)
-        case int():
-            return IntegerAttr(value, i64)
-        case float():
-            return FloatAttr(value, f64)
-        case str():
-            return StringAttr(value)
-        case list() | tuple():
-            items = cast(Sequence[object], value)
-            if all(isinstance(i, int) and not isinstance(i, bool) for i in items):
-                return DenseArrayBase.from_list(i64, cast(Sequence[int], items))
-            return ArrayAttr([to_attribute(i) for i in items])
-        case _:
-            raise TypeError(f"no attribute spells {value!r} of type {type(value).__name__}")
-
-
-def to_value(attribute: Attribute) -> object:
-    """The Python argument that an attribute spells; types become their MLIR text."""
-    match attribute:
-        case NoneAttr():
-            return None
-        case IntegerAttr():
-            is_bool = isinstance(attribute.type, IntegerType) and attribute.type.width.data == 1
-            return bool(attribute.value.data) if is_bool else attribute.value.data
-        case FloatAttr():
-            return attribute.value.data
-        case StringAttr():
-            return attribute.data
-        case DenseArrayBase():
-            return tuple(cast(DenseArrayBase[IntegerType], attribute).iter_values())
-        case ArrayAttr():
-            return tuple(to_value(a) for a in attribute)
-        case TypeAttribute():
-            return str(attribute)
-        case _:
-            return attribute
 
 
 class AtenOp(IRDLOperation):

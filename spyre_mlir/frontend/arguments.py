@@ -15,7 +15,7 @@ from torch.fx import Node
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, SSAValue
 
-from spyre_mlir.dialects.aten import NoneAttr, OperandsAttr, to_attribute
+from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.torch_private import OpOverload, schema_of
 from spyre_mlir.ops.table import Kind, OpEntry

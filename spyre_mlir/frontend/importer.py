@@ -13,7 +13,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Region
 
-from spyre_mlir.dialects.aten import to_attribute
+from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.export import decompose, export_model, load_pt2
 from spyre_mlir.frontend.folding import Folded

@@ -23,6 +23,7 @@ class SpyreSpec:
     pool_bytes: int
     span_bytes: int
     operands_per_kernel: int
+    loop_trips: int
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -47,4 +48,5 @@ SPYRE = SpyreSpec(
     pool_bytes=15 * 1024**3,  # bundle specification: 16 GB less 1 GB reserve; likely
     span_bytes=268_431_360,  # 256 MiB - 4 KiB, the smaller of two published limits; likely
     operands_per_kernel=8,  # SuperDSC validator, labeledDs_; certain
+    loop_trips=65_535,  # trips of one bundle loop; torch-spyre issue 3162, a limit of the back end; likely
 )

@@ -19,12 +19,19 @@ class Buffer:
         values: elements, [sticks, lanes]; NaN where poisoned.
         initialised: which lanes hold a value, [sticks, lanes].
         freed: whether its life is over.
+        whole: the buffer this one is a tile of, if any.
     """
 
     tensor: DeviceTensor
     values: Array
     initialised: Mask
     freed: bool = False
+    whole: Buffer | None = None
+
+    @property
+    def dead(self) -> bool:
+        """Whether its life is over, or that of the buffer it is a tile of."""
+        return self.freed or (self.whole is not None and self.whole.dead)
 
     @staticmethod
     def poisoned(tensor: DeviceTensor) -> Buffer:

@@ -21,6 +21,7 @@ class FaultKind(StrEnum):
     INDEX_OUT_OF_RANGE = "index-out-of-range"
     SPAN = "span"
     UNBOUND_SYMBOL = "unbound-symbol"
+    TRIP_COUNT = "trip-count"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -126,7 +126,7 @@ class Operand:
         Raises:
             MachineFault: the walk leaves the buffer, or the buffer was freed.
         """
-        if self.buffer.freed:
+        if self.buffer.dead:
             raise fault("use-after-free", f"{self.what} was freed", self.op)
         lanes = self.buffer.tensor.lanes
         try:
@@ -254,7 +254,7 @@ def gather(op: GatherOp, indices: Buffer, table: Buffer, out: Buffer) -> None:
     grids = [_element_grid(a, n, extents) for a, n in zip(accesses, lanes, strict=True)]
     buffers = (indices, table, out)
     for buffer, what in zip(buffers, ("the indices", "the table", "the output"), strict=True):
-        if buffer.freed:
+        if buffer.dead:
             raise fault("use-after-free", f"{what} was freed", op)
     axis = op.axis.value.data
     at = _inside(op, grids[0], indices, "the indices")

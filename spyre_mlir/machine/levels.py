@@ -16,6 +16,7 @@ from xdsl.traits import SymbolTable
 from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.machine.arrays import Array, HostArray, numpy_type
 from spyre_mlir.machine.aten import aten_rules
+from spyre_mlir.machine.for_loops import ForFunctions, TileFunctions
 from spyre_mlir.machine.kernel import KernelFunctions
 from spyre_mlir.machine.loop import LoopFunctions, scalar_rules
 
@@ -51,7 +52,8 @@ def run_function(
 def make_interpreter(module: ModuleOp, listeners: Sequence[Interpreter.Listener] = ()) -> Interpreter:
     """An interpreter with the rules of the three upper levels."""
     interpreter = Interpreter(module, listeners=tuple(listeners))
-    for functions in (FuncFunctions(), aten_rules(), LoopFunctions(), scalar_rules(), KernelFunctions()):
+    upper = (FuncFunctions(), aten_rules(), LoopFunctions(), scalar_rules())
+    for functions in (*upper, KernelFunctions(), ForFunctions(), TileFunctions()):
         interpreter.register_implementations(functions)
     return interpreter
 

@@ -20,6 +20,7 @@ class _Held:
     buffer: Buffer
     low: int
     high: int
+    alloc: AllocOp
     lost_to: str | None = None
 
     def __str__(self) -> str:
@@ -42,9 +43,11 @@ class Scratchpads:
         if buffer.tensor.space != "lx" or op.offset is None:
             return
         low = op.offset.value.data
-        held = _Held(buffer, low, low + shared_view(op.result).bytes_per_core(buffer.tensor))
+        held = _Held(buffer, low, low + shared_view(op.result).bytes_per_core(buffer.tensor), op)
         if held.high > self.spec.lx_bytes:
             raise fault("out-of-bounds", f"{held} of a scratchpad of {self.spec.lx_bytes}", op)
+        # The same op in the trip before: its buffer cannot be named any more.
+        self._held = [h for h in self._held if h.alloc is not op]
         self._held.append(held)
 
     def remove(self, buffer: Buffer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import nan
 from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
@@ -43,8 +44,8 @@ def index_copy_shape(
 def index_copy(self: Lanes, index: Lanes, source: Lanes, *, dim: int) -> Lanes:
     """`self` with the entries of `dim` that `index` names replaced by those of `source`, in order.
 
-    Positions that `index` names twice hold the sum on the device; torch leaves open which one wins. Positions
-    outside `self` are not written.
+    A position that `index` names twice holds the later entry. A position outside `self` makes all entries of that
+    position's source NaN, at least one of them in the result: the device has no way to refuse it.
 
     Constraints:
         C1: source has the shape of self, with as many entries along dim as index.
@@ -60,15 +61,28 @@ def _index_copy(b: Build, self: Any, index: Any, source: Any, *, dim: int) -> An
     column = (-1, *(1,) * (len(shape) - at - 1))  # a vector along `dim`, against all of self
     places = b.call("arange.start_step", start=0, end=shape[at], step=1)
     number = b.cast(index, "f32")
-    if b.shape(source)[at] == 1:
-        here = b.call("eq.Tensor", places, b.call("view", number, size=(1,)))
-        return b.call("where.self", b.call("view", here, size=column), source, self)
+    below, beyond = b.call("lt.Scalar", number, 0.0), b.call("ge.Scalar", number, float(shape[at]))
+    outside = b.call("logical_or", below, beyond)
+    count = b.shape(source)[at]
+    if count == 1:
+        one, wrong = b.call("view", number, size=(1,)), b.call("view", outside, size=(1,))
+        here = b.call("logical_or", b.call("eq.Tensor", places, one), wrong)
+        value = b.call("where.self", b.call("view", wrong, size=(1,) * len(shape)), nan, source)
+        return b.call("where.self", b.call("view", here, size=column), value, self)
     # Row p of the source goes to place index[p]: a product with a matrix of zeros and ones moves all of them.
     hits = b.call("eq.Tensor", b.call("unsqueeze", places, dim=1), number)
-    ones = b.cast(hits, like=source)
+    ones = b.call("where.self", _named_again(b, number), 0.0, b.cast(hits, like=source))
+    ones = b.call("where.self", outside, nan, ones)
     moved = _rows_moved(b, ones, source, at)
     here = b.call("ne.Scalar", b.call("amax", ones, dim=(1,)), 0.0)
     return b.call("where.self", b.call("view", here, size=column), moved, self)
+
+
+def _named_again(b: Build, number: Any) -> Any:
+    """Whether each entry of a vector of places is named by a later entry too."""
+    same = b.cast(b.call("eq.Tensor", b.call("unsqueeze", number, dim=1), number), "f32")
+    # Row q, column p: q names the place of p, and comes later.
+    return b.call("ne.Scalar", b.call("amax", b.call("tril", same, diagonal=-1), dim=(0,)), 0.0)
 
 
 def _rows_moved(b: Build, ones: Any, value: Any, at: int) -> Any:

@@ -22,8 +22,8 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.attributes import IotaAttr
-from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, element_of
-from spyre_mlir.dialects.tensors import as_tensor_type, shape_of
+from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp
+from spyre_mlir.dialects.tensors import as_tensor_type, element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.ops import creation, indexing, movement, pointwise

@@ -18,8 +18,9 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.spyre import kernel, loop
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
-from spyre_mlir.dialects.spyre.loop import COMBINERS, shape_of
+from spyre_mlir.dialects.spyre.loop import COMBINERS
 from spyre_mlir.dialects.spyre.scalars import body_function
+from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw.formats import INDEX
 from spyre_mlir.hw.legality import may_write, stick_for

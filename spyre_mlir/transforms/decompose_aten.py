@@ -16,7 +16,8 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.aten import AtenOp, NoneAttr, OperandsAttr, is_bool, make_op, result_type, to_attribute
+from spyre_mlir.dialects.aten import AtenOp, is_bool, make_op, result_type
+from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops import ATEN

@@ -94,6 +94,7 @@ POSITIONS = torch.tensor([2, 0])
         lambda x, i: x.index_copy(1, i, x[:, :2] * 9),
         lambda x, i: x[0].index_copy(0, i, x[0, :2] * 9),
         lambda x, i: x.index_copy(1, i[:1], x[:, :1] * 9),
+        lambda x, i: x.index_copy(1, i * 0 + 4, x[:, :2] * 9),
         lambda x, i: torch.ops.aten.index_put(x, [None, i - 3], x[:, :2] * 9),
         lambda x, i: torch.where(i[0] >= torch.arange(8), x, 0.0),
         lambda x, i: (i * 2 + 1, x),
@@ -114,6 +115,14 @@ def test_an_integer_no_device_number_stands_for_is_refused() -> None:
 def test_computed_rows_of_a_long_table_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="1025 rows"):
         spyre_mlir.compile(Function(lambda x, i: x[i + 1]), (numbers(1025, 2), torch.tensor([1])))
+
+
+@pytest.mark.parametrize("positions", [[8], [-1], [0, 8], [2, -1]])
+def test_rows_written_outside_show_as_nan(positions: list[int]) -> None:
+    inside, rows = torch.arange(len(positions)), numbers(3, len(positions))
+    compiled = spyre_mlir.compile(Function(lambda x, i, r: x.index_copy(1, i, r)), (X, inside, rows))
+    assert compiled.verify(X, inside, rows)
+    assert torch.isnan(compiled(X, torch.tensor(positions), rows)).any()
 
 
 def heads(tokens: int, seed: int) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 from xdsl.ir import Dialect
 
-from spyre_mlir.dialects.spyre import kernel, loop, scalars
+from spyre_mlir.dialects.spyre import kernel, kernel_loop, loop, scalars
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, FirstOnesAttr, IndexMapAttr, IotaAttr, SpaceAttr
 
 Spyre = Dialect(
@@ -23,6 +23,7 @@ Spyre = Dialect(
         kernel.ToDeviceOp,
         kernel.FromDeviceOp,
         kernel.LaunchOp,
+        kernel_loop.TileOp,
     ],
     [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr],
 )

@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import CoreLoop, CoreView, core_view, hbm_bytes, local_walk
+from spyre_mlir.dialects.spyre.static_loop import verify_loops
 from spyre_mlir.dialects.spyre.syntax import (
     parse_reading,
     parse_readings,
@@ -145,7 +146,8 @@ class KernelOp(IRDLOperation):
         return sum(hbm_bytes(acc, padded, t.lanes) for acc, t in pairs if t.space == "hbm")
 
     def verify_(self) -> None:
-        """Checks the accesses, the lanes of the operands against one another, and the division of work."""
+        """Checks the loops around it, the accesses, the lanes of the operands, and the division of work."""
+        verify_loops(self)
         if len(self.maps.data) != len(self.inputs) + 1:
             raise VerifyException(f"{len(self.maps.data)} maps for {len(self.inputs)} inputs and one output")
         if len(self.tensors) > SPYRE.operands_per_kernel:

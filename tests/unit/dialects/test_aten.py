@@ -14,14 +14,11 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.dialects.aten import (
     OP_CLASSES,
     CallOp,
-    NoneAttr,
-    OperandsAttr,
     broadcast_shapes,
     make_op,
     result_type,
-    to_attribute,
-    to_value,
 )
+from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute, to_value
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import OpEntry
 

@@ -11,7 +11,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, f64, i1, i64
 from xdsl.ir import Attribute, Block, Region
 
-from spyre_mlir.dialects.aten import OperandsAttr, make_op, result_type, to_attribute
+from spyre_mlir.dialects.aten import make_op, result_type
+from spyre_mlir.dialects.aten_arguments import OperandsAttr, to_attribute
 from spyre_mlir.errors import MachineFault, UnsupportedError
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.ops.table import OpEntry, Sample

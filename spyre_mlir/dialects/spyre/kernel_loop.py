@@ -1,0 +1,189 @@
+"""`spyre.kernel.tile`: the part of a device tensor that one trip of a loop works on.
+
+A tile is the same memory: the same layout, a smaller extent, and a start that the induction variable of an `scf.for`
+moves. Its type is the type of the whole tensor with fewer elements, so the strides stay those of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
+from xdsl.ir import Attribute, SSAValue, Use
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
+from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.static_loop import loop_bounds, loop_of
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.sticks import round_up
+
+
+@irdl_op_definition
+class TileOp(IRDLOperation):
+    """A view of a device tensor that starts at element `index * step` of dimension `dim`.
+
+    ``%p = spyre.kernel.tile %t dim 0 at %i * 2048 : !t to !p``
+
+    Constraints:
+        C1: `index` is the induction variable of a loop around the op, with constant bounds.
+        C2: the tensor is in HBM; what is in LX does not advance.
+        C3: the tile's type is the tensor's, reserved extents included; only the extent of `dim` is smaller.
+        C4: in the lanes, the start of every trip and the tile's extent are whole sticks.
+        C5: no trip leaves the tensor.
+        C6: kernel ops and further tiles use it, and they stay inside.
+    """
+
+    name = "spyre.kernel.tile"
+
+    source = operand_def(DeviceTensorType)
+    index = operand_def(IndexType)
+    dim = prop_def(IntegerAttr)
+    step = prop_def(IntegerAttr)
+    result = result_def(DeviceTensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue, dim: int, index: SSAValue, step: int, result: Attribute) -> None:
+        """A tile of `source`, `step` elements of `dim` further for every count of `index`."""
+        properties: dict[str, Attribute] = {"dim": IntegerAttr(dim, i64), "step": IntegerAttr(step, i64)}
+        super().__init__(operands=[source, index], properties=properties, result_types=[result])
+
+    @property
+    def step_bytes(self) -> int:
+        """Bytes from the start of the tile to its start when the induction variable is 1 larger."""
+        tensor, dim, step = device_tensor(self.source), self.dim.value.data, self.step.value.data
+        sticks = step // tensor.lanes if dim == tensor.layout.stick else step
+        return sticks * tensor.layout.strides(tensor.lanes)[dim] * SPYRE.stick_bytes
+
+    def window(self) -> tuple[int, ...]:
+        """Elements of every dimension that belong to the tile: whole sticks in the lanes, all that is not cut."""
+        tensor, dim, source = device_tensor(self.result), self.dim.value.data, self.source.owner
+        whole = source.window() if isinstance(source, TileOp) else tensor.layout.extents
+        own = round_up(tensor.shape[dim], tensor.lanes if dim == tensor.layout.stick else 1)
+        return (*whole[:dim], own, *whole[dim + 1 :])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TileOp:
+        """Reads the custom form."""
+        source = parser.parse_unresolved_operand()
+        parser.parse_keyword("dim")
+        dim = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        parser.parse_keyword("at")
+        index = parser.parse_operand(IndexType())
+        parser.parse_punctuation("*")
+        step = parser.parse_integer(allow_boolean=False)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        whole = parser.parse_type()
+        parser.parse_keyword("to")
+        op = cls(parser.resolve_operand(source, whole), dim, index, step, parser.parse_type())
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        """Writes the custom form."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_string(f" dim {self.dim.value.data} at ")
+        printer.print_ssa_value(self.index)
+        printer.print_string(f" * {self.step.value.data}")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.source.type)
+        printer.print_string(" to ")
+        printer.print_attribute(self.result.type)
+
+    def verify_(self) -> None:
+        """Checks C1 to C6."""
+        whole, tile, dim = device_tensor(self.source), device_tensor(self.result), self.dim.value.data
+        if whole.space != "hbm":
+            raise VerifyException("what is in LX does not advance from trip to trip; try hbm for the tensor")
+        if not 0 <= dim < len(whole.shape):
+            raise VerifyException(f"dimension {dim} of a tensor of rank {len(whole.shape)}")
+        wanted = (*whole.shape[:dim], min(tile.shape[dim : dim + 1], default=0), *whole.shape[dim + 1 :])
+        if tile != replace(whole, shape=wanted):
+            raise VerifyException(
+                f"the tile is {self.result.type}, expected {DeviceTensorType(replace(whole, shape=wanted))}: a tile "
+                f"keeps format, layout and reserved extents of the tensor, and is smaller in dimension {dim} only"
+            )
+        self._verify_trips(whole.shape[dim], whole.lanes if dim == whole.layout.stick else 1)
+        for use in self.result.uses:
+            self._verify_use(use)
+
+    def _verify_trips(self, have: int, unit: int) -> None:
+        """Checks C1, C4 and C5; `unit` elements stay together."""
+        dim, step, extent = self.dim.value.data, self.step.value.data, device_tensor(self.result).shape[self._dim]
+        loop = loop_of(self.index)
+        if loop is None or not loop.is_ancestor(self):
+            raise VerifyException("the start of a tile is a multiple of the induction variable of a loop around it")
+        bounds = loop_bounds(loop)
+        first, last = sorted((bounds.values[0] * step, bounds.values[-1] * step))
+        if (bounds.lower * step) % unit or (bounds.step * step) % unit or extent % unit:
+            raise VerifyException(
+                f"tiles of {extent} elements, {bounds.step * step} apart, cut the sticks of {unit} of dimension {dim}; "
+                f"try multiples of {unit}"
+            )
+        if first < 0 or last + extent > have:
+            raise VerifyException(
+                f"the tiles run over elements {first} to {last + extent} of dimension {dim}, which has {have}; "
+                "try fewer trips, or a smaller step"
+            )
+
+    @property
+    def _dim(self) -> int:
+        return self.dim.value.data
+
+    def _verify_use(self, use: Use) -> None:
+        """Checks C6."""
+        op = use.operation
+        if isinstance(op, TileOp):
+            return
+        if not isinstance(op, KernelOp):
+            raise VerifyException(f"{op.name} cannot use a tile; try the whole tensor")
+        window, padded = self.window(), op.padded_extents()
+        for dim, expr in enumerate(op.maps.data[use.index].data[: len(window)]):
+            if expr.last(padded) >= window[dim]:
+                raise VerifyException(
+                    f"{op.function_name} walks index {expr} up to {expr.last(padded)}, the tile has {window[dim]} "
+                    f"elements in dimension {dim}"
+                )
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the bytes of a device tensor are.
+
+    Attributes:
+        buffer: the tensor itself, or the whole one that it is a tile of.
+        steps: per tile on the way, the outermost first: an induction variable and the bytes it moves the start by.
+    """
+
+    buffer: SSAValue
+    steps: tuple[tuple[SSAValue, int], ...] = ()
+
+
+def origin_of(value: SSAValue) -> Origin:
+    """The buffer behind a device tensor and what moves the tensor's start in it."""
+    steps: list[tuple[SSAValue, int]] = []
+    while isinstance(owner := value.owner, TileOp):
+        steps.insert(0, (owner.index, owner.step_bytes))
+        value = owner.source
+    return Origin(value, tuple(steps))
+
+
+def uses_with_tiles(buffer: SSAValue) -> Iterator[Use]:
+    """The uses of a buffer and of its tiles, except by tiles."""
+    for use in buffer.uses:
+        if isinstance(use.operation, TileOp):
+            yield from uses_with_tiles(use.operation.result)
+        else:
+            yield use
+
+
+__all__ = ["Origin", "TileOp", "origin_of", "uses_with_tiles"]

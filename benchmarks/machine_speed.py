@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 LIMITS = {"add": 10.0, "softmax": 10.0, "matmul": 5.0, "llama": 10.0}
 SHAPES = {"add": "2048x4096", "softmax": "2048x1024", "matmul": "256x1024x512", "llama": "4 layers, 1024, 128 tokens"}
 

@@ -20,6 +20,7 @@ from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.options import MachineOptions, Numerics
+from spyre_mlir.machine.transfer import Resident
 from spyre_mlir.pipeline import LEVELS, Lowered, check_level, lower
 from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
 from spyre_mlir.text.render import module_text
@@ -98,6 +99,9 @@ class CompiledModel:
         self._lowered = lowered
         self._options = options
         self._values = {name: to_numpy(value) for name, value in program.values.items()}
+        for value in self._values.values():
+            value.setflags(write=False)  # so that they need to be sent to the card only once
+        self._resident = Resident()
         self._directory: Path | None = None
         self._stored: StoredBundle | None = None
 
@@ -198,7 +202,7 @@ class CompiledModel:
         if level == BUNDLE:
             if self._stored is None:
                 self._stored = read_bundle(self.bundle_directory(), make_context())
-            return run_program(stored_program(self._stored), inputs, options)
+            return run_program(stored_program(self._stored), inputs, options, self._resident)
         module = self._lowered.modules[level]
         if level != "superdsc":
             return run_function(module, inputs)

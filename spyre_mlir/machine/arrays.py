@@ -97,8 +97,16 @@ def numpy_type(element: Attribute) -> type[np.float64] | type[np.int64] | type[n
             return np.float64
 
 
-def as_numbers(values: Array, element: Attribute) -> Array:
-    """The same numbers in the numpy type of `element`; row-major, never a view of a caller's array with strides."""
+def as_numbers(values: Array, element: Attribute, *, narrow: bool = False) -> Array:
+    """The same numbers in the numpy type of `element`; row-major, never a view of a caller's array with strides.
+
+    Args:
+        values: the numbers.
+        element: the MLIR type.
+        narrow: leave float32 as it is.
+    """
+    if narrow and values.dtype == np.float32 and numpy_type(element) is np.float64:
+        return np.ascontiguousarray(values).reshape(values.shape)
     return np.asarray(values).astype(numpy_type(element), order="C", copy=False)
 
 

@@ -166,12 +166,18 @@ def _moved(view: Descriptor, meaning: Movement, tensor: Tensor, frame: Frame) ->
 def _shaped(tensor: Tensor, tile: Tile) -> Tensor:
     """Broadcast a result to the output's axes."""
     output, frame = tile.accesses[-1], tile.frame
-    shape = [n for size, counts in zip(output.shape, frame.counts, strict=True) for n in (counts if size != 1 else [1] * len(counts))]
+    shape = [
+        n
+        for size, counts in zip(output.shape, frame.counts, strict=True)
+        for n in (counts if size != 1 else [1] * len(counts))
+    ]
     if any(n not in (1, m) for n, m in zip(tensor.values.shape, shape, strict=True)):
         message = f"a result of shape {frame.joined(tensor.values).shape} for an output of shape {output.shape}"
         raise UnsupportedError(message, where=str(output.place))
     written = tensor.written
-    return Tensor(np.broadcast_to(tensor.values, shape), None if written is None else np.broadcast_to(written, output.shape))
+    return Tensor(
+        np.broadcast_to(tensor.values, shape), None if written is None else np.broadcast_to(written, output.shape)
+    )
 
 
 def _masked(view: Descriptor, tile: Tile, index: int, tensor: Tensor) -> Tensor:

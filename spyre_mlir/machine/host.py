@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
@@ -15,14 +14,15 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, LaunchOp, ToDeviceOp, device_tensor
 from spyre_mlir.errors import SpyreError
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.machine.arrays import Array, HostArray, tensor_type
+from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, tensor_type
 from spyre_mlir.machine.bundle import Loader, run_bundle
 from spyre_mlir.machine.device_memory import memory_for
-from spyre_mlir.machine.kernel import ZERO_PADDING, Buffer, check_integers, receive, send
+from spyre_mlir.machine.kernel import ZERO_PADDING, check_integers
 from spyre_mlir.machine.levels import bind_inputs, find_function
 from spyre_mlir.machine.loop import known_numbers
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.options import MachineOptions
+from spyre_mlir.machine.transfer import Resident, fetch, send
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class HostFunctions(InterpreterFunctions):
 
     program: DeviceProgram
     memory: Memory
+    options: MachineOptions
+    resident: Resident
     _count: int = 0
 
     def _place(self, tensor: DeviceTensor) -> _Placed:
@@ -62,16 +64,14 @@ class HostFunctions(InterpreterFunctions):
         self._count += 1
         return _Placed(tensor, region.base)
 
-    def _addresses(self, placed: _Placed) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        step = SPYRE.stick_bytes // placed.tensor.lanes
-        return placed.base + step * np.arange(placed.tensor.sticks * placed.tensor.lanes, dtype=np.int64)
-
-    def _send(self, tensor: DeviceTensor, values: Array, known: Array | None, *, zero_padding: bool) -> _Placed:
-        buffer, placed = send(tensor, values, known, zero_padding=zero_padding), self._place(tensor)
-        sent = buffer.initialised.reshape(-1)
-        if sent.any():
-            known_values = self.memory.from_host(buffer.values.reshape(-1)[sent], tensor.format)
-            self.memory.store(self._addresses(placed)[sent], known_values, tensor.format)
+    def _send(self, tensor: DeviceTensor, values: Array, known: Mask | None, *, zero_padding: bool) -> _Placed:
+        placed, key = self._place(tensor), (tensor, zero_padding, self.options)
+        region = self.memory.locate(placed.base, placed.base + 1)
+        if known is None and self.resident.restore(key, values, region):
+            return placed
+        send(self.memory, tensor, placed.base, values, known, zero_padding=zero_padding)
+        if known is None:
+            self.resident.remember(key, values, region)
         return placed
 
     @impl(ToDeviceOp)
@@ -104,31 +104,35 @@ class HostFunctions(InterpreterFunctions):
     def run_from_device(self, interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
         """Reads the logical elements back."""
         (placed,) = cast(tuple[_Placed], args)
-        shape = (placed.tensor.sticks, placed.tensor.lanes)
-        values, written = self.memory.load(self._addresses(placed), placed.tensor.format)
-        read, known = receive(Buffer(placed.tensor, values.reshape(shape), written.reshape(shape)))
-        return (HostArray(np.array(read), np.array(known)),)
+        return (fetch(self.memory, placed.tensor, placed.base),)
 
 
-def run_program(program: DeviceProgram, inputs: Sequence[Array], options: MachineOptions | None = None) -> list[Array]:
+def run_program(
+    program: DeviceProgram,
+    inputs: Sequence[Array],
+    options: MachineOptions | None = None,
+    resident: Resident | None = None,
+) -> list[Array]:
     """Runs a host program and the bundle it launches.
 
     Args:
         program: what to run.
         inputs: one array per argument of `main`.
         options: how to run; ``exact`` numerics if not given.
+        resident: what earlier runs of this program sent.
 
     Returns:
-        float64 arrays, one per result.
+        One array per result; floats are float64, or float32 where device numerics compute in it.
 
     Raises:
         InputError: the arrays do not fit the arguments.
         MachineFault: the program misbehaved.
     """
     main = find_function(program.host, "main")
-    arguments = bind_inputs(main, inputs)
+    settings = options or MachineOptions()
+    arguments = bind_inputs(main, inputs, narrow=settings.numerics == "device")
     interpreter = Interpreter(program.host)
-    for functions in (FuncFunctions(), HostFunctions(program, memory_for(options or MachineOptions()))):
+    for functions in (FuncFunctions(), HostFunctions(program, memory_for(settings), settings, resident or Resident())):
         interpreter.register_implementations(functions)
     try:
         results = cast(tuple[HostArray, ...], interpreter.call_op(main, tuple(arguments)))
@@ -138,6 +142,6 @@ def run_program(program: DeviceProgram, inputs: Sequence[Array], options: Machin
         raise
     kinds = [tensor_type(t).get_element_type() for t in main.function_type.outputs]
     return [
-        HostArray.of(r.known(main, f"result {n}"), kind).values
+        as_numbers(r.known(main, f"result {n}"), kind, narrow=settings.numerics == "device")
         for n, (r, kind) in enumerate(zip(results, kinds, strict=True))
     ]

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.errors import InputError, SpyreError
-from spyre_mlir.machine.arrays import Array, HostArray, numpy_type
+from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, numpy_type
 from spyre_mlir.machine.aten import aten_rules
 from spyre_mlir.machine.for_loops import ForFunctions, TileFunctions
 from spyre_mlir.machine.kernel import KernelFunctions
@@ -78,8 +78,8 @@ def argument_name(function: FuncOp, number: int) -> str:
     return f"argument {number}" if not isinstance(name, StringAttr) else f"argument {number}, '{name.data}'"
 
 
-def bind_inputs(function: FuncOp, inputs: Sequence[Array]) -> list[HostArray]:
-    """The arrays as the function's arguments.
+def bind_inputs(function: FuncOp, inputs: Sequence[Array], *, narrow: bool = False) -> list[HostArray]:
+    """The arrays as the function's arguments; float32 stays float32 if `narrow`, else floats become float64.
 
     Raises:
         InputError: their number, a shape or a kind of number is not what the function takes.
@@ -92,12 +92,12 @@ def bind_inputs(function: FuncOp, inputs: Sequence[Array]) -> list[HostArray]:
             f"{len(inputs)} arrays for {len(types)} arguments", where=where, hint=f"pass {names or 'none'}"
         )
     return [
-        _bind(np.asarray(x), t, argument_name(function, n), where)
+        _bind(np.asarray(x), t, argument_name(function, n), where, narrow)
         for n, (x, t) in enumerate(zip(inputs, types, strict=True))
     ]
 
 
-def _bind(array: Array, type_: Attribute, name: str, where: str) -> HostArray:
+def _bind(array: Array, type_: Attribute, name: str, where: str, narrow: bool) -> HostArray:
     if not isinstance(type_, TensorType):
         raise InputError(f"{name} is {type_}, and only host tensors can be passed", where=where)
     tensor = cast(TensorType[Attribute], type_)
@@ -107,4 +107,4 @@ def _bind(array: Array, type_: Attribute, name: str, where: str) -> HostArray:
     kinds = "b" if wanted is np.bool_ else "iub" if wanted is np.int64 else None
     if array.dtype.kind == "c" or (kinds is not None and array.dtype.kind not in kinds):
         raise InputError(f"{name} takes {tensor.get_element_type()} numbers, got {array.dtype}", where=where)
-    return HostArray.of(array, tensor.get_element_type())
+    return HostArray(as_numbers(array, tensor.get_element_type(), narrow=narrow))

@@ -49,9 +49,10 @@ def require_lane_zero(view: Descriptor, index: int, access: Access, tensor: Tens
 
 def pointwise_written(meaning: Pointwise, inputs: Sequence[Tensor]) -> Bools | None:
     """An element counts as written when all it was computed from was; a select looks only at what it picks."""
-    if all(tensor.written is None for tensor in inputs):
+    rank = next((tensor.written.ndim for tensor in inputs if tensor.written is not None), None)
+    if rank is None:
         return None
-    known = [np.ones((1,) * t.values.ndim, dtype=np.bool_) if t.written is None else t.written for t in inputs]
+    known = [np.ones((1,) * rank, dtype=np.bool_) if t.written is None else t.written for t in inputs]
     if meaning.selects:
         return known[0] & np.where(inputs[0].values != 0, known[1], known[2])
     result = known[0]

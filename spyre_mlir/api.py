@@ -184,10 +184,10 @@ class CompiledModel:
         return Accuracy.of(self._run(BUNDLE, self._inputs(args, kwargs), "device"), expected)
 
     def _inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Array]:
-        from spyre_mlir.frontend import to_numpy
+        from spyre_mlir.frontend import shown_as_numpy
 
         given = dict(
-            zip((a.name for a in self._program.inputs), map(to_numpy, self._program.flatten(args, kwargs)), strict=True)
+            zip((a.name for a in self._program.inputs), map(shown_as_numpy, self._program.flatten(args, kwargs)), strict=True)
         )
         missing = [a.name for a in self._program.arguments if a.kind != "input" and a.name not in self._values]
         if missing:

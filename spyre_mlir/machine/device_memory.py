@@ -49,6 +49,7 @@ _STORED: dict[str, np.dtype[Any]] = {
     "SENINT8": np.dtype(np.int8),
     "SENINT16": np.dtype(np.int16),
 }
+_STAND_IN = float(dl16.round_trip(INFINITY_STAND_IN))
 
 
 class DeviceMemory(Memory):
@@ -80,11 +81,20 @@ class DeviceMemory(Memory):
             raise UnsupportedError(f"device numerics have no format {format_name} yet", hint=hint)
         return _STORED[format_name]
 
-    def put(self, target: Stored, values: npt.ArrayLike, format_name: str) -> None:
-        """Round to the format, and store."""
+    def put(self, target: Stored, values: npt.ArrayLike, format_name: str, *, from_host: bool = False) -> None:
+        """Round to the format, and store.
+
+        From the host, infinities become the largest halves: DL16 has one symbol for them and NaN, and masks are made
+        of them.
+        """
         given = np.asarray(values)
         if format_name == DL16.name:
+            before = self.tally.specials
             self._round(target, given)
+            if from_host and self.tally.specials != before:
+                infinite = np.isinf(given)
+                target[infinite] = np.copysign(_STAND_IN, given[infinite])
+                self.tally.specials = before
         elif format_name in _LIBRARY:
             with np.errstate(all="ignore"):
                 target[...] = given.astype(_LIBRARY[format_name])
@@ -105,13 +115,6 @@ class DeviceMemory(Memory):
         self.tally.specials += int((~np.isfinite(wide)).sum())
         self.tally.overflows += int((np.abs(wide) >= dl16.BEYOND_LARGEST).sum() - np.isinf(wide).sum())
         target[...] = dl16.round_trip(wide, self._overflow)
-
-    def from_host(self, values: Floats, format_name: str) -> Floats:
-        """Infinities become the largest halves: DL16 has one symbol for them and NaN, and masks are made of them."""
-        if format_name != DL16.name:
-            return values
-        infinite = np.isinf(values)
-        return np.where(infinite, np.copysign(INFINITY_STAND_IN, values), values) if infinite.any() else values
 
     def numbers(self, stored: Stored, format_name: str) -> Floats:
         """Values as functions compute on them."""

@@ -13,6 +13,7 @@ class FaultKind(StrEnum):
 
     UNINITIALISED_READ = "uninitialised-read"
     OUT_OF_BOUNDS = "out-of-bounds"
+    LX_OVERFLOW = "lx-overflow"
     MISALIGNED = "misaligned"
     WRONG_FORMAT = "wrong-format"
     DOUBLE_WRITE = "double-write"

@@ -122,19 +122,16 @@ class Memory(ABC):
             UnsupportedError: this memory does not hold the format.
         """
 
-    def put(self, target: Stored, values: npt.ArrayLike, format_name: str) -> None:
+    def put(self, target: Stored, values: npt.ArrayLike, format_name: str, *, from_host: bool = False) -> None:
         """Store values; where memory is narrow, this is where they are rounded.
 
         Args:
             target: the elements, of `stored_type`.
             values: of the same shape, or one that broadcasts to it.
             format_name: the format.
+            from_host: whether a transfer from the host hands them over.
         """
         target[...] = values
-
-    def from_host(self, values: Floats, format_name: str) -> Floats:
-        """Values as a transfer from the host hands them over, before they are stored."""
-        return values
 
     def numbers(self, stored: Stored, format_name: str) -> Floats:
         """Elements as what functions compute on; may be a view of them."""

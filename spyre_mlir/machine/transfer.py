@@ -105,7 +105,7 @@ def _fill(memory: Memory, access: Access, values: Array | None, written: Mask | 
         target[...] = 0
         return
     for (part,), place in blocks([frame.cut(values)], target):
-        memory.put(place, memory.from_host(part, access.format), access.format)
+        memory.put(place, part, access.format, from_host=True)
 
 
 def fetch(memory: Memory, tensor: DeviceTensor, base: int) -> HostArray:
@@ -117,11 +117,13 @@ def fetch(memory: Memory, tensor: DeviceTensor, base: int) -> HostArray:
     access, box = access_of(tensor, base), tuple(slice(0, n) for n in tensor.shape)
     frame = Frame.of([access])
     written = access.written(memory)
-    values = frame.joined(np.array(memory.numbers(access.view(memory, frame), access.format), order="C"))[box]
+    numbers = memory.numbers(access.view(memory, frame), access.format)
+    values = np.empty(access.shape, numbers.dtype)
+    np.copyto(frame.cut(values), numbers)
     if written is not None:
         written = written[tuple(slice(None) if n == 1 else part for n, part in zip(written.shape, box, strict=True))]
     known = None if written is None or written.all() else np.broadcast_to(written, tensor.shape)
-    return HostArray(np.ascontiguousarray(values).reshape(tensor.shape), known)
+    return HostArray(values if access.shape == tensor.shape else np.array(values[box], order="C"), known)
 
 
 __all__ = ["Resident", "access_of", "fetch", "send"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import NoReturn
 
@@ -200,6 +200,16 @@ class Access:
         shape, steps = tuple(axis.count for axis in outer), tuple(axis.stride // STICK for axis in outer)
         return StickBox(first // STICK, shape, steps, count, self.word_bytes), lane
 
+    def sticks_in(self, array: Bools, first: int) -> Bools:
+        """View of the sticks touched in an array with an entry per stick, the first being stick `first`."""
+        axes = [axis for axis in self.flat_axes if axis.stride % STICK == 0]
+        lanes = [axis for axis in self.flat_axes if axis.stride % STICK]
+        # Lanes that reach beyond their stick, in a contiguous index tensor, touch all sticks up to their last.
+        reach = sum(axis.stride * (axis.count - 1) for axis in lanes) + self.base % STICK
+        shape = (*(axis.count for axis in axes), reach // STICK + 1)
+        strides = (*(axis.stride // STICK for axis in axes), 1)
+        return np.ndarray(shape, np.bool_, array.data, self.base // STICK - first, strides)
+
     def _by_dims(self, mask: Bools) -> Bools:
         """From one axis per flat axis to one per iteration dim."""
         shape: list[int] = []
@@ -272,33 +282,41 @@ class Layout:
         """The dims that decide the address; in a gathered table the index decides in place of the others."""
         return frozenset(self._strides)
 
-    def _at(self, core: int, low: int | None = None) -> Place:
-        return Place(op=self.place.op, tensor=self.place.tensor, core=core, low=low)
+    def _at(self, core: int, low: int | None = None, high: int | None = None) -> Place:
+        return Place(op=self.place.op, tensor=self.place.tensor, core=core, low=low, high=high)
 
     def _resolve(self, symbols: Mapping[int, int]) -> Ints:
-        starts: list[int] = []
-        for core, text in enumerate(self.operand.start):
-            address = int(text)
-            if self.operand.symbolic:
-                if address not in symbols:
-                    message = f"symbol {address} has no address"
-                    raise fault(FaultKind.UNBOUND_SYMBOL, message, self._at(core), hint="bind it in sdsc_execute")
-                address = symbols[address]
-            if address % self.spec.stick_bytes:
-                message = f"start address {address:#x} is not a multiple of {self.spec.stick_bytes}"
-                raise fault(FaultKind.MISALIGNED, message, self._at(core, address))
-            starts.append(self._global(core, address))
-        return np.asarray(starts, dtype=np.int64)
-
-    def _global(self, core: int, address: int) -> int:
+        starts = _numbers(self.operand.start)
+        if self.operand.symbolic:
+            starts = self._bound(starts, symbols)
+        stick = self.spec.stick_bytes
+        if (off := starts % stick != 0).any():
+            core = int(off.argmax())
+            message = f"start address {int(starts[core]):#x} is not a multiple of {stick}"
+            raise fault(FaultKind.MISALIGNED, message, self._at(core, int(starts[core])))
         if self.operand.component != "lx":
-            return address
+            return starts
         self.memory.add_scratchpads()
-        last = address + self.operand.allocated_sticks() * self.spec.stick_bytes
-        if last > self.spec.lx_bytes or address < 0:
-            message = f"LX bytes {address:#x}..{last:#x} do not fit the scratchpad of {self.spec.lx_bytes:#x} bytes"
-            raise fault(FaultKind.OUT_OF_BOUNDS, message, self._at(core, address))
-        return self.memory.scratchpad_address(core, address)
+        last = starts + self.operand.allocated_sticks() * stick
+        if (off := (last > self.spec.lx_bytes) | (starts < 0)).any():
+            core = int(off.argmax())
+            text = f"{int(starts[core]):#x}..{int(last[core]):#x}"
+            message = f"LX bytes {text} do not fit the scratchpad of {self.spec.lx_bytes:#x} bytes"
+            raise fault(FaultKind.LX_OVERFLOW, message, self._at(core, int(starts[core]), int(last[core])))
+        bases = self.memory.scratchpad_address(0, 0) + self.spec.lx_bytes * np.arange(len(starts), dtype=np.int64)
+        return starts + bases
+
+    def _bound(self, ids: Ints, symbols: Mapping[int, int]) -> Ints:
+        made = ids.copy()
+        for number in dict.fromkeys(self.operand.start):
+            symbol = int(number)
+            where = ids == symbol
+            if symbol not in symbols:
+                message = f"symbol {symbol} has no address"
+                place = self._at(int(where.argmax()))
+                raise fault(FaultKind.UNBOUND_SYMBOL, message, place, hint="bind it in sdsc_execute")
+            made[where] = symbols[symbol]
+        return made
 
     def require_span(self) -> None:
         """Refuse an operand of which one core touches addresses too far apart.
@@ -383,6 +401,13 @@ class Layout:
             lanes = self.operand.elements_per_stick
             return -(-held // lanes) * lanes
         return held
+
+
+@lru_cache(maxsize=4096)
+def _numbers(texts: tuple[str, ...]) -> Ints:
+    made = np.asarray([int(text) for text in texts], dtype=np.int64)
+    made.setflags(write=False)
+    return made
 
 
 def _with_lane(index: tuple[int, ...], lane: int | None) -> tuple[int, ...]:

@@ -17,8 +17,8 @@ __all__ = [
     "import_program",
     "is_complete",
     "load_pt2",
-    "signature_of",
     "shown_as_numpy",
+    "signature_of",
     "to_numpy",
     "torch_reference",
 ]

@@ -106,7 +106,7 @@ def as_numbers(values: Array, element: Attribute, *, narrow: bool = False) -> Ar
         narrow: leave float32 as it is.
     """
     if narrow and values.dtype == np.float32 and numpy_type(element) is np.float64:
-        return np.ascontiguousarray(values).reshape(values.shape)
+        return np.asarray(values, order="C")
     return np.asarray(values).astype(numpy_type(element), order="C", copy=False)
 
 

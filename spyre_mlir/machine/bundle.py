@@ -8,7 +8,6 @@ from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
-from xdsl.interpreters.arith import ArithFunctions
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.interpreters.scf import ScfFunctions
 from xdsl.traits import SymbolTable
@@ -22,6 +21,7 @@ from spyre_mlir.dialects.sdscbundle import (
 )
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import InputError, MachineFault, SpyreError
+from spyre_mlir.machine.addresses import AddressFunctions
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.superdsc import execute
 
@@ -111,7 +111,7 @@ def run_bundle(
         raise InputError(f"the bundle takes {expected} arguments, got {len(arguments)}")
     functions = BundleFunctions(memory, load)
     interpreter = Interpreter(module, index_bitwidth=_INDEX_BITS)
-    for known in (functions, FuncFunctions(), ArithFunctions(), ScfFunctions()):
+    for known in (functions, FuncFunctions(), AddressFunctions(), ScfFunctions()):
         interpreter.register_implementations(known)
     memory.forget_scratchpads()
     try:

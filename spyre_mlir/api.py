@@ -17,6 +17,7 @@ from spyre_mlir.backend.directory import StoredBundle, read_bundle, split_module
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.machine.faults import FaultLog, OnFault
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.options import MachineOptions, Numerics
@@ -40,6 +41,7 @@ def compile(
     *,
     numerics: Numerics = "device",
     addresses: Literal["symbolic", "concrete"] = "symbolic",
+    on_fault: OnFault = "raise",
 ) -> CompiledModel | LazyModel:
     """Compiles a model for Spyre.
 
@@ -51,6 +53,8 @@ def compile(
         numerics: how calls compute; ``exact`` keeps every element wide and never rounds, ``device`` rounds to the
             hardware's formats wherever something is stored. `CompiledModel.verify` is always exact.
         addresses: ``symbolic`` binds addresses at run time, ``concrete`` writes them into the files.
+        on_fault: what a call does when the program misbehaves: ``raise``, ``warn`` through `logging`, or ``collect``;
+            `CompiledModel.log` has what the last call met.
 
     Raises:
         UnsupportedError: the model has operations that cannot be expressed; all of them are listed.
@@ -59,8 +63,8 @@ def compile(
     """
     from spyre_mlir.frontend import import_program, is_complete
 
-    options = CompileOptions(numerics, addresses)
-    MachineOptions(numerics=numerics)
+    options = CompileOptions(numerics, addresses, on_fault)
+    MachineOptions(numerics=numerics, on_fault=on_fault)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         return LazyModel(model, options)
     inputs = None if example_inputs is None else tuple(example_inputs)
@@ -80,6 +84,7 @@ class CompileOptions:
 
     numerics: Numerics = "device"
     addresses: Literal["symbolic", "concrete"] = "symbolic"
+    on_fault: OnFault = "raise"
 
 
 def _compile(program: Program, options: CompileOptions) -> CompiledModel:
@@ -89,7 +94,11 @@ def _compile(program: Program, options: CompileOptions) -> CompiledModel:
 
 
 class CompiledModel:
-    """A model on the hardware model: called like the model, it runs the bundle it wrote to disk."""
+    """A model on the hardware model: called like the model, it runs the bundle it wrote to disk.
+
+    Attributes:
+        log: the faults and overflows of the last call, and which ops depend on settings that are not published.
+    """
 
     def __init__(self, program: Program, lowered: Lowered, options: CompileOptions) -> None:
         """Keeps the program at every level; the bundle is written at the first call."""
@@ -102,6 +111,7 @@ class CompiledModel:
         for value in self._values.values():
             value.setflags(write=False)  # so that they need to be sent to the card only once
         self._resident = Resident()
+        self.log = FaultLog(options.on_fault)
         self._directory: Path | None = None
         self._stored: StoredBundle | None = None
 
@@ -153,7 +163,8 @@ class CompiledModel:
         """
         from spyre_mlir.frontend import finish_call
 
-        results = self._run(BUNDLE, self._inputs(args, kwargs), self._options.numerics)
+        self.log = FaultLog(self._options.on_fault)
+        results = self._run(BUNDLE, self._inputs(args, kwargs), self._options.numerics, self.log)
         return finish_call(self._program, results, args, kwargs, self._values)
 
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
@@ -187,7 +198,11 @@ class CompiledModel:
         from spyre_mlir.frontend import shown_as_numpy
 
         given = dict(
-            zip((a.name for a in self._program.inputs), map(shown_as_numpy, self._program.flatten(args, kwargs)), strict=True)
+            zip(
+                (a.name for a in self._program.inputs),
+                map(shown_as_numpy, self._program.flatten(args, kwargs)),
+                strict=True,
+            )
         )
         missing = [a.name for a in self._program.arguments if a.kind != "input" and a.name not in self._values]
         if missing:
@@ -197,12 +212,14 @@ class CompiledModel:
             )
         return [given[a.name] if a.kind == "input" else self._values[a.name] for a in self._program.arguments]
 
-    def _run(self, level: str, inputs: list[Array], numerics: Numerics = "exact") -> list[Array]:
-        options = MachineOptions(numerics=numerics)
+    def _run(
+        self, level: str, inputs: list[Array], numerics: Numerics = "exact", log: FaultLog | None = None
+    ) -> list[Array]:
+        options = MachineOptions(numerics=numerics, on_fault="raise" if log is None else log.on_fault)
         if level == BUNDLE:
             if self._stored is None:
                 self._stored = read_bundle(self.bundle_directory(), make_context())
-            return run_program(stored_program(self._stored), inputs, options, self._resident)
+            return run_program(stored_program(self._stored), inputs, options, self._resident, log)
         module = self._lowered.modules[level]
         if level != "superdsc":
             return run_function(module, inputs)

@@ -57,7 +57,7 @@ def finish_call(
 
 def _as_tensor(array: Array) -> torch.Tensor:
     """The array as a tensor; the elements are not copied if nobody else has them."""
-    return torch.from_numpy(array) if array.flags.owndata and array.flags.writeable else torch.tensor(array)
+    return torch.as_tensor(array) if array.flags.owndata and array.flags.writeable else torch.tensor(array)
 
 
 def _result_dtypes(program: Program) -> list[torch.dtype]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects.affine import ApplyOp
-from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.dialects.builtin import IntAttr, ModuleOp, UnknownLoc
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
@@ -22,7 +22,9 @@ from spyre_mlir.dialects.sdscbundle import (
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import InputError, MachineFault, SpyreError
 from spyre_mlir.machine.addresses import AddressFunctions
+from spyre_mlir.machine.faults import Standing
 from spyre_mlir.machine.memory import Memory
+from spyre_mlir.machine.provenance import History
 from spyre_mlir.machine.superdsc import execute
 
 ENTRY = "sdsc_bundle"
@@ -45,6 +47,7 @@ class BundleFunctions(InterpreterFunctions):
         self.pools: list[str] = []
         self._load = load
         self._loaded: dict[str, Descriptor] = {}
+        self._history = History()
 
     @impl(InputArgExtractOp)
     def run_extract(self, interpreter: Interpreter, op: InputArgExtractOp, args: PythonValues) -> PythonValues:
@@ -60,6 +63,7 @@ class BundleFunctions(InterpreterFunctions):
         """Scratch memory with undefined contents."""
         name = f"pool {len(self.pools)}"
         region = self.memory.allocate(name, op.size.value.data)
+        region.scratch = True
         self.pools.append(name)
         return (region.base,)
 
@@ -74,11 +78,14 @@ class BundleFunctions(InterpreterFunctions):
         filename = op.sdsc_filename.data
         if filename not in self._loaded:
             self._loaded[filename] = self._load(filename)
+        log = self.memory.log
+        log.standing = Standing(filename, "superdsc", None if isinstance(op.location, UnknownLoc) else str(op.location))
         try:
-            execute(self._loaded[filename], self.memory, dict(zip(op.ids, args, strict=True)))
+            execute(self._loaded[filename], self.memory, dict(zip(op.ids, args, strict=True)), self._history)
         except MachineFault as fault:
-            fault.where = filename if fault.where is None else f"{filename}: {fault.where}"
-            raise
+            log.keep(fault)
+        finally:
+            log.standing = None
         return ()
 
 

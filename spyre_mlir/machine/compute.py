@@ -13,6 +13,7 @@ from spyre_mlir.dialects.superdsc.descriptor import Constant, Descriptor, Indire
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import FP32, INT32
+from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.frames import Frame, blocks
 from spyre_mlir.machine.gather import gather
 from spyre_mlir.machine.memory import Bools, Floats, Memory
@@ -142,12 +143,12 @@ def compute(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory) -> T
         return _shaped(_moved(view, meaning, inputs[0], tile.frame), tile)
     checked = 1 if isinstance(meaning, Pointwise) and meaning.selects else len(inputs)
     for index in range(checked):
-        require_lane_zero(view, index, accesses[index], inputs[index])
+        require_lane_zero(view, index, accesses[index], inputs[index], memory.log)
     if isinstance(meaning, Pointwise):
-        return _shaped(_pointwise(view, meaning, inputs, tile), tile)
+        return _shaped(_pointwise(view, meaning, inputs, tile, memory.log), tile)
     if isinstance(meaning, Reduction):
-        return _reduce(view, meaning, inputs[0], tile)
-    return _contract(view, inputs, tile)
+        return _reduce(view, meaning, inputs[0], tile, memory.log)
+    return _contract(view, inputs, tile, memory.log)
 
 
 def _moved(view: Descriptor, meaning: Movement, tensor: Tensor, frame: Frame) -> Tensor:
@@ -201,11 +202,11 @@ def _masked(view: Descriptor, tile: Tile, index: int, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _pointwise(view: Descriptor, meaning: Pointwise, inputs: Sequence[Tensor], tile: Tile) -> Tensor:
+def _pointwise(view: Descriptor, meaning: Pointwise, inputs: Sequence[Tensor], tile: Tile, log: FaultLog) -> Tensor:
     values = meaning.apply([tensor.values for tensor in inputs], constants_of(view))
     result = Tensor(values, _combined_states(meaning, inputs, tile.frame))
     if meaning.selects and result.written is not None:
-        require_lane_zero(view, len(inputs), tile.accesses[-1], _shaped(result, tile))
+        require_lane_zero(view, len(inputs), tile.accesses[-1], _shaped(result, tile), log)
     return result
 
 
@@ -215,9 +216,9 @@ def _combined_states(meaning: Pointwise, inputs: Sequence[Tensor], frame: Frame)
     return pointwise_written(meaning, inputs)
 
 
-def _reduce(view: Descriptor, meaning: Reduction, tensor: Tensor, tile: Tile) -> Tensor:
+def _reduce(view: Descriptor, meaning: Reduction, tensor: Tensor, tile: Tile, log: FaultLog) -> Tensor:
     places = [place for place, dim in enumerate(view.dims) if dim.label not in view.output.order]
-    written = folded_written(view, tensor, places, tile.accesses[0])
+    written = folded_written(view, tensor, places, tile.accesses[0], log)
     values = np.abs(tensor.values) if meaning.absolute else tensor.values
     # The outermost first: neighbours stay neighbours for as long as there is much to fold.
     for axis in sorted(tile.frame.axes_of(places), key=lambda a: -abs(tensor.values.strides[a])):
@@ -228,7 +229,7 @@ def _reduce(view: Descriptor, meaning: Reduction, tensor: Tensor, tile: Tile) ->
     return Tensor(values, written)
 
 
-def _contract(view: Descriptor, inputs: Sequence[Tensor], tile: Tile) -> Tensor:
+def _contract(view: Descriptor, inputs: Sequence[Tensor], tile: Tile, log: FaultLog) -> Tensor:
     """Sum of products as one batched matrix product, dims sorted by which operands have them."""
     left, right = (set(operand.order) for operand in view.operands[:2])
     kept = set(view.output.order)
@@ -241,7 +242,7 @@ def _contract(view: Descriptor, inputs: Sequence[Tensor], tile: Tile) -> Tensor:
             places["batch"].append(place)
         else:
             places["m" if in_left else "n"].append(place)
-    written = contracted_written(view, inputs, places["k"], tile.accesses)
+    written = contracted_written(view, inputs, places["k"], tile.accesses, log)
     axes = {name: tile.frame.axes_of(own) for name, own in places.items()}
     a = _matrix(inputs[0].values, axes["batch"], axes["m"], axes["k"], axes["n"])
     b = _matrix(inputs[1].values, axes["batch"], axes["k"], axes["n"], axes["m"])

@@ -27,6 +27,7 @@ from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import DL16, FORMATS, FP32, INDEX, INFINITY_STAND_IN, INT32
 from spyre_mlir.hw.rounding import Tally, round_into
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.memory import ExactMemory, Floats, Memory, Stored, element_bytes
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.states import Tags
@@ -157,4 +158,7 @@ def _codes(values: Stored, format_name: str) -> Stored:
 
 def memory_for(options: MachineOptions, spec: SpyreSpec = SPYRE) -> Memory:
     """Empty memory of the numerics that a run asks for."""
-    return ExactMemory(spec) if options.numerics == "exact" else DeviceMemory(spec, options)
+    memory = ExactMemory(spec) if options.numerics == "exact" else DeviceMemory(spec, options)
+    memory.log = FaultLog(options.on_fault)
+    memory.nan_is_a_fault = options.nan == "fault"
+    return memory

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -14,15 +14,16 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, LaunchOp, ToDeviceOp, device_tensor
 from spyre_mlir.errors import SpyreError
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, tensor_type
+from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, tensor_type
 from spyre_mlir.machine.bundle import Loader, run_bundle
 from spyre_mlir.machine.device_memory import memory_for
+from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
 from spyre_mlir.machine.kernel import ZERO_PADDING, check_integers
 from spyre_mlir.machine.levels import bind_inputs, find_function
 from spyre_mlir.machine.loop import known_numbers
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.options import MachineOptions
-from spyre_mlir.machine.transfer import Resident, fetch, send
+from spyre_mlir.machine.transfer import Resident, access_of, fetch, send
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class HostFunctions(InterpreterFunctions):
     memory: Memory
     options: MachineOptions
     resident: Resident
+    gaps: dict[int, Place] = field(default_factory=dict[int, Place])  # where undefined elements were read from
     _count: int = 0
 
     def _place(self, tensor: DeviceTensor) -> _Placed:
@@ -104,7 +106,10 @@ class HostFunctions(InterpreterFunctions):
     def run_from_device(self, interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
         """Reads the logical elements back."""
         (placed,) = cast(tuple[_Placed], args)
-        return (fetch(self.memory, placed.tensor, placed.base),)
+        host = fetch(self.memory, placed.tensor, placed.base)
+        if host.defined is not None:
+            self.gaps[id(host.defined)] = access_of(placed.tensor, placed.base).place_at(first_index(~host.defined))
+        return (host,)
 
 
 def run_program(
@@ -112,6 +117,7 @@ def run_program(
     inputs: Sequence[Array],
     options: MachineOptions | None = None,
     resident: Resident | None = None,
+    log: FaultLog | None = None,
 ) -> list[Array]:
     """Runs a host program and the bundle it launches.
 
@@ -120,6 +126,7 @@ def run_program(
         inputs: one array per argument of `main`.
         options: how to run; ``exact`` numerics if not given.
         resident: what earlier runs of this program sent.
+        log: takes the faults, if the run does not stop at the first.
 
     Returns:
         One array per result; floats are float64, or float32 where device numerics compute in it.
@@ -132,7 +139,10 @@ def run_program(
     settings = options or MachineOptions()
     arguments = bind_inputs(main, inputs, narrow=settings.numerics == "device")
     interpreter = Interpreter(program.host)
-    for functions in (FuncFunctions(), HostFunctions(program, memory_for(settings), settings, resident or Resident())):
+    memory = memory_for(settings)
+    memory.log = log or memory.log
+    rules = HostFunctions(program, memory, settings, resident or Resident())
+    for functions in (FuncFunctions(), rules):
         interpreter.register_implementations(functions)
     try:
         results = cast(tuple[HostArray, ...], interpreter.call_op(main, tuple(arguments)))
@@ -141,7 +151,18 @@ def run_program(
         error.__notes__ = []
         raise
     kinds = [tensor_type(t).get_element_type() for t in main.function_type.outputs]
+    narrow = settings.numerics == "device"
     return [
-        as_numbers(r.known(main, f"result {n}"), kind, narrow=settings.numerics == "device")
+        as_numbers(_result(r, n, rules), kind, narrow=narrow)
         for n, (r, kind) in enumerate(zip(results, kinds, strict=True))
     ]
+
+
+def _result(result: HostArray, number: int, rules: HostFunctions) -> Array:
+    """The elements of a result, all of which must have been written."""
+    if result.defined is not None and not result.defined.all():
+        place = replace(rules.gaps.get(id(result.defined), Place()), op="from_device", tensor=f"result {number}")
+        missing = int((~result.defined).sum())
+        message = f"{missing} elements were never written, the first at {first_index(~result.defined)}"
+        rules.memory.log.meet(fault(FaultKind.UNWRITTEN_OUTPUT, message, place))
+    return result.values

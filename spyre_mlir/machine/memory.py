@@ -19,7 +19,7 @@ import numpy.typing as npt
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.hw.formats import device_format
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
-from spyre_mlir.machine.faults import FaultKind, Place, fault
+from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
 from spyre_mlir.machine.states import Bools, Ints, States, Tags
 
 Floats = npt.NDArray[Any]  # float64; in device numerics float32 where that is exact
@@ -58,6 +58,8 @@ class Region:
     cells: npt.NDArray[np.uint8] = field(init=False, compare=False, repr=False)
     states: States = field(init=False, compare=False, repr=False)
     shared: bool = field(init=False, default=False, compare=False, repr=False)
+    # Whether its contents mean nothing when a bundle begins.
+    scratch: bool = field(init=False, default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # zeros, not empty: the operating system commits a page at the first write only.
@@ -148,6 +150,8 @@ class Memory(ABC):
         self._regions: list[Region] = []
         # Which launch is running; 0 is the host.
         self.step = 0
+        self.log = FaultLog()
+        self.nan_is_a_fault = False
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -205,7 +209,9 @@ class Memory(ABC):
         for region in self._regions:
             if region.base == self.scratchpad_base:
                 return region
-        return self.add_region("LX", self.scratchpad_base, self.spec.cores_per_card * self.spec.lx_bytes)
+        region = self.add_region("LX", self.scratchpad_base, self.spec.cores_per_card * self.spec.lx_bytes)
+        region.scratch = True
+        return region
 
     def locate(self, low: int, high: int, place: Place | None = None) -> Region:
         """Find the region that holds bytes ``low`` to ``high`` (exclusive).

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.errors import InputError
+from spyre_mlir.machine.faults import OnFault
 
 Numerics = Literal["exact", "device"]
 Overflow = Literal["saturate", "nan"]
 PartialSums = Literal["wide", "rounded"]
+Nan = Literal["allow", "fault"]
 Arithmetic = Literal["float32", "float64"]
 
 
@@ -26,7 +28,9 @@ class MachineOptions:
     Args:
         numerics: ``exact`` keeps a wide float in every element slot and rounds nothing; ``device`` rounds where the
             hardware does.
-        on_fault: ``raise`` stops at the first fault.
+        on_fault: ``raise`` stops at the first fault, ``warn`` logs each once and goes on, ``collect`` goes on; what
+            a run met is in its `FaultLog`. How an operation goes on is said at `spyre_mlir.machine.faults.GOES_ON`.
+        nan: ``allow`` lets functions make infinities and NaN; ``fault`` is a fault where one is made of numbers.
         overflow: a finite value beyond the largest DLFloat16 becomes the largest (``saturate``), or the merged
             symbol of infinity and NaN (``nan``). Device numerics only.
         partial_sums: where several cores share a sum, each hands its part on as it is (``wide``), or in the format
@@ -36,11 +40,11 @@ class MachineOptions:
 
     Raises:
         InputError: a setting has no such value, or means nothing in exact numerics.
-        UnsupportedError: a setting the machine does not have yet, by name.
     """
 
     numerics: Numerics = "exact"
-    on_fault: Literal["raise"] = "raise"
+    on_fault: OnFault = "raise"
+    nan: Nan = "allow"
     overflow: Overflow = "saturate"
     partial_sums: PartialSums = "wide"
     arithmetic: Arithmetic = "float32"
@@ -48,6 +52,8 @@ class MachineOptions:
     def __post_init__(self) -> None:
         given = {
             "numerics": (self.numerics, Numerics),
+            "on_fault": (self.on_fault, OnFault),
+            "nan": (self.nan, Nan),
             "overflow": (self.overflow, Overflow),
             "partial_sums": (self.partial_sums, PartialSums),
             "arithmetic": (self.arithmetic, Arithmetic),
@@ -55,7 +61,6 @@ class MachineOptions:
         for name, (value, allowed) in given.items():
             if value not in get_args(allowed):
                 raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, got {value!r}")
-        if self.numerics == "exact" and (self.overflow, self.partial_sums) != ("saturate", "wide"):
-            raise InputError("overflow and partial_sums say how to round, and exact numerics never do")
-        if self.on_fault != "raise":
-            raise UnsupportedError(f"on_fault must be 'raise', got {self.on_fault!r}")
+        rounding = (self.overflow, self.partial_sums, self.arithmetic)
+        if self.numerics == "exact" and rounding != ("saturate", "wide", "float32"):
+            raise InputError("overflow, partial_sums and arithmetic say how to round, and exact numerics never do")

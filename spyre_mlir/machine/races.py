@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spyre_mlir.machine.faults import FaultKind, Place, fault
+from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
 from spyre_mlir.machine.memory import Ints
 from spyre_mlir.machine.states import STICK
 from spyre_mlir.machine.views import Access
 
 
-def require_disjoint(accesses: Sequence[Access]) -> None:
+def require_disjoint(accesses: Sequence[Access], log: FaultLog) -> None:
     """Refuse two cores, not of one cohort, that write the same byte.
 
     Args:
         accesses: the output of each cohort.
+        log: takes the fault.
 
     Raises:
         MachineFault: ``double-write``.
@@ -32,16 +33,17 @@ def require_disjoint(accesses: Sequence[Access]) -> None:
     address = int(everything[order[at + 1]])
     place = Place(op=other.op, tensor=other.tensor, core=other.core, low=address, high=address + accesses[0].word_bytes)
     message = f"cores {one.core} and {other.core} both write {len(twice)} elements"
-    raise fault(FaultKind.DOUBLE_WRITE, message, place)
+    log.meet(fault(FaultKind.DOUBLE_WRITE, message, place))
 
 
-def require_no_race(tiles: Sequence[Sequence[Access]]) -> None:
+def require_no_race(tiles: Sequence[Sequence[Access]], log: FaultLog) -> None:
     """Refuse an operation that reads a byte it also writes, unless each element is read only to make itself.
 
     Which of the two happens first is not defined, even on one core, because operands are streamed.
 
     Args:
         tiles: per core (or for all cores together) one access per operand, the output last.
+        log: takes the fault.
 
     Raises:
         MachineFault: ``read-write-race``.
@@ -63,7 +65,8 @@ def require_no_race(tiles: Sequence[Sequence[Access]]) -> None:
                 high=low + unit,
             )
             message = f"{shared.size * unit} bytes are read and written by one operation"
-            raise fault(FaultKind.READ_WRITE_RACE, message, place, hint="give the output a buffer of its own")
+            hint = "give the output a buffer of its own"
+            log.meet(fault(FaultKind.READ_WRITE_RACE, message, place, hint=hint))
 
 
 def _core_at(accesses: Sequence[Access], address: int) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from spyre_mlir.hw.formats import FORMATS, INDEX, INT32
 from spyre_mlir.hw.spec import SPYRE
 
 Tags = npt.NDArray[np.uint8]
+Number = TypeVar("Number", bound=np.generic)
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
@@ -80,7 +82,7 @@ class StickBox:
         """Bytes touched in each stick."""
         return self.lanes * self.width
 
-    def view(self, array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    def view(self, array: npt.NDArray[Number]) -> npt.NDArray[Number]:
         """The box in an array with one entry per stick."""
         size = array.itemsize
         strides = tuple(step * size for step in self.steps)

@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
-from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.compute import Tile, compute, decode_constant, keep, run_in_place
-from spyre_mlir.machine.faults import FaultKind, fault
-from spyre_mlir.machine.memory import ExactMemory, Ints, Memory
+from spyre_mlir.machine.faults import FaultKind, Place, fault
+from spyre_mlir.machine.memory import Bools, ExactMemory, Ints, Memory
 from spyre_mlir.machine.opfuncs import Meaning, Reduction, meaning_of
+from spyre_mlir.machine.outcome import counted, require_numbers
+from spyre_mlir.machine.provenance import History
 from spyre_mlir.machine.races import require_disjoint, require_no_race
 from spyre_mlir.machine.views import Access, Layout, Tensor, slice_table
 
@@ -45,40 +47,79 @@ def element_addresses(
     return coords, addresses.reshape(-1)
 
 
-def execute(view: Descriptor, memory: Memory, symbols: Mapping[int, int] | None = None) -> None:
+def execute(
+    view: Descriptor,
+    memory: Memory,
+    symbols: Mapping[int, int] | None = None,
+    history: History | None = None,
+    tensors: Sequence[str | None] = (),
+) -> None:
     """Run one descriptor: read every input, apply the function, write the output.
 
     Args:
         view: what the file says.
         memory: the regions the addresses lie in.
         symbols: byte address per symbol id.
+        history: what earlier launches of the same bundle wrote.
+        tensors: which tensor each operand is, where that is known.
 
     Raises:
         MachineFault: the program misbehaved; memory may be partly written.
         UnsupportedError: the machine has no rule for what the descriptor asks.
-        InputError: the cores' work slices are not one core per slice.
     """
     meaning = meaning_of(view.op_func)
     layouts = [Layout(view, index, memory, symbols) for index in range(len(view.operands))]
+    slices = _schedule(view, memory)
     for layout in layouts:
         layout.require_span()
-    slices = slice_table(view)
-    if len(slices) != view.cores or len(np.unique(slices, axis=0)) != view.cores:
-        raise InputError(f"op {view.index}:{view.op_func_name}: {view.cores} slices for {len(slices)} cores")
+    memory.step += 1
+    past, names = history or History(), [*tensors, *[None] * (len(layouts) - len(tensors))]
     cut_sum = any(dim.split > 1 and dim.label not in view.output.order for dim in view.dims)
     tile = None if cut_sum and not memory.partial_sums_are_wide else _all_cores(view, layouts, slices)
-    with np.errstate(all="ignore"):
-        if tile is not None:
-            require_no_race([tile.accesses])
+    with np.errstate(all="ignore"), counted(view, meaning, memory):
+        if tile is None:
+            _by_cores(view, meaning, memory, layouts, slices)
+        else:
+            require_no_race([tile.accesses], memory.log)
+            for layout, access, name in zip(layouts[:-1], tile.accesses, names, strict=False):
+                if layout.operand.indirect is None:
+                    past.require_own(memory, layout, access, slices, name)
+            picks = any(operand.indirect is not None for operand in view.operands)
+            doomed = [] if picks else past.doomed(memory, tile.accesses[-1])
+            memory.log.why = lambda address: past.why(memory, address)
             if not run_in_place(view, meaning, tile, memory):
                 keep(tile, compute(view, meaning, tile, memory), memory)
-            return
-        _by_cores(view, meaning, memory, layouts, slices)
+            past.end(memory, doomed, f"{view.index}:{view.op_func_name}")
+            require_numbers(view, tile, memory)
+    past.wrote(memory, layouts[-1], None if tile is None else tile.accesses[-1], slices, names[-1])
+
+
+def _schedule(view: Descriptor, memory: Memory) -> Ints:
+    """Which slices every core works on.
+
+    Raises:
+        MachineFault: ``bad-schedule``.
+    """
+    slices = slice_table(view)
+    name = f"{view.index}:{view.op_func_name}"
+    if len(slices) != view.cores or view.cores > memory.spec.cores_per_card:
+        message = f"{len(slices)} cores for {view.cores} slices, on a card of {memory.spec.cores_per_card} cores"
+        raise fault(FaultKind.BAD_SCHEDULE, message, Place(op=name))
+    seen: dict[bytes, int] = {}
+    splits = np.asarray([dim.split for dim in view.dims], dtype=np.int64)
+    outside: Bools = np.any((slices < 0) | (slices >= splits), axis=1)
+    for core, row in enumerate(slices):
+        other = seen.setdefault(row.tobytes(), core)
+        if outside[core] or other != core:
+            text = "a slice that is not there" if outside[core] else f"the slices of core {other}"
+            message = f"core {core} works on {text}: {dict(view.core_slices[core])}"
+            raise fault(FaultKind.BAD_SCHEDULE, message, Place(op=name, core=core))
+    return slices
 
 
 def _by_cores(view: Descriptor, meaning: Meaning, memory: Memory, layouts: Sequence[Layout], slices: Ints) -> None:
     tiles = [_one_core(view, layouts, slices, core) for core in range(view.cores)]
-    require_no_race([tile.accesses for tile in tiles])
+    require_no_race([tile.accesses for tile in tiles], memory.log)
     # Every core reads before any core writes: an in-place operation must not see its own results.
     parts = [compute(view, meaning, tile, memory) for tile in tiles]
     _write_cohorts(view, meaning, memory, list(zip(tiles, parts, strict=True)))
@@ -121,7 +162,7 @@ def _write_cohorts(view: Descriptor, meaning: Meaning, memory: Memory, parts: Se
                 message = f"cores {members[0][0].cores} and {tile.cores} share output elements but not an address"
                 raise fault(FaultKind.COHORT_MISMATCH, message, tile.accesses[-1].place)
         results.append((members[0][0], _combined(view, meaning, memory, [part for _, part in members])))
-    require_disjoint([tile.accesses[-1] for tile, _ in results])
+    require_disjoint([tile.accesses[-1] for tile, _ in results], memory.log)
     for tile, tensor in results:
         keep(tile, tensor, memory)
 

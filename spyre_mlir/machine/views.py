@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, IndirectKind, OpClass, Operand
 from spyre_mlir.errors import UnsupportedError
@@ -21,6 +22,8 @@ from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.frames import Axis, Frame, fine_axes
 from spyre_mlir.machine.memory import Bools, Floats, Ints, Memory, Region, Stored, Window, element_bytes
 from spyre_mlir.machine.states import STICK, Reading, StickBox
+
+Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class Access:
         """Axes of more than one step, of all dims, in order."""
         return tuple(axis for axes in self.axes for axis in axes if axis.count != 1)
 
-    @cached_property
+    @property
     def visible(self) -> tuple[int, ...]:
         """Extent per iteration dim that lies inside the buffer."""
         return tuple(prod(axis.count for axis in axes) for axes in self.axes)
@@ -200,15 +203,15 @@ class Access:
         shape, steps = tuple(axis.count for axis in outer), tuple(axis.stride // STICK for axis in outer)
         return StickBox(first // STICK, shape, steps, count, self.word_bytes), lane
 
-    def sticks_in(self, array: Bools, first: int) -> Bools:
+    def sticks_in(self, array: npt.NDArray[Number], first: int) -> npt.NDArray[Number]:
         """View of the sticks touched in an array with an entry per stick, the first being stick `first`."""
         axes = [axis for axis in self.flat_axes if axis.stride % STICK == 0]
         lanes = [axis for axis in self.flat_axes if axis.stride % STICK]
         # Lanes that reach beyond their stick, in a contiguous index tensor, touch all sticks up to their last.
         reach = sum(axis.stride * (axis.count - 1) for axis in lanes) + self.base % STICK
-        shape = (*(axis.count for axis in axes), reach // STICK + 1)
-        strides = (*(axis.stride // STICK for axis in axes), 1)
-        return np.ndarray(shape, np.bool_, array.data, self.base // STICK - first, strides)
+        shape, size = (*(axis.count for axis in axes), reach // STICK + 1), array.itemsize
+        strides = (*(axis.stride // STICK * size for axis in axes), size)
+        return np.ndarray(shape, array.dtype, array.data, (self.base // STICK - first) * size, strides)
 
     def _by_dims(self, mask: Bools) -> Bools:
         """From one axis per flat axis to one per iteration dim."""
@@ -245,6 +248,11 @@ class Access:
 
     def _at(self, low: int, high: int) -> Place:
         return Place(op=self.place.op, tensor=self.place.tensor, core=self.place.core, low=low, high=high)
+
+    @property
+    def span(self) -> Place:
+        """The place of everything touched."""
+        return self._at(self.low, self.high)
 
     def place_at(self, index: Sequence[int]) -> Place:
         """The place of the element at an index of the iteration dims."""
@@ -332,7 +340,8 @@ class Layout:
         reach = access.high - access.low
         if reach > self.spec.span_bytes:
             message = f"one core spans {reach} bytes of one tensor, at most {self.spec.span_bytes} are reachable"
-            raise fault(FaultKind.SPAN, message, access.place, hint="split an outer dim over more cores")
+            hint = "split an outer dim over more cores"
+            self.memory.log.meet(fault(FaultKind.SPAN, message, access.span, hint=hint))
 
     def core(self, core: int) -> Access:
         """The elements one core touches; addresses in LX are card-wide."""

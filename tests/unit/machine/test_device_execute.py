@@ -36,9 +36,7 @@ def dl16(values: Any) -> Floats:
     return rounded(torch.from_numpy(np.array(values, dtype=np.float64))).numpy()
 
 
-def run(
-    stem: str, arrays: list[Any], partial_sums: PartialSums = "wide", arithmetic: Arithmetic = "float32"
-) -> Floats:
+def run(stem: str, arrays: list[Any], partial_sums: PartialSums = "wide", arithmetic: Arithmetic = "float32") -> Floats:
     obj = load(stem)
     decoder = Decoder(obj)
     options = MachineOptions(numerics="device", partial_sums=partial_sums, arithmetic=arithmetic)

@@ -78,6 +78,9 @@ def execute(
     tile = None if cut_sum and not memory.partial_sums_are_wide else _all_cores(view, layouts, slices)
     with np.errstate(all="ignore"), counted(view, meaning, memory):
         if tile is None:
+            for layout, name in zip(layouts[:-1], names, strict=False):
+                for core in range(view.cores if layout.operand.indirect is None else 0):
+                    past.require_own(memory, layout, layout.core(core), slices, name)
             _by_cores(view, meaning, memory, layouts, slices)
         else:
             require_no_race([tile.accesses], memory.log)

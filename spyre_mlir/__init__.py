@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spyre_mlir.api import CompiledModel, compile
+    from spyre_mlir.api import CompiledModel, check, compile
     from spyre_mlir.errors import SpyreError
     from spyre_mlir.frontend import import_program
     from spyre_mlir.hw.spec import SpyreSpec
@@ -15,11 +15,12 @@ _HOMES = {
     "CompiledModel": "spyre_mlir.api",
     "SpyreError": "spyre_mlir.errors",
     "SpyreSpec": "spyre_mlir.hw.spec",
+    "check": "spyre_mlir.api",
     "compile": "spyre_mlir.api",
     "import_program": "spyre_mlir.frontend",
 }
 
-__all__ = ["CompiledModel", "SpyreError", "SpyreSpec", "compile", "import_program"]
+__all__ = ["CompiledModel", "SpyreError", "SpyreSpec", "check", "compile", "import_program"]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
-from xdsl.dialects.func import FuncOp
 
-from spyre_mlir.backend.directory import StoredBundle, read_bundle, split_module, write_bundle
-from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
+from spyre_mlir.backend.check import Finding, check_path
+from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
 from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.errors import InputError
 from spyre_mlir.machine.faults import FaultLog, OnFault
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
@@ -41,6 +40,9 @@ def compile(
     *,
     numerics: Numerics = "device",
     addresses: Literal["symbolic", "concrete"] = "symbolic",
+    share_files: bool = False,
+    coarse_tile: bool = False,
+    loops: Literal["loop", "unroll"] = "loop",
     on_fault: OnFault = "raise",
 ) -> CompiledModel | LazyModel:
     """Compiles a model for Spyre.
@@ -53,6 +55,11 @@ def compile(
         numerics: how calls compute; ``exact`` keeps every element wide and never rounds, ``device`` rounds to the
             hardware's formats wherever something is stored. `CompiledModel.verify` is always exact.
         addresses: ``symbolic`` binds addresses at run time, ``concrete`` writes them into the files.
+        share_files: equal operations at different addresses share one SuperDSC file, whose symbol ids every launch
+            binds anew; the published specification wants an id to have one value in a bundle, so it is off.
+        coarse_tile: chains of kernels whose intermediates exceed the scratchpads run block of rows by block of rows.
+        loops: ``loop`` writes a loop into ``bundle.mlir``, ``unroll`` a file for every kernel of every trip, which is
+            what concrete addresses need.
         on_fault: what a call does when the program misbehaves: ``raise``, ``warn`` through `logging`, or ``collect``;
             `CompiledModel.log` has what the last call met.
 
@@ -63,12 +70,21 @@ def compile(
     """
     from spyre_mlir.frontend import import_program, is_complete
 
-    options = CompileOptions(numerics, addresses, on_fault)
+    options = CompileOptions(numerics, addresses, share_files, coarse_tile, loops, on_fault)
     MachineOptions(numerics=numerics, on_fault=on_fault)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         return LazyModel(model, options)
     inputs = None if example_inputs is None else tuple(example_inputs)
     return _compile(import_program(model, inputs, example_kwargs), options)
+
+
+def check(path: Path | str) -> tuple[Finding, ...]:
+    """What a SuperDSC file or a bundle directory breaks of the rules beyond the schema, errors first.
+
+    Raises:
+        InputError: there is no such file or directory.
+    """
+    return check_path(Path(path), make_context())
 
 
 def compile_program(path: Path, *, addresses: Literal["symbolic", "concrete"] = "symbolic") -> CompiledModel:
@@ -84,13 +100,21 @@ class CompileOptions:
 
     numerics: Numerics = "device"
     addresses: Literal["symbolic", "concrete"] = "symbolic"
+    share_files: bool = False
+    coarse_tile: bool = False
+    loops: Literal["loop", "unroll"] = "loop"
     on_fault: OnFault = "raise"
+
+    def passes(self) -> dict[str, str]:
+        """Options of passes, as `pipeline.lower` takes them."""
+        share = "true" if self.share_files else "false"
+        last = f"addresses={self.addresses} share={share} loops={self.loops}"
+        return {"convert-spyre-kernel-to-superdsc": last, **({"coarse-tile": ""} if self.coarse_tile else {})}
 
 
 def _compile(program: Program, options: CompileOptions) -> CompiledModel:
     context = make_context()
-    passes = {"convert-spyre-kernel-to-superdsc": f"addresses={options.addresses}"}
-    return CompiledModel(program, lower(program.module, context, options=passes), options)
+    return CompiledModel(program, lower(program.module, context, options=options.passes()), options)
 
 
 class CompiledModel:
@@ -102,14 +126,12 @@ class CompiledModel:
 
     def __init__(self, program: Program, lowered: Lowered, options: CompileOptions) -> None:
         """Keeps the program at every level; the bundle is written at the first call."""
-        from spyre_mlir.frontend import to_numpy
+        from spyre_mlir.frontend import HostValues
 
         self._program = program
         self._lowered = lowered
         self._options = options
-        self._values = {name: to_numpy(value) for name, value in program.values.items()}
-        for value in self._values.values():
-            value.setflags(write=False)  # so that they need to be sent to the card only once
+        self._values = HostValues(program)
         self._resident = Resident()
         self.log = FaultLog(options.on_fault)
         self._directory: Path | None = None
@@ -128,14 +150,22 @@ class CompiledModel:
         """
         return module_text(self._lowered.modules[check_level(level)], generic=generic)
 
-    def save(self, directory: str | Path) -> Path:
+    def save(self, directory: str | Path, *, host_weights: bool = True) -> Path:
         """Writes the bundle directory, as a whole or not at all.
+
+        Args:
+            directory: made, or replaced if it is a bundle directory or empty.
+            host_weights: whether weights are also written as the model has them: about twice the bytes, and needed to
+                run the directory in exact numerics.
 
         Raises:
             InputError: the directory holds something else, or cannot be written.
         """
         path = Path(directory)
-        write_bundle(path, self._lowered.modules["superdsc"], self._values)
+        levels = {level: module for level, module in self._lowered.modules.items() if level != LEVELS[-1]}
+        changing = {a.name for a in self._program.arguments if a.mutated}
+        options = WriteOptions(levels, changing, host_weights)
+        write_bundle(path, self._lowered.modules[LEVELS[-1]], self._values, options)
         return path
 
     def report(self) -> Report:
@@ -147,12 +177,13 @@ class CompiledModel:
         if self._directory is None:
             folder = Path(tempfile.mkdtemp(prefix="spyre-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            self._directory = self.save(folder / BUNDLE)
+            # Exact numerics get the weights from here, not from the files.
+            self._directory = self.save(folder / BUNDLE, host_weights=False)
         return self._directory
 
     def reload(self) -> None:
         """Makes the next call read the files again."""
-        self._stored = None
+        self._stored, self._resident = None, Resident()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the bundle from disk and returns what the model would.
@@ -164,7 +195,7 @@ class CompiledModel:
         from spyre_mlir.frontend import finish_call
 
         self.log = FaultLog(self._options.on_fault)
-        results = self._run(BUNDLE, self._inputs(args, kwargs), self._options.numerics, self.log)
+        results = self._run_bundle(args, kwargs, self._options.numerics, self.log)
         return finish_call(self._program, results, args, kwargs, self._values)
 
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
@@ -179,7 +210,8 @@ class CompiledModel:
 
         expected = torch_reference(self._program, args, kwargs)
         inputs = self._inputs(args, kwargs)
-        levels = [VerifiedLevel.of(level, self._run(level, inputs), expected) for level in (*LEVELS, BUNDLE)]
+        levels = [VerifiedLevel.of(level, self._run(level, inputs), expected) for level in LEVELS]
+        levels.append(VerifiedLevel.of(BUNDLE, self._run_bundle(args, kwargs, "exact"), expected))
         return Verification(tuple(levels), tolerance)
 
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
@@ -192,9 +224,13 @@ class CompiledModel:
         from spyre_mlir.frontend import double_reference
 
         expected = double_reference(self._program, args, kwargs)
-        return Accuracy.of(self._run(BUNDLE, self._inputs(args, kwargs), "device"), expected)
+        return Accuracy.of(self._run_bundle(args, kwargs, "device"), expected)
 
     def _inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Array]:
+        return [self._values[name] if value is None else value for name, value in self._given(args, kwargs).items()]
+
+    def _given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Array | None]:
+        """Every argument of the program by name: the caller's values, and None for the model's own."""
         from spyre_mlir.frontend import shown_as_numpy
 
         given = dict(
@@ -210,21 +246,27 @@ class CompiledModel:
                 f"the program has no values for {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}",
                 hint="compile the model with its weights",
             )
-        return [given[a.name] if a.kind == "input" else self._values[a.name] for a in self._program.arguments]
+        return {a.name: given[a.name] if a.kind == "input" else None for a in self._program.arguments}
 
-    def _run(
-        self, level: str, inputs: list[Array], numerics: Numerics = "exact", log: FaultLog | None = None
+    def _run_bundle(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics, log: FaultLog | None = None
     ) -> list[Array]:
+        """Runs the files; in device numerics with the weights in them, in exact ones with the model's."""
+        given = self._given(args, kwargs)
+        if self._stored is None:
+            self._stored = read_bundle(self.bundle_directory(), make_context())
+        held = self._stored.weight_names() if numerics == "device" else set[str]()
+        inputs = [self._values[name] if value is None and name not in held else value for name, value in given.items()]
         options = MachineOptions(numerics=numerics, on_fault="raise" if log is None else log.on_fault)
-        if level == BUNDLE:
-            if self._stored is None:
-                self._stored = read_bundle(self.bundle_directory(), make_context())
-            return run_program(stored_program(self._stored), inputs, options, self._resident, log)
+        return run_program(stored_program(self._stored), inputs, options, self._resident, log)
+
+    def _run(self, level: str, inputs: list[Array]) -> list[Array]:
+        """Runs a level from memory, in exact numerics."""
         module = self._lowered.modules[level]
-        if level != "superdsc":
+        if level != LEVELS[-1]:
             return run_function(module, inputs)
         program, bundle, files = split_module(module)
-        return run_program(DeviceProgram(program, bundle, lambda name: describe(files[name])), inputs, options)
+        return run_program(DeviceProgram(program, bundle, lambda name: describe(files[name])), inputs)
 
 
 def stored_program(stored: StoredBundle) -> DeviceProgram:
@@ -232,7 +274,6 @@ def stored_program(stored: StoredBundle) -> DeviceProgram:
 
     Raises:
         InputError: the bundle has no host program.
-        UnsupportedError: addresses stand in its files.
     """
     if stored.program is None:
         raise InputError(
@@ -240,14 +281,7 @@ def stored_program(stored: StoredBundle) -> DeviceProgram:
             where=str(stored.directory),
             hint="write it with spyre-compile",
         )
-    runs = any(isinstance(op, SdscExecuteOp) for op in stored.bundle.walk())
-    if runs and not any(isinstance(op, FuncOp) and op.function_type.inputs.data for op in stored.bundle.ops):
-        raise UnsupportedError(
-            "the hardware model chooses addresses itself, and this bundle has them written into its files",
-            where=str(stored.directory),
-            hint="compile with symbolic addresses to run it",
-        )
-    return DeviceProgram(stored.program, stored.bundle, stored.descriptor)
+    return DeviceProgram(stored.program, stored.bundle, stored.descriptor, stored.weights())
 
 
 class LazyModel:

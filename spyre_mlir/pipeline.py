@@ -16,6 +16,11 @@ from xdsl.utils.arg_spec import parse_pipeline
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.spyre.static_loop import trips_of
+from spyre_mlir.dialects.superdsc.certainty import Certainty, certainty_of
+from spyre_mlir.dialects.superdsc.describe import describe
+from spyre_mlir.dialects.superdsc.ops import SdscOp
 from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.text.render import verify_module
@@ -30,7 +35,7 @@ class Stage:
 
     Attributes:
         level: its name.
-        passes: the pipeline that leads to it, as `spyre-opt -p` takes it.
+        passes: the pipeline that leads to it, as `spyre-opt -p` takes it; `name?` runs only when asked for.
         legal: prefixes of the names of ops that may stand there.
     """
 
@@ -39,6 +44,7 @@ class Stage:
     legal: tuple[str, ...]
 
 
+OPTIONAL = "?"
 _COMMON = ("builtin.module", "func.")
 _LOOPS = ("scf.for", "scf.yield", "arith.constant")
 
@@ -47,7 +53,7 @@ STAGES = (
     Stage("spyre.loop", "decompose-aten,cse,convert-aten-to-spyre-loop", (*_COMMON, "spyre.loop.", "arith.", "math.")),
     Stage(
         "spyre.kernel",
-        "convert-spyre-loop-to-spyre-kernel,divide-work,place-lx,assign-pool",
+        "convert-spyre-loop-to-spyre-kernel,coarse-tile?,divide-work,place-lx,assign-pool",
         (*_COMMON, "spyre.kernel.", *_LOOPS),
     ),
     Stage(
@@ -71,7 +77,7 @@ class StageRecord:
         device_bytes: bytes of device memory (HBM), padding included; at the superdsc level buffers that live at
             different times share the pool.
         lx_bytes: bytes of each core's scratchpad in use, at the kernel level.
-        traffic_bytes: bytes of device memory that kernels read and write, at the kernel level.
+        traffic_bytes: bytes of device memory that kernels read and write in all trips, at the kernel level.
         seconds: time the passes and the checks took.
     """
 
@@ -116,7 +122,7 @@ def check_level(level: str) -> str:
 def passes_to(level: str) -> str:
     """The pipeline from aten to a level, as `spyre-opt -p` takes it."""
     wanted = STAGES[: LEVELS.index(check_level(level)) + 1]
-    return ",".join(stage.passes for stage in wanted if stage.passes)
+    return ",".join(_with_options(stage.passes, {}) for stage in wanted if stage.passes)
 
 
 class Watch(Protocol):
@@ -145,7 +151,8 @@ def lower(
         module: verified, at the aten level.
         context: dialects, passes and the machine.
         until: the last level wanted.
-        options: pass name to its options as text, e.g. ``{"convert-spyre-kernel-to-superdsc": "addresses=concrete"}``.
+        options: pass name to its options as text, e.g. ``{"convert-spyre-kernel-to-superdsc": "addresses=concrete"}``;
+            an optional pass runs if it is named here, if only with an empty text.
         watch: is told of every pass.
 
     Raises:
@@ -184,7 +191,11 @@ def _passes(stage: Stage, options: Mapping[str, str]) -> Iterator[ModulePass]:
 
 
 def _with_options(passes: str, options: Mapping[str, str]) -> str:
-    named = [f"{name}{{{options[name]}}}" if name in options else name for name in passes.split(",") if name]
+    named: list[str] = []
+    for entry in passes.split(","):
+        name = entry.removesuffix(OPTIONAL)
+        if name and (name == entry or name in options):
+            named.append(f"{name}{{{options[name]}}}" if options.get(name) else name)
     return ",".join(named)
 
 
@@ -208,14 +219,20 @@ def check_legal(module: ModuleOp, stage: Stage) -> None:
             )
 
 
+def certainties(module: ModuleOp) -> dict[str, Certainty]:
+    """The weakest certainty that each SuperDSC of a module relies on, by its root key."""
+    return {op.root_key: certainty_of(describe(op)) for op in module.walk() if isinstance(op, SdscOp)}
+
+
 def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     ops = list(module.walk())
     kernels = [op for op in ops if isinstance(op, KernelOp)]
     count = len(kernels) + sum(op.name == "superdsc.sdsc" for op in ops)
-    tensors = [device_tensor(r) for op in ops for r in op.results if isinstance(r.type, DeviceTensorType)]
+    makers = [op for op in ops if not isinstance(op, TileOp)]
+    tensors = [device_tensor(r) for op in makers for r in op.results if isinstance(r.type, DeviceTensorType)]
     pool = sum(op.size.value.data for op in ops if isinstance(op, DeviceMemAllocateOp))
     arguments = sum(t.sticks for t in tensors if t.space == "hbm") * SPYRE.stick_bytes
     local = [op for op in ops if isinstance(op, AllocOp) and op.offset and device_tensor(op.result).space == "lx"]
     used = max((op.end for op in local), default=0)
-    traffic = sum(op.hbm_bytes() for op in kernels)
+    traffic = sum(op.hbm_bytes() * trips_of(op) for op in kernels)
     return StageRecord(level, len(ops), count, arguments + pool, seconds, used, traffic)

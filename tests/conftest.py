@@ -193,8 +193,8 @@ def every_emitted_bundle_is_checked() -> Iterator[None]:
 
     write = spyre_mlir.api.write_bundle
 
-    def write_and_check(directory: Path, *args: Any) -> None:
-        write(directory, *args)
+    def write_and_check(directory: Path, *args: Any, **options: Any) -> None:
+        write(directory, *args, **options)
         check_bundle(directory)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -8,31 +8,22 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jsonschema import Draft202012Validator
 
+from spyre_mlir.backend.check import check_bundle as our_findings
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.machine.superdsc import element_addresses
+from spyre_mlir.universe import make_context
+from tests.schemas import DEVIATIONS, problems
 from tests.witness.bundle_reader import Launch, argument_count, pool_bytes, read_bundle
 from tests.witness.superdsc_decoder import Decoder
 
-SCHEMA = Path(__file__).parent / "data" / "sdsc_schema.json"
 SEGMENT_BYTES = 16 * 1024**3
 CHECKED: set[str] = set()
-
-
-@cache
-def validator() -> Draft202012Validator:
-    """The published schema; as published it types a flag that files write as 0 or 1 as a boolean."""
-    schema = json.loads(SCHEMA.read_text())
-    node = schema["$defs"]["AllocateNode"]["properties"]
-    node["isStartAddrSymbolic_"] = {"enum": [True, False, 0, 1]}
-    return Draft202012Validator(schema)
 
 
 def launches_of(directory: Path) -> list[Launch]:
@@ -45,7 +36,7 @@ def launches_of(directory: Path) -> list[Launch]:
 
 
 def check_bundle(directory: Path) -> None:
-    """Holds every file of a bundle against the schema, the independent decoder, and the machine."""
+    """Holds every file of a bundle against the schemas, our rules, the independent decoder, and the machine."""
     launches = launches_of(directory)
     assert sorted({launch.filename for launch in launches}) == sorted(p.name for p in directory.glob("sdsc_*.json"))
     for launch in launches:
@@ -55,12 +46,14 @@ def check_bundle(directory: Path) -> None:
         if key not in CHECKED:
             check_file(path, json.loads(text), dict(launch.symbols))
             CHECKED.add(key)
+    findings = our_findings(directory, make_context())
+    assert not findings, "\n".join(map(str, findings[:3]))
 
 
 def check_file(path: Path, value: dict[str, Any], symbols: dict[int, int]) -> None:
-    """Holds one SuperDSC file against the schema, the independent decoder, and the machine."""
-    problems = [f"{error.json_path}: {error.message}" for error in validator().iter_errors(value)]
-    assert not problems, (path.name, problems[:3])
+    """Holds one SuperDSC file against the schemas, the independent decoder, and the machine."""
+    for schema in DEVIATIONS:
+        assert not (wrong := problems(schema, value)), (path.name, wrong[:3])
     decoder, view = Decoder(copy.deepcopy(value), symbols), describe(read_json(path))
     assert not (found := decoder.problems()), (path.name, found)
     report = decoder.output_coverage()

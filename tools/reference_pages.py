@@ -10,7 +10,9 @@ import tokenize
 from dataclasses import fields
 from pathlib import Path
 
+from checks_page import checks_page
 from dialect_pages import EDIT, doc_text
+from superdsc_page import superdsc_page
 from xdsl.passes import get_pass_option_infos
 
 from spyre_mlir import errors
@@ -162,5 +164,12 @@ def hardware_page() -> str:
 
 def reference_files(root: Path) -> dict[str, str]:
     """Path to content of the generated pages."""
-    pages = {"ops": ops_page, "passes": passes_page, "errors": errors_page, "hardware": hardware_page}
+    pages = {
+        "ops": ops_page,
+        "passes": passes_page,
+        "errors": errors_page,
+        "hardware": hardware_page,
+        "superdsc": superdsc_page,
+        "checks": checks_page,
+    }
     return {f"docs/reference/{name}.md": write() for name, write in pages.items()}

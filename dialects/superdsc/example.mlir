@@ -1,7 +1,7 @@
 // relu(x @ w + b)
 // Written by `tools/generate.py` from `examples/affine_relu.mlir`; edit that and run `python3 tools/dev.py gen`.
 builtin.module {
-  superdsc.sdsc @"0_batchmatmul" splits {mb = 2, out = 1, in = 1} {
+  superdsc.sdsc @"0_batchmatmul" splits {mb = 2, out = 1, in = 1} attributes {labels = {mb = "m", out = "n", in = "k"}} {
     superdsc.dsc batchmatmul sizes {mb = 2, out = 64, in = 64} classes {INPUT = [mb, in] stick {in = 64}, KERNEL = [in, out] stick {out = 64}, OUTPUT = [mb, out] stick {out = 64}} {
       superdsc.allocate 0 in hbm [mb, in] symbolic start -1 + -1 * mb
       superdsc.allocate 1 in hbm [in, out] symbolic start -3
@@ -12,7 +12,7 @@ builtin.module {
       superdsc.compute pt batchmatmul SEN169_FP16 [0, 1] -> [2]
     }
   }
-  superdsc.sdsc @"1_add" splits {mb = 2, out = 1} {
+  superdsc.sdsc @"1_add" splits {mb = 2, out = 1} attributes {labels = {mb = "d0", out = "d1"}} {
     superdsc.dsc add sizes {mb = 2, out = 64} classes {OUTPUT = [mb, out] stick {out = 64}} {
       superdsc.allocate 0 in lx [mb, out] start 0
       superdsc.allocate 1 in hbm [out, mb] symbolic start -4
@@ -23,7 +23,7 @@ builtin.module {
       superdsc.compute sfp add SEN169_FP16 [0, 1] -> [2]
     }
   }
-  superdsc.sdsc @"2_relufwd" splits {mb = 2, out = 1} {
+  superdsc.sdsc @"2_relufwd" splits {mb = 2, out = 1} attributes {labels = {mb = "d0", out = "d1"}} {
     superdsc.dsc relufwd sizes {mb = 2, out = 64} classes {OUTPUT = [mb, out] stick {out = 64}} {
       superdsc.allocate 0 in lx [mb, out] start 0
       superdsc.allocate 1 in hbm [mb, out] symbolic start -5 + -1 * mb
@@ -33,16 +33,16 @@ builtin.module {
     }
   }
   func.func @sdsc_bundle(%arg_0_base_addr: !sdscbundle.input_arg<index>, %arg_1_base_addr: !sdscbundle.input_arg<index>, %arg_2_base_addr: !sdscbundle.input_arg<index>, %arg_3_base_addr: !sdscbundle.input_arg<index>) {
-    %arg = sdscbundle.input_arg_extract value from %arg_0_base_addr : !sdscbundle.input_arg<index> -> index
-    %0 = arith.constant 128 : index
-    %1 = arith.addi %arg, %0 : index
-    %arg_1 = sdscbundle.input_arg_extract value from %arg_1_base_addr : !sdscbundle.input_arg<index> -> index
-    %arg_2 = sdscbundle.input_arg_extract value from %arg_2_base_addr : !sdscbundle.input_arg<index> -> index
-    %arg_3 = sdscbundle.input_arg_extract value from %arg_3_base_addr : !sdscbundle.input_arg<index> -> index
-    %2 = arith.addi %arg_3, %0 : index
-    sdscbundle.sdsc_execute (%arg, %1, %arg_1) {sdsc_filename="sdsc_0.json", symbol_ids=[-1, -2, -3]}
-    sdscbundle.sdsc_execute (%arg_2) {sdsc_filename="sdsc_1.json", symbol_ids=[-4]}
-    sdscbundle.sdsc_execute (%arg_3, %2) {sdsc_filename="sdsc_2.json", symbol_ids=[-5, -6]}
+    %arg0 = sdscbundle.input_arg_extract value from %arg_0_base_addr : !sdscbundle.input_arg<index> -> index
+    %c128 = arith.constant 128 : index
+    %arg0_at128 = arith.addi %arg0, %c128 : index
+    %arg1 = sdscbundle.input_arg_extract value from %arg_1_base_addr : !sdscbundle.input_arg<index> -> index
+    %arg2 = sdscbundle.input_arg_extract value from %arg_2_base_addr : !sdscbundle.input_arg<index> -> index
+    %arg3 = sdscbundle.input_arg_extract value from %arg_3_base_addr : !sdscbundle.input_arg<index> -> index
+    %arg3_at128 = arith.addi %arg3, %c128 : index
+    sdscbundle.sdsc_execute (%arg0, %arg0_at128, %arg1) {sdsc_filename="sdsc_0.json", symbol_ids=[-1, -2, -3]}
+    sdscbundle.sdsc_execute (%arg2) {sdsc_filename="sdsc_1.json", symbol_ids=[-4]}
+    sdscbundle.sdsc_execute (%arg3, %arg3_at128) {sdsc_filename="sdsc_2.json", symbol_ids=[-5, -6]}
     func.return
   }
   func.func @main(%x: tensor<2x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>) -> tensor<2x64xf32> {

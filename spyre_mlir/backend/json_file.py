@@ -7,6 +7,7 @@ column; the values are plain Python ones.
 from __future__ import annotations
 
 import json
+from math import isfinite
 from pathlib import Path
 from typing import NoReturn, cast
 
@@ -35,8 +36,12 @@ def load_text(text: str, filename: str) -> Json:
     def constant(name: str) -> NoReturn:
         raise ReadError(f"expected a JSON number, got {name}", where=filename)
 
+    def fraction(digits: str) -> float:
+        number = float(digits)
+        return number if isfinite(number) else constant(digits)
+
     try:
-        value = cast("Json", json.loads(text, object_pairs_hook=pairs, parse_constant=constant))
+        value = cast("Json", json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_float=fraction))
     except json.JSONDecodeError as error:
         place = f"{filename}:{error.lineno}:{error.colno}"
         got = text[error.pos : error.pos + 20] or "the end of the file"

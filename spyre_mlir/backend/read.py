@@ -8,10 +8,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.backend.json_file import load_text, read_text
 from spyre_mlir.dialects.superdsc import SdscOp
-from spyre_mlir.dialects.superdsc.fields import Level
 from spyre_mlir.dialects.superdsc.json_value import spell
 from spyre_mlir.dialects.superdsc.mirror import sdsc_from_json
-from spyre_mlir.dialects.superdsc.ops import DscOp, FieldsOp
+from spyre_mlir.dialects.superdsc.ops import FieldsOp
+from spyre_mlir.dialects.superdsc.place import json_path
 from spyre_mlir.dialects.superdsc.verify import wrong_kind
 from spyre_mlir.errors import ReadError
 
@@ -61,26 +61,4 @@ def _check_kinds(op: SdscOp, filename: str) -> None:
         if wrong is not None:
             key, expected = wrong
             got = spell(inner.fields.object[key])[:_SHOWN]
-            raise ReadError(f"expected {expected}, got {got}", where=f"{filename}: {_path(inner)}.{key}")
-
-
-_LISTS = {Level.ALLOCATE: "scheduleTree_", Level.LABELED_DS: "labeledDs_", Level.COMPUTE: "computeOp_"}
-
-
-def _path(op: FieldsOp) -> str:
-    """JSON path of the object an op mirrors."""
-    parent = op.parent_op()
-    if isinstance(op, SdscOp) or not isinstance(parent, FieldsOp):
-        return f"$.{op.root_key}" if isinstance(op, SdscOp) else "$"
-    if isinstance(op, DscOp):
-        return f"{_path(parent)}.dscs_[{_place(op)}].{op.op_name.value}"
-    if op.LEVEL is Level.CONSTANT:
-        return f"{_path(parent)}.constantInfo_.{_place(op)}"
-    return f"{_path(parent)}.{_LISTS[op.LEVEL]}[{_place(op)}]"
-
-
-def _place(op: FieldsOp) -> int:
-    """Number of an op among those of its kind in its block."""
-    parent = op.parent_block()
-    siblings = [other for other in parent.ops if type(other) is type(op)] if parent else [op]
-    return next(place for place, other in enumerate(siblings) if other is op)
+            raise ReadError(f"expected {expected}, got {got}", where=f"{filename}: {json_path(inner)}.{key}")

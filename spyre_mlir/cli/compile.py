@@ -34,6 +34,27 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="symbolic binds addresses at run time (default); concrete writes them into the files",
     )
     parser.add_argument(
+        "--device-weights-only",
+        action="store_true",
+        help="leave out the weights as the model has them; the bundle then runs in device numerics only",
+    )
+    parser.add_argument(
+        "--share-files",
+        action="store_true",
+        help="one SuperDSC file for equal operations at different addresses; symbol ids are then bound per launch",
+    )
+    parser.add_argument(
+        "--coarse-tile",
+        action="store_true",
+        help="run chains of kernels whose intermediates exceed the scratchpads block of rows by block of rows",
+    )
+    parser.add_argument(
+        "--loops",
+        choices=("loop", "unroll"),
+        default="loop",
+        help="write loops into bundle.mlir (default), or a file for every kernel of every trip",
+    )
+    parser.add_argument(
         "--sdsc-version",
         choices=("TS25", "TS26", "TSNEW"),
         default="TS26",
@@ -77,7 +98,8 @@ def _compile(arguments: argparse.Namespace) -> int:
         else:
             step("write")
             compiled = CompiledModel(program, lowered, CompileOptions(addresses=arguments.addresses))
-            text = f"{compiled.report()}\nwrote {compiled.save(arguments.output)}\n"
+            saved = compiled.save(arguments.output, host_weights=not arguments.device_weights_only)
+            text = f"{compiled.report()}\nwrote {saved}\n"
     sys.stdout.write(text)
     return 0
 
@@ -107,7 +129,9 @@ def _lower(program: Program, arguments: argparse.Namespace, wanted: str, step: C
     watch = PassWatch(arguments.dump_dir, step=step)
     watch.entered(program.module)
     options = {
-        "convert-spyre-kernel-to-superdsc": f"addresses={arguments.addresses} version={arguments.sdsc_version}",
+        "convert-spyre-kernel-to-superdsc": f"addresses={arguments.addresses} version={arguments.sdsc_version} "
+        f"share={'true' if arguments.share_files else 'false'} loops={arguments.loops}",
+        **({"coarse-tile": ""} if arguments.coarse_tile else {}),
     }
     return lower(program.module, make_context(), until=wanted, options=options, watch=watch)
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute
 
+    from spyre_mlir.machine.options import MachineOptions
+
     Array = NDArray[Any]
 
 log = logging.getLogger("spyre_mlir.cli.run")
@@ -30,11 +32,15 @@ NUMBERS = "biufc"  # kinds of numpy types
 
 @dataclass(frozen=True)
 class Runnable:
-    """What is run: the function that says the arguments, how to run it, and tensors that came with it."""
+    """What is run: the function that says the arguments, how to run it, and tensors that came with it.
+
+    `held` names the weights that came as the device has them; their value is None.
+    """
 
     main: ModuleOp
-    run: Callable[[list[Array]], list[Array]]
+    run: Callable[[list[Array | None]], list[Array]]
     values: Mapping[str, Array]
+    held: frozenset[str] = frozenset()
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -47,6 +53,12 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("path", metavar="PATH", help="an .mlir file or a bundle directory")
     parser.add_argument(
         "--input", action="append", default=[], metavar="NAME=FILE.npy", help="the value of an argument"
+    )
+    parser.add_argument(
+        "--numerics",
+        choices=("exact", "device"),
+        default="exact",
+        help="exact never rounds (default); device rounds as the card does, with a bundle's weights in the card's form",
     )
     parser.add_argument("--seed", type=_seed, default=0, help="seed of random arguments (default 0)")
     parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
@@ -70,7 +82,9 @@ def run(argv: Sequence[str] | None = None) -> int:
     options = _arguments(argv)
     log_to_stderr(options.verbose)
     given = _read_inputs(options.input)
-    runnable = _load(Path(options.path))
+    from spyre_mlir.machine.options import MachineOptions
+
+    runnable = _load(Path(options.path), MachineOptions(numerics=options.numerics))
     names = _names(runnable.main, "arg_attrs")
     inputs = _bind(runnable, names, given, options.seed)
     started = time.perf_counter()
@@ -83,7 +97,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _load(path: Path) -> Runnable:
+def _load(path: Path, options: MachineOptions) -> Runnable:
     from spyre_mlir.universe import make_context
 
     context = make_context()
@@ -100,7 +114,10 @@ def _load(path: Path) -> Runnable:
 
         stored = read_bundle(path, context)
         program = stored_program(stored)
-        return Runnable(program.host, lambda inputs: run_program(program, inputs), stored.values())
+        values, held = stored.values(), stored.weight_names()
+        if options.numerics == "exact":
+            held -= values.keys()
+        return Runnable(program.host, lambda inputs: run_program(program, inputs, options), values, frozenset(held))
     from spyre_mlir.text.render import parse_module, verify_module
 
     try:
@@ -113,10 +130,10 @@ def _load(path: Path) -> Runnable:
         ) from error
     module = parse_module(text, context, str(path))
     verify_module(module)
-    return _runnable(module)
+    return _runnable(module, options)
 
 
-def _runnable(module: ModuleOp) -> Runnable:
+def _runnable(module: ModuleOp, options: MachineOptions) -> Runnable:
     from spyre_mlir.dialects.superdsc.ops import SdscOp
 
     if any(isinstance(op, SdscOp) for op in module.ops):
@@ -126,7 +143,7 @@ def _runnable(module: ModuleOp) -> Runnable:
 
         host, bundle, files = split_module(module)
         program = DeviceProgram(host, bundle, lambda name: describe(files[name]))
-        return Runnable(host, lambda inputs: run_program(program, inputs), {})
+        return Runnable(host, lambda inputs: run_program(program, inputs, options), {})
     from spyre_mlir.machine.levels import find_function, run_function
 
     if find_function(module, "main").is_declaration:
@@ -136,7 +153,9 @@ def _runnable(module: ModuleOp) -> Runnable:
             "this is the host part of a bundle; the programs it launches are other files",
             hint="run the bundle's directory",
         )
-    return Runnable(module, lambda inputs: run_function(module, inputs), {})
+    if options.numerics != "exact":
+        raise InputError("the levels above superdsc have exact numerics only", hint="run a bundle's directory")
+    return Runnable(module, lambda inputs: run_function(module, [x for x in inputs if x is not None]), {})
 
 
 def _read_inputs(specs: Sequence[str]) -> dict[str, Array]:
@@ -187,7 +206,7 @@ def _names(module: ModuleOp, which: str, count: int | None = None) -> list[str]:
     return names
 
 
-def _bind(runnable: Runnable, names: Sequence[str], given: Mapping[str, Array], seed: int) -> list[Array]:
+def _bind(runnable: Runnable, names: Sequence[str], given: Mapping[str, Array], seed: int) -> list[Array | None]:
     import numpy as np
 
     from spyre_mlir.machine.levels import find_function
@@ -197,10 +216,13 @@ def _bind(runnable: Runnable, names: Sequence[str], given: Mapping[str, Array], 
         raise InputError(f"the program has no argument '{unknown[0]}'", hint=f"its arguments are {', '.join(names)}")
     types = find_function(runnable.main, "main").function_type.inputs.data
     random = np.random.default_rng(seed)
-    bound: list[Array] = []
+    bound: list[Array | None] = []
     for name, kind in zip(names, types, strict=True):
-        value = given.get(name, runnable.values.get(name))
-        bound.append(_random(kind, random, name) if value is None else value)
+        value = given.get(name)
+        if value is None and name not in runnable.held:
+            value = runnable.values.get(name)
+            value = _random(kind, random, name) if value is None else value
+        bound.append(value)
     return bound
 
 

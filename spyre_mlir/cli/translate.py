@@ -1,26 +1,45 @@
-"""`spyre-translate`: SuperDSC JSON to MLIR and back, value for value and key for key."""
+"""`spyre-translate`: SuperDSC JSON and bundles to MLIR and back, and their check against rules beyond the schema."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spyre_mlir.cli.output import PendingOutput
-from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
-from spyre_mlir.errors import EmitError
+from spyre_mlir.cli.report import DONE, INPUT_ERROR, ToolArgumentParser, add_verbosity, guarded, log_to_stderr
+from spyre_mlir.errors import EmitError, InputError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+_STREAM = "-"
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = ToolArgumentParser(
-        prog="spyre-translate", description="Translate between SuperDSC JSON and the superdsc dialect, without loss."
+        prog="spyre-translate",
+        description="Translate between SuperDSC JSON and the superdsc dialect, without loss, or check SuperDSC files.",
     )
-    parser.add_argument("input", nargs="?", default="-", metavar="FILE", help="the file to read; - is standard input")
-    direction = parser.add_mutually_exclusive_group(required=True)
-    direction.add_argument("--superdsc-to-mlir", action="store_true", help="read SuperDSC JSON, write MLIR")
-    direction.add_argument("--mlir-to-superdsc", action="store_true", help="read MLIR, write SuperDSC JSON")
     parser.add_argument(
-        "-o", "--output", default="-", metavar="FILE", help="the file to write (default: standard output)"
+        "input",
+        nargs="?",
+        default=_STREAM,
+        metavar="FILE|DIR",
+        help="the file or bundle directory to read; - is standard input",
+    )
+    direction = parser.add_mutually_exclusive_group(required=True)
+    direction.add_argument("--superdsc-to-mlir", action="store_true", help="read SuperDSC JSON or a bundle, write MLIR")
+    direction.add_argument("--mlir-to-superdsc", action="store_true", help="read MLIR, write SuperDSC JSON or a bundle")
+    direction.add_argument("--check", action="store_true", help="name every rule that a file or a bundle breaks")
+    parser.add_argument(
+        "-o",
+        "--output",
+        default=_STREAM,
+        metavar="FILE|DIR",
+        help="the file to write (default: standard output), or the directory for a bundle",
     )
     parser.add_argument("--print-op-generic", action="store_true", help="write MLIR in the generic format")
     add_verbosity(parser)
@@ -29,55 +48,113 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 @guarded("spyre-translate")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Translates one file; returns the exit code."""
+    """Translates or checks one file or one bundle; returns the exit code."""
     options = _arguments(argv)
     log_to_stderr(options.verbose)
-    pending = None if options.output == "-" else PendingOutput(options.output)
-    text, name = _read(options.input)
-    to_mlir = options.superdsc_to_mlir
-    result = _mlir(text, name, generic=options.print_op_generic) if to_mlir else _superdsc(text, name)
+    if options.check:
+        if options.output != _STREAM:
+            raise InputError("--check writes no file", hint="leave out -o")
+        return _check(options.input)
+    module = _read_module(options.input) if options.mlir_to_superdsc else None
+    to_directory = options.output != _STREAM and Path(options.output).suffix != ".json"
+    if module is not None and to_directory and _is_bundle(module):
+        return _write_bundle(module, options.output, options.input)
+    pending = None if options.output == _STREAM else PendingOutput(options.output)
+    if module is None:
+        result = _mlir(options.input, generic=options.print_op_generic)
+    else:
+        result = _superdsc(module, options.input)
     if pending is None:
         sys.stdout.write(result)
     else:
         pending.write(result)
         pending.close()
         pending.commit()
-    return 0
+    return DONE
 
 
 def _read(path: str) -> tuple[bytes, str]:
-    if path == "-":
+    if path == _STREAM:
         return sys.stdin.buffer.read(), "<stdin>"
     with open(path, "rb") as file:
         return file.read(), path
 
 
-def _mlir(text: bytes, name: str, *, generic: bool) -> str:
+def _mlir(path: str, *, generic: bool) -> str:
+    """MLIR text of a SuperDSC file or of a bundle directory."""
     from xdsl.dialects.builtin import ModuleOp
 
     from spyre_mlir.backend.read import read_json
+    from spyre_mlir.backend.translate import directory_to_module
     from spyre_mlir.text.render import decode, module_text
+    from spyre_mlir.universe import make_context
 
-    return module_text(ModuleOp([read_json(decode(text, name), name)]), generic=generic) + "\n"
+    if path != _STREAM and Path(path).is_dir():
+        module = directory_to_module(Path(path), make_context())
+    else:
+        text, name = _read(path)
+        module = ModuleOp([read_json(decode(text, name), name)])
+    return module_text(module, generic=generic) + "\n"
 
 
-def _superdsc(text: bytes, name: str) -> str:
-    from spyre_mlir.backend.write import write_json
-    from spyre_mlir.dialects.superdsc.ops import SdscOp
+def _read_module(path: str) -> ModuleOp:
     from spyre_mlir.text.render import parse_module, verify_module
     from spyre_mlir.universe import make_context
 
+    text, name = _read(path)
     module = parse_module(text, make_context(), name)
     verify_module(module)
+    return module
+
+
+def _is_bundle(module: ModuleOp) -> bool:
+    from xdsl.dialects.func import FuncOp
+
+    from spyre_mlir.backend.directory import BUNDLE_FUNCTION
+
+    return any(isinstance(op, FuncOp) and op.sym_name.data == BUNDLE_FUNCTION for op in module.ops)
+
+
+def _write_bundle(module: ModuleOp, output: str, name: str) -> int:
+    from spyre_mlir.backend.translate import module_to_directory
+
+    module_to_directory(module, Path(output), name)
+    return DONE
+
+
+def _superdsc(module: ModuleOp, name: str) -> str:
+    from spyre_mlir.backend.write import write_json
+    from spyre_mlir.dialects.superdsc.ops import SdscOp
+
     sdscs = [op for op in module.walk() if isinstance(op, SdscOp)]
     if len(sdscs) != 1:
         names = ", ".join(f"@{op.sym_name.data}" for op in sdscs[:3]) + (" …" if len(sdscs) > 3 else "")
         raise EmitError(
             f"a SuperDSC file holds one superdsc.sdsc, this module has {len(sdscs)}{f': {names}' if names else ''}",
             where=name,
-            hint="give every superdsc.sdsc a file of its own" if sdscs else "lower the module to the superdsc level",
+            hint="give every superdsc.sdsc a file of its own, or write a bundle with -o DIR"
+            if sdscs
+            else "lower the module to the superdsc level",
         )
     return write_json(sdscs[0])
+
+
+def _check(path: str) -> int:
+    """Print what a file, a bundle or standard input breaks; 1 if an error is among it."""
+    from spyre_mlir.backend.check import Severity, check_path, check_text
+    from spyre_mlir.text.render import decode
+    from spyre_mlir.universe import make_context
+
+    if path == _STREAM:
+        text, name = _read(path)
+        findings = check_text(decode(text, name), name)
+    else:
+        findings = check_path(Path(path), make_context())
+    for finding in findings:
+        print(finding)
+    errors = sum(finding.severity is Severity.ERROR for finding in findings)
+    print(f"{errors} errors, {len(findings) - errors} warnings")
+    return INPUT_ERROR if errors else DONE
 
 
 if __name__ == "__main__":

@@ -7,10 +7,12 @@ from spyre_mlir.frontend.export import load_pt2
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.program import Argument, Constant, Program
 from spyre_mlir.frontend.reference import double_reference, shown_as_numpy, to_numpy, torch_reference
+from spyre_mlir.frontend.values import HostValues
 
 __all__ = [
     "Argument",
     "Constant",
+    "HostValues",
     "Program",
     "double_reference",
     "finish_call",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -33,7 +33,11 @@ def signature_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
 
 
 def finish_call(
-    program: Program, results: Sequence[Array], args: Sequence[Any], kwargs: Mapping[str, Any], values: dict[str, Array]
+    program: Program,
+    results: Sequence[Array],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    values: MutableMapping[str, Array],
 ) -> Any:
     """What the model would return; mutated inputs and buffers get their new values.
 

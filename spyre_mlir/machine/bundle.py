@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects.affine import ApplyOp
-from xdsl.dialects.builtin import IntAttr, ModuleOp, UnknownLoc
+from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
-from xdsl.interpreters.scf import ScfFunctions
 from xdsl.traits import SymbolTable
 
+from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.sdscbundle import (
     ArgField,
     DeviceMemAllocateOp,
@@ -20,15 +20,20 @@ from spyre_mlir.dialects.sdscbundle import (
     SdscExecuteOp,
 )
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
-from spyre_mlir.errors import InputError, MachineFault, SpyreError
+from spyre_mlir.errors import InputError, MachineFault, SpyreError, UnsupportedError
 from spyre_mlir.machine.addresses import AddressFunctions
+from spyre_mlir.machine.arrays import place_of
 from spyre_mlir.machine.faults import Standing
+from spyre_mlir.machine.for_loops import ForFunctions
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.provenance import History
 from spyre_mlir.machine.superdsc import execute
 
 ENTRY = "sdsc_bundle"
 _INDEX_BITS = 64
+
+# What a bundle function may hold; bundle specification, certain. It refuses scf.if by name.
+GRAMMAR = ("func.", "sdscbundle.", "arith.", "affine.apply", "scf.for", "scf.yield")
 
 Loader = Callable[[str], Descriptor]
 
@@ -79,7 +84,7 @@ class BundleFunctions(InterpreterFunctions):
         if filename not in self._loaded:
             self._loaded[filename] = self._load(filename)
         log = self.memory.log
-        log.standing = Standing(filename, "superdsc", None if isinstance(op.location, UnknownLoc) else str(op.location))
+        log.standing = Standing(filename, "superdsc", str(found) if (found := source_of(op.location)) else None)
         try:
             execute(self._loaded[filename], self.memory, dict(zip(op.ids, args, strict=True)), self._history)
         except MachineFault as fault:
@@ -116,9 +121,13 @@ def run_bundle(
     expected = len(function.function_type.inputs)
     if expected != len(arguments):
         raise InputError(f"the bundle takes {expected} arguments, got {len(arguments)}")
+    for op in function.walk():
+        if not op.name.startswith(GRAMMAR):
+            message = f"{op.name} is no part of a bundle"
+            raise UnsupportedError(message, where=place_of(op), hint="a bundle has loops with constant bounds, no more")
     functions = BundleFunctions(memory, load)
     interpreter = Interpreter(module, index_bitwidth=_INDEX_BITS)
-    for known in (functions, FuncFunctions(), AddressFunctions(), ScfFunctions()):
+    for known in (functions, FuncFunctions(), AddressFunctions(), ForFunctions()):
         interpreter.register_implementations(known)
     memory.forget_scratchpads()
     try:

@@ -9,10 +9,9 @@ from math import prod
 
 import numpy as np
 
-from spyre_mlir.dialects.superdsc.descriptor import Constant, Descriptor, IndirectKind
+from spyre_mlir.dialects.superdsc.descriptor import Descriptor, IndirectKind
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.hw import dl16
-from spyre_mlir.hw.formats import FP32, INT32
+from spyre_mlir.machine.constants import decode_constant
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.frames import Frame, blocks
 from spyre_mlir.machine.gather import gather
@@ -55,16 +54,6 @@ class PlainTile(Tile):
     def frame(self) -> Frame:
         """The axes its operands are seen along."""
         return Frame.plain(self.accesses)
-
-
-def decode_constant(constant: Constant) -> float:
-    """Value of a constant's bit pattern."""
-    if constant.format == FP32.name:
-        return float(np.asarray([constant.bits], dtype=np.uint32).view(np.float32)[0])
-    if constant.format == INT32.name:
-        return float(np.asarray([constant.bits], dtype=np.uint32).view(np.int32)[0])
-    # Every other format's constants are written as DL16 codes; torch-spyre csrc/module.cpp; certain.
-    return float(dl16.decode([constant.bits])[0])
 
 
 def keep(tile: Tile, tensor: Tensor, memory: Memory) -> None:

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import cast
 
-from xdsl.dialects.builtin import ModuleOp
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
+from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
-from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, LaunchOp, ToDeviceOp, device_tensor
-from spyre_mlir.errors import SpyreError
+from spyre_mlir.dialects.spyre.kernel import (
+    POOL_BYTES,
+    SEGMENT,
+    AllocOp,
+    ConstantOp,
+    FromDeviceOp,
+    LaunchOp,
+    ToDeviceOp,
+    device_tensor,
+)
+from spyre_mlir.errors import InputError, SpyreError
+from spyre_mlir.hw import encoding, image
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, tensor_type
-from spyre_mlir.machine.bundle import Loader, run_bundle
+from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, place_of, tensor_type
+from spyre_mlir.machine.bundle import ENTRY, Loader, run_bundle
 from spyre_mlir.machine.device_memory import memory_for
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
 from spyre_mlir.machine.kernel import ZERO_PADDING, check_integers
-from spyre_mlir.machine.levels import bind_inputs, find_function
+from spyre_mlir.machine.levels import argument_name, bind_input, check_count, find_function
 from spyre_mlir.machine.loop import known_numbers
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.options import MachineOptions
-from spyre_mlir.machine.transfer import Resident, access_of, fetch, send
+from spyre_mlir.machine.transfer import Resident, access_of, fetch, send, send_image
 
 
 @dataclass(frozen=True)
@@ -34,11 +47,50 @@ class DeviceProgram:
         host: module with the host function `main`.
         bundle: module with the bundle function.
         load: gives the descriptor of a file the bundle names.
+        weights: per buffer of the launch that a weight fills, what gives the weight as the device has it: codes,
+            [sticks, lanes].
     """
 
     host: ModuleOp
     bundle: ModuleOp
     load: Loader
+    weights: Mapping[int, Callable[[], Array]] = field(default_factory=dict[int, "Callable[[], Array]"])
+
+    def weight(self, op: Operation) -> Callable[[], Array] | None:
+        """What gives the codes that a transfer sends, if the program came with them."""
+        number = self._numbers.get(op.results[0]) if isinstance(op, ToDeviceOp) else None
+        return None if number is None else self.weights.get(number)
+
+    @cached_property
+    def _numbers(self) -> dict[SSAValue, int]:
+        buffers = [b for op in self.host.walk() if isinstance(op, LaunchOp) for b in op.buffers]
+        return {buffer: number for number, buffer in reversed(list(enumerate(buffers)))}
+
+
+POOL = "pool"
+
+
+def _number(op: object, name: str) -> int | None:
+    """An attribute of an op, if it is there."""
+    attribute = op.attributes.get(name) if isinstance(op, Operation) else None
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+
+
+def _takes_none(bundle: ModuleOp) -> bool:
+    return not find_function(bundle, ENTRY).function_type.inputs.data
+
+
+def _held(program: DeviceProgram, argument: SSAValue, name: str, options: MachineOptions) -> None:
+    """Raises InputError unless the program came with an argument's value in a form this run can use."""
+    transfers = [use.operation for use in argument.uses]
+    if not all(program.weight(op) for op in transfers):
+        raise InputError(f"{name} has no value", hint="pass one")
+    if options.numerics == "exact" or options.overflow != "saturate":
+        raise InputError(
+            f"{name} is there as the device has it, which is rounded; this run asks for "
+            + ("exact numbers" if options.numerics == "exact" else "another rule of overflow"),
+            hint="pass the weight as the model has it, or run in device numerics",
+        )
 
 
 @dataclass
@@ -61,14 +113,25 @@ class HostFunctions(InterpreterFunctions):
     gaps: dict[int, Place] = field(default_factory=dict[int, Place])  # where undefined elements were read from
     _count: int = 0
 
-    def _place(self, tensor: DeviceTensor) -> _Placed:
-        region = self.memory.allocate(f"argument {self._count}", tensor.sticks * SPYRE.stick_bytes)
+    def _place(self, op: Operation) -> _Placed:
+        """Room for a tensor: at the start of the segment its bundle expects it in, or anywhere."""
+        tensor = device_tensor(op.results[0])
+        name, size, segment = f"argument {self._count}", tensor.sticks * SPYRE.stick_bytes, _number(op, SEGMENT)
         self._count += 1
-        return _Placed(tensor, region.base)
+        if segment is None:
+            return _Placed(tensor, self.memory.allocate(name, size).base)
+        return _Placed(tensor, self.memory.add_region(name, self._segment_base(op, segment), size).base)
 
-    def _send(self, tensor: DeviceTensor, values: Array, known: Mask | None, *, zero_padding: bool) -> _Placed:
-        placed, key = self._place(tensor), (tensor, zero_padding, self.options)
-        region = self.memory.locate(placed.base, placed.base + 1)
+    def _segment_base(self, op: Operation, segment: int) -> int:
+        if not 0 <= segment < self.memory.spec.user_segments:
+            raise InputError(
+                f"segment {segment} is none of the {self.memory.spec.user_segments} for tensors", where=place_of(op)
+            )
+        return self.memory.spec.segment_base(segment)
+
+    def _send(self, op: Operation, values: Array, known: Mask | None, *, zero_padding: bool) -> _Placed:
+        tensor, placed = device_tensor(op.results[0]), self._place(op)
+        key, region = (tensor, zero_padding, self.options), self.memory.locate(placed.base, placed.base + 1)
         if known is None and self.resident.restore(key, values, region):
             return placed
         send(self.memory, tensor, placed.base, values, known, zero_padding=zero_padding)
@@ -76,30 +139,63 @@ class HostFunctions(InterpreterFunctions):
             self.resident.remember(key, values, region)
         return placed
 
+    def _send_codes(self, op: ToDeviceOp) -> _Placed:
+        """Sends a weight the program came with, which is laid out already."""
+        tensor, placed = device_tensor(op.result), self._place(op)
+        key, region = (self._count, tensor, self.options), self.memory.locate(placed.base, placed.base + 1)
+        if self.resident.restore_file(key, region):
+            return placed
+        weight, shape = self.program.weight(op), (tensor.sticks, tensor.lanes)
+        codes = np.zeros(0) if weight is None else weight()
+        if codes.shape != shape or codes.dtype != encoding.STORED_TYPES[tensor.format]:
+            raise InputError(
+                f"the weight is {codes.dtype}{list(codes.shape)}, the program sends {tensor.format}{list(shape)}",
+                where=place_of(op),
+                hint="write the bundle again",
+            )
+        sent = None
+        if ZERO_PADDING not in op.attributes:
+            sent = image.arrange(np.ones(tensor.shape, np.bool_), tensor.layout, tensor.lanes)
+        values = encoding.decode(codes, tensor.format)
+        send_image(self.memory, tensor, placed.base, values, None if sent is None or sent.all() else sent)
+        self.resident.remember_file(key, region)
+        return placed
+
     @impl(ToDeviceOp)
     def run_to_device(self, interpreter: Interpreter, op: ToDeviceOp, args: PythonValues) -> PythonValues:
         """Writes a host tensor to memory in the layout of its type."""
-        (host,) = cast(tuple[HostArray], args)
-        tensor = device_tensor(op.result)
-        check_integers(op, host.values, tensor)
-        return (self._send(tensor, host.values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
+        (host,) = cast(tuple[HostArray | None], args)
+        if host is None:
+            return (self._send_codes(op),)
+        check_integers(op, host.values, device_tensor(op.result))
+        return (self._send(op, host.values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
 
     @impl(ConstantOp)
     def run_constant(self, interpreter: Interpreter, op: ConstantOp, args: PythonValues) -> PythonValues:
         """Writes known numbers to memory."""
         tensor = device_tensor(op.result)
-        return (self._send(tensor, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
+        return (self._send(op, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
 
     @impl(AllocOp)
     def run_alloc(self, interpreter: Interpreter, op: AllocOp, args: PythonValues) -> PythonValues:
         """Memory without contents."""
-        return (self._place(device_tensor(op.result)),)
+        return (self._place(op),)
 
     @impl(LaunchOp)
     def run_launch(self, interpreter: Interpreter, op: LaunchOp, args: PythonValues) -> PythonValues:
-        """Runs the bundle on the addresses of its arguments."""
-        addresses = [placed.base for placed in cast(tuple[_Placed, ...], args)]
-        run_bundle(self.program.bundle, self.memory, addresses, self.program.load)
+        """Runs the bundle on the addresses of its arguments; if its files hold them, it takes none."""
+        placed = cast(tuple[_Placed, ...], args)
+        fixed = _takes_none(self.program.bundle) and bool(placed)
+        if fixed and any(_number(buffer.owner, SEGMENT) is None for buffer in op.buffers):
+            raise InputError(
+                "the bundle's files hold addresses, and the host program does not say in which segments they lie",
+                hint="write the bundle again",
+            )
+        pool = _number(op, POOL_BYTES)
+        if pool is not None:
+            self.memory.add_region(POOL, self._segment_base(op, 0), pool)
+        run_bundle(self.program.bundle, self.memory, [] if fixed else [p.base for p in placed], self.program.load)
+        self.memory.remove_region(POOL)
         return ()
 
     @impl(FromDeviceOp)
@@ -114,7 +210,7 @@ class HostFunctions(InterpreterFunctions):
 
 def run_program(
     program: DeviceProgram,
-    inputs: Sequence[Array],
+    inputs: Sequence[Array | None],
     options: MachineOptions | None = None,
     resident: Resident | None = None,
     log: FaultLog | None = None,
@@ -123,7 +219,7 @@ def run_program(
 
     Args:
         program: what to run.
-        inputs: one array per argument of `main`.
+        inputs: one array per argument of `main`; None for a weight that the program came with.
         options: how to run; ``exact`` numerics if not given.
         resident: what earlier runs of this program sent.
         log: takes the faults, if the run does not stop at the first.
@@ -137,7 +233,12 @@ def run_program(
     """
     main = find_function(program.host, "main")
     settings = options or MachineOptions()
-    arguments = bind_inputs(main, inputs, narrow=settings.numerics == "device")
+    check_count(main, len(inputs))
+    for number, value in enumerate(inputs):
+        if value is None:
+            _held(program, main.args[number], argument_name(main, number), settings)
+    narrow = settings.numerics == "device"
+    arguments = [None if x is None else bind_input(main, n, x, narrow=narrow) for n, x in enumerate(inputs)]
     interpreter = Interpreter(program.host)
     memory = memory_for(settings)
     memory.log = log or memory.log
@@ -151,7 +252,6 @@ def run_program(
         error.__notes__ = []
         raise
     kinds = [tensor_type(t).get_element_type() for t in main.function_type.outputs]
-    narrow = settings.numerics == "device"
     return [
         as_numbers(_result(r, n, rules), kind, narrow=narrow)
         for n, (r, kind) in enumerate(zip(results, kinds, strict=True))

@@ -84,17 +84,26 @@ def bind_inputs(function: FuncOp, inputs: Sequence[Array], *, narrow: bool = Fal
     Raises:
         InputError: their number, a shape or a kind of number is not what the function takes.
     """
-    types = function.function_type.inputs.data
-    where = f"@{function.sym_name.data}"
-    if len(inputs) != len(types):
-        names = ", ".join(argument_name(function, n) for n in range(len(types)))
+    check_count(function, len(inputs))
+    return [bind_input(function, number, x, narrow=narrow) for number, x in enumerate(inputs)]
+
+
+def check_count(function: FuncOp, given: int) -> None:
+    """Raises InputError unless the function has as many arguments as are given."""
+    count = len(function.function_type.inputs.data)
+    if given != count:
+        names = ", ".join(argument_name(function, n) for n in range(count))
         raise InputError(
-            f"{len(inputs)} arrays for {len(types)} arguments", where=where, hint=f"pass {names or 'none'}"
+            f"{given} arrays for {count} arguments",
+            where=f"@{function.sym_name.data}",
+            hint=f"pass {names or 'none'}",
         )
-    return [
-        _bind(np.asarray(x), t, argument_name(function, n), where, narrow)
-        for n, (x, t) in enumerate(zip(inputs, types, strict=True))
-    ]
+
+
+def bind_input(function: FuncOp, number: int, array: Array, *, narrow: bool = False) -> HostArray:
+    """One array as an argument of the function; see `bind_inputs`."""
+    kind, name = function.function_type.inputs.data[number], argument_name(function, number)
+    return _bind(np.asarray(array), kind, name, f"@{function.sym_name.data}", narrow)
 
 
 def _bind(array: Array, type_: Attribute, name: str, where: str, narrow: bool) -> HostArray:

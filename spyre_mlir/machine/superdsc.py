@@ -13,13 +13,15 @@ import numpy as np
 
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.machine.compute import Tile, compute, decode_constant, keep, run_in_place
+from spyre_mlir.machine.compute import Tile, compute, keep, run_in_place
 from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.memory import Bools, ExactMemory, Ints, Memory
 from spyre_mlir.machine.opfuncs import Meaning, Reduction, meaning_of
 from spyre_mlir.machine.outcome import counted, require_numbers
 from spyre_mlir.machine.provenance import History
 from spyre_mlir.machine.races import require_disjoint, require_no_race
+from spyre_mlir.machine.special import run_special
+from spyre_mlir.machine.symbolic import resolved
 from spyre_mlir.machine.views import Access, Layout, Tensor, slice_table
 
 
@@ -67,12 +69,15 @@ def execute(
         MachineFault: the program misbehaved; memory may be partly written.
         UnsupportedError: the machine has no rule for what the descriptor asks.
     """
+    view = resolved(view, symbols)
+    memory.step += 1
+    if run_special(view, memory, symbols):
+        return
     meaning = meaning_of(view.op_func)
     layouts = [Layout(view, index, memory, symbols) for index in range(len(view.operands))]
     slices = _schedule(view, memory)
     for layout in layouts:
         layout.require_span()
-    memory.step += 1
     past, names = history or History(), [*tensors, *[None] * (len(layouts) - len(tensors))]
     cut_sum = any(dim.split > 1 and dim.label not in view.output.order for dim in view.dims)
     tile = None if cut_sum and not memory.partial_sums_are_wide else _all_cores(view, layouts, slices)
@@ -181,4 +186,4 @@ def _combined(view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequenc
     return Tensor(values, written)
 
 
-__all__ = ["decode_constant", "element_addresses", "execute"]
+__all__ = ["element_addresses", "execute"]

@@ -36,6 +36,9 @@ class Resident:
     """
 
     _images: dict[tuple[Any, ...], _Image] = field(default_factory=dict[tuple[Any, ...], _Image])
+    _files: dict[tuple[Any, ...], tuple[npt.NDArray[np.uint8], States]] = field(
+        default_factory=dict[tuple[Any, ...], tuple[npt.NDArray[np.uint8], States]]
+    )
 
     def restore(self, key: tuple[Any, ...], array: Array, region: Region) -> bool:
         """Put what was sent before into a region; False if there is nothing."""
@@ -53,6 +56,17 @@ class Resident:
         source = weakref.ref(array, lambda _: self._images.pop(whole, None))
         self._images[whole] = _Image(source, region.cells, region.states)
         region.shared = True
+
+    def restore_file(self, key: tuple[Any, ...], region: Region) -> bool:
+        """As `restore`, for a weight that the program's files hold."""
+        if key not in self._files:
+            return False
+        region.share(*self._files[key])
+        return True
+
+    def remember_file(self, key: tuple[Any, ...], region: Region) -> None:
+        """As `remember`; lasts until the files are read again, with another `Resident`."""
+        self._files[key], region.shared = (region.cells, region.states), True
 
 
 def access_of(tensor: DeviceTensor, base: int) -> Access:
@@ -85,6 +99,12 @@ def send(
         sure[tuple(slice(0, n) for n in tensor.shape)] = known
         values, written = np.where(sure, values, 0), sure
     _fill(memory, access, values, None if zero_padding else written)
+
+
+def send_image(memory: Memory, tensor: DeviceTensor, base: int, values: Array, known: Mask | None) -> None:
+    """Write what is laid out in sticks already, [sticks, lanes]."""
+    axes = (Axis(tensor.sticks, SPYRE.stick_bytes),), (Axis(tensor.lanes, SPYRE.stick_bytes // tensor.lanes),)
+    _fill(memory, Access(base, axes, (tensor.sticks, tensor.lanes), tensor.format, Place()), values, known)
 
 
 def _inside(shape: tuple[int, ...], extents: tuple[int, ...]) -> Mask:
@@ -126,4 +146,4 @@ def fetch(memory: Memory, tensor: DeviceTensor, base: int) -> HostArray:
     return HostArray(values if access.shape == tensor.shape else np.array(values[box], order="C"), known)
 
 
-__all__ = ["Resident", "access_of", "fetch", "send"]
+__all__ = ["Resident", "access_of", "fetch", "send", "send_image"]

@@ -11,6 +11,7 @@ PASSES: dict[str, str] = {
     "decompose-aten": "DecomposeAtenPass",
     "convert-aten-to-spyre-loop": "ConvertAtenToSpyreLoopPass",
     "convert-spyre-loop-to-spyre-kernel": "ConvertSpyreLoopToSpyreKernelPass",
+    "coarse-tile": "CoarseTilePass",
     "divide-work": "DivideWorkPass",
     "place-lx": "PlaceLxPass",
     "assign-pool": "AssignPoolPass",

@@ -9,12 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.kernel_loop import uses_with_tiles
+from spyre_mlir.dialects.spyre.static_loop import ancestor_in
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.rebuild import describe_location, functions
@@ -70,9 +73,9 @@ class AssignPoolPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Places the buffers of every function of the module."""
         for function in functions(op):
-            ops = list(function.body.block.ops)
-            check_card(ops, spec_of(ctx))
-            _assign(ops, spec_of(ctx))
+            block, spec = function.body.block, spec_of(ctx)
+            check_card(list(block.ops), spec)
+            _assign(block, FirstFit(spec.pool_bytes), spec)
 
 
 def check_card(ops: list[Operation], spec: SpyreSpec) -> None:
@@ -92,26 +95,32 @@ def check_card(ops: list[Operation], spec: SpyreSpec) -> None:
         )
 
 
-def _assign(ops: list[Operation], spec: SpyreSpec) -> None:
-    last = {o: op for op in ops for o in op.operands}
-    pool = FirstFit(spec.pool_bytes)
+def _assign(block: Block, pool: FirstFit, spec: SpyreSpec) -> None:
+    """Places the buffers of a block; those of a loop are free again at the end of every trip."""
+    ops = list(block.ops)
+    numbers = {op: number for number, op in enumerate(ops)}
     dying: dict[Operation, list[kernel.AllocOp]] = {}
     for op in ops:
         if isinstance(op, kernel.AllocOp) and is_pooled(op):
-            size = size_bytes(op, spec)
-            offset = pool.take(size)
-            if offset is None:
-                raise LoweringError(
-                    f"the pool has {spec.pool_bytes} bytes, no {size} of them free for this buffer",
-                    where=f"{op.name} at {describe_location(op)}",
-                    hint="use a smaller batch or sequence",
-                )
-            op.offset = IntegerAttr(offset, i64)
+            op.offset = IntegerAttr(_take(op, pool, spec), i64)
         if isinstance(op, kernel.AllocOp) and op.offset is not None:
-            dying.setdefault(last.get(op.result, op), []).append(op)
+            used = [numbers[ancestor_in(block, u.operation)] for u in uses_with_tiles(op.result)]
+            dying.setdefault(ops[max(used, default=numbers[op])], []).append(op)
+        if isinstance(op, scf.ForOp):
+            _assign(op.body.block, pool, spec)
         for dead in dying.pop(op, []):
             if dead.offset is not None and is_pooled(dead):
                 pool.release(dead.offset.value.data)
-            block = op.parent_block()
-            if block is not None:
-                block.insert_op_after(kernel.FreeOp(dead.result), op)
+            block.insert_op_after(kernel.FreeOp(dead.result), op)
+
+
+def _take(alloc: kernel.AllocOp, pool: FirstFit, spec: SpyreSpec) -> int:
+    size = size_bytes(alloc, spec)
+    offset = pool.take(size)
+    if offset is None:
+        raise LoweringError(
+            f"the pool has {spec.pool_bytes} bytes, no {size} of them free for this buffer",
+            where=f"{alloc.name} at {describe_location(alloc)}",
+            hint="use a smaller batch or sequence",
+        )
+    return offset

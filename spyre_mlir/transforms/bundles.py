@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, LocationAttr, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, InputArgType, SdscExecuteOp
+from spyre_mlir.dialects.spyre.static_loop import LoopBounds
 from spyre_mlir.dialects.superdsc.build import build
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Operand, Version
 from spyre_mlir.dialects.superdsc.ops import SdscOp
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.transforms.bundle_loops import LoopNest, Steps
 from spyre_mlir.transforms.descriptors import Placed
 
 _INDEX = IndexType()
+LABELS = "labels"
 
 
 @dataclass(frozen=True)
@@ -28,27 +32,52 @@ class Base:
         argument: number of the argument, or None for the pool and the scratchpads.
         offset_bytes: bytes behind the start of the argument, the pool or the scratchpad.
         local: whether it is in the scratchpads, whose addresses are numbers always.
+        steps: the induction variables that move the start, and by how many bytes.
     """
 
     argument: int | None
     offset_bytes: int = 0
     local: bool = False
+    steps: Steps = ()
 
     def local_starts(self, offsets: Sequence[int]) -> tuple[str, ...]:
         """Start addresses in the scratchpads."""
         return tuple(str(self.offset_bytes + o) for o in offsets)
 
 
+@dataclass(frozen=True)
+class _File:
+    """A file that has been made: its name, and its symbol ids in the order launches bind them."""
+
+    name: str
+    ids: tuple[int, ...]
+
+
+def _sdsc(descriptor: Descriptor, version: Version, placed: Placed, location: LocationAttr) -> SdscOp:
+    """The op of a file; it says which loop of the kernel each label stands for."""
+    op = build(descriptor, version)
+    op.location = location
+    op.attributes[LABELS] = DictionaryAttr({label: StringAttr(name) for name, label in placed.labels.items()})
+    return op
+
+
 @dataclass
 class SymbolicBundle:
-    """Addresses are run-time values: every core's start is a symbol bound in the bundle function."""
+    """Addresses are run-time values: every core's start is a symbol bound in the bundle function.
+
+    Symbol ids are unique in the bundle, as its specification of April 2026 asks (certain). Under `share`, ops whose
+    files would differ in ids only are launches of one file, each with its own values for the same ids: what a draft
+    of August 2026 allows, which has ids scoped per call (likely; the two contradict each other).
+    """
 
     arguments: int
     pool_bytes: int
     version: Version
+    share: bool = False
     sdscs: list[SdscOp] = field(default_factory=list[SdscOp])
+    _files: dict[tuple[Descriptor, tuple[tuple[str, str], ...]], _File] = field(default_factory=dict[Any, "_File"])
     _setup: list[Operation] = field(default_factory=list[Operation])
-    _body: list[Operation] = field(default_factory=list[Operation])
+    _body: LoopNest = field(default_factory=LoopNest)
     _values: dict[tuple[Base, int], SSAValue] = field(default_factory=dict[tuple[Base, int], SSAValue])
     _constants: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     _block: Block = field(init=False)
@@ -59,24 +88,38 @@ class SymbolicBundle:
         for number, argument in enumerate(self._block.args):
             argument.name_hint = f"arg_{number}_base_addr"
 
-    def add(self, placed: Placed, bases: Sequence[Base]) -> None:
-        """Appends one SuperDSC: equal addresses inside it share a symbol."""
-        symbols: dict[SSAValue, int] = {}
+    def add(self, placed: Placed, bases: Sequence[Base], location: LocationAttr) -> None:
+        """Appends one launch: equal addresses inside it share a symbol."""
+        places: dict[SSAValue, int] = {}
         operands: list[Operand] = []
         for operand, offsets, base in zip(placed.descriptor.operands, placed.offsets, bases, strict=True):
             if base.local:
                 operands.append(replace(operand, start=base.local_starts(offsets)))
                 continue
-            addresses = [self._address(base, o) for o in offsets]
-            for address in addresses:
-                if address not in symbols:
-                    symbols[address] = self._next_symbol
-                    self._next_symbol -= 1
-            start = tuple(str(symbols[a]) for a in addresses)
+            addresses = [self._body.advance(self._address(base, o), base.steps) for o in offsets]
+            start = tuple(str(places.setdefault(a, len(places))) for a in addresses)
             operands.append(replace(operand, start=start, symbolic=True))
-        op = build(replace(placed.descriptor, operands=tuple(operands)), self.version)
+        descriptor = replace(placed.descriptor, operands=tuple(operands))
+        file = self._file(descriptor, placed, len(places), location)
+        launch = SdscExecuteOp(file.name, list(places), file.ids)
+        launch.location = location
+        self._body.append(launch)
+
+    def _file(self, descriptor: Descriptor, placed: Placed, symbols: int, location: LocationAttr) -> _File:
+        """The file of a descriptor whose start addresses are places in a list of `symbols` ids."""
+        key = (replace(descriptor, index=0), tuple(placed.labels.items()))
+        if self.share and key in self._files:
+            return self._files[key]
+        first = self._next_symbol
+        self._next_symbol -= symbols
+        operands = [
+            replace(x, start=tuple(str(first - int(place)) for place in x.start)) if x.symbolic else x
+            for x in descriptor.operands
+        ]
+        op = _sdsc(replace(descriptor, operands=tuple(operands)), self.version, placed, location)
         self.sdscs.append(op)
-        self._body.append(SdscExecuteOp(file_name(op, self.version), list(symbols), list(symbols.values())))
+        self._files[key] = _File(op.file_name, tuple(range(first, first - symbols, -1)))
+        return self._files[key]
 
     def _address(self, base: Base, offset: int) -> SSAValue:
         start = Base(base.argument)
@@ -91,18 +134,28 @@ class SymbolicBundle:
             op.results[0].name_hint = "pool"
         else:
             op = InputArgExtractOp(self._block.args[base.argument])
-            op.results[0].name_hint = f"arg_{base.argument}"
+            op.results[0].name_hint = f"arg{base.argument}"
         self._setup.append(op)
         return op.results[0]
 
     def _sum(self, base: SSAValue, offset: int) -> SSAValue:
-        if offset not in self._constants:
-            constant = arith.ConstantOp(IntegerAttr(offset, _INDEX))
-            self._setup.append(constant)
-            self._constants[offset] = constant.result
-        total = arith.AddiOp(base, self._constants[offset])
+        total = arith.AddiOp(base, self._constant(offset))
+        total.result.name_hint = f"{base.name_hint}_at{offset}"
         self._setup.append(total)
         return total.result
+
+    def _constant(self, value: int) -> SSAValue:
+        if value not in self._constants:
+            constant = arith.ConstantOp(IntegerAttr(value, _INDEX))
+            constant.result.name_hint = f"c{value}"
+            self._setup.append(constant)
+            self._constants[value] = constant.result
+        return self._constants[value]
+
+    def open_loop(self, bounds: LoopBounds, index: SSAValue) -> LoopNest:
+        """Begins a loop; what is added until it is closed runs in every trip."""
+        self._body.open([self._constant(n) for n in (bounds.lower, bounds.upper, bounds.step)], index)
+        return self._body
 
     def function(self, name: str) -> func.FuncOp:
         """The finished bundle function."""
@@ -130,8 +183,8 @@ class ConcreteBundle:
                 hint="use addresses=symbolic",
             )
 
-    def add(self, placed: Placed, bases: Sequence[Base]) -> None:
-        """Appends one SuperDSC."""
+    def add(self, placed: Placed, bases: Sequence[Base], location: LocationAttr) -> None:
+        """Appends one SuperDSC and its launch."""
         operands = [
             replace(
                 operand,
@@ -139,24 +192,22 @@ class ConcreteBundle:
             )
             for operand, offsets, base in zip(placed.descriptor.operands, placed.offsets, bases, strict=True)
         ]
-        descriptor: Descriptor = replace(placed.descriptor, operands=tuple(operands))
-        op = build(descriptor, self.version)
+        op = _sdsc(replace(placed.descriptor, operands=tuple(operands)), self.version, placed, location)
         self.sdscs.append(op)
-        self._body.append(SdscExecuteOp(file_name(op, self.version)))
+        launch = SdscExecuteOp(op.file_name)
+        launch.location = location
+        self._body.append(launch)
+
+    def segment(self, argument: int) -> int:
+        """The segment an argument is in; the pool, if there is one, is in segment 0."""
+        given = self.segments[argument] if argument < len(self.segments) else None
+        return given if given is not None else argument + (1 if self.pool_bytes else 0)
 
     def _start(self, base: Base) -> int:
         if base.argument is None:
             return self.spec.segment_base(0) + base.offset_bytes
-        given = self.segments[base.argument] if base.argument < len(self.segments) else None
-        segment = given if given is not None else base.argument + (1 if self.pool_bytes else 0)
-        return self.spec.segment_base(segment) + base.offset_bytes
+        return self.spec.segment_base(self.segment(base.argument)) + base.offset_bytes
 
     def function(self, name: str) -> func.FuncOp:
         """The finished bundle function."""
         return func.FuncOp(name, ([], []), Region(Block([*self._body, func.ReturnOp()])))
-
-
-def file_name(op: SdscOp, version: Version) -> str:
-    """Name of the file of a SuperDSC: its position, and in older versions its function."""
-    index, _, function = op.root_key.partition("_")
-    return version.file_name(int(index), function)

@@ -75,11 +75,21 @@ class DivideWorkPass(ModulePass):
             spec = replace(spec, cores_per_card=self.cores)
         for inner in op.walk():
             if isinstance(inner, kernel.KernelOp) and all(d.split == 1 for d in inner.space.data):
-                _divide(inner, spec)
+                divide_kernel(inner, spec)
 
 
-def _divide(op: kernel.KernelOp, spec: SpyreSpec) -> None:
-    loops = loops_of(op)
+def divide_kernel(op: kernel.KernelOp, spec: SpyreSpec, only: str | None = None) -> None:
+    """Gives a kernel op its split over the cores.
+
+    Args:
+        op: the op.
+        spec: the machine.
+        only: the one loop that may be divided, if not all may.
+
+    Raises:
+        LoweringError: no split brings its operands within a core's reach.
+    """
+    loops = [lp if only in (None, lp.name) else replace(lp, divisible=False) for lp in loops_of(op)]
     try:
         splits = divide(loops, footprints(op, loops), spec)
     except SpanError as error:

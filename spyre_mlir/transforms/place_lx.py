@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -20,8 +21,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import CoreView
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp, is_written, origin_of, uses_with_tiles
+from spyre_mlir.dialects.spyre.static_loop import ancestor_in, trips_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.placement import Pair, Request, collisions, first_fit
 from spyre_mlir.hw.spec import SpyreSpec
@@ -29,6 +32,7 @@ from spyre_mlir.hw.sticks import LinearExpr, StickError
 from spyre_mlir.transforms.rebuild import describe_location, functions
 
 _IDENTITY = "identity"
+_REQUIRED = 2**62  # more than any saving in sticks
 
 
 @dataclass
@@ -56,6 +60,21 @@ class Candidate:
         return self.value.owner if isinstance(self.value.owner, kernel.AllocOp) and not self.is_copy else None
 
     @property
+    def tensor(self) -> DeviceTensor:
+        """What would lie in LX."""
+        owner = self.value.owner
+        return owner.compact() if isinstance(owner, TileOp) else kernel.device_tensor(self.value)
+
+    @property
+    def home(self) -> Block:
+        """The block the buffer is made in."""
+        owner = self.value.owner
+        block = owner if isinstance(owner, Block) else owner.parent_block()
+        if block is None:
+            raise LoweringError("a buffer outside of a function", hint="put the kernels into a function")
+        return block
+
+    @property
     def uses(self) -> list[tuple[kernel.KernelOp, int]]:
         """Ops that use the buffer, with the operand's number."""
         if self.is_copy:
@@ -78,15 +97,24 @@ class PlaceLxPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Places the buffers of every function of the module."""
         for function in functions(op):
-            _place(function.body.block, spec_of(ctx), self.copies)
+            place_block(function.body.block, spec_of(ctx), copies=self.copies)
 
 
-def _place(block: Block, spec: SpyreSpec, copies: bool) -> None:
-    # Even points are ops; a copy is made at the odd point before its first reader.
-    points = {op: 2 * number for number, op in enumerate(block.ops)}
-    found = [c for op in block.ops if (c := _candidate(op)) is not None]
+def place_block(block: Block, spec: SpyreSpec, *, copies: bool) -> None:
+    """Places the buffers of a block and of its loops.
+
+    Args:
+        block: of a function, or of a loop that is tried out.
+        spec: the machine.
+        copies: whether what several ops read in the same slices is copied to LX.
+
+    Raises:
+        LoweringError: a buffer that must be in LX has no room there.
+    """
+    points = _points(block)
+    found = [c for op in points if (c := _candidate(op)) is not None]
     if copies:
-        found += [c for op in block.ops for c in _copies(op, points)]
+        found += [c for op in points for c in _copies(op, points)]
     requests = [_request(n, c, points) for n, c in enumerate(found)]
     takeovers = _takeovers(found, requests)
     addresses = first_fit(requests, spec.lx_usable_bytes, takeovers)
@@ -98,7 +126,7 @@ def _place(block: Block, spec: SpyreSpec, copies: bool) -> None:
             _put(candidate, addresses[number])
         elif candidate.alloc is not None and _space(candidate.value) == "lx":
             raise LoweringError(
-                f"no {candidate.view.bytes_per_core(kernel.device_tensor(candidate.value))} bytes of the "
+                f"no {candidate.view.bytes_per_core(candidate.tensor)} bytes of the "
                 f"scratchpad's {spec.lx_usable_bytes} are free while this buffer lives",
                 where=f"{candidate.alloc.name} at {describe_location(candidate.alloc)}",
                 hint="use more cores, or hbm for this buffer or another",
@@ -106,14 +134,17 @@ def _place(block: Block, spec: SpyreSpec, copies: bool) -> None:
     check_placement(block)
 
 
+def _points(block: Block) -> dict[Operation, int]:
+    """Ops by their point in time, those of a loop behind it; a copy is made at the odd point before its reader."""
+    return {op: 2 * number for number, op in enumerate(block.walk())}
+
+
 def _space(value: SSAValue) -> str:
     return kernel.device_tensor(value).space
 
 
 def _candidate(op: Operation) -> Candidate | None:
-    """The buffer an op makes, if LX could hold it; ops inside loops have no point in time yet."""
-    if any(u.operation.parent_block() is not op.parent_block() for r in op.results for u in r.uses):
-        return None
+    """The buffer an op makes, if LX could hold it."""
     if not isinstance(op, kernel.AllocOp) or (op.offset is not None and _space(op.result) == "hbm"):
         return None
     written = any(isinstance(u.operation, kernel.KernelOp) and u.operation.output is op.result for u in op.result.uses)
@@ -128,20 +159,22 @@ def _candidate(op: Operation) -> Candidate | None:
 
 
 def _copies(op: Operation, points: dict[Operation, int]) -> list[Candidate]:
-    """Copies of what the host sends: one for each way of slicing it that several readings share."""
-    if not isinstance(op, kernel.ToDeviceOp) or any(u.operation not in points for u in op.result.uses):
+    """Copies of what the host sends, or of a tile: one for each way of slicing it that several readings share."""
+    if not isinstance(op, kernel.ToDeviceOp | TileOp) or (block := op.parent_block()) is None:
+        return []
+    writers = (u.operation for u in uses_with_tiles(origin_of(op.result).buffer) if is_written(u))
+    if any(ancestor_in(block, w).parent_block() is block for w in writers):
         return []
     groups: list[Candidate] = []
-    uses = sorted(op.result.uses, key=lambda u: (points[u.operation], u.index))
+    tensor = op.compact() if isinstance(op, TileOp) else None
+    uses = sorted(op.result.uses, key=lambda u: (points.get(u.operation, -1), u.index))
     for use in uses:
         user = use.operation
-        if isinstance(user, kernel.KernelOp) and use.index == len(user.inputs):
-            return []  # the program writes into it
-        if not isinstance(user, kernel.ComputeOp):
+        if not isinstance(user, kernel.ComputeOp) or user not in points:
             continue
         try:
-            view = user.core_view(use.index)
-            user.local_walk(use.index)
+            view = user.core_view(use.index, tensor)
+            user.local_walk(use.index, tensor)
         except StickError:
             continue
         group = next((g for g in groups if g.view == view), None)
@@ -149,24 +182,41 @@ def _copies(op: Operation, points: dict[Operation, int]) -> list[Candidate]:
             groups.append(Candidate(op.result, view, [(user, use.index)]))
         else:
             group.readers.append((user, use.index))
-    return [g for g in groups if len(g.readers) > 1 and _copy_op(g, None) is not None]
+    return [g for g in groups if _runs(g) > 1 and _copy_op(g, None) is not None]
+
+
+def _runs(candidate: Candidate) -> int:
+    """How often ops use a buffer, each time that it is made."""
+    return sum(trips_of(op, candidate.home) for op, _ in candidate.uses)
+
+
+def _times(candidate: Candidate, points: dict[Operation, int]) -> list[int]:
+    """When a buffer is used; one that a loop finds and leaves behind is in use for the whole of the loop."""
+    times: list[int] = []
+    for op, _ in candidate.uses:
+        around = ancestor_in(candidate.home, op)
+        times.append(points[around])
+        if isinstance(around, scf.ForOp) and around.body.block.last_op is not None:
+            times.append(points[around.body.block.last_op])
+    return times
 
 
 def _request(number: int, candidate: Candidate, points: dict[Operation, int]) -> Request:
-    tensor, times = kernel.device_tensor(candidate.value), [points[op] for op, _ in candidate.uses]
+    tensor, times = candidate.tensor, _times(candidate, points)
     alloc = candidate.alloc
     address = None
     if alloc is not None and alloc.offset is not None:
         address = alloc.offset.value.data
     required = alloc is not None and tensor.space == "lx"
-    uses = len(candidate.readers) - 1 if candidate.is_copy else len(candidate.uses)
+    made = trips_of(ancestor_in(candidate.home, candidate.uses[0][0]))
+    uses = made * (_runs(candidate) - (1 if candidate.is_copy else 0))
     return Request(
         number=number,
         size=candidate.view.bytes_per_core(tensor),
         first=min(times) - 1 if candidate.is_copy else min(times),
         last=max(times),
         # What must be in LX goes before everything that may be.
-        saved=uses * tensor.sticks * (2 * len(points) if required else 1),
+        saved=uses * tensor.sticks + (_REQUIRED if required else 0),
         address=address,
     )
 
@@ -183,7 +233,7 @@ def _takeovers(found: Sequence[Candidate], requests: Sequence[Request]) -> set[P
                 continue
             operands = [(n, by_use[op, n]) for n in range(len(op.inputs)) if (op, n) in by_use]
             for dying in {d for _, d in operands}:
-                same = all(op.may_take_over(n) for n, d in operands if d == dying)
+                same = all(op.may_take_over(n, found[d].tensor) for n, d in operands if d == dying)
                 if same and requests[dying].last == requests[born].first:
                     pairs.add((dying, born))
     return pairs
@@ -203,7 +253,7 @@ def _broken_pairs(found: Sequence[Candidate], addresses: dict[int, int]) -> set[
 
 
 def _put(candidate: Candidate, address: int) -> None:
-    tensor = kernel.device_tensor(candidate.value)
+    tensor = candidate.tensor
     type_ = DeviceTensorType(replace(tensor, space="lx"))
     alloc = candidate.alloc
     if alloc is not None:
@@ -212,9 +262,8 @@ def _put(candidate: Candidate, address: int) -> None:
     else:
         alloc = kernel.AllocOp(type_)
         copy = _copy_op(candidate, alloc.result)
-        first = candidate.readers[0][0]
-        block = first.parent_block()
-        if copy is None or block is None:
+        block, first = candidate.home, ancestor_in(candidate.home, candidate.readers[0][0])
+        if copy is None:
             return
         alloc.location = copy.location = first.location
         block.insert_ops_before([alloc, copy], first)
@@ -225,7 +274,7 @@ def _put(candidate: Candidate, address: int) -> None:
 
 def _copy_op(candidate: Candidate, target: SSAValue | None) -> kernel.ComputeOp | None:
     """The op that copies a whole tensor, padding included, in the slices of the candidate; None if there is none."""
-    layout, reader, number = kernel.device_tensor(candidate.value).layout, *candidate.readers[0]
+    layout, reader, number = candidate.tensor.layout, *candidate.readers[0]
     walked = {n: dim for dim, e in enumerate(reader.maps.data[number].data) for n, _ in e.terms}
     # The loops of the copy stand in the order in which the reader's divided loops number the cores.
     order = [walked[n] for n in reader.core_slices()[0] if reader.space_splits()[n] > 1]
@@ -237,8 +286,8 @@ def _copy_op(candidate: Candidate, target: SSAValue | None) -> kernel.ComputeOp 
     op = kernel.ComputeOp(SpaceAttr(tuple(dims)), *operands, maps, {"function": StringAttr(_IDENTITY)})
     try:
         op.verify()
-        op.local_walk(1)
-        usable = op.core_view(1) == candidate.view
+        op.local_walk(1, candidate.tensor)
+        usable = op.core_view(1, candidate.tensor) == candidate.view
     except (StickError, VerifyException):
         usable = False
     if not usable or target is None:
@@ -252,8 +301,8 @@ def check_placement(block: Block) -> None:
     Raises:
         LoweringError: two do.
     """
-    points = {op: 2 * number for number, op in enumerate(block.ops)}
-    placed = [op for op in block.ops if isinstance(op, kernel.AllocOp) and _space(op.result) == "lx"]
+    points = _points(block)
+    placed = [op for op in points if isinstance(op, kernel.AllocOp) and _space(op.result) == "lx"]
     found = [Candidate(op.result, kernel.shared_view(op.result)) for op in placed]
     found = [c for c in found if c.uses and c.alloc is not None and c.alloc.offset is not None]
     requests = [_request(n, c, points) for n, c in enumerate(found)]

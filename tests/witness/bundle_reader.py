@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+MOST_TRIPS = 65_535
 SSA = r"%[A-Za-z0-9_$.\-]+"
 FUNC = re.compile(r'func\.func\s+(?:@sdsc_bundle|"sdsc_bundle")\s*\((?P<params>.*)\)\s*(?:attributes\s*\{.*\}\s*)?\{$')
 PARAM = re.compile(rf"(?P<name>{SSA})\s*:\s*!sdscbundle\.input_arg<index(?P<rest>[^>]*)>")
@@ -50,6 +51,7 @@ class _Scope:
     arguments: dict[str, int]
     pools: list[int]
     pool_sizes: list[int] = field(default_factory=list)
+    constants: set[str] = field(default_factory=set)
 
 
 def argument_count(text: str) -> int:
@@ -112,8 +114,7 @@ def _block(lines: Sequence[str], first: int, last: int, scope: _Scope) -> Iterat
         line = lines[index]
         if match := FOR.match(line):
             end = _end_of(lines, index)
-            low, high, step = (scope.values[match[k]] for k in ("lo", "hi", "step"))
-            for value in range(low, high, step):
+            for value in _trips(match, scope):
                 scope.values[match["iv"]] = value
                 yield from _block(lines, index + 1, end, scope)
             index = end
@@ -122,6 +123,18 @@ def _block(lines: Sequence[str], first: int, last: int, scope: _Scope) -> Iterat
         elif line and line != "return" and line != "func.return":
             _assign(line, scope)
         index += 1
+
+
+def _trips(loop: re.Match[str], scope: _Scope) -> range:
+    """Values of an induction variable: constant bounds, counting upwards, no more trips than the back end counts."""
+    names = [loop[key] for key in ("lo", "hi", "step")]
+    if loop["iv"] in scope.constants or any(name not in scope.constants for name in names):
+        raise BundleSyntaxError(f"the bounds of a loop are not all constants: {loop.group()}")
+    low, high, step = (scope.values[name] for name in names)
+    trips = range(low, high, step) if step > 0 else range(0)
+    if not 0 < len(trips) <= MOST_TRIPS:
+        raise BundleSyntaxError(f"a loop of {len(trips)} trips: {loop.group()}")
+    return trips
 
 
 def _assign(line: str, scope: _Scope) -> None:
@@ -135,6 +148,7 @@ def _assign(line: str, scope: _Scope) -> None:
         scope.pool_sizes.append(int(match["bytes"]))
     elif match := CONSTANT.match(line):
         values[match["res"]] = int(match["value"])
+        scope.constants.add(match["res"])
     elif match := ADD.match(line):
         values[match["res"]] = values[match["lhs"]] + values[match["rhs"]]
     elif match := APPLY.match(line):

@@ -16,8 +16,11 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_memory import (
+    POOL_BYTES,
+    SEGMENT,
     AllocOp,
     ConstantOp,
     FreeOp,
@@ -67,15 +70,15 @@ class ComputeOp(KernelOp):
             raise VerifyException(f"no op-table entry has the hardware function '{self.function.data}'")
         return entry
 
-    def may_take_over(self, number: int) -> bool:
+    def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:
         """Whether the function goes element by element, and both have every element at the same place."""
         if self.entry.family not in (Family.POINTWISE, Family.MOVEMENT):
             return False
         out = len(self.inputs)
-        same = self.tensors[number].format == self.tensors[out].format
-        return (
-            same and self.local_walk(number) == self.local_walk(out) and self.core_view(number) == self.core_view(out)
-        )
+        if self.tensors[number].format != self.tensors[out].format:
+            return False
+        same = self.local_walk(number, tensor) == self.local_walk(out)
+        return same and self.core_view(number, tensor) == self.core_view(out)
 
     @property
     def is_product(self) -> bool:
@@ -197,7 +200,7 @@ class GatherOp(KernelOp):
         pieces, walked = self.lane_dims(), self.accesses()[0].lane
         return pieces if walked is None else {**pieces, walked: self.tensors[0].lanes}
 
-    def core_view(self, number: int) -> CoreView:
+    def core_view(self, number: int, tensor: DeviceTensor | None = None) -> CoreView:
         """None: the rows a core takes are known at run time only."""
         raise StickError("a gather takes rows that are known at run time only, its operands stay in HBM")
 
@@ -214,7 +217,9 @@ class GatherOp(KernelOp):
 
 
 __all__ = [
+    "POOL_BYTES",
     "RESTICKIFY",
+    "SEGMENT",
     "AllocOp",
     "ComputeOp",
     "ConstantOp",

@@ -17,7 +17,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds, loop_of
 from spyre_mlir.hw.spec import SPYRE
@@ -67,6 +67,11 @@ class TileOp(IRDLOperation):
         whole = source.window() if isinstance(source, TileOp) else tensor.layout.extents
         own = round_up(tensor.shape[dim], tensor.lanes if dim == tensor.layout.stick else 1)
         return (*whole[:dim], own, *whole[dim + 1 :])
+
+    def compact(self) -> DeviceTensor:
+        """A tensor of the same elements without those around them."""
+        tensor = device_tensor(self.result)
+        return replace(tensor, layout=replace(tensor.layout, extents=self.window()))
 
     @classmethod
     def parse(cls, parser: Parser) -> TileOp:
@@ -186,4 +191,9 @@ def uses_with_tiles(buffer: SSAValue) -> Iterator[Use]:
             yield use
 
 
-__all__ = ["Origin", "TileOp", "origin_of", "uses_with_tiles"]
+def is_written(use: Use) -> bool:
+    """Whether a use is the output of a kernel op."""
+    return isinstance(use.operation, KernelOp) and use.index == len(use.operation.inputs)
+
+
+__all__ = ["Origin", "TileOp", "is_written", "origin_of", "uses_with_tiles"]

@@ -26,6 +26,11 @@ from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import StickError
 
+# Where a bundle with addresses in its files expects its arguments and its pool: attributes of the op that makes an
+# argument (its segment) and of the launch (the pool's size; it is in segment 0).
+SEGMENT = "segment"
+POOL_BYTES = "pool_bytes"
+
 
 @irdl_op_definition
 class AllocOp(IRDLOperation):

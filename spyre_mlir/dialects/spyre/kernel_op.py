@@ -111,24 +111,25 @@ class KernelOp(IRDLOperation):
         dims = [Dim(d.name, padded[d.name], d.split) for d in ordered]
         return core_slices(dims, OpClass.MATMUL if self.is_product else OpClass.POINTWISE)
 
-    def core_view(self, number: int) -> CoreView:
-        """Which part of operand `number` each core sees.
+    def core_view(self, number: int, tensor: DeviceTensor | None = None) -> CoreView:
+        """Which part of operand `number` each core sees; of `tensor`, if given, in place of the operand.
 
         Raises:
             StickError: the parts are no equal slices, each on one core.
         """
-        return core_view(self.tensors[number], self.maps.data[number].data, self._core_loops(), self.core_slices())
+        seen = self.tensors[number] if tensor is None else tensor
+        return core_view(seen, self.maps.data[number].data, self._core_loops(), self.core_slices())
 
-    def local_walk(self, number: int) -> tuple[Access, Walk]:
-        """How a core walks its slice of operand `number` in its scratchpad.
+    def local_walk(self, number: int, tensor: DeviceTensor | None = None) -> tuple[Access, Walk]:
+        """How a core walks its slice of operand `number`, or of `tensor` in its place, in its scratchpad.
 
         Raises:
             StickError: there is no such slice, or it is no walk through sticks.
         """
-        view = self.core_view(number)
-        return local_walk(self.tensors[number], self.maps.data[number].data, self._core_loops(), view)
+        seen, view = self.tensors[number] if tensor is None else tensor, self.core_view(number, tensor)
+        return local_walk(seen, self.maps.data[number].data, self._core_loops(), view)
 
-    def may_take_over(self, number: int) -> bool:
+    def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:
         """Whether the result may be written over input `number` in LX: each element is read before it is written."""
         return False
 
@@ -142,8 +143,11 @@ class KernelOp(IRDLOperation):
 
     def hbm_bytes(self) -> int:
         """Bytes of device memory the operands read and write, every stick of an operand once."""
-        padded, pairs = self.padded_extents(), zip(self.accesses(), self.tensors, strict=True)
-        return sum(hbm_bytes(acc, padded, t.lanes) for acc, t in pairs if t.space == "hbm")
+        return sum(self.operand_bytes(n) for n, t in enumerate(self.tensors) if t.space == "hbm")
+
+    def operand_bytes(self, number: int) -> int:
+        """Bytes of the sticks that operand `number` walks, every one once."""
+        return hbm_bytes(self.accesses()[number], self.padded_extents(), self.tensors[number].lanes)
 
     def verify_(self) -> None:
         """Checks the loops around it, the accesses, the lanes of the operands, and the division of work."""

@@ -77,13 +77,19 @@ def loop_of(index: SSAValue) -> scf.ForOp | None:
     return loop if block.args and block.args[0] is index else None
 
 
-def enclosing_loops(op: Operation) -> Iterator[scf.ForOp]:
-    """The loops around an op, the innermost first."""
-    parent = op.parent_op()
-    while parent is not None:
-        if isinstance(parent, scf.ForOp):
-            yield parent
-        parent = parent.parent_op()
+def enclosing_loops(op: Operation, home: Block | None = None) -> Iterator[scf.ForOp]:
+    """The loops around an op, the innermost first; only those inside of `home`, if given."""
+    while op.parent_block() is not home and (parent := op.parent_op()) is not None:
+        op = parent
+        if isinstance(op, scf.ForOp):
+            yield op
+
+
+def ancestor_in(block: Block, op: Operation) -> Operation:
+    """The op of a block that is or holds `op`, which stands in the block or in a loop of it."""
+    while op.parent_block() is not block and (parent := op.parent_op()) is not None:
+        op = parent
+    return op
 
 
 def verify_loops(op: Operation) -> None:
@@ -96,9 +102,9 @@ def verify_loops(op: Operation) -> None:
         loop_bounds(loop)
 
 
-def trips_of(op: Operation) -> int:
-    """How often an op runs."""
+def trips_of(op: Operation, home: Block | None = None) -> int:
+    """How often an op runs, each time that `home` runs, or in the whole function."""
     trips = 1
-    for loop in enclosing_loops(op):
+    for loop in enclosing_loops(op, home):
         trips *= loop_bounds(loop).trips
     return trips

@@ -6,12 +6,25 @@ from dataclasses import dataclass
 
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.superdsc import compact, rules
+from spyre_mlir.dialects.superdsc import keys, rules, symbolic_fields, window_fields
+from spyre_mlir.dialects.superdsc.check_descriptor import check
 from spyre_mlir.dialects.superdsc.context import Context
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor, IndirectKind, OpClass, Operand, Version, core_slices
+from spyre_mlir.dialects.superdsc.coordinate_rules import coordinate_rules
+from spyre_mlir.dialects.superdsc.descriptor import (
+    ACCUMULATING,
+    OWN_DIMS,
+    WINDOWED,
+    Descriptor,
+    IndirectKind,
+    OpClass,
+    Operand,
+    Version,
+    core_slices,
+)
 from spyre_mlir.dialects.superdsc.elision import complete
 from spyre_mlir.dialects.superdsc.fields import Level
-from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
+from spyre_mlir.dialects.superdsc.gaps import back_gaps
+from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject, as_object
 from spyre_mlir.dialects.superdsc.ops import AllocateOp, ComputeOp, ConstantOp, DscOp, LabeledDsOp, SdscOp
 from spyre_mlir.errors import EmitError
 
@@ -23,6 +36,11 @@ _LABELS = {
     OpClass.REDUCTION: ("OUTPUT", "KERNEL", "INPUT"),
     OpClass.RESTICKIFY: ("OUTPUT", "KERNEL", "INPUT"),
     OpClass.GATHER: ("OUTPUT", "KERNEL", "INPUT"),
+    OpClass.SHUFFLE: ("OUTPUT", "KERNEL", "INPUT"),
+    OpClass.TOP_K: ("OUTPUT", "KERNEL", "INPUT"),
+    OpClass.POOLING: ("OUTPUT", "KERNEL", "INPUT"),
+    OpClass.CONVOLUTION: ("INPUT", "KERNEL", "OUTPUT"),
+    OpClass.DEPTHWISE: ("OUTPUT", "INPUT", "KERNEL"),
 }
 
 
@@ -35,7 +53,7 @@ class _Placed:
     order: tuple[str, ...]
     label: str
     class_order: tuple[str, ...]
-    stick: str
+    sticks: dict[str, int]
 
 
 def build(descriptor: Descriptor, version: Version = Version.TS26) -> SdscOp:
@@ -45,12 +63,14 @@ def build(descriptor: Descriptor, version: Version = Version.TS26) -> SdscOp:
         EmitError: the descriptor contradicts itself, or the file format cannot say it.
     """
     check(descriptor)
+    _check_version(descriptor, version)
     context = Context(version=version)
-    head: JsonObject = {"numWkSlicesPerDim_": {dim.label: dim.split for dim in descriptor.dims}}
+    head: JsonObject = symbolic_fields.top_fields(descriptor)
+    head |= {keys.SPLITS: {dim.label: dim.split for dim in descriptor.dims}}
     context.read_sdsc(head)
     if descriptor.slices and descriptor.slices != core_slices(descriptor.dims, descriptor.op_class):
         table: JsonObject = {str(core): dict(row) for core, row in enumerate(descriptor.slices)}
-        head["coreIdToWkSlice_"] = table
+        head[keys.CORE_TO_SLICE] = table
     name = descriptor.op_func_name
     dsc = DscOp(name, *_dsc(descriptor, context))
     op = SdscOp(f"{descriptor.index}_{name}", complete(Level.SDSC, head, {}, context), [dsc], version)
@@ -68,7 +88,10 @@ def _dsc(
     head = _dsc_head(descriptor, placed)
     context.read_dsc(head)
     context.has_constants = bool(descriptor.constants)
-    operands, nodes = [_labeled_ds(item) for item in placed], [_allocate(item, descriptor) for item in placed]
+    operands, nodes = (
+        [_labeled_ds(item, descriptor) for item in placed],
+        [_allocate(item, descriptor) for item in placed],
+    )
     for fields in operands:
         context.read_labeled_ds(fields)
     for fields in nodes:
@@ -77,8 +100,8 @@ def _dsc(
     body += [AllocateOp(complete(Level.ALLOCATE, fields, {}, context)) for fields in nodes]
     body += [LabeledDsOp(complete(Level.LABELED_DS, fields, {}, context)) for fields in operands]
     for number, constant in enumerate(descriptor.constants):
-        fields: JsonObject = {"dataFormat_": constant.format, "name_": constant.name}
-        short: JsonObject = {"short": {compact.DATA: constant.bits}}
+        fields: JsonObject = {keys.FORMAT: constant.format, keys.NAME: constant.name}
+        short: JsonObject = {"short": {keys.DATA: constant.bits}}
         body.append(ConstantOp(str(number), complete(Level.CONSTANT, fields, short, context)))
     body.append(ComputeOp(complete(Level.COMPUTE, _compute(descriptor), {}, context)))
     return complete(Level.DSC, head, {}, context), body
@@ -90,12 +113,12 @@ def _classify(descriptor: Descriptor) -> list[_Placed]:
     Two operands share a class if they have the same stick dim, set of dims and stick size.
     """
     free = list(_LABELS[descriptor.op_class])
-    known: dict[tuple[str, frozenset[str], int], tuple[str, tuple[str, ...]]] = {}
+    known: dict[tuple[tuple[tuple[str, int], ...], frozenset[str]], tuple[str, tuple[str, ...]]] = {}
     placed: list[_Placed] = []
     for index, operand in enumerate(descriptor.operands):
         order = full_order(descriptor, operand)
-        stick = operand.stick or descriptor.stick
-        key = (stick, frozenset(order), operand.elements_per_stick)
+        sticks = operand.stick_lanes or {descriptor.stick: operand.elements_per_stick}
+        key = (tuple(sticks.items()), frozenset(order))
         is_index = operand.indirect is not None and operand.indirect.kind is IndirectKind.INDEX
         if is_index:
             label, class_order = _INDEX_LABEL, order
@@ -105,16 +128,16 @@ def _classify(descriptor: Descriptor) -> list[_Placed]:
             if key not in known:
                 known[key] = (free.pop(0), order)
             label, class_order = known[key]
-        placed.append(_Placed(index, operand, order, label, class_order, stick))
+        placed.append(_Placed(index, operand, order, label, class_order, sticks))
     return placed
 
 
 def full_order(descriptor: Descriptor, operand: Operand) -> tuple[str, ...]:
     """`layoutDimOrder_`: the operand's own dims, then those of the reference operand it lacks.
 
-    A sparse operand's place for the stick index comes first among them. Matmul and gather operands list only their own.
+    A sparse operand's place for the stick index comes first among them. Some classes list only their own.
     """
-    if descriptor.op_class in (OpClass.MATMUL, OpClass.GATHER):
+    if descriptor.op_class in OWN_DIMS:
         return operand.order
     sparse = (descriptor.stick,) if operand.stick is None else ()
     wanted = (*operand.order, *sparse, *descriptor.reference.order, descriptor.stick)
@@ -125,51 +148,97 @@ def _dsc_head(descriptor: Descriptor, placed: list[_Placed]) -> JsonObject:
     classes: JsonObject = {}
     for item in placed:
         order: list[Json] = list(item.class_order)
-        classes.setdefault(
-            item.label,
-            {
-                "layoutDimOrder_": order,
-                "stickDimOrder_": [item.stick],
-                "stickSize_": [item.operand.elements_per_stick],
-            },
-        )
+        entry: JsonObject = {
+            keys.ORDER: order,
+            keys.STICK_DIMS: list(item.sticks),
+            keys.STICK_SIZES: list(item.sticks.values()),
+        }
+        if descriptor.op_class in (OpClass.POOLING, OpClass.CONVOLUTION):
+            entry[keys.STICK_REPLICATION] = [1]
+        classes.setdefault(item.label, entry)
     masks: JsonObject = {
         dim.label: [[dim.valid, dim.extent - dim.valid]] for dim in descriptor.dims if dim.valid is not None
     }
-    return {
-        "N_": rules.named_sizes({dim.label: dim.extent for dim in descriptor.dims}),
-        "coordinateMasking_": masks,
-        "maskingConstId_": descriptor.mask_constant,
-        "primaryDsInfo_": classes,
+    head: JsonObject = {
+        keys.SIZES: rules.named_sizes({dim.label: dim.extent for dim in descriptor.dims}),
+        keys.MASKING: masks,
+        keys.MASK_CONSTANT: descriptor.mask_constant,
+        keys.CLASSES: classes,
     }
+    return head | _newest(descriptor)
 
 
-def _labeled_ds(item: _Placed) -> JsonObject:
+def _newest(descriptor: Descriptor) -> JsonObject:
+    """Members of a DSC with windows or symbolic sizes."""
+    sizes = {dim.label: dim.extent for dim in descriptor.dims}
+    stages = rules.stages(sizes, {dim.label: dim.split for dim in descriptor.dims}, Version.TSNEW)
+    extra: JsonObject = {}
+    inside: JsonObject = {}
+    if symbolic_fields.mapping(descriptor):
+        extra[keys.SYMBOL_MAPPING] = symbolic_fields.mapping(descriptor)
+        inside[keys.SYMBOLIC_DIMS] = symbolic_fields.limits(descriptor)
+    if descriptor.windows:
+        whole: JsonObject = {keys.PADDING_SIZES: window_fields.window_sizes(descriptor, per_core=False)}
+        extra[keys.SIZES] = rules.named_sizes(sizes) | whole
+        inside[keys.PADDING_SIZES] = window_fields.window_sizes(descriptor, per_core=True)
+    if descriptor.op_class in (OpClass.POOLING, OpClass.CONVOLUTION):
+        extra[keys.CLASS_RELATION] = {keys.IS_REUSE: 1}
+    if inside:
+        extra[keys.STAGES] = {
+            number: {name: (as_object(stage) or {}) | inside for name, stage in (as_object(both) or {}).items()}
+            for number, both in stages.items()
+        }
+    return extra
+
+
+def _labeled_ds(item: _Placed, descriptor: Descriptor) -> JsonObject:
     scale: list[Json] = []
     for label in item.class_order:
-        missing = -2 if label == item.stick and item.operand.stick is None else -1
+        missing = -2 if label in item.sticks and item.operand.stick is None else -1
         scale.append(1 if label in item.operand.order else missing)
-    return {"ldsIdx_": item.index, "dsType_": item.label, "scale_": scale, "dataFormat_": item.operand.format}
+    fields: JsonObject = {
+        keys.INDEX: item.index,
+        keys.CLASS: item.label,
+        keys.SCALE: scale,
+        keys.FORMAT: item.operand.format,
+    }
+    if descriptor.op_class in WINDOWED:
+        memories = window_fields.memories(descriptor, item.index, item.operand.component)
+        fields |= {} if memories is None else {keys.MEMORY: memories}
+    return fields
 
 
 def _allocate(item: _Placed, descriptor: Descriptor) -> JsonObject:
     operand = item.operand
     order: list[Json] = list(item.order)
     fields: JsonObject = {
-        "ldsIdx_": item.index,
-        "component_": operand.component,
-        "layoutDimOrder_": order,
-        compact.START: rules.start_folds(operand.start),
+        keys.INDEX: item.index,
+        keys.COMPONENT: operand.component,
+        keys.ORDER: order,
+        keys.START: rules.start_folds(operand.start),
     }
     if operand.symbolic:
-        fields["isStartAddrSymbolic_"] = 1
+        fields[keys.SYMBOLIC] = 1
+    own = _own_coordinates(item, descriptor)
+    if own is not None:
+        fields[keys.COORDINATES] = own
+    walked = {window.dim: window_fields.pad_type(window) for window in descriptor.windows}
+    if item.index == 0 and walked:
+        fields[keys.PADDING] = {label: kind for label, kind in walked.items() if label in operand.order}
     gaps = back_gaps(descriptor, operand)
     if gaps:
-        keys = ["-1"] if operand.component == "hbm" else [str(core) for core in range(descriptor.cores)]
-        fields["backGapCore_"] = {label: {key: str(gap) for key in keys} for label, gap in gaps.items()}
+        holders = ["-1"] if operand.component == keys.HBM else [str(core) for core in range(descriptor.cores)]
+        fields[keys.BACK_GAP] = {label: {holder: str(gap) for holder in holders} for label, gap in gaps.items()}
     if operand.indirect is not None:
         fields |= _indirect(operand, descriptor)
     return fields
+
+
+def _own_coordinates(item: _Placed, descriptor: Descriptor) -> JsonObject | None:
+    """`coordinates_` where they are not those that sizes, splits and scales imply."""
+    own = coordinate_rules(descriptor, item.index, item.class_order)
+    table: JsonObject = {str(core): dict(row) for core, row in enumerate(item.operand.slices)}
+    return {keys.COORD_INFO: own, keys.CORE_TO_SLICE: table} if own is not None or table else None
 
 
 def _indirect(operand: Operand, descriptor: Descriptor) -> JsonObject:
@@ -178,28 +247,15 @@ def _indirect(operand: Operand, descriptor: Descriptor) -> JsonObject:
         return {}
     partner = descriptor.operands[link.partner]
     fields: JsonObject = {
-        "indirectAllocType_": link.kind.value,
-        "relatedIndirectAccessAlloc_": rules.node_name(link.partner, partner.component),
+        keys.INDIRECT: link.kind.value,
+        keys.INDIRECT_PARTNER: rules.node_name(link.partner, partner.component),
     }
     if link.kind is IndirectKind.INDEX:
-        fields["indexTensorType_"] = "index"
+        fields[keys.INDEX_TYPE] = "index"
     if link.max_sizes:
         sizes: list[Json] = list(link.max_sizes)
-        fields["maxDimSizes_"] = sizes
+        fields[keys.MAX_SIZES] = sizes
     return fields
-
-
-def back_gaps(descriptor: Descriptor, operand: Operand) -> dict[str, int]:
-    """Elements allocated beyond the used ones, per dim where there are any; whole sticks along the stick dim."""
-    gaps: dict[str, int] = {}
-    eps = operand.elements_per_stick
-    for label, count in zip(operand.order, operand.counts(), strict=True):
-        dim = descriptor.dim(label)
-        used = dim.per_core if operand.component == "lx" else dim.extent
-        gap = (count + used // -eps) * eps if label == operand.stick else count - used
-        if gap:
-            gaps[label] = gap
-    return gaps
 
 
 def _compute(descriptor: Descriptor) -> JsonObject:
@@ -209,70 +265,33 @@ def _compute(descriptor: Descriptor) -> JsonObject:
         for number, operand in enumerate(descriptor.operands)
         if operand.indirect is not None and operand.indirect.kind is IndirectKind.INDEX
     ]
-    read = range(count if descriptor.op_class is OpClass.REDUCTION else count - 1)
+    read = range(count if descriptor.op_class in ACCUMULATING else count - 1)
     data = [number for number in read if number not in indices]
     kind = descriptor.op_format or descriptor.operands[data[0]].format
     fields: JsonObject = {
-        "exUnit": descriptor.unit,
-        "opFuncName": descriptor.op_func_name,
-        "attributes_": {"dataFormat_": kind, "fidelity_": "regular"},
-        "inputLabeledDs": [rules.operand_reference(number) for number in data],
-        "outputLabeledDs": [rules.operand_reference(count - 1)],
+        keys.UNIT: descriptor.unit,
+        keys.FUNCTION: descriptor.op_func_name,
+        keys.ATTRIBUTES: {keys.FORMAT: kind, keys.FIDELITY: "regular"},
+        keys.INPUTS: [rules.operand_reference(number) for number in data],
+        keys.OUTPUTS: [rules.operand_reference(count - 1)],
     }
     if indices:
-        fields["indirectAccessIndexLabeledDs"] = [rules.operand_reference(number) for number in indices]
+        fields[keys.INDICES] = [rules.operand_reference(number) for number in indices]
     return fields
 
 
-def check(descriptor: Descriptor) -> None:
-    """Refuse a descriptor that contradicts itself.
-
-    Raises:
-        EmitError: what was needed and what there is.
-    """
-    where = f"{descriptor.index}_{descriptor.op_func}"
-    if not descriptor.dims or not descriptor.operands:
-        raise EmitError("a SuperDSC needs at least one dim and one operand", where=where)
-    labels = [dim.label for dim in descriptor.dims]
-    if len(set(labels)) != len(labels):
-        raise EmitError(f"dim labels must differ, got {labels}", where=where)
-    for dim in descriptor.dims:
-        if dim.extent < 1 or dim.split < 1 or dim.extent % dim.split:
-            raise EmitError(
-                f"dim {dim.label}: {dim.extent} elements do not divide into {dim.split} slices", where=where
-            )
-        if dim.valid is not None and not 0 < dim.valid <= dim.extent:
-            raise EmitError(f"dim {dim.label}: {dim.valid} valid of {dim.extent} elements", where=where)
-    if not -1 <= descriptor.mask_constant < len(descriptor.constants):
+def _check_version(descriptor: Descriptor, version: Version) -> None:
+    """Some forms exist in the newest generation only."""
+    newest = {
+        "windows": bool(descriptor.windows) or descriptor.op_class in WINDOWED,
+        "symbolic sizes": any(dim.symbolic is not None for dim in descriptor.dims),
+        "two dims in a stick": any(operand.second_stick is not None for operand in descriptor.operands),
+        "a distribution of an operand's own": any(operand.slices for operand in descriptor.operands),
+    }
+    used = [name for name, yes in newest.items() if yes]
+    if used and version is not Version.TSNEW:
         raise EmitError(
-            f"mask constant {descriptor.mask_constant} of {len(descriptor.constants)} constants", where=where
+            f"{version.value} files have no {' or '.join(used)}",
+            where=f"{descriptor.index}_{descriptor.op_func}",
+            hint=f"write {Version.TSNEW.value}",
         )
-    for number, operand in enumerate(descriptor.operands):
-        _check_operand(descriptor, operand, f"{where}, operand {number}")
-
-
-def _check_operand(descriptor: Descriptor, operand: Operand, where: str) -> None:
-    labels = [dim.label for dim in descriptor.dims]
-    unknown = [label for label in operand.order if label not in labels]
-    if unknown or len(operand.extents) != len(operand.order):
-        raise EmitError(f"order {operand.order} with extents {operand.extents} over dims {labels}", where=where)
-    if operand.stick is not None and operand.stick not in operand.order:
-        raise EmitError(f"stick dim {operand.stick} is not in the order {operand.order}", where=where)
-    if len(operand.start) != descriptor.cores:
-        raise EmitError(f"{len(operand.start)} start addresses for {descriptor.cores} cores", where=where)
-    if operand.stick is not None:
-        dim, eps = descriptor.dim(operand.stick), operand.elements_per_stick
-        if dim.split > 1 and dim.per_core % eps:
-            raise EmitError(
-                f"a slice of stick dim {dim.label} is {dim.per_core} elements, sticks hold {eps}",
-                where=where,
-                hint=f"split {dim.label} into whole sticks, or pad it",
-            )
-    for label, gap in back_gaps(descriptor, operand).items():
-        gathered = operand.indirect is not None
-        if gap < 0 and not gathered:
-            raise EmitError(
-                f"dim {label} needs {gap} more elements than are allocated".replace("needs -", "needs "),
-                where=where,
-                hint="pad the buffer: a file cannot tell a shortfall from a gap",
-            )

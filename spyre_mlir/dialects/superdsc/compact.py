@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from spyre_mlir.dialects.superdsc import rules
+from spyre_mlir.dialects.superdsc import keys, rules
 from spyre_mlir.dialects.superdsc.context import Context
 from spyre_mlir.dialects.superdsc.fields import Level
 from spyre_mlir.dialects.superdsc.json_value import (
@@ -19,9 +19,6 @@ from spyre_mlir.dialects.superdsc.json_value import (
     same,
 )
 
-START = "startAddressCoreCorelet_"
-DATA = "data_"
-
 
 def shorten(level: Level, key: str, value: Json, context: Context) -> Json:
     """Short form of a field, or None where it has none.
@@ -29,9 +26,9 @@ def shorten(level: Level, key: str, value: Json, context: Context) -> Json:
     A start is a list of numbers, or an object of base and bytes per slice of each dim; constant data is a number.
     """
     short: Json = None
-    if level is Level.ALLOCATE and key == START:
+    if level is Level.ALLOCATE and key == keys.START:
         short = _short_start(value, context)
-    elif level is Level.CONSTANT and key == DATA:
+    elif level is Level.CONSTANT and key == keys.DATA:
         short = _short_bits(value)
     if short is None or not same(expand(level, key, short, context), value):
         return None
@@ -65,7 +62,7 @@ def _short_start(value: Json, context: Context) -> Json:
 
 
 def _addresses(value: Json) -> list[int] | None:
-    data = as_object((as_object(value) or {}).get(DATA))
+    data = as_object((as_object(value) or {}).get(keys.DATA))
     if data is None:
         return None
     texts = [text for text in data.values() if isinstance(text, str)]
@@ -92,7 +89,7 @@ def _sums(short: JsonObject, context: Context) -> list[int] | None:
 
 
 def _short_bits(value: Json) -> Json:
-    data = as_object((as_object(value) or {}).get(DATA)) or {}
+    data = as_object((as_object(value) or {}).get(keys.DATA)) or {}
     words = as_list(data.get(rules.core_key(0)))
     if words is None or len(words) != 1:
         return None

@@ -13,6 +13,20 @@ from spyre_mlir.errors import ReadError, UnsupportedError
 _SHOWN = 60
 
 
+class Misread(ReadError):
+    """A look into a JSON value that found something else than it needs.
+
+    Args:
+        path: the JSON path.
+        expected: what should be there.
+        got: what is there.
+    """
+
+    def __init__(self, path: str, expected: str, got: str) -> None:
+        super().__init__(f"expected {expected}, got {got}", where=path)
+        self.path, self.expected, self.got = path, expected, got
+
+
 @dataclass(frozen=True)
 class Cursor:
     """A value and the JSON path that leads to it."""
@@ -24,9 +38,9 @@ class Cursor:
         """Refuse the value as wrong.
 
         Raises:
-            ReadError: always.
+            Misread: always.
         """
-        raise ReadError(f"expected {expected}, got {self._shown if got is None else got}", where=self.path)
+        raise Misread(self.path, expected, self.shown if got is None else got)
 
     def unsupported(self, what: str, hint: str | None = None) -> NoReturn:
         """Refuse the value as valid but beyond us.
@@ -34,10 +48,11 @@ class Cursor:
         Raises:
             UnsupportedError: always.
         """
-        raise UnsupportedError(f"{what}: {self._shown}", where=self.path, hint=hint)
+        raise UnsupportedError(f"{what}: {self.shown}", where=self.path, hint=hint)
 
     @property
-    def _shown(self) -> str:
+    def shown(self) -> str:
+        """The value as text, cut if it is long."""
         text = spell(self.value)
         return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 

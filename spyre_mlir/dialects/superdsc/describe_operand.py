@@ -3,86 +3,112 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
 
-from spyre_mlir.dialects.superdsc import rules
+from spyre_mlir.dialects.superdsc import keys, rules
+from spyre_mlir.dialects.superdsc.coordinate_rules import coordinate_rules, own_splits
 from spyre_mlir.dialects.superdsc.cursor import Cursor
-from spyre_mlir.dialects.superdsc.descriptor import Dim, Indirect, IndirectKind, Operand, Slices
-from spyre_mlir.dialects.superdsc.json_value import same
+from spyre_mlir.dialects.superdsc.descriptor import (
+    Descriptor,
+    Dim,
+    Indirect,
+    IndirectKind,
+    OpClass,
+    Operand,
+    Slices,
+)
+from spyre_mlir.dialects.superdsc.json_value import JsonObject, same
 from spyre_mlir.hw.formats import FORMATS
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 
 _NO_INDIRECTION = "no_indirection"
 _SCALES = (1, -1, -2)
+_STICK_DIMS = 2
 
 
-def read_operands(dsc: Cursor, dims: tuple[Dim, ...], slices: Slices) -> tuple[Operand, ...]:
+def read_operands(dsc: Cursor, view: Descriptor) -> tuple[Operand, ...]:
     """All operands, in operand order.
+
+    Args:
+        dsc: the DSC.
+        view: everything but the operands.
 
     Raises:
         ReadError: an entry is malformed or contradicts another.
         UnsupportedError: an entry uses what we have no meaning for.
     """
     nodes: dict[int, Cursor] = {}
-    for node in dsc.at("scheduleTree_").items():
-        if node.at("nodeType_").text() != "allocate":
+    for node in dsc.at(keys.SCHEDULE_TREE).items():
+        if node.at(keys.NODE_TYPE).text() != "allocate":
             node.unsupported("a schedule node that is no allocate")
-        nodes[node.at("ldsIdx_").integer()] = node
-    entries = dsc.at("labeledDs_").items()
+        nodes[node.at(keys.INDEX).integer()] = node
+    entries = dsc.at(keys.LABELED_DS).items()
     operands: list[Operand] = []
     for number, entry in enumerate(entries):
-        entry.at("ldsIdx_").must_be(number)
+        entry.at(keys.INDEX).must_be(number)
         if number not in nodes:
-            dsc.at("scheduleTree_").fail(f"an allocate node for operand {number}", f"nodes for {list(nodes)}")
-        layout = dsc.at("primaryDsInfo_").at(entry.at("dsType_").text())
-        operands.append(_operand(entry, nodes[number], layout, {dim.label: dim for dim in dims}, slices))
-    if not operands:
-        dsc.at("labeledDs_").fail("at least one operand")
-    _refuse_unclear_gaps(dsc, dims, operands)
+            dsc.at(keys.SCHEDULE_TREE).fail(f"an allocate node for operand {number}", f"nodes for {list(nodes)}")
+        layout = dsc.at(keys.CLASSES).at(entry.at(keys.CLASS).text())
+        operands.append(_operand(entry, nodes[number], layout, view))
+    for number in range(len(operands)):
+        layout = dsc.at(keys.CLASSES).at(entries[number].at(keys.CLASS).text())
+        scales, whole = _scales(entries[number], layout), replace(view, operands=tuple(operands))
+        _check_coordinates(nodes[number], _sticks(layout), scales, coordinate_rules(whole, number, list(scales)), whole)
+    _refuse_unclear_gaps(dsc, view.dims, operands)
     return tuple(operands)
 
 
-def _operand(entry: Cursor, node: Cursor, layout: Cursor, dims: Mapping[str, Dim], slices: Slices) -> Operand:
-    kind = _format(entry)
-    scales = _scales(entry, layout)
-    order = node.at("layoutDimOrder_").texts()
-    if sorted(order) != sorted(scales) or any(label not in dims for label in order):
-        node.at("layoutDimOrder_").fail(f"the dims of the layout class, {list(scales)}")
-    sticks, lanes = layout.at("stickDimOrder_").texts(), layout.at("stickSize_").integers()
-    if len(sticks) != 1 or len(lanes) != 1:
-        layout.unsupported("a stick made of several dims")
-    if lanes[0] != FORMATS[kind].elements_per_stick():
-        layout.at("stickSize_").fail(f"the {FORMATS[kind].elements_per_stick()} elements of a {kind} stick")
-    component = node.at("component_").text()
-    if component not in ("hbm", "lx"):
-        node.at("component_").fail('"hbm" or "lx"')
+def _operand(entry: Cursor, node: Cursor, layout: Cursor, view: Descriptor) -> Operand:
+    kind, scales, sticks = _format(entry), _scales(entry, layout), _sticks(layout)
+    order = node.at(keys.ORDER).texts()
+    if sorted(order) != sorted(scales) or any(label not in {dim.label for dim in view.dims} for label in order):
+        node.at(keys.ORDER).fail(f"the dims of the layout class, {list(scales)}")
+    if prod(sticks.values()) != FORMATS[kind].elements_per_stick():
+        layout.at(keys.STICK_SIZES).fail(f"the {FORMATS[kind].elements_per_stick()} elements of a {kind} stick")
+    component = node.at(keys.COMPONENT).text()
+    if component not in (keys.HBM, keys.LX):
+        node.at(keys.COMPONENT).fail('"hbm" or "lx"')
     own = tuple(label for label in order if scales[label] > 0)
-    _check_coordinates(node, scales, dims, sticks[0], lanes[0])
-    _check_distribution(node, slices)
-    symbolic, start = _start(node, len(slices))
-    return Operand(
+    symbolic, start = _start(node, view.cores)
+    stick = list(sticks)[-1]
+    operand = Operand(
         order=own,
-        extents=_extents(node, own, dims, component),
-        stick=sticks[0] if scales.get(sticks[0]) == 1 else None,
+        extents=(),
+        stick=stick if scales.get(stick) == 1 else None,
         format=kind,
         start=start,
         symbolic=symbolic,
         component=component,
         indirect=_indirect(node),
+        second_stick=next(iter(sticks.items())) if len(sticks) > 1 else None,
+        slices=_distribution(node, view),
     )
+    return replace(operand, extents=_extents(node, operand, view))
+
+
+def _sticks(layout: Cursor) -> dict[str, int]:
+    """Dims of the stick and their elements in one, inner to outer."""
+    labels, lanes = layout.at(keys.STICK_DIMS).texts(), layout.at(keys.STICK_SIZES).integers()
+    if not labels or len(labels) != len(lanes) or len(set(labels)) != len(labels):
+        layout.fail("a size for every dim of the stick")
+    if len(labels) > _STICK_DIMS:
+        layout.unsupported("a stick made of more than two dims")
+    return dict(zip(labels, lanes, strict=True))
 
 
 def _format(entry: Cursor) -> str:
-    place = entry.at("dataFormat_")
+    place = entry.at(keys.FORMAT)
     if place.text() not in FORMATS:
         place.unsupported("a data format we do not know")
     word = FORMATS[place.text()].word_length
-    if "wordLength" in entry and entry.at("wordLength").value != word:
-        entry.at("wordLength").fail(f"the {word} bytes of {place.text()}")
+    if keys.WORD_LENGTH in entry and entry.at(keys.WORD_LENGTH).value != word:
+        entry.at(keys.WORD_LENGTH).fail(f"the {word} bytes of {place.text()}")
     return place.text()
 
 
 def _scales(entry: Cursor, layout: Cursor) -> dict[str, int]:
-    order, place = layout.at("layoutDimOrder_").texts(), entry.at("scale_")
+    order, place = layout.at(keys.ORDER).texts(), entry.at(keys.SCALE)
     numbers = place.integers()
     if len(numbers) != len(order):
         place.fail(f"one scale per dim of {order}")
@@ -92,10 +118,22 @@ def _scales(entry: Cursor, layout: Cursor) -> dict[str, int]:
     return dict(zip(order, numbers, strict=True))
 
 
-def _extents(node: Cursor, own: tuple[str, ...], dims: Mapping[str, Dim], component: str) -> tuple[int, ...]:
-    gaps = {label: _gap(place) for label, place in node.at("backGapCore_").members()} if "backGapCore_" in node else {}
-    used = {label: dims[label].per_core if component == "lx" else dims[label].extent for label in own}
-    return tuple(used[label] + gaps.get(label, 0) for label in own)
+def _extents(node: Cursor, operand: Operand, view: Descriptor) -> tuple[int, ...]:
+    gaps = {label: _gap(place) for label, place in node.at(keys.BACK_GAP).members()} if keys.BACK_GAP in node else {}
+    windows = {window.dim: window for window in view.windows if keys.PADDING in node}
+    own = own_splits(operand)
+    extents: list[int] = []
+    for label in operand.order:
+        dim = view.dim(label)
+        if label in windows:
+            if gaps.get(label, 0) not in (0, windows[label].stored - dim.extent):
+                node.at(keys.BACK_GAP).at(label).unsupported("a gap beside a window")
+            extents.append(windows[label].stored)
+            continue
+        split = own.get(label, 1) if operand.slices else dim.split
+        used = dim.extent // split if operand.component == keys.LX else dim.extent
+        extents.append(used + gaps.get(label, 0))
+    return tuple(extents)
 
 
 def _gap(place: Cursor) -> int:
@@ -107,10 +145,10 @@ def _gap(place: Cursor) -> int:
 
 
 def _start(node: Cursor, cores: int, spec: SpyreSpec = SPYRE) -> tuple[bool, tuple[str, ...]]:
-    flag = node.at("isStartAddrSymbolic_").value if "isStartAddrSymbolic_" in node else 0
+    flag = node.at(keys.SYMBOLIC).value if keys.SYMBOLIC in node else 0
     if flag not in (0, 1):
-        node.at("isStartAddrSymbolic_").fail("a boolean or 0/1")
-    data = node.at("startAddressCoreCorelet_").at("data_")
+        node.at(keys.SYMBOLIC).fail("a boolean or 0/1")
+    data = node.at(keys.START).at(keys.DATA)
     start: list[str] = []
     for core in range(cores):
         place = data.at(rules.core_key(core))
@@ -124,49 +162,67 @@ def _start(node: Cursor, cores: int, spec: SpyreSpec = SPYRE) -> tuple[bool, tup
 
 
 def _check_coordinates(
-    node: Cursor, scales: Mapping[str, int], dims: Mapping[str, Dim], stick: str, lanes: int
+    node: Cursor, sticks: Mapping[str, int], scales: Mapping[str, int], special: JsonObject | None, view: Descriptor
 ) -> None:
     """The coordinate folds must say what sizes, splits and scales say."""
-    if "coordinates_" not in node:
+    if keys.COORDINATES not in node:
         return
-    for label, place in node.at("coordinates_").at("coordInfo").members():
+    lanes = prod(sticks.values())
+    for label, place in node.at(keys.COORDINATES).at(keys.COORD_INFO).members():
         if label not in scales:
             place.fail(f"dims {list(scales)}", label)
-        dim = dims[label]
-        rule = rules.coordinate(dim.per_core, dim.split, scales[label], lanes if label == stick else None)
-        for key in ("dim_prop_func", "dim_prop_attr"):
-            expected, got = Cursor(rule, "").at("folds").at(key).items(), place.at("folds").at(key).items()
-            if len(expected) != len(got):
-                place.at("folds").at(key).unsupported(
-                    f"{len(got)} coordinate folds where {len(expected)} are understood"
-                )
-            for want, have in zip(expected, got, strict=True):
-                if not same(want.value, have.value):
-                    have.must_be(want.value)
+        dim = view.dim(label)
+        plain = rules.coordinate(dim.per_core, dim.split, scales[label], lanes if label in sticks else None)
+        _same_folds(place, Cursor(plain if special is None else special[label], ""))
 
 
-def _check_distribution(node: Cursor, slices: Slices) -> None:
-    """An operand that is spread over the cores in its own way is beyond us."""
-    if "coordinates_" not in node or "coreIdToWkSlice_" not in node.at("coordinates_"):
-        return
-    own = node.at("coordinates_").at("coreIdToWkSlice_")
-    rows = dict(own.members())
-    if rows and any(rows.get(str(core)) is None or rows[str(core)].value != row for core, row in enumerate(slices)):
-        own.unsupported("an operand spread over the cores in another way than the DSC")
+def _same_folds(place: Cursor, rule: Cursor) -> None:
+    for key in (keys.FUNCS, keys.PROPS):
+        expected, got = rule.at(keys.FOLDS).at(key).items(), place.at(keys.FOLDS).at(key).items()
+        if len(expected) != len(got):
+            place.at(keys.FOLDS).at(key).unsupported(
+                f"{len(got)} coordinate folds where {len(expected)} are understood"
+            )
+        for want, have in zip(expected, got, strict=True):
+            if not same(want.value, have.value):
+                have.must_be(want.value)
+
+
+def _distribution(node: Cursor, view: Descriptor) -> Slices:
+    """The operand's own distribution over the cores; empty where it is the operation's."""
+    if keys.COORDINATES not in node or keys.CORE_TO_SLICE not in node.at(keys.COORDINATES):
+        return ()
+    own = node.at(keys.COORDINATES).at(keys.CORE_TO_SLICE)
+    given = {core: row.value for core, row in own.members()}
+    if not given:
+        return ()
+    if node.at(keys.COMPONENT).text() != keys.LX and given != {
+        str(c): {**row} for c, row in enumerate(view.core_slices)
+    }:
+        own.unsupported("an operand in HBM spread over the cores in another way than the DSC")
+    rows: list[dict[str, int]] = []
+    for core in range(view.cores):
+        row = own.at(str(core))
+        rows.append(row.integer_map())
+        if sorted(rows[-1]) != sorted(dim.label for dim in view.dims) or min(rows[-1].values()) < 0:
+            row.fail(f"a slice of every dim {[dim.label for dim in view.dims]}")
+    if view.op_class is not OpClass.SHUFFLE and rows == [dict(row) for row in view.core_slices]:
+        return ()
+    return tuple(rows)
 
 
 def _indirect(node: Cursor) -> Indirect | None:
-    if "indirectAllocType_" not in node or node.at("indirectAllocType_").text() == _NO_INDIRECTION:
+    if keys.INDIRECT not in node or node.at(keys.INDIRECT).text() == _NO_INDIRECTION:
         return None
-    place = node.at("indirectAllocType_")
+    place = node.at(keys.INDIRECT)
     kinds = {kind.value: kind for kind in IndirectKind}
     if place.text() not in kinds:
         place.fail(f"{_NO_INDIRECTION} or one of {list(kinds)}")
-    partner = node.at("relatedIndirectAccessAlloc_")
+    partner = node.at(keys.INDIRECT_PARTNER)
     digits = partner.text().removeprefix("allocate-Tensor").partition("_")[0]
     if not (digits.isascii() and digits.isdigit()):
         partner.fail("the name of an allocate node")
-    limits = tuple(node.at("maxDimSizes_").integers())
+    limits = tuple(node.at(keys.MAX_SIZES).integers())
     return Indirect(kinds[place.text()], int(digits), limits if any(limit != -1 for limit in limits) else ())
 
 
@@ -176,15 +232,15 @@ def _refuse_unclear_gaps(dsc: Cursor, dims: tuple[Dim, ...], operands: list[Oper
     A shortfall is less than a stick, so whole sticks are gaps.
     """
     sticks = {operand.stick for operand in operands if operand.stick is not None}
-    if len(sticks) < 2 or not str(dsc.at("computeOp_").only().at("opFuncName").value).startswith("ReStickify"):
+    if len(sticks) < 2 or not str(dsc.at(keys.COMPUTE).only().at(keys.FUNCTION).value).startswith("ReStickify"):
         return
     sizes = {dim.label: dim for dim in dims}
     for number, operand in enumerate(operands):
         for label, extent in zip(operand.order, operand.extents, strict=True):
-            used = sizes[label].per_core if operand.component == "lx" else sizes[label].extent
+            used = sizes[label].per_core if operand.component == keys.LX else sizes[label].extent
             if label in sticks and (extent - used) % operand.elements_per_stick:
-                node = dsc.at("scheduleTree_").items()[number]
-                node.at("backGapCore_").unsupported(
+                node = dsc.at(keys.SCHEDULE_TREE).items()[number]
+                node.at(keys.BACK_GAP).unsupported(
                     f"a restickify whose dim {label} has a gap of less than a stick, which may be a shortfall",
                     "pad both dims to whole sticks before the restickify",
                 )

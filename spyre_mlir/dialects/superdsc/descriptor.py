@@ -26,6 +26,18 @@ class OpClass(Enum):
     MATMUL = "matmul"
     RESTICKIFY = "restickify"
     GATHER = "gather"
+    SHUFFLE = "shuffle"
+    TOP_K = "top-k"
+    POOLING = "pooling"
+    CONVOLUTION = "convolution"
+    DEPTHWISE = "convolution by channel"
+
+
+WINDOWED = frozenset({OpClass.POOLING, OpClass.CONVOLUTION, OpClass.DEPTHWISE})
+# Classes whose operands list only the dims they have; torch-spyre code generation; likely beyond products.
+OWN_DIMS = frozenset({OpClass.MATMUL, OpClass.GATHER, OpClass.TOP_K, *WINDOWED})
+# Classes whose output is also read; torch-spyre code generation; likely.
+ACCUMULATING = frozenset({OpClass.REDUCTION, OpClass.DEPTHWISE})
 
 
 class Version(Enum):
@@ -35,7 +47,7 @@ class Version(Enum):
     TS26 = "TS26"  # the default
     TSNEW = "TSNEW"  # six empty stage objects, debug_handle_, constants as strings
 
-    def file_name(self, index: int, op_func_name: str) -> str:
+    def file_name(self, index: int | str, op_func_name: str) -> str:
         """Name of the JSON file of op `index` in its bundle."""
         return f"sdsc_{index}_{op_func_name}.json" if self is Version.TS25 else f"sdsc_{index}.json"
 
@@ -63,6 +75,53 @@ class Indirect:
 
 
 @dataclass(frozen=True)
+class SymbolicSize:
+    """A size that is known only when the bundle runs; the dim's extent is the largest.
+
+    Args:
+        name: what the program calls it.
+        symbol: id that `bundle.mlir` binds to the size; negative.
+        granularity: what the size is a multiple of.
+    """
+
+    name: str
+    symbol: int
+    granularity: int = 1
+
+
+@dataclass(frozen=True)
+class Window:
+    """How a windowed op walks over one dim of its input.
+
+    Args:
+        dim: the output dim whose input is walked over, i or j.
+        over: the dim that runs over the window, ki or kj.
+        total: extent of the input, padding included.
+        stride: input elements from window to window.
+        dilation: input elements from one place of a window to the next.
+        front: padding before the data that is in no memory.
+        back: padding behind it.
+    """
+
+    dim: str
+    over: str
+    total: int
+    stride: int = 1
+    dilation: int = 1
+    front: int = 0
+    back: int = 0
+
+    @property
+    def stored(self) -> int:
+        """Extent of the input in memory."""
+        return self.total - self.front - self.back
+
+    def reach(self, outputs: int, places: int) -> int:
+        """Input elements that `outputs` windows of `places` places cover."""
+        return (outputs - 1) * self.stride + (places - 1) * self.dilation + 1
+
+
+@dataclass(frozen=True)
 class Dim:
     """One dimension of the iteration space.
 
@@ -71,12 +130,14 @@ class Dim:
         extent: padded size over all cores.
         split: number of slices; the product over dims is the number of cores.
         valid: logical size where `coordinateMasking_` masks the padding, else None.
+        symbolic: the size that is bound when the bundle runs, else None.
     """
 
     label: str
     extent: int
     split: int = 1
     valid: int | None = None
+    symbolic: SymbolicSize | None = None
 
     @property
     def per_core(self) -> int:
@@ -98,6 +159,9 @@ class Operand:
         symbolic: whether `start` holds symbol ids.
         component: "hbm" or "lx".
         indirect: the gather link, if any.
+        second_stick: a second dim in the stick and how many of its elements, innermost in the stick; `stick` then
+            has the rest of the lanes. FP8 weights only.
+        slices: the operand's own distribution over the cores, where it is not the operation's. Empty: it is.
     """
 
     order: tuple[str, ...]
@@ -108,6 +172,8 @@ class Operand:
     symbolic: bool = False
     component: str = "hbm"
     indirect: Indirect | None = None
+    second_stick: tuple[str, int] | None = None
+    slices: Slices = field(default=(), hash=False)
 
     @property
     def elements_per_stick(self) -> int:
@@ -115,12 +181,19 @@ class Operand:
         return device_format(self.format).elements_per_stick()
 
     def counts(self) -> tuple[int, ...]:
-        """Steps along each entry of `order`: sticks for the stick dim, elements for the others."""
-        eps = self.elements_per_stick
-        return tuple(
-            -(-size // eps) if label == self.stick else size
-            for label, size in zip(self.order, self.extents, strict=True)
-        )
+        """Steps along each entry of `order`: sticks for dims in the stick, elements for the others."""
+        lanes = self.stick_lanes
+        return tuple(-(-size // lanes.get(label, 1)) for label, size in zip(self.order, self.extents, strict=True))
+
+    @property
+    def stick_lanes(self) -> dict[str, int]:
+        """Elements of each dim of the stick in one stick, inner to outer; empty for a sparse operand."""
+        if self.stick is None:
+            return {}
+        if self.second_stick is None:
+            return {self.stick: self.elements_per_stick}
+        label, count = self.second_stick
+        return {label: count, self.stick: self.elements_per_stick // count}
 
     def stick_strides(self) -> dict[str, int]:
         """Sticks between neighbours along each dim of `order`; neighbours of the stick dim are whole sticks."""
@@ -155,6 +228,7 @@ class Descriptor:
         constants: in file order; the mask constant, if any, included.
         mask_constant: which constant fills masked lanes; -1 for none.
         op_format: `attributes_.dataFormat_`; None means the first data operand's format.
+        windows: how a windowed op walks over its input.
         slices: which slice of each dim each core works on. Empty means the rule of `core_slices`; `describe` always
             fills it with what the file says.
     """
@@ -168,6 +242,7 @@ class Descriptor:
     constants: tuple[Constant, ...] = ()
     mask_constant: int = -1
     op_format: str | None = None
+    windows: tuple[Window, ...] = ()
     slices: Slices = field(default=(), compare=False)
 
     @property
@@ -193,7 +268,8 @@ class Descriptor:
     @property
     def reference(self) -> Operand:
         """The operand whose dims the others are compared with: a reduction's input, otherwise the output."""
-        return self.operands[0] if self.op_class is OpClass.REDUCTION else self.operands[-1]
+        reduces = self.op_class in (OpClass.REDUCTION, OpClass.TOP_K, OpClass.POOLING, OpClass.DEPTHWISE)
+        return self.operands[0] if reduces else self.operands[-1]
 
     @property
     def stick(self) -> str:
@@ -260,10 +336,10 @@ def start_offsets(dims: Sequence[Dim], operand: Operand, op_class: OpClass, spec
     slices = core_slices(dims, op_class)
     if operand.component == "lx":
         return (0,) * len(slices)
-    eps = operand.elements_per_stick
+    lanes = operand.stick_lanes
     strides = operand.stick_strides()
     step = {
-        dim.label: strides[dim.label] * (dim.per_core // eps if dim.label == operand.stick else dim.per_core)
+        dim.label: strides[dim.label] * (dim.per_core // lanes.get(dim.label, 1))
         for dim in dims
         if dim.label in strides
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spyre_mlir.dialects.superdsc import rules
+from spyre_mlir.dialects.superdsc import keys, rules
 from spyre_mlir.dialects.superdsc.context import Context
 from spyre_mlir.dialects.superdsc.descriptor import Version
 from spyre_mlir.dialects.superdsc.fields import Level
@@ -21,17 +21,17 @@ def _sdsc(fields: JsonObject, context: Context) -> JsonObject:
     if cores is None or context.splits is None:
         return {}
     table: JsonObject = {str(core): dict(row) for core, row in enumerate(context.slices())}
-    result: JsonObject = {"debug_handle_": None} if context.version is Version.TSNEW else {}
+    result: JsonObject = {keys.DEBUG_HANDLE: None} if context.version is Version.TSNEW else {}
     rest: JsonObject = {
-        "sdscFoldProps_": [rules.prop(1, "time")],
-        "sdscFolds_": rules.time_folds(),
-        "coreFoldProp_": rules.prop(cores, "core"),
-        "coreletFoldProp_": rules.prop(1, "corelet"),
-        "numCoresUsed_": cores,
-        "coreIdToDsc_": rules.per_core(cores, 0),
-        "coreIdToWkSlice_": table,
-        "coreIdToDscSchedule": rules.per_core(cores, [[-1, 0, 0, 0]]),
-        "dscs_": [],
+        keys.SDSC_FOLD_PROPS: [rules.prop(1, "time")],
+        keys.SDSC_FOLDS: rules.time_folds(),
+        keys.CORE_FOLD: rules.prop(cores, "core"),
+        keys.CORELET_FOLD: rules.prop(1, "corelet"),
+        keys.CORES_USED: cores,
+        keys.CORE_TO_DSC: rules.per_core(cores, 0),
+        keys.CORE_TO_SLICE: table,
+        keys.SCHEDULE: rules.per_core(cores, [[-1, 0, 0, 0]]),
+        keys.DSCS: [],
     }
     return result | rest
 
@@ -42,36 +42,36 @@ def _dsc(fields: JsonObject, context: Context) -> JsonObject:
         return {}
     ids: list[Json] = list(range(cores))
     return {
-        "numCoresUsed_": cores,
-        "numCoreletsUsed_": 1,
-        "coreIdsUsed_": ids,
-        "coordinateMasking_": {},
-        "maskingConstId_": -1,
-        "dataStageParam_": rules.stages(sizes, context.splits, context.version),
-        "scheduleTree_": [],
-        "labeledDs_": [],
-        "constantInfo_": {} if context.has_constants else "{}",
-        "computeOp_": [],
+        keys.CORES_USED: cores,
+        keys.CORELETS_USED: 1,
+        keys.CORE_IDS: ids,
+        keys.MASKING: {},
+        keys.MASK_CONSTANT: -1,
+        keys.STAGES: rules.stages(sizes, context.splits, context.version),
+        keys.SCHEDULE_TREE: [],
+        keys.LABELED_DS: [],
+        keys.CONSTANTS: {} if context.has_constants else "{}",
+        keys.COMPUTE: [],
     }
 
 
 def _allocate(fields: JsonObject, context: Context) -> JsonObject:
-    index, component = as_int(fields.get("ldsIdx_")), as_text(fields.get("component_"))
-    order = as_list(fields.get("layoutDimOrder_"))
+    index, component = as_int(fields.get(keys.INDEX)), as_text(fields.get(keys.COMPONENT))
+    order = as_list(fields.get(keys.ORDER))
     if index is None or component is None or order is None:
         return {}
     limits: list[Json] = [-1] * len(order)
     result: JsonObject = {
-        "nodeType_": "allocate",
-        "name_": rules.node_name(index, component),
-        "prev_": "",
-        "maxDimSizes_": limits,
+        keys.NODE_TYPE: "allocate",
+        keys.NAME: rules.node_name(index, component),
+        keys.PREV: "",
+        keys.MAX_SIZES: limits,
     }
     if context.version is not Version.TS25:
-        result["indirectAllocType_"] = "no_indirection"
+        result[keys.INDIRECT] = "no_indirection"
     coordinates = _coordinates(index, context)
     if coordinates is not None:
-        result["coordinates_"] = {"coordInfo": coordinates, "coreIdToWkSlice_": {}}
+        result[keys.COORDINATES] = {keys.COORD_INFO: coordinates, keys.CORE_TO_SLICE: {}}
     return result
 
 
@@ -92,14 +92,14 @@ def _coordinates(index: int, context: Context) -> JsonObject | None:
 
 
 def _labeled_ds(fields: JsonObject, context: Context) -> JsonObject:
-    index, name = as_int(fields.get("ldsIdx_")), as_text(fields.get("dataFormat_"))
+    index, name = as_int(fields.get(keys.INDEX)), as_text(fields.get(keys.FORMAT))
     if index is None or name is None:
         return {}
-    result: JsonObject = {"dsName_": rules.operand_name(index)}
+    result: JsonObject = {keys.DS_NAME: rules.operand_name(index)}
     if name in FORMATS:
-        result["wordLength"] = FORMATS[name].word_length
+        result[keys.WORD_LENGTH] = FORMATS[name].word_length
     if index in context.components:
-        result["memOrg_"] = rules.memories(context.components[index], fields.get("dsType_") == "KERNEL_IDX")
+        result[keys.MEMORY] = rules.memories(context.components[index], fields.get(keys.CLASS) == "KERNEL_IDX")
     return result
 
 
@@ -108,7 +108,7 @@ def _constant(fields: JsonObject, context: Context) -> JsonObject:
 
 
 def _compute(fields: JsonObject, context: Context) -> JsonObject:
-    return {"location": "Inner"}
+    return {keys.LOCATION: "Inner"}
 
 
 _BY_LEVEL: dict[Level, Callable[[JsonObject, Context], JsonObject]] = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.context import version_of
 from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject, as_list, as_object, as_text, same
 from spyre_mlir.dialects.superdsc.ops import AllocateOp, ComputeOp, ConstantOp, DscOp, LabeledDsOp, SdscOp
@@ -16,10 +17,10 @@ _Entry = AllocateOp | LabeledDsOp | ComputeOp
 
 def sdsc_from_json(root: str, fields: JsonObject) -> SdscOp:
     """The op that mirrors a file's root key and object."""
-    kept, dscs = dict(fields), _one_key_objects(fields.get("dscs_"))
+    kept, dscs = dict(fields), _one_key_objects(fields.get(keys.DSCS))
     ops: list[DscOp] = []
     if dscs:
-        kept["dscs_"] = []
+        kept[keys.DSCS] = []
         ops = [_dsc_from_json(name, body) for name, body in dscs]
     return SdscOp(root, kept, ops, version_of(fields))
 
@@ -37,19 +38,19 @@ def _one_key_objects(value: Json) -> list[tuple[str, JsonObject]] | None:
 def _dsc_from_json(name: str, fields: JsonObject) -> DscOp:
     kept = dict(fields)
     body: list[AllocateOp | LabeledDsOp | ConstantOp | ComputeOp] = []
-    body += _take(kept, "scheduleTree_", AllocateOp, _is_allocate)
-    body += _take(kept, "labeledDs_", LabeledDsOp)
-    constants = as_object(fields.get("constantInfo_")) or {}
+    body += _take(kept, keys.SCHEDULE_TREE, AllocateOp, _is_allocate)
+    body += _take(kept, keys.LABELED_DS, LabeledDsOp)
+    constants = as_object(fields.get(keys.CONSTANTS)) or {}
     items = [(key, item) for key, item in constants.items() if isinstance(item, dict)]
     if items and len(items) == len(constants):
-        kept["constantInfo_"] = {}
+        kept[keys.CONSTANTS] = {}
         body += [ConstantOp(key, item) for key, item in items]
-    body += _take(kept, "computeOp_", ComputeOp)
+    body += _take(kept, keys.COMPUTE, ComputeOp)
     return DscOp(name, kept, body)
 
 
 def _is_allocate(fields: JsonObject) -> bool:
-    return as_text(fields.get("nodeType_")) == "allocate"
+    return as_text(fields.get(keys.NODE_TYPE)) == "allocate"
 
 
 def _take(
@@ -72,13 +73,13 @@ def sdsc_to_json(op: SdscOp) -> JsonObject:
     fields = op.fields.object
     dscs = op.dscs()
     if dscs:
-        fields["dscs_"] = [{as_text(dsc.op_name.value) or "": _dsc_to_json(dsc)} for dsc in dscs]
+        fields[keys.DSCS] = [{as_text(dsc.op_name.value) or "": _dsc_to_json(dsc)} for dsc in dscs]
     return {op.root_key: fields}
 
 
 def _dsc_to_json(op: DscOp) -> JsonObject:
     fields = op.fields.object
-    lists = {"scheduleTree_": AllocateOp, "labeledDs_": LabeledDsOp, "computeOp_": ComputeOp}
+    lists = {keys.SCHEDULE_TREE: AllocateOp, keys.LABELED_DS: LabeledDsOp, keys.COMPUTE: ComputeOp}
     for key, kind in lists.items():
         entries: list[Json] = [item.fields.object for item in op.items(kind)]
         if entries:
@@ -88,5 +89,5 @@ def _dsc_to_json(op: DscOp) -> JsonObject:
         if isinstance(item, ConstantOp):
             constants[as_text(item.key.value) or ""] = item.fields.object
     if constants:
-        fields["constantInfo_"] = constants
+        fields[keys.CONSTANTS] = constants
     return fields

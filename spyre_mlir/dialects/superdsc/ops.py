@@ -27,7 +27,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator, SymbolOpInterface
 
-from spyre_mlir.dialects.superdsc import elision, verify
+from spyre_mlir.dialects.superdsc import elision, keys, verify
 from spyre_mlir.dialects.superdsc.attributes import JsonAttr, parse_word, print_word
 from spyre_mlir.dialects.superdsc.context import Context
 from spyre_mlir.dialects.superdsc.descriptor import Version
@@ -123,7 +123,7 @@ class _InDsc(FieldsOp, ABC):
     @property
     def index(self) -> Json:
         """`ldsIdx_`, whatever the file has there."""
-        return self["ldsIdx_"]
+        return self[keys.INDEX]
 
 
 @irdl_op_definition
@@ -271,6 +271,12 @@ class SdscOp(FieldsOp):
     def generation(self) -> Version:
         """Which generation of files this one follows."""
         return Version.TS26 if self.version is None else Version(self.version.data)
+
+    @property
+    def file_name(self) -> str:
+        """Name of the file in its bundle: its number, and in older generations its function."""
+        index, _, function = self.root_key.partition("_")
+        return self.generation.file_name(index, function)
 
     @override
     def own_body(self) -> Region:

@@ -8,21 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.descriptor import Dim, OpClass, Version, core_slices
 from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
 
-_STAGE_EXTRAS = ("symbolicDimInfo_", "maxSymbolicVolume_", "coreletSplit_", "rowSplit_", "peSfpSplit_", "paddingSizes_")
+_STAGE_EXTRAS = (
+    keys.SYMBOLIC_DIMS,
+    keys.MAX_VOLUME,
+    keys.CORELET_SPLIT,
+    keys.ROW_SPLIT,
+    keys.PE_SFP_SPLIT,
+    keys.PADDING_SIZES,
+)
 _MATMUL_LAST = "in"
 
 
 def affine(alpha: int) -> JsonObject:
     """A fold that adds alpha times its index."""
-    return {"Affine": {"alpha_": alpha, "beta_": 0}}
+    return {keys.AFFINE: {keys.ALPHA: alpha, keys.BETA: 0}}
 
 
 def prop(factor: int, label: str) -> JsonObject:
     """Extent and name of one fold."""
-    return {"factor_": factor, "label_": label}
+    return {keys.FACTOR: factor, keys.LABEL: label}
 
 
 def slices_of(splits: Mapping[str, int]) -> list[dict[str, int]]:
@@ -39,7 +47,7 @@ def per_core(cores: int, value: Json) -> JsonObject:
 
 def time_folds() -> JsonObject:
     """`sdscFolds_`: one step of time."""
-    return {"dim_prop_func": [affine(1)], "dim_prop_attr": [prop(1, "time")], "data_": {"[0]": "0"}}
+    return {keys.FUNCS: [affine(1)], keys.PROPS: [prop(1, "time")], keys.DATA: {"[0]": "0"}}
 
 
 def _core_props(cores: int) -> list[Json]:
@@ -54,9 +62,9 @@ def core_key(core: int) -> str:
 def start_folds(addresses: Sequence[str]) -> JsonObject:
     """`startAddressCoreCorelet_` for one address per core."""
     return {
-        "dim_prop_func": [{"Map": {}}, {"Const": {}}, {"Const": {}}],
-        "dim_prop_attr": _core_props(len(addresses)),
-        "data_": {core_key(core): address for core, address in enumerate(addresses)},
+        keys.FUNCS: [{keys.MAP: {}}, {keys.CONST: {}}, {keys.CONST: {}}],
+        keys.PROPS: _core_props(len(addresses)),
+        keys.DATA: {core_key(core): address for core, address in enumerate(addresses)},
     }
 
 
@@ -64,9 +72,9 @@ def constant_folds(cores: int, bits: int, version: Version) -> JsonObject:
     """`data_` of a constant; newer files write the number as a string."""
     word: Json = str(bits) if version is Version.TSNEW else bits
     return {
-        "dim_prop_func": [{"Const": {}}, {"Const": {}}, {"Map": {}}],
-        "dim_prop_attr": _core_props(cores),
-        "data_": {core_key(0): [word]},
+        keys.FUNCS: [{keys.CONST: {}}, {keys.CONST: {}}, {keys.MAP: {}}],
+        keys.PROPS: _core_props(cores),
+        keys.DATA: {core_key(0): [word]},
     }
 
 
@@ -74,23 +82,23 @@ def stages(sizes: Mapping[str, int], splits: Mapping[str, int], version: Version
     """`dataStageParam_`: steady state and epilogue are the same per-core sizes."""
 
     def stage() -> JsonObject:
-        result: JsonObject = {"name_": "core"}
+        result: JsonObject = {keys.NAME: "core"}
         result |= {f"{label}_": size // splits.get(label, 1) for label, size in sizes.items()}
         if version is Version.TSNEW:
             result |= {key: {} for key in _STAGE_EXTRAS}
         return result
 
-    return {"0": {"ss_": stage(), "el_": stage()}}
+    return {"0": {keys.STEADY: stage(), keys.EPILOGUE: stage()}}
 
 
 def named_sizes(sizes: Mapping[str, int]) -> JsonObject:
     """`N_` of a DSC."""
-    result: JsonObject = {"name_": "n"}
+    result: JsonObject = {keys.NAME: "n"}
     result |= {f"{label}_": size for label, size in sizes.items()}
     return result
 
 
-def coordinate(per_core_size: int, split: int, scale: int, stick: int | None) -> JsonObject:
+def coordinate(per_core_size: int, split: int, scale: int, stick: int | None, *, step: int | None = None) -> JsonObject:
     """One entry of `coordInfo`.
 
     Args:
@@ -98,7 +106,9 @@ def coordinate(per_core_size: int, split: int, scale: int, stick: int | None) ->
         split: number of slices.
         scale: the operand's scale for this dim.
         stick: the operand's elements per stick if this is the class's stick dim, else None.
+        step: elements from one core's slice to the next; those of a slice, unless slices overlap.
     """
+    step = per_core_size if step is None else step
     if scale == -2 and stick is not None:
         alphas, factors = [stick, 0, 0, stick, 0], [1, 1, 1, 1, stick]
     elif scale < 0:
@@ -106,18 +116,35 @@ def coordinate(per_core_size: int, split: int, scale: int, stick: int | None) ->
     elif stick is not None:
         alphas, factors = [per_core_size, 0, 0, stick, 1], [split, 1, 1, -(-per_core_size // stick), stick]
     else:
-        alphas, factors = [per_core_size, 0, 0, 1], [split, 1, 1, per_core_size]
+        alphas, factors = [step, 0, 0, 1], [split, 1, 1, per_core_size]
     elements = len(alphas) - 3
     labels = ["core_fold", "corelet_fold", "row_fold", *(f"elem_arr_{k}" for k in reversed(range(elements)))]
     funcs: list[Json] = [affine(alpha) for alpha in alphas]
     props: list[Json] = [prop(factor, label) for factor, label in zip(factors, labels, strict=True)]
     return {
-        "spatial": 3,
-        "temporal": 0,
-        "elemArr": elements,
-        "padding": "nopad",
-        "folds": {"dim_prop_func": funcs, "dim_prop_attr": props},
+        keys.SPATIAL: 3,
+        keys.TEMPORAL: 0,
+        keys.ELEM_ARR: elements,
+        keys.COORD_PADDING: "nopad",
+        keys.FOLDS: {keys.FUNCS: funcs, keys.PROPS: props},
     }
+
+
+def product_fp8_coordinate(per_core_size: int, split: int, lanes: int) -> JsonObject:
+    """The stick dim of the first operand of an FP8 product: eight lanes of each half of a stick in turn.
+
+    Newest torch-spyre code generation; likely.
+    """
+    entry = coordinate(per_core_size, split, 1, lanes)
+    group = lanes // 16
+    alphas = [per_core_size, 0, 0, lanes, group, lanes // 2, 1]
+    factors = [split, 1, 1, -(-per_core_size // lanes), lanes // 2 // group, 2, group]
+    labels = ["core_fold", "corelet_fold", "row_fold", *(f"elem_arr_{k}" for k in reversed(range(4)))]
+    funcs: list[Json] = [affine(alpha) for alpha in alphas]
+    props: list[Json] = [prop(factor, label) for factor, label in zip(factors, labels, strict=True)]
+    entry[keys.ELEM_ARR] = 4
+    entry[keys.FOLDS] = {keys.FUNCS: funcs, keys.PROPS: props}
+    return entry
 
 
 def node_name(index: int, component: str) -> str:
@@ -137,6 +164,6 @@ def operand_reference(index: int) -> str:
 
 def memories(component: str, index_tensor: bool) -> JsonObject:
     """`memOrg_`: an HBM operand is streamed through LX, except an index tensor."""
-    if component == "hbm" and not index_tensor:
-        return {"hbm": {"isPresent": 1}, "lx": {"isPresent": 1}}
-    return {component: {"isPresent": 1}}
+    if component == keys.HBM and not index_tensor:
+        return {keys.HBM: {keys.PRESENT: 1}, keys.LX: {keys.PRESENT: 1}}
+    return {component: {keys.PRESENT: 1}}

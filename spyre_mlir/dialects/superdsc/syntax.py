@@ -11,7 +11,7 @@ from collections.abc import Callable
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from spyre_mlir.dialects.superdsc import compact, rules
+from spyre_mlir.dialects.superdsc import compact, keys, rules
 from spyre_mlir.dialects.superdsc.attributes import (
     parse_word,
     parse_word_list,
@@ -61,17 +61,17 @@ def _parse_ints(parser: Parser) -> list[Json]:
 
 
 def _print_sdsc(printer: Printer, fields: Fields, context: Context) -> Shown:
-    splits = as_int_map(fields.get("numWkSlicesPerDim_"))
+    splits = as_int_map(fields.get(keys.SPLITS))
     if splits is None:
         return set()
     printer.print_string(" splits ")
     print_word_map(printer, dict(splits), _print_int(printer))
-    return {"numWkSlicesPerDim_"}
+    return {keys.SPLITS}
 
 
 def _parse_sdsc(parser: Parser, head: Head) -> None:
     if parser.parse_optional_keyword("splits"):
-        head.fields["numWkSlicesPerDim_"] = parse_word_map(parser, lambda: parser.parse_integer(False))
+        head.fields[keys.SPLITS] = parse_word_map(parser, lambda: parser.parse_integer(False))
 
 
 # superdsc.dsc -------------------------------------------------------------------------------------------------------
@@ -79,73 +79,73 @@ def _parse_sdsc(parser: Parser, head: Head) -> None:
 
 def _print_dsc(printer: Printer, fields: Fields, context: Context) -> Shown:
     shown: Shown = set()
-    sizes = plain_sizes(fields.get("N_"))
+    sizes = plain_sizes(fields.get(keys.SIZES))
     if sizes is not None:
         printer.print_string(" sizes ")
         print_word_map(printer, dict(sizes), _print_int(printer))
-        shown.add("N_")
-    classes = as_object(fields.get("primaryDsInfo_"))
+        shown.add(keys.SIZES)
+    classes = as_object(fields.get(keys.CLASSES))
     if classes is not None and all(_plain_class(entry) for entry in classes.values()):
         printer.print_string(" classes ")
         print_word_map(printer, classes, lambda entry: _print_class(printer, entry))
-        shown.add("primaryDsInfo_")
+        shown.add(keys.CLASSES)
     return shown
 
 
 def _plain_class(value: Json) -> bool:
     entry = as_object(value) or {}
-    if list(entry) != ["layoutDimOrder_", "stickDimOrder_", "stickSize_"]:
+    if list(entry) != [keys.ORDER, keys.STICK_DIMS, keys.STICK_SIZES]:
         return False
-    sticks, sizes = as_texts(entry["stickDimOrder_"]), as_ints(entry["stickSize_"])
-    if as_texts(entry["layoutDimOrder_"]) is None or sticks is None or sizes is None:
+    sticks, sizes = as_texts(entry[keys.STICK_DIMS]), as_ints(entry[keys.STICK_SIZES])
+    if as_texts(entry[keys.ORDER]) is None or sticks is None or sizes is None:
         return False
     return len(sticks) == len(sizes) == len(set(sticks))
 
 
 def _print_class(printer: Printer, value: Json) -> None:
     entry = as_object(value) or {}
-    print_word_list(printer, as_texts(entry.get("layoutDimOrder_")) or [])
+    print_word_list(printer, as_texts(entry.get(keys.ORDER)) or [])
     printer.print_string(" stick ")
-    sticks, sizes = as_texts(entry.get("stickDimOrder_")) or [], as_ints(entry.get("stickSize_")) or []
+    sticks, sizes = as_texts(entry.get(keys.STICK_DIMS)) or [], as_ints(entry.get(keys.STICK_SIZES)) or []
     print_word_map(printer, dict(zip(sticks, sizes, strict=True)), _print_int(printer))
 
 
 def _parse_dsc(parser: Parser, head: Head) -> None:
     if parser.parse_optional_keyword("sizes"):
         sizes = as_int_map(parse_word_map(parser, lambda: parser.parse_integer(False)))
-        head.fields["N_"] = rules.named_sizes(sizes or {})
+        head.fields[keys.SIZES] = rules.named_sizes(sizes or {})
     if parser.parse_optional_keyword("classes"):
-        head.fields["primaryDsInfo_"] = parse_word_map(parser, lambda: _parse_class(parser))
+        head.fields[keys.CLASSES] = parse_word_map(parser, lambda: _parse_class(parser))
 
 
 def _parse_class(parser: Parser) -> Json:
     order = parse_word_list(parser)
     parser.parse_keyword("stick")
     sticks = parse_word_map(parser, lambda: parser.parse_integer(False))
-    return {"layoutDimOrder_": order, "stickDimOrder_": list(sticks), "stickSize_": list(sticks.values())}
+    return {keys.ORDER: order, keys.STICK_DIMS: list(sticks), keys.STICK_SIZES: list(sticks.values())}
 
 
 # superdsc.allocate --------------------------------------------------------------------------------------------------
 
 
 def _print_allocate(printer: Printer, fields: Fields, context: Context) -> Shown:
-    index, component = as_int(fields.get("ldsIdx_")), as_text(fields.get("component_"))
-    order = as_texts(fields.get("layoutDimOrder_"))
+    index, component = as_int(fields.get(keys.INDEX)), as_text(fields.get(keys.COMPONENT))
+    order = as_texts(fields.get(keys.ORDER))
     if index is None or component is None or order is None:
         return set()
     printer.print_string(f" {index} in ")
     print_word(printer, component)
     printer.print_string(" ")
     print_word_list(printer, order)
-    shown = {"ldsIdx_", "component_", "layoutDimOrder_"}
-    if same(fields.get("isStartAddrSymbolic_"), 1):
+    shown = {keys.INDEX, keys.COMPONENT, keys.ORDER}
+    if same(fields.get(keys.SYMBOLIC), 1):
         printer.print_string(" symbolic")
-        shown.add("isStartAddrSymbolic_")
-    short = compact.shorten(Level.ALLOCATE, compact.START, fields.get(compact.START), context)
+        shown.add(keys.SYMBOLIC)
+    short = compact.shorten(Level.ALLOCATE, keys.START, fields.get(keys.START), context)
     if short is not None:
         printer.print_string(" start ")
         _print_start(printer, short)
-        shown.add(compact.START)
+        shown.add(keys.START)
     return shown
 
 
@@ -165,14 +165,14 @@ def _parse_allocate(parser: Parser, head: Head) -> None:
     index = parser.parse_optional_integer(allow_boolean=False)
     if index is None:
         return
-    head.fields["ldsIdx_"] = index
+    head.fields[keys.INDEX] = index
     parser.parse_keyword("in")
-    head.fields["component_"] = parse_word(parser)
-    head.fields["layoutDimOrder_"] = parse_word_list(parser)
+    head.fields[keys.COMPONENT] = parse_word(parser)
+    head.fields[keys.ORDER] = parse_word_list(parser)
     if parser.parse_optional_keyword("symbolic"):
-        head.fields["isStartAddrSymbolic_"] = 1
+        head.fields[keys.SYMBOLIC] = 1
     if parser.parse_optional_keyword("start"):
-        head.short[compact.START] = _parse_start(parser)
+        head.short[keys.START] = _parse_start(parser)
 
 
 def _parse_start(parser: Parser) -> Json:
@@ -192,8 +192,8 @@ def _parse_start(parser: Parser) -> Json:
 
 
 def _print_labeled_ds(printer: Printer, fields: Fields, context: Context) -> Shown:
-    index, layout = as_int(fields.get("ldsIdx_")), as_text(fields.get("dsType_"))
-    scale, name = as_ints(fields.get("scale_")), as_text(fields.get("dataFormat_"))
+    index, layout = as_int(fields.get(keys.INDEX)), as_text(fields.get(keys.CLASS))
+    scale, name = as_ints(fields.get(keys.SCALE)), as_text(fields.get(keys.FORMAT))
     if index is None or layout is None or scale is None or name is None:
         return set()
     printer.print_string(f" {index} ")
@@ -201,24 +201,24 @@ def _print_labeled_ds(printer: Printer, fields: Fields, context: Context) -> Sho
     printer.print_string(" ")
     print_word(printer, name)
     printer.print_string(f" scale {scale}")
-    return {"ldsIdx_", "dsType_", "scale_", "dataFormat_"}
+    return {keys.INDEX, keys.CLASS, keys.SCALE, keys.FORMAT}
 
 
 def _parse_labeled_ds(parser: Parser, head: Head) -> None:
     index = parser.parse_optional_integer(allow_boolean=False)
     if index is None:
         return
-    head.fields |= {"ldsIdx_": index, "dsType_": parse_word(parser), "dataFormat_": parse_word(parser)}
+    head.fields |= {keys.INDEX: index, keys.CLASS: parse_word(parser), keys.FORMAT: parse_word(parser)}
     parser.parse_keyword("scale")
-    head.fields["scale_"] = _parse_ints(parser)
+    head.fields[keys.SCALE] = _parse_ints(parser)
 
 
 # superdsc.constant --------------------------------------------------------------------------------------------------
 
 
 def _print_constant(printer: Printer, fields: Fields, context: Context) -> Shown:
-    name, kind = as_text(fields.get("name_")), as_text(fields.get("dataFormat_"))
-    bits = compact.shorten(Level.CONSTANT, compact.DATA, fields.get(compact.DATA), context)
+    name, kind = as_text(fields.get(keys.NAME)), as_text(fields.get(keys.FORMAT))
+    bits = compact.shorten(Level.CONSTANT, keys.DATA, fields.get(keys.DATA), context)
     if name is None or kind is None or bits is None:
         return set()
     printer.print_string(" bits ")
@@ -226,16 +226,16 @@ def _print_constant(printer: Printer, fields: Fields, context: Context) -> Shown
     print_word(printer, kind)
     printer.print_string(" named ")
     print_word(printer, name)
-    return {"name_", "dataFormat_", compact.DATA}
+    return {keys.NAME, keys.FORMAT, keys.DATA}
 
 
 def _parse_constant(parser: Parser, head: Head) -> None:
     if parser.parse_optional_keyword("bits"):
-        head.short[compact.DATA] = parser.parse_integer(False)
+        head.short[keys.DATA] = parser.parse_integer(False)
         parser.parse_keyword("of")
-        head.fields["dataFormat_"] = parse_word(parser)
+        head.fields[keys.FORMAT] = parse_word(parser)
         parser.parse_keyword("named")
-        head.fields["name_"] = parse_word(parser)
+        head.fields[keys.NAME] = parse_word(parser)
 
 
 # superdsc.compute ---------------------------------------------------------------------------------------------------
@@ -253,10 +253,10 @@ def operand_numbers(value: Json) -> list[int] | None:
 
 
 def _print_compute(printer: Printer, fields: Fields, context: Context) -> Shown:
-    unit, name = as_text(fields.get("exUnit")), as_text(fields.get("opFuncName"))
-    attributes = as_object(fields.get("attributes_")) or {}
-    kind = as_text(attributes.get("dataFormat_"))
-    inputs, outputs = operand_numbers(fields.get("inputLabeledDs")), operand_numbers(fields.get("outputLabeledDs"))
+    unit, name = as_text(fields.get(keys.UNIT)), as_text(fields.get(keys.FUNCTION))
+    attributes = as_object(fields.get(keys.ATTRIBUTES)) or {}
+    kind = as_text(attributes.get(keys.FORMAT))
+    inputs, outputs = operand_numbers(fields.get(keys.INPUTS)), operand_numbers(fields.get(keys.OUTPUTS))
     if unit not in _UNITS or name is None or kind is None or inputs is None or outputs is None:
         return set()
     if not same(attributes, _attributes(kind)):
@@ -265,21 +265,25 @@ def _print_compute(printer: Printer, fields: Fields, context: Context) -> Shown:
         printer.print_string(" ")
         print_word(printer, word)
     printer.print_string(f" {inputs} -> {outputs}")
-    return {"exUnit", "opFuncName", "attributes_", "inputLabeledDs", "outputLabeledDs"}
+    return {keys.UNIT, keys.FUNCTION, keys.ATTRIBUTES, keys.INPUTS, keys.OUTPUTS}
 
 
 def _attributes(kind: str) -> JsonObject:
-    return {"dataFormat_": kind, "fidelity_": "regular"}
+    return {keys.FORMAT: kind, keys.FIDELITY: "regular"}
 
 
 def _parse_compute(parser: Parser, head: Head) -> None:
     unit = parser.parse_optional_keyword_in(_UNITS)
     if unit is None:
         return
-    head.fields |= {"exUnit": unit, "opFuncName": parse_word(parser), "attributes_": _attributes(parse_word(parser))}
-    head.fields["inputLabeledDs"] = _parse_references(parser)
+    head.fields |= {
+        keys.UNIT: unit,
+        keys.FUNCTION: parse_word(parser),
+        keys.ATTRIBUTES: _attributes(parse_word(parser)),
+    }
+    head.fields[keys.INPUTS] = _parse_references(parser)
     parser.parse_punctuation("->")
-    head.fields["outputLabeledDs"] = _parse_references(parser)
+    head.fields[keys.OUTPUTS] = _parse_references(parser)
 
 
 def _parse_references(parser: Parser) -> list[Json]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.attributes import JsonAttr
 from spyre_mlir.dialects.superdsc.context import Context
 from spyre_mlir.dialects.superdsc.descriptor import Version
@@ -31,6 +32,8 @@ from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 if TYPE_CHECKING:
     from spyre_mlir.dialects.superdsc.ops import FieldsOp
 
+_DIGITS = 19  # of the largest signed 64-bit number
+
 _TYPES: dict[Kind, tuple[type, ...]] = {
     Kind.INT: (int,),
     Kind.NUMBER: (int, float),
@@ -40,7 +43,7 @@ _TYPES: dict[Kind, tuple[type, ...]] = {
 }
 
 
-def _is_kind(kind: Kind, value: Json) -> bool:
+def is_kind(kind: Kind, value: Json) -> bool:
     """Whether a value has the JSON type; a boolean is no number."""
     if kind is Kind.FLAG:
         return isinstance(value, bool) or same(value, 0) or same(value, 1)
@@ -53,7 +56,7 @@ def wrong_kind(level: Level, fields: JsonObject) -> tuple[str, str] | None:
     """First field of the wrong JSON type: its key, and the type it must have."""
     for key, value in fields.items():
         field = FIELDS[level].get(key)
-        if field is not None and not _is_kind(field.kind, value):
+        if field is not None and not is_kind(field.kind, value):
             return key, field.kind.value
     return None
 
@@ -85,7 +88,7 @@ def verify_version(version: str) -> None:
 
 def verify_cores(fields: JsonObject, spec: SpyreSpec = SPYRE) -> None:
     """The product of the splits is the number of cores, and the machine has as many."""
-    cores, splits = as_int(fields.get("numCoresUsed_")), as_int_map(fields.get("numWkSlicesPerDim_"))
+    cores, splits = as_int(fields.get(keys.CORES_USED)), as_int_map(fields.get(keys.SPLITS))
     if cores is not None and not 1 <= cores <= spec.cores_per_card:
         raise VerifyException(
             f"numCoresUsed_ is {cores}, the card has {spec.cores_per_card} cores; split fewer dims or split them less"
@@ -121,7 +124,7 @@ def verify_operands(
         if index not in operands:
             raise VerifyException(f"an allocate node is for operand {index}, labeledDs_ has {list(operands)}")
     for compute in computes:
-        for key in ("inputLabeledDs", "outputLabeledDs", "indirectAccessIndexLabeledDs"):
+        for key in (keys.INPUTS, keys.OUTPUTS, keys.INDICES):
             for number in operand_numbers(compute.get(key)) or []:
                 if number not in operands:
                     raise VerifyException(f"{key} names operand {number}, labeledDs_ has {list(operands)}")
@@ -129,13 +132,11 @@ def verify_operands(
 
 def verify_allocate(fields: JsonObject, spec: SpyreSpec = SPYRE) -> None:
     """Start addresses are whole sticks, or symbol ids; limits are one per dim."""
-    data = as_object((as_object(fields.get("startAddressCoreCorelet_")) or {}).get("data_")) or {}
+    data = as_object((as_object(fields.get(keys.START)) or {}).get(keys.DATA)) or {}
     for core, value in data.items():
-        _verify_start(
-            f"start address of core {core}", address_of(value), bool(fields.get("isStartAddrSymbolic_")), spec
-        )
-    order = as_list(fields.get("layoutDimOrder_"))
-    limits = as_list(fields.get("maxDimSizes_"))
+        _verify_start(f"start address of core {core}", address_of(value), bool(fields.get(keys.SYMBOLIC)), spec)
+    order = as_list(fields.get(keys.ORDER))
+    limits = as_list(fields.get(keys.MAX_SIZES))
     if order is not None and limits is not None and len(order) != len(limits):
         raise VerifyException(f"maxDimSizes_ has {len(limits)} entries for {len(order)} dims of layoutDimOrder_")
 
@@ -160,4 +161,4 @@ def address_of(value: Json) -> int | None:
     if text is None:
         return as_int(value)
     digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() else None
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS else None

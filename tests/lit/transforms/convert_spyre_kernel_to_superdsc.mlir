@@ -15,7 +15,7 @@ func.func @main(%x: tensor<2x64xf32>) -> tensor<2x64xf32> {
   func.return %3 : tensor<2x64xf32>
 }
 
-// BOTH:          superdsc.sdsc @"0_exp" splits {mb = 2, out = 1} {
+// BOTH:          superdsc.sdsc @"0_exp" splits {mb = 2, out = 1} attributes {labels = {mb = "m", out = "n"}} {
 // BOTH-NEXT:       superdsc.dsc exp sizes {mb = 2, out = 64} classes {OUTPUT = [mb, out] stick {out = 64}} {
 // SYMBOLIC-NEXT:     superdsc.allocate 0 in hbm [mb, out] symbolic start -1 + -1 * mb
 // SYMBOLIC-NEXT:     superdsc.allocate 1 in hbm [mb, out] symbolic start -3 + -1 * mb
@@ -30,4 +30,9 @@ func.func @main(%x: tensor<2x64xf32>) -> tensor<2x64xf32> {
 // SYMBOLIC:        sdscbundle.sdsc_execute (%[[X]], %[[X1]], %{{.*}}, %{{.*}}) {sdsc_filename="sdsc_0.json", symbol_ids=[-1, -2, -3, -4]}
 // CONCRETE-NEXT:   sdscbundle.sdsc_execute () {sdsc_filename="sdsc_0.json"}
 // BOTH:          func.func @main
+// SYMBOLIC-NEXT:   %0 = spyre.kernel.to_device %x : tensor
+// CONCRETE-NEXT:   %0 = spyre.kernel.to_device %x {segment = 1 : i64} : tensor
+// CONCRETE-NEXT:   %1 = spyre.kernel.alloc {segment = 2 : i64} :
 // BOTH:            spyre.kernel.launch @sdsc_bundle(%0, %1)
+// SYMBOLIC-SAME:      : !spyre
+// CONCRETE-SAME:     {pool_bytes = 512 : i64} : !spyre

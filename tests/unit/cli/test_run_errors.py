@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from spyre_mlir.cli import compile as compile_tool
 from spyre_mlir.cli import run as run_tool
@@ -64,7 +65,7 @@ def test_corrupted_tensors(bundle: Path, refused: Refused) -> None:
 
 
 def test_tensor_of_another_shape(bundle: Path, refused: Refused) -> None:
-    from safetensors.numpy import load_file, save_file
+    from safetensors.numpy import save_file
 
     values = load_file(bundle / "data.safetensors")
     save_file({**values, "linear.bias": np.zeros(3, np.float32)}, bundle / "data.safetensors")
@@ -130,10 +131,26 @@ def test_part_of_a_bundle(pristine: Path, refused: Refused) -> None:
     refused(run_tool.run, [pristine / "sdsc_0.json"], "neither an .mlir file nor a bundle directory")
 
 
-def test_concrete_addresses_are_not_run(saved: Path, tmp_path: Path, refused: Refused) -> None:
-    arguments = [str(saved), "-o", str(tmp_path / "bundle"), "--addresses", "concrete"]
-    assert compile_tool.run(arguments) == 0
-    refused(run_tool.run, [tmp_path / "bundle"], "SPY-U001", "written into its files", "symbolic addresses", code=2)
+def test_concrete_addresses_are_run(
+    saved: Path, pristine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compile_tool.run([str(saved), "-o", str(tmp_path / "bundle"), "--addresses", "concrete"]) == 0
+    capsys.readouterr()
+    assert run_tool.run([str(tmp_path / "bundle")]) == run_tool.run([str(pristine)]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second
+
+
+def test_weights_of_the_device_only(
+    saved: Path, pristine: Path, tmp_path: Path, refused: Refused, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compile_tool.run([str(saved), "-o", str(tmp_path / "bundle"), "--device-weights-only"]) == 0
+    assert "linear.weight" not in load_file(tmp_path / "bundle" / "data.safetensors")
+    refused(run_tool.run, [tmp_path / "bundle"], "'linear.weight' is there as the device has it", "device numerics")
+    run = ["--numerics", "device"]
+    assert run_tool.run([str(tmp_path / "bundle"), *run]) == run_tool.run([str(pristine), *run]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second
 
 
 def test_nothing_to_run(tmp_path: Path, refused: Refused) -> None:

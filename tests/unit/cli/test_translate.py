@@ -80,12 +80,12 @@ def test_bad_mlir(saved: Path, tmp_path: Path, refused: Refused, capsys: Capture
 
 def test_files(tmp_path: Path, refused: Refused) -> None:
     refused(main, ["--superdsc-to-mlir", tmp_path / "none.json"], "none.json: No such file")
-    refused(main, ["--superdsc-to-mlir", tmp_path], f"{tmp_path}: Is a directory")
+    refused(main, ["--superdsc-to-mlir", tmp_path], "No such file", f"{tmp_path}/bundle.mlir")
     refused(main, ["--superdsc-to-mlir", ADD, "-o", tmp_path], f"{tmp_path}: Is a directory")
     (tmp_path / "binary.json").write_bytes(b"{\xff}")
     refused(main, ["--superdsc-to-mlir", tmp_path / "binary.json"], "not UTF-8", "binary.json:1:2")
 
 
 def test_wrong_usage(refused: Refused) -> None:
-    refused(main, [ADD], "--superdsc-to-mlir --mlir-to-superdsc is required", "spyre-translate --help")
+    refused(main, [ADD], "--superdsc-to-mlir --mlir-to-superdsc --check is required", "spyre-translate --help")
     refused(main, ["--superdsc-to-mlir", "--mlir-to-superdsc", ADD], "not allowed with")

@@ -24,6 +24,7 @@ PAGES = [
     ROOT / "README.md",
     *(page for folder in FOLDERS for page in sorted(folder.glob("*.md"))),
     ROOT / "docs" / "reference" / "api.md",
+    ROOT / "docs" / "reference" / "bundle.md",
 ]
 TOOLS = {"spyre-opt": "opt", "spyre-compile": "compile", "spyre-run": "run", "spyre-translate": "translate"}
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")

@@ -18,7 +18,7 @@ from xdsl.parser import Parser
 from spyre_mlir.dialects.sdscbundle import Sdscbundle
 from spyre_mlir.dialects.superdsc.describe import describe_json
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
-from spyre_mlir.errors import InputError, MachineFault
+from spyre_mlir.errors import InputError, MachineFault, UnsupportedError
 from spyre_mlir.machine.bundle import run_bundle
 from spyre_mlir.machine.memory import ExactMemory
 from tests.unit.machine.programs import dsc_of, load
@@ -189,8 +189,8 @@ module {
 """
 
 
-def test_a_loop_advances_and_accumulates_in_place() -> None:
-    """Adds three rows of one stick onto c."""
+def one_stick() -> dict[str, Any]:
+    """An add of one row of one stick, on one core."""
     obj, _ = symbolic_add("a1_add_128x256_1core")
     top, dsc = next(iter(obj.values())), dsc_of(obj)
     for sizes in (dsc["N_"], *dsc["dataStageParam_"]["0"].values()):
@@ -202,13 +202,18 @@ def test_a_loop_advances_and_accumulates_in_place() -> None:
             for attribute, factor in zip(folds["dim_prop_attr"], factors, strict=True):
                 attribute["factor_"] = factor
     assert top["numCoresUsed_"] == 1
+    return obj
+
+
+def test_a_loop_advances_and_accumulates_in_place() -> None:
+    """Adds three rows of one stick onto c."""
     memory = ExactMemory()
     memory.add_region("a", 1 << 20, 3 * 128)
     memory.add_region("c", 2 << 20, 128)
     rows, start = RNG.standard_normal((3, 64)), RNG.standard_normal(64)
     memory.store((1 << 20) + 2 * np.arange(192).reshape(3, 64), rows, "SEN169_FP16")
     memory.store((2 << 20) + 2 * np.arange(64), start, "SEN169_FP16")
-    run_bundle(parsed(LOOP), memory, [1 << 20, 2 << 20], loader_of(obj))
+    run_bundle(parsed(LOOP), memory, [1 << 20, 2 << 20], loader_of(one_stick()))
     found, _ = memory.load((2 << 20) + 2 * np.arange(64), "SEN169_FP16")
     np.testing.assert_allclose(found, start + rows.sum(0))
 
@@ -226,3 +231,47 @@ def test_scratchpads_are_undefined_at_entry() -> None:
 def test_wrong_bundles_are_input_errors(text: str, word: str) -> None:
     with pytest.raises(InputError, match=word):
         run_bundle(parsed(text), ExactMemory(), [], loader_of())
+
+
+def test_loops_in_loops_advance_by_both_indices() -> None:
+    """c + the sticks of a at 0, 128, 256 and 384, which two loops of two trips reach."""
+    text = LOOP.replace("(d0)[s0] -> (s0 + 128 * d0)", "(d0, d1)[s0] -> (s0 + 256 * d0 + 128 * d1)")
+    text = text.replace("%n = arith.constant 3", "%n = arith.constant 2")
+    inner = text[text.index("      %x = ") : text.index("    }\n    return")]
+    nested = f"    scf.for %j = %c0 to %n step %c1 {{\n{inner.replace('(%i)', '(%i, %j)')}    }}\n"
+    memory = ExactMemory()
+    memory.add_region("a", 1 << 20, 4 * 128)
+    memory.add_region("c", 2 << 20, 128)
+    rows = RNG.standard_normal((4, 64))
+    memory.store((1 << 20) + 2 * np.arange(256).reshape(4, 64), rows, "SEN169_FP16")
+    memory.store((2 << 20) + 2 * np.arange(64), np.zeros(64), "SEN169_FP16")
+    run_bundle(parsed(text.replace(inner, nested)), memory, [1 << 20, 2 << 20], loader_of(one_stick()))
+    np.testing.assert_allclose(memory.load((2 << 20) + 2 * np.arange(64), "SEN169_FP16")[0], rows.sum(0))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("%n = arith.constant 3", "%n = arith.constant 65536", "makes 65536 trips, the device counts to 65535"),
+        ("%c1 = arith.constant 1", "%c1 = arith.constant 0", "the loop steps by 0"),
+    ],
+)
+def test_loops_the_device_cannot_count(old: str, new: str, message: str) -> None:
+    with pytest.raises(MachineFault, match=message) as caught:
+        run_bundle(parsed(LOOP.replace(old, new)), ExactMemory(), [0, 0], loader_of())
+    assert caught.value.kind == "trip-count"
+
+
+def test_what_the_grammar_of_bundles_lacks_is_refused_by_name() -> None:
+    text = LOOP.replace(
+        "    return\n",
+        "    %t = arith.cmpi slt, %c0, %c1 : index\n    scf.if %t {\n    }\n    return\n",
+    )
+    with pytest.raises(UnsupportedError, match=r"scf\.if is no part of a bundle"):
+        run_bundle(parsed(text), ExactMemory(), [0, 0], loader_of())
+    carried = LOOP.replace(
+        "scf.for %i = %c0 to %n step %c1 {", "%r = scf.for %i = %c0 to %n step %c1 iter_args(%k = %c0) -> (index) {"
+    )
+    carried = carried.replace("symbol_ids=[-1, -2, -3]}\n", "symbol_ids=[-1, -2, -3]}\n      scf.yield %k : index\n")
+    with pytest.raises(UnsupportedError, match="a loop that carries 1 values from trip to trip"):
+        run_bundle(parsed(carried), ExactMemory(), [0, 0], loader_of())

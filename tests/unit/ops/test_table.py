@@ -6,6 +6,7 @@ import pytest
 
 from spyre_mlir.errors import ConstraintError
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.functions import FUNCTIONS, function_of
 from spyre_mlir.ops.lanes import Lanes
 from spyre_mlir.ops.table import Family, Kind, OpEntry, Table, require
 
@@ -108,3 +109,15 @@ def test_require_names_the_constraint() -> None:
     require("C1", True, "fine")
     with pytest.raises(ConstraintError, match="C2: not fine"):
         require("C2", False, "not fine")
+
+
+def test_every_hardware_function_of_the_table_is_declared() -> None:
+    used = {entry.opfunc for entry in ENTRIES if entry.opfunc is not None}
+    assert used <= set(FUNCTIONS)
+    assert all(FUNCTIONS[entry.opfunc].unit is entry.unit for entry in ENTRIES if entry.opfunc is not None)
+
+
+def test_only_some_reductions_take_the_suffix() -> None:
+    assert function_of("sumnonstick") is FUNCTIONS["sum"]
+    assert function_of("exx2nonstick") is None
+    assert function_of("addnonstick") is None

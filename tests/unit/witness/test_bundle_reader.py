@@ -74,3 +74,37 @@ def test_operand_count_must_equal_symbol_count() -> None:
 def test_an_unknown_line_is_refused() -> None:
     with pytest.raises(BundleSyntaxError, match="not in the grammar"):
         read_bundle(TWO_OPS.replace("    return\n", "    scf.if %c { }\n    return\n"), [0, 0], [0])
+
+
+NESTED = LOOP.replace("(d0)[s0] -> (s0 + 65536*d0)", "(d0, d1)[s0] -> (s0 + 4096*d0 + 128*d1)").replace(
+    """      %x = affine.apply #map_0(%i)[%a]
+      sdscbundle.sdsc_execute (%x) {sdsc_filename="sdsc_0.json", symbol_ids=[-1]}
+""",
+    """      scf.for %j = %c1 to %n step %c1 {
+        %x = affine.apply #map_0(%i, %j)[%a]
+        sdscbundle.sdsc_execute (%x) {sdsc_filename="sdsc_0.json", symbol_ids=[-1]}
+      }
+      sdscbundle.sdsc_execute (%a) {sdsc_filename="sdsc_1.json", symbol_ids=[-2]}
+""",
+)
+
+
+def test_loops_in_loops_run_in_order() -> None:
+    launches = read_bundle(NESTED, [1000])
+    assert [r.filename[5] for r in launches] == list("001" * 3)
+    assert [r.symbols[-1] for r in launches if -1 in r.symbols] == [
+        1000 + 4096 * i + 128 * j for i in range(3) for j in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("%n = arith.constant 3", "%n = arith.constant 65536"), "a loop of 65536 trips"),
+        (("%n = arith.constant 3", "%n = arith.constant 0"), "a loop of 0 trips"),
+        (("to %n step", "to %a step"), "the bounds of a loop are not all constants"),
+    ],
+)
+def test_loops_that_the_back_end_would_refuse(change: tuple[str, str], message: str) -> None:
+    with pytest.raises(BundleSyntaxError, match=message):
+        read_bundle(LOOP.replace(*change), [128])

@@ -1,0 +1,6 @@
+"""Checks SuperDSC files and bundles against rules beyond their schema."""
+
+from spyre_mlir.backend.check.check import RULES, check_bundle, check_path, check_text
+from spyre_mlir.dialects.superdsc.check import Finding, Rule, Severity
+
+__all__ = ["RULES", "Finding", "Rule", "Severity", "check_bundle", "check_path", "check_text"]

@@ -1,0 +1,168 @@
+"""A bundle directory as its rules see it: launches in order, and the addresses they run with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.dialects.affine import ApplyOp
+from xdsl.dialects.arith import AddiOp, ConstantOp
+from xdsl.dialects.builtin import FileLineColLoc, IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.scf import ForOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from spyre_mlir.dialects.sdscbundle import ArgField, DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
+from spyre_mlir.dialects.superdsc.check.view import Operand, Sdsc
+from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+
+ENTRY = "sdsc_bundle"
+
+Values = Mapping[SSAValue, int]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One execution of a SuperDSC file with known addresses.
+
+    Args:
+        op: the launch.
+        addresses: per symbol id the address, as `Bundle.place` reads it; ids whose address is unknown are left out.
+    """
+
+    op: SdscExecuteOp
+    addresses: Mapping[int, int]
+
+    @property
+    def file(self) -> str:
+        """Name of its file."""
+        return self.op.sdsc_filename.data
+
+
+@dataclass
+class Bundle:
+    """A parsed `bundle.mlir` and the files beside it.
+
+    Every argument and every scratch buffer is given a range of numbers of its own, so that a number tells where an
+    address points. Loops are walked at their first and at their last step.
+
+    Args:
+        directory: where the files are.
+        module: the parsed bundle, not verified.
+        files: the SuperDSC files that could be read, by name.
+        spec: the machine.
+    """
+
+    directory: Path
+    module: ModuleOp
+    files: Mapping[str, Sdsc]
+    spec: SpyreSpec = SPYRE
+    _bases: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+
+    @property
+    def function(self) -> FuncOp | None:
+        """The bundle function, if there is one."""
+        functions = [op for op in self.module.ops if isinstance(op, FuncOp) and op.sym_name.data == ENTRY]
+        return functions[0] if functions else None
+
+    @property
+    def executes(self) -> list[SdscExecuteOp]:
+        """The launch ops, in order."""
+        return [op for op in self.module.walk() if isinstance(op, SdscExecuteOp)]
+
+    @property
+    def pools(self) -> list[DeviceMemAllocateOp]:
+        """The scratch buffers."""
+        return [op for op in self.module.walk() if isinstance(op, DeviceMemAllocateOp)]
+
+    @property
+    def stride(self) -> int:
+        """Numbers per argument and scratch buffer: more than any address of the card."""
+        return self.spec.hbm_card_bytes * self.spec.segment_bytes
+
+    def place(self, address: int) -> tuple[SSAValue | None, int]:
+        """The argument or buffer an address points into, and the bytes from its start; None for a plain number."""
+        number, offset = divmod(address + self.stride // 2, self.stride)
+        owners = {base: value for value, base in self._bases.items()}
+        return owners.get(number * self.stride), offset - self.stride // 2
+
+    def launches(self) -> Iterator[Launch]:
+        """Every launch, at the corners of the loops around it."""
+        self._bases = {}
+        if self.function is not None and self.function.body.blocks:
+            yield from self._walk(self.function.body.block, {})
+
+    def _base(self, value: SSAValue) -> int:
+        return self._bases.setdefault(value, (len(self._bases) + 1) * self.stride)
+
+    def _walk(self, block: Block, values: dict[SSAValue, int]) -> Iterator[Launch]:
+        for op in block.ops:
+            if isinstance(op, ForOp):
+                for step in dict.fromkeys(_corners(op, values)):
+                    yield from self._walk(op.body.block, {**values, op.body.block.args[0]: step})
+            elif isinstance(op, SdscExecuteOp):
+                pairs = zip(op.ids, op.addresses, strict=False)
+                yield Launch(op, {number: values[value] for number, value in pairs if value in values})
+            else:
+                self._evaluate(op, values)
+
+    def _evaluate(self, op: Operation, values: dict[SSAValue, int]) -> None:
+        """Add an op's result; nothing where an operand is unknown."""
+        if isinstance(op, InputArgExtractOp) and op.field.data == ArgField.VALUE.value:
+            values[op.result] = self._base(op.arg)
+        elif isinstance(op, DeviceMemAllocateOp):
+            values[op.result] = self._base(op.result)
+        elif isinstance(op, ConstantOp) and isinstance(op.value, IntegerAttr):
+            values[op.result] = op.value.value.data
+        elif all(operand in values for operand in op.operands):
+            given = [values[operand] for operand in op.operands]
+            if isinstance(op, AddiOp):
+                values[op.result] = sum(given)
+            elif isinstance(op, ApplyOp):
+                dims = op.map.data.num_dims
+                values[op.result] = op.map.data.eval(given[:dims], given[dims:])[0]
+
+
+def _corners(loop: ForOp, values: Values) -> Sequence[int]:
+    """The first and the last value of a loop's variable; the first alone if the end is not known."""
+    low, high, step = (values.get(bound) for bound in (loop.lb, loop.ub, loop.step))
+    if low is None:
+        return ()
+    if high is None or step is None or step < 1:
+        return (low,)
+    count = -(-(high - low) // step)
+    return (low, low + (count - 1) * step) if count > 0 else ()
+
+
+def trips(loop: ForOp, constants: Values) -> int | None:
+    """How often a loop runs, if its bounds are constants."""
+    low, high, step = (constants.get(bound) for bound in (loop.lb, loop.ub, loop.step))
+    if low is None or high is None or step is None or step < 1:
+        return None
+    return max(-(-(high - low) // step), 0)
+
+
+def constants_of(module: ModuleOp) -> dict[SSAValue, int]:
+    """The integer constants of a module."""
+    return {
+        op.result: op.value.value.data
+        for op in module.walk()
+        if isinstance(op, ConstantOp) and isinstance(op.value, IntegerAttr)
+    }
+
+
+def line(op: Operation) -> str:
+    """Where an op stands in its text."""
+    location = op.location
+    return f"{location.line.data}:{location.column.data}" if isinstance(location, FileLineColLoc) else op.name
+
+
+def symbolic_operands(sdsc: Sdsc) -> Iterator[Operand]:
+    """Operands whose start addresses are symbol ids."""
+    return (operand for operand in sdsc.operands if operand.symbolic)
+
+
+def ids_of(sdsc: Sdsc) -> set[int]:
+    """The symbol ids that a file uses for addresses."""
+    return {place.number() for operand in symbolic_operands(sdsc) for place in operand.starts}

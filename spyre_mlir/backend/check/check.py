@@ -1,0 +1,141 @@
+"""From a path or a text to findings: what cannot be read at all is a finding too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from spyre_mlir.backend.check.bundle import Bundle
+from spyre_mlir.backend.check.bundle_rules import BUNDLE_RULES
+from spyre_mlir.backend.directory import BUNDLE_FILE
+from spyre_mlir.backend.json_file import load_text, read_text
+from spyre_mlir.dialects.superdsc.check import FILE_RULES, Finding, Problem, Rule, Severity, check_value
+from spyre_mlir.dialects.superdsc.check.rule import error
+from spyre_mlir.dialects.superdsc.check.view import Sdsc
+from spyre_mlir.dialects.superdsc.cursor import Cursor, Misread
+from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
+from spyre_mlir.errors import InputError, ReadError
+from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.text.render import decode, parse_module, verify_module
+
+
+@error("JSON, and one root key as published SuperDSC schemas ask", "C")
+def json_text(text: object) -> Iterator[Problem]:
+    """A file is UTF-8 JSON without duplicate keys, nested at most 64 deep, with one root key that holds an object."""
+    yield from ()  # reported by the reader, which stops there
+
+
+@error("SuperDSC bundle interface specification", "C")
+def bundle_text(text: object) -> Iterator[Problem]:
+    """`bundle.mlir` is MLIR that verifies."""
+    yield from ()  # reported by the reader, which stops there
+
+
+RULES: tuple[Rule[Any], ...] = (json_text, *FILE_RULES, bundle_text, *BUNDLE_RULES)
+
+
+def check_path(path: Path, context: Context, spec: SpyreSpec = SPYRE) -> tuple[Finding, ...]:
+    """Everything that a SuperDSC file or a bundle directory breaks, errors first.
+
+    Raises:
+        InputError: there is no such file or directory.
+    """
+    if path.is_dir():
+        return check_bundle(path, context, spec)
+    if not path.exists():
+        raise InputError(
+            "no such file or directory", where=str(path), hint="name a SuperDSC file or a bundle directory"
+        )
+    try:
+        text = read_text(path)
+    except ReadError as unreadable:
+        return (_unreadable(json_text, str(path), unreadable),)
+    return check_text(text, str(path), spec)
+
+
+def check_text(text: str, file: str, spec: SpyreSpec = SPYRE) -> tuple[Finding, ...]:
+    """Everything that the text of a SuperDSC file breaks, errors first."""
+    try:
+        return check_value(_one_object(load_text(text, file)), file, spec)
+    except ReadError as unreadable:
+        return (_unreadable(json_text, file, unreadable),)
+
+
+def _one_object(value: Json) -> JsonObject:
+    """The file's value, if it is an object with one root key that holds an object."""
+    if not isinstance(value, dict) or len(value) != 1 or not all(isinstance(one, dict) for one in value.values()):
+        Cursor(value, "$").fail("an object with one root key that holds an object")
+    return value
+
+
+def _unreadable(rule: Rule[Any], file: str, wrong: ReadError) -> Finding:
+    if isinstance(wrong, Misread):
+        return rule.finding(file, Problem(wrong.path, wrong.expected, wrong.got))
+    expected, _, got = wrong.message.removeprefix("expected ").partition(", got ")
+    place = (wrong.where or "").removeprefix(file).lstrip(": ,") or "$"
+    return rule.finding(file, Problem(place, expected, got or "something else", wrong.hint))
+
+
+def check_bundle(directory: Path, context: Context, spec: SpyreSpec = SPYRE) -> tuple[Finding, ...]:
+    """Everything that a bundle directory breaks, in `bundle.mlir` and in the SuperDSC files that it runs."""
+    bundle = _parsed(directory, context, spec)
+    if isinstance(bundle, Finding):
+        return (bundle,)
+    found: dict[Finding, None] = {}
+    for rule in BUNDLE_RULES:
+        found |= dict.fromkeys(_apply(rule, bundle))
+    names = dict.fromkeys(op.sdsc_filename.data for op in bundle.executes)
+    for name in names:
+        if (directory / name).is_file():
+            found |= dict.fromkeys(check_path(directory / name, context, spec))
+    if not any(one.severity is Severity.ERROR for one in found):
+        found |= dict.fromkeys(_verified(bundle))
+    return tuple(sorted(found, key=lambda one: one.severity is not Severity.ERROR))
+
+
+def _parsed(directory: Path, context: Context, spec: SpyreSpec) -> Bundle | Finding:
+    path = directory / BUNDLE_FILE
+    try:
+        module = parse_module(decode(path.read_bytes(), str(path)), context, str(path))
+    except OSError as unreadable:
+        return bundle_text.finding(str(path), Problem("1:1", "a readable file", unreadable.strerror or "none"))
+    except ReadError as unreadable:
+        return bundle_text.finding(str(path), Problem("1:1", "UTF-8 text", unreadable.message))
+    except ParseError as wrong:
+        place = str(wrong.span.get_location()).removeprefix(f"{path}:")
+        return bundle_text.finding(str(path), Problem(place, "MLIR of the bundle's dialects", wrong.msg))
+    bundle = Bundle(directory, module, {}, spec)
+    names = {op.sdsc_filename.data for op in bundle.executes}
+    read = {name: value for name in sorted(names) if (value := _read(directory / name, spec)) is not None}
+    return Bundle(directory, module, read, spec)
+
+
+def _read(path: Path, spec: SpyreSpec) -> Sdsc | None:
+    """A file for the bundle's rules, or None where its own check will say what is wrong with it."""
+    try:
+        value = _one_object(load_text(read_text(path), str(path)))
+    except ReadError:
+        return None
+    ((root, _),) = value.items()
+    return Sdsc(root, Cursor(value, "$").at(root), spec)
+
+
+def _apply(rule: Rule[Bundle], bundle: Bundle) -> Iterator[Finding]:
+    file = str(bundle.directory / BUNDLE_FILE)
+    try:
+        for one in rule.find(bundle):
+            yield rule.finding(file, one)
+    except Misread:
+        return  # the check of the SuperDSC file itself names the place
+
+
+def _verified(bundle: Bundle) -> Iterator[Finding]:
+    try:
+        verify_module(bundle.module)
+    except VerifyException as wrong:
+        file = str(bundle.directory / BUNDLE_FILE)
+        yield bundle_text.finding(file, Problem("module", "a module that verifies", str(wrong)))

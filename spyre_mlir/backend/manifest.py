@@ -1,0 +1,205 @@
+"""`manifest.json`: what a bundle's files are made from, for people, for reports, and for faults.
+
+It is ours and nothing needs it to run the public files. It says of every launch which line of the model it comes from
+and what it was on the levels above; of every file its labels and its certainty; of every buffer of the launch what it
+holds and where; of every weight where its bytes are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from spyre_mlir.backend.json_file import dump_text, load_text, read_text
+from spyre_mlir.backend.provenance import Levels, origins
+from spyre_mlir.backend.split import launches
+from spyre_mlir.backend.weights import DeviceWeight, argument_names, launched_buffers
+from spyre_mlir.dialects.places import Source, source_of
+from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
+from spyre_mlir.dialects.spyre.kernel import POOL_BYTES, SEGMENT, ConstantOp, LaunchOp, ToDeviceOp, device_tensor
+from spyre_mlir.dialects.superdsc.certainty import certainty_of
+from spyre_mlir.dialects.superdsc.describe import describe
+from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
+from spyre_mlir.dialects.superdsc.ops import SdscOp
+from spyre_mlir.errors import ReadError
+from spyre_mlir.hw.spec import SPYRE
+
+FORMAT, VERSION = "spyre-mlir bundle", 1
+AGAIN = "write the bundle again"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a manifest describes.
+
+    Attributes:
+        program: the host program.
+        bundle: the bundle function's module.
+        files: SuperDSCs by file name.
+        levels: the same program on the levels above; may be empty.
+        weights: weights in device form.
+        starts: where the bytes of each start in the file of weights.
+    """
+
+    program: ModuleOp
+    bundle: ModuleOp
+    files: Mapping[str, SdscOp]
+    levels: Levels
+    weights: Sequence[DeviceWeight]
+    starts: Mapping[str, int]
+
+
+def manifest_text(parts: Parts) -> str:
+    """The text of ``manifest.json``."""
+    generations = sorted({op.generation.value for op in parts.files.values()})
+    name = parts.program.sym_name
+    value: JsonObject = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": "" if name is None else name.data,
+        "superdsc": generations[0] if len(generations) == 1 else list[Json](generations),
+        "pool_bytes": _pool_bytes(parts),
+        "arguments": [_argument(n, buffer, parts) for n, buffer in enumerate(launched_buffers(parts.program))],
+        "weights": {weight.key: _weight(weight, parts) for weight in parts.weights},
+        "files": {file: _file(op) for file, op in parts.files.items()},
+        "launches": _launches(parts),
+    }
+    return dump_text(value)
+
+
+def _pool_bytes(parts: Parts) -> int:
+    pools = [op.size.value.data for op in parts.bundle.walk() if isinstance(op, DeviceMemAllocateOp)]
+    fixed = [op.attributes.get(POOL_BYTES) for op in parts.program.walk() if isinstance(op, LaunchOp)]
+    return sum(pools) + sum(size.value.data for size in fixed if isinstance(size, IntegerAttr))
+
+
+def _argument(number: int, buffer: SSAValue, parts: Parts) -> JsonObject:
+    owner, tensor = buffer.owner, device_tensor(buffer)
+    entry: JsonObject = {"number": number, "holds": _contents(owner)}
+    entry["layout"] = str(buffer.type).removeprefix("!spyre.tensor<").removesuffix(">")
+    entry["bytes"] = tensor.sticks * SPYRE.stick_bytes
+    segment = owner.attributes.get(SEGMENT) if isinstance(owner, Operation) else None
+    if isinstance(segment, IntegerAttr):
+        entry["address"] = SPYRE.segment_base(segment.value.data)
+    return entry
+
+
+def _contents(owner: object) -> str:
+    """What a buffer of the launch holds: an argument of the program, a constant, or a result."""
+    if isinstance(owner, ToDeviceOp):
+        function = owner.parent_op()
+        names = argument_names(function) if isinstance(function, FuncOp) else []
+        place = owner.source.index if isinstance(owner.source, BlockArgument) else len(names)
+        return names[place] if place < len(names) else "input"
+    return f"constant {owner.value}" if isinstance(owner, ConstantOp) else "result"
+
+
+def _weight(weight: DeviceWeight, parts: Parts) -> JsonObject:
+    size = weight.tensor.sticks * SPYRE.stick_bytes
+    layout = str(weight.transfer.result.type).removeprefix("!spyre.tensor<").removesuffix(">")
+    start = parts.starts[weight.key]
+    return {"name": weight.name, "argument": weight.argument, "layout": layout, "offset": start, "bytes": size}
+
+
+def _file(op: SdscOp) -> JsonObject:
+    """Operation, labels, certainty: how sure it is that the real consumer takes what the file relies on."""
+    labels = op.attributes.get("labels")
+    named: JsonObject = {}
+    if isinstance(labels, DictionaryAttr):
+        named = {label: name.data for label, name in labels.data.items() if isinstance(name, StringAttr)}
+    sure = certainty_of(describe(op))
+    entry: JsonObject = {"operation": op.root_key.partition("_")[2], "labels": named, "certainty": sure.tag.value}
+    return {**entry, "because": list[Json](sure.reasons)} if sure.reasons else entry
+
+
+def _launches(parts: Parts) -> list[Json]:
+    ordered = launches(parts.bundle)
+    sources = [source_of(op.location) for op in ordered]
+    entries: list[Json] = []
+    for op, source, origin in zip(ordered, sources, origins(sources, parts.levels), strict=True):
+        entry: JsonObject = {"file": op.sdsc_filename.data}
+        if source:
+            entry["source"] = {"file": source.file, "line": source.line, "module": source.module}
+        entries.append({**entry, **origin})
+    return entries
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a manifest says that running a bundle uses.
+
+    Attributes:
+        launches: per launch, in the order of the text, its file and its place in the model.
+        weights: per buffer of the launch that a weight fills, the weight's name and its key in the file of weights.
+    """
+
+    launches: tuple[tuple[str, Source], ...] = ()
+    weights: Mapping[int, tuple[str, str]] = field(default_factory=dict[int, tuple[str, str]])
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Reads a manifest; an empty one if there is no file.
+
+    Raises:
+        ReadError: it is no manifest, or one of a later version.
+    """
+    if not path.exists():
+        return Manifest()
+    value = load_text(read_text(path), str(path))
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise ReadError("this is no manifest of a bundle", where=str(path), hint=AGAIN)
+    if value.get("version") != VERSION:
+        raise ReadError(
+            f"expected a manifest of version {VERSION}, got {value.get('version')}", where=str(path), hint=AGAIN
+        )
+    try:
+        return Manifest(tuple(map(_read_launch, _list(value["launches"]))), _read_weights(_object(value["weights"])))
+    except (KeyError, TypeError) as error:
+        raise ReadError(f"the manifest lacks or misspells {error}", where=str(path), hint=AGAIN) from error
+
+
+def _read_launch(value: Json) -> tuple[str, Source]:
+    entry = _object(value)
+    source = _object(entry.get("source", {}))
+    file, line, module = source.get("file"), source.get("line", 0), source.get("module", "")
+    known = Source(
+        file if isinstance(file, str) else None,
+        line if isinstance(line, int) else 0,
+        module if isinstance(module, str) else "",
+    )
+    return _text(entry["file"]), known
+
+
+def _read_weights(value: JsonObject) -> dict[int, tuple[str, str]]:
+    found: dict[int, tuple[str, str]] = {}
+    for key, item in value.items():
+        entry = _object(item)
+        number = entry["argument"]
+        if not isinstance(number, int):
+            raise TypeError("argument")
+        found[number] = (_text(entry["name"]), key)
+    return found
+
+
+def _object(value: Json) -> JsonObject:
+    if not isinstance(value, dict):
+        raise TypeError("an object")
+    return cast("JsonObject", value)
+
+
+def _list(value: Json) -> list[Json]:
+    if not isinstance(value, list):
+        raise TypeError("a list")
+    return cast("list[Json]", value)
+
+
+def _text(value: Json) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text")
+    return value

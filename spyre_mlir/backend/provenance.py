@@ -1,0 +1,63 @@
+"""What a launch was on the levels above it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.traits import IsTerminator
+
+from spyre_mlir.dialects.places import Source, source_of
+from spyre_mlir.dialects.spyre.kernel import KernelOp
+from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
+
+Levels = Mapping[str, ModuleOp]
+KERNELS = "spyre.kernel"
+
+
+def origins(sources: Sequence[Source], levels: Levels) -> list[JsonObject]:
+    """Per launch what it was: its kernel op, and on the levels above that the ops of the same line and module.
+
+    A kernel op becomes one launch, so these go together by number. Above, several ops share a line and several kernels
+    come from one op; the place in the model is what they have in common.
+
+    Args:
+        sources: the place of every launch.
+        levels: modules by level; a level that is not there is left out.
+    """
+    kernels = [op for op in levels[KERNELS].walk() if isinstance(op, KernelOp)] if KERNELS in levels else []
+    above = {level: _by_source(module) for level, module in levels.items() if level != KERNELS}
+    found: list[JsonObject] = []
+    for number, source in enumerate(sources):
+        entry: JsonObject = {}
+        if len(kernels) == len(sources):
+            entry["kernel"] = _kernel(number, kernels[number])
+        for level, places in above.items():
+            if source and source in places:
+                entry[level] = list[Json](places[source])
+        found.append(entry)
+    return found
+
+
+def _kernel(number: int, op: KernelOp) -> JsonObject:
+    loops: JsonObject = {dim.name: [dim.extent, dim.split] for dim in op.space.data}
+    return {"number": number, "op": op.name, "function": op.function_name, "loops": loops}
+
+
+def _by_source(module: ModuleOp) -> dict[Source, list[str]]:
+    """The ops of the functions of a module by their place in the model; an op is its number, its name, its result."""
+    found: dict[Source, list[str]] = {}
+    for function in module.ops:
+        blocks = function.body.blocks if isinstance(function, func.FuncOp) else ()
+        ops = [op for block in blocks for op in block.ops if not op.has_trait(IsTerminator)]
+        for number, op in enumerate(ops):
+            if source := source_of(op.location):
+                found.setdefault(source, []).append(_called(number, op))
+    return found
+
+
+def _called(number: int, op: Operation) -> str:
+    hint = op.results[0].name_hint if op.results else None
+    return f"{op.name} #{number}" if hint is None else f"{op.name} #{number} %{hint}"

@@ -1,0 +1,138 @@
+"""Bundle directories, read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from spyre_mlir.backend.manifest import Manifest, read_manifest
+from spyre_mlir.backend.read import read_json
+from spyre_mlir.backend.split import launches
+from spyre_mlir.backend.tensors import read_tensor, read_tensors
+from spyre_mlir.dialects.places import location_of
+from spyre_mlir.dialects.superdsc.describe import describe
+from spyre_mlir.dialects.superdsc.descriptor import Descriptor
+from spyre_mlir.errors import ReadError
+from spyre_mlir.text.render import parse_module, verify_module
+
+BUNDLE_FILE = "bundle.mlir"
+PROGRAM_FILE = "program.mlir"
+MANIFEST_FILE = "manifest.json"
+WEIGHTS_FILE = "weights.safetensors"
+DATA_FILE = "data.safetensors"
+
+Array = NDArray[Any]
+
+
+@dataclass
+class StoredBundle:
+    """A bundle directory that has been read; JSON files and tensors are read when they are first needed.
+
+    Attributes:
+        directory: where it is.
+        program: the host program, or None in a bundle that others wrote.
+        bundle: the bundle function's module; its launches have the places of the model as locations.
+        manifest: what the bundle is made from; empty in a bundle that others wrote.
+    """
+
+    directory: Path
+    program: ModuleOp | None
+    bundle: ModuleOp
+    manifest: Manifest = field(default_factory=Manifest)
+    _read: dict[str, Descriptor] = field(default_factory=dict[str, Descriptor])
+
+    def descriptor(self, filename: str) -> Descriptor:
+        """What a SuperDSC file says.
+
+        Raises:
+            ReadError: the file is missing, no SuperDSC, or contradicts itself.
+        """
+        if filename not in self._read:
+            path = self.directory / filename
+            try:
+                self._read[filename] = describe(read_json(path))
+            except ReadError as error:
+                if str(path) not in (error.where or ""):
+                    error.where = f"{path}: {error.where}" if error.where else str(path)
+                error.hint = error.hint or "write the bundle again"
+                raise
+        return self._read[filename]
+
+    def values(self) -> dict[str, Array]:
+        """Tensors by name as the model has them; none if the bundle has no data file.
+
+        Raises:
+            ReadError: the data file cannot be read.
+        """
+        return read_tensors(self.directory / DATA_FILE)
+
+    def weights(self) -> dict[int, Callable[[], Array]]:
+        """Weights as the device has them, [sticks, lanes]: per buffer of the launch what reads its tensor."""
+        path = self.directory / WEIGHTS_FILE
+        return {number: partial(read_tensor, path, key) for number, (_, key) in self.manifest.weights.items()}
+
+    def weight_names(self) -> set[str]:
+        """Names of the weights that are there as the device has them."""
+        return {name for name, _ in self.manifest.weights.values()}
+
+
+def read_bundle(directory: Path, context: Context) -> StoredBundle:
+    """Reads the programs of a bundle directory, and checks that the files it names are there.
+
+    Raises:
+        ReadError: a file is missing or is not what its name says.
+    """
+    if not directory.is_dir():
+        raise ReadError("no such bundle directory", where=str(directory), hint="name a directory with a bundle.mlir")
+    bundle = _read_module(directory / BUNDLE_FILE, context)
+    program = _read_module(directory / PROGRAM_FILE, context) if (directory / PROGRAM_FILE).exists() else None
+    manifest = read_manifest(directory / MANIFEST_FILE)
+    named = [op.sdsc_filename.data for op in launches(bundle)]
+    files = [*named, *([WEIGHTS_FILE] if manifest.weights else [])]
+    for file, by in zip(files, [BUNDLE_FILE] * len(named) + [MANIFEST_FILE], strict=False):
+        if not (directory / file).is_file():
+            raise ReadError(
+                f"{by} {'runs' if by == BUNDLE_FILE else 'names'} {file}, which is not there",
+                where=str(directory),
+                hint="write the bundle again",
+            )
+    _tell_places(bundle, manifest, named)
+    return StoredBundle(directory, program, bundle, manifest)
+
+
+def _tell_places(bundle: ModuleOp, manifest: Manifest, named: list[str]) -> None:
+    """Gives launches their places in the model; a bundle that was changed since is no longer what was described."""
+    if [file for file, _ in manifest.launches] != named:
+        return
+    for op, (_, source) in zip(launches(bundle), manifest.launches, strict=True):
+        if source:
+            op.location = location_of(source)
+
+
+def _read_module(path: Path, context: Context) -> ModuleOp:
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ReadError(
+            f"the file cannot be read: {error.strerror}", where=str(path), hint="write the bundle again"
+        ) from error
+    try:
+        module = parse_module(text, context, str(path))
+        verify_module(module)
+    except ParseError as error:
+        raise ReadError(
+            f"the file is no MLIR: {error.msg}", where=str(error.span.get_location()), hint="write the bundle again"
+        ) from error
+    except VerifyException as error:
+        raise ReadError(
+            f"the program does not verify: {error}", where=str(path), hint="write the bundle again"
+        ) from error
+    return module

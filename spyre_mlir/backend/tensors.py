@@ -1,0 +1,139 @@
+"""Tensor files: safetensors, written one piece after another and read one tensor at a time.
+
+The library writes a file from a dictionary of whole tensors, which a model larger than memory does not have. The
+format is its own: eight bytes that say how long the header is, the header in JSON, the tensors' bytes. The library
+reads what is written here, and is what reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spyre_mlir.errors import ReadError
+
+Array = NDArray[Any]
+_LENGTH_BYTES = 8
+_ALIGNMENT = 8  # of the first tensor in the file, as the library aligns it
+_PIECE_BYTES = 1 << 24
+# The format's names of numpy's types.
+_NAMES = {
+    "bool": "BOOL",
+    **{f"{kind}int{bits}": f"{short}{bits}" for kind, short in (("", "I"), ("u", "U")) for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": f"F{bits}" for bits in (16, 32, 64)},
+    "complex64": "C64",
+}
+
+
+@dataclass(frozen=True)
+class StreamedTensor:
+    """A tensor that is made while it is written.
+
+    Attributes:
+        name: its name in the file.
+        dtype: its numbers.
+        shape: its extents.
+        pieces: makes its elements in row-major order, in arrays of any shape.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    pieces: Callable[[], Iterable[Array]]
+
+    @property
+    def bytes(self) -> int:
+        """Its size in the file."""
+        return prod(self.shape) * self.dtype.itemsize
+
+
+def whole(name: str, values: Mapping[str, Array]) -> StreamedTensor:
+    """A tensor of a mapping, which may make it when it is asked for; it is asked again when it is written."""
+
+    def pieces() -> Iterable[Array]:
+        flat = np.ascontiguousarray(values[name]).reshape(-1)
+        step = max(1, _PIECE_BYTES // flat.dtype.itemsize)
+        return (flat[first : first + step] for first in range(0, flat.size, step))
+
+    value = values[name]
+    return StreamedTensor(name, value.dtype, value.shape, pieces)
+
+
+def write_tensors(path: Path, tensors: Sequence[StreamedTensor]) -> dict[str, int]:
+    """Writes a file of tensors, holding one piece of one tensor at a time.
+
+    Returns:
+        Where the bytes of each tensor start in the file.
+
+    Raises:
+        OSError: the file cannot be written.
+        ValueError: the pieces of a tensor are not what its shape says.
+    """
+    # Wide types first keeps every tensor aligned; the names decide among equals, so that the bytes are the same always.
+    ordered = sorted(tensors, key=lambda t: (-t.dtype.itemsize, t.name))
+    header, offset, starts = dict[str, object](), 0, dict[str, int]()
+    for tensor in ordered:
+        end = offset + tensor.bytes
+        kind = _NAMES[tensor.dtype.name]
+        header[tensor.name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [offset, end]}
+        starts[tensor.name], offset = offset, end
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % _ALIGNMENT)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
+        for tensor in ordered:
+            written = sum(file.write(_bytes(piece, tensor)) for piece in tensor.pieces())
+            if written != tensor.bytes:
+                raise ValueError(f"{tensor.name}: {written} bytes for a shape of {tensor.bytes}")
+    return {name: _LENGTH_BYTES + len(text) + start for name, start in starts.items()}
+
+
+def _bytes(piece: Array, tensor: StreamedTensor) -> memoryview:
+    little = tensor.dtype.newbyteorder("<")
+    return np.ascontiguousarray(piece, little).reshape(-1).view(np.uint8).data
+
+
+def read_tensors(path: Path) -> dict[str, Array]:
+    """All tensors of a file; none if there is no file.
+
+    Raises:
+        ReadError: the file cannot be read.
+    """
+    from safetensors.numpy import load_file  # pyright: ignore[reportUnknownVariableType] # the library has no full types
+
+    return _reading(path, lambda: load_file(os.fspath(path))) if path.exists() else {}
+
+
+def read_tensor(path: Path, name: str) -> Array:
+    """One tensor of a file; the others are not touched.
+
+    Raises:
+        ReadError: the file cannot be read, or has no such tensor.
+    """
+    from safetensors import safe_open  # pyright: ignore[reportUnknownVariableType] # the library has no full types
+
+    def read() -> dict[str, Array]:
+        opened: Any = safe_open(os.fspath(path), framework="numpy")
+        with opened as file:
+            return {name: file.get_tensor(name)}
+
+    return _reading(path, read)[name]
+
+
+def _reading(path: Path, read: Callable[[], dict[str, Array]]) -> dict[str, Array]:
+    from safetensors import SafetensorError
+
+    try:
+        return read()
+    except (SafetensorError, OSError) as error:
+        raise ReadError(
+            f"the tensors cannot be read: {error}", where=str(path), hint="write the bundle again"
+        ) from error

@@ -1,0 +1,103 @@
+"""The public files of a bundle directory as one module, and back: `bundle.mlir` and every SuperDSC file beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.utils.exceptions import ParseError
+
+from spyre_mlir.backend.directory import BUNDLE_FILE, BUNDLE_FUNCTION, write_texts
+from spyre_mlir.backend.read import read_json
+from spyre_mlir.backend.write import write_json
+from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
+from spyre_mlir.dialects.superdsc import JsonAttr, SdscOp
+from spyre_mlir.errors import EmitError, ReadError
+from spyre_mlir.text.render import module_text, parse_module
+
+FILE = "superdsc.file"
+"""Attribute of a `superdsc.sdsc` that names its file in the bundle."""
+
+
+def directory_to_module(directory: Path, context: Context) -> ModuleOp:
+    """The bundle function and, before it, every SuperDSC file of a directory, each with its file's name.
+
+    Raises:
+        ReadError: a file is missing, or is not what its name says.
+    """
+    path = directory / BUNDLE_FILE
+    try:
+        bundle = parse_module(path.read_bytes(), context, str(path))
+    except OSError as error:
+        raise ReadError(f"cannot read the file: {error.strerror}", where=str(path)) from error
+    except ParseError as error:
+        raise ReadError(f"the file is no MLIR: {error.msg}", where=str(error.span.get_location())) from error
+    launched = (op.sdsc_filename.data for op in bundle.walk() if isinstance(op, SdscExecuteOp))
+    names = dict.fromkeys([*launched, *sorted(one.name for one in directory.glob("sdsc_*.json"))])
+    sdscs: list[SdscOp] = []
+    symbols: set[str] = set()
+    for name in names:
+        op = read_json(directory / name)
+        op.attributes[FILE] = StringAttr(name)
+        _make_unique(op, symbols)
+        sdscs.append(op)
+    functions = list(bundle.ops)
+    for op in functions:
+        op.detach()
+    return ModuleOp([*sdscs, *functions])
+
+
+def _make_unique(op: SdscOp, symbols: set[str]) -> None:
+    """Two files may have the same root key, two symbols of a module may not be called the same."""
+    symbol, number = op.sym_name.data, 0
+    while op.sym_name.data in symbols:
+        number += 1
+        op.root = JsonAttr.of(op.root_key)
+        op.sym_name = StringAttr(f"{symbol}.{number}")
+    symbols.add(op.sym_name.data)
+
+
+def module_to_directory(module: ModuleOp, directory: Path, where: str) -> None:
+    """Writes the bundle function and the SuperDSCs of a module as the public files of a bundle.
+
+    Args:
+        module: a verified module.
+        directory: made, or replaced if it is a bundle directory or empty.
+        where: the module's name, for errors.
+
+    Raises:
+        EmitError: the module is no bundle, or two of its files have one name.
+        InputError: the directory holds something else, or cannot be written.
+    """
+    sdscs = [op for op in module.ops if isinstance(op, SdscOp)]
+    functions = [op.clone() for op in module.ops if isinstance(op, FuncOp)]
+    if len(functions) != 1 or len(sdscs) + 1 != len(list(module.ops)) or functions[0].sym_name.data != BUNDLE_FUNCTION:
+        others = [f"@{op.sym_name.data}" for op in functions if op.sym_name.data != BUNDLE_FUNCTION]
+        others += [op.name for op in module.ops if not isinstance(op, (SdscOp, FuncOp))]
+        raise EmitError(
+            f"a bundle is a function @{BUNDLE_FUNCTION} and its SuperDSCs; this module has {len(functions)} functions "
+            f"and {len(sdscs)} SuperDSCs" + (f", and {', '.join(others[:3])}" if others else ""),
+            where=where,
+            hint="spyre-compile -o DIR writes programs that have a host part",
+        )
+    texts = {BUNDLE_FILE: module_text(ModuleOp(functions)) + "\n"}
+    for op in sdscs:
+        name = file_name(op)
+        if name in texts or Path(name).name != name or name in ("", ".", ".."):
+            raise EmitError(
+                f"@{op.sym_name.data} cannot be written as {name!r}", where=where, hint=f"give it another {FILE}"
+            )
+        texts[name] = write_json(op)
+    write_texts(directory, texts)
+
+
+def file_name(op: SdscOp) -> str:
+    """The file that an op stands for: the one it was read from, or what its root key asks for."""
+    given = op.attributes.get(FILE)
+    if isinstance(given, StringAttr):
+        return given.data
+    index, _, function = op.root_key.partition("_")
+    digits = index.isascii() and index.isdigit()
+    return op.generation.file_name(int(index), function) if digits else f"sdsc_{op.sym_name.data}.json"

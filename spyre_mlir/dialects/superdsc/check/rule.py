@@ -1,0 +1,104 @@
+"""What a rule of the checker is, and what it finds."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, TypeVar
+
+from spyre_mlir.dialects.superdsc.cursor import Cursor
+
+Subject = TypeVar("Subject")
+
+
+class Severity(Enum):
+    """Whether a finding means that the file is wrong, or that it is unusual."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One place that breaks a rule.
+
+    Args:
+        path: the place in the file.
+        expected: what should stand there.
+        got: what stands there.
+        hint: what to try.
+    """
+
+    path: str
+    expected: str
+    got: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One place of one file that breaks a named rule."""
+
+    rule: str
+    severity: Severity
+    file: str
+    path: str
+    expected: str
+    got: str
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.severity.value}: {self.rule}: {self.file}: {self.path}: expected {self.expected}, got {self.got}"
+        return text if self.hint is None else f"{text}\n  try: {self.hint}"
+
+
+@dataclass(frozen=True)
+class Rule(Generic[Subject]):
+    """One rule: its name and meaning, where it comes from, how sure that is, and the function that applies it.
+
+    Args:
+        name: stable, in small letters with dashes.
+        severity: of its findings.
+        meaning: one sentence.
+        source: where the rule is stated.
+        certainty: C certain, L likely, I inferred.
+        find: yields every place that breaks the rule.
+    """
+
+    name: str
+    severity: Severity
+    meaning: str
+    source: str
+    certainty: str
+    find: Callable[[Subject], Iterator[Problem]]
+
+    def finding(self, file: str, problem: Problem) -> Finding:
+        """A problem of this rule in a file."""
+        return Finding(self.name, self.severity, file, problem.path, problem.expected, problem.got, problem.hint)
+
+
+def _rule(
+    severity: Severity, source: str, certainty: str
+) -> Callable[[Callable[[Subject], Iterator[Problem]]], Rule[Subject]]:
+    def declare(find: Callable[[Subject], Iterator[Problem]]) -> Rule[Subject]:
+        name = find.__name__.replace("_", "-")
+        return Rule(name, severity, inspect.cleandoc(find.__doc__ or "").splitlines()[0], source, certainty, find)
+
+    return declare
+
+
+def error(source: str, certainty: str) -> Callable[[Callable[[Subject], Iterator[Problem]]], Rule[Subject]]:
+    """Declare a rule that a right file keeps; the function's name and docstring are the rule's name and meaning."""
+    return _rule(Severity.ERROR, source, certainty)
+
+
+def warning(source: str, certainty: str) -> Callable[[Callable[[Subject], Iterator[Problem]]], Rule[Subject]]:
+    """Declare a rule that files usually keep; the function's name and docstring are the rule's name and meaning."""
+    return _rule(Severity.WARNING, source, certainty)
+
+
+def problem(place: Cursor, expected: str, got: str | None = None, hint: str | None = None) -> Problem:
+    """A problem at a place, which shows its value unless `got` says something better."""
+    return Problem(place.path, expected, place.shown if got is None else got, hint)

@@ -1,0 +1,149 @@
+"""Which kernel ops in a row can run block of rows by block of rows: they share a loop that none of them folds.
+
+Row `r` of what an op of the group writes depends on row `r` of what the group has written, and on whole tensors that
+the group does not write. So the group may run on some rows from its first op to its last, then on the next rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, SSAValue
+
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.hw.sticks import LinearExpr
+
+Rows = tuple[int | None, ...]  # per operand, the dimension that the rows walk; None for an operand without rows
+
+
+@dataclass
+class RowGroup:
+    """Kernel ops that share a loop over rows.
+
+    Attributes:
+        extent: rows of the whole loop.
+        ops: in the order they run.
+        loops: per op, the name of its loop over rows.
+        rows: per op, what the rows walk in its operands.
+    """
+
+    extent: int
+    ops: list[kernel.KernelOp] = field(default_factory=list[kernel.KernelOp])
+    loops: list[str] = field(default_factory=list[str])
+    rows: list[Rows] = field(default_factory=list[Rows])
+    _written: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    _read: dict[SSAValue, set[int | None]] = field(default_factory=dict[SSAValue, set[int | None]])
+
+    def take(self, op: kernel.KernelOp) -> bool:
+        """Adds an op behind the others, if it has a loop that fits theirs."""
+        for name, rows in row_loops(op).items():
+            if op.space.extents[name] == self.extent and self._fits(op, rows):
+                self.add(op, name, rows)
+                return True
+        return False
+
+    def add(self, op: kernel.KernelOp, name: str, rows: Rows) -> None:
+        """Adds an op with the loop `name` over rows."""
+        self.ops.append(op)
+        self.loops.append(name)
+        self.rows.append(rows)
+        for value, dim in zip(op.inputs, rows, strict=False):
+            self._read.setdefault(value, set()).add(dim)
+        if (dim := rows[-1]) is not None:
+            self._written[op.output] = dim
+
+    def _fits(self, op: kernel.KernelOp, rows: Rows) -> bool:
+        """Whether what the group writes is walked along one dimension by all its ops."""
+        if any(self._written.get(value, dim) != dim for value, dim in zip(op.operands, rows, strict=True)):
+            return False
+        return self._read.get(op.output, {rows[-1]}) == {rows[-1]}
+
+    @property
+    def written(self) -> list[SSAValue]:
+        """What the ops write, in the order of their first writing."""
+        return list(self._written)
+
+    def row_dim(self, value: SSAValue) -> int:
+        """The dimension that the rows walk in something the group writes."""
+        return self._written[value]
+
+    def internal(self) -> list[SSAValue]:
+        """Buffers that nothing outside of the group uses, written before they are read."""
+        own, found = set[Operation](self.ops), list[SSAValue]()
+        for value in self._written:
+            first = next(op for op in self.ops if value in op.operands)
+            inside = all(u.operation in own for u in value.uses)
+            if inside and value not in first.inputs and isinstance(value.owner, kernel.AllocOp):
+                found.append(value)
+        return found
+
+    def least_traffic(self, trips: int) -> int:
+        """Bytes of device memory that a loop moves at least: what has rows once, what has none in every trip."""
+        internal, once, always = set(self.internal()), dict[tuple[SSAValue, bool], int](), 0
+        for op, rows in zip(self.ops, self.rows, strict=True):
+            for number, (value, dim) in enumerate(zip(op.operands, rows, strict=True)):
+                if dim is None:
+                    always += op.operand_bytes(number)
+                elif value not in internal:
+                    key, size = (value, number == len(op.inputs)), op.operand_bytes(number)
+                    once[key] = min(size, once.get(key, size))
+        return sum(once.values()) + trips * always
+
+    def row_unit(self) -> int:
+        """Rows that stay together: whole sticks of every operand that has rows in its lanes."""
+        units = [1]
+        for op, rows in zip(self.ops, self.rows, strict=True):
+            pairs = zip(op.tensors, rows, strict=True)
+            units += [tensor.lanes for tensor, dim in pairs if dim is not None and dim == tensor.layout.stick]
+        return max(units)
+
+
+def row_loops(op: kernel.KernelOp) -> dict[str, Rows]:
+    """The loops of an op that could be its loop over rows, and what they walk in its operands."""
+    if isinstance(op, kernel.GatherOp):
+        return {}
+    found: dict[str, Rows] = {}
+    for dim in op.space.data:
+        if dim.extent > 1 and (rows := _rows(op, dim.name, dim.extent)) is not None and rows[-1] is not None:
+            found[dim.name] = rows
+    return found
+
+
+def _rows(op: kernel.KernelOp, name: str, extent: int) -> Rows | None:
+    """What a loop walks; None if it walks an operand otherwise than row by row from first to last."""
+    found: list[int | None] = []
+    for tensor, index in zip(op.tensors, op.maps.data, strict=True):
+        walked = [d for d, expr in enumerate(index.data) if any(n == name for n, _ in expr.terms)]
+        if not walked:
+            found.append(None)
+            continue
+        (dim, *more) = walked
+        whole = not more and dim < len(tensor.shape) and index.data[dim] == LinearExpr.of(name)
+        if not whole or tensor.shape[dim] != extent or tensor.layout.unit_extent != 1:
+            return None
+        found.append(dim)
+    return tuple(found)
+
+
+def grow(op: kernel.KernelOp, following: Sequence[Operation]) -> list[RowGroup]:
+    """The groups that begin with an op, one for each of its loops, each as long as it can be.
+
+    Args:
+        op: the first op.
+        following: what stands behind it. Ops that only make buffers do not end a group.
+    """
+    groups: list[RowGroup] = []
+    for name, rows in row_loops(op).items():
+        group = RowGroup(op.space.extents[name])
+        group.add(op, name, rows)
+        for other in following:
+            if isinstance(other, kernel.AllocOp | kernel.ToDeviceOp | kernel.ConstantOp):
+                continue
+            if not isinstance(other, kernel.KernelOp) or not group.take(other):
+                break
+        groups.append(group)
+    return groups
+
+
+__all__ = ["RowGroup", "grow", "row_loops"]

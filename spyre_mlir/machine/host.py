@@ -242,7 +242,9 @@ def run_program(
     interpreter = Interpreter(program.host)
     memory = memory_for(settings)
     memory.log = log or memory.log
-    rules = HostFunctions(program, memory, settings, resident or Resident())
+    kept = resident or Resident()
+    memory.spare = kept.spare
+    rules = HostFunctions(program, memory, settings, kept)
     for functions in (FuncFunctions(), rules):
         interpreter.register_implementations(functions)
     try:
@@ -251,6 +253,7 @@ def run_program(
         # The interpreter attaches the whole module as a note at every level; the error says where by itself.
         error.__notes__ = []
         raise
+    memory.release_all()
     kinds = [tensor_type(t).get_element_type() for t in main.function_type.outputs]
     return [
         as_numbers(_result(r, n, rules), kind, narrow=narrow)

@@ -40,6 +40,11 @@ def element_bytes(format_name: str) -> int:
     return bits // 8
 
 
+# Contents of regions that are gone, by size: memory the host has committed already.
+Spare = dict[int, "list[tuple[npt.NDArray[np.uint8], States]]"]
+_MOST = 0.5
+
+
 @dataclass(order=True)
 class Region:
     """A run of addresses with contents.
@@ -61,9 +66,18 @@ class Region:
     # Whether its contents mean nothing when a bundle begins.
     scratch: bool = field(init=False, default=False, compare=False, repr=False)
 
+    spare: Spare | None = field(default=None, compare=False, repr=False)
+
     def __post_init__(self) -> None:
-        # zeros, not empty: the operating system commits a page at the first write only.
-        self.cells = np.zeros(self.size * self.scale, dtype=np.uint8)
+        kept = self.spare.pop(self.size * self.scale, []) if self.spare is not None else []
+        if kept and self.spare is not None:
+            self.cells, old = kept.pop()
+            self.spare[self.size * self.scale] = kept
+            used = (old.writer > 0) | (old.known > 0)
+            self.cells.reshape(len(used), -1)[slice(None) if used.mean() > _MOST else used] = 0
+        else:
+            # zeros, not empty: the operating system commits a page at the first write only.
+            self.cells = np.zeros(self.size * self.scale, dtype=np.uint8)
         self.states = States(self.size)
 
     @property
@@ -151,6 +165,7 @@ class Memory(ABC):
         # Which launch is running; 0 is the host.
         self.step = 0
         self.log = FaultLog()
+        self.spare: Spare = {}
         self.nan_is_a_fault = False
 
     @property
@@ -168,7 +183,7 @@ class Memory(ABC):
         if base % stick or size % stick or size <= 0:
             raise InputError(f"region {name}: base {base:#x} and size {size} must be whole sticks of {stick} bytes")
         try:
-            region = Region(base, size, name, self.scale)
+            region = Region(base, size, name, self.scale, self.spare)
         except MemoryError as error:
             message = f"region {name}: the host cannot hold {size} bytes of device memory"
             raise InputError(message, hint="use symbolic addresses, with regions as large as the tensors") from error
@@ -194,11 +209,21 @@ class Memory(ABC):
 
     def forget_scratchpads(self) -> None:
         """Take the scratchpads' contents away, as between two programs."""
-        self._regions = [region for region in self._regions if region.base != self.scratchpad_base]
+        self._release([region for region in self._regions if region.base == self.scratchpad_base])
 
     def remove_region(self, name: str) -> None:
         """Forget a region and its contents."""
-        self._regions = [region for region in self._regions if region.name != name]
+        self._release([region for region in self._regions if region.name == name])
+
+    def release_all(self) -> None:
+        """Forget every region; what they took can be had again by the next memory that has the same `spare`."""
+        self._release(self._regions)
+
+    def _release(self, gone: list[Region]) -> None:
+        self._regions = [region for region in self._regions if all(region is not other for other in gone)]
+        for region in gone:
+            if not region.shared:
+                self.spare.setdefault(len(region.cells), []).append((region.cells, region.states))
 
     def scratchpad_address(self, core: int, address: int) -> int:
         """The card-wide address of a byte of one core's scratchpad."""

@@ -14,7 +14,7 @@ from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.arrays import Array, HostArray, Mask
 from spyre_mlir.machine.faults import Place
 from spyre_mlir.machine.frames import Axis, Frame, blocks
-from spyre_mlir.machine.memory import Memory, Region
+from spyre_mlir.machine.memory import Memory, Region, Spare
 from spyre_mlir.machine.states import States
 from spyre_mlir.machine.views import Access
 
@@ -35,6 +35,7 @@ class Resident:
     An array counts if it is read-only and holds its own elements. Whoever writes over one on the card gets a copy.
     """
 
+    spare: Spare = field(default_factory=dict[int, "list[tuple[npt.NDArray[np.uint8], States]]"])
     _images: dict[tuple[Any, ...], _Image] = field(default_factory=dict[tuple[Any, ...], _Image])
     _files: dict[tuple[Any, ...], tuple[npt.NDArray[np.uint8], States]] = field(
         default_factory=dict[tuple[Any, ...], tuple[npt.NDArray[np.uint8], States]]

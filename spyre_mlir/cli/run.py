@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
+from spyre_mlir.cli.timing import add_time_options, predictions
 from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,12 +36,15 @@ class Runnable:
     """What is run: the function that says the arguments, how to run it, and tensors that came with it.
 
     `held` names the weights that came as the device has them; their value is None.
+    A program whose function does not say so by its types says what it takes, and runs to results with names.
     """
 
     main: ModuleOp
     run: Callable[[list[Array | None]], list[Array]]
     values: Mapping[str, Array]
     held: frozenset[str] = frozenset()
+    takes: Mapping[str, Attribute] | None = None
+    gives: Callable[[list[Array | None]], Mapping[str, Array]] | None = None
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -62,6 +66,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=_seed, default=0, help="seed of random arguments (default 0)")
     parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
+    add_time_options(parser)
     add_verbosity(parser)
     return parser.parse_args(argv)
 
@@ -84,17 +89,24 @@ def run(argv: Sequence[str] | None = None) -> int:
     given = _read_inputs(options.input)
     from spyre_mlir.machine.options import MachineOptions
 
+    predicted = predictions(Path(options.path), options)
     runnable = _load(Path(options.path), MachineOptions(numerics=options.numerics))
-    names = _names(runnable.main, "arg_attrs")
+    names = _names(runnable.main, "arg_attrs") if runnable.takes is None else list(runnable.takes)
     inputs = _bind(runnable, names, given, options.seed)
     started = time.perf_counter()
-    results = runnable.run(inputs)
-    log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(results), time.perf_counter() - started)
-    outputs = dict(zip(_names(runnable.main, "res_attrs", len(results)), results, strict=True))
+    outputs = _outputs(runnable, inputs)
+    log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(outputs), time.perf_counter() - started)
     if options.output is not None:
         _write(Path(options.output), outputs)
-    sys.stdout.write("".join(f"{name}: {_summary(value)}\n" for name, value in outputs.items()))
+    sys.stdout.write("".join(f"{name}: {_summary(value)}\n" for name, value in outputs.items()) + predicted.finish([]))
     return 0
+
+
+def _outputs(runnable: Runnable, inputs: list[Array | None]) -> Mapping[str, Array]:
+    if runnable.gives is not None:
+        return runnable.gives(inputs)
+    results = runnable.run(inputs)
+    return dict(zip(_names(runnable.main, "res_attrs", len(results)), results, strict=True))
 
 
 def _load(path: Path, options: MachineOptions) -> Runnable:
@@ -144,6 +156,13 @@ def _runnable(module: ModuleOp, options: MachineOptions) -> Runnable:
         host, bundle, files = split_module(module)
         program = DeviceProgram(host, bundle, lambda name: describe(files[name]))
         return Runnable(host, lambda inputs: run_program(program, inputs, options), {})
+    if any(op.name.startswith("ktdp.") for op in module.walk()):
+        from spyre_mlir.cli import run_ktir
+
+        def gives(given: list[Array | None]) -> Mapping[str, Array]:
+            return run_ktir.run(module, [value for value in given if value is not None])  # none of them is held
+
+        return Runnable(module, lambda _: [], {}, takes=run_ktir.takes(module), gives=gives)
     from spyre_mlir.machine.levels import find_function, run_function
 
     if find_function(module, "main").is_declaration:
@@ -214,7 +233,11 @@ def _bind(runnable: Runnable, names: Sequence[str], given: Mapping[str, Array], 
     unknown = [name for name in given if name not in names]
     if unknown:
         raise InputError(f"the program has no argument '{unknown[0]}'", hint=f"its arguments are {', '.join(names)}")
-    types = find_function(runnable.main, "main").function_type.inputs.data
+    types = (
+        find_function(runnable.main, "main").function_type.inputs.data
+        if runnable.takes is None
+        else list(runnable.takes.values())
+    )
     random = np.random.default_rng(seed)
     bound: list[Array | None] = []
     for name, kind in zip(names, types, strict=True):

@@ -30,6 +30,9 @@ class FaultKind(StrEnum):
     NAN_BORN = "nan-born"
     BAD_SCHEDULE = "bad-schedule"
     UNBOUND_SYMBOL = "unbound-symbol"
+    DEADLOCK = "deadlock"
+    DIVISION_BY_ZERO = "division-by-zero"
+    LOOP_STEP = "loop-step"
     TRIP_COUNT = "trip-count"
 
 

@@ -12,6 +12,7 @@ from spyre_mlir.dialects.superdsc.context import Context
 from spyre_mlir.dialects.superdsc.coordinate_rules import coordinate_rules
 from spyre_mlir.dialects.superdsc.descriptor import (
     ACCUMULATING,
+    LAST_LABEL,
     OWN_DIMS,
     WINDOWED,
     Descriptor,
@@ -29,7 +30,6 @@ from spyre_mlir.dialects.superdsc.ops import AllocateOp, ComputeOp, ConstantOp, 
 from spyre_mlir.errors import EmitError
 
 _INDEX_LABEL = "KERNEL_IDX"
-_LAST_LABEL = "out"  # of the last dim of everything but products and windows
 # Labels are handed out in this order to layout classes as operands introduce them; torch-spyre code generation.
 _LABELS = {
     OpClass.MATMUL: ("INPUT", "KERNEL", "OUTPUT"),
@@ -144,7 +144,7 @@ def full_order(descriptor: Descriptor, operand: Operand) -> tuple[str, ...]:
     wanted = dict.fromkeys((*operand.order, *sparse, *descriptor.reference.order, descriptor.stick))
     # A stick dim that only the file has, because no operand has a dense one, stands behind everything else.
     added = descriptor.dims[-1].label
-    if added != _LAST_LABEL and operand.stick == added == operand.order[-1]:
+    if added != LAST_LABEL and operand.stick == added == operand.order[-1]:
         del wanted[added]
         wanted[added] = None
     return tuple(wanted)

@@ -243,7 +243,7 @@ def test_gather() -> None:
     """96 rows of a table of (300, 128), in 3 slices of one stick of indices each."""
     top, dsc = parts(
         "spyre.kernel.gather axis 0 [s = 96 over 3, h = 128]",
-        Tensor((96,), VECTOR, "s", 0, "IEEE_INT32"),
+        Tensor((96,), VECTOR, "s", 0, "SENUINT32"),
         Tensor((300, 128), "order [0, 1], stick 1", "0, h", 1),
         matrix(96, 128, "s, h", 2),
     )

@@ -99,6 +99,18 @@ def test_an_array_is_as_large_as_its_largest_view_reaches(tmp_path: Path, capsys
     assert np.array_equal(result[::2], 2 * np.arange(64))
 
 
+def test_a_view_behind_a_pointer_reaches_into_its_array(tmp_path: Path) -> None:
+    """Only the elements from 128 on are written, so what was there before is an input."""
+    text = doubling("main", "a", "b").replace("memory_view %b,", "memory_view %later,")
+    start = "%c128 = arith.constant 128 : index\n    %later = arith.addi %b, %c128 : index\n    %from ="
+    np.save(tmp_path / "a.npy", np.arange(64, dtype=np.float16))
+    np.save(tmp_path / "b.npy", np.full(192, 7, np.float16))
+    path = program(tmp_path, text.replace("%from =", start, 1))
+    files = [f"--input={name}={tmp_path / name}.npy" for name in "ab"]
+    assert run_tool.run([path, *files, "--output", str(tmp_path / "out")]) == 0
+    assert np.array_equal(np.load(tmp_path / "out" / "b.npy"), [*[7] * 128, *range(0, 128, 2)])
+
+
 def test_functions_without_an_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = program(tmp_path, doubling("one", "a", "b"), doubling("two", "b", "c"))
     assert run_tool.run([path]) == 1

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,8 +15,9 @@ from numpy.typing import NDArray
 
 from spyre_mlir.backend.check import Finding, check_path
 from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
+from spyre_mlir.culprit import Culprit, Walk
 from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import InputError, MachineFault, SpyreError
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.options import MachineOptions, Numerics
@@ -188,6 +190,9 @@ class CompiledModel:
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
         """Runs the program at every level and from disk, and compares with torch.
 
+        Where a level differs, it runs again beside the level above, and the first op that differs is named. A level
+        that faults counts as one that differs.
+
         Args:
             args: inputs, as for a call.
             tolerance: largest error, max|a - b| / max|b|, that counts as equal.
@@ -197,9 +202,22 @@ class CompiledModel:
 
         expected = torch_reference(self._program, args, kwargs)
         inputs = self._inputs(args, kwargs)
-        levels = [VerifiedLevel.of(level, self._run(level, inputs), expected) for level in LEVELS]
-        levels.append(VerifiedLevel.of(BUNDLE, self._run_bundle(args, kwargs, "exact"), expected))
-        return Verification(tuple(levels), tolerance)
+        runs = {level: partial(self._run, level, inputs) for level in LEVELS}
+        runs[BUNDLE] = partial(self._run_bundle, args, kwargs, "exact")
+        self._bundle()
+        outcome = Verification(tuple(_verified(level, run, expected) for level, run in runs.items()), tolerance)
+        return outcome if outcome else replace(outcome, culprit=self._culprit(outcome, inputs))
+
+    def _culprit(self, outcome: Verification, inputs: Sequence[Array]) -> Culprit | None:
+        """The first op that differs between the first level that is wrong and the one above it."""
+        names = [level.level for level in outcome.levels]
+        first = next(n for n, level in enumerate(outcome.levels) if not level.error <= outcome.tolerance)
+        walk = Walk(self._lowered.modules, inputs, outcome.tolerance)
+        if first == 0:
+            from spyre_mlir.frontend import torch_values
+
+            return walk.unlike_torch(torch_values(self._lowered.modules[LEVELS[0]], inputs))
+        return walk.find(names[first], names[first - 1], stored_program(self._bundle()))
 
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
         """Runs the bundle from disk in device numerics, and compares with the model in double precision.
@@ -234,11 +252,16 @@ class CompiledModel:
     def _run_bundle(self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics) -> list[Array]:
         """Runs the files; in device numerics with the weights in them, in exact ones with the model's."""
         given = self._given(args, kwargs)
+        stored = self._bundle()
+        held = stored.weight_names() if numerics == "device" else set[str]()
+        inputs = [self._values[name] if value is None and name not in held else value for name, value in given.items()]
+        return run_program(stored_program(stored), inputs, MachineOptions(numerics=numerics))
+
+    def _bundle(self) -> StoredBundle:
+        """The files, read once until `reload`."""
         if self._stored is None:
             self._stored = read_bundle(self.bundle_directory(), make_context())
-        held = self._stored.weight_names() if numerics == "device" else set[str]()
-        inputs = [self._values[name] if value is None and name not in held else value for name, value in given.items()]
-        return run_program(stored_program(self._stored), inputs, MachineOptions(numerics=numerics))
+        return self._stored
 
     def _run(self, level: str, inputs: list[Array]) -> list[Array]:
         """Runs a level from memory, in exact numerics."""
@@ -262,6 +285,16 @@ def stored_program(stored: StoredBundle) -> DeviceProgram:
             hint="write it with spyre-compile",
         )
     return DeviceProgram(stored.program, stored.bundle, stored.descriptor, stored.weights())
+
+
+def _verified(level: str, run: Callable[[], list[Array]], expected: Sequence[Array]) -> VerifiedLevel:
+    """A level beside torch; what the files of a bundle say may be wrong in every way."""
+    try:
+        return VerifiedLevel.of(level, run(), expected)
+    except SpyreError as error:
+        if level != BUNDLE and not isinstance(error, MachineFault):
+            raise
+        return VerifiedLevel(level, float("inf"), str(error))
 
 
 class LazyModel:

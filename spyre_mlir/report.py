@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from spyre_mlir.culprit import Culprit
 from spyre_mlir.pipeline import StageRecord
 
 Array = NDArray[Any]
@@ -74,10 +75,17 @@ def error_of(got: Array, expected: Array) -> float:
 
 @dataclass(frozen=True)
 class VerifiedLevel:
-    """How far one level is from torch: the largest error of any result."""
+    """How far one level is from torch: the largest error of any result; infinite if it could not run.
+
+    Attributes:
+        level: which level.
+        error: max|a - b| / max|b|.
+        fault: why it could not run.
+    """
 
     level: str
     error: float
+    fault: str = ""
 
     @staticmethod
     def of(level: str, got: Sequence[Array], expected: Sequence[Array]) -> VerifiedLevel:
@@ -92,17 +100,19 @@ class Verification:
     Attributes:
         levels: the four levels, then the bundle from disk.
         tolerance: the largest error that counts as equal.
+        culprit: the first op whose value differs from the level above, if a level differs.
     """
 
     levels: tuple[VerifiedLevel, ...]
     tolerance: float
+    culprit: Culprit | None = None
 
     def __bool__(self) -> bool:
         """Whether every level agrees with torch."""
         return all(level.error <= self.tolerance for level in self.levels)
 
     def __str__(self) -> str:
-        """A table of levels and errors."""
+        """A table of levels and errors, then faults and the culprit."""
         table = Table()
         table.add_column("level")
         table.add_column("error", justify="right")
@@ -113,7 +123,9 @@ class Verification:
                 f"{level.error:.2e}",
                 "ok" if level.error <= self.tolerance else f"above {self.tolerance:g}",
             )
-        return rendered(table)
+        faults = [f"{level.level}: {level.fault}" for level in self.levels if level.fault]
+        named = [] if self.culprit is None else [str(self.culprit)]
+        return "\n".join([rendered(table), *faults, *named])
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.builtin import IntAttr, ModuleOp
@@ -34,6 +34,8 @@ _INDEX_BITS = 64
 GRAMMAR = ("func.", "sdscbundle.", "arith.", "affine.apply", "scf.for", "scf.yield")
 
 Loader = Callable[[str], Descriptor]
+# Sees every launch after it ran: the launch, what its file says, the memory, and the values of its symbols.
+Watch = Callable[[SdscExecuteOp, Descriptor, Memory, Mapping[int, int]], None]
 
 
 @register_impls
@@ -43,10 +45,12 @@ class BundleFunctions(InterpreterFunctions):
     Args:
         memory: holds the arguments' regions.
         load: gives the descriptor of a file name, as bundle.mlir spells it.
+        watch: sees every launch after it ran.
     """
 
-    def __init__(self, memory: Memory, load: Loader) -> None:
+    def __init__(self, memory: Memory, load: Loader, watch: Watch | None = None) -> None:
         self.memory = memory
+        self.watch = watch
         self.pools: list[str] = []
         self._load = load
         self._loaded: dict[str, Descriptor] = {}
@@ -79,13 +83,16 @@ class BundleFunctions(InterpreterFunctions):
         filename = op.sdsc_filename.data
         if filename not in self._loaded:
             self._loaded[filename] = self._load(filename)
+        symbols = dict(zip(op.ids, args, strict=True))
         try:
-            execute(self._loaded[filename], self.memory, dict(zip(op.ids, args, strict=True)))
+            execute(self._loaded[filename], self.memory, symbols)
         except MachineFault as fault:
             fault.where = filename if fault.where is None else f"{filename}: {fault.where}"
             if source := source_of(op.location):
                 fault.where += f", from {source}"
             raise
+        if self.watch is not None:
+            self.watch(op, self._loaded[filename], self.memory, symbols)
         return ()
 
 
@@ -94,6 +101,7 @@ def run_bundle(
     memory: Memory,
     arguments: Sequence[int],
     load: Loader,
+    watch: Watch | None = None,
 ) -> None:
     """Run a bundle from its first launch to its last.
 
@@ -104,6 +112,7 @@ def run_bundle(
         memory: has a region for every argument, and the numerics to run in; written in place.
         arguments: byte address (or size) of each argument, in order.
         load: gives the descriptor of a file name.
+        watch: sees every launch after it ran.
 
     Raises:
         InputError: there is no bundle function, or it takes another number of arguments.
@@ -120,7 +129,7 @@ def run_bundle(
         if not op.name.startswith(GRAMMAR):
             message = f"{op.name} is no part of a bundle"
             raise UnsupportedError(message, where=place_of(op), hint="a bundle has loops with constant bounds, no more")
-    functions = BundleFunctions(memory, load)
+    functions = BundleFunctions(memory, load, watch)
     interpreter = Interpreter(module, index_bitwidth=_INDEX_BITS)
     for known in (functions, FuncFunctions(), ArithFunctions(), ForFunctions()):
         interpreter.register_implementations(known)

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.interpreter import Interpreter, PythonValues
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.spyre.kernel import KernelOp
@@ -20,6 +20,7 @@ from spyre_mlir.machine.buffers import Buffer, receive
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.views import Layout, slice_table
+from spyre_mlir.text.render import value_names
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Observed:
 
     Attributes:
         op: the op.
-        name: what people call it: the name of its value, or its number among the ops of its kind.
+        name: what the text calls its value, or the buffer it writes.
         values: the elements; NaN where nothing was written.
     """
 
@@ -104,33 +105,34 @@ def logical_values(values: Array, labels: Sequence[str], op: KernelOp, names: Ma
 
 
 class Recorder(Interpreter.Listener):
-    """Keeps what the ops of the upper levels leave behind: results that are tensors, and outputs of kernels."""
+    """Keeps what the ops of the upper levels leave behind: results that are tensors, and outputs of kernels.
 
-    def __init__(self) -> None:
+    Args:
+        names: what the text calls every value.
+    """
+
+    def __init__(self, names: Mapping[SSAValue, str]) -> None:
         self.seen: list[Observed] = []
-        self._counts: dict[str, int] = {}
-        self._outputs: list[object] = []
+        self._names = names
+        self._outputs: list[Buffer] = []
 
     def will_interpret_op(self, op: Operation, args: PythonValues) -> None:
         """Remembers where a kernel writes."""
         if isinstance(op, KernelOp):
-            self._outputs.append(args[-1])
+            self._outputs.append(cast(Buffer, args[-1]))
 
     def did_interpret_op(self, op: Operation, results: PythonValues) -> None:
         """Copies what the op left."""
         if isinstance(op, KernelOp):
-            values, known = receive(cast(Buffer, self._outputs.pop()))
-            self._add(op, np.where(known, values, np.nan))
+            values, known = receive(self._outputs.pop())
+            self._add(op, op.output, np.where(known, values, np.nan))
             return
         for value, result in zip(op.results, results, strict=True):
             if isinstance(result, HostArray):
-                self._add(op, _with_nan(result), value.name_hint)
+                self._add(op, value, _with_nan(result))
 
-    def _add(self, op: Operation, values: Array, name: str | None = None) -> None:
-        kind = "kernel" if isinstance(op, KernelOp) else op.name
-        number = self._counts.get(kind, 0)
-        self._counts[kind] = number + 1
-        self.seen.append(Observed(op, f"%{name}" if name else f"{kind}#{number}", values))
+    def _add(self, op: Operation, value: SSAValue, values: Array) -> None:
+        self.seen.append(Observed(op, f"%{self._names.get(value, '')}", values))
 
 
 def _with_nan(array: HostArray) -> Array:
@@ -141,6 +143,6 @@ def _with_nan(array: HostArray) -> Array:
 
 def observe_function(module: ModuleOp, inputs: Sequence[Array]) -> list[Observed]:
     """Runs a module of an upper level, and gives what every op left behind, in the order in which they ran."""
-    recorder = Recorder()
+    recorder = Recorder(value_names(module))
     run_function(module, inputs, listeners=[recorder])
     return recorder.seen

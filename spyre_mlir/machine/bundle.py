@@ -38,6 +38,18 @@ Loader = Callable[[str], Descriptor]
 Watch = Callable[[SdscExecuteOp, Descriptor, Memory, Mapping[int, int]], None]
 
 
+def run_launch(op: SdscExecuteOp, view: Descriptor, memory: Memory, symbols: Mapping[int, int]) -> None:
+    """Runs what one file says on all its cores; a fault says which file, and where in the model it comes from."""
+    try:
+        execute(view, memory, symbols)
+    except MachineFault as fault:
+        filename = op.sdsc_filename.data
+        fault.where = filename if fault.where is None else f"{filename}: {fault.where}"
+        if source := source_of(op.location):
+            fault.where += f", from {source}"
+        raise
+
+
 @register_impls
 class BundleFunctions(InterpreterFunctions):
     """Meaning of the sdscbundle ops on one memory.
@@ -46,11 +58,13 @@ class BundleFunctions(InterpreterFunctions):
         memory: holds the arguments' regions.
         load: gives the descriptor of a file name, as bundle.mlir spells it.
         watch: sees every launch after it ran.
+        run: what a launch does, if it is not to run.
     """
 
-    def __init__(self, memory: Memory, load: Loader, watch: Watch | None = None) -> None:
+    def __init__(self, memory: Memory, load: Loader, watch: Watch | None = None, run: Watch | None = None) -> None:
         self.memory = memory
         self.watch = watch
+        self._run = run or run_launch
         self.pools: list[str] = []
         self._load = load
         self._loaded: dict[str, Descriptor] = {}
@@ -84,13 +98,7 @@ class BundleFunctions(InterpreterFunctions):
         if filename not in self._loaded:
             self._loaded[filename] = self._load(filename)
         symbols = dict(zip(op.ids, args, strict=True))
-        try:
-            execute(self._loaded[filename], self.memory, symbols)
-        except MachineFault as fault:
-            fault.where = filename if fault.where is None else f"{filename}: {fault.where}"
-            if source := source_of(op.location):
-                fault.where += f", from {source}"
-            raise
+        self._run(op, self._loaded[filename], self.memory, symbols)
         if self.watch is not None:
             self.watch(op, self._loaded[filename], self.memory, symbols)
         return ()
@@ -102,6 +110,7 @@ def run_bundle(
     arguments: Sequence[int],
     load: Loader,
     watch: Watch | None = None,
+    run: Watch | None = None,
 ) -> None:
     """Run a bundle from its first launch to its last.
 
@@ -113,6 +122,7 @@ def run_bundle(
         arguments: byte address (or size) of each argument, in order.
         load: gives the descriptor of a file name.
         watch: sees every launch after it ran.
+        run: what a launch does, if it is not to run.
 
     Raises:
         InputError: there is no bundle function, or it takes another number of arguments.
@@ -129,7 +139,7 @@ def run_bundle(
         if not op.name.startswith(GRAMMAR):
             message = f"{op.name} is no part of a bundle"
             raise UnsupportedError(message, where=place_of(op), hint="a bundle has loops with constant bounds, no more")
-    functions = BundleFunctions(memory, load, watch)
+    functions = BundleFunctions(memory, load, watch, run)
     interpreter = Interpreter(module, index_bitwidth=_INDEX_BITS)
     for known in (functions, FuncFunctions(), ArithFunctions(), ForFunctions()):
         interpreter.register_implementations(known)

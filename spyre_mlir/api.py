@@ -20,6 +20,7 @@ from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.errors import InputError, MachineFault, SpyreError
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
+from spyre_mlir.machine.observe import Observed, observe_function, observe_program, pick
 from spyre_mlir.machine.options import MachineOptions, Numerics
 from spyre_mlir.pipeline import LEVELS, Lowered, check_level, lower
 from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
@@ -140,21 +141,22 @@ class CompiledModel:
         """
         return module_text(self._lowered.modules[check_level(level)], generic=generic)
 
-    def save(self, directory: str | Path, *, host_weights: bool = True) -> Path:
+    def save(self, directory: str | Path, *, host_weights: bool = True, levels: bool = False) -> Path:
         """Writes the bundle directory, as a whole or not at all.
 
         Args:
             directory: made, or replaced if it is a bundle directory or empty.
             host_weights: whether weights are also written as the model has them: about twice the bytes, and needed to
                 run the directory in exact numerics.
+            levels: whether the levels are also written as text, for ``spyre-run --bisect``.
 
         Raises:
             InputError: the directory holds something else, or cannot be written.
         """
         path = Path(directory)
-        levels = {level: module for level, module in self._lowered.modules.items() if level != LEVELS[-1]}
+        above = {level: module for level, module in self._lowered.modules.items() if level != LEVELS[-1]}
         changing = {a.name for a in self._program.arguments if a.mutated}
-        options = WriteOptions(levels, changing, host_weights)
+        options = WriteOptions(above, changing, host_weights, levels)
         write_bundle(path, self._lowered.modules[LEVELS[-1]], self._values, options)
         return path
 
@@ -218,6 +220,26 @@ class CompiledModel:
 
             return walk.unlike_torch(torch_values(self._lowered.modules[LEVELS[0]], inputs))
         return walk.find(names[first], names[first - 1], stored_program(self._bundle()))
+
+    def probe(self, name: str, *args: Any, **kwargs: Any) -> Array:
+        """What one op leaves behind, in exact numerics.
+
+        Args:
+            name: ``sdsc_3`` is the result of that file of the bundle; ``%gelu`` the value that the text of a level has
+                under this name, where ``spyre.loop:%8`` says which level, and none means ``aten``.
+            args: inputs, as for a call.
+            kwargs: keyword inputs, as for a call.
+
+        Raises:
+            InputError: there is no such name; the message lists those there are.
+        """
+        level, _, value = name.rpartition(":")
+        if not level and not value.startswith("%"):
+            stored, given = self._bundle(), self._given(args, kwargs)
+            inputs = [self._values[n] if x is None else x for n, x in given.items()]
+            return pick(launch_probes(stored, inputs, MachineOptions()), value).values
+        module = self._lowered.modules[check_level(level or LEVELS[0])]
+        return pick(observe_function(module, self._inputs(args, kwargs)), value).values
 
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
         """Runs the bundle from disk in device numerics, and compares with the model in double precision.
@@ -295,6 +317,13 @@ def _verified(level: str, run: Callable[[], list[Array]], expected: Sequence[Arr
         if level != BUNDLE and not isinstance(error, MachineFault):
             raise
         return VerifiedLevel(level, float("inf"), str(error))
+
+
+def launch_probes(stored: StoredBundle, inputs: Sequence[Array | None], options: MachineOptions) -> list[Observed]:
+    """What every launch of a bundle left behind, without padding where the manifest knows it."""
+    extents = stored.manifest.extents
+    seen = observe_program(stored_program(stored), inputs, options)
+    return [one.observed(extents.get(one.file, {})) for one in seen]
 
 
 class LazyModel:

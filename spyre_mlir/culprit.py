@@ -29,15 +29,19 @@ from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import SpyreError
 from spyre_mlir.machine.host import DeviceProgram, run_program
+from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.observe import (
+    Launched,
     Observed,
     logical_values,
     observe_function,
+    observe_program,
     operand_labels,
     operand_values,
 )
 from spyre_mlir.machine.options import MachineOptions
+from spyre_mlir.pipeline import LEVELS
 
 Array = NDArray[Any]
 ATEN, KERNELS, SUPERDSC, BUNDLE = "aten", "spyre.kernel", "superdsc", "bundle"
@@ -118,21 +122,6 @@ def worst_difference(got: Array, expected: Array, tolerance: float) -> Differenc
     return Difference(index, float(wide[index]), float(wanted[index]), float(apart[index]) / largest)
 
 
-@dataclass(frozen=True)
-class Launched:
-    """One launch as it ran: the launch, what its file says, the values of its symbols, and what it left behind."""
-
-    op: SdscExecuteOp
-    view: Descriptor
-    symbols: Mapping[int, int]
-    values: Array
-
-    @property
-    def file(self) -> str:
-        """The file it ran."""
-        return self.op.sdsc_filename.data
-
-
 class _FoundError(Exception):
     """Ends a run at the culprit."""
 
@@ -166,6 +155,14 @@ class Walk:
         """The inputs that are there."""
         return [x for x in self.inputs if x is not None]
 
+    def results(self, level: str, bundle: DeviceProgram) -> list[Array]:
+        """What the program returns at a level; levels above `superdsc` in exact numbers."""
+        if level == BUNDLE:
+            return run_program(bundle, self.inputs, self.options)
+        if level == SUPERDSC:
+            return run_program(replace(self.program(), weights=bundle.weights), self.inputs, self.options)
+        return run_function(self.modules[level], self.known)
+
     def find(self, level: str, above: str, bundle: DeviceProgram | None = None) -> Culprit | None:
         """The first op of a level whose value differs from the level above; None if no op does."""
         if level == BUNDLE and bundle is not None:
@@ -175,28 +172,18 @@ class Walk:
         return self._by_place(level, above)
 
     def _in_bundle(self, bundle: DeviceProgram) -> Culprit | None:
-        made = self.program()
-        reference = replace(made, weights=bundle.weights)
-        expected = self._launches(reference)
+        expected = observe_program(replace(self.program(), weights=bundle.weights), self.inputs, self.options)
         seen = 0
 
         def watch(op: SdscExecuteOp, _: Descriptor, memory: Memory, __: Mapping[int, int]) -> None:
             nonlocal seen
             number, seen = seen, seen + 1
-            wanted = expected[number].file if number < len(expected) else "nothing more"
-            if wanted != op.sdsc_filename.data:
-                reason = f"launch {number} runs {op.sdsc_filename.data}, expected {wanted}"
-                raise _FoundError(Culprit(BUNDLE, SUPERDSC, "sdscbundle.sdsc_execute", reason=reason), number)
-            e = expected[number]
-            got = operand_values(e.view, len(e.view.operands) - 1, memory, e.symbols)
-            if (worst := worst_difference(got, e.values, self._same_numbers)) is not None:
-                culprit = Culprit(BUNDLE, SUPERDSC, e.view.op_func_name, e.file, source_of(e.op.location), worst)
-                raise _FoundError(culprit, number, got)
+            self._compare_launch(op, memory, number, expected)
 
         try:
             run_program(replace(bundle, watch=watch), self.inputs, self.options)
         except _FoundError as found:
-            return self._as_tensor(found, made, expected)
+            return self._as_tensor(found, expected)
         except SpyreError as error:
             return _stopped(error, expected, seen)
         if seen < len(expected):
@@ -204,25 +191,28 @@ class Walk:
             return Culprit(BUNDLE, SUPERDSC, "sdscbundle.sdsc_execute", reason=reason)
         return None
 
+    def _compare_launch(self, op: SdscExecuteOp, memory: Memory, number: int, expected: Sequence[Launched]) -> None:
+        """Raises `_FoundError` unless a launch is the expected one and left what was expected, in its place."""
+        wanted = expected[number].file if number < len(expected) else "nothing more"
+        if wanted != op.sdsc_filename.data:
+            reason = f"launch {number} runs {op.sdsc_filename.data}, expected {wanted}"
+            raise _FoundError(Culprit(BUNDLE, SUPERDSC, "sdscbundle.sdsc_execute", reason=reason), number)
+        e = expected[number]
+        got = operand_values(e.view, len(e.view.operands) - 1, memory, e.symbols)
+        if (worst := worst_difference(got, e.values, self._same_numbers)) is not None:
+            culprit = Culprit(BUNDLE, SUPERDSC, e.view.op_func_name, e.file, source_of(e.op.location), worst)
+            raise _FoundError(culprit, number, got)
+
     @property
     def _same_numbers(self) -> float:
         return SAME_NUMBERS if self.options.numerics == "exact" else self.tolerance
-
-    def _launches(self, program: DeviceProgram) -> list[Launched]:
-        seen: list[Launched] = []
-
-        def watch(op: SdscExecuteOp, view: Descriptor, memory: Memory, symbols: Mapping[int, int]) -> None:
-            seen.append(Launched(op, view, symbols, operand_values(view, len(view.operands) - 1, memory, symbols)))
-
-        run_program(replace(program, watch=watch), self.inputs, self.options)
-        return seen
 
     def _kernels(self) -> list[Observed]:
         if KERNELS not in self.modules or len(self.known) != len(self.inputs):
             return []
         return [o for o in observe_function(self.modules[KERNELS], self.known) if isinstance(o.op, KernelOp)]
 
-    def _as_tensor(self, found: _FoundError, made: DeviceProgram, expected: Sequence[Launched]) -> Culprit:
+    def _as_tensor(self, found: _FoundError, expected: Sequence[Launched]) -> Culprit:
         """The culprit with the index of its tensor, where the kernel op is known, in place of the file's padded one."""
         kernels, culprit = self._kernels(), found.culprit
         if found.values is None or len(kernels) != len(expected):
@@ -230,8 +220,7 @@ class Walk:
         e, op, names = expected[found.number], kernels[found.number].op, self._labels()
         if not isinstance(op, KernelOp) or e.file not in names:
             return culprit
-        labels = operand_labels(e.view, len(e.view.operands) - 1)
-        pair = [logical_values(x, labels, op, names[e.file]) for x in (found.values, e.values)]
+        pair = [logical_values(x, e.labels, op, names[e.file]) for x in (found.values, e.values)]
         worst = worst_difference(pair[0], pair[1], self._same_numbers)
         return culprit if worst is None else replace(culprit, difference=worst)
 
@@ -322,3 +311,30 @@ def _stopped(error: SpyreError, expected: Sequence[Launched], seen: int) -> Culp
         return Culprit(BUNDLE, SUPERDSC, "the way back to the host", reason=str(error))
     e = expected[seen]
     return Culprit(BUNDLE, SUPERDSC, e.view.op_func_name, e.file, source_of(e.op.location), reason=str(error))
+
+
+def bisect(walk: Walk, bundle: DeviceProgram) -> Culprit | None:
+    """The culprit of the first level whose results differ from those of the level above; None if all agree.
+
+    The uppermost level of the walk is believed. Levels above `superdsc` need every input; the others do without
+    those that the bundle has as the device has them.
+    """
+    before: list[Array] | None = None
+    above = ""
+    complete = len(walk.known) == len(walk.inputs)
+    levels = [name for name in LEVELS if name in walk.modules and (complete or name == SUPERDSC)]
+    for level in (*levels, BUNDLE):
+        tolerance = SAME_NUMBERS if level == BUNDLE and walk.options.numerics == "exact" else walk.tolerance
+        try:
+            results = walk.results(level, bundle)
+        except SpyreError as error:
+            if before is None:
+                raise
+            return walk.find(level, above, bundle) or Culprit(level, above, "the run", reason=str(error))
+        if before is not None:
+            pairs = zip(results, before, strict=True)
+            worst = next((d for d in (worst_difference(a, b, tolerance) for a, b in pairs) if d is not None), None)
+            if worst is not None:
+                return walk.find(level, above, bundle) or Culprit(level, above, "a transfer", difference=worst)
+        before, above = results, level
+    return None

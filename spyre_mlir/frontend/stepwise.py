@@ -30,7 +30,7 @@ def torch_values(module: ModuleOp, inputs: Sequence[NDArray[Any]]) -> dict[Opera
     """
     main = next(op for op in module.ops if isinstance(op, func.FuncOp))
     known: dict[SSAValue, torch.Tensor] = {
-        argument: _wide(torch.from_numpy(np.ascontiguousarray(value)))
+        argument: _wide(torch.tensor(np.ascontiguousarray(value)))
         for argument, value in zip(main.body.block.args, inputs, strict=True)
     }
     found: dict[Operation, NDArray[Any]] = {}

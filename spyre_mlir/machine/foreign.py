@@ -334,7 +334,7 @@ def _rows(tensor: ForeignTensor) -> int:
     return max(1, prod(extent for label, extent in extents if label in picked))
 
 
-def described(program: ForeignProgram, tensors: Sequence[ForeignTensor]) -> list[str]:
+def described(tensors: Sequence[ForeignTensor]) -> list[str]:
     """One line per tensor: name, shape by dims, format, place."""
     lines: list[str] = []
     for tensor in tensors:

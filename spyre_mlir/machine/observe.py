@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -12,15 +12,20 @@ from xdsl.interpreter import Interpreter, PythonValues
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.places import Source, source_of
+from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
-from spyre_mlir.errors import MachineFault
+from spyre_mlir.errors import InputError, MachineFault
 from spyre_mlir.machine.arrays import Array, HostArray
 from spyre_mlir.machine.buffers import Buffer, receive
+from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.memory import Memory
+from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.views import Layout, slice_table
 from spyre_mlir.text.render import value_names
+
+_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -31,11 +36,13 @@ class Observed:
         op: the op.
         name: what the text calls its value, or the buffer it writes.
         values: the elements; NaN where nothing was written.
+        function: the hardware function of a launch, as its file names it.
     """
 
     op: Operation
     name: str
     values: Array
+    function: str = ""
 
     @property
     def source(self) -> Source:
@@ -45,8 +52,8 @@ class Observed:
     @property
     def called(self) -> str:
         """The op's name, with its hardware function if it has one."""
-        function = f" {self.op.function_name}" if isinstance(self.op, KernelOp) else ""
-        return f"{self.op.name}{function}"
+        function = self.op.function_name if isinstance(self.op, KernelOp) else self.function
+        return f"{self.op.name} {function}".strip()
 
 
 def operand_values(view: Descriptor, index: int, memory: Memory, symbols: Mapping[int, int] | None = None) -> Array:
@@ -141,8 +148,63 @@ def _with_nan(array: HostArray) -> Array:
     return np.where(array.defined, array.values.astype(np.float64), np.nan)
 
 
+@dataclass(frozen=True)
+class Launched:
+    """One launch as it ran: the launch, what its file says, the values of its symbols, and its result."""
+
+    op: SdscExecuteOp
+    view: Descriptor
+    symbols: Mapping[int, int]
+    values: Array
+
+    @property
+    def file(self) -> str:
+        """The file it ran."""
+        return self.op.sdsc_filename.data
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The dims that the axes of the result are."""
+        return operand_labels(self.view, len(self.view.operands) - 1)
+
+    def observed(self, extents: Mapping[str, int]) -> Observed:
+        """What it left behind; see `cut`."""
+        return Observed(self.op, self.file.removesuffix(".json"), self.cut(extents), self.view.op_func_name)
+
+    def cut(self, extents: Mapping[str, int]) -> Array:
+        """The result without padding, where the logical extent of a dim is known; dims of extent 0 are left out."""
+        return self.values[
+            tuple(0 if extents.get(label) == 0 else slice(0, extents.get(label)) for label in self.labels)
+        ]
+
+
+def observe_program(program: DeviceProgram, inputs: Sequence[Array | None], options: MachineOptions) -> list[Launched]:
+    """Runs a program, and gives what every launch left behind, in the order in which they ran."""
+    seen: list[Launched] = []
+
+    def watch(op: SdscExecuteOp, view: Descriptor, memory: Memory, symbols: Mapping[int, int]) -> None:
+        seen.append(Launched(op, view, symbols, operand_values(view, len(view.operands) - 1, memory, symbols)))
+
+    run_program(replace(program, watch=watch), inputs, options)
+    return seen
+
+
 def observe_function(module: ModuleOp, inputs: Sequence[Array]) -> list[Observed]:
     """Runs a module of an upper level, and gives what every op left behind, in the order in which they ran."""
     recorder = Recorder(value_names(module))
     run_function(module, inputs, listeners=[recorder])
     return recorder.seen
+
+
+def pick(seen: Sequence[Observed], name: str) -> Observed:
+    """The last of those observed that has a name; the ``%`` of a value may be left out.
+
+    Raises:
+        InputError: none has it.
+    """
+    for observed in reversed(seen):
+        if observed.name in (name, f"%{name}"):
+            return observed
+    known = list(dict.fromkeys(observed.name for observed in seen))
+    shown = ", ".join(known[:_SHOWN]) + (f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else "")
+    raise InputError(f"nothing is called '{name}'", hint=f"there is {shown or 'nothing'}")

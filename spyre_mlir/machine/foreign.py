@@ -50,8 +50,14 @@ class Step:
         if is_table(self.view.operands[index]):
             first = int(layout.starts.min()) // SPYRE.stick_bytes
             return np.arange(first, first + self.view.operands[index].allocated_sticks())
-        found = [np.unique(layout.core(core).addresses() // SPYRE.stick_bytes) for core in range(self.view.cores)]
-        return np.unique(np.concatenate(found))
+        found = [_distinct(layout.core(core).addresses() // SPYRE.stick_bytes) for core in range(self.view.cores)]
+        return _distinct(np.concatenate(found))
+
+
+def _distinct(sticks: Ints) -> Ints:
+    """Every number once, in order. By sorting: numpy's own way hashes, and addresses collide in it by the thousand."""
+    ordered = np.sort(sticks, axis=None)
+    return ordered[np.diff(ordered, prepend=-1) != 0]
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,24 @@ from numpy.typing import NDArray
 
 from spyre_mlir.backend.check import Finding, check_path
 from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
+from spyre_mlir.backend.whole_file import save_text
 from spyre_mlir.culprit import Culprit, Walk
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.errors import InputError, MachineFault, SpyreError
+from spyre_mlir.hw.cost_parameters import Profile
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
-from spyre_mlir.machine.observe import Observed, observe_function, observe_program, pick
+from spyre_mlir.machine.observe import observe_function, pick
 from spyre_mlir.machine.options import MachineOptions, Numerics
-from spyre_mlir.pipeline import LEVELS, Lowered, check_level, lower
+from spyre_mlir.machine.timeline import Timeline
+from spyre_mlir.pipeline import LEVELS, Lowered, check_level, lower, lower_to_ktir
 from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
+from spyre_mlir.report.host_steps import host_steps
+from spyre_mlir.report.page import page_text
+from spyre_mlir.report.timing import module_timeline
+from spyre_mlir.report.trace import trace_text
+from spyre_mlir.stored_runs import launch_probes, stored_program
+from spyre_mlir.text.ktir_program import program_text
 from spyre_mlir.text.render import module_text
 from spyre_mlir.universe import make_context
 
@@ -141,6 +150,18 @@ class CompiledModel:
         """
         return module_text(self._lowered.modules[check_level(level)], generic=generic)
 
+    def ktir(self, *, older_spaces: bool = False) -> str:
+        """The program as KTIR: the text of a module, one function per group of kernels.
+
+        Args:
+            older_spaces: spell memory spaces as before August 2026.
+
+        Raises:
+            UnsupportedError: kernels have no KTIR; all of them are listed.
+        """
+        module = lower_to_ktir(self._lowered.modules["spyre.kernel"], make_context())
+        return program_text(module, older_spaces=older_spaces)
+
     def save(self, directory: str | Path, *, host_weights: bool = True, levels: bool = False) -> Path:
         """Writes the bundle directory, as a whole or not at all.
 
@@ -160,9 +181,34 @@ class CompiledModel:
         write_bundle(path, self._lowered.modules[LEVELS[-1]], self._values, options)
         return path
 
-    def report(self) -> Report:
-        """The stages: ops, kernels, device bytes, seconds; prints itself as a table."""
-        return Report(self.name, tuple(self._lowered.records))
+    def report(self, page: str | Path | None = None, *, profile: Profile = "calibrated") -> Report:
+        """The stages, and the predicted time of every kernel; prints itself as tables.
+
+        Args:
+            page: also write an HTML page to this file: time by kernel and by line of the model, roofline,
+                scratchpads and cores over time, host steps.
+            profile: numbers of the cost model: ``calibrated`` by published measurements, or the hardware's ``peak``.
+
+        Raises:
+            InputError: the page cannot be written.
+        """
+        timeline = self.timeline(profile)
+        if page is not None:
+            program, _, _ = split_module(self._lowered.modules["superdsc"])
+            save_text(Path(page), page_text(self.name, timeline, host_steps(program), None))
+        return Report(self.name, tuple(self._lowered.records), timeline)
+
+    def timeline(self, profile: Profile = "calibrated") -> Timeline:
+        """When every kernel runs on which engine, as the cost model predicts it."""
+        return module_timeline(self._lowered.modules["superdsc"], profile)
+
+    def trace(self, path: str | Path, *, profile: Profile = "calibrated") -> Path:
+        """Writes the timeline as a trace that Perfetto and chrome://tracing open.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        return save_text(Path(path), trace_text(self.timeline(profile), self.name))
 
     def bundle_directory(self) -> Path:
         """Where the files of this program are that calls run."""
@@ -294,21 +340,6 @@ class CompiledModel:
         return run_program(DeviceProgram(program, bundle, lambda name: describe(files[name])), inputs)
 
 
-def stored_program(stored: StoredBundle) -> DeviceProgram:
-    """A bundle from disk as the machine runs it.
-
-    Raises:
-        InputError: the bundle has no host program.
-    """
-    if stored.program is None:
-        raise InputError(
-            "the bundle has no program.mlir, so it is not known what its arguments are",
-            where=str(stored.directory),
-            hint="write it with spyre-compile",
-        )
-    return DeviceProgram(stored.program, stored.bundle, stored.descriptor, stored.weights())
-
-
 def _verified(level: str, run: Callable[[], list[Array]], expected: Sequence[Array]) -> VerifiedLevel:
     """A level beside torch; what the files of a bundle say may be wrong in every way."""
     try:
@@ -317,13 +348,6 @@ def _verified(level: str, run: Callable[[], list[Array]], expected: Sequence[Arr
         if level != BUNDLE and not isinstance(error, MachineFault):
             raise
         return VerifiedLevel(level, float("inf"), str(error))
-
-
-def launch_probes(stored: StoredBundle, inputs: Sequence[Array | None], options: MachineOptions) -> list[Observed]:
-    """What every launch of a bundle left behind, without padding where the manifest knows it."""
-    extents = stored.manifest.extents
-    seen = observe_program(stored_program(stored), inputs, options)
-    return [one.observed(extents.get(one.file, {})) for one in seen]
 
 
 class LazyModel:

@@ -208,6 +208,24 @@ def _factories() -> dict[str, Callable[[], type[ModulePass]]]:
     return {**get_all_passes(), "cse": cse}
 
 
+KTIR_PASS = "convert-spyre-kernel-to-ktdp"
+KTIR = Stage("ktir", KTIR_PASS, (*_COMMON, "ktdp.", "spyreop.", "arith.", "math.", "linalg.", "tensor.", "scf."))
+
+
+def lower_to_ktir(module: ModuleOp, context: Context) -> ModuleOp:
+    """KTIR of a module at the kernel level, which stays as it is; the other way down from there.
+
+    Raises:
+        UnsupportedError: kernels have no KTIR; all of them are listed.
+        LoweringError: the module is of another level.
+    """
+    lowered = module.clone()
+    _factories()[KTIR_PASS]()().apply(context, lowered)
+    verify_module(lowered)
+    check_legal(lowered, KTIR)
+    return lowered
+
+
 def check_legal(module: ModuleOp, stage: Stage) -> None:
     """Raises LoweringError if the module holds an op that may not stand at this level."""
     for op in module.walk():

@@ -12,7 +12,7 @@ from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.transforms import get_all_passes
 
-UPSTREAM_DIALECTS = ("builtin", "func", "arith", "math", "affine", "scf")
+UPSTREAM_DIALECTS = ("builtin", "func", "arith", "math", "affine", "scf", "linalg", "tensor", "memref")
 
 # Values are factories: nothing but their names is made here, so importing this costs no dialect.
 SPYRE_UNIVERSE = Universe(all_dialects=get_all_dialects(), all_passes=get_all_passes())

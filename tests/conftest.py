@@ -187,9 +187,11 @@ def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> LitFile | 
 
 @pytest.fixture(autouse=True, scope="session")
 def every_emitted_bundle_is_checked() -> Iterator[None]:
-    """Whatever bundle a test writes is held against the independent decoder at once."""
+    """Whatever a test emits is checked at once: SuperDSCs against schemas and rules, bundles as a whole."""
     import spyre_mlir.api
-    from tests.emitted import check_bundle
+    from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
+    from spyre_mlir.transforms import bundles
+    from tests.emitted import check_bundle, check_value
 
     write = spyre_mlir.api.write_bundle
 
@@ -197,6 +199,14 @@ def every_emitted_bundle_is_checked() -> Iterator[None]:
         write(directory, *args, **options)
         check_bundle(directory)
 
+    build = bundles.build
+
+    def build_and_check(*args: Any) -> Any:
+        op = build(*args)
+        check_value(op.root_key, sdsc_to_json(op))
+        return op
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundles, "build", build_and_check)
         patch.setattr(spyre_mlir.api, "write_bundle", write_and_check)
         yield

@@ -15,6 +15,7 @@ import numpy as np
 
 from spyre_mlir.backend.check import check_bundle as our_findings
 from spyre_mlir.backend.read import read_json
+from spyre_mlir.dialects.superdsc.check import check_value as our_rules
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.machine.superdsc import element_addresses
 from spyre_mlir.universe import make_context
@@ -46,14 +47,25 @@ def check_bundle(directory: Path) -> None:
         if key not in CHECKED:
             check_file(path, json.loads(text), dict(launch.symbols))
             CHECKED.add(key)
-    findings = our_findings(directory, make_context())
+    findings = our_findings(directory, make_context(), files=False)
     assert not findings, "\n".join(map(str, findings[:3]))
+
+
+def check_value(name: str, value: dict[str, Any]) -> None:
+    """Holds one SuperDSC against the schemas and our rules, once."""
+    key = hashlib.sha256(json.dumps(value).encode()).hexdigest()
+    if key in CHECKED:
+        return
+    for schema in DEVIATIONS:
+        assert not (wrong := problems(schema, value)), (name, wrong[:3])
+    findings = our_rules(value, name)
+    assert not findings, "\n".join(map(str, findings[:3]))
+    CHECKED.add(key)
 
 
 def check_file(path: Path, value: dict[str, Any], symbols: dict[int, int]) -> None:
     """Holds one SuperDSC file against the schemas, the independent decoder, and the machine."""
-    for schema in DEVIATIONS:
-        assert not (wrong := problems(schema, value)), (path.name, wrong[:3])
+    check_value(path.name, value)
     decoder, view = Decoder(copy.deepcopy(value), symbols), describe(read_json(path))
     assert not (found := decoder.problems()), (path.name, found)
     report = decoder.output_coverage()

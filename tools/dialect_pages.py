@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ArrayOfConstraint, FloatAttr, ModuleOp, Tensor
 from xdsl.ir import Attribute, Block, Dialect, Operation
 from xdsl.irdl import (
     AnyAttr,
+    AnyOf,
     AttrConstraint,
     BaseAttr,
     EqAttrConstraint,
@@ -29,19 +30,33 @@ from xdsl.irdl import (
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.dialects.aten import OP_CLASSES, Aten, make_op, result_type
 from spyre_mlir.dialects.aten_arguments import to_attribute
+from spyre_mlir.dialects.ktdp import Ktdp
 from spyre_mlir.dialects.sdscbundle import Sdscbundle
 from spyre_mlir.dialects.spyre import Spyre
 from spyre_mlir.dialects.superdsc import Superdsc
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, Kind, OpEntry, Sample
 from spyre_mlir.pipeline import LEVELS, lower
+from spyre_mlir.text.ktir import ktir_text
 from spyre_mlir.text.render import module_text, parse_module
 from spyre_mlir.universe import make_context
 
 # The programs whose ops are shown; the first one is also the example program of every dialect.
 PROGRAMS = ("affine_relu.mlir", "embedding.mlir", "padded_product.mlir")
+# KTIR programs: the first one is the example of `ktdp`.
+KTIR_PROGRAMS = tuple(f"tests/data/ktir/{name}.mlir" for name in ("lx_handoff", "matmul_ksplit", "gather_rows"))
 # A file with a named scalar, which our own kernels carry as operands instead.
 WITH_CONSTANT = "tests/data/superdsc_worked/d32_clamp_128x256.json"
+WITH_LOOP = "tests/lit/dialects/spyre/kernel_loop.mlir"
+KTIR_EXTRA = """
+func.func @parts(%left: memref<32x64xf16>, %right: memref<32x64xf16>) attributes {grid = [4, 8]} {
+  %i, %j = ktdp.get_compute_tile_id : index, index
+  %core = ktdp.coreid %i, %j : index
+  %both = ktdp.construct_distributed_memory_view (%left, %right : memref<32x64xf16>, memref<32x64xf16>)
+      : memref<64x64xf16>
+  func.return
+}
+"""
 EDIT = "Written by `tools/generate.py` from `{source}`; edit that and run `python3 tools/dev.py gen`."
 
 
@@ -94,6 +109,13 @@ PAGES = (
         Sdscbundle,
         "The public bundle dialect: in which order the SuperDSC files run, and with which addresses.",
     ),
+    Page(
+        "ktdp",
+        "spyre_mlir/dialects/ktdp",
+        Ktdp,
+        "KTIR, the coming interface of the card's back end: one function for all cores, which load tiles of views, "
+        "compute on tensors and store tiles.",
+    ),
 )
 
 
@@ -110,7 +132,10 @@ def bundle_only(module: ModuleOp) -> ModuleOp:
 
 
 def example(root: Path, page: Page, context: Context) -> str:
-    """The first program at the page's level."""
+    """The first program at the page's level; of KTIR the first of its own."""
+    if page.dialect is Ktdp:
+        text = ktir_text(parse_module((root / KTIR_PROGRAMS[0]).read_text(encoding="utf-8"), context, locations=False))
+        return f"// exp(-x * x), the square kept in the scratchpads\n// {EDIT.format(source=KTIR_PROGRAMS[0])}\n{text}"
     text = (root / "examples" / PROGRAMS[0]).read_text(encoding="utf-8")
     module = lowered(text, "superdsc" if page.name == "sdscbundle" else page.name, context)
     if page.name == "sdscbundle":
@@ -128,6 +153,9 @@ def shown_ops(root: Path, context: Context) -> dict[str, str]:
         for level in LEVELS
     ]
     modules.append(ModuleOp([read_json(root / WITH_CONSTANT)]))
+    files = [(root / program).read_text(encoding="utf-8") for program in (*KTIR_PROGRAMS, WITH_LOOP)]
+    for text in (*files, KTIR_EXTRA):
+        modules.append(parse_module(text, context, locations=False))
     modules.append(
         parse_module(
             "func.func @main() -> tensor<4xf16> {\n %0 = spyre.loop.constant #spyre.iota<0.0, 1.0> : tensor<4xf16>\n"
@@ -166,6 +194,8 @@ def constraint_text(constraint: AttrConstraint | RangeConstraint) -> str:
             return constraint_text(constraint.constraint)
         case RangeOf():
             return constraint_text(constraint.constr)
+        case AnyOf():
+            return " or ".join(constraint_text(one) for one in constraint.attr_constrs)
         case MessageConstraint():
             return constraint_text(constraint.constr)
         case ArrayOfConstraint():
@@ -343,6 +373,7 @@ One folder per family of ops: a page that lists every op, attribute and type, an
 {rows}
 
 `spyre.loop` and `spyre.kernel` are two families of one dialect, `spyre`: an MLIR namespace ends at the first dot.
+`ktdp` has an example program of its own, and `spyre-run` runs it.
 
 Everything here is written by `tools/generate.py`, and a check fails when it is out of date. The definitions are
 Python, in `spyre_mlir/dialects` and `spyre_mlir/ops`; [a decision](../docs/decisions/0017-dialects-folder.md) says

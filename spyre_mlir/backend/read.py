@@ -45,10 +45,12 @@ def _mirror(text: str, filename: str) -> SdscOp:
         raise ReadError(f"expected a list dscs_, got members {list(fields)}", where=f"{filename}: $.{root}")
     op = sdsc_from_json(root, fields)
     _check_kinds(op, filename)
-    try:
-        op.verify()
-    except VerifyException as error:
-        raise ReadError(str(error.args[0]), where=f"{filename}: $.{root}") from error
+    for inner in op.walk():
+        try:
+            inner.verify(verify_nested_ops=False)
+        except VerifyException as error:
+            place = json_path(inner) if isinstance(inner, FieldsOp) else f"$.{root}"
+            raise ReadError(str(error.args[0]), where=f"{filename}: {place}") from error
     return op
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spyre_mlir.cli.ktir import TARGETS, write_ktir
+from spyre_mlir.cli.output import PendingOutput
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.errors import InputError
 
@@ -23,9 +25,17 @@ log = logging.getLogger("spyre_mlir.cli.compile")
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = ToolArgumentParser(prog="spyre-compile", description="Compile a saved PyTorch program for Spyre.")
     parser.add_argument("model", metavar="MODEL.pt2", help="a program saved by torch.export.save")
-    parser.add_argument("-o", "--output", metavar="DIR", help="the bundle directory to write")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", help="the bundle directory to write; with --target=ktir a file"
+    )
     parser.add_argument(
         "--emit", metavar="LEVEL", help="print a level instead: aten, spyre.loop, spyre.kernel, superdsc"
+    )
+    parser.add_argument(
+        "--target",
+        choices=TARGETS,
+        default=TARGETS[0],
+        help="superdsc writes a bundle (default); ktir writes the text of a KTIR program",
     )
     parser.add_argument(
         "--addresses",
@@ -64,10 +74,15 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--levels", action="store_true", help="also write the levels as text, which spyre-run --bisect needs"
     )
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
+    parser.add_argument(
+        "--report", metavar="FILE.html", help="write a page: time by kernel and line, roofline, scratchpads"
+    )
     add_verbosity(parser)
     arguments = parser.parse_args(argv)
     if (arguments.output is None) == (arguments.emit is None):
         parser.error("give either -o DIR or --emit LEVEL")
+    if arguments.report is not None and arguments.emit is not None:
+        parser.error("--report goes with -o DIR: a page is about a whole program")
     return arguments
 
 
@@ -81,7 +96,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
     if arguments.emit is not None:
         check_level(arguments.emit)
-    else:
+    elif arguments.target == "superdsc":
         check_replaceable(Path(arguments.output))
     return _compile(arguments)
 
@@ -92,19 +107,23 @@ def _compile(arguments: argparse.Namespace) -> int:
     from spyre_mlir.pipeline import LEVELS
     from spyre_mlir.text.render import module_text
 
-    wanted = arguments.emit or LEVELS[-1]
+    ktir = arguments.target == "ktir" and arguments.emit is None
+    wanted = arguments.emit or ("spyre.kernel" if ktir else LEVELS[-1])
+    pending = PendingOutput(arguments.output) if ktir and arguments.output != "-" else None
     with progress(wanted, wanted=not arguments.verbose) as step:
         program = _import(Path(arguments.model), step)
         lowered = _lower(program, arguments, wanted, step)
         if arguments.emit is not None:
             text = module_text(lowered.modules[wanted]) + "\n"
+        elif ktir:
+            text = write_ktir(lowered.modules[wanted], pending)
         else:
             step("write")
             compiled = CompiledModel(program, lowered, CompileOptions(addresses=arguments.addresses))
             saved = compiled.save(
                 arguments.output, host_weights=not arguments.device_weights_only, levels=arguments.levels
             )
-            text = f"{compiled.report()}\nwrote {saved}\n"
+            text = f"{compiled.report(arguments.report)}\nwrote {saved}\n"
     sys.stdout.write(text)
     return 0
 

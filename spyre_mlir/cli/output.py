@@ -6,6 +6,8 @@ import os
 from io import StringIO
 from pathlib import Path
 
+from spyre_mlir.backend.whole_file import write_whole
+
 
 class PendingOutput(StringIO):
     """Text for a file that is written when everything has succeeded.
@@ -28,6 +30,11 @@ class PendingOutput(StringIO):
         if not os.access(self._target if self._target.exists() else self._target.parent, os.W_OK):
             raise PermissionError(13, "Permission denied", path)
 
+    @property
+    def target(self) -> Path:
+        """The file it is for."""
+        return self._target
+
     def close(self) -> None:
         """Keep the text; closing a StringIO would drop it."""
         if not self.closed:
@@ -36,12 +43,4 @@ class PendingOutput(StringIO):
 
     def commit(self) -> None:
         """Write the file: whole, or not at all."""
-        if self._target.exists() and not self._target.is_file():
-            self._target.write_text(self._text, encoding="utf-8")
-            return
-        part = self._target.with_name(f".{self._target.name}.{os.getpid()}.part")
-        try:
-            part.write_text(self._text, encoding="utf-8")
-            part.replace(self._target)
-        finally:
-            part.unlink(missing_ok=True)
+        write_whole(self._target, self._text)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
+from spyre_mlir.cli.timing import add_time_options, predictions
 from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,12 +38,15 @@ class Runnable:
 
     `held` names the weights that came as the device has them; their value is None. `observe` runs it too, and gives
     what every op left behind.
+    A program whose function does not say so by its types says what it takes, and runs to results with names.
     """
 
     main: ModuleOp
     run: Callable[[list[Array | None]], list[Array]]
     values: Mapping[str, Array]
     held: frozenset[str] = frozenset()
+    takes: Mapping[str, Attribute] | None = None
+    gives: Callable[[list[Array | None]], Mapping[str, Array]] | None = None
     observe: Callable[[list[Array | None]], list[Observed]] | None = None
 
 
@@ -82,6 +86,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         action="store_true",
         help="run a bundle directory beside its levels, and name the first op whose value differs",
     )
+    add_time_options(parser)
     add_verbosity(parser)
     return parser.parse_args(argv)
 
@@ -110,22 +115,28 @@ def run(argv: Sequence[str] | None = None) -> int:
     if not options.bisect and (foreign := foreign_at(path)) is not None:
         text, outputs, seen = run_foreign_files(foreign, given, options.seed, machine)
         return _finish(options, outputs, lambda: seen, text)
+    predicted = predictions(path, options)
     runnable = _load(path, machine)
-    names = _names(runnable.main, "arg_attrs")
+    names = _names(runnable.main, "arg_attrs") if runnable.takes is None else list(runnable.takes)
     inputs = _bind(runnable, names, given, options.seed)
     if options.bisect:
         from spyre_mlir.cli.probe import bisect_directory
 
         return bisect_directory(path, inputs, machine)
     started = time.perf_counter()
-    results = runnable.run(inputs)
-    log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(results), time.perf_counter() - started)
-    outputs = dict(zip(_names(runnable.main, "res_attrs", len(results)), results, strict=True))
-    return _finish(options, outputs, lambda: runnable.observe(inputs) if runnable.observe else [], "")
+    outputs = _outputs(runnable, inputs)
+    log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(outputs), time.perf_counter() - started)
+    return _finish(
+        options, outputs, lambda: runnable.observe(inputs) if runnable.observe else [], "", predicted.finish([])
+    )
 
 
 def _finish(
-    options: argparse.Namespace, outputs: Mapping[str, Array], observe: Callable[[], list[Observed]], text: str
+    options: argparse.Namespace,
+    outputs: Mapping[str, Array],
+    observe: Callable[[], list[Observed]],
+    before: str,
+    after: str = "",
 ) -> int:
     """Writes results and probes, and says what they are."""
     from spyre_mlir.cli.probe import probed
@@ -136,8 +147,15 @@ def _finish(
     if probes:
         _write(Path(options.output or "."), {name.removeprefix("%"): value for name, value in probes.items()})
     shown = [f"{name}: {_summary(value)}\n" for name, value in (*outputs.items(), *probes.items())]
-    sys.stdout.write("".join([text, *listed, *shown]))
+    sys.stdout.write("".join([before, *listed, *shown, after]))
     return 0
+
+
+def _outputs(runnable: Runnable, inputs: list[Array | None]) -> Mapping[str, Array]:
+    if runnable.gives is not None:
+        return runnable.gives(inputs)
+    results = runnable.run(inputs)
+    return dict(zip(_names(runnable.main, "res_attrs", len(results)), results, strict=True))
 
 
 def _load(path: Path, options: MachineOptions) -> Runnable:
@@ -165,7 +183,7 @@ def _load(path: Path, options: MachineOptions) -> Runnable:
             lambda inputs: run_program(program, inputs, options),
             values,
             frozenset(held),
-            lambda inputs: launch_probes(stored, inputs, options),
+            observe=lambda inputs: launch_probes(stored, inputs, options),
         )
     from spyre_mlir.text.render import parse_module, verify_module
 
@@ -199,6 +217,13 @@ def _runnable(module: ModuleOp, options: MachineOptions) -> Runnable:
             {},
             observe=lambda inputs: module_probes(program, inputs, options),
         )
+    if any(op.name.startswith("ktdp.") for op in module.walk()):
+        from spyre_mlir.cli import run_ktir
+
+        def gives(given: list[Array | None]) -> Mapping[str, Array]:
+            return run_ktir.run(module, [value for value in given if value is not None])  # none of them is held
+
+        return Runnable(module, lambda _: [], {}, takes=run_ktir.takes(module), gives=gives)
     from spyre_mlir.machine.levels import find_function, run_function
     from spyre_mlir.machine.observe import observe_function
 
@@ -287,7 +312,11 @@ def _bind(runnable: Runnable, names: Sequence[str], given: Mapping[str, Array], 
     unknown = [name for name in given if name not in names]
     if unknown:
         raise InputError(f"the program has no argument '{unknown[0]}'", hint=f"its arguments are {', '.join(names)}")
-    types = find_function(runnable.main, "main").function_type.inputs.data
+    types = (
+        find_function(runnable.main, "main").function_type.inputs.data
+        if runnable.takes is None
+        else list(runnable.takes.values())
+    )
     random = np.random.default_rng(seed)
     bound: list[Array | None] = []
     for name, kind in zip(names, types, strict=True):

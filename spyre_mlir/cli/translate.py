@@ -1,13 +1,14 @@
-"""`spyre-translate`: SuperDSC JSON and bundles to MLIR and back, and their check against rules beyond the schema."""
+"""`spyre-translate`: SuperDSC JSON and bundles to MLIR and back, their check beyond the schema, kernels as KTIR."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spyre_mlir.cli.ktir import translated
 from spyre_mlir.cli.output import PendingOutput
 from spyre_mlir.cli.report import DONE, INPUT_ERROR, ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.errors import EmitError, InputError
@@ -21,7 +22,8 @@ _STREAM = "-"
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = ToolArgumentParser(
         prog="spyre-translate",
-        description="Translate between SuperDSC JSON and the superdsc dialect, without loss, or check SuperDSC files.",
+        description="Translate between SuperDSC JSON and the superdsc dialect, without loss, check SuperDSC files, "
+        "or write kernels as KTIR.",
     )
     parser.add_argument(
         "input",
@@ -33,6 +35,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     direction = parser.add_mutually_exclusive_group(required=True)
     direction.add_argument("--superdsc-to-mlir", action="store_true", help="read SuperDSC JSON or a bundle, write MLIR")
     direction.add_argument("--mlir-to-superdsc", action="store_true", help="read MLIR, write SuperDSC JSON or a bundle")
+    direction.add_argument("--target", choices=("ktir",), help="read MLIR at the level spyre.kernel, write KTIR")
     direction.add_argument("--check", action="store_true", help="name every rule that a file or a bundle breaks")
     parser.add_argument(
         "-o",
@@ -41,6 +44,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="FILE|DIR",
         help="the file to write (default: standard output), or the directory for a bundle",
     )
+    parser.add_argument("--older-spaces", action="store_true", help="KTIR: memory spaces as before August 2026")
     parser.add_argument("--print-op-generic", action="store_true", help="write MLIR in the generic format")
     add_verbosity(parser)
     return parser.parse_args(argv)
@@ -55,15 +59,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.output != _STREAM:
             raise InputError("--check writes no file", hint="leave out -o")
         return _check(options.input)
+    if options.target is not None:
+        return _deliver(options.output, lambda: translated(*_read(options.input), older_spaces=options.older_spaces))
     module = _read_module(options.input) if options.mlir_to_superdsc else None
     to_directory = options.output != _STREAM and Path(options.output).suffix != ".json"
     if module is not None and to_directory and _is_bundle(module):
         return _write_bundle(module, options.output, options.input)
-    pending = None if options.output == _STREAM else PendingOutput(options.output)
     if module is None:
-        result = _mlir(options.input, generic=options.print_op_generic)
-    else:
-        result = _superdsc(module, options.input)
+        return _deliver(options.output, lambda: _mlir(options.input, generic=options.print_op_generic))
+    return _deliver(options.output, lambda: _superdsc(module, options.input))
+
+
+def _deliver(output: str, make: Callable[[], str]) -> int:
+    """Writes a text as a whole: an output that cannot be written is refused before the work."""
+    pending = None if output == _STREAM else PendingOutput(output)
+    result = make()
     if pending is None:
         sys.stdout.write(result)
     else:
@@ -153,7 +163,8 @@ def _check(path: str) -> int:
     for finding in findings:
         print(finding)
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
-    print(f"{errors} errors, {len(findings) - errors} warnings")
+    warnings = len(findings) - errors
+    print(f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}")
     return INPUT_ERROR if errors else DONE
 
 

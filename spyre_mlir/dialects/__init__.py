@@ -30,4 +30,21 @@ def get_all_dialects() -> dict[str, Callable[[], Dialect]]:
 
         return Sdscbundle
 
-    return {"aten": aten, "spyre": spyre, "superdsc": superdsc, "sdscbundle": sdscbundle}
+    def ktdp() -> Dialect:
+        from spyre_mlir.dialects.ktdp import Ktdp
+
+        return Ktdp
+
+    def spyreop() -> Dialect:
+        from spyre_mlir.dialects.ktdp import Spyreop
+
+        return Spyreop
+
+    return {
+        "aten": aten,
+        "spyre": spyre,
+        "superdsc": superdsc,
+        "sdscbundle": sdscbundle,
+        "ktdp": ktdp,
+        "spyreop": spyreop,
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -69,6 +69,26 @@ def divide(loops: Sequence[Loop], operands: Sequence[Footprint], spec: SpyreSpec
     if len(summed) == 1 and splits[summed[0].name] == 1:
         _grow(summed[0], splits, spec)
     return splits
+
+
+def divisions(
+    loops: Sequence[Loop], operands: Sequence[Footprint], least: int, spec: SpyreSpec
+) -> Iterator[dict[str, int]]:
+    """Every legal division over at least so many cores; of the summed loops, at most one is divided."""
+
+    def choose(rest: Sequence[Loop], chosen: dict[str, int]) -> Iterator[dict[str, int]]:
+        used = prod(chosen.values())
+        if not rest:
+            summed = sum(chosen[lp.name] > 1 for lp in loops if not lp.kept)
+            near = all(span_bytes(loops, chosen, operand, spec) <= spec.span_bytes for operand in operands)
+            if used >= least and summed <= 1 and near:
+                yield chosen
+            return
+        first, *others = rest
+        for split in divisors(first.units, spec.cores_per_card // used) if first.divisible else [1]:
+            yield from choose(others, {**chosen, first.name: split})
+
+    return choose(loops, {})
 
 
 def _grow(lp: Loop, splits: dict[str, int], spec: SpyreSpec) -> None:

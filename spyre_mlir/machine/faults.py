@@ -21,6 +21,10 @@ class FaultKind(StrEnum):
     INDEX_OUT_OF_RANGE = "index-out-of-range"
     SPAN = "span"
     UNBOUND_SYMBOL = "unbound-symbol"
+    LX_OVERFLOW = "lx-overflow"
+    DEADLOCK = "deadlock"
+    DIVISION_BY_ZERO = "division-by-zero"
+    LOOP_STEP = "loop-step"
     TRIP_COUNT = "trip-count"
 
 

@@ -59,6 +59,7 @@ class HardwareFunction:
         constants: names of its constants, in file order.
         nonstick: whether the name takes the suffix "nonstick" when the reduced dim is not in the stick.
         unit: where it runs.
+        accumulates: whether files list the output among the inputs; all reductions do.
     """
 
     name: str
@@ -70,6 +71,7 @@ class HardwareFunction:
     constants: tuple[str, ...] = ()
     nonstick: bool = False
     unit: Unit = Unit.SFP
+    accumulates: bool = False
 
     @property
     def tag(self) -> Tag:
@@ -101,7 +103,7 @@ def _reduction(
     nonstick: bool = True,
     formats: str = "DL16, FP32",
 ) -> HardwareFunction:
-    return HardwareFunction(name, Group.REDUCTION, 1, meaning, seen, formats, constants, nonstick)
+    return HardwareFunction(name, Group.REDUCTION, 1, meaning, seen, formats, constants, nonstick, accumulates=True)
 
 
 _ALL = (
@@ -191,6 +193,7 @@ _ALL = (
         "sums of products over a window, channel by channel",
         Seen.BOTH,
         "DL16",
+        accumulates=True,
     ),
     HardwareFunction("identity", Group.MOVEMENT, 1, "x; also gathers and slices", Seen.BOTH),
     HardwareFunction("ReStickifyOpHBM", Group.MOVEMENT, 1, "x with another dim in the stick", Seen.FILE, "16-bit"),

@@ -15,6 +15,7 @@ PASSES: dict[str, str] = {
     "divide-work": "DivideWorkPass",
     "place-lx": "PlaceLxPass",
     "assign-pool": "AssignPoolPass",
+    "convert-spyre-kernel-to-ktdp": "ConvertSpyreKernelToKtdpPass",
     "convert-spyre-kernel-to-superdsc": "ConvertSpyreKernelToSuperdscPass",
 }
 

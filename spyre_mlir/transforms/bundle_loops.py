@@ -59,7 +59,8 @@ class LoopNest:
         """Ends the innermost loop."""
         level = self._levels.pop()
         level.block.add_ops([*level.ops, scf.YieldOp()])
-        self.append(scf.ForOp(*level.bounds, [], Region(level.block)))
+        lower, upper, step = level.bounds
+        self.append(scf.ForOp(lower, upper, step, [], Region(level.block)))
 
     def advance(self, start: SSAValue, steps: Steps) -> SSAValue:
         """The address that is `start` in trip 0; it is computed in the outermost loop that knows it."""

@@ -244,7 +244,8 @@ def _install(block: Block, plan: Plan, spec: SpyreSpec) -> None:
         between = following
     bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (0, plan.trips, 1)]
     body.block.add_op(scf.YieldOp())
-    loop = scf.ForOp(*(b.result for b in bounds), [], Region(body.block))
+    lower, upper, step = (b.result for b in bounds)
+    loop = scf.ForOp(lower, upper, step, [], Region(body.block))
     loop.location = first.location
     block.insert_ops_before([*bounds, loop], first)
     for op in reversed(group.ops):

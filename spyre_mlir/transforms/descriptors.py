@@ -89,7 +89,7 @@ def describe_kernel(op: kernel.KernelOp, index: int) -> Placed:
         LoweringError: the op needs more loops than the format has labels for.
     """
     kind = op_class(op)
-    walked = [_walk(op, n, kind) for n in range(len(op.tensors))]
+    walked = _with_stick([_walk(op, n, kind) for n in range(len(op.tensors))])
     loops = _loops(op, kind, walked)
     labels = _labels([lp.name for lp in loops], kind)
     dims = tuple(Dim(labels[lp.name], lp.extent, lp.split, lp.valid) for lp in loops)
@@ -128,17 +128,28 @@ ROW = "_row"
 SPARSE = "_sparse"
 
 
+def _with_stick(walked: list[_Walked]) -> list[_Walked]:
+    """Where no operand has a dense stick, all walk a dimension of one stick: the front end wants one (likely).
+
+    A change of width would need two sticks where there is one, and keeps its operands sparse.
+    """
+    lanes = {w.tensor.lanes for w in walked}
+    if any(w.lane is not None for w in walked) or len(lanes) > 1:
+        return walked
+    return [replace(w, order=(*w.order, SPARSE), extents=(*w.extents, *lanes), lane=SPARSE) for w in walked]
+
+
 def _loops(op: kernel.KernelOp, kind: OpClass, walked: list[_Walked]) -> list[_Loop]:
     """Fillers, then result loops, then summed ones: the order in which labels are given."""
     padded, kept = op.padded_extents(), op.maps.data[-1].names
-    fillers = sorted({n for w in walked for n in w.order if n not in padded and n != COLUMN})
+    fillers = sorted({n for w in walked for n in w.order if n not in padded and n not in (COLUMN, SPARSE)})
     own = [_Loop(d.name, padded[d.name], d.split, _valid(op, kind, d.name)) for d in op.space.data]
     loops = [_Loop(f, 1, 1) for f in fillers]
     loops += [lp for lp in own if lp.name in kept]
     if any(COLUMN in w.order for w in walked):
         loops.append(_Loop(COLUMN, walked[-1].tensor.lanes, 1))
     loops += [lp for lp in own if lp.name not in kept]
-    if all(w.lane is None for w in walked):
+    if all(w.lane in (None, SPARSE) for w in walked):
         # No operand has a dense stick: the file still names a stick dimension.
         loops.append(_Loop(SPARSE, walked[-1].tensor.lanes, 1))
     return loops
@@ -157,8 +168,8 @@ def _labels(names: list[str], kind: OpClass) -> dict[str, str]:
         known = PRODUCT_LABELS[len(PRODUCT_LABELS) - count :] if count <= len(PRODUCT_LABELS) else ()
     else:
         last = ("out",)
-        if names[-1] == SPARSE:  # the stick dimension of an all-sparse op takes the next unused label
-            last = ("out", OTHER_LABELS[count - 2]) if count > 1 else (OTHER_LABELS[0],)
+        if names[-1] == SPARSE:  # labelled by its position, as if there were one more input dimension
+            last = ("out", *OTHER_LABELS[count - 1 : count]) if count > 1 else (OTHER_LABELS[0],)
         known = (*OTHER_LABELS[: count - len(last)], *last) if count <= len(OTHER_LABELS) + 1 else ()
     if len(known) != count:
         raise LoweringError(

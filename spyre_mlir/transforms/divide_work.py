@@ -1,13 +1,15 @@
 """Pass `divide-work`: gives every kernel op its split over the cores.
 
 Equal slices only: whole sticks in the lanes, elements elsewhere. Spans come first, then the longest loops of the
-result; what is left of the cores goes to the summed loop of a product, whose partial sums the cores add up.
-Ops that are divided already stay as they are.
+result; what is left of the cores goes to the summed loop of a product, whose partial sums the cores add up. A product
+departs from that where the cost model finds another division of as many cores clearly faster. Ops that are divided
+already stay as they are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -15,11 +17,11 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.division import Footprint, Loop, SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.table import Family
+from spyre_mlir.transforms.fast_division import divided, fastest, published
 from spyre_mlir.transforms.rebuild import describe_location
 
 
@@ -57,11 +59,14 @@ class DivideWorkPass(ModulePass):
 
     Attributes:
         cores: how many cores to use at most; all of the card if not given.
+        products: `fastest` lets products depart from the usual division where the cost model finds another clearly
+            faster, `published` as the front end of June 2026 does, `usual` never.
     """
 
     name = "divide-work"
 
     cores: int | None = None
+    products: Literal["fastest", "published", "usual"] = "fastest"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Divides every kernel op of the module that is not divided yet."""
@@ -73,9 +78,14 @@ class DivideWorkPass(ModulePass):
                     hint=f"give a number from 1 to {spec.cores_per_card}",
                 )
             spec = replace(spec, cores_per_card=self.cores)
-        for inner in op.walk():
-            if isinstance(inner, kernel.KernelOp) and all(d.split == 1 for d in inner.space.data):
-                divide_kernel(inner, spec)
+        whole = [o for o in op.walk() if isinstance(o, kernel.KernelOp) and all(d.split == 1 for d in o.space.data)]
+        for inner in whole:
+            divide_kernel(inner, spec)
+        for inner in whole if self.products != "usual" else []:
+            if inner.is_product:
+                loops = loops_of(inner)
+                choose = fastest if self.products == "fastest" else published
+                inner.space = divided(inner.space, choose(inner, loops, footprints(inner, loops), spec))
 
 
 def divide_kernel(op: kernel.KernelOp, spec: SpyreSpec, only: str | None = None) -> None:
@@ -90,12 +100,13 @@ def divide_kernel(op: kernel.KernelOp, spec: SpyreSpec, only: str | None = None)
         LoweringError: no split brings its operands within a core's reach.
     """
     loops = [lp if only in (None, lp.name) else replace(lp, divisible=False) for lp in loops_of(op)]
+    operands = footprints(op, loops)
     try:
-        splits = divide(loops, footprints(op, loops), spec)
+        splits = divide(loops, operands, spec)
     except SpanError as error:
         raise LoweringError(
             f"{op.function_name}: {error}",
             where=f"{op.name} at {describe_location(op)}",
             hint="use smaller tensors, or split the operation in the model",
         ) from error
-    op.space = SpaceAttr(tuple(replace(d, split=splits[d.name]) for d in op.space.data))
+    op.space = divided(op.space, splits)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp
+from xdsl.ir import SSAValue
 
 from spyre_mlir.backend.check.bundle import ENTRY, Bundle, Launch, constants_of, ids_of, line, symbolic_operands, trips
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
+from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.check.addresses import misplaced, overlaps
 from spyre_mlir.dialects.superdsc.check.rule import Problem, Rule, error, warning
 from spyre_mlir.dialects.superdsc.check.view import Operand
@@ -205,7 +208,49 @@ def launch_outputs(bundle: Bundle) -> Iterator[Problem]:
                 break
 
 
+@warning("scratch memory and scratchpads begin with undefined contents; bundle interface specification", "L")
+def written_first(bundle: Bundle) -> Iterator[Problem]:
+    """What is read in scratch memory or in a scratchpad was written by an earlier launch."""
+    written: list[_Range] = []
+    for launch in bundle.launches():
+        sdsc = bundle.files.get(launch.file)
+        for dsc in sdsc.dscs if sdsc is not None else ():
+            inputs = {*dsc.references(keys.INPUTS), *dsc.references(keys.INDICES)} - {dsc.output.number}
+            for number in sorted(inputs):
+                one = _range(bundle, launch, dsc.operands[number])
+                if one is not None and not any(one.meets(other) for other in written):
+                    yield Problem(line(launch.op), f"an earlier write to {_name(launch, dsc.operands[number])}", "none")
+            result = _range(bundle, launch, dsc.output)
+            written += [result] if result is not None else []
+
+
+@dataclass(frozen=True)
+class _Range:
+    """Bytes of one scratch buffer, or of the scratchpads where there is no buffer."""
+
+    buffer: SSAValue | None
+    first: int
+    last: int
+
+    def meets(self, other: _Range) -> bool:
+        """Whether they share bytes."""
+        return self.buffer is other.buffer and self.first <= other.last and other.first <= self.last
+
+
+def _range(bundle: Bundle, launch: Launch, operand: Operand) -> _Range | None:
+    """What all cores together touch of an operand, if it is in memory whose contents are undefined at first."""
+    numbers = [place.number() for place in operand.starts]
+    if operand.component == keys.LX:
+        return _Range(None, min(numbers), max(numbers) + operand.touched_bytes - 1)
+    places = [bundle.place(launch.addresses[number]) for number in numbers if number in launch.addresses]
+    owner = places[0][0] if places else None
+    if owner is None or not isinstance(owner.owner, DeviceMemAllocateOp):
+        return None
+    offsets = [offset for _, offset in places]
+    return _Range(owner, min(offsets), max(offsets) + operand.touched_bytes - 1)
+
+
 BUNDLE_RULES: tuple[Rule[Bundle], ...] = (
     bundle_function, bundle_op, file_exists, file_unused, launch_operands, symbols_bound, symbols_unique, trip_count,
-    pool_size, launch_aligned, launch_base, pool_range, launch_slices, launch_outputs,
+    pool_size, launch_aligned, launch_base, pool_range, launch_slices, launch_outputs, written_first,
 )  # fmt: skip

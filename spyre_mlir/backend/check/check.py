@@ -80,8 +80,17 @@ def _unreadable(rule: Rule[Any], file: str, wrong: ReadError) -> Finding:
     return rule.finding(file, Problem(place, expected, got or "something else", wrong.hint))
 
 
-def check_bundle(directory: Path, context: Context, spec: SpyreSpec = SPYRE) -> tuple[Finding, ...]:
-    """Everything that a bundle directory breaks, in `bundle.mlir` and in the SuperDSC files that it runs."""
+def check_bundle(
+    directory: Path, context: Context, spec: SpyreSpec = SPYRE, *, files: bool = True
+) -> tuple[Finding, ...]:
+    """Everything that a bundle directory breaks.
+
+    Args:
+        directory: the bundle.
+        context: knows the bundle's dialects.
+        spec: the machine.
+        files: whether the SuperDSC files that it runs are checked too, each by itself.
+    """
     bundle = _parsed(directory, context, spec)
     if isinstance(bundle, Finding):
         return (bundle,)
@@ -89,7 +98,7 @@ def check_bundle(directory: Path, context: Context, spec: SpyreSpec = SPYRE) -> 
     for rule in BUNDLE_RULES:
         found |= dict.fromkeys(_apply(rule, bundle))
     names = dict.fromkeys(op.sdsc_filename.data for op in bundle.executes)
-    for name in names:
+    for name in names if files else ():
         if (directory / name).is_file():
             found |= dict.fromkeys(check_path(directory / name, context, spec))
     if not any(one.severity is Severity.ERROR for one in found):

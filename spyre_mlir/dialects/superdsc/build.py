@@ -12,6 +12,7 @@ from spyre_mlir.dialects.superdsc.context import Context
 from spyre_mlir.dialects.superdsc.coordinate_rules import coordinate_rules
 from spyre_mlir.dialects.superdsc.descriptor import (
     ACCUMULATING,
+    LAST_LABEL,
     OWN_DIMS,
     WINDOWED,
     Descriptor,
@@ -140,8 +141,13 @@ def full_order(descriptor: Descriptor, operand: Operand) -> tuple[str, ...]:
     if descriptor.op_class in OWN_DIMS:
         return operand.order
     sparse = (descriptor.stick,) if operand.stick is None else ()
-    wanted = (*operand.order, *sparse, *descriptor.reference.order, descriptor.stick)
-    return tuple(dict.fromkeys(wanted))
+    wanted = dict.fromkeys((*operand.order, *sparse, *descriptor.reference.order, descriptor.stick))
+    # A stick dim that only the file has, because no operand has a dense one, stands behind everything else.
+    added = descriptor.dims[-1].label
+    if added != LAST_LABEL and operand.stick == added == operand.order[-1]:
+        del wanted[added]
+        wanted[added] = None
+    return tuple(wanted)
 
 
 def _dsc_head(descriptor: Descriptor, placed: list[_Placed]) -> JsonObject:

@@ -33,6 +33,7 @@ class OpClass(Enum):
     DEPTHWISE = "convolution by channel"
 
 
+LAST_LABEL = "out"  # of the last dim of everything but products and windows
 WINDOWED = frozenset({OpClass.POOLING, OpClass.CONVOLUTION, OpClass.DEPTHWISE})
 # Classes whose operands list only the dims they have; torch-spyre code generation; likely beyond products.
 OWN_DIMS = frozenset({OpClass.MATMUL, OpClass.GATHER, OpClass.TOP_K, *WINDOWED})

@@ -40,3 +40,34 @@ func.func @main(%x: tensor<256x64xf32>, %s: tensor<64x64xf32>) -> tensor<64x64xf
 // CHECK:        "mul"
 // CHECK:        "add" {{.*}} outs(%[[SUM]]
 // CHECK-NOT:    identity
+
+// The next trip reads %2 again, so the sum that is computed from it does not take its place, although nothing behind
+// it uses %2. The tile is read once a trip: a copy of it would not pay.
+func.func @kept(%x: tensor<256x64xf32>, %s: tensor<64x64xf32>) -> tensor<256x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %0 = spyre.kernel.to_device %x : tensor<256x64xf32> to !t
+  %1 = spyre.kernel.to_device %s : tensor<64x64xf32> to !q
+  %2 = spyre.kernel.alloc : !q
+  spyre.kernel.compute "exp" [m = 64 over 2, n = 64] ins(%1[m, n] : !q) outs(%2[m, n] : !q)
+  %4 = spyre.kernel.alloc : !t
+  scf.for %i = %c0 to %c4 step %c1 {
+    %p = spyre.kernel.tile %0 dim 0 at %i * 64 : !t to !p
+    %r = spyre.kernel.tile %4 dim 0 at %i * 64 : !t to !p
+    %3 = spyre.kernel.alloc : !q
+    spyre.kernel.compute "add" [m = 64 over 2, n = 64] ins(%p[m, n] : !p, %2[m, n] : !q) outs(%3[m, n] : !q)
+    spyre.kernel.compute "neg" [m = 64 over 2, n = 64] ins(%3[m, n] : !q) outs(%r[m, n] : !p)
+  }
+  %5 = spyre.kernel.from_device %4 : !t to tensor<256x64xf32>
+  func.return %5 : tensor<256x64xf32>
+}
+
+// CHECK-LABEL: func.func @kept
+// CHECK:       spyre.kernel.alloc at 4096 : i64 : {{.*}}, lx>
+// CHECK-NEXT:  "exp"
+// CHECK:       scf.for
+// CHECK-NEXT:  spyre.kernel.tile
+// CHECK-NEXT:  spyre.kernel.tile
+// CHECK-NEXT:  spyre.kernel.alloc at 0 : i64 : {{.*}}, lx>
+// CHECK-NEXT:  "add"

@@ -37,7 +37,7 @@ DEVICE = MachineOptions(numerics="device")
 
 @cache
 def llama_layer() -> tuple[CompiledModel, tuple[torch.Tensor, ...]]:
-    model, inputs = llama()
+    model, inputs = llama(tokens=5)
     compiled = spyre_mlir.compile(model, inputs)
     assert isinstance(compiled, CompiledModel)
     return compiled, inputs
@@ -60,7 +60,7 @@ def run_from_disk(directory: Path, given: Mapping[str, Any], options: MachineOpt
 
 def test_a_llama_layer_runs_from_disk_alone(tmp_path: Path) -> None:
     """Written, moved, read on another path, checked, run: the bits of the program that was compiled."""
-    model, inputs = llama()
+    model, inputs = llama(tokens=5)
     compiled = spyre_mlir.compile(model, inputs)
     expected = compiled(*inputs).numpy()
     compiled.save(tmp_path / "first", host_weights=False)

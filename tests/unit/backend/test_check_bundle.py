@@ -132,6 +132,7 @@ CASES = (
     Case("launch-aligned", "arith.constant 8192", "arith.constant 8100"),
     Case("launch-base", "(%a0, %a1, %b0", "(%a0, %c1, %b0"),
     Case("launch-slices", "arith.constant 8192", "arith.constant 8320"),
+    Case("written-first", FIRST, FIRST.replace("%pool, %p1", "%c0, %c1")),
     Case("launch-outputs", "arith.constant 8192", "arith.constant 4096"),
 )
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from spyre_mlir.backend.check import RULES, check_path
+from spyre_mlir.backend.check import RULES, check_path, check_text
 from spyre_mlir.dialects.superdsc.check import FILE_RULES, Severity, check_value
 from spyre_mlir.universe import make_context
-from tests.unit.backend.check_cases import CASES, DATA, Case
+from tests.unit.backend.check_cases import ADD, CASES, DATA, Case
 
 FILES = sorted(path for path in DATA.glob("superdsc_*/*.json") if "segment_size" not in path.name)
 # What the real files break; the other files break nothing. File 06 comes from a research build of the front end, and
@@ -53,3 +54,48 @@ def test_rules_have_names_meanings_and_sources_of_their_own() -> None:
     assert len({rule.name for rule in RULES}) == len(RULES)
     for rule in RULES:
         assert rule.meaning.endswith(".") and rule.source and rule.certainty in ("C", "L", "I"), rule.name
+
+
+def test_nothing_is_derived_for_a_billion_cores() -> None:
+    """A corruption found this: the table of all slices was made before its size was looked at."""
+    value = json.loads((DATA / f"{ADD}.json").read_text())
+    value["0_add"]["numWkSlicesPerDim_"]["mb"] = 1 << 40
+    rules = {finding.rule for finding in check_value(value, "f.json")}
+    assert "members" in rules and "splits-product" in rules
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "got"),
+    [
+        ("", "1:1", "the end of the file"),
+        ('{"a": {"b": 1, "b": 2}}', "$", "'b' twice"),
+        ("[]", "$", "[]"),
+        ('{"a": 1}', "$", '{"a":1}'),
+        ('{"a": {"b": 1e999}}', "$", "1e999"),
+        ("[" * 70 + "]" * 70, "$", "deeper"),
+    ],
+)
+def test_what_is_no_file_is_one_finding(text: str, place: str, got: str) -> None:
+    (finding,) = check_text(text, "f.json")
+    assert (finding.rule, finding.severity) == ("json-text", Severity.ERROR)
+    assert finding.path == place and got in finding.got
+
+
+def test_a_damaged_place_hides_no_other() -> None:
+    """One file with three faults gives three findings; the broken operand ends only the rules that look at it."""
+    value = json.loads((DATA / f"{ADD}.json").read_text())
+    dsc = value["0_add"]["dscs_"][0]["add"]
+    dsc["dataStageParam_"]["0"]["ss_"]["mb_"] = 5
+    dsc["scheduleTree_"][0]["startAddressCoreCorelet_"]["data_"]["[3, 0, 0]"] = "1600"
+    del dsc["labeledDs_"][2]["scale_"]
+    rules = {finding.rule for finding in check_value(value, "f.json")}
+    assert {"stage-sizes", "start-aligned", "members"} <= rules
+
+
+def test_a_finding_says_what_where_expected_and_got() -> None:
+    value = json.loads((DATA / f"{ADD}.json").read_text())
+    value["0_add"]["numCoresUsed_"] = 16
+    assert str(check_value(value, "f.json")[0]) == (
+        "error: splits-product: f.json: $.0_add.numCoresUsed_: expected the product of the splits mb 32 x out 1, 32, "
+        "got 16\n  try: change a split or the number"
+    )

@@ -52,6 +52,12 @@ def test_written_file_is_readable() -> None:
         ),
         (ADD.replace('"ldsIdx_": 1', '"ldsIdx_": 1.5', 1), "$.0_add.dscs_[0].add.scheduleTree_[1].ldsIdx_", "got 1.5"),
         (ADD.replace('"numCoresUsed_": 1', '"numCoresUsed_": 2', 1), "f.json: $.0_add", "numCoresUsed_ is 2"),
+        (
+            ADD.replace('"[0, 0, 0]": "0"', '"[0, 0, 0]": "64"', 1),
+            "f.json: $.0_add.dscs_[0].add.scheduleTree_[0]",
+            "start address of core [0, 0, 0] is 64",
+        ),
+        ('{"a": {"dscs_": [], "x": 1e999}}', "f.json", "got 1e999"),
     ],
 )
 def test_bad_text_is_refused(text: str, where: str, message: str) -> None:

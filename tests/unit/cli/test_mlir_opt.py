@@ -14,7 +14,11 @@ from tests.conftest import external_tool
 
 ROOT = Path(__file__).parents[3]
 MLIR_OPT = external_tool("mlir-opt")
-EXAMPLES = [*sorted(ROOT.glob("examples/*.mlir")), ROOT / "tests/data/superdsc_real/10_bundle.mlir"]
+EXAMPLES = [
+    *sorted(ROOT.glob("examples/*.mlir")),
+    ROOT / "tests/data/superdsc_real/10_bundle.mlir",
+    *sorted(ROOT.glob("tests/data/ktir/*.mlir")),
+]
 
 pytestmark = pytest.mark.skipif(MLIR_OPT is None, reason="needs mlir-opt, mlir-opt-22 or XDSL_MLIR_OPT")
 

@@ -87,5 +87,79 @@ def test_files(tmp_path: Path, refused: Refused) -> None:
 
 
 def test_wrong_usage(refused: Refused) -> None:
-    refused(main, [ADD], "--superdsc-to-mlir --mlir-to-superdsc --check is required", "spyre-translate --help")
+    refused(main, [ADD], "--superdsc-to-mlir --mlir-to-superdsc --target --check is required", "spyre-translate --help")
     refused(main, ["--superdsc-to-mlir", "--mlir-to-superdsc", ADD], "not allowed with")
+
+
+def test_a_bundle_there_and_back(pristine: Path, tmp_path: Path, capsys: Capture) -> None:
+    mlir, back, again = tmp_path / "x.mlir", tmp_path / "back", tmp_path / "again"
+    assert main(["--superdsc-to-mlir", str(pristine), "-o", str(mlir)]) == 0
+    assert main(["--mlir-to-superdsc", str(mlir), "-o", str(back)]) == 0
+    public = sorted(path.name for path in pristine.iterdir() if path.name.startswith(("bundle", "sdsc_")))
+    assert sorted(path.name for path in back.iterdir()) == public
+    for name in public:
+        assert (back / name).read_text() == (pristine / name).read_text()
+    assert main(["--check", str(back)]) == 0
+    assert capsys.readouterr().out == "0 errors, 0 warnings\n"
+    generic = tmp_path / "generic.mlir"
+    assert main(["--superdsc-to-mlir", str(pristine), "-o", str(generic), "--print-op-generic"]) == 0
+    assert main(["--mlir-to-superdsc", str(generic), "-o", str(again)]) == 0
+    assert {path.name: path.read_text() for path in again.iterdir()} == {
+        path.name: path.read_text() for path in back.iterdir()
+    }
+
+
+def test_a_bundle_of_others_with_two_files_alike(tmp_path: Path) -> None:
+    """File names say nothing about root keys, a file is run twice, and one is not run at all."""
+    source, mlir, back = tmp_path / "a", tmp_path / "x.mlir", tmp_path / "b"
+    source.mkdir()
+    launch = 'sdscbundle.sdsc_execute () {{sdsc_filename="{0}"}}'
+    lines = "\n".join(launch.format(name) for name in ("first.json", "second.json", "first.json"))
+    (source / "bundle.mlir").write_text(f"func.func @sdsc_bundle() {{\n{lines}\nfunc.return\n}}")
+    for name in ("first.json", "second.json", "sdsc_9.json"):
+        (source / name).write_bytes(ADD.read_bytes())
+    assert main(["--superdsc-to-mlir", str(source), "-o", str(mlir)]) == 0
+    assert main(["--mlir-to-superdsc", str(mlir), "-o", str(back)]) == 0
+    assert sorted(path.name for path in back.iterdir()) == ["bundle.mlir", "first.json", "sdsc_9.json", "second.json"]
+    assert spelled(back / "second.json") == spelled(ADD) == spelled(back / "sdsc_9.json")
+    assert (back / "bundle.mlir").read_text().count("first.json") == 2
+
+
+def test_bundles_that_cannot_be_written(saved: Path, tmp_path: Path, refused: Refused, capsys: Capture) -> None:
+    assert compile_tool.run([str(saved), "--emit", "superdsc"]) == 0
+    whole, clash = tmp_path / "whole.mlir", tmp_path / "clash.mlir"
+    whole.write_text(capsys.readouterr().out)
+    refused(main, ["--mlir-to-superdsc", whole, "-o", tmp_path / "new"], "@sdsc_bundle", "spyre-compile -o DIR")
+    path = tmp_path / "one"
+    path.mkdir()
+    (path / "bundle.mlir").write_text("func.func @sdsc_bundle() {\nfunc.return\n}")
+    (path / "sdsc_0.json").write_bytes(ADD.read_bytes())
+    assert main(["--superdsc-to-mlir", str(path), "-o", str(clash)]) == 0
+    clash.write_text(clash.read_text().replace("sdsc_0.json", "../sdsc_0.json"))
+    refused(main, ["--mlir-to-superdsc", clash, "-o", tmp_path / "new"], "../sdsc_0.json", "superdsc.file")
+    assert not (tmp_path / "new").exists()
+    (path / "bundle.mlir").write_text("func.func @sdsc_bundle(")
+    refused(main, ["--superdsc-to-mlir", path], "bundle.mlir:1:", "no MLIR")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    clash.write_text(clash.read_text().replace("../sdsc_0.json", "sdsc_0.json"))
+    refused(main, ["--mlir-to-superdsc", clash, "-o", tmp_path / "full"], "neither empty nor a bundle")
+    assert (tmp_path / "full" / "mine.txt").read_text() == "mine"
+
+
+def test_check(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
+    wrong = ADD.read_text().replace('"wordLength": 2', '"wordLength": 4', 1)
+    (tmp_path / "wrong.json").write_text(wrong)
+    assert main(["--check", str(tmp_path / "wrong.json")]) == 1
+    out = capsys.readouterr().out
+    assert (
+        f"error: word-length: {tmp_path}/wrong.json: $.0_add.dscs_[0].add.labeledDs_[0].wordLength: expected 2" in out
+    )
+    assert out.endswith("1 error, 0 warnings\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(wrong.encode())))
+    assert main(["--check"]) == 1
+    assert "error: word-length: <stdin>: " in capsys.readouterr().out
+    assert main(["--check", str(DATA / "superdsc_real" / "09_backend_written_sdsc_dcg.json")]) == 0
+    assert capsys.readouterr().out.endswith("0 errors, 11 warnings\n")
+    refused(main, ["--check", tmp_path / "none"], "no such file or directory", "none")
+    refused(main, ["--check", ADD, "-o", tmp_path / "x"], "--check writes no file")

@@ -243,7 +243,7 @@ def test_gather() -> None:
     """96 rows of a table of (300, 128), in 3 slices of one stick of indices each."""
     top, dsc = parts(
         "spyre.kernel.gather axis 0 [s = 96 over 3, h = 128]",
-        Tensor((96,), VECTOR, "s", 0, "IEEE_INT32"),
+        Tensor((96,), VECTOR, "s", 0, "SENUINT32"),
         Tensor((300, 128), "order [0, 1], stick 1", "0, h", 1),
         matrix(96, 128, "s, h", 2),
     )
@@ -277,3 +277,46 @@ def test_gather() -> None:
     assert compute["inputLabeledDs"] == ["Tensor1-idx1"]
     assert compute["indirectAccessIndexLabeledDs"] == ["Tensor0-idx0"]
     assert compute["attributes_"]["dataFormat_"] == DL16
+
+
+def test_where_no_operand_has_a_dense_stick() -> None:
+    """Row statistics plus a number, 96 rows on 32 cores: a dim of one stick is added, and every operand has it.
+
+    One loop, so rows are out. The added dim takes the label with the number of loops, mb being number 0: x.
+    """
+    top, dsc = parts(
+        'spyre.kernel.compute "add" [m = 96 over 32]',
+        Tensor((96,), SPARSE_VECTOR, "m", 0),
+        Tensor((), "order [unit], stick unit", "", 1),
+        Tensor((96,), SPARSE_VECTOR, "m", 2),
+    )
+    assert list(top["numWkSlicesPerDim_"].items()) == [("out", 32), ("x", 1)]
+    assert dsc["N_"] == {"name_": "n", "out_": 96, "x_": 64}
+    # The number lacks the rows; the added stick stands behind everything, and is there: 1.
+    assert orders(dsc) == [["out", "x"], ["out", "x"], ["out", "x"]]
+    assert dsc["primaryDsInfo_"] == {
+        "OUTPUT": {"layoutDimOrder_": ["out", "x"], "stickDimOrder_": ["x"], "stickSize_": [64]}
+    }
+    assert scales(dsc) == [[1, 1], [-1, 1], [1, 1]]
+    # Rows are sticks: three per core. All cores read the one stick of the number.
+    assert starts(dsc, 0) == [3 * 128 * core for core in range(32)]
+    assert starts(dsc, 1) == [SEGMENT] * 32
+    assert folds(dsc, 2, "x") == ([64, 0, 0, 64, 1], [1, 1, 1, 1, 64])
+    assert folds(dsc, 1, "out") == ([1, 0, 0, 1], [1, 1, 1, 1])
+
+
+def test_sum_where_no_operand_has_a_dense_stick() -> None:
+    """Sums over 8 of (8, 16) row statistics: nothing is reduced in a stick, so the name takes the suffix."""
+    _, dsc = parts(
+        'spyre.kernel.compute "sum" [r = 8, m = 16]',
+        Tensor((8, 16), "order [1, 0, unit], stick unit", "r, m", 0),
+        Tensor((16,), SPARSE_VECTOR, "m", 1),
+    )
+    # The result's loop first: m is mb, r is out; two loops, so the added dim is number 2 of mb, x, y.
+    assert dsc["N_"] == {"name_": "n", "mb_": 16, "out_": 8, "y_": 64}
+    assert dsc["computeOp_"][0]["opFuncName"] == "sumnonstick"
+    assert orders(dsc)[1] == ["mb", "out", "y"]
+    assert [dict(zip(dsc["primaryDsInfo_"]["OUTPUT"]["layoutDimOrder_"], s, strict=True)) for s in scales(dsc)] == [
+        {"mb": 1, "out": 1, "y": 1},
+        {"mb": 1, "out": -1, "y": 1},
+    ]

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func
 from xdsl.parser import Parser
 
+from spyre_mlir.dialects.ktdp import Ktdp
 from spyre_mlir.dialects.sdscbundle import Sdscbundle
 from spyre_mlir.dialects.spyre import Spyre
 from spyre_mlir.dialects.superdsc import Superdsc
@@ -84,8 +85,8 @@ def test_stock_parser_reads_the_generic_form(path: Path) -> None:
 
 
 def test_every_op_and_attribute_has_a_section() -> None:
-    pages = {name: (ROOT / "dialects" / name / "README.md").read_text(encoding="utf-8") for name in FOLDERS}
-    for dialect in (Spyre, Superdsc, Sdscbundle):
+    pages = {name: (ROOT / "dialects" / name / "README.md").read_text(encoding="utf-8") for name in (*FOLDERS, "ktdp")}
+    for dialect in (Spyre, Superdsc, Sdscbundle, Ktdp):
         for op in dialect.operations:
             page = next(text for name, text in pages.items() if op.name.startswith(name + "."))
             section = page.partition(f"\n## `{op.name}`\n")[2].partition("\n## ")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from torch import nn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.scf import ForOp
 
+import spyre_mlir
 from spyre_mlir.api import CompiledModel, CompileOptions
 from spyre_mlir.backend.directory import split_module
+from spyre_mlir.cli.compile import run
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds, trips_of
 from spyre_mlir.dialects.superdsc.describe import describe
@@ -230,3 +233,21 @@ def test_attention_head_by_head(loops: Any) -> None:
     files = list(compiled.bundle_directory().glob("sdsc_*.json"))
     assert ("scf.for" in (compiled.bundle_directory() / "bundle.mlir").read_text()) == (loops == "loop")
     assert (len(files) > lowered.records[2].kernels) == (loops == "unroll")
+
+
+class Softmax(nn.Module):
+    """Softmax of rows."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x, -1)
+
+
+def test_both_doors_tile_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    x = torch.empty(16_384, 1024, dtype=torch.float16)
+    tiled = spyre_mlir.compile(Softmax(), (x,), coarse_tile=True, loops="unroll", addresses="concrete")
+    assert isinstance(tiled, CompiledModel)
+    assert "scf.for" in tiled.mlir("spyre.kernel")
+    assert "scf.for" not in tiled.mlir("superdsc")
+    torch.export.save(torch.export.export(Softmax(), (x,)), tmp_path / "m.pt2")
+    assert run([str(tmp_path / "m.pt2"), "--coarse-tile", "--emit", "superdsc"]) == 0
+    assert "scf.for" in capsys.readouterr().out

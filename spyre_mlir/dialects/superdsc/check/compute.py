@@ -55,7 +55,7 @@ def function_inputs(sdsc: Sdsc) -> Iterator[Problem]:
         if dsc.references(keys.OUTPUTS) != [last]:
             yield problem(dsc.compute.at(keys.OUTPUTS), f"the last operand, {last}")
         indices = dsc.references(keys.INDICES)
-        read = last + (function.group is Group.REDUCTION)
+        read = last + function.accumulates
         wanted = [number for number in range(read) if number not in indices]
         if dsc.references(keys.INPUTS) != wanted:
             yield problem(dsc.compute.at(keys.INPUTS), f"operands {wanted} in order")

@@ -75,8 +75,11 @@ def slices_distinct(sdsc: Sdsc) -> Iterator[Problem]:
 @warning(_FRONT_END, "C")
 def core_map_order(sdsc: Sdsc) -> Iterator[Problem]:
     """The first dim varies fastest over the cores; in a matmul with a divided reduction that dim does."""
+    if not sdsc.dscs:
+        return
+    slices = sdsc.slices  # refuses more than the card's cores before anything is derived for each
     expected = rules.slices_of(sdsc.splits)
-    for core, row in enumerate(sdsc.slices if sdsc.dscs else ()):
+    for core, row in enumerate(slices):
         if dict(row) != expected[core]:
             place = sdsc.top.at(keys.CORE_TO_SLICE).at(str(core))
             yield problem(place, f"slices {expected[core]} for core {core}")

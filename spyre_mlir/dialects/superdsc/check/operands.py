@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
 from spyre_mlir.dialects.superdsc.check.view import INDEX_CLASS, Sdsc
+from spyre_mlir.dialects.superdsc.descriptor import LAST_LABEL
 from spyre_mlir.hw.formats import FORMATS
 
 _VALIDATOR = "published SuperDSC schema of torch-spyre's validator, prose rules"
@@ -72,11 +73,13 @@ def scale_values(sdsc: Sdsc) -> Iterator[Problem]:
 
 @error(_FRONT_END, "C")
 def layout_order(sdsc: Sdsc) -> Iterator[Problem]:
-    """An operand's own dims come before those it lacks, and all are dims of the class."""
+    """An operand's own dims come before those it lacks; a stick dim added because no operand has one comes last."""
     for operand in sdsc.operands:
         order, own = operand.order, operand.own
         if operand.stick not in order:
             yield problem(operand.layout.at(keys.STICK_DIMS), f"a dim of the class, {order}")
+        if order and operand.stick == order[-1] != LAST_LABEL:
+            own = [label for label in own if label != operand.stick]
         if order[: len(own)] != own and operand.scales.get(operand.stick) != -2:
             yield problem(operand.node.at(keys.ORDER), f"the dims {own} first")
 
@@ -155,7 +158,8 @@ def index_format(sdsc: Sdsc) -> Iterator[Problem]:
     """Index tensors are 32-bit unsigned integers in device memory."""
     for operand in sdsc.operands:
         if operand.is_index and (operand.component != keys.HBM or operand.entry.at(keys.FORMAT).value != "SENUINT32"):
-            yield problem(operand.entry.at(keys.FORMAT), "SENUINT32 in hbm", f"{operand.component}")
+            place = operand.entry.at(keys.FORMAT)
+            yield problem(place, "SENUINT32 in hbm", f"{place.value} in {operand.component}")
 
 
 @warning("real files; torch-spyre layout allgather experiments", "L")

@@ -1,22 +1,22 @@
-"""What the doors tell people: tables of stages, and the outcome of a comparison with torch."""
+"""What the doors tell people: tables of stages, predicted time, and the outcome of a comparison with torch."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.table import Table
 
 from spyre_mlir.culprit import Culprit
+from spyre_mlir.machine.timeline import Timeline
 from spyre_mlir.pipeline import StageRecord
+from spyre_mlir.report.tables import rendered
+from spyre_mlir.report.timing import timing_text
 
 Array = NDArray[Any]
-_WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,17 @@ class Report:
     Attributes:
         name: name of the program.
         stages: one record per level.
+        timeline: the predicted time of every kernel, if the program came down to files.
     """
 
     name: str
     stages: tuple[StageRecord, ...]
+    timeline: Timeline | None = None
 
     def __str__(self) -> str:
-        """A table with one row per stage."""
-        return stage_table(self.name, self.stages)
+        """A table with one row per stage, and one with the kernels that take longest."""
+        stages = stage_table(self.name, self.stages)
+        return stages if self.timeline is None else f"{stages}\n{timing_text(self.timeline)}"
 
     __repr__ = __str__
 
@@ -53,13 +56,6 @@ def stage_table(name: str, records: Sequence[StageRecord]) -> str:
             f"{r.seconds:.3f}",
         )
     return rendered(table)
-
-
-def rendered(table: Table) -> str:
-    """A table as plain text."""
-    stream = io.StringIO()
-    Console(file=stream, width=_WIDTH, force_terminal=False, color_system=None).print(table)
-    return stream.getvalue().rstrip()
 
 
 def error_of(got: Array, expected: Array) -> float:

@@ -1,0 +1,88 @@
+"""KTIR programs in `spyre-run`: arrays that pointers point to are arguments, those that stores reach are results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from spyre_mlir.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Attribute
+
+    from spyre_mlir.machine.ktdp import Argument
+
+    Array = NDArray[Any]
+
+
+def takes(module: ModuleOp) -> dict[str, Attribute]:
+    """Name and type of what a KTIR program must be given; an array that is only written is not.
+
+    Raises:
+        InputError: there is no single function to run.
+    """
+    from xdsl.dialects.builtin import TensorType
+
+    return {
+        one.name: one.element if one.shape is None else TensorType(one.element, one.shape)
+        for one in _arguments(module)
+        if one.read or not one.written
+    }
+
+
+def run(module: ModuleOp, given: Sequence[Array]) -> dict[str, Array]:
+    """Run a KTIR program.
+
+    Args:
+        module: the program.
+        given: values in the order of `takes`.
+
+    Returns:
+        By name, the arrays that the program writes.
+
+    Raises:
+        InputError: numbers of a value are not of the kind that the program takes, or an array's extents are unknown.
+        MachineFault: the program misbehaves.
+    """
+    import numpy as np
+
+    from spyre_mlir.machine.ktdp import run_ktir
+    from spyre_mlir.machine.ktdp.values import dtype_of
+
+    described = _arguments(module)
+    values: Mapping[str, Array] = dict(zip(takes(module), given, strict=True))
+    arrays: dict[str, Array | int] = {}
+    for one in described:
+        if one.name in values:
+            arrays[one.name] = _converted(one, values[one.name])
+        elif one.shape is None:
+            raise InputError(
+                f"the extents of '{one.name}' are computed by the program", hint="run it with spyre_mlir.machine.ktdp"
+            )
+        else:
+            arrays[one.name] = np.zeros(one.shape, dtype_of(one.element))
+    blank = [one.name for one in described if one.name not in values]
+    after = run_ktir(module, None, arrays, blank=blank)
+    return {one.name: after[one.name] for one in described if one.written}
+
+
+def _arguments(module: ModuleOp) -> list[Argument]:
+    from spyre_mlir.machine.ktdp import arguments, find_kernel
+
+    return arguments(find_kernel(module))
+
+
+def _converted(argument: Argument, value: Array) -> Array | int:
+    """The value in the numbers of the program, if both are whole or both are not."""
+    from spyre_mlir.machine.ktdp.values import dtype_of
+
+    wanted = dtype_of(argument.element)
+    if (value.dtype.kind in "iub") != (wanted.kind in "iub"):
+        raise InputError(
+            f"the argument '{argument.name}' has elements of {wanted}, got {value.dtype}", hint="convert the array"
+        )
+    if argument.shape is not None and value.shape != argument.shape:
+        raise InputError(f"the argument '{argument.name}' has extents {argument.shape}, got {value.shape}")
+    return value.astype(wanted) if value.ndim else int(value)

@@ -1,0 +1,394 @@
+"""Which core runs, and what cores give each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from typing_extensions import override
+from xdsl.dialects.builtin import AffineSetAttr, ArrayAttr, IndexType, IntegerAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    lazy_traits_def,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.dialects.ktdp.affine import set_text
+from spyre_mlir.dialects.ktdp.attributes import TileFutureType
+from spyre_mlir.dialects.ktdp.syntax import normal, parse_types, print_dictionary, print_types, print_value
+from spyre_mlir.hw.spec import SPYRE
+
+MOST_GRID_DIMENSIONS = 3  # RFC 0682; certain
+
+
+def grid_of(function: FuncOp) -> tuple[int, ...]:
+    """The grid a function runs over, the first dimension fastest; one core when it says nothing.
+
+    Raises:
+        VerifyException: the grid is no list of 1 to 3 positive numbers, or has more cores than the card.
+    """
+    given = function.attributes.get("grid")
+    match given:
+        case None:
+            return (1,)
+        case ArrayAttr():
+            numbers = [one.value.data if isinstance(one, IntegerAttr) else 0 for one in given]
+        case _:
+            numbers = []
+    if not 1 <= len(numbers) <= MOST_GRID_DIMENSIONS or min(numbers) < 1:
+        raise VerifyException(f"grid is a list of 1 to {MOST_GRID_DIMENSIONS} positive numbers, got {given}")
+    if prod(numbers) > SPYRE.cores_per_card:
+        raise VerifyException(f"grid {numbers} has {prod(numbers)} cores, the card has {SPYRE.cores_per_card}")
+    return tuple(numbers)
+
+
+def enclosing_grid(op: Operation) -> tuple[int, ...] | None:
+    """The grid of the function an op is in, None where it is in none.
+
+    Raises:
+        VerifyException: the grid is not one of the card.
+    """
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, FuncOp):
+        parent = parent.parent_op()
+    return None if parent is None else grid_of(parent)
+
+
+@irdl_op_definition
+class GetComputeTileIdOp(IRDLOperation):
+    """The place of the running core in the grid, one number per dimension.
+
+    Constraints:
+        C1: as many results as the grid has dimensions, all `index`.
+        C2: the grid has 1 to 3 positive extents and no more cores than the card.
+    """
+
+    name = "ktdp.get_compute_tile_id"
+
+    ids = var_result_def(IndexType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, dimensions: int = 1) -> None:
+        """Makes the numbers of a grid of so many dimensions."""
+        super().__init__(result_types=[[IndexType()] * dimensions])
+
+    @override
+    def print(self, printer: Printer) -> None:
+        print_dictionary(printer, self.attributes)
+        printer.print_string(" : ")
+        print_types(printer, [one.type for one in self.ids])
+
+    @classmethod
+    @override
+    def parse(cls, parser: Parser) -> GetComputeTileIdOp:
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        return cls.build(attributes=attributes, result_types=[parse_types(parser)])
+
+    @override
+    def verify_(self) -> None:
+        grid = enclosing_grid(self)
+        if not self.ids or (grid is not None and len(self.ids) != len(grid)):
+            known = "" if grid is None else f", the grid is {list(grid)}"
+            raise VerifyException(f"one result per dimension of the grid: {len(self.ids)} results{known}")
+
+
+@irdl_op_definition
+class CoreidOp(IRDLOperation):
+    """The number of the core at a place of the grid; the first dimension is fastest.
+
+    Constraints:
+        C1: one operand per dimension of the grid.
+    """
+
+    name = "ktdp.coreid"
+
+    coordinates = var_operand_def(IndexType)
+    result = result_def(IndexType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, coordinates: Sequence[SSAValue | Operation]) -> None:
+        """Makes the number of the core at these coordinates."""
+        super().__init__(operands=[list(coordinates)], result_types=[IndexType()])
+
+    @override
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.coordinates, printer.print_ssa_value)
+        print_dictionary(printer, self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    @override
+    def parse(cls, parser: Parser) -> CoreidOp:
+        found = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        kind = parser.parse_type()
+        coordinates = [parser.resolve_operand(one, IndexType()) for one in found]
+        return cls.build(operands=[coordinates], attributes=attributes, result_types=[kind])
+
+    @override
+    def verify_(self) -> None:
+        grid = enclosing_grid(self)
+        if grid is not None and len(self.coordinates) != len(grid):
+            raise VerifyException(f"one coordinate per dimension of the grid {list(grid)}, got {len(self.coordinates)}")
+
+
+def _single_block(arguments: Sequence[Attribute]) -> Region:
+    return Region(Block(arg_types=arguments))
+
+
+def _parse_members(parser: Parser, name: str) -> AffineSetAttr:
+    parser.parse_keyword(name)
+    parser.parse_punctuation("=")
+    found = normal(parser.parse_attribute())
+    if not isinstance(found, AffineSetAttr):
+        parser.raise_error(f"{name}: expected an affine_set, got {found}")
+    return found
+
+
+def _require_members(name: str, members: AffineSetAttr) -> None:
+    if (members.data.num_dims, members.data.num_symbols) != (1, 1):
+        raise VerifyException(f"{name} is a set of cores of a group, (i)[g] : (...), got {set_text(members.data)}")
+
+
+def _future(value: SSAValue) -> TileFutureType:
+    if not isinstance(value.type, TileFutureType):
+        raise VerifyException(f"expected a future, got {value.type}")
+    return value.type
+
+
+def _require_region(region: Region, arguments: Sequence[Attribute], end: str, yielded: Attribute) -> None:
+    block = region.blocks.first
+    if block is None or block.next_block is not None:
+        raise VerifyException("the region has one block")
+    if [one.type for one in block.args] != list(arguments):
+        raise VerifyException(
+            f"the block takes ({', '.join(map(str, arguments))}), got ({', '.join(str(a.type) for a in block.args)})"
+        )
+    last = block.last_op
+    if last is None or last.name != end:
+        raise VerifyException(f"the block ends with {end}")
+    if [one.type for one in last.operands] != [yielded]:
+        raise VerifyException(f"{end} gives {yielded}, got {', '.join(str(o.type) for o in last.operands)}")
+
+
+class _Yield(IRDLOperation):
+    """What the two terminators have in common."""
+
+    value = operand_def(TensorType)
+
+    def __init__(self, value: SSAValue | Operation) -> None:
+        super().__init__(operands=[value])
+
+    @override
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.value)
+        print_dictionary(printer, self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.value.type)
+
+    @classmethod
+    @override
+    def parse(cls, parser: Parser) -> _Yield:
+        found = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        return cls.build(operands=[parser.resolve_operand(found, parser.parse_type())], attributes=attributes)
+
+
+@irdl_op_definition
+class YieldPartialOp(_Yield):
+    """What a producer contributes."""
+
+    name = "ktdp.yield_partial"
+
+    traits = lazy_traits_def(lambda: (IsTerminator(), Pure(), HasParent(InterTileProduceOp)))
+
+
+@irdl_op_definition
+class YieldReducedOp(_Yield):
+    """Two partial results combined into one."""
+
+    name = "ktdp.yield_reduced"
+
+    traits = lazy_traits_def(lambda: (IsTerminator(), Pure(), HasParent(InterTileReduceOp)))
+
+
+@irdl_op_definition
+class InterTileProduceOp(IRDLOperation):
+    """Each producer core of each group contributes a tensor; the block's argument is the number of the group.
+
+    Constraints:
+        C1: the producers are a set of cores of a group, `(i)[g]`.
+        C2: the region is one block that takes an `index` and yields what the future carries.
+        C3: exactly one op takes the future.
+    """
+
+    name = "ktdp.inter_tile_produce"
+
+    producer_tiles_per_group = prop_def(AffineSetAttr)
+    future = result_def(TileFutureType)
+    body = region_def("single_block")
+
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def __init__(
+        self, producers: AffineSetAttr, partial: Attribute, groups: AffineSetAttr, body: Region | None = None
+    ) -> None:
+        """Makes a future of a tensor type; without a region the block is still to be filled."""
+        super().__init__(
+            properties={"producer_tiles_per_group": producers},
+            result_types=[TileFutureType(partial, groups)],
+            regions=[body if body is not None else _single_block([IndexType()])],
+        )
+
+    @override
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" producer_tiles_per_group = ")
+        print_value(printer, self.producer_tiles_per_group)
+        print_dictionary(printer, self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(_future(self.future).partial)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.future.type)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+
+    @classmethod
+    @override
+    def parse(cls, parser: Parser) -> InterTileProduceOp:
+        producers = _parse_members(parser, "producer_tiles_per_group")
+        attributes = parser.parse_optional_attr_dict()
+        if parser.parse_optional_punctuation(":") is not None:
+            parser.parse_type()  # the newest front end leaves it out: the future says it too
+        parser.parse_punctuation("->")
+        future = parser.parse_type()
+        return cls.build(
+            properties={"producer_tiles_per_group": producers},
+            attributes=attributes,
+            result_types=[future],
+            regions=[parser.parse_region()],
+        )
+
+    @override
+    def verify_(self) -> None:
+        enclosing_grid(self)
+        _require_members("producer_tiles_per_group", self.producer_tiles_per_group)
+        _require_region(self.body, [IndexType()], YieldPartialOp.name, _future(self.future).partial)
+        count = self.future.uses.get_length()
+        if count != 1:
+            raise VerifyException(f"a future is taken by exactly one op, this one by {count}")
+
+
+@irdl_op_definition
+class InterTileReduceOp(IRDLOperation):
+    """Each consumer core gets what all producers of its group contributed, combined two by two by the region.
+
+    It is the only point where cores wait for each other. The order in which partial results are combined is not
+    defined.
+
+    Constraints:
+        C1: the consumers are a set of cores of a group, `(i)[g]`.
+        C2: future, identity and result have one tensor type.
+        C3: the region is one block that takes two such tensors and yields one.
+    """
+
+    name = "ktdp.inter_tile_reduce"
+
+    future = operand_def(TileFutureType)
+    identity = operand_def(TensorType)
+    consumer_tiles_per_group = prop_def(AffineSetAttr)
+    result = result_def(TensorType)
+    combiner = region_def("single_block")
+
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def __init__(
+        self,
+        future: SSAValue | Operation,
+        identity: SSAValue | Operation,
+        consumers: AffineSetAttr,
+        combiner: Region | None = None,
+    ) -> None:
+        """Makes the combined tensor; without a region the block is still to be filled."""
+        kind = SSAValue.get(identity).type
+        super().__init__(
+            operands=[future, identity],
+            properties={"consumer_tiles_per_group": consumers},
+            result_types=[kind],
+            regions=[combiner if combiner is not None else _single_block([kind, kind])],
+        )
+
+    @override
+    def print(self, printer: Printer) -> None:
+        printer.print_string("(")
+        printer.print_ssa_value(self.future)
+        printer.print_string(") consumer_tiles_per_group = ")
+        print_value(printer, self.consumer_tiles_per_group)
+        printer.print_string(", identity(")
+        printer.print_ssa_value(self.identity)
+        printer.print_string(" : ")
+        printer.print_attribute(self.identity.type)
+        printer.print_string(")")
+        print_dictionary(printer, self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.future.type)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result.type)
+        printer.print_string(" ")
+        printer.print_region(self.combiner)
+
+    @classmethod
+    @override
+    def parse(cls, parser: Parser) -> InterTileReduceOp:
+        parser.parse_punctuation("(")
+        future = parser.parse_unresolved_operand()
+        parser.parse_punctuation(")")
+        consumers = _parse_members(parser, "consumer_tiles_per_group")
+        parser.parse_punctuation(",")
+        parser.parse_keyword("identity")
+        parser.parse_punctuation("(")
+        identity = parser.parse_unresolved_operand()
+        parser.parse_punctuation(":")
+        neutral = parser.resolve_operand(identity, parser.parse_type())
+        parser.parse_punctuation(")")
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        taken = parser.resolve_operand(future, parser.parse_type())
+        parser.parse_punctuation("->")
+        return cls.build(
+            operands=[taken, neutral],
+            properties={"consumer_tiles_per_group": consumers},
+            attributes=attributes,
+            result_types=[parser.parse_type()],
+            regions=[parser.parse_region()],
+        )
+
+    @override
+    def verify_(self) -> None:
+        enclosing_grid(self)
+        _require_members("consumer_tiles_per_group", self.consumer_tiles_per_group)
+        kind = _future(self.future).partial
+        for what, value in (("identity", self.identity), ("result", self.result)):
+            if value.type != kind:
+                raise VerifyException(f"the future carries {kind}, the {what} is {value.type}")
+        _require_region(self.combiner, [kind, kind], YieldReducedOp.name, kind)

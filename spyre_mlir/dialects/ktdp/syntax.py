@@ -1,0 +1,120 @@
+"""Pieces of the ktdp assembly that several ops share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, IndexType, UnitAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+
+from spyre_mlir.dialects.ktdp.affine import map_text, normal_map, normal_set, set_text
+from spyre_mlir.dialects.ktdp.attributes import AccessTileType
+
+
+def parse_dictionary(
+    parser: Parser, known: Mapping[str, type[Attribute]], *, optional: Sequence[str] = ()
+) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
+    """A dictionary of attributes: those the op knows, then the others.
+
+    Args:
+        parser: stands at the brace, or at whatever follows.
+        known: the class each known name must have.
+        optional: the known names that may be absent.
+    """
+    properties: dict[str, Attribute] = {}
+    others: dict[str, Attribute] = {}
+    for name, value in parser.parse_optional_attr_dict().items():
+        if name not in known:
+            others[name] = value
+            continue
+        if not isinstance(value, known[name]):
+            parser.raise_error(f"{name}: expected {_words(known[name])}, got {value}")
+        properties[name] = normal(value)
+    for name in known:
+        if name not in properties and name not in optional:
+            parser.raise_error(f"expected {name} among the attributes")
+    return properties, others
+
+
+def _words(kind: type[Attribute]) -> str:
+    return getattr(kind, "name", "a memory space of this dialect")
+
+
+def normal(value: Attribute) -> Attribute:
+    """The attribute with affine expressions in one order."""
+    match value:
+        case AffineSetAttr():
+            return normal_set(value)
+        case AffineMapAttr():
+            return normal_map(value)
+        case _:
+            return value
+
+
+def print_dictionary(printer: Printer, attributes: Mapping[str, Attribute | None]) -> None:
+    """A dictionary of attributes on one line; nothing when there are none."""
+    present = [(name, value) for name, value in attributes.items() if value is not None]
+    if not present:
+        return
+
+    def print_entry(entry: tuple[str, Attribute]) -> None:
+        name, value = entry
+        printer.print_identifier_or_string_literal(name)
+        if isinstance(value, UnitAttr):
+            return
+        printer.print_string(" = ")
+        print_value(printer, value)
+
+    printer.print_string(" {")
+    printer.print_list(present, print_entry)
+    printer.print_string("}")
+
+
+def print_value(printer: Printer, value: Attribute) -> None:
+    """An attribute, affine ones in the grammar all readers of KTIR take."""
+    match value:
+        case AffineSetAttr():
+            printer.print_string(set_text(value.data))
+        case AffineMapAttr():
+            printer.print_string(map_text(value.data))
+        case _:
+            printer.print_attribute(value)
+
+
+def parse_tile_type(parser: Parser) -> Attribute:
+    """An access tile type; `<4x64xindex>` is short for `!ktdp.access_tile<4x64xindex>`."""
+    if parser.parse_optional_punctuation("<") is None:
+        return parser.parse_type()
+    shape, element = parser.parse_ranked_shape()
+    parser.parse_punctuation(">")
+    return AccessTileType(shape, element)
+
+
+def parse_index_operands(parser: Parser) -> list[SSAValue]:
+    """Operands of type index in square brackets."""
+    found = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_unresolved_operand)
+    return resolve_indices(parser, found)
+
+
+def resolve_indices(parser: Parser, found: Sequence[UnresolvedOperand]) -> list[SSAValue]:
+    """The values of operands of type index."""
+    return [parser.resolve_operand(operand, IndexType()) for operand in found]
+
+
+def print_values(printer: Printer, values: Sequence[SSAValue], brackets: str = "[]") -> None:
+    """Values in brackets."""
+    printer.print_string(brackets[0])
+    printer.print_list(values, printer.print_ssa_value)
+    printer.print_string(brackets[1])
+
+
+def print_types(printer: Printer, types: Sequence[Attribute]) -> None:
+    """Types, with commas."""
+    printer.print_list(types, printer.print_attribute)
+
+
+def parse_types(parser: Parser) -> list[Attribute]:
+    """Types, with commas."""
+    return list(parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type))

@@ -1,0 +1,324 @@
+"""Time of one kernel from a plain description of it: arithmetic, device memory, ring, scratchpads.
+
+Inside one SuperDSC the engines overlap, so it takes as long as its busiest engine; SuperDSCs of a bundle follow each
+other. Source: torch-spyre, cost_model.md and work_division.py; likely. Bytes are counted as they lie in memory.
+
+An operand that several cores read is loaded once per chip and delivered to them; beyond a few cores delivery takes
+longer. What loading it once per core would cost is told beside it, and does not enter the total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+from math import exp, log2
+
+from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK, CostParameters
+from spyre_mlir.hw.spec import SPYRE
+
+_NS_PER_US = 1000.0
+
+
+class Kind(Enum):
+    """What an op does with memory and arithmetic, as far as time tells them apart."""
+
+    POINTWISE = "pointwise"
+    ROW_REDUCTION = "row reduction"  # along the lanes
+    OUTER_REDUCTION = "outer reduction"  # across sticks, lanes stay
+    PRODUCT = "product"
+    RESTICKIFY = "restickify"
+    GATHER = "gather"
+
+
+class Bound(Enum):
+    """The engine that a kernel waits for."""
+
+    COMPUTE = "compute"
+    MEMORY = "memory"
+    RING = "ring"
+    SCRATCHPAD = "scratchpad"
+    FIXED = "fixed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """What one operand moves.
+
+    Attributes:
+        bytes: distinct bytes of it that the kernel touches, padding of sticks included.
+        needed: the bytes that carry elements, padding excluded.
+        per_core: bytes of it that one core touches.
+        readers: cores that touch the same bytes.
+        written: whether it is the result.
+        local: whether it is in the scratchpads.
+        small: whether a loop of the result does not move in it, so that elements are used again.
+        run: bytes that lie together in what one core touches; told, not priced: what a request costs is not published.
+    """
+
+    bytes: int
+    needed: int
+    per_core: int
+    readers: int = 1
+    written: bool = False
+    local: bool = False
+    small: bool = False
+    run: int = SPYRE.stick_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Product:
+    """The loops of a sum of products.
+
+    Attributes:
+        batch: extent of the loops that both operands and the result have.
+        shared_batch: extent of further result loops that only the left operand has, beside its rows.
+        rows, columns, depth: extents of the result's rows and columns, and of the sum.
+        splits: over how many cores batch, rows, columns and depth are divided.
+    """
+
+    batch: int
+    rows: int
+    columns: int
+    depth: int
+    splits: tuple[int, int, int, int]
+    shared_batch: int = 1
+
+    @property
+    def macs(self) -> int:
+        """Multiplications with addition."""
+        return self.batch * self.shared_batch * self.rows * self.columns * self.depth
+
+    @property
+    def tile(self) -> tuple[float, float]:
+        """Rows and columns of the result that one core holds for one batch."""
+        return self.rows / self.splits[1], self.columns / self.splits[2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """One kernel as far as time depends on it.
+
+    Attributes:
+        kind: what it does.
+        cores: how many cores take part.
+        elements: points of its iteration space, all cores together.
+        operands: what it reads and writes.
+        rows: rows that a reduction along the lanes reads.
+        product: loops of a product, else None.
+        trips: how often it runs: iterations of the loops of the bundle around it.
+        iterations: iterations of loops that begin with it, so that their overhead counts once.
+    """
+
+    kind: Kind
+    cores: int
+    elements: int
+    operands: tuple[Traffic, ...]
+    rows: int = 0
+    product: Product | None = None
+    trips: int = 1
+    iterations: int = 0
+
+    def moved(self, *, written: bool | None = None) -> int:
+        """Bytes of device memory in one run, each operand once per chip."""
+        return sum(o.bytes for o in self.operands if not o.local and written in (None, o.written))
+
+    @property
+    def moved_per_core(self) -> int:
+        """Bytes of device memory in one run if every core loads its own copy."""
+        return sum(o.bytes if o.written else o.bytes * o.readers for o in self.operands if not o.local)
+
+    @property
+    def needed(self) -> int:
+        """Bytes of device memory that one run cannot do without: elements, each once."""
+        return sum(o.needed for o in self.operands if not o.local)
+
+    @property
+    def macs(self) -> int:
+        """Multiplications with addition in one run."""
+        return 0 if self.product is None else self.product.macs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """Microseconds of one kernel, all trips.
+
+    Attributes:
+        compute: the busiest core's arithmetic.
+        memory: device memory, operands loaded once per chip.
+        memory_per_core: device memory if every core loaded its own copy; not part of the total.
+        ring: between cores.
+        scratchpad: the busiest core's scratchpad.
+        reread: operands read again because a core's tile of the result is too large; not hidden.
+        fixed: launch and loop overhead.
+        fill: part of the PE array that is busy while it works; 1 for what does not use it.
+        roofline: the least time any division could take at the hardware's peak.
+    """
+
+    compute: float
+    memory: float
+    memory_per_core: float
+    ring: float
+    scratchpad: float
+    reread: float
+    fixed: float
+    fill: float
+    roofline: float
+
+    @property
+    def total(self) -> float:
+        """The busiest engine, and what does not overlap."""
+        return max(self.compute, self.memory, self.ring, self.scratchpad) + self.reread + self.fixed
+
+    @property
+    def bound(self) -> Bound:
+        """What the kernel waits for."""
+        engines = {
+            Bound.MEMORY: self.memory + self.reread,
+            Bound.COMPUTE: self.compute,
+            Bound.RING: self.ring,
+            Bound.SCRATCHPAD: self.scratchpad,
+            Bound.FIXED: self.fixed,
+        }
+        return max(engines, key=lambda b: engines[b])
+
+
+def cost(work: Work, parameters: CostParameters = CALIBRATED) -> Cost:
+    """Predicts the time of one kernel."""
+    scale = work.trips / _NS_PER_US
+    return Cost(
+        compute=compute_ns(work, parameters) * scale,
+        memory=memory_ns(work, parameters) * scale,
+        memory_per_core=own_copies_ns(work, parameters) * scale,
+        ring=ring_ns(work, parameters) * scale,
+        scratchpad=scratchpad_ns(work, parameters) * scale,
+        reread=reread_ns(work, parameters) * scale,
+        fixed=parameters.kernel_fixed_us * work.trips + parameters.trip_fixed_us * work.iterations,
+        fill=fill(work, parameters),
+        roofline=roofline_us(work.macs, work.needed) * work.trips,
+    )
+
+
+def roofline_us(macs: int, needed: int) -> float:
+    """Least time of an amount of arithmetic and memory on the whole card at its peak."""
+    arithmetic = macs / (PEAK.pe_mac_per_ns_per_core * SPYRE.cores_per_card)
+    return max(arithmetic, needed / PEAK.hbm_gb_per_s) / _NS_PER_US
+
+
+def fill(work: Work, p: CostParameters) -> float:
+    """Part of the PE array that a core's rows keep busy."""
+    if work.product is None:
+        return 1.0
+    rows = work.product.tile[0]
+    return min(1.0, (rows / p.pe_fill_rows) ** p.pe_fill_exponent)
+
+
+def compute_ns(work: Work, p: CostParameters) -> float:
+    """Arithmetic of one core."""
+    if work.product is None:
+        return work.elements / work.cores / p.sfu_elements_per_ns_per_core
+    slowdown = p.pe_divided_sum_slowdown if work.product.splits[3] > 1 else 1.0
+    return slowdown * work.macs / work.cores / (_mac_rate(work.product, work.cores, p) * fill(work, p))
+
+
+def _mac_rate(product: Product, cores: int, p: CostParameters) -> float:
+    if product.batch == 1 and product.shared_batch > 1:
+        few = product.shared_batch <= p.pe_batched_from_batch
+        return p.pe_shared_small_batch_mac_per_ns_per_core if few else p.pe_shared_large_batch_mac_per_ns_per_core
+    if product.batch >= p.pe_batched_from_batch and cores >= p.pe_batched_from_cores:
+        return p.pe_batched_mac_per_ns_per_core
+    return p.pe_mac_per_ns_per_core
+
+
+def memory_ns(work: Work, p: CostParameters) -> float:
+    """Device memory: bytes over the rate of this kind of access, reads that alternate with writes, delivery."""
+    outside = [o for o in work.operands if not o.local]
+    if not outside:
+        return 0.0
+    rate = _access_rate(work, outside, p)
+    if rate is not None:
+        return sum(o.bytes for o in outside) / rate
+    delivered = sum(o.bytes * _delivery(o, p) for o in outside)
+    reads, writes = work.moved(written=False), work.moved(written=True)
+    return delivered / p.hbm_gb_per_s + p.hbm_turnaround_ns_per_byte * min(reads, writes)
+
+
+def _delivery(operand: Traffic, p: CostParameters) -> float:
+    """How much longer an operand takes because many cores take it from one load."""
+    if operand.written:
+        return 1.0
+    return max(1.0, operand.readers / p.hbm_multicast_free_cores) ** p.hbm_multicast_exponent
+
+
+def _access_rate(work: Work, outside: Sequence[Traffic], p: CostParameters) -> float | None:
+    """The measured rate of an access pattern, turnaround included; None where the general rule holds."""
+    match work.kind:
+        case Kind.RESTICKIFY:
+            return p.restickify_gb_per_s
+        case Kind.OUTER_REDUCTION:
+            return p.outer_reduction_gb_per_s
+        case Kind.ROW_REDUCTION:
+            slope = exp(-work.rows / p.reduction_rows)
+            rate = min(p.hbm_gb_per_s, p.reduction_floor_gb_per_s + p.reduction_extra_gb_per_s * slope)
+            return rate * _share_of_bus(work.cores, p)
+        case Kind.POINTWISE:
+            inputs = [o for o in outside if not o.written]
+            mixed = any(o.small for o in inputs) and not all(o.small for o in inputs)
+            return p.broadcast_gb_per_s if mixed else None
+        case _:
+            return None
+
+
+def _share_of_bus(cores: int, p: CostParameters) -> float:
+    """Part of the memory's rate that so many reducing cores reach; between measured counts, linear in the logarithm."""
+    known = (
+        (1, p.reduction_share_of_1_core),
+        (2, p.reduction_share_of_2_cores),
+        (4, p.reduction_share_of_4_cores),
+        (8, p.reduction_share_of_8_to_16_cores),
+        (16, p.reduction_share_of_8_to_16_cores),
+        (SPYRE.cores_per_card, 1.0),
+    )
+    for (low, share), (high, next_share) in pairwise(known):
+        if cores <= high:
+            part = max(0.0, log2(cores / low) / log2(high / low))
+            return share + (next_share - share) * part
+    return 1.0
+
+
+def own_copies_ns(work: Work, p: CostParameters) -> float:
+    """Device memory if every core that needs an operand loaded it for itself."""
+    outside = [o for o in work.operands if not o.local]
+    shared = sum(o.per_core for o in outside if o.readers > 1 and not o.written)
+    if not shared:
+        return memory_ns(work, p)
+    rest = sum(o.bytes for o in outside if o.readers == 1 or o.written)
+    return rest / p.hbm_gb_per_s + shared / p.hbm_own_copy_gb_per_s_per_core
+
+
+def ring_ns(work: Work, p: CostParameters) -> float:
+    """Partial sums that go from core to core: one pass over a core's tile per further core of the sum."""
+    if work.product is None:
+        return 0.0
+    b, m, n, k = work.product.splits
+    elements = work.macs / work.product.depth / (b * m * n)
+    return (k - 1) * elements * p.ring_partial_sum_ns_per_element
+
+
+def scratchpad_ns(work: Work, p: CostParameters) -> float:
+    """What one core reads from and writes to its own scratchpad because operands live there."""
+    return sum(o.per_core for o in work.operands if o.local) / p.lx_gb_per_s_per_core
+
+
+def reread_ns(work: Work, p: CostParameters) -> float:
+    """Operands of a product that are read again because the tile is large and the result divided over many cores."""
+    if work.product is None:
+        return 0.0
+    rows, columns = work.product.tile
+    excess = max(0.0, rows * columns - p.reread_from_tile_elements)
+    _, m, n, _ = work.product.splits
+    long, short = (m, n) if work.product.rows >= work.product.columns else (n, m)
+    steps = p.reread_long_ns_per_element * max(0.0, log2(long / p.reread_long_free_cores))
+    steps += p.reread_short_ns_per_element * max(0.0, log2(short / p.reread_short_free_cores))
+    return excess * steps

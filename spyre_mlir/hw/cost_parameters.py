@@ -1,0 +1,164 @@
+"""The numbers of the cost model: per number a value for each profile, its source, and how sure it is.
+
+`CALIBRATED` holds fits that others published after measuring on cards; nothing here is fitted again. `PEAK` holds
+what the hardware could do at best: no efficiency is lost anywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+from spyre_mlir.hw.certainty import Tag
+
+Profile = Literal["calibrated", "peak"]
+
+_FIT = "torch-spyre, _inductor/cost_model.py, fitted on cards"
+_SPLITS = "torch-spyre, _inductor/work_division.py"
+_NO_LOSS = "the peak profile loses nothing here"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a number comes from."""
+
+    source: str
+    certainty: Tag
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number in both profiles."""
+
+    calibrated: float
+    peak: float
+    origin: Origin
+    peak_origin: Origin
+
+
+def _number(
+    calibrated: float,
+    source: str,
+    certainty: Tag = Tag.LIKELY,
+    *,
+    peak: float,
+    peak_source: str = _NO_LOSS,
+    peak_certainty: Tag = Tag.CERTAIN,
+) -> Any:
+    number = Number(calibrated, peak, Origin(source, certainty), Origin(peak_source, peak_certainty))
+    return field(default=calibrated, metadata={"number": number})
+
+
+_DRAM = "torch-spyre, work_division.py and docs"
+_CLOCK = "at 1.5 GHz, the clock at which the published peak is reached"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostParameters:
+    """One profile's numbers; the unit is in every name. Rates are in GB/s, which is bytes per nanosecond."""
+
+    hbm_gb_per_s: float = _number(150.0, _FIT, peak=204.8, peak_source=_DRAM)
+    hbm_turnaround_ns_per_byte: float = _number(0.00574, f"{_FIT}: reads and writes that alternate", peak=0.0)
+    hbm_multicast_free_cores: float = _number(8.0, f"{_SPLITS}: cores that share one load at no cost", peak=8.0)
+    hbm_multicast_exponent: float = _number(
+        0.75, f"{_SPLITS}: growth of the time to deliver one load to more cores", peak=0.0
+    )
+    hbm_own_copy_gb_per_s_per_core: float = _number(
+        2.3,
+        f"{_FIT}: cores that each load their own copy",
+        peak=6.4,
+        peak_source="the peak of the card over 32 cores",
+        peak_certainty=Tag.INFERRED,
+    )
+    reduction_floor_gb_per_s: float = _number(114.0, f"{_FIT}: sums along rows, many rows", peak=204.8)
+    reduction_extra_gb_per_s: float = _number(61.0, f"{_FIT}: sums along rows, few rows", peak=0.0)
+    reduction_rows: float = _number(3700.0, f"{_FIT}: sums along rows", peak=3700.0)
+    reduction_share_of_1_core: float = _number(0.11, f"{_FIT}: part of the bus that one core can fill", peak=1.0)
+    reduction_share_of_2_cores: float = _number(0.22, _FIT, peak=1.0)
+    reduction_share_of_4_cores: float = _number(0.43, _FIT, peak=1.0)
+    reduction_share_of_8_to_16_cores: float = _number(0.54, _FIT, peak=1.0)
+    outer_reduction_gb_per_s: float = _number(113.0, f"{_FIT}: sums across rows", peak=204.8)
+    restickify_gb_per_s: float = _number(116.0, _FIT, peak=204.8)
+    broadcast_gb_per_s: float = _number(118.0, f"{_FIT}: one operand whole, one small", peak=204.8)
+    pe_mac_per_ns_per_core: float = _number(1140.0, f"{_FIT}: sustained", peak=1536.0, peak_source=_SPLITS)
+    pe_fill_rows: float = _number(64.0, f"{_FIT}: 8 passes of 8 rows fill the array", peak=64.0)
+    pe_fill_exponent: float = _number(0.35, f"{_FIT}: loss with fewer rows", peak=0.0)
+    pe_batched_mac_per_ns_per_core: float = _number(
+        160.0, f"{_FIT}: the batch inside of the rows in memory", peak=1536.0, peak_source=_SPLITS
+    )
+    pe_batched_from_batch: float = _number(4.0, _FIT, peak=4.0)
+    pe_batched_from_cores: float = _number(8.0, _FIT, peak=8.0)
+    pe_shared_small_batch_mac_per_ns_per_core: float = _number(
+        705.0, f"{_FIT}: one operand without the batch, batch up to 4", peak=1536.0, peak_source=_SPLITS
+    )
+    pe_shared_large_batch_mac_per_ns_per_core: float = _number(
+        470.0, f"{_FIT}: one operand without the batch, larger batch", peak=1536.0, peak_source=_SPLITS
+    )
+    pe_divided_sum_slowdown: float = _number(
+        2.0, f"{_SPLITS}: a divided sum keeps one corelet of a core busy", peak=1.0
+    )
+    reread_from_tile_elements: float = _number(
+        131072.0, f"{_FIT}: a core's tile of the result that no longer fits", peak=131072.0
+    )
+    reread_long_ns_per_element: float = _number(2.62, f"{_FIT}: longer side of the result over many cores", peak=0.0)
+    reread_long_free_cores: float = _number(8.0, _FIT, peak=8.0)
+    reread_short_ns_per_element: float = _number(2.88, f"{_FIT}: shorter side of the result over many cores", peak=0.0)
+    reread_short_free_cores: float = _number(16.0, _FIT, peak=16.0)
+    ring_partial_sum_ns_per_element: float = _number(
+        0.14,
+        f"{_SPLITS}: one partial sum to the next core",
+        peak=0.04,
+        peak_source=f"2 bytes over 32 bytes a cycle {_CLOCK}",
+        peak_certainty=Tag.INFERRED,
+    )
+    lx_gb_per_s_per_core: float = _number(
+        547.0,
+        f"{_FIT}: walking a scratchpad",
+        peak=576.0,
+        peak_source=f"256 bytes read and 128 written a cycle {_CLOCK}",
+        peak_certainty=Tag.INFERRED,
+    )
+    sfu_elements_per_ns_per_core: float = _number(
+        70.4,
+        "64 lanes at 1.1 GHz; measured kernels of exp, gelu and neg take the same time",
+        Tag.INFERRED,
+        peak=96.0,
+        peak_source=f"64 lanes {_CLOCK}",
+        peak_certainty=Tag.INFERRED,
+    )
+    kernel_fixed_us: float = _number(0.0, f"{_FIT}: time over bytes passes through the origin", peak=0.0)
+    trip_fixed_us: float = _number(0.69, "AdnanHoque/torch-spyre, notes: one iteration of a loop", peak=0.0)
+
+
+def number_of(name: str) -> Number:
+    """A parameter in both profiles, with its sources.
+
+    Raises:
+        KeyError: there is no such parameter.
+    """
+    return {f.name: f.metadata["number"] for f in fields(CostParameters)}[name]
+
+
+def names() -> tuple[str, ...]:
+    """Names of all parameters, in the order of the page that documents them."""
+    return tuple(f.name for f in fields(CostParameters))
+
+
+def uncertain() -> tuple[str, ...]:
+    """Parameters of the calibrated profile that are not certain: what to vary."""
+    return tuple(n for n in names() if number_of(n).origin.certainty is not Tag.CERTAIN)
+
+
+def scaled(parameters: CostParameters, name: str, factor: float) -> CostParameters:
+    """The same numbers but one, which is multiplied."""
+    return replace(parameters, **{name: getattr(parameters, name) * factor})
+
+
+CALIBRATED = CostParameters()
+PEAK = CostParameters(**{n: number_of(n).peak for n in names()})
+PROFILES: dict[Profile, CostParameters] = {"calibrated": CALIBRATED, "peak": PEAK}
+
+# The planner follows the model only where measurements support it: the shortest kernel among them took 15.5 us, and
+# the RMS error over products is 22 % (benchmarks/cost_model.py).
+SHORTEST_MEASURED_US = 15.0
+TRUSTED_GAIN = 0.22

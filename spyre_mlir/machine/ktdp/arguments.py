@@ -1,0 +1,130 @@
+"""What a KTIR function takes: pointers to arrays, whose shapes its views tell, and numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from spyre_mlir.dialects.ktdp.tiles import StoreOp
+from spyre_mlir.dialects.ktdp.views import ConstructDistributedMemoryViewOp, ConstructMemoryViewOp, view_type
+from spyre_mlir.errors import InputError
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a KTIR function.
+
+    Args:
+        name: as in the text, else `arg` and its number.
+        shape: of the array it points to; None for a number, or when no view tells.
+        element: of the array, or of the number.
+        pointer: whether it is the start of an array.
+        read: whether a load or an index goes through it.
+        written: whether a store goes through it.
+    """
+
+    name: str
+    shape: tuple[int, ...] | None
+    element: Attribute
+    pointer: bool
+    read: bool
+    written: bool
+
+
+def is_ktir(module: ModuleOp) -> bool:
+    """Whether a module is a KTIR program."""
+    return any(op.name.startswith("ktdp.") for op in module.walk())
+
+
+def find_kernel(module: ModuleOp, name: str | None = None) -> FuncOp:
+    """A function of a module.
+
+    Args:
+        module: where.
+        name: its name; without, the only one, or the one called `main`.
+
+    Raises:
+        InputError: there is none, or a name is needed.
+    """
+    found = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
+    if name is None:
+        name = next(iter(found)) if len(found) == 1 else "main"
+    if name not in found:
+        raise InputError(f"there is no function '{name}'", hint=f"there are: {', '.join(found) or 'none'}")
+    return found[name]
+
+
+def argument_names(function: FuncOp) -> list[str]:
+    """Names of the arguments, each once."""
+    hints = [argument.name_hint for argument in function.args]
+    return [
+        hint if hint is not None and hints.count(hint) == 1 else f"arg{number}" for number, hint in enumerate(hints)
+    ]
+
+
+def arguments(function: FuncOp) -> list[Argument]:
+    """What a function takes."""
+    described: list[Argument] = []
+    for name, value in zip(argument_names(function), function.args, strict=True):
+        views = [
+            use.operation
+            for use in value.uses
+            if isinstance(use.operation, ConstructMemoryViewOp) and use.operation.offset is value
+        ]
+        if not views:
+            described.append(Argument(name, None, value.type, False, False, False))
+            continue
+        kind = view_type(views[0].result)
+        shape = tuple(kind.get_shape()) if all(extent >= 0 for extent in kind.get_shape()) else None
+        users = [user for one in views for user in _users(one.result)]
+        written = any(isinstance(user, StoreOp) for user in users)
+        read = any(not isinstance(user, StoreOp) for user in users)
+        described.append(Argument(name, shape, kind.element_type, True, read, written))
+    return described
+
+
+def _users(view: SSAValue) -> list[Operation]:
+    """Ops that load, store or look up through a view."""
+    found: list[Operation] = []
+    for use in view.uses:
+        op = use.operation
+        if isinstance(op, ConstructDistributedMemoryViewOp):
+            found += _users(op.result)
+        elif op.name == "ktdp.construct_indirect_access_tile" and use.index > 0:
+            found.append(op)
+        else:
+            found += [one.operation for result in op.results for one in result.uses]
+    return found
+
+
+def only_stored_through(function: FuncOp) -> set[str] | None:
+    """Names of arguments that stores go through; None when a store's address is computed."""
+    names = dict(zip(function.args, argument_names(function), strict=True))
+    found: set[str] = set()
+    for op in function.walk():
+        if isinstance(op, StoreOp):
+            owner = op.tile.owner
+            starts = _starts(owner.operands[0]) if isinstance(owner, Operation) else [None]
+            for start in starts:
+                if not isinstance(start, BlockArgument) or start not in names:
+                    return None
+                found.add(names[start])
+    return found
+
+
+def _starts(view: SSAValue) -> list[SSAValue | None]:
+    match view.owner:
+        case ConstructMemoryViewOp() as op:
+            return [] if op.memory_space.is_local else [op.offset]
+        case ConstructDistributedMemoryViewOp() as op:
+            return [start for part in op.memrefs for start in _starts(part)]
+        case _:
+            return [None]
+
+
+def is_number(type_: Attribute) -> bool:
+    """Whether a type is of whole numbers."""
+    return isinstance(type_, IndexType | IntegerType)

@@ -1,0 +1,116 @@
+"""What SSA values of a KTIR program hold: numpy arrays in the element type of the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntAttr,
+    IntegerType,
+    TensorType,
+)
+from xdsl.ir import Attribute, Operation
+
+from spyre_mlir.dialects.tensors import as_tensor_type
+from spyre_mlir.errors import MachineFault, UnsupportedError
+from spyre_mlir.machine.arrays import place_of
+from spyre_mlir.machine.faults import FaultKind
+
+Array = NDArray[Any]
+Mask = NDArray[np.bool_]
+
+_FLOATS: dict[type[Attribute], np.dtype[Any]] = {
+    Float16Type: np.dtype(np.float16),
+    Float32Type: np.dtype(np.float32),
+    Float64Type: np.dtype(np.float64),
+    BFloat16Type: np.dtype(ml_dtypes.bfloat16),
+}
+_INTEGERS = {1: np.dtype(np.bool_), **{bits: np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)}}
+
+
+def dtype_of(type_: Attribute) -> np.dtype[Any]:
+    """The numpy type of a scalar type, or of the elements of a tensor.
+
+    Raises:
+        UnsupportedError: the interpreter has no such numbers.
+    """
+    tensor = as_tensor_type(type_)
+    element = type_ if tensor is None else tensor.get_element_type()
+    match element:
+        case IntegerType(IntAttr(bits), _):
+            found = _INTEGERS.get(int(bits))
+        case IndexType():
+            found = np.dtype(np.int64)
+        case _:
+            found = _FLOATS.get(type(element))
+    if found is None:
+        raise UnsupportedError(f"KTIR with elements of {element} does not run here yet", hint="use f16, f32 or i32")
+    return found
+
+
+def shape_of(type_: Attribute) -> tuple[int, ...]:
+    """The extents of a tensor type; of a scalar none."""
+    return tuple(type_.get_shape()) if isinstance(type_, TensorType) else ()
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A tensor or a scalar.
+
+    Attributes:
+        values: the elements; anything where undefined.
+        defined: which elements have a value; None when all have.
+        charged: whether it takes room in the scratchpad.
+    """
+
+    values: Array
+    defined: Mask | None = None
+    charged: bool = True
+
+    @property
+    def bytes(self) -> int:
+        """Room it takes in the scratchpad."""
+        return self.values.size * self.values.itemsize if self.charged and self.values.ndim else 0
+
+    @property
+    def number(self) -> int:
+        """The value of a scalar of whole numbers."""
+        return int(self.values)
+
+
+def undefined(type_: Attribute) -> Data:
+    """A tensor none of whose elements has a value; it takes no room before it is written."""
+    shape = shape_of(type_)
+    blank = np.broadcast_to(np.zeros((), dtype_of(type_)), shape)
+    return Data(blank, np.broadcast_to(np.zeros((), np.bool_), shape), charged=False)
+
+
+def known(data: Data, op: Operation, what: str) -> Array:
+    """All elements.
+
+    Raises:
+        MachineFault: one of them has no value.
+    """
+    if data.defined is not None and not data.defined.all():
+        missing = int(data.defined.size - np.count_nonzero(data.defined))
+        raise fault(
+            FaultKind.UNINITIALISED_READ, f"{what}: {missing} of {data.defined.size} elements have no value", op
+        )
+    return data.values
+
+
+def fault(
+    kind: FaultKind, message: str, op: Operation, *, core: int | None = None, hint: str | None = None
+) -> MachineFault:
+    """The exception for a misbehaviour at an op, for the caller to raise."""
+    where = place_of(op) if core is None else f"{place_of(op)}, core {core}"
+    return MachineFault(kind.value, message, where=where, hint=hint)

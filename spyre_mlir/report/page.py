@@ -1,0 +1,170 @@
+"""One HTML page about a program: where the time goes, the roofline, the scratchpads, host steps, faults.
+
+The page stands alone: no script, no font and no picture from elsewhere. It reads on paper and on a phone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from spyre_mlir.dialects.superdsc.certainty import certainty_of
+from spyre_mlir.hw.certainty import Tag
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.machine.timeline import Kernel, Timeline
+from spyre_mlir.report.pictures import core_use, roofline, scratchpads
+from spyre_mlir.report.plots import short
+
+UNKNOWN_SOURCE = "unknown"
+_TEMPLATE = "page.html.j2"
+
+
+@dataclass(frozen=True)
+class HostStep:
+    """What the host does for a program, and how often.
+
+    Attributes:
+        what: one line.
+        count: how many steps of this kind.
+        bytes: what they move, all together.
+    """
+
+    what: str
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A number for the head of the page, and what it is."""
+
+    value: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """Time of one kernel or of one line of the model.
+
+    Attributes:
+        name: the file of the kernel, or the line.
+        what: functions and shape.
+        us: microseconds.
+        part: of the total, from 0 to 1.
+        bar: of the longest, from 0 to 1.
+        bound: what it waits for.
+        details: further cells.
+    """
+
+    name: str
+    what: str
+    us: float
+    part: float
+    bar: float
+    bound: str
+    details: tuple[str, ...] = ()
+
+
+def page_text(name: str, timeline: Timeline, host: Sequence[HostStep], faults: Sequence[str] | None) -> str:
+    """The page as HTML.
+
+    Args:
+        name: of the program.
+        timeline: its kernels in time.
+        host: what the host does.
+        faults: what the machine found in a run, one line each; None if the program has not run.
+    """
+    environment = Environment(
+        loader=PackageLoader("spyre_mlir.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["short"] = short
+    return environment.get_template(_TEMPLATE).render(
+        name=name,
+        profile=timeline.profile,
+        facts=facts(timeline),
+        kernels=kernel_rows(timeline),
+        sources=source_rows(timeline),
+        roofline=roofline(timeline),
+        cores=core_use(timeline),
+        scratchpads=scratchpads(timeline),
+        usable=SPYRE.lx_usable_bytes,
+        host=host,
+        faults=faults,
+    )
+
+
+def facts(timeline: Timeline) -> list[Fact]:
+    """The numbers at the head of the page."""
+    total, least = timeline.total_us, timeline.roofline_us
+    bounds = [f"{bound} {us / total:.0%}" for bound, us in timeline.times_by_bound.items() if total]
+    weakest = Tag.weakest(certainty_of(k.launch.descriptor).tag for k in timeline.kernels)
+    own = timeline.moved_per_core_bytes
+    found = [
+        Fact(f"{total:,.1f} us", f"predicted for {len(timeline.kernels)} kernels, {timeline.profile} profile"),
+        Fact(f"{total / least:.1f} x" if least else "-", f"the {least:,.1f} us of the roofline"),
+        Fact(bounds[0] if bounds else "-", "bottleneck" + (f"; then {', '.join(bounds[1:])}" if bounds[1:] else "")),
+        Fact(f"{timeline.traffic_ratio:.2f} x", f"the {short(timeline.compulsory_bytes)}B that must move"),
+        Fact(f"{short(timeline.moved_bytes)}B", f"moved; {short(own)}B if every core loaded its own copy"),
+        Fact(f"{timeline.core_use:.0%}", "of the cores in use, over time"),
+    ]
+    if any(k.work.product is not None for k in timeline.kernels):
+        found.append(Fact(f"{timeline.fill:.0%}", "of the PE array filled, over products"))
+    return [*found, Fact(weakest.word, "the least certain feature a kernel relies on")]
+
+
+def source_rows(timeline: Timeline) -> list[Row]:
+    """Time by line of the model, the longest first."""
+    groups: dict[str, list[Kernel]] = {}
+    for kernel in timeline.kernels:
+        groups.setdefault(kernel.source or UNKNOWN_SOURCE, []).append(kernel)
+    times = {source: sum(k.cost.total for k in kernels) for source, kernels in groups.items()}
+    longest = max(times.values(), default=0.0)
+    return [
+        Row(
+            source,
+            _functions(groups[source]),
+            us,
+            _part(us, timeline.total_us),
+            _part(us, longest),
+            _bound(groups[source]),
+        )
+        for source, us in sorted(times.items(), key=lambda item: -item[1])
+    ]
+
+
+def kernel_rows(timeline: Timeline) -> list[Row]:
+    """Time by kernel, in the order they run."""
+    longest = max((k.cost.total for k in timeline.kernels), default=0.0)
+    return [_kernel_row(k, timeline.total_us, longest) for k in timeline.kernels]
+
+
+def _functions(kernels: Sequence[Kernel]) -> str:
+    return f"{len(kernels)}: {', '.join(dict.fromkeys(k.launch.descriptor.op_func_name for k in kernels))}"
+
+
+def _bound(kernels: Sequence[Kernel]) -> str:
+    return max(kernels, key=lambda k: k.cost.total).cost.bound.value
+
+
+def _part(us: float, whole: float) -> float:
+    return us / whole if whole else 0.0
+
+
+def _kernel_row(kernel: Kernel, total: float, longest: float) -> Row:
+    descriptor, work, cost = kernel.launch.descriptor, kernel.work, kernel.cost
+    moved, needed = work.moved(), work.needed
+    shape = "x".join(str(dim.extent) for dim in descriptor.dims)
+    trips = f" x{work.trips}" if work.trips > 1 else ""
+    details = (
+        f"{short(moved * work.trips)}B" if moved else "",
+        f"{moved / needed:.2f}" if needed else "",
+        str(work.cores),
+        f"{cost.fill:.0%}" if work.product is not None else "",
+        certainty_of(descriptor).tag.value,
+        kernel.source or UNKNOWN_SOURCE,
+    )
+    what = f"{descriptor.op_func_name} {shape}{trips}"
+    parts = _part(cost.total, total), _part(cost.total, longest)
+    return Row(kernel.launch.file, what, cost.total, *parts, cost.bound.value, details)

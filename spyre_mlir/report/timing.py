@@ -1,0 +1,129 @@
+"""The predicted time of a program in the terminal: a line per kernel, and what it all comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import floor, log10
+from typing import Literal
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from xdsl.dialects.builtin import ModuleOp
+
+from spyre_mlir.backend.directory import split_module
+from spyre_mlir.dialects.superdsc.certainty import certainty_of
+from spyre_mlir.dialects.superdsc.describe import describe
+from spyre_mlir.dialects.superdsc.ops import SdscOp
+from spyre_mlir.hw.certainty import Tag
+from spyre_mlir.hw.cost_parameters import Profile
+from spyre_mlir.machine.bundle import Loader
+from spyre_mlir.machine.schedule import launches, read_schedule, source_line
+from spyre_mlir.machine.timeline import Kernel, Timeline, make_timeline
+from spyre_mlir.report.tables import rendered
+
+COLUMNS: dict[str, Literal["left", "right"]] = {
+    "file": "left",
+    "op": "left",
+    "shape": "left",
+    "us": "right",
+    "bound": "left",
+    "HBM MB": "right",
+    "ratio": "right",
+    "per core": "right",
+    "cores": "right",
+    "fill": "right",
+    "sure": "left",
+    "source": "left",
+}
+WIDTH = 140
+SHOWN = 24  # kernels in the short form: those that take longest, in the order they run
+_BYTES_PER_MB = 1e6
+
+
+def module_timeline(module: ModuleOp, profile: Profile = "calibrated") -> Timeline:
+    """The timeline of a module at the superdsc level, with lines of the model."""
+    _, bundle, files = split_module(module)
+    return bundle_timeline(bundle, lambda name: describe(files[name]), profile, sources_of(files))
+
+
+def bundle_timeline(
+    bundle: ModuleOp, load: Loader, profile: Profile = "calibrated", sources: Mapping[str, str] | None = None
+) -> Timeline:
+    """The timeline of a bundle whose files `load` reads."""
+    return make_timeline(read_schedule(bundle, load), profile, sources)
+
+
+def sources_of(files: Mapping[str, SdscOp]) -> dict[str, str]:
+    """File and line of the model, by the name of the SuperDSC file that came from there."""
+    return {name: source_line(str(op.location)) for name, op in files.items()}
+
+
+def timing_text(timeline: Timeline, shown: int = SHOWN) -> str:
+    """The kernels that take longest, in the order they run, and totals."""
+    order = sorted(range(len(timeline.kernels)), key=lambda n: -timeline.kernels[n].cost.total)
+    longest, rest = set(order[:shown]), order[shown:]
+    table = Table(title=f"predicted time, {timeline.profile} profile", title_justify="left", box=SIMPLE_HEAD)
+    for name, justify in COLUMNS.items():
+        table.add_column(name, justify=justify, no_wrap=True)
+    for number, kernel in enumerate(timeline.kernels):
+        if number in longest:
+            table.add_row(*_cells(kernel))
+    lines = ["\n".join(line.rstrip() for line in rendered(table, WIDTH).splitlines())]
+    if rest:
+        together = sum(timeline.kernels[n].cost.total for n in rest)
+        lines.append(f"and {_count(len(rest), 'shorter kernel')}, {three_digits(together)} us together")
+    return "\n".join([*lines, *_totals(timeline)])
+
+
+def _cells(kernel: Kernel) -> tuple[str, ...]:
+    descriptor, work, cost = kernel.launch.descriptor, kernel.work, kernel.cost
+    moved, needed = work.moved(), work.needed
+    trips = f" x{work.trips}" if work.trips > 1 else ""
+    return (
+        kernel.launch.file.removesuffix(".json"),
+        descriptor.op_func_name + trips,
+        "x".join(str(dim.extent) for dim in descriptor.dims),
+        three_digits(cost.total),
+        cost.bound.value,
+        three_digits(moved * work.trips / _BYTES_PER_MB) if moved else "",
+        f"{moved / needed:.2f}" if needed else "",
+        f"{work.moved_per_core / needed:.2f}" if needed else "",
+        str(work.cores),
+        f"{cost.fill:.0%}" if work.product is not None else "",
+        certainty_of(descriptor).tag.value,
+        kernel.source,
+    )
+
+
+def three_digits(number: float) -> str:
+    """A number with three digits that mean something, never in powers of ten."""
+    if number >= 1000:
+        return f"{number:.0f}"
+    digits = 2 if number == 0 else max(0, 2 - floor(log10(number)))
+    return f"{number:.{min(digits, 5)}f}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def _totals(timeline: Timeline) -> list[str]:
+    total, roofline = timeline.total_us, timeline.roofline_us
+    waits = ", ".join(f"{bound} {us / total:.0%}" for bound, us in timeline.times_by_bound.items() if total)
+    distance = f", {total / roofline:.1f} times the {three_digits(roofline)} us of the roofline" if roofline else ""
+    once, own = timeline.moved_bytes, timeline.moved_per_core_bytes
+    least, ratio = timeline.compulsory_bytes, f"{timeline.traffic_ratio:.2f} times"
+    products = any(k.work.product is not None for k in timeline.kernels)
+    weakest = Tag.weakest(certainty_of(k.launch.descriptor).tag for k in timeline.kernels)
+    unknown = sum(None in launch.loops for launch in launches(tuple(k.launch for k in timeline.kernels)))
+    moved, must, copies = (three_digits(count / _BYTES_PER_MB) for count in (once, least, own))
+    lines = [
+        f"time: {three_digits(total)} us for {_count(len(timeline.kernels), 'kernel')}{distance}",
+        f"bottleneck: {waits or 'none'}",
+        f"device memory: {moved} MB moved, {must} MB compulsory: {ratio}; {copies} MB if cores loaded their own copies",
+        f"cores in use: {timeline.core_use:.0%}" + (f"; PE array filled: {timeline.fill:.0%}" if products else ""),
+        f"least certain: {weakest.word}",
+    ]
+    if unknown:
+        lines.append(f"{_count(unknown, 'kernel')} in loops whose length only the run knows, counted once")
+    return lines

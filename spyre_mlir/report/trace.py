@@ -1,0 +1,96 @@
+"""A timeline as a trace that Perfetto and chrome://tracing open: a track per core and engine, scratchpads as counters.
+
+Format: the Trace Event Format published by the Chromium project, as a JSON object with `traceEvents`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from spyre_mlir.machine.timeline import Engine, Event, Kernel, Resident, Timeline
+
+TraceEvent = dict[str, Any]
+
+PROGRAM = 0  # number of the process that shows whole kernels; core n is process n + 1
+_KERNELS = 0  # number of the thread of whole kernels; engine n of a core is thread n + 1
+_ENGINES = {engine: number for number, engine in enumerate(Engine, start=1)}
+
+
+def trace_text(timeline: Timeline, name: str) -> str:
+    """The trace as JSON, one event a line.
+
+    Args:
+        timeline: what happens when.
+        name: of the program.
+    """
+    events = ",\n".join(json.dumps(event, separators=(",", ":")) for event in trace_events(timeline, name))
+    other = json.dumps({"program": name, "profile": timeline.profile})
+    return f'{{"displayTimeUnit":"ns","otherData":{other},"traceEvents":[\n{events}\n]}}\n'
+
+
+def trace_events(timeline: Timeline, name: str) -> Iterator[TraceEvent]:
+    """The events of a trace: names of tracks, kernels, engines at work, bytes in the scratchpads."""
+    cores = sorted({core for event in timeline.events for core in event.cores})
+    engines = sorted({event.engine for event in timeline.events}, key=lambda engine: _ENGINES[engine])
+    yield from _names(PROGRAM, f"{name}, predicted", {_KERNELS: "kernels"})
+    for core in cores:
+        yield from _names(core + 1, f"core {core}", {_ENGINES[engine]: engine.value for engine in engines})
+    for number, start, duration in timeline.runs:
+        kernel = timeline.kernels[number]
+        yield _span(kernel, PROGRAM, _KERNELS, start, duration, _facts(kernel))
+    for event in timeline.events:
+        kernel = timeline.kernels[event.kernel]
+        for core in event.cores:
+            yield _span(kernel, core + 1, _ENGINES[event.engine], event.start_us, event.duration_us, _share(event))
+    for core in cores:
+        yield from _occupancy(timeline.residents, core)
+
+
+def _names(process: int, name: str, threads: dict[int, str]) -> Iterator[TraceEvent]:
+    yield {"ph": "M", "pid": process, "tid": 0, "name": "process_name", "args": {"name": name}}
+    yield {"ph": "M", "pid": process, "tid": 0, "name": "process_sort_index", "args": {"sort_index": process}}
+    for thread, label in threads.items():
+        yield {"ph": "M", "pid": process, "tid": thread, "name": "thread_name", "args": {"name": label}}
+
+
+def _span(kernel: Kernel, process: int, thread: int, start: float, duration: float, args: TraceEvent) -> TraceEvent:
+    descriptor = kernel.launch.descriptor
+    return {
+        "ph": "X",
+        "pid": process,
+        "tid": thread,
+        "ts": start,
+        "dur": duration,
+        "name": descriptor.op_func_name,
+        "cat": kernel.cost.bound.value,
+        "args": {"file": kernel.launch.file, "source": kernel.source or "unknown", **args},
+    }
+
+
+def _facts(kernel: Kernel) -> TraceEvent:
+    shape = "x".join(str(dim.extent) for dim in kernel.launch.descriptor.dims)
+    return {
+        "shape": shape,
+        "cores": kernel.work.cores,
+        "bound by": kernel.cost.bound.value,
+        "device memory bytes": kernel.work.moved(),
+    }
+
+
+def _share(event: Event) -> TraceEvent:
+    return {"bytes of all cores": event.bytes} if event.bytes else {}
+
+
+def _occupancy(residents: tuple[Resident, ...], core: int) -> Iterator[TraceEvent]:
+    """Bytes in one core's scratchpad, at every change."""
+    here = [r for r in residents if core in r.cores]
+    changes = chain(((r.start_us, r.bytes) for r in here), ((r.end_us, -r.bytes) for r in here))
+    used, by_time = 0, dict[float, int]()
+    for at, change in sorted(changes):
+        used += change
+        by_time[at] = used
+    for at, bytes_used in by_time.items():
+        yield {"ph": "C", "pid": core + 1, "tid": 0, "ts": at, "name": "LX bytes", "args": {"bytes": bytes_used}}

@@ -1,0 +1,231 @@
+"""Pass `convert-spyre-kernel-to-ktdp`: the kernels become KTIR functions, which every core runs.
+
+The module then holds KTIR only, one function per group of kernels, to be run in order. Arguments are pointers to the
+buffers in device memory, counted in elements; the same name is the same buffer in every function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from spyre_mlir.dialects.context import spec_of
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.spyre.static_loop import loop_bounds
+from spyre_mlir.errors import LoweringError, SpyreError, UnsupportedError
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.ops.table import Family
+from spyre_mlir.text.ktir_program import BUFFERS
+from spyre_mlir.transforms.ktdp_buffers import describe_buffers, named_buffers
+from spyre_mlir.transforms.ktdp_code import ELEMENTS, Code
+from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS
+from spyre_mlir.transforms.ktdp_gaps import Gaps
+from spyre_mlir.transforms.ktdp_gather import Gather
+from spyre_mlir.transforms.ktdp_groups import Group, Item, grouped, kernels_of, spill
+from spyre_mlir.transforms.ktdp_kernels import folded_number, pointwise, reduction, tile_limit
+from spyre_mlir.transforms.ktdp_products import Product
+from spyre_mlir.transforms.ktdp_tiles import kernel_in_tiles
+from spyre_mlir.transforms.rebuild import describe_location, functions
+
+# What stands around kernels and needs no KTIR: it says what the buffers are.
+_AROUND = (
+    kernel.ToDeviceOp,
+    kernel.FromDeviceOp,
+    kernel.ConstantOp,
+    kernel.AllocOp,
+    kernel.FreeOp,
+    TileOp,
+    arith.ConstantOp,
+    scf.YieldOp,
+    func.ReturnOp,
+)
+
+
+@dataclass(frozen=True)
+class ConvertSpyreKernelToKtdpPass(ModulePass):
+    """Writes kernel ops as KTIR functions.
+
+    Attributes:
+        tile: elements a tile may have at most; 0 for what fits into the scratchpad.
+    """
+
+    name = "convert-spyre-kernel-to-ktdp"
+
+    tile: int = 0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Converts the one function of the module that has kernel ops.
+
+        Raises:
+            UnsupportedError: kernels have no KTIR; all of them are listed.
+            LoweringError: more than one function has kernel ops, or other ops stand among them.
+        """
+        chosen = [f for f in functions(op) if any(isinstance(o, kernel.KernelOp) for o in f.walk())]
+        if len(chosen) > 1:
+            raise LoweringError(
+                f"{len(chosen)} functions have kernel ops, a KTIR module comes from one",
+                hint="put them into separate modules",
+            )
+        if not chosen and not all(map(_is_host, functions(op))):
+            return  # of another level; KTIR stays as it is
+        written = [f for function in chosen for f in self._convert(function, spec_of(ctx))]
+        op.attributes.clear()
+        op.sym_name = None
+        for old in reversed(list(op.body.block.ops)):
+            old.detach()
+            old.erase(safe_erase=False)
+        op.body.block.add_ops(written)
+
+    def _convert(self, function: func.FuncOp, spec: SpyreSpec) -> list[func.FuncOp]:
+        items = _items(function.body.block)
+        refuse_unsupported([op for item in items for op in kernels_of(item)])
+        groups = grouped(items)
+        spill(groups)
+        names = named_buffers(function)
+        base = function.sym_name.data
+        return [
+            self._function(f"{base}_{number}" if len(groups) > 1 else base, group, names, spec)
+            for number, group in enumerate(groups)
+        ]
+
+    def _function(self, name: str, group: Group, names: Mapping[SSAValue, str], spec: SpyreSpec) -> func.FuncOp:
+        outside = [v for v in names if v in group.buffers() and _is_argument(v)]
+        block = Block(arg_types=[IndexType()] * len(outside))
+        for argument, buffer in zip(block.args, outside, strict=True):
+            argument.name_hint = names[buffer]
+        local = Scratchpad.of(group, spec)
+        code = Code(dict(zip(outside, block.args, strict=True)), local.places)
+        limit = tile_limit(local.free) if self.tile == 0 else self.tile
+        gaps = Gaps(group.kernels)
+        for item in group.items:
+            for op in kernels_of(item):
+                gaps.fill(code, op, limit)
+            _write(code, item, limit)
+        block.add_ops([*code.block_ops(), func.ReturnOp()])
+        written = func.FuncOp(name, ([IndexType()] * len(outside), []), Region(block))
+        written.attributes["grid"] = ArrayAttr([IntegerAttr(group.cores, i64)])
+        written.attributes[BUFFERS] = ArrayAttr([StringAttr(t) for t in describe_buffers(outside, names)])
+        return written
+
+
+@dataclass(frozen=True)
+class Scratchpad:
+    """Where the buffers of a function lie in the scratchpads, and how much is left for tiles.
+
+    They stand at the end: readers of KTIR that give tiles addresses start with the lowest.
+    """
+
+    places: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    free: int = 0
+
+    @staticmethod
+    def of(group: Group, spec: SpyreSpec) -> Scratchpad:
+        """The buffers in the order of their addresses at the kernel level, moved to the end of the scratchpad."""
+        allocs = {
+            v: v.owner
+            for op in group.kernels
+            for v in op.operands
+            if kernel.device_tensor(v).space == "lx" and isinstance(v.owner, kernel.AllocOp)
+        }
+        used = max((a.end for a in allocs.values()), default=0)
+        first = (spec.lx_bytes - used) // spec.stick_bytes * spec.stick_bytes
+        return Scratchpad({v: first + a.start for v, a in allocs.items()}, first)
+
+
+def _is_host(function: func.FuncOp) -> bool:
+    """Whether a function of the kernel level leaves nothing to the device."""
+    return "grid" not in function.attributes and all(isinstance(o, _AROUND) for o in function.body.block.ops)
+
+
+def _is_argument(buffer: SSAValue) -> bool:
+    return kernel.device_tensor(buffer).space == "hbm" and folded_number(buffer) is None
+
+
+def _items(block: Block) -> list[Item]:
+    """The kernels and loops of a block.
+
+    Raises:
+        LoweringError: something else stands among them.
+    """
+    found = list[Item]()
+    for op in block.ops:
+        match op:
+            case kernel.KernelOp():
+                found.append(op)
+            case scf.ForOp():
+                _items(op.body.block)
+                found.append(op)
+            case _ if not isinstance(op, _AROUND):
+                raise LoweringError(
+                    f"{op.name} among kernel ops",
+                    where=describe_location(op),
+                    hint="run the passes before this one first",
+                )
+            case _:
+                pass
+    return found
+
+
+def refuse_unsupported(kernels: Sequence[kernel.KernelOp]) -> None:
+    """Raises one UnsupportedError that lists every kernel without KTIR."""
+    problems = list(dict.fromkeys(p for op in kernels if (p := _problem(op)) is not None))
+    if problems:
+        count = "a kernel has" if len(problems) == 1 else f"{len(problems)} kernels have"
+        raise UnsupportedError(
+            f"{count} no KTIR: {'; '.join(problems)}",
+            hint=f"elements are {', '.join(ELEMENTS)}; functions are {', '.join(sorted({*FUNCTIONS, *FOLDS}))}",
+        )
+
+
+def _problem(op: kernel.KernelOp) -> str | None:
+    where = f"{op.function_name} at {describe_location(op)}"
+    if isinstance(op, kernel.ComputeOp):
+        known = {Family.CONTRACTION: ("batchmatmul",), Family.REDUCTION: tuple(FOLDS)}
+        if op.function_name not in known.get(op.entry.family, tuple(FUNCTIONS)):
+            return where
+    for tensor in op.tensors:
+        if tensor.format not in ELEMENTS:
+            return f"{where} on {tensor.format}"
+        if tensor.arrangement != "standard":
+            return f"{where} on sticks in the arrangement {tensor.arrangement}"
+    data = op.tensors[1:] if isinstance(op, kernel.GatherOp) else op.tensors
+    if len({t.format for t in data}) > 1:
+        return f"{where} from {' and '.join(t.format for t in data[:-1])} to {data[-1].format}"
+    return None
+
+
+def _write(code: Code, item: Item, limit: int) -> None:
+    """A kernel, or a loop of kernels that is the same loop here."""
+    if isinstance(item, kernel.KernelOp):
+        _lower(code, item, limit)
+        return
+    bounds, body = loop_bounds(item), item.body.block
+    with code.loop(bounds.upper, bounds.step, first=bounds.lower) as loop:
+        code.trips[body.args[0]] = loop.step
+        for inner in _items(body):
+            _write(code, inner, limit)
+
+
+def _lower(code: Code, op: kernel.KernelOp, limit: int) -> None:
+    code.current = op
+    try:
+        tiles = kernel_in_tiles(op)
+        match op:
+            case kernel.GatherOp():
+                Gather(code, tiles, limit).write()
+            case kernel.ComputeOp() if op.entry.family is Family.CONTRACTION:
+                Product(code, tiles, limit).write()
+            case kernel.ComputeOp() if op.entry.family is Family.REDUCTION:
+                reduction(code, tiles, limit)
+            case _:
+                pointwise(code, tiles, limit)
+    except SpyreError as error:
+        error.where = error.where or f"{op.name} at {describe_location(op)}"
+        raise

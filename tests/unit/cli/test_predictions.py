@@ -1,0 +1,48 @@
+"""--time, --trace and --report of the tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spyre_mlir.cli import compile as compile_tool
+from spyre_mlir.cli import run as run_tool
+
+
+def test_run_writes_a_trace_and_a_page(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace, page = tmp_path / "t.json", tmp_path / "r.html"
+    assert run_tool.run([str(bundle), "--time", "--trace", str(trace), "--report", str(page)]) == 0
+    assert "predicted time, calibrated profile" in capsys.readouterr().out
+    files = {e["args"]["file"] for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "X"}
+    assert files == {path.name for path in bundle.glob("sdsc_*.json")}
+    text = page.read_text()
+    assert "None in the last run" in text and "launch a bundle" in text
+    assert all(name in text for name in files)
+
+
+def test_without_being_asked_nothing_is_predicted(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_tool.run([str(bundle)]) == 0
+    assert "predicted" not in capsys.readouterr().out
+
+
+def test_a_page_of_a_module_without_files_is_refused(tmp_path: Path, refused: Callable[..., str]) -> None:
+    page, module = tmp_path / "r.html", tmp_path / "m.mlir"
+    module.write_text("func.func @main() { func.return }")
+    refused(run_tool.run, [module, "--report", page], "holds no SuperDSC", "try: ")
+    assert not page.exists()
+
+
+@pytest.mark.parametrize("option", ["--trace", "--report"])
+def test_a_place_that_cannot_be_written_stops_the_run_first(
+    option: str, bundle: Path, tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    refused(run_tool.run, [bundle, option, tmp_path / "no" / "file"], "No such file or directory")
+
+
+def test_compile_writes_a_page(saved: Path, tmp_path: Path) -> None:
+    page = tmp_path / "r.html"
+    assert compile_tool.run([str(saved), "-o", str(tmp_path / "out"), "--report", str(page)]) == 0
+    assert "batchmatmul" in page.read_text()

@@ -1,0 +1,137 @@
+"""The page: it stands alone, says what the timeline says, and a browser shows it without complaint."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import spyre_mlir
+from spyre_mlir.machine.timeline import Timeline
+from spyre_mlir.report.page import HostStep, page_text, source_rows
+from spyre_mlir.report.plots import Scale, short
+
+VOID = {"meta", "link"}
+SECTIONS = ["sources", "roofline", "cores", "lx", "kernels", "host", "faults"]
+
+
+class Outline(HTMLParser):
+    """Elements in order, and whether every one is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Notes an element."""
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Notes an element without contents."""
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Closes the element opened last."""
+        assert self.open.pop() == tag
+
+
+def outline(html: str) -> Outline:
+    parsed = Outline()
+    parsed.feed(html)
+    assert not parsed.open
+    return parsed
+
+
+@pytest.fixture(scope="module")
+def html(softmax_timeline: Timeline) -> str:
+    return page_text("soft<max>", softmax_timeline, [HostStep("to the device", 1, 1_048_576)], ["a fault & more"])
+
+
+def test_it_is_whole_and_refers_to_nothing_outside(html: str) -> None:
+    elements = outline(html).elements
+    assert [a["id"] for tag, a in elements if tag == "section"] == SECTIONS
+    assert not [tag for tag, _ in elements if tag in ("script", "img", "iframe")]
+    for _, attributes in elements:
+        assert all((attributes.get(name) or "data:").startswith("data:") for name in ("href", "src"))
+    assert "url(" not in html and "@import" not in html
+    assert ("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}) in elements
+
+
+def test_names_are_text_not_markup(html: str) -> None:
+    assert "soft&lt;max&gt;" in html and "a fault &amp; more" in html
+
+
+def test_every_kernel_and_every_line_is_there(html: str, softmax_timeline: Timeline) -> None:
+    for kernel in softmax_timeline.kernels:
+        assert f"<code>{kernel.launch.file}</code>" in html
+    (row,) = source_rows(softmax_timeline)
+    assert row.name.startswith("conftest.py:") and row.part == pytest.approx(1.0)
+    assert row.us == pytest.approx(softmax_timeline.total_us)
+
+
+def test_plots_have_a_mark_per_run_and_per_buffer(html: str, softmax_timeline: Timeline) -> None:
+    figures = html.split("<figure>")[1:]
+    assert len(figures) == 3
+    assert figures[0].count('class="mark') == len(softmax_timeline.kernels)
+    assert figures[1].count('class="mark') == len(softmax_timeline.runs)
+    assert figures[2].count('class="mark lx"') == len(softmax_timeline.residents) > 0
+
+
+def test_marks_stay_in_their_frame(html: str) -> None:
+    for x, width in re.findall(r'<rect class="mark[^>]*? x="([\d.]+)"[^>]*? width="([\d.]+)"', html):
+        assert float(x) >= 63.9 and float(x) + float(width) <= 708.1
+
+
+def test_an_unknown_run_and_a_clean_one(softmax_timeline: Timeline) -> None:
+    assert "has not run" in page_text("p", softmax_timeline, [], None)
+    assert "None in the last run" in page_text("p", softmax_timeline, [], [])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "0"), (1500, "1.5 k"), (98.304e12, "98.3 T"), (2e15, "2 P"), (12.34, "12.3")]
+)
+def test_short_numbers(value: float, text: str) -> None:
+    assert short(value) == text
+
+
+def test_scales() -> None:
+    linear, log = Scale(0, 10, 100, 200), Scale(0.1, 1000, 0, 400, logarithmic=True)
+    assert (linear(0), linear(5), linear(10)) == (100, 150, 200)
+    assert (log(0.1), log(10), log(1000)) == (0, 200, 400)
+    assert [t.label for t in log.ticks()] == ["0.1", "1", "10", "100", "1 k"]
+    assert [t.label for t in linear.ticks()] == ["0", "2", "4", "6", "8", "10"]
+
+
+def test_a_browser_shows_it(softmax: spyre_mlir.api.CompiledModel, tmp_path: Path) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    browser_path = shutil.which("chromium")
+    if browser_path is None:
+        pytest.skip("chromium is not installed")
+    path = tmp_path / "r.html"
+    softmax.report(path)
+    complaints: list[str] = []
+    with sync_api.sync_playwright() as playwright:
+        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        browser = playwright.chromium.launch(executable_path=browser_path, args=flags)
+        context = browser.new_context(offline=True)
+        page = context.new_page()
+        for event in ("console", "pageerror", "requestfailed"):
+            page.on(event, lambda what: complaints.append(str(what)))  # pyright: ignore # optional library
+        for width in (360, 1000):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.goto(path.as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        kernels = len(softmax.timeline().kernels)
+        drawn = page.evaluate("[...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().height)")
+        assert len(drawn) == 3 and min(drawn) > 100
+        assert page.evaluate("document.querySelectorAll('#kernels tbody tr').length") == kernels
+        page.emulate_media(media="print")
+        assert len(page.pdf()) > 1000
+        browser.close()
+    assert complaints == []

@@ -1,0 +1,67 @@
+"""The report's table of kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import spyre_mlir
+from spyre_mlir.machine.schedule import source_line
+from spyre_mlir.machine.timeline import make_timeline
+from spyre_mlir.report.timing import three_digits, timing_text
+
+LINE = 1 + Path(__file__).read_text(encoding="utf-8").splitlines().index("        return self.linear(x).relu()")
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(256, 128)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x).relu()
+
+
+def test_a_report_names_time_bound_bytes_and_source() -> None:
+    compiled = spyre_mlir.compile(Model(), (torch.zeros(64, 256),))
+    report = compiled.report()
+    assert report.timeline is not None and report.timeline.total_us > 0
+    text = str(report)
+    line = next(line for line in text.splitlines() if "batchmatmul" in line)
+    # 64 x 256 and 256 x 128 numbers of two bytes, in MB; the result stays in the scratchpads.
+    assert (
+        "64x128x256" in line
+        and "memory" in line
+        and " 0.0983 " in line
+        and line.split()[-1] == f"test_timing.py:{LINE}"
+    )
+    assert "roofline" in text and "if cores loaded their own copies" in text and "least certain" in text
+    peak = compiled.report(profile="peak").timeline
+    assert peak is not None and peak.total_us < report.timeline.total_us
+
+
+def test_only_the_longest_kernels_are_shown() -> None:
+    compiled = spyre_mlir.compile(Model(), (torch.zeros(64, 256),))
+    timeline = compiled.report().timeline
+    assert timeline is not None
+    text = timing_text(timeline, shown=1)
+    assert "batchmatmul" in text and "relu" not in text
+    assert len(timeline.kernels) == 3 and "and 2 shorter kernels" in text
+
+
+def test_an_empty_bundle() -> None:
+    text = timing_text(make_timeline(()))
+    assert "time: 0.00 us for 0 kernels" in text and "bottleneck: none" in text
+
+
+def test_source_lines() -> None:
+    assert source_line('loc("l"("/home/me/model.py":12:0))') == "model.py:12"
+    assert source_line("loc(unknown)") == ""
+
+
+def test_three_digits() -> None:
+    assert list(map(three_digits, (0, 0.00123, 0.0983, 1.5, 46.99, 198, 8998.4))) == [
+        "0.00", "0.00123", "0.0983", "1.50", "47.0", "198", "8998"
+    ]  # fmt: skip

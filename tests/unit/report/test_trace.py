@@ -1,0 +1,73 @@
+"""The trace: valid by the published format, and true to the timeline."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from spyre_mlir.machine.timeline import Engine, Timeline
+from spyre_mlir.report.trace import trace_text
+
+# Trace Event Format, Chromium project: fields every event of a phase must have, and their JSON types.
+NUMBER = (int, float)
+REQUIRED: dict[str, dict[str, Any]] = {
+    "X": {"name": str, "cat": str, "ts": NUMBER, "dur": NUMBER, "pid": int, "tid": int},
+    "C": {"name": str, "ts": NUMBER, "pid": int, "args": dict},
+    "M": {"name": str, "pid": int, "args": dict},
+}
+METADATA = {"process_name": "name", "thread_name": "name", "process_sort_index": "sort_index"}
+
+
+@pytest.fixture(scope="module")
+def events(softmax_timeline: Timeline) -> list[dict[str, Any]]:
+    loaded = json.loads(trace_text(softmax_timeline, "softmax"))
+    assert loaded["displayTimeUnit"] in ("ms", "ns")
+    return loaded["traceEvents"]
+
+
+def test_every_event_has_what_its_phase_requires(events: list[dict[str, Any]]) -> None:
+    for event in events:
+        for field, kind in REQUIRED[event["ph"]].items():
+            assert isinstance(event[field], kind), (field, event)
+        assert event.get("ts", 0) >= 0
+        assert event.get("dur", 0) >= 0
+        if event["ph"] == "M":
+            assert METADATA[event["name"]] in event["args"]
+        if event["ph"] == "C":
+            assert all(isinstance(v, NUMBER) and v >= 0 for v in event["args"].values())
+
+
+def test_spans_of_a_track_follow_each_other(events: list[dict[str, Any]]) -> None:
+    tracks = defaultdict[tuple[int, int], list[tuple[float, float]]](list)
+    for event in events:
+        if event["ph"] == "X":
+            tracks[event["pid"], event["tid"]].append((event["ts"], event["dur"]))
+    assert tracks
+    for spans in tracks.values():
+        for (start, duration), (following, _) in zip(sorted(spans), sorted(spans)[1:], strict=False):
+            assert start + duration <= following + 1e-9
+
+
+def test_there_is_a_track_per_core_and_engine(events: list[dict[str, Any]]) -> None:
+    processes = {e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
+    assert processes == {"softmax, predicted", *(f"core {n}" for n in range(32))}
+    threads = {e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+    assert {Engine.LOAD.value, Engine.SFU.value, Engine.STORE.value, "kernels"} <= threads
+
+
+def test_kernels_name_their_file_and_line(events: list[dict[str, Any]], softmax_timeline: Timeline) -> None:
+    spans = [e for e in events if e["ph"] == "X" and e["pid"] == 0]
+    assert [e["args"]["file"] for e in spans] == [k.launch.file for k in softmax_timeline.kernels]
+    assert all(e["args"]["source"].startswith("conftest.py:") for e in spans)
+    assert spans[-1]["ts"] + spans[-1]["dur"] == pytest.approx(softmax_timeline.total_us)
+
+
+def test_scratchpads_fill_and_empty(events: list[dict[str, Any]]) -> None:
+    counted = [e for e in events if e["ph"] == "C" and e["pid"] == 5]
+    values = [e["args"]["bytes"] for e in sorted(counted, key=lambda e: e["ts"])]
+    # 16 rows of 1024 numbers of 2 bytes for each core, and one stick per row for statistics.
+    assert max(values) >= 16 * 1024 * 2
+    assert values[-1] == 0

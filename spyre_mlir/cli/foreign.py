@@ -96,20 +96,22 @@ def _account(program: ForeignProgram, given: Mapping[str, Array]) -> str:
     from spyre_mlir.machine.foreign import described
 
     files = {step.op.sdsc_filename.data for step in program.steps}
-    lines = [f"ran {len(program.steps)} launches of {len(files)} files"]
+    lines = [f"ran {_count(len(program.steps), 'launch', 'es')} of {_count(len(files), 'file')}"]
     read = written = 0
     for number, step in enumerate(program.steps):
         traffic = program.traffic(number)
         read, written = read + traffic[0], written + traffic[1]
-        cores = f"{step.view.cores} core{'' if step.view.cores == 1 else 's'}"
-        lines.append(
-            f"  {step.name}: {step.view.op_func_name} on {cores}, reads {traffic[0]:,} bytes, writes {traffic[1]:,}"
-        )
+        what = f"{step.view.op_func_name} on {_count(step.view.cores, 'core')}"
+        lines.append(f"  {step.name}: {what}, reads {traffic[0]:,} bytes, writes {traffic[1]:,}")
     lines.append(f"  together {read:,} bytes read, {written:,} written")
     lines.append("inputs:")
     lines += [f"  {line}{_origin(t, given)}" for t, line in zip(program.inputs, described(program.inputs), strict=True)]
     lines += ["results:", *(f"  {line}" for line in described(program.results))]
     return "\n".join(lines) + "\n" + NOT_KNOWN
+
+
+def _count(number: int, what: str, plural: str = "s") -> str:
+    return f"{number} {what}{'' if number == 1 else plural}"
 
 
 def _origin(tensor: ForeignTensor, given: Mapping[str, Array]) -> str:

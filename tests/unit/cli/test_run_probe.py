@@ -110,10 +110,10 @@ def test_bisect_names_the_file(
 def test_bisect_in_the_superdsc_level(with_levels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Module and files agree with each other and not with the kernels."""
     spoiled = shutil.copytree(with_levels, tmp_path / "spoiled")
-    for path in (spoiled / "sdsc_1.json", spoiled / "levels/superdsc.mlir"):
-        text = path.read_text()
-        assert '"add"' in text
-        path.write_text(text.replace('"add"', '"sub"'))
+    for name, spelling in (("sdsc_1.json", '"{}"'), ("levels/superdsc.mlir", " {} ")):
+        text = (spoiled / name).read_text()
+        assert spelling.format("add") in text
+        (spoiled / name).write_text(text.replace(spelling.format("add"), spelling.format("sub")))
     assert run_tool.run([str(spoiled), "--bisect"]) == 3
     assert capsys.readouterr().out.startswith("culprit: sdsc_1.json (sub), superdsc against spyre.kernel\n  from ")
 

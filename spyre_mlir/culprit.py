@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from spyre_mlir.backend.split import split_module
+from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.spyre.kernel import KernelOp
@@ -41,6 +42,7 @@ from spyre_mlir.machine.observe import (
     operand_values,
 )
 from spyre_mlir.machine.options import MachineOptions
+from spyre_mlir.ops.table import Family
 from spyre_mlir.pipeline import LEVELS
 
 Array = NDArray[Any]
@@ -244,9 +246,12 @@ class Walk:
             if not isinstance(kernel, KernelOp):
                 raise _FoundError(Culprit(SUPERDSC, KERNELS, "launch", file, reason="no kernel op is left"), number)
             last = len(view.operands) - 1
-            got = operand_values(view, last, memory, symbols)
-            got = logical_values(got, operand_labels(view, last), kernel, names.get(file, {}))
-            if (worst := worst_difference(got, kernels[number].values, self._same_numbers)) is not None:
+            got, labels = operand_values(view, last, memory, symbols), operand_labels(view, last)
+            tensor = logical_values(got, labels, kernel, names.get(file, {}))
+            # A kernel may write a part of a tensor; the rest is not this launch's matter.
+            written = ~np.isnan(logical_values(np.zeros_like(got), labels, kernel, names.get(file, {})))
+            wanted = np.where(written, kernels[number].values, np.nan)
+            if (worst := worst_difference(tensor, wanted, self._same_numbers)) is not None:
                 culprit = Culprit(SUPERDSC, KERNELS, view.op_func_name, file, source_of(op.location), worst)
                 raise _FoundError(culprit, number)
 
@@ -279,18 +284,18 @@ class Walk:
         by_place: dict[Source, list[Observed]] = {}
         for observed in got:
             by_place.setdefault(observed.source, []).append(observed)
+        verdicts: dict[Operation, Culprit | None] = {}
         for expected in wanted:
-            culprit = self._unmatched(expected, by_place.get(expected.source, []), level, above)
-            if culprit is not None:
-                return culprit
-        return None
+            candidates = [c for c in by_place.get(expected.source, []) if c.values.size == expected.values.size]
+            if candidates and not _moves(expected.op):
+                verdicts[expected.op] = self._unmatched(expected, candidates, level, above)
+        guilty = (culprit for op, culprit in verdicts.items() if culprit is not None and _spoils(op, verdicts))
+        return next(guilty, None)
 
     def _unmatched(self, expected: Observed, candidates: Sequence[Observed], level: str, above: str) -> Culprit | None:
-        """The candidate nearest to a value, unless one has it; None too if there is nothing to compare."""
+        """The candidate nearest to a value, unless one has it."""
         nearest: tuple[Difference, Observed] | None = None
         for candidate in candidates:
-            if candidate.values.size != expected.values.size:
-                continue
             shaped = candidate.values.reshape(expected.values.shape)
             worst = worst_difference(shaped, expected.values, self.tolerance)
             if worst is None:
@@ -303,6 +308,25 @@ class Walk:
         reason = f"it should be {expected.called} {expected.name} of {above}"
         called = f"{candidate.called} {candidate.name}"
         return Culprit(level, above, called, source=candidate.source, difference=difference, reason=reason)
+
+
+def _moves(op: Operation) -> bool:
+    """Whether an op only looks at a tensor in another way; the level below reads through it."""
+    return isinstance(op, AtenOp) and op.ENTRY is not None and op.ENTRY.family is Family.VIEW
+
+
+def _spoils(op: Operation, verdicts: Mapping[Operation, Culprit | None]) -> bool:
+    """Whether what is made of an op's value is wrong too; if all of it is right, the op was only computed otherwise."""
+    users, queue, seen = list[Operation](), [op], {op}
+    while queue:
+        for use in (use for result in queue.pop().results for use in result.uses):
+            user = use.operation
+            if user in verdicts:
+                users.append(user)
+            elif user not in seen:
+                seen.add(user)
+                queue.append(user)
+    return not users or any(verdicts[user] is not None for user in users)
 
 
 def _stopped(error: SpyreError, expected: Sequence[Launched], seen: int) -> Culprit:

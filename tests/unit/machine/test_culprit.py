@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,14 @@ from xdsl.dialects.builtin import StringAttr
 
 import spyre_mlir
 from spyre_mlir.api import CompiledModel
-from spyre_mlir.culprit import Culprit, worst_difference
+from spyre_mlir.backend.stored import read_bundle
+from spyre_mlir.culprit import Culprit, Walk, worst_difference
+from spyre_mlir.frontend import torch_values
 from spyre_mlir.machine.aten import run_entry
 from spyre_mlir.ops.table import OpEntry
+from spyre_mlir.stored_runs import stored_program
+from spyre_mlir.universe import make_context
+from tests.trunk.models import PROGRAMS
 
 THIS = Path(__file__).name
 torch.manual_seed(0)
@@ -201,3 +207,65 @@ def test_a_wrong_meaning_is_named(compiled: CompiledModel, monkeypatch: pytest.M
 def test_worst_difference(got: list[float], expected: list[float], error: float | None) -> None:
     found = worst_difference(np.array(got), np.array(expected), 1e-9)
     assert (None if found is None else found.error) == error
+
+
+@pytest.fixture(scope="module")
+def llama() -> tuple[CompiledModel, torch.Tensor]:
+    model, (words,) = PROGRAMS["llama_layer"]()
+    made = spyre_mlir.compile(model, (words,))
+    assert isinstance(made, CompiledModel)
+    return made, words
+
+
+def _pairs(compiled: CompiledModel, inputs: tuple[torch.Tensor, ...]) -> dict[str, Culprit | None]:
+    """What is found between every two levels of a program that is right."""
+    modules = compiled._lowered.modules  # pyright: ignore[reportPrivateUsage]
+    arrays = compiled._inputs(inputs, {})  # pyright: ignore[reportPrivateUsage]
+    stored, walk = stored_program(read_bundle(compiled.bundle_directory(), make_context())), Walk(modules, arrays)
+    levels = [*modules, "bundle"]
+    found = {level: walk.find(level, above, stored) for above, level in pairwise(levels)}
+    return {"aten": walk.unlike_torch(torch_values(modules["aten"], arrays)), **found}
+
+
+def test_a_right_program_has_no_culprit(llama: tuple[CompiledModel, torch.Tensor]) -> None:
+    """Views that are read through, kernels that write a part of a tensor, gathers: nobody is accused."""
+    compiled, words = llama
+    assert _pairs(compiled, (words,)) == dict.fromkeys(["aten", "spyre.loop", "spyre.kernel", "superdsc", "bundle"])
+
+
+def test_no_culprit_among_blocks_of_rows() -> None:
+    """A loop runs every file once per block."""
+    torch.manual_seed(0)
+    x = torch.randn(7, 64)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 65), torch.nn.GELU(), torch.nn.Linear(65, 33))
+    made = spyre_mlir.compile(model, (x,), coarse_tile=True)
+    assert isinstance(made, CompiledModel)
+    assert not any(_pairs(made, (x,)).values())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_spoiled_file_of_a_llama_layer_is_named(seed: int, llama: tuple[CompiledModel, torch.Tensor]) -> None:
+    """One operand's order of dims is another; the seeds are ones that change the logits."""
+    compiled, words = llama
+    random = np.random.default_rng(100 + seed)
+    files = sorted(compiled.bundle_directory().glob("sdsc_*.json"))
+    while True:
+        path = files[int(random.integers(len(files)))]
+        text = path.read_text()
+        whole = json.loads(text)
+        ((_, top),) = whole.items()
+        ((_, dsc),) = top["dscs_"][0].items()
+        node = dsc["scheduleTree_"][-1]
+        node["layoutDimOrder_"].reverse()
+        path.write_text(json.dumps(whole))
+        compiled.reload()
+        try:
+            outcome = compiled.verify(words)
+        finally:
+            path.write_text(text)
+            compiled.reload()
+        if outcome:
+            continue  # extents of one: the same program
+        assert outcome.culprit is not None
+        assert outcome.culprit.file == path.name
+        return

@@ -131,7 +131,7 @@ class Recorder(Interpreter.Listener):
     def did_interpret_op(self, op: Operation, results: PythonValues) -> None:
         """Copies what the op left."""
         if isinstance(op, KernelOp):
-            values, known = receive(self._outputs.pop())
+            values, known = receive(_padded(self._outputs.pop()))
             self._add(op, op.output, np.where(known, values, np.nan))
             return
         for value, result in zip(op.results, results, strict=True):
@@ -140,6 +140,16 @@ class Recorder(Interpreter.Listener):
 
     def _add(self, op: Operation, value: SSAValue, values: Array) -> None:
         self.seen.append(Observed(op, f"%{self._names.get(value, '')}", values))
+
+
+def _padded(buffer: Buffer) -> Buffer:
+    """A tile behind the start of its tensor has that tensor's layout, and less memory behind it: as if it had all."""
+    missing = buffer.tensor.sticks - len(buffer.values)
+    if missing <= 0:
+        return buffer
+    rows = ((0, missing), (0, 0))
+    values = np.pad(buffer.values, rows, constant_values=np.nan)
+    return Buffer(buffer.tensor, values, np.pad(buffer.initialised, rows))
 
 
 def _with_nan(array: HostArray) -> Array:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,14 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import StringAttr
 
 import spyre_mlir
-from spyre_mlir.api import CompiledModel
+from spyre_mlir.api import CompiledModel, CompileOptions
 from spyre_mlir.backend.stored import read_bundle
 from spyre_mlir.culprit import Culprit, Walk, worst_difference
-from spyre_mlir.frontend import torch_values
+from spyre_mlir.frontend import import_program, torch_values
+from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.aten import run_entry
 from spyre_mlir.ops.table import OpEntry
+from spyre_mlir.pipeline import lower
 from spyre_mlir.stored_runs import stored_program
 from spyre_mlir.universe import make_context
 from tests.trunk.models import PROGRAMS
@@ -233,14 +236,27 @@ def test_a_right_program_has_no_culprit(llama: tuple[CompiledModel, torch.Tensor
     assert _pairs(compiled, (words,)) == dict.fromkeys(["aten", "spyre.loop", "spyre.kernel", "superdsc", "bundle"])
 
 
-def test_no_culprit_among_blocks_of_rows() -> None:
-    """A loop runs every file once per block."""
-    torch.manual_seed(0)
-    x = torch.randn(7, 64)
-    model = torch.nn.Sequential(torch.nn.Linear(64, 65), torch.nn.GELU(), torch.nn.Linear(65, 33))
-    made = spyre_mlir.compile(model, (x,), coarse_tile=True)
-    assert isinstance(made, CompiledModel)
-    assert not any(_pairs(made, (x,)).values())
+class Attention(torch.nn.Module):
+    def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(q @ k.transpose(-1, -2), -1) @ v
+
+
+@pytest.mark.parametrize("loops", ["loop", "unroll"])
+def test_a_loop_over_heads(loops: Any) -> None:
+    """Every launch of the loop runs four times; nobody is accused, and a spoiled file is, in its first trip."""
+    generator = torch.Generator().manual_seed(0)
+    inputs = tuple(torch.rand(4, 64, 64, generator=generator) for _ in range(3))
+    program, options = import_program(Attention(), inputs), CompileOptions(coarse_tile=True, loops=loops)
+    lowered = lower(program.module, make_context(replace(SPYRE, lx_usable_bytes=768)), options=options.passes())
+    assert any(op.name == "scf.for" for op in lowered.modules["spyre.kernel"].walk())
+    compiled = CompiledModel(program, lowered, options)
+    assert not any(_pairs(compiled, inputs).values())
+    path = next(p for p in compiled.bundle_directory().glob("sdsc_*.json") if '"exp"' in p.read_text())
+    path.write_text(path.read_text().replace('"exp"', '"sigmoid"'))
+    compiled.reload()
+    culprit = compiled.verify(*inputs).culprit
+    assert culprit is not None
+    assert (culprit.file, culprit.op) == (path.name, "exp")
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -112,10 +112,10 @@ def run(argv: Sequence[str] | None = None) -> int:
     machine, path = MachineOptions(numerics=options.numerics), Path(options.path)
     from spyre_mlir.cli.foreign import foreign_at, run_foreign_files
 
+    predicted = predictions(path, options)
     if not options.bisect and (foreign := foreign_at(path)) is not None:
         text, outputs, seen = run_foreign_files(foreign, given, options.seed, machine)
-        return _finish(options, outputs, lambda: seen, text)
-    predicted = predictions(path, options)
+        return _finish(options, outputs, lambda: seen, text, predicted.finish([]))
     runnable = _load(path, machine)
     names = _names(runnable.main, "arg_attrs") if runnable.takes is None else list(runnable.takes)
     inputs = _bind(runnable, names, given, options.seed)

@@ -29,6 +29,7 @@ from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import SpyreError
+from spyre_mlir.machine.bundle import Loader
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.memory import Memory
@@ -187,7 +188,7 @@ class Walk:
         except _FoundError as found:
             return self._as_tensor(found, expected)
         except SpyreError as error:
-            return _stopped(error, expected, seen)
+            return _stopped(error, expected, seen, bundle.load)
         if seen < len(expected):
             reason = f"launch {seen} of {expected[seen].file} is missing"
             return Culprit(BUNDLE, SUPERDSC, "sdscbundle.sdsc_execute", reason=reason)
@@ -329,12 +330,19 @@ def _spoils(op: Operation, verdicts: Mapping[Operation, Culprit | None]) -> bool
     return not users or any(verdicts[user] is not None for user in users)
 
 
-def _stopped(error: SpyreError, expected: Sequence[Launched], seen: int) -> Culprit:
-    """All results were right until a launch could not run."""
+def _stopped(error: SpyreError, expected: Sequence[Launched], seen: int, load: Loader) -> Culprit:
+    """All values were right until a launch could not run: the first file that says something else, or the launch."""
     if seen >= len(expected):
         return Culprit(BUNDLE, SUPERDSC, "the way back to the host", reason=str(error))
-    e = expected[seen]
+    e = next((e for e in expected[: seen + 1] if _says_else(e, load)), expected[seen])
     return Culprit(BUNDLE, SUPERDSC, e.view.op_func_name, e.file, source_of(e.op.location), reason=str(error))
+
+
+def _says_else(launched: Launched, load: Loader) -> bool:
+    try:
+        return load(launched.file) != launched.view
+    except SpyreError:
+        return True
 
 
 def bisect(walk: Walk, bundle: DeviceProgram) -> Culprit | None:

@@ -8,7 +8,6 @@ from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
-from xdsl.interpreters.arith import ArithFunctions
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.traits import SymbolTable
 
@@ -22,9 +21,12 @@ from spyre_mlir.dialects.sdscbundle import (
 )
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import InputError, MachineFault, SpyreError, UnsupportedError
+from spyre_mlir.machine.addresses import AddressFunctions
 from spyre_mlir.machine.arrays import place_of
+from spyre_mlir.machine.faults import Standing
 from spyre_mlir.machine.for_loops import ForFunctions
 from spyre_mlir.machine.memory import Memory
+from spyre_mlir.machine.provenance import History
 from spyre_mlir.machine.superdsc import execute
 
 ENTRY = "sdsc_bundle"
@@ -38,16 +40,22 @@ Loader = Callable[[str], Descriptor]
 Watch = Callable[[SdscExecuteOp, Descriptor, Memory, Mapping[int, int]], None]
 
 
-def run_launch(op: SdscExecuteOp, view: Descriptor, memory: Memory, symbols: Mapping[int, int]) -> None:
+def run_launch(
+    op: SdscExecuteOp,
+    view: Descriptor,
+    memory: Memory,
+    symbols: Mapping[int, int],
+    history: History | None = None,
+) -> None:
     """Runs what one file says on all its cores; a fault says which file, and where in the model it comes from."""
+    log, source = memory.log, source_of(op.location)
+    log.standing = Standing(op.sdsc_filename.data, "superdsc", str(source) if source else None)
     try:
-        execute(view, memory, symbols)
+        execute(view, memory, symbols, history)
     except MachineFault as fault:
-        filename = op.sdsc_filename.data
-        fault.where = filename if fault.where is None else f"{filename}: {fault.where}"
-        if source := source_of(op.location):
-            fault.where += f", from {source}"
-        raise
+        log.keep(fault)
+    finally:
+        log.standing = None
 
 
 @register_impls
@@ -64,10 +72,11 @@ class BundleFunctions(InterpreterFunctions):
     def __init__(self, memory: Memory, load: Loader, watch: Watch | None = None, run: Watch | None = None) -> None:
         self.memory = memory
         self.watch = watch
-        self._run = run or run_launch
+        self._instead = run
         self.pools: list[str] = []
         self._load = load
         self._loaded: dict[str, Descriptor] = {}
+        self._history = History()
 
     @impl(InputArgExtractOp)
     def run_extract(self, interpreter: Interpreter, op: InputArgExtractOp, args: PythonValues) -> PythonValues:
@@ -83,6 +92,7 @@ class BundleFunctions(InterpreterFunctions):
         """Scratch memory with undefined contents."""
         name = f"pool {len(self.pools)}"
         region = self.memory.allocate(name, op.size.value.data)
+        region.scratch = True
         self.pools.append(name)
         return (region.base,)
 
@@ -98,7 +108,10 @@ class BundleFunctions(InterpreterFunctions):
         if filename not in self._loaded:
             self._loaded[filename] = self._load(filename)
         symbols = dict(zip(op.ids, args, strict=True))
-        self._run(op, self._loaded[filename], self.memory, symbols)
+        if self._instead is not None:
+            self._instead(op, self._loaded[filename], self.memory, symbols)
+        else:
+            run_launch(op, self._loaded[filename], self.memory, symbols, self._history)
         if self.watch is not None:
             self.watch(op, self._loaded[filename], self.memory, symbols)
         return ()
@@ -141,7 +154,7 @@ def run_bundle(
             raise UnsupportedError(message, where=place_of(op), hint="a bundle has loops with constant bounds, no more")
     functions = BundleFunctions(memory, load, watch, run)
     interpreter = Interpreter(module, index_bitwidth=_INDEX_BITS)
-    for known in (functions, FuncFunctions(), ArithFunctions(), ForFunctions()):
+    for known in (functions, FuncFunctions(), AddressFunctions(), ForFunctions()):
         interpreter.register_implementations(known)
     memory.forget_scratchpads()
     try:

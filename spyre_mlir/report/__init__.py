@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from spyre_mlir.culprit import Culprit
+from spyre_mlir.errors import MachineFault, SpyreError
 from spyre_mlir.machine.timeline import Timeline
 from spyre_mlir.pipeline import StageRecord
 from spyre_mlir.report.tables import rendered
@@ -87,6 +88,16 @@ class VerifiedLevel:
     def of(level: str, got: Sequence[Array], expected: Sequence[Array]) -> VerifiedLevel:
         """Compares the results of a level with torch's."""
         return VerifiedLevel(level, max((error_of(a, b) for a, b in zip(got, expected, strict=True)), default=0.0))
+
+    @staticmethod
+    def ran(level: str, run: Callable[[], Sequence[Array]], expected: Sequence[Array], files: bool) -> VerifiedLevel:
+        """Runs a level and compares; one that faults, or files that are wrong in any way, differ without bound."""
+        try:
+            return VerifiedLevel.of(level, run(), expected)
+        except SpyreError as error:
+            if not files and not isinstance(error, MachineFault):
+                raise
+            return VerifiedLevel(level, float("inf"), str(error))
 
 
 @dataclass(frozen=True)

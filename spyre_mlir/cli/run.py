@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.timing import add_time_options, predictions
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import InputError, MachineFault
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute
 
+    from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.options import MachineOptions
 
     Array = NDArray[Any]
@@ -66,6 +67,19 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=_seed, default=0, help="seed of random arguments (default 0)")
     parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
+    parser.add_argument(
+        "--on-fault",
+        choices=("raise", "warn", "collect"),
+        default="raise",
+        help="raise stops at the first fault (default); warn says each once on stderr and goes on, collect goes on and "
+        "lists them at the end, with exit code 3; above the superdsc level the first fault always stops the run",
+    )
+    parser.add_argument(
+        "--nan",
+        choices=("allow", "fault"),
+        default="allow",
+        help="fault: an operation of a bundle that makes infinities or NaN of numbers misbehaves (default allow)",
+    )
     add_time_options(parser)
     add_verbosity(parser)
     return parser.parse_args(argv)
@@ -87,10 +101,12 @@ def run(argv: Sequence[str] | None = None) -> int:
     options = _arguments(argv)
     log_to_stderr(options.verbose)
     given = _read_inputs(options.input)
+    from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.options import MachineOptions
 
-    predicted = predictions(Path(options.path), options)
-    runnable = _load(Path(options.path), MachineOptions(numerics=options.numerics))
+    predicted, met = predictions(Path(options.path), options), FaultLog(options.on_fault)
+    machine = MachineOptions(numerics=options.numerics, on_fault=options.on_fault, nan=options.nan)
+    runnable = _load(Path(options.path), machine, met)
     names = _names(runnable.main, "arg_attrs") if runnable.takes is None else list(runnable.takes)
     inputs = _bind(runnable, names, given, options.seed)
     started = time.perf_counter()
@@ -98,8 +114,17 @@ def run(argv: Sequence[str] | None = None) -> int:
     log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(outputs), time.perf_counter() - started)
     if options.output is not None:
         _write(Path(options.output), outputs)
-    sys.stdout.write("".join(f"{name}: {_summary(value)}\n" for name, value in outputs.items()) + predicted.finish([]))
-    return 0
+    sys.stdout.write(
+        "".join(f"{name}: {_summary(value)}\n" for name, value in outputs.items()) + predicted.finish(met.lines())
+    )
+    return _say(met)
+
+
+def _say(met: FaultLog) -> int:
+    """Lists what a run met, and gives the tool's exit code."""
+    sys.stdout.write("".join(f"{line}\n" for line in met.lines()))
+    sys.stdout.write("".join(f"depends on an open question: {line}\n" for line in met.undecided()))
+    return MachineFault.exit_code if met.faults else 0
 
 
 def _outputs(runnable: Runnable, inputs: list[Array | None]) -> Mapping[str, Array]:
@@ -109,7 +134,7 @@ def _outputs(runnable: Runnable, inputs: list[Array | None]) -> Mapping[str, Arr
     return dict(zip(_names(runnable.main, "res_attrs", len(results)), results, strict=True))
 
 
-def _load(path: Path, options: MachineOptions) -> Runnable:
+def _load(path: Path, options: MachineOptions, met: FaultLog) -> Runnable:
     from spyre_mlir.universe import make_context
 
     context = make_context()
@@ -129,7 +154,9 @@ def _load(path: Path, options: MachineOptions) -> Runnable:
         values, held = stored.values(), stored.weight_names()
         if options.numerics == "exact":
             held -= values.keys()
-        return Runnable(program.host, lambda inputs: run_program(program, inputs, options), values, frozenset(held))
+        return Runnable(
+            program.host, lambda inputs: run_program(program, inputs, options, None, met), values, frozenset(held)
+        )
     from spyre_mlir.text.render import parse_module, verify_module
 
     try:
@@ -142,10 +169,10 @@ def _load(path: Path, options: MachineOptions) -> Runnable:
         ) from error
     module = parse_module(text, context, str(path))
     verify_module(module)
-    return _runnable(module, options)
+    return _runnable(module, options, met)
 
 
-def _runnable(module: ModuleOp, options: MachineOptions) -> Runnable:
+def _runnable(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runnable:
     from spyre_mlir.dialects.superdsc.ops import SdscOp
 
     if any(isinstance(op, SdscOp) for op in module.ops):
@@ -155,7 +182,7 @@ def _runnable(module: ModuleOp, options: MachineOptions) -> Runnable:
 
         host, bundle, files = split_module(module)
         program = DeviceProgram(host, bundle, lambda name: describe(files[name]))
-        return Runnable(host, lambda inputs: run_program(program, inputs, options), {})
+        return Runnable(host, lambda inputs: run_program(program, inputs, options, None, met), {})
     if any(op.name.startswith("ktdp.") for op in module.walk()):
         from spyre_mlir.cli import run_ktir
 

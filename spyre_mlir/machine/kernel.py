@@ -44,6 +44,7 @@ from spyre_mlir.machine.arrays import (
     tensor_type,
 )
 from spyre_mlir.machine.buffers import Buffer, receive, send
+from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.machine.loop import gather_rows, known_numbers
 from spyre_mlir.machine.scratchpads import Scratchpads
 from spyre_mlir.ops.table import Family
@@ -127,7 +128,7 @@ class Operand:
             MachineFault: the walk leaves the buffer, or the buffer was freed.
         """
         if self.buffer.dead:
-            raise fault("use-after-free", f"{self.what} was freed", self.op)
+            raise fault(FaultKind.USE_AFTER_FREE, f"{self.what} was freed", self.op, tensor=self.what)
         lanes = self.buffer.tensor.lanes
         try:
             return strided(
@@ -142,6 +143,7 @@ class Operand:
                 f"{self.what}: {error}",
                 self.op,
                 hint="reserve whole sticks in the layout of this tensor",
+                tensor=self.what,
             ) from error
 
     def values(self, axes: Sequence[Sub]) -> Array:
@@ -189,6 +191,7 @@ def _check_first_lanes(out: Operand, axes: Sequence[Sub], initialised: Mask) -> 
         f"{out.op.function_name} computes element [{where}] from lanes nobody wrote",
         out.op,
         hint="fill the padding of the operands with zeros, or write them first",
+        tensor="the output",
     )
 
 
@@ -255,7 +258,7 @@ def gather(op: GatherOp, indices: Buffer, table: Buffer, out: Buffer) -> None:
     buffers = (indices, table, out)
     for buffer, what in zip(buffers, ("the indices", "the table", "the output"), strict=True):
         if buffer.dead:
-            raise fault("use-after-free", f"{what} was freed", op)
+            raise fault(FaultKind.USE_AFTER_FREE, f"{what} was freed", op, tensor=what)
     axis = op.axis.value.data
     at = _inside(op, grids[0], indices, "the indices")
     check_known(indices.initialised.reshape(-1)[at], op, "the indices")
@@ -294,7 +297,7 @@ def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
         if (stored != values).any():
             at = first_index(stored != values)
             raise fault(
-                "integer-range",
+                FaultKind.INTEGER_RANGE,
                 f"{tensor.format} has no number {int(values[tuple(at)])}, which the tensor holds at {at}",
                 op,
                 hint="integers that the device computes with are exact up to 1024; larger ones only where they index",
@@ -303,7 +306,9 @@ def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
     unsigned = tensor.format.startswith("SENUINT")
     low, high = (0, 2**form.bits - 1) if unsigned else (-(2 ** (form.bits - 1)), 2 ** (form.bits - 1) - 1)
     if values.min() < low or values.max() > high:
-        raise fault("integer-range", f"{tensor.format} holds {low} to {high}, got {values.min()} to {values.max()}", op)
+        raise fault(
+            FaultKind.INTEGER_RANGE, f"{tensor.format} holds {low} to {high}, got {values.min()} to {values.max()}", op
+        )
 
 
 @register_impls
@@ -364,7 +369,7 @@ class KernelFunctions(InterpreterFunctions):
         """Poisons the buffer, and remembers that its life is over."""
         (buffer,) = cast(tuple[Buffer], args)
         if buffer.freed:
-            raise fault("double-free", "the buffer was freed before", op)
+            raise fault(FaultKind.DOUBLE_FREE, "the buffer was freed before", op)
         buffer.values[...], buffer.initialised[...], buffer.freed = np.nan, False, True
         self.scratchpads.remove(buffer)
         return ()
@@ -388,7 +393,7 @@ class KernelFunctions(InterpreterFunctions):
         """Reads the logical elements back."""
         (buffer,) = cast(tuple[Buffer], args)
         if buffer.freed:
-            raise fault("use-after-free", "the source was freed", op)
+            raise fault(FaultKind.USE_AFTER_FREE, "the source was freed", op, tensor="the source")
         values, known = receive(buffer)
         check_known(known, op, "the source")
         return (HostArray.of(values, tensor_type(op.result.type).get_element_type()),)

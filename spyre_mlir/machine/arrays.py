@@ -51,23 +51,23 @@ class HostArray:
         values = np.full(shape, np.nan) if dtype == np.float64 else np.zeros(shape, dtype)
         return HostArray(values, np.zeros(shape, np.bool_))
 
-    def known(self, op: Operation, what: str) -> Array:
+    def known(self, op: Operation, what: str, kind: str = "uninitialised-read") -> Array:
         """All elements.
 
         Raises:
             MachineFault: one of them has no value.
         """
         if self.defined is not None:
-            check_known(self.defined, op, what)
+            check_known(self.defined, op, what, kind)
         return self.values
 
 
-def check_known(defined: Mask, op: Operation, what: str) -> None:
-    """Raises MachineFault if an element that is read has no value."""
+def check_known(defined: Mask, op: Operation, what: str, kind: str = "uninitialised-read") -> None:
+    """Raises MachineFault of this kind if an element that is read has no value."""
     if not defined.all():
         at = first_index(~defined)
         raise fault(
-            "uninitialised-read",
+            kind,
             f"{what}: element {at} has no value ({int((~defined).sum())} such elements)",
             op,
             tensor=what,

@@ -395,7 +395,7 @@ class KernelFunctions(InterpreterFunctions):
         if buffer.freed:
             raise fault(FaultKind.USE_AFTER_FREE, "the source was freed", op, tensor="the source")
         values, known = receive(buffer)
-        check_known(known, op, "the source")
+        check_known(known, op, "the source", FaultKind.UNWRITTEN_OUTPUT)
         return (HostArray.of(values, tensor_type(op.result.type).get_element_type()),)
 
 

@@ -79,12 +79,15 @@ class Scratchpads:
                     tensor=what,
                     span=held.span,
                 )
+        own = self._find(args[-1])
         for other in self._below(args[-1]):
             reading = [n for n, b in enumerate(args[:-1]) if b is other.buffer]
-            if any(not op.may_take_over(n) for n in reading):
+            # Over the very bytes it reads, an element-wise function may write; a row further it overwrites unread ones.
+            moved = own is not None and other.low != own.low
+            if any(moved or not op.may_take_over(n) for n in reading):
                 raise fault(
                     FaultKind.READ_WRITE_RACE,
-                    f"{op.function_name} reads {other} of the scratchpads and writes into them in another order",
+                    f"{op.function_name} reads {other} of the scratchpads and writes into them in another order or place",
                     op,
                     hint="give the output an address of its own",
                     tensor="the output",

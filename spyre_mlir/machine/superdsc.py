@@ -88,7 +88,8 @@ def execute(
                     past.require_own(memory, layout, layout.core(core), slices, name)
             _by_cores(view, meaning, memory, layouts, slices)
         else:
-            require_no_race([tile.accesses], memory.log)
+            cores = range(view.cores)
+            require_no_race([tile.accesses], memory.log, lambda: [[x.core(core) for x in layouts] for core in cores])
             for layout, access, name in zip(layouts[:-1], tile.accesses, names, strict=False):
                 if layout.operand.indirect is None:
                     past.require_own(memory, layout, access, slices, name)

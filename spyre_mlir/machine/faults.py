@@ -103,6 +103,8 @@ class FaultLog:
     standing: Standing | None = None
     # Why the byte at an address holds nothing, if it did once.
     why: Callable[[int], str | None] = field(default=lambda _: None, repr=False)
+    # Which core of the running operation a fault is of, where all cores ran at once; its part of the bytes.
+    settle: Callable[[MachineFault], FaultPlace] = field(default=lambda found: found.place, repr=False)
     _said: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
 
     def meet(self, found: MachineFault) -> None:
@@ -117,7 +119,13 @@ class FaultLog:
         if self.on_fault != "raise" and FaultKind(found.kind) in GOES_ON:
             self.keep(found)
             return
+        self._settle(found)
         raise found
+
+    def _settle(self, found: MachineFault) -> None:
+        place = found.place
+        if place.core is None and place.low is not None and (settled := self.settle(found)) != place:
+            found.place, found.where = settled, str(settled)
 
     def keep(self, found: MachineFault) -> None:
         """Take a fault that left an operation out.
@@ -125,6 +133,7 @@ class FaultLog:
         Raises:
             MachineFault: the same, if the run is to stop.
         """
+        self._settle(found)
         if self.standing is not None:
             place = found.place
             found.place = replace(place, level=self.standing.level, line=place.line or self.standing.line)

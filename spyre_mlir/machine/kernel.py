@@ -15,7 +15,6 @@ from typing import cast
 import numpy as np
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 
-from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import (
     AllocOp,
     ComputeOp,
@@ -28,8 +27,6 @@ from spyre_mlir.dialects.spyre.kernel import (
     ToDeviceOp,
     device_tensor,
 )
-from spyre_mlir.hw.dl16 import round_trip
-from spyre_mlir.hw.formats import DL16, device_format
 from spyre_mlir.hw.sticks import Access
 from spyre_mlir.machine.arrays import (
     Array,
@@ -43,7 +40,7 @@ from spyre_mlir.machine.arrays import (
     strided,
     tensor_type,
 )
-from spyre_mlir.machine.buffers import Buffer, receive, send
+from spyre_mlir.machine.buffers import Buffer, check_integers, receive, send
 from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.machine.loop import gather_rows, known_numbers
 from spyre_mlir.machine.scratchpads import Scratchpads
@@ -287,30 +284,6 @@ def _inside(op: GatherOp, positions: Array, buffer: Buffer, what: str) -> Array:
     return positions
 
 
-def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
-    """Raises a fault unless integers fit the device format; they neither wrap nor round in silence."""
-    form = device_format(tensor.format)
-    if values.size == 0 or (form.floating and values.dtype.kind != "i"):
-        return
-    if form.floating:
-        stored = round_trip(values) if form is DL16 else values
-        if (stored != values).any():
-            at = first_index(stored != values)
-            raise fault(
-                FaultKind.INTEGER_RANGE,
-                f"{tensor.format} has no number {int(values[tuple(at)])}, which the tensor holds at {at}",
-                op,
-                hint="integers that the device computes with are exact up to 1024; larger ones only where they index",
-            )
-        return
-    unsigned = tensor.format.startswith("SENUINT")
-    low, high = (0, 2**form.bits - 1) if unsigned else (-(2 ** (form.bits - 1)), 2 ** (form.bits - 1) - 1)
-    if values.min() < low or values.max() > high:
-        raise fault(
-            FaultKind.INTEGER_RANGE, f"{tensor.format} holds {low} to {high}, got {values.min()} to {values.max()}", op
-        )
-
-
 @register_impls
 class KernelFunctions(InterpreterFunctions):
     """Rules of `spyre.kernel`."""
@@ -328,6 +301,8 @@ class KernelFunctions(InterpreterFunctions):
         wanted = sum(p.is_tensor and p.required for p in op.entry.params)
         if len(inputs) != wanted:
             raise fault("operand-count", f"{op.function_name} takes {wanted} tensors, here {len(inputs)}", op)
+        if len(formats := {buffer.tensor.format for buffer in buffers[:-1]}) > 1:
+            raise fault(FaultKind.WRONG_FORMAT, f"{op.function_name} of {' and '.join(sorted(formats))}", op)
         match op.entry.family:
             case Family.CONTRACTION:
                 contraction(op, inputs, out)

@@ -71,12 +71,7 @@ def require_no_race(
 
 def _core_at(accesses: Sequence[Access], address: int) -> int | None:
     """The first core whose access touches a byte."""
-    for access in accesses:
-        if access.low <= address < access.high:
-            before = address - access.addresses()
-            if ((before >= 0) & (before < access.word_bytes)).any():
-                return access.place.core
-    return None
+    return next((access.place.core for access in accesses if access.touches(address)), None)
 
 
 def _share_sticks(reads: Sequence[Access], writes: Sequence[Access]) -> bool:

@@ -87,7 +87,7 @@ class Scratchpads:
             if any(moved or not op.may_take_over(n) for n in reading):
                 raise fault(
                     FaultKind.READ_WRITE_RACE,
-                    f"{op.function_name} reads {other} of the scratchpads and writes into them in another order or place",
+                    f"{op.function_name} reads {other} of the scratchpads and writes into them out of step",
                     op,
                     hint="give the output an address of its own",
                     tensor="the output",

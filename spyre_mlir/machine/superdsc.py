@@ -18,6 +18,7 @@ from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.memory import Bools, ExactMemory, Ints, Memory
 from spyre_mlir.machine.opfuncs import Meaning, Reduction, meaning_of
 from spyre_mlir.machine.outcome import counted, require_numbers
+from spyre_mlir.machine.places import settled
 from spyre_mlir.machine.provenance import History
 from spyre_mlir.machine.races import require_disjoint, require_no_race
 from spyre_mlir.machine.special import run_special
@@ -75,6 +76,7 @@ def execute(
         return
     meaning = meaning_of(view.op_func)
     layouts = [Layout(view, index, memory, symbols) for index in range(len(view.operands))]
+    memory.log.settle = lambda found: settled(found, layouts, memory)
     slices = _schedule(view, memory)
     for layout in layouts:
         layout.require_span()

@@ -4,10 +4,10 @@
 // Two tensors overlap in LX: the second is written before the first is read.
 
 // CHECK:      error: [SPY-F001] stale-read: 1:abs has overwritten a part of what 0:exp wrote
-// CHECK-NEXT:   at: sdsc_2.json: op 2:neg, Tensor0, bytes 0x2000000000..0x2000000002, model.py:3
+// CHECK-NEXT:   at: sdsc_2.json: op 2:neg, Tensor0, core 0, bytes 0x2000000000..0x2000000002, model.py:3
 
 // ALL:      result0: 4x64
-// ALL-NEXT: stale-read: 1:abs has overwritten a part of what 0:exp wrote; at sdsc_2.json: op 2:neg, Tensor0, bytes 0x2000000000..0x2000000002, model.py:3
+// ALL-NEXT: stale-read: 1:abs has overwritten a part of what 0:exp wrote; at sdsc_2.json: op 2:neg, Tensor0, core 0, bytes 0x2000000000..0x2000000002, model.py:3
 // ALL-NEXT: unwritten-output:
 
 // WARN: warning: [SPY-F001] stale-read: 1:abs has overwritten a part of what 0:exp wrote

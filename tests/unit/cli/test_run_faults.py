@@ -9,108 +9,56 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from spyre_mlir.cli import run as run_tool
+from tests.unit.cli.fault_programs import (
+    LX,
+    LX_BYTES,
+    OUT,
+    POOL,
+    ROW,
+    At,
+    X,
+    kernel,
+    kernels,
+    lx,
+    out,
+    pool,
+    program,
+    sdsc,
+    x,
+)
 
-X, OUT, POOL = 1 << 34, 2 << 34, 0
-LX = "lx"
-HBM = "hbm"
-ROW = 128  # bytes
-LX_BYTES = 2 * 1024 * 1024
+Run = Callable[..., tuple[int, str, str]]
 
-
-@dataclass(frozen=True)
-class At:
-    """An operand: where it starts, per core or by a step per slice of two rows."""
-
-    base: int
-    component: str = HBM
-    starts: tuple[int, ...] | None = None
-    step: int = 2 * ROW
-    format: str = "SEN169_FP16"
-    symbolic: bool = False
-
-    def text(self, number: int) -> str:
-        start = f"{self.base}" if self.component == LX else f"{self.base} + {self.step} * mb"
-        start = start if self.starts is None else str(list(self.starts))
-        start = f"symbolic start {self.base} + -1 * mb" if self.symbolic else f"start {start}"
-        return f"superdsc.allocate {number} in {self.component} [mb, out] {start}"
-
-
-def sdsc(number: int, function: str, *operands: At, rows: int = 4, splits: tuple[int, int] = (2, 1), columns: int = 64,
-         fields: str = "") -> str:  # fmt: skip
-    """A function on rows of `columns` elements; its line of the model is 10 times its number."""
-    last = len(operands) - 1
-    nodes = "\n".join(operand.text(n) for n, operand in enumerate(operands))
-    entries = "\n".join(f"superdsc.labeled_ds {n} OUTPUT {o.format} scale [1, 1]" for n, o in enumerate(operands))
-    return f"""
-      superdsc.sdsc @"{number}_{function}" splits {{mb = {splits[0]}, out = {splits[1]}}} {fields} {{
-        superdsc.dsc {function} sizes {{mb = {rows}, out = {columns}}} classes {{OUTPUT = [mb, out] stick {{out = 64}}}} {{
-          {nodes}
-          {entries}
-          superdsc.compute sfp {function} SEN169_FP16 {list(range(last))} -> [{last}]
-        }}
-      }} loc("model.py":{number}0:0)"""
-
-
-def program(*files: str, launches: tuple[int, ...] | None = None, bound: tuple[int, ...] = ()) -> str:
-    """A module that runs the files in their order, or in the order given, with symbols -1, -2, … bound."""
-    order = range(len(files)) if launches is None else launches
-    given = ", ".join(f"%s{n}" for n in range(len(bound)))
-    ids = f", symbol_ids={[-1 - n for n in range(len(bound))]}" if bound else ""
-    runs = "\n".join(
-        [f"%s{n} = arith.constant {address} : index" for n, address in enumerate(bound)]
-        + [
-            f'sdscbundle.sdsc_execute ({given}) {{sdsc_filename="sdsc_{n}.json"{ids}}} loc("model.py":{n}0:0)'
-            for n in order
-        ]
-    )
-    tensor = "!spyre.tensor<[4, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>"
-    return f"""{"".join(files)}
-      func.func @sdsc_bundle() {{
-        {runs}
-        func.return
-      }}
-      func.func @main(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {{
-        %0 = spyre.kernel.to_device %x {{segment = 1 : i64}} : tensor<4x64xf32> to {tensor}
-        %1 = spyre.kernel.alloc {{segment = 2 : i64}} : {tensor}
-        spyre.kernel.launch @sdsc_bundle(%0, %1) {{pool_bytes = 1024 : i64}} : {tensor}, {tensor}
-        %2 = spyre.kernel.from_device %1 : {tensor} to tensor<4x64xf32> loc("model.py":99:0)
-        func.return %2 : tensor<4x64xf32>
-      }}"""
-
-
-x, out, pool, lx = At(X), At(OUT), At(POOL), At(0, LX)
 INTO_LX, FROM_LX = sdsc(0, "exp", x, lx), sdsc(1, "neg", lx, out)
 SWAPPED = 'fields {core_to_slice = {"0": {"mb": 1, "out": 0}, "1": {"mb": 0, "out": 0}}}'
 TWICE = 'fields {core_to_slice = {"0": {"mb": 0, "out": 0}, "1": {"mb": 0, "out": 0}}}'
 ABSENT = 'fields {core_to_slice = {"0": {"mb": 0, "out": 0}, "1": {"mb": 2, "out": 0}}}'
-SCRATCHPAD = 0x2000000000
 
 PLANTED = {
-    "uninitialised read": (program(sdsc(0, "add", x, out, out)), "uninitialised-read", "0:add, Tensor1, bytes 0x800000000..0x800000002, model.py:0"),
-    "out of bounds": (program(sdsc(0, "exp", At(X + 3 * ROW), out)), "out-of-bounds", "0:exp, Tensor0, bytes 0x400000180..0x400000380, model.py:0"),
-    "out of bounds, of one core": (program(sdsc(0, "exp", At(X, starts=(X, X + 9 * ROW)), out)), "out-of-bounds", "0:exp, Tensor0"),
-    "a write out of bounds": (program(sdsc(0, "exp", x, At(OUT + 3 * ROW))), "out-of-bounds", "0:exp, Tensor1, bytes 0x800000180..0x800000380, model.py:0"),
+    "uninitialised read": (program(sdsc(0, "add", x, out, out)), "uninitialised-read", "0:add, Tensor1, core 0, bytes 0x800000000..0x800000002, model.py:0"),
+    "out of bounds": (program(sdsc(0, "exp", At(X + 3 * ROW), out)), "out-of-bounds", "0:exp, Tensor0, core 0, bytes 0x400000180..0x400000280, model.py:0"),
+    "out of bounds, of one core": (program(sdsc(0, "exp", At(X, starts=(X, X + 9 * ROW)), out)), "out-of-bounds", "0:exp, Tensor0, core 1, bytes 0x400000480..0x400000580"),
+    "a write out of bounds": (program(sdsc(0, "exp", x, At(OUT + 3 * ROW))), "out-of-bounds", "0:exp, Tensor1, core 0, bytes 0x800000180..0x800000280, model.py:0"),
     "misaligned": (program(sdsc(0, "exp", At(-1, symbolic=True), At(-3, symbolic=True)), bound=(X, X + 2 * ROW, OUT, OUT + ROW + 64)), "misaligned", "0:exp, Tensor1, core 1"),
     "LX overflow": (program(sdsc(0, "exp", x, At(LX_BYTES - ROW, LX)), FROM_LX), "lx-overflow", f"0:exp, Tensor1, core 0, bytes {LX_BYTES - ROW:#x}"),
-    "LX before the bundle": (program(INTO_LX, sdsc(1, "neg", At(512, LX), out)), "stale-read", "1:neg, Tensor0, bytes 0x2000000200"),
-    "LX use after free": (program(INTO_LX, sdsc(1, "abs", x, At(ROW, LX)), sdsc(2, "neg", lx, out)), "stale-read", "2:neg, Tensor0, bytes 0x2000000000..0x2000000002, model.py:20"),
-    "overlap of live buffers in the pool": (program(sdsc(0, "exp", x, pool), sdsc(1, "abs", x, At(POOL + ROW)), sdsc(2, "neg", pool, out)), "stale-read", "2:neg, Tensor0, bytes 0x0..0x2, model.py:20"),
+    "LX before the bundle": (program(INTO_LX, sdsc(1, "neg", At(512, LX), out)), "stale-read", "1:neg, Tensor0, core 0, bytes 0x2000000200"),
+    "LX use after free": (program(INTO_LX, sdsc(1, "abs", x, At(ROW, LX)), sdsc(2, "neg", lx, out)), "stale-read", "2:neg, Tensor0, core 0, bytes 0x2000000000..0x2000000002, model.py:20"),
+    "overlap of live buffers in the pool": (program(sdsc(0, "exp", x, pool), sdsc(1, "abs", x, At(POOL + ROW)), sdsc(2, "neg", pool, out)), "stale-read", "2:neg, Tensor0, core 0, bytes 0x0..0x2, model.py:20"),
     "write/write race": (program(sdsc(0, "exp", x, At(OUT, starts=(OUT, OUT)))), "double-write", "0:exp, Tensor1, core 1, bytes 0x800000000"),
     "read/write race": (program(sdsc(0, "exp", x, At(X, starts=(X + 2 * ROW, X)))), "read-write-race", "0:exp, Tensor1, core 1, bytes 0x400000000..0x400000002, model.py:0"),
     "foreign slice": (program(INTO_LX, sdsc(1, "neg", lx, At(OUT, starts=(OUT + 2 * ROW, OUT)), fields=SWAPPED)), "foreign-slice", "1:neg, Tensor0, core 1"),
     "span": (program(sdsc(0, "exp", x, out, rows=1 << 22, splits=(1, 1))), "span", "0:exp, Tensor0, core 0, bytes 0x400000000..0x420000000, model.py:0"),
     "nothing written": (program(sdsc(0, "exp", x, pool)), "unwritten-output", "op from_device, result 0, bytes 0x800000000..0x800000002, model.py:99"),
     "part of an output": (program(sdsc(0, "exp", At(X, step=ROW), At(OUT, step=ROW), rows=2)), "unwritten-output", "result 0, bytes 0x800000100..0x800000102, model.py:99"),
-    "NaN born here": (program(sdsc(0, "log", x, pool), sdsc(1, "exp", pool, out)), "nan-born", "0:log, Tensor1, bytes 0x0..0x2, model.py:0"),
-    "order of launches": (program(INTO_LX, FROM_LX, launches=(1, 0)), "stale-read", "1:neg, Tensor0, bytes 0x2000000000"),
-    "another format": (program(sdsc(0, "exp", At(X, format="BFLOAT16"), out)), "wrong-format", "0:exp, Tensor0"),
+    "NaN born here": (program(sdsc(0, "log", x, pool), sdsc(1, "exp", pool, out)), "nan-born", "0:log, Tensor1, core 0, bytes 0x0..0x2, model.py:0"),
+    "order of launches": (program(INTO_LX, FROM_LX, launches=(1, 0)), "stale-read", "1:neg, Tensor0, core 0, bytes 0x2000000000"),
+    "another format": (program(sdsc(0, "exp", At(X, format="BFLOAT16"), out)), "wrong-format", "0:exp, Tensor0, core 0, bytes 0x400000000..0x400000002"),
 }  # fmt: skip
 # What the verifier and the reader of files see before anything runs.
 REFUSED = {
@@ -125,23 +73,6 @@ CORRECT = {
     "through the pool": program(sdsc(0, "exp", x, pool), sdsc(1, "neg", pool, out)),
     "in place": program(sdsc(0, "exp", x, x), sdsc(1, "neg", x, out)),
 }
-
-
-@pytest.fixture
-def spyre_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Runs a text on negative numbers; the tool's exit code and both its outputs."""
-
-    def run(text: str, *options: str, value: float = -1.0) -> tuple[int, str, str]:
-        path, given = tmp_path / "planted.mlir", tmp_path / "x.npy"
-        path.write_text(text)
-        np.save(given, np.full((4, 64), value))
-        code = run_tool.run([str(path), "--input", f"x={given}", *options])
-        return (code, *capsys.readouterr())
-
-    return run
-
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.mark.parametrize("name", CORRECT)
@@ -179,7 +110,7 @@ def test_collect_lists_all_and_runs_to_the_end(spyre_run: Run) -> None:
     lines = shown.splitlines()
     assert (code, errors, lines[0]) == (3, "", "result0: 4x64, min 1, mean 1, max 1")
     assert [line.partition(":")[0] for line in lines[1:]] == ["uninitialised-read", "out-of-bounds"]
-    assert lines[1].endswith("at sdsc_0.json: op 0:add, Tensor1, bytes 0x800000000..0x800000002, model.py:0")
+    assert lines[1].endswith("at sdsc_0.json: op 0:add, Tensor1, core 0, bytes 0x800000000..0x800000002, model.py:0")
     assert "model.py:10" in lines[2]
 
 
@@ -221,38 +152,6 @@ def test_a_file_on_disk_names_the_line_of_the_model(bundle: Path, capsys: pytest
     assert f"conftest.py:{first + len(lines) - 1}" in errors
 
 
-# The kernel level: buffers instead of addresses, except in the scratchpads, which all cores divide alike.
-TYPES = "".join(
-    f"!{name} = !spyre.tensor<[4, 64] x SEN169_FP16, order [1, 0], stick 1, {space}>\n"
-    for name, space in (("t", HBM), ("l", LX))
-)
-
-
-def kernels(*body: str) -> str:
-    """A module at the kernel level with a buffer %o for the result, and two overlapping ones, %l and %m, in LX."""
-    lines = "\n".join(f'{op} loc("model.py":{number}0:0)' for number, op in enumerate(body))
-    return f"""{TYPES}
-      func.func @main(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {{
-        %t = spyre.kernel.to_device %x : tensor<4x64xf32> to !t
-        %o = spyre.kernel.alloc : !t
-        %l = spyre.kernel.alloc at 0 : i64 : !l
-        %m = spyre.kernel.alloc at 128 : i64 : !l
-        {lines}
-        %r = spyre.kernel.from_device %o : !t to tensor<4x64xf32> loc("model.py":99:0)
-        func.return %r : tensor<4x64xf32>
-      }}"""
-
-
-def kernel(
-    function: str, source: str, target: str, space: str = "m = 4 over 2", read: str = "m", write: str = "m"
-) -> str:
-    types = ["!l" if name in ("%l", "%m", "%z") else "!t" for name in (source, target)]
-    return (
-        f'spyre.kernel.compute "{function}" [{space}, n = 64] '
-        f"ins({source}[{read}, n] : {types[0]}) outs({target}[{write}, n] : {types[1]})"
-    )
-
-
 FREE = "spyre.kernel.free %l : !l"
 EXP = kernel("exp", "%t", "%l")
 AT_KERNELS = {
@@ -261,7 +160,7 @@ AT_KERNELS = {
     "LX use after free": (kernels(EXP, FREE, kernel("neg", "%l", "%o")), "use-after-free: input 0 was freed", 20),
     "freed twice": (kernels(EXP, FREE, FREE), "double-free: ", 20),
     "overlap of live buffers": (kernels(EXP, kernel("abs", "%t", "%m"), kernel("neg", "%l", "%o")), "overwritten-read: input 0 is in bytes 0 to 256 of the scratchpads, which abs", 20),
-    "overlap of input and output": (kernels(EXP, kernel("abs", "%l", "%m")), "read-write-race: abs reads bytes 0 to 256 of the scratchpads", 10),
+    "overlap of input and output": (kernels(EXP, kernel("abs", "%l", "%m")), "read-write-race: abs reads bytes 0 to 256 of the scratchpads and writes into them out of step", 10),
     "double write": (kernels(kernel("exp", "%t", "%o", write="0")), "double-write: exp writes the same element for every m", 0),
     "nothing written": (kernels(), "unwritten-output: the source: element [0, 0] has no value (256 such", 99),
     "part of an output": (kernels(kernel("exp", "%t", "%o", "m = 2")), "unwritten-output: the source: element [2, 0] has no value (128 such", 99),

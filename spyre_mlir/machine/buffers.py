@@ -97,8 +97,7 @@ def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
                 hint="integers that the device computes with are exact up to 1024; larger ones only where they index",
             )
         return
-    unsigned = tensor.format.startswith("SENUINT")
-    low, high = (0, 2**form.bits - 1) if unsigned else (-(2 ** (form.bits - 1)), 2 ** (form.bits - 1) - 1)
+    low, high = form.integers
     if values.min() < low or values.max() > high:
         raise fault(
             FaultKind.INTEGER_RANGE, f"{tensor.format} holds {low} to {high}, got {values.min()} to {values.max()}", op

@@ -43,6 +43,7 @@ class FaultKind(StrEnum):
 
 Place = FaultPlace
 OnFault = Literal["raise", "warn", "collect"]
+_SHOWN = 12
 _LOGGER = logging.getLogger("spyre_mlir.machine")
 
 # After these the operation goes on with what memory holds: bytes nobody wrote read as zeros, and what is computed from
@@ -156,5 +157,10 @@ class FaultLog:
         return lines + [f"overflow: {n} results of {op} are beyond DLFloat16" for op, n in self.overflows.items()]
 
     def undecided(self) -> list[str]:
-        """Per setting that public sources leave open, the ops whose results depend on it."""
-        return [f"{setting}: {', '.join(sorted(ops))}" for setting, ops in sorted(self.depends.items())]
+        """Per setting that public sources leave open, the ops whose results depend on it; the first few of many."""
+        lines: list[str] = []
+        for setting, ops in sorted(self.depends.items()):
+            names = sorted(ops, key=lambda name: (int(name.partition(":")[0]), name))
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            lines.append(f"{setting}: {', '.join(names[:_SHOWN])}{more}")
+        return lines

@@ -72,7 +72,10 @@ def execute(
     """
     view = resolved(view, symbols)
     memory.step += 1
-    if run_special(view, memory, symbols):
+    past = history or History()
+    with np.errstate(all="ignore"), counted(view, None, memory):
+        special = run_special(view, memory, symbols, past)
+    if special:
         return
     meaning = meaning_of(view.op_func)
     layouts = [Layout(view, index, memory, symbols) for index in range(len(view.operands))]
@@ -80,7 +83,7 @@ def execute(
     slices = _schedule(view, memory)
     for layout in layouts:
         layout.require_span()
-    past, names = history or History(), [*tensors, *[None] * (len(layouts) - len(tensors))]
+    names = [*tensors, *[None] * (len(layouts) - len(tensors))]
     cut_sum = any(dim.split > 1 and dim.label not in view.output.order for dim in view.dims)
     tile = None if cut_sum and not memory.partial_sums_are_wide else _all_cores(view, layouts, slices)
     with np.errstate(all="ignore"), counted(view, meaning, memory):

@@ -48,6 +48,7 @@ def test_an_overflow(tmp_path: Path) -> None:
     report = model.report(tmp_path / "r.html")
     assert report.faults == ("overflow: 256 results of 2:mul are beyond DLFloat16",)
     assert report.undecided == ("arithmetic: 1:exp", "overflow: 2:mul")
+    assert report.faults is not None
     assert report.faults[0] in (tmp_path / "r.html").read_text()
 
 

@@ -6,13 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spyre_mlir.api import CompiledModel, check, compile
+    from spyre_mlir.api import check, compile
+    from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.errors import SpyreError
     from spyre_mlir.frontend import import_program
     from spyre_mlir.hw.spec import SpyreSpec
 
 _HOMES = {
-    "CompiledModel": "spyre_mlir.api",
+    "CompiledModel": "spyre_mlir.compiled",
     "SpyreError": "spyre_mlir.errors",
     "SpyreSpec": "spyre_mlir.hw.spec",
     "check": "spyre_mlir.api",

@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
 from spyre_mlir.backend.check import Finding, check_path
-from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
-from spyre_mlir.backend.whole_file import save_text
-from spyre_mlir.culprit import Culprit, Walk
-from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.errors import InputError
-from spyre_mlir.hw.cost_parameters import Profile
-from spyre_mlir.machine.faults import FaultLog, OnFault
-from spyre_mlir.machine.host import DeviceProgram, run_program
-from spyre_mlir.machine.levels import run_function
-from spyre_mlir.machine.observe import observe_function, pick
+from spyre_mlir.compiled import CompiledModel, CompileOptions
+from spyre_mlir.machine.faults import OnFault
 from spyre_mlir.machine.options import MachineOptions, Numerics
-from spyre_mlir.machine.timeline import Timeline
-from spyre_mlir.machine.transfer import Resident
-from spyre_mlir.pipeline import LEVELS, Lowered, check_level, lower, lower_to_ktir
-from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
-from spyre_mlir.report.host_steps import host_steps
-from spyre_mlir.report.page import page_text
-from spyre_mlir.report.timing import module_timeline
-from spyre_mlir.report.trace import trace_text
-from spyre_mlir.stored_runs import launch_probes, stored_program
-from spyre_mlir.text.ktir_program import program_text
-from spyre_mlir.text.render import module_text
+from spyre_mlir.pipeline import lower
+from spyre_mlir.report import Accuracy, Verification
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
@@ -106,260 +84,9 @@ def compile_program(path: Path, *, addresses: Literal["symbolic", "concrete"] = 
     return _compile(import_program(path), CompileOptions(addresses=addresses))
 
 
-@dataclass(frozen=True)
-class CompileOptions:
-    """What `compile` was asked for besides the model."""
-
-    numerics: Numerics = "device"
-    addresses: Literal["symbolic", "concrete"] = "symbolic"
-    share_files: bool = False
-    coarse_tile: bool = False
-    loops: Literal["loop", "unroll"] = "loop"
-    on_fault: OnFault = "raise"
-
-    def passes(self) -> dict[str, str]:
-        """Options of passes, as `pipeline.lower` takes them."""
-        share = "true" if self.share_files else "false"
-        last = f"addresses={self.addresses} share={share} loops={self.loops}"
-        return {"convert-spyre-kernel-to-superdsc": last, **({"coarse-tile": ""} if self.coarse_tile else {})}
-
-
 def _compile(program: Program, options: CompileOptions) -> CompiledModel:
     context = make_context()
     return CompiledModel(program, lower(program.module, context, options=options.passes()), options)
-
-
-class CompiledModel:
-    """A model on the hardware model: called like the model, it runs the bundle it wrote to disk.
-
-    Attributes:
-        log: the faults and overflows of the last call, and which ops depend on settings that are not published.
-    """
-
-    def __init__(self, program: Program, lowered: Lowered, options: CompileOptions) -> None:
-        """Keeps the program at every level; the bundle is written at the first call."""
-        from spyre_mlir.frontend import HostValues
-
-        self._program = program
-        self._lowered = lowered
-        self._options = options
-        self._values = HostValues(program)
-        self._resident = Resident()
-        self.log = FaultLog(options.on_fault)
-        self._called = False
-        self._directory: Path | None = None
-        self._stored: StoredBundle | None = None
-
-    @property
-    def name(self) -> str:
-        """Name of the program."""
-        return self._program.name
-
-    def mlir(self, level: str, *, generic: bool = False) -> str:
-        """Text of a level: ``aten``, ``spyre.loop``, ``spyre.kernel`` or ``superdsc``.
-
-        Raises:
-            InputError: there is no such level.
-        """
-        return module_text(self._lowered.modules[check_level(level)], generic=generic)
-
-    def ktir(self, *, older_spaces: bool = False) -> str:
-        """The program as KTIR: the text of a module, one function per group of kernels.
-
-        Args:
-            older_spaces: spell memory spaces as before August 2026.
-
-        Raises:
-            UnsupportedError: kernels have no KTIR; all of them are listed.
-        """
-        module = lower_to_ktir(self._lowered.modules["spyre.kernel"], make_context())
-        return program_text(module, older_spaces=older_spaces)
-
-    def save(self, directory: str | Path, *, host_weights: bool = True, levels: bool = False) -> Path:
-        """Writes the bundle directory, as a whole or not at all.
-
-        Args:
-            directory: made, or replaced if it is a bundle directory or empty.
-            host_weights: whether weights are also written as the model has them: about twice the bytes, and needed to
-                run the directory in exact numerics.
-            levels: whether the levels are also written as text, for ``spyre-run --bisect``.
-
-        Raises:
-            InputError: the directory holds something else, or cannot be written.
-        """
-        path = Path(directory)
-        above = {level: module for level, module in self._lowered.modules.items() if level != LEVELS[-1]}
-        changing = {a.name for a in self._program.arguments if a.mutated}
-        options = WriteOptions(above, changing, host_weights, levels)
-        write_bundle(path, self._lowered.modules[LEVELS[-1]], self._values, options)
-        return path
-
-    def report(self, page: str | Path | None = None, *, profile: Profile = "calibrated") -> Report:
-        """The stages, the predicted time of every kernel, and what the last call met; prints itself as tables.
-
-        Args:
-            page: also write an HTML page to this file: time by kernel and by line of the model, roofline,
-                scratchpads and cores over time, host steps, faults of the last call.
-            profile: numbers of the cost model: ``calibrated`` by published measurements, or the hardware's ``peak``.
-
-        Raises:
-            InputError: the page cannot be written.
-        """
-        timeline = self.timeline(profile)
-        met, open_ = tuple(self.log.lines()) if self._called else None, tuple(self.log.undecided())
-        if page is not None:
-            program, _, _ = split_module(self._lowered.modules["superdsc"])
-            save_text(Path(page), page_text(self.name, timeline, host_steps(program), met, open_))
-        return Report(self.name, tuple(self._lowered.records), timeline, met, open_)
-
-    def timeline(self, profile: Profile = "calibrated") -> Timeline:
-        """When every kernel runs on which engine, as the cost model predicts it."""
-        return module_timeline(self._lowered.modules["superdsc"], profile)
-
-    def trace(self, path: str | Path, *, profile: Profile = "calibrated") -> Path:
-        """Writes the timeline as a trace that Perfetto and chrome://tracing open.
-
-        Raises:
-            InputError: the file cannot be written.
-        """
-        return save_text(Path(path), trace_text(self.timeline(profile), self.name))
-
-    def bundle_directory(self) -> Path:
-        """Where the files of this program are that calls run."""
-        if self._directory is None:
-            folder = Path(tempfile.mkdtemp(prefix="spyre-"))
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            # Exact numerics get the weights from here, not from the files.
-            self._directory = self.save(folder / BUNDLE, host_weights=False)
-        return self._directory
-
-    def reload(self) -> None:
-        """Makes the next call read the files again."""
-        self._stored, self._resident = None, Resident()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the bundle from disk and returns what the model would.
-
-        Raises:
-            InputError: the inputs are not of the shapes it was compiled for.
-            MachineFault: the program misbehaved on the machine.
-        """
-        from spyre_mlir.frontend import finish_call
-
-        self.log, self._called = FaultLog(self._options.on_fault), True
-        results = self._run_bundle(args, kwargs, self._options.numerics, self.log)
-        return finish_call(self._program, results, args, kwargs, self._values)
-
-    def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
-        """Runs the program at every level and from disk, and compares with torch.
-
-        Where a level differs, it runs again beside the level above, and the first op that differs is named. A level
-        that faults counts as one that differs.
-
-        Args:
-            args: inputs, as for a call.
-            tolerance: largest error, max|a - b| / max|b|, that counts as equal.
-            kwargs: keyword inputs, as for a call.
-        """
-        from spyre_mlir.frontend import torch_reference
-
-        expected, inputs = torch_reference(self._program, args, kwargs), self._inputs(args, kwargs)
-        runs = {level: partial(self._run, level, inputs) for level in LEVELS}
-        runs[BUNDLE] = partial(self._run_bundle, args, kwargs, "exact")
-        self._bundle()
-        levels = [VerifiedLevel.ran(level, run, expected, level == BUNDLE) for level, run in runs.items()]
-        outcome = Verification(tuple(levels), tolerance)
-        return outcome if outcome else replace(outcome, culprit=self._culprit(outcome, inputs))
-
-    def _culprit(self, outcome: Verification, inputs: Sequence[Array]) -> Culprit | None:
-        """The first op that differs between the first level that is wrong and the one above it."""
-        names = [level.level for level in outcome.levels]
-        first = next(n for n, level in enumerate(outcome.levels) if not level.error <= outcome.tolerance)
-        walk = Walk(self._lowered.modules, inputs, outcome.tolerance)
-        if first == 0:
-            from spyre_mlir.frontend import torch_values
-
-            return walk.unlike_torch(torch_values(self._lowered.modules[LEVELS[0]], inputs))
-        return walk.find(names[first], names[first - 1], stored_program(self._bundle()))
-
-    def probe(self, name: str, *args: Any, **kwargs: Any) -> Array:
-        """What one op leaves behind, in exact numerics.
-
-        Args:
-            name: ``sdsc_3`` is the result of that file of the bundle; ``%gelu`` the value that the text of a level has
-                under this name, where ``spyre.loop:%8`` says which level, and none means ``aten``.
-            args: inputs, as for a call.
-            kwargs: keyword inputs, as for a call.
-
-        Raises:
-            InputError: there is no such name; the message lists those there are.
-        """
-        level, _, value = name.rpartition(":")
-        if not level and not value.startswith("%"):
-            stored, given = self._bundle(), self._given(args, kwargs)
-            inputs = [self._values[n] if x is None else x for n, x in given.items()]
-            return pick(launch_probes(stored, inputs, MachineOptions()), value).values
-        module = self._lowered.modules[check_level(level or LEVELS[0])]
-        return pick(observe_function(module, self._inputs(args, kwargs)), value).values
-
-    def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
-        """Runs the bundle from disk in device numerics, and compares with the model in double precision.
-
-        Args:
-            args: inputs, as for a call.
-            kwargs: keyword inputs, as for a call.
-        """
-        from spyre_mlir.frontend import double_reference
-
-        expected = double_reference(self._program, args, kwargs)
-        return Accuracy.of(self._run_bundle(args, kwargs, "device"), expected)
-
-    def _inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Array]:
-        return [self._values[name] if value is None else value for name, value in self._given(args, kwargs).items()]
-
-    def _given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Array | None]:
-        """Every argument of the program by name: the caller's values, and None for the model's own."""
-        from spyre_mlir.frontend import shown_as_numpy
-
-        given = dict(
-            zip(
-                (a.name for a in self._program.inputs),
-                map(shown_as_numpy, self._program.flatten(args, kwargs)),
-                strict=True,
-            )
-        )
-        missing = [a.name for a in self._program.arguments if a.kind != "input" and a.name not in self._values]
-        if missing:
-            raise InputError(
-                f"the program has no values for {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}",
-                hint="compile the model with its weights",
-            )
-        return {a.name: given[a.name] if a.kind == "input" else None for a in self._program.arguments}
-
-    def _run_bundle(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics, log: FaultLog | None = None
-    ) -> list[Array]:
-        """Runs the files; in device numerics with the weights in them, in exact ones with the model's."""
-        given = self._given(args, kwargs)
-        stored = self._bundle()
-        held = stored.weight_names() if numerics == "device" else set[str]()
-        inputs = [self._values[name] if value is None and name not in held else value for name, value in given.items()]
-        options = MachineOptions(numerics=numerics, on_fault="raise" if log is None else log.on_fault)
-        return run_program(stored_program(stored), inputs, options, self._resident, log)
-
-    def _bundle(self) -> StoredBundle:
-        """The files, read once until `reload`."""
-        if self._stored is None:
-            self._stored = read_bundle(self.bundle_directory(), make_context())
-        return self._stored
-
-    def _run(self, level: str, inputs: list[Array]) -> list[Array]:
-        """Runs a level from memory, in exact numerics."""
-        module = self._lowered.modules[level]
-        if level != LEVELS[-1]:
-            return run_function(module, inputs)
-        program, bundle, files = split_module(module)
-        return run_program(DeviceProgram(program, bundle, lambda name: describe(files[name])), inputs)
 
 
 class LazyModel:
@@ -398,4 +125,4 @@ class LazyModel:
         return self.compiled_for(*args, **kwargs).verify(*args, tolerance=tolerance, **kwargs)
 
 
-__all__ = ["CompiledModel", "LazyModel", "compile", "stored_program"]
+__all__ = ["LazyModel", "check", "compile", "compile_program"]

@@ -188,12 +188,12 @@ def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> LitFile | 
 @pytest.fixture(autouse=True, scope="session")
 def every_emitted_bundle_is_checked() -> Iterator[None]:
     """Whatever a test emits is checked at once: SuperDSCs against schemas and rules, bundles as a whole."""
-    import spyre_mlir.api
+    import spyre_mlir.compiled
     from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
     from spyre_mlir.transforms import bundles
     from tests.emitted import check_bundle, check_value
 
-    write = spyre_mlir.api.write_bundle
+    write = spyre_mlir.compiled.write_bundle
 
     def write_and_check(directory: Path, *args: Any, **options: Any) -> None:
         write(directory, *args, **options)
@@ -208,5 +208,5 @@ def every_emitted_bundle_is_checked() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundles, "build", build_and_check)
-        patch.setattr(spyre_mlir.api, "write_bundle", write_and_check)
+        patch.setattr(spyre_mlir.compiled, "write_bundle", write_and_check)
         yield

@@ -102,8 +102,8 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _compile(arguments: argparse.Namespace) -> int:
-    from spyre_mlir.api import CompiledModel, CompileOptions
     from spyre_mlir.cli.progress import progress
+    from spyre_mlir.compiled import CompiledModel, CompileOptions
     from spyre_mlir.pipeline import LEVELS
     from spyre_mlir.text.render import module_text
 

@@ -54,10 +54,10 @@ def bisect_directory(path: Path, inputs: Sequence[Array | None], options: Machin
     Raises:
         InputError: this is no directory with its levels.
     """
-    from spyre_mlir.api import stored_program
     from spyre_mlir.backend.levels import read_levels
     from spyre_mlir.backend.stored import read_bundle
     from spyre_mlir.culprit import Walk, bisect
+    from spyre_mlir.stored_runs import stored_program
     from spyre_mlir.universe import make_context
 
     context = make_context()

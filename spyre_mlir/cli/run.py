@@ -187,9 +187,9 @@ def _load(path: Path, options: MachineOptions, met: FaultLog) -> Runnable:
             hint="name a directory with a bundle.mlir, or a file that ends with .mlir or .json",
         )
     if path.is_dir() or path.suffix != ".mlir":
-        from spyre_mlir.api import launch_probes, stored_program
         from spyre_mlir.backend.directory import read_bundle
         from spyre_mlir.machine.host import run_program
+        from spyre_mlir.stored_runs import launch_probes, stored_program
 
         stored = read_bundle(path, context)
         program = stored_program(stored)

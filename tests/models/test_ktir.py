@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("transformers")
 
 import spyre_mlir
-from spyre_mlir.api import CompiledModel
+from spyre_mlir.compiled import CompiledModel
 from tests.models.zoo import ZOO, build
 from tests.unit.transforms.ktir_programs import program_of
 

@@ -12,8 +12,8 @@ import torch
 from safetensors.numpy import load_file
 
 import spyre_mlir
-from spyre_mlir.api import CompiledModel
 from spyre_mlir.backend.tensors import StreamedTensor, read_tensor, read_tensors, whole, write_tensors
+from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import ReadError
 
 

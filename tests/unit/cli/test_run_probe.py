@@ -9,9 +9,9 @@ import torch
 from safetensors.numpy import save_file
 
 import spyre_mlir
-from spyre_mlir.api import CompiledModel
 from spyre_mlir.cli import compile as compile_tool
 from spyre_mlir.cli import run as run_tool
+from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError
 from tests.unit.cli.conftest import Layer
 

@@ -15,8 +15,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import StringAttr
 
 import spyre_mlir
-from spyre_mlir.api import CompiledModel, CompileOptions
 from spyre_mlir.backend.stored import read_bundle
+from spyre_mlir.compiled import CompiledModel, CompileOptions
 from spyre_mlir.culprit import Culprit, Walk, worst_difference
 from spyre_mlir.frontend import import_program, torch_values
 from spyre_mlir.hw.spec import SPYRE

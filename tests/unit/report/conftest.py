@@ -18,14 +18,14 @@ class Softmax(torch.nn.Module):
 
 
 @pytest.fixture(scope="package")
-def softmax() -> spyre_mlir.api.CompiledModel:
+def softmax() -> spyre_mlir.CompiledModel:
     """A softmax of 512 rows of 1024, compiled."""
     compiled = spyre_mlir.compile(Softmax(), (torch.randn(512, 1024),))
-    assert isinstance(compiled, spyre_mlir.api.CompiledModel)
+    assert isinstance(compiled, spyre_mlir.CompiledModel)
     return compiled
 
 
 @pytest.fixture(scope="package")
-def softmax_timeline(softmax: spyre_mlir.api.CompiledModel) -> Timeline:
+def softmax_timeline(softmax: spyre_mlir.CompiledModel) -> Timeline:
     """The softmax in time."""
     return softmax.timeline()

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 import spyre_mlir
-from spyre_mlir.api import CompiledModel
+from spyre_mlir.compiled import CompiledModel
 
 
 class Steps(torch.nn.Module):

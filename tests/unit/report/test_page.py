@@ -108,7 +108,7 @@ def test_scales() -> None:
     assert [t.label for t in linear.ticks()] == ["0", "2", "4", "6", "8", "10"]
 
 
-def test_a_browser_shows_it(softmax: spyre_mlir.api.CompiledModel, tmp_path: Path) -> None:
+def test_a_browser_shows_it(softmax: spyre_mlir.CompiledModel, tmp_path: Path) -> None:
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     browser_path = shutil.which("chromium")
     if browser_path is None:

@@ -15,9 +15,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.scf import ForOp
 
 import spyre_mlir
-from spyre_mlir.api import CompiledModel, CompileOptions
 from spyre_mlir.backend.directory import split_module
 from spyre_mlir.cli.compile import run
+from spyre_mlir.compiled import CompiledModel, CompileOptions
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds, trips_of
 from spyre_mlir.dialects.superdsc.describe import describe

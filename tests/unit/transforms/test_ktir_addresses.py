@@ -11,7 +11,7 @@ import pytest
 from xdsl.dialects import arith
 
 import spyre_mlir
-from spyre_mlir.api import CompiledModel
+from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.ktdp import ConstructAccessTileOp, ConstructMemoryViewOp, GetComputeTileIdOp
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context

@@ -12,7 +12,7 @@ from torch import nn
 from xdsl.dialects.func import FuncOp
 
 import spyre_mlir
-from spyre_mlir.api import CompiledModel
+from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.ktdp import ConstructMemoryViewOp
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.ops import ATEN

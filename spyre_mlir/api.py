@@ -18,10 +18,12 @@ from spyre_mlir.backend.whole_file import save_text
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost_parameters import Profile
+from spyre_mlir.machine.faults import FaultLog, OnFault
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.options import MachineOptions, Numerics
 from spyre_mlir.machine.timeline import Timeline
+from spyre_mlir.machine.transfer import Resident
 from spyre_mlir.pipeline import LEVELS, Lowered, check_level, lower, lower_to_ktir
 from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
 from spyre_mlir.report.host_steps import host_steps
@@ -49,6 +51,7 @@ def compile(
     share_files: bool = False,
     coarse_tile: bool = False,
     loops: Literal["loop", "unroll"] = "loop",
+    on_fault: OnFault = "raise",
 ) -> CompiledModel | LazyModel:
     """Compiles a model for Spyre.
 
@@ -65,6 +68,8 @@ def compile(
         coarse_tile: chains of kernels whose intermediates exceed the scratchpads run block of rows by block of rows.
         loops: ``loop`` writes a loop into ``bundle.mlir``, ``unroll`` a file for every kernel of every trip, which is
             what concrete addresses need.
+        on_fault: what a call does when the program misbehaves: ``raise``, ``warn`` through `logging`, or ``collect``;
+            `CompiledModel.log` has what the last call met.
 
     Raises:
         UnsupportedError: the model has operations that cannot be expressed; all of them are listed.
@@ -73,8 +78,8 @@ def compile(
     """
     from spyre_mlir.frontend import import_program, is_complete
 
-    options = CompileOptions(numerics, addresses, share_files, coarse_tile, loops)
-    MachineOptions(numerics=numerics)
+    options = CompileOptions(numerics, addresses, share_files, coarse_tile, loops, on_fault)
+    MachineOptions(numerics=numerics, on_fault=on_fault)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         return LazyModel(model, options)
     inputs = None if example_inputs is None else tuple(example_inputs)
@@ -106,6 +111,7 @@ class CompileOptions:
     share_files: bool = False
     coarse_tile: bool = False
     loops: Literal["loop", "unroll"] = "loop"
+    on_fault: OnFault = "raise"
 
     def passes(self) -> dict[str, str]:
         """Options of passes, as `pipeline.lower` takes them."""
@@ -120,7 +126,11 @@ def _compile(program: Program, options: CompileOptions) -> CompiledModel:
 
 
 class CompiledModel:
-    """A model on the hardware model: called like the model, it runs the bundle it wrote to disk."""
+    """A model on the hardware model: called like the model, it runs the bundle it wrote to disk.
+
+    Attributes:
+        log: the faults and overflows of the last call, and which ops depend on settings that are not published.
+    """
 
     def __init__(self, program: Program, lowered: Lowered, options: CompileOptions) -> None:
         """Keeps the program at every level; the bundle is written at the first call."""
@@ -130,6 +140,8 @@ class CompiledModel:
         self._lowered = lowered
         self._options = options
         self._values = HostValues(program)
+        self._resident = Resident()
+        self.log = FaultLog(options.on_fault)
         self._directory: Path | None = None
         self._stored: StoredBundle | None = None
 
@@ -216,7 +228,7 @@ class CompiledModel:
 
     def reload(self) -> None:
         """Makes the next call read the files again."""
-        self._stored = None
+        self._stored, self._resident = None, Resident()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the bundle from disk and returns what the model would.
@@ -227,7 +239,8 @@ class CompiledModel:
         """
         from spyre_mlir.frontend import finish_call
 
-        results = self._run_bundle(args, kwargs, self._options.numerics)
+        self.log = FaultLog(self._options.on_fault)
+        results = self._run_bundle(args, kwargs, self._options.numerics, self.log)
         return finish_call(self._program, results, args, kwargs, self._values)
 
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
@@ -263,10 +276,14 @@ class CompiledModel:
 
     def _given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Array | None]:
         """Every argument of the program by name: the caller's values, and None for the model's own."""
-        from spyre_mlir.frontend import to_numpy
+        from spyre_mlir.frontend import shown_as_numpy
 
         given = dict(
-            zip((a.name for a in self._program.inputs), map(to_numpy, self._program.flatten(args, kwargs)), strict=True)
+            zip(
+                (a.name for a in self._program.inputs),
+                map(shown_as_numpy, self._program.flatten(args, kwargs)),
+                strict=True,
+            )
         )
         missing = [a.name for a in self._program.arguments if a.kind != "input" and a.name not in self._values]
         if missing:
@@ -276,14 +293,17 @@ class CompiledModel:
             )
         return {a.name: given[a.name] if a.kind == "input" else None for a in self._program.arguments}
 
-    def _run_bundle(self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics) -> list[Array]:
+    def _run_bundle(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics, log: FaultLog | None = None
+    ) -> list[Array]:
         """Runs the files; in device numerics with the weights in them, in exact ones with the model's."""
         given = self._given(args, kwargs)
         if self._stored is None:
             self._stored = read_bundle(self.bundle_directory(), make_context())
         held = self._stored.weight_names() if numerics == "device" else set[str]()
         inputs = [self._values[name] if value is None and name not in held else value for name, value in given.items()]
-        return run_program(stored_program(self._stored), inputs, MachineOptions(numerics=numerics))
+        options = MachineOptions(numerics=numerics, on_fault="raise" if log is None else log.on_fault)
+        return run_program(stored_program(self._stored), inputs, options, self._resident, log)
 
     def _run(self, level: str, inputs: list[Array]) -> list[Array]:
         """Runs a level from memory, in exact numerics."""

@@ -5,6 +5,7 @@ A message says what, where, what was expected, what was found, and what to try.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.utils.exceptions import PassFailedException
@@ -80,16 +81,61 @@ class ReadError(SpyreError):
     code = "SPY-R001"
 
 
+@dataclass(frozen=True, kw_only=True)
+class FaultPlace:
+    """Where a fault happened; what is not known stays None.
+
+    Args:
+        op: the operation, as ``2:batchmatmul``.
+        tensor: the operand, as ``Tensor1``.
+        core: the core that did it.
+        low: first byte touched.
+        high: one past the last byte touched.
+        level: the level that ran.
+        line: the model's source line, or where the operation stands.
+    """
+
+    op: str | None = None
+    tensor: str | None = None
+    core: int | None = None
+    low: int | None = None
+    high: int | None = None
+    level: str | None = None
+    line: str | None = None
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        if self.op is not None:
+            parts.append(f"op {self.op}")
+        if self.tensor is not None:
+            parts.append(self.tensor)
+        if self.core is not None:
+            parts.append(f"core {self.core}")
+        if self.low is not None:
+            parts.append(f"bytes {self.low:#x}" + ("" if self.high is None else f"..{self.high:#x}"))
+        return ", ".join(parts)
+
+
 class MachineFault(SpyreError):
     """The program misbehaved on the hardware model; the model itself works as intended.
 
     Args:
         kind: a short stable word, for example ``uninitialised-read``.
+        place: op, tensor, core, bytes, level and source line, as far as they are known.
     """
 
     code = "SPY-F001"
     exit_code = 3
 
-    def __init__(self, kind: str, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        where: str | None = None,
+        hint: str | None = None,
+        place: FaultPlace | None = None,
+    ) -> None:
         super().__init__(f"{kind}: {message}", where=where, hint=hint)
         self.kind = kind
+        self.place = FaultPlace() if place is None else place

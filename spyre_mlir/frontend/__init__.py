@@ -6,7 +6,7 @@ from spyre_mlir.frontend.calls import finish_call, is_complete, signature_of
 from spyre_mlir.frontend.export import load_pt2
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.program import Argument, Constant, Program
-from spyre_mlir.frontend.reference import double_reference, to_numpy, torch_reference
+from spyre_mlir.frontend.reference import double_reference, shown_as_numpy, to_numpy, torch_reference
 from spyre_mlir.frontend.values import HostValues
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "import_program",
     "is_complete",
     "load_pt2",
+    "shown_as_numpy",
     "signature_of",
     "to_numpy",
     "torch_reference",

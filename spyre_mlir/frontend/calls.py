@@ -49,7 +49,7 @@ def finish_call(
         values: the program's own tensors by name; mutated buffers are replaced.
     """
     given = dict(zip((a.name for a in program.inputs), program.flatten(args, kwargs), strict=True))
-    outputs = [torch.tensor(np.asarray(r)).to(dtype) for r, dtype in zip(results, _result_dtypes(program), strict=True)]
+    outputs = [_as_tensor(np.asarray(r)).to(dtype) for r, dtype in zip(results, _result_dtypes(program), strict=True)]
     for index, name in program.mutations.items():
         if name in given:
             given[name].copy_(outputs[index])
@@ -57,6 +57,11 @@ def finish_call(
             values[name] = np.array(results[index])
             program.values[name].copy_(outputs[index])
     return program.unflatten(outputs)
+
+
+def _as_tensor(array: Array) -> torch.Tensor:
+    """The array as a tensor; the elements are not copied if nobody else has them."""
+    return torch.as_tensor(array) if array.flags.owndata and array.flags.writeable else torch.tensor(array)
 
 
 def _result_dtypes(program: Program) -> list[torch.dtype]:

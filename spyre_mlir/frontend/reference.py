@@ -108,6 +108,11 @@ def _buffers_restored(model: torch.nn.Module, names: Iterable[str]) -> Generator
 
 def to_numpy(tensor: torch.Tensor) -> NDArray[Any]:
     """A tensor as a numpy array of its own; bfloat16 and 8-bit floats, which numpy lacks, become float32."""
+    return np.array(shown_as_numpy(tensor))
+
+
+def shown_as_numpy(tensor: torch.Tensor) -> NDArray[Any]:
+    """As `to_numpy`, but an array that may show the tensor's own elements: for reading only."""
     tensor = tensor.detach().cpu()
     narrow = tensor.dtype is torch.bfloat16 or (tensor.dtype.is_floating_point and tensor.dtype.itemsize == 1)
-    return np.array((tensor.float() if narrow else tensor).numpy())
+    return (tensor.float() if narrow else tensor).numpy()

@@ -21,6 +21,8 @@ MAX_CODE = 0x7FFE
 NAN_CODE = 0x7FFF
 SIGN_BIT = 0x8000
 MIN_POSITIVE = DL16_SMALLEST
+# The largest code's value plus half a step: from here on, the nearest number would need a larger code.
+BEYOND_LARGEST = 2.0**32 * (2 - 3 * 2.0 ** -(FRACTION_BITS + 1))
 
 # Fields of the wide values that are rounded: IEEE 754 binary64.
 _WIDE_MAGNITUDE = 2**63 - 1

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType, LocationAttr, TensorTy
 from xdsl.interpreter import InterpreterFunctions
 from xdsl.ir import Attribute, Operation
 
-from spyre_mlir.errors import MachineFault
+from spyre_mlir.errors import FaultPlace, MachineFault
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 
 Array = NDArray[Any]
@@ -83,7 +83,10 @@ def place_of(op: Operation) -> str:
 
 def fault(kind: str, message: str, op: Operation, *, hint: str | None = None) -> MachineFault:
     """The exception for a misbehaviour of the program at `op`, for the caller to raise."""
-    return MachineFault(kind, message, where=place_of(op), hint=hint)
+    line = None if isinstance(op.location, UnknownLoc) else str(op.location)
+    level = op.name.rpartition(".")[0]
+    place = FaultPlace(op=getattr(op, "function_name", op.name), level=level, line=line)
+    return MachineFault(kind, message, where=place_of(op), hint=hint, place=place)
 
 
 def numpy_type(element: Attribute) -> type[np.float64] | type[np.int64] | type[np.bool_]:
@@ -97,8 +100,16 @@ def numpy_type(element: Attribute) -> type[np.float64] | type[np.int64] | type[n
             return np.float64
 
 
-def as_numbers(values: Array, element: Attribute) -> Array:
-    """The same numbers in the numpy type of `element`; row-major, never a view of a caller's array with strides."""
+def as_numbers(values: Array, element: Attribute, *, narrow: bool = False) -> Array:
+    """The same numbers in the numpy type of `element`; row-major, never a view of a caller's array with strides.
+
+    Args:
+        values: the numbers.
+        element: the MLIR type.
+        narrow: leave float32 as it is.
+    """
+    if narrow and values.dtype == np.float32 and numpy_type(element) is np.float64:
+        return np.asarray(values, order="C")
     return np.asarray(values).astype(numpy_type(element), order="C", copy=False)
 
 

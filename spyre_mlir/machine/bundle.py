@@ -8,7 +8,6 @@ from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
-from xdsl.interpreters.arith import ArithFunctions
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.traits import SymbolTable
 
@@ -22,9 +21,12 @@ from spyre_mlir.dialects.sdscbundle import (
 )
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import InputError, MachineFault, SpyreError, UnsupportedError
+from spyre_mlir.machine.addresses import AddressFunctions
 from spyre_mlir.machine.arrays import place_of
+from spyre_mlir.machine.faults import Standing
 from spyre_mlir.machine.for_loops import ForFunctions
 from spyre_mlir.machine.memory import Memory
+from spyre_mlir.machine.provenance import History
 from spyre_mlir.machine.superdsc import execute
 
 ENTRY = "sdsc_bundle"
@@ -50,6 +52,7 @@ class BundleFunctions(InterpreterFunctions):
         self.pools: list[str] = []
         self._load = load
         self._loaded: dict[str, Descriptor] = {}
+        self._history = History()
 
     @impl(InputArgExtractOp)
     def run_extract(self, interpreter: Interpreter, op: InputArgExtractOp, args: PythonValues) -> PythonValues:
@@ -65,6 +68,7 @@ class BundleFunctions(InterpreterFunctions):
         """Scratch memory with undefined contents."""
         name = f"pool {len(self.pools)}"
         region = self.memory.allocate(name, op.size.value.data)
+        region.scratch = True
         self.pools.append(name)
         return (region.base,)
 
@@ -79,13 +83,14 @@ class BundleFunctions(InterpreterFunctions):
         filename = op.sdsc_filename.data
         if filename not in self._loaded:
             self._loaded[filename] = self._load(filename)
+        log = self.memory.log
+        log.standing = Standing(filename, "superdsc", str(found) if (found := source_of(op.location)) else None)
         try:
-            execute(self._loaded[filename], self.memory, dict(zip(op.ids, args, strict=True)))
+            execute(self._loaded[filename], self.memory, dict(zip(op.ids, args, strict=True)), self._history)
         except MachineFault as fault:
-            fault.where = filename if fault.where is None else f"{filename}: {fault.where}"
-            if source := source_of(op.location):
-                fault.where += f", from {source}"
-            raise
+            log.keep(fault)
+        finally:
+            log.standing = None
         return ()
 
 
@@ -122,7 +127,7 @@ def run_bundle(
             raise UnsupportedError(message, where=place_of(op), hint="a bundle has loops with constant bounds, no more")
     functions = BundleFunctions(memory, load)
     interpreter = Interpreter(module, index_bitwidth=_INDEX_BITS)
-    for known in (functions, FuncFunctions(), ArithFunctions(), ForFunctions()):
+    for known in (functions, FuncFunctions(), AddressFunctions(), ForFunctions()):
         interpreter.register_implementations(known)
     memory.forget_scratchpads()
     try:

@@ -86,14 +86,14 @@ def run_by_core(view: Descriptor, memory: Memory, symbols: Symbols | None, rule:
     for core, row in enumerate(view.core_slices):
         origin = tuple(row[dim.label] * dim.per_core for dim in view.dims)
         works.append(Work(view, core, origin, tuple(layout.core(core) for layout in layouts), memory))
-    require_no_race([work.accesses for work in works])
+    require_no_race([work.accesses for work in works], memory.log)
     write_all([rule(work) for work in works], memory)
 
 
 def write_all(results: Sequence[Sequence[tuple[Access, Tensor]]], memory: Memory) -> None:
     """Write what the cores made, after checking that no two write one byte."""
     for part in zip(*results, strict=True):
-        require_disjoint([access for access, _ in part])
+        require_disjoint([access for access, _ in part], memory.log)
     for result in results:
         for access, tensor in result:
             access.write(memory, shaped(tensor, access))

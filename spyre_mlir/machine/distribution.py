@@ -31,7 +31,7 @@ def run_shuffle(view: Descriptor, memory: Memory, symbols: Symbols | None) -> No
     if len(view.operands) != 2 or view.operands[0].format != view.output.format:
         raise UnsupportedError("a shuffle of several operands, or with a change of format", where=where)
     (sources, targets) = (_parts(view, index, memory, symbols) for index in (0, 1))
-    require_no_race([(source, target) for (source, _), (target, _) in zip(sources, targets, strict=True)])
+    require_no_race([(source, target) for (source, _), (target, _) in zip(sources, targets, strict=True)], memory.log)
     whole = [dim.extent for dim in view.dims]
     values, written = np.zeros(whole), np.zeros(whole, dtype=np.bool_)
     for access, place in sources:

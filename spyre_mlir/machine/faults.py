@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Literal
 
-from spyre_mlir.errors import MachineFault
+from spyre_mlir.errors import FaultPlace, MachineFault
 
 
 class FaultKind(StrEnum):
@@ -13,6 +16,7 @@ class FaultKind(StrEnum):
 
     UNINITIALISED_READ = "uninitialised-read"
     OUT_OF_BOUNDS = "out-of-bounds"
+    LX_OVERFLOW = "lx-overflow"
     MISALIGNED = "misaligned"
     WRONG_FORMAT = "wrong-format"
     DOUBLE_WRITE = "double-write"
@@ -20,49 +24,109 @@ class FaultKind(StrEnum):
     COHORT_MISMATCH = "cohort-mismatch"
     INDEX_OUT_OF_RANGE = "index-out-of-range"
     SPAN = "span"
+    STALE_READ = "stale-read"
+    FOREIGN_SLICE = "foreign-slice"
+    UNWRITTEN_OUTPUT = "unwritten-output"
+    NAN_BORN = "nan-born"
+    BAD_SCHEDULE = "bad-schedule"
     UNBOUND_SYMBOL = "unbound-symbol"
-    LX_OVERFLOW = "lx-overflow"
     DEADLOCK = "deadlock"
     DIVISION_BY_ZERO = "division-by-zero"
     LOOP_STEP = "loop-step"
     TRIP_COUNT = "trip-count"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where a fault happened; what is not known stays None.
+Place = FaultPlace
+OnFault = Literal["raise", "warn", "collect"]
+_LOGGER = logging.getLogger("spyre_mlir.machine")
 
-    Args:
-        op: the operation, as ``2:batchmatmul``.
-        tensor: the operand, as ``Tensor1``.
-        core: the core that did it.
-        low: first byte touched.
-        high: one past the last byte touched.
-    """
-
-    op: str | None = None
-    tensor: str | None = None
-    core: int | None = None
-    low: int | None = None
-    high: int | None = None
-
-    def __str__(self) -> str:
-        parts: list[str] = []
-        if self.op is not None:
-            parts.append(f"op {self.op}")
-        if self.tensor is not None:
-            parts.append(self.tensor)
-        if self.core is not None:
-            parts.append(f"core {self.core}")
-        if self.low is not None:
-            parts.append(f"bytes {self.low:#x}" + ("" if self.high is None else f"..{self.high:#x}"))
-        return ", ".join(parts)
+# After these the operation goes on with what memory holds: bytes nobody wrote read as zeros, and what is computed from
+# them counts as never written; of two writers the later core wins. After any other fault the operation is left out,
+# and memory stays as it is.
+GOES_ON = frozenset(
+    {
+        FaultKind.UNINITIALISED_READ,
+        FaultKind.STALE_READ,
+        FaultKind.FOREIGN_SLICE,
+        FaultKind.UNWRITTEN_OUTPUT,
+        FaultKind.DOUBLE_WRITE,
+        FaultKind.READ_WRITE_RACE,
+        FaultKind.SPAN,
+        FaultKind.NAN_BORN,
+    }
+)
 
 
 def fault(kind: FaultKind, message: str, place: Place, *, hint: str | None = None) -> MachineFault:
     """Build the exception for one misbehaviour of the program.
 
     Returns:
-        The fault, for the caller to raise.
+        The fault, for the caller to raise or to hand to a log.
     """
-    return MachineFault(kind.value, message, where=str(place) or None, hint=hint)
+    return MachineFault(kind.value, message, where=str(place) or None, hint=hint, place=place)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What runs now: a file or function, at which level, from which line of the model."""
+
+    what: str
+    level: str
+    line: str | None = None
+
+
+@dataclass
+class FaultLog:
+    """The faults of one run, and what becomes of them.
+
+    Args:
+        on_fault: ``raise`` stops at the first, ``warn`` says each kind at each place once through `logging`,
+            ``collect`` only keeps them.
+
+    Attributes:
+        faults: in the order they happened.
+        overflows: finite results beyond the largest DLFloat16, by op.
+        depends: the ops whose results depend on a setting that public sources leave open, by its name.
+        standing: what runs now; goes into every fault.
+    """
+
+    on_fault: OnFault = "raise"
+    faults: list[MachineFault] = field(default_factory=list[MachineFault])
+    overflows: dict[str, int] = field(default_factory=dict[str, int])
+    depends: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    standing: Standing | None = None
+    # Why the byte at an address holds nothing, if it did once.
+    why: Callable[[int], str | None] = field(default=lambda _: None, repr=False)
+    _said: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
+
+    def meet(self, found: MachineFault) -> None:
+        """Take a fault after which the operation can go on.
+
+        Raises:
+            MachineFault: the same, if the run is to stop or if nothing can follow.
+        """
+        low = found.place.low
+        if found.kind == FaultKind.UNINITIALISED_READ.value and low is not None and (text := self.why(low)) is not None:
+            found = fault(FaultKind.STALE_READ, text, found.place, hint="use addresses of their own")
+        if self.on_fault != "raise" and FaultKind(found.kind) in GOES_ON:
+            self.keep(found)
+            return
+        raise found
+
+    def keep(self, found: MachineFault) -> None:
+        """Take a fault that left an operation out.
+
+        Raises:
+            MachineFault: the same, if the run is to stop.
+        """
+        if self.standing is not None:
+            place = found.place
+            found.place = replace(place, level=self.standing.level, line=place.line or self.standing.line)
+            places = [found.where, self.standing.line]
+            found.where = f"{self.standing.what}: " + ", ".join(text for text in places if text is not None)
+        if self.on_fault == "raise":
+            raise found
+        self.faults.append(found)
+        if self.on_fault == "warn" and (key := (found.kind, found.where)) not in self._said:
+            self._said.add(key)
+            _LOGGER.warning("%s", found)

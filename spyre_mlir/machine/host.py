@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import cast
 
@@ -27,14 +27,16 @@ from spyre_mlir.dialects.spyre.kernel import (
 from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.hw import encoding, image
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.machine.arrays import Array, HostArray, place_of, tensor_type
+from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, place_of, tensor_type
 from spyre_mlir.machine.bundle import ENTRY, Loader, run_bundle
 from spyre_mlir.machine.device_memory import memory_for
-from spyre_mlir.machine.kernel import ZERO_PADDING, Buffer, check_integers, receive, send
+from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
+from spyre_mlir.machine.kernel import ZERO_PADDING, check_integers
 from spyre_mlir.machine.levels import argument_name, bind_input, check_count, find_function
 from spyre_mlir.machine.loop import known_numbers
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.options import MachineOptions
+from spyre_mlir.machine.transfer import Resident, access_of, fetch, send, send_image
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,9 @@ class HostFunctions(InterpreterFunctions):
 
     program: DeviceProgram
     memory: Memory
+    options: MachineOptions
+    resident: Resident
+    gaps: dict[int, Place] = field(default_factory=dict[int, Place])  # where undefined elements were read from
     _count: int = 0
 
     def _place(self, op: Operation) -> _Placed:
@@ -124,22 +129,22 @@ class HostFunctions(InterpreterFunctions):
             )
         return self.memory.spec.segment_base(segment)
 
-    def _addresses(self, placed: _Placed) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        step = SPYRE.stick_bytes // placed.tensor.lanes
-        return placed.base + step * np.arange(placed.tensor.sticks * placed.tensor.lanes, dtype=np.int64)
-
-    def _send(self, op: Operation, values: Array, known: Array | None, *, zero_padding: bool) -> _Placed:
+    def _send(self, op: Operation, values: Array, known: Mask | None, *, zero_padding: bool) -> _Placed:
         tensor, placed = device_tensor(op.results[0]), self._place(op)
-        buffer = send(tensor, values, known, zero_padding=zero_padding)
-        sent = buffer.initialised.reshape(-1)
-        if sent.any():
-            known_values = self.memory.from_host(buffer.values.reshape(-1)[sent], tensor.format)
-            self.memory.store(self._addresses(placed)[sent], known_values, tensor.format)
+        key, region = (tensor, zero_padding, self.options), self.memory.locate(placed.base, placed.base + 1)
+        if known is None and self.resident.restore(key, values, region):
+            return placed
+        send(self.memory, tensor, placed.base, values, known, zero_padding=zero_padding)
+        if known is None:
+            self.resident.remember(key, values, region)
         return placed
 
     def _send_codes(self, op: ToDeviceOp) -> _Placed:
         """Sends a weight the program came with, which is laid out already."""
         tensor, placed = device_tensor(op.result), self._place(op)
+        key, region = (self._count, tensor, self.options), self.memory.locate(placed.base, placed.base + 1)
+        if self.resident.restore_file(key, region):
+            return placed
         weight, shape = self.program.weight(op), (tensor.sticks, tensor.lanes)
         codes = np.zeros(0) if weight is None else weight()
         if codes.shape != shape or codes.dtype != encoding.STORED_TYPES[tensor.format]:
@@ -148,11 +153,12 @@ class HostFunctions(InterpreterFunctions):
                 where=place_of(op),
                 hint="write the bundle again",
             )
-        sent = np.ones(codes.size, np.bool_)
+        sent = None
         if ZERO_PADDING not in op.attributes:
-            sent = image.arrange(np.ones(tensor.shape, np.bool_), tensor.layout, tensor.lanes).reshape(-1)
-        known_values = encoding.decode(codes.reshape(-1)[sent], tensor.format)
-        self.memory.store(self._addresses(placed)[sent], known_values, tensor.format)
+            sent = image.arrange(np.ones(tensor.shape, np.bool_), tensor.layout, tensor.lanes)
+        values = encoding.decode(codes, tensor.format)
+        send_image(self.memory, tensor, placed.base, values, None if sent is None or sent.all() else sent)
+        self.resident.remember_file(key, region)
         return placed
 
     @impl(ToDeviceOp)
@@ -196,14 +202,18 @@ class HostFunctions(InterpreterFunctions):
     def run_from_device(self, interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
         """Reads the logical elements back."""
         (placed,) = cast(tuple[_Placed], args)
-        shape = (placed.tensor.sticks, placed.tensor.lanes)
-        values, written = self.memory.load(self._addresses(placed), placed.tensor.format)
-        read, known = receive(Buffer(placed.tensor, values.reshape(shape), written.reshape(shape)))
-        return (HostArray(np.array(read), np.array(known)),)
+        host = fetch(self.memory, placed.tensor, placed.base)
+        if host.defined is not None:
+            self.gaps[id(host.defined)] = access_of(placed.tensor, placed.base).place_at(first_index(~host.defined))
+        return (host,)
 
 
 def run_program(
-    program: DeviceProgram, inputs: Sequence[Array | None], options: MachineOptions | None = None
+    program: DeviceProgram,
+    inputs: Sequence[Array | None],
+    options: MachineOptions | None = None,
+    resident: Resident | None = None,
+    log: FaultLog | None = None,
 ) -> list[Array]:
     """Runs a host program and the bundle it launches.
 
@@ -211,9 +221,11 @@ def run_program(
         program: what to run.
         inputs: one array per argument of `main`; None for a weight that the program came with.
         options: how to run; ``exact`` numerics if not given.
+        resident: what earlier runs of this program sent.
+        log: takes the faults, if the run does not stop at the first.
 
     Returns:
-        float64 arrays, one per result.
+        One array per result; floats are float64, or float32 where device numerics compute in it.
 
     Raises:
         InputError: the arrays do not fit the arguments.
@@ -225,9 +237,15 @@ def run_program(
     for number, value in enumerate(inputs):
         if value is None:
             _held(program, main.args[number], argument_name(main, number), settings)
-    arguments = [None if x is None else bind_input(main, n, x) for n, x in enumerate(inputs)]
+    narrow = settings.numerics == "device"
+    arguments = [None if x is None else bind_input(main, n, x, narrow=narrow) for n, x in enumerate(inputs)]
     interpreter = Interpreter(program.host)
-    for functions in (FuncFunctions(), HostFunctions(program, memory_for(settings))):
+    memory = memory_for(settings)
+    memory.log = log or memory.log
+    kept = resident or Resident()
+    memory.spare = kept.spare
+    rules = HostFunctions(program, memory, settings, kept)
+    for functions in (FuncFunctions(), rules):
         interpreter.register_implementations(functions)
     try:
         results = cast(tuple[HostArray, ...], interpreter.call_op(main, tuple(arguments)))
@@ -235,8 +253,19 @@ def run_program(
         # The interpreter attaches the whole module as a note at every level; the error says where by itself.
         error.__notes__ = []
         raise
+    memory.release_all()
     kinds = [tensor_type(t).get_element_type() for t in main.function_type.outputs]
     return [
-        HostArray.of(r.known(main, f"result {n}"), kind).values
+        as_numbers(_result(r, n, rules), kind, narrow=narrow)
         for n, (r, kind) in enumerate(zip(results, kinds, strict=True))
     ]
+
+
+def _result(result: HostArray, number: int, rules: HostFunctions) -> Array:
+    """The elements of a result, all of which must have been written."""
+    if result.defined is not None and not result.defined.all():
+        place = replace(rules.gaps.get(id(result.defined), Place()), op="from_device", tensor=f"result {number}")
+        missing = int((~result.defined).sum())
+        message = f"{missing} elements were never written, the first at {first_index(~result.defined)}"
+        rules.memory.log.meet(fault(FaultKind.UNWRITTEN_OUTPUT, message, place))
+    return result.values

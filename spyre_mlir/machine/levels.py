@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.errors import InputError, SpyreError
-from spyre_mlir.machine.arrays import Array, HostArray, numpy_type
+from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, numpy_type
 from spyre_mlir.machine.aten import aten_rules
 from spyre_mlir.machine.for_loops import ForFunctions, TileFunctions
 from spyre_mlir.machine.kernel import KernelFunctions
@@ -78,14 +78,14 @@ def argument_name(function: FuncOp, number: int) -> str:
     return f"argument {number}" if not isinstance(name, StringAttr) else f"argument {number}, '{name.data}'"
 
 
-def bind_inputs(function: FuncOp, inputs: Sequence[Array]) -> list[HostArray]:
-    """The arrays as the function's arguments.
+def bind_inputs(function: FuncOp, inputs: Sequence[Array], *, narrow: bool = False) -> list[HostArray]:
+    """The arrays as the function's arguments; float32 stays float32 if `narrow`, else floats become float64.
 
     Raises:
         InputError: their number, a shape or a kind of number is not what the function takes.
     """
     check_count(function, len(inputs))
-    return [bind_input(function, number, x) for number, x in enumerate(inputs)]
+    return [bind_input(function, number, x, narrow=narrow) for number, x in enumerate(inputs)]
 
 
 def check_count(function: FuncOp, given: int) -> None:
@@ -100,13 +100,13 @@ def check_count(function: FuncOp, given: int) -> None:
         )
 
 
-def bind_input(function: FuncOp, number: int, array: Array) -> HostArray:
+def bind_input(function: FuncOp, number: int, array: Array, *, narrow: bool = False) -> HostArray:
     """One array as an argument of the function; see `bind_inputs`."""
     kind, name = function.function_type.inputs.data[number], argument_name(function, number)
-    return _bind(np.asarray(array), kind, name, f"@{function.sym_name.data}")
+    return _bind(np.asarray(array), kind, name, f"@{function.sym_name.data}", narrow)
 
 
-def _bind(array: Array, type_: Attribute, name: str, where: str) -> HostArray:
+def _bind(array: Array, type_: Attribute, name: str, where: str, narrow: bool) -> HostArray:
     if not isinstance(type_, TensorType):
         raise InputError(f"{name} is {type_}, and only host tensors can be passed", where=where)
     tensor = cast(TensorType[Attribute], type_)
@@ -116,4 +116,4 @@ def _bind(array: Array, type_: Attribute, name: str, where: str) -> HostArray:
     kinds = "b" if wanted is np.bool_ else "iub" if wanted is np.int64 else None
     if array.dtype.kind == "c" or (kinds is not None and array.dtype.kind not in kinds):
         raise InputError(f"{name} takes {tensor.get_element_type()} numbers, got {array.dtype}", where=where)
-    return HostArray.of(array, tensor.get_element_type())
+    return HostArray(as_numbers(array, tensor.get_element_type(), narrow=narrow))

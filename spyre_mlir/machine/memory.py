@@ -1,16 +1,15 @@
 """Device memory: a byte address leads to a value and the format last written there.
 
-Memory is made of regions that are added explicitly (arguments, the pool, the scratchpads). A region holds some bytes
-and one tag per slot, a slot being the smallest element the memory tells apart. The tag of an element stands in its
-first slot; a wider element marks the others as its continuation. What the bytes of a slot are is up to the numerics:
-`ExactMemory` keeps a float64 per slot, `spyre_mlir.machine.device_memory` what the hardware has.
+Memory is made of regions that are added explicitly (arguments, the pool, the scratchpads). A region holds values, and
+what was ever written where (`spyre_mlir.machine.states`). An element's value stands where its first byte does, in a
+wide number of the host; which one is up to the numerics: `ExactMemory` keeps float64, and
+`spyre_mlir.machine.device_memory` the value of the bytes that the hardware would have.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right, insort
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,47 +17,32 @@ import numpy as np
 import numpy.typing as npt
 
 from spyre_mlir.errors import InputError, UnsupportedError
-from spyre_mlir.hw.formats import DL16, FORMATS, INDEX, INT32, device_format
+from spyre_mlir.hw.formats import device_format
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
-from spyre_mlir.machine.faults import FaultKind, Place, fault
+from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
+from spyre_mlir.machine.states import Bools, Ints, States, Tags
 
-Floats = npt.NDArray[np.float64]
-Tags = npt.NDArray[np.uint8]
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[Any]  # float64; in device numerics float32 where that is exact
 Stored = npt.NDArray[Any]  # elements as a kind of memory keeps them
 
-SLOT_BYTES = DL16.bits // 8
 _WIDE = np.dtype(np.float64)
-UNINITIALISED = 0
-CONTINUATION = 255
-FORMAT_TAGS = {name: place + 1 for place, name in enumerate(FORMATS)}
-# Index tensors are host int32 read as unsigned: the one relabelling that gather relies on.
-RELABELS: dict[str, frozenset[str]] = {
-    INDEX.name: frozenset({INT32.name}),
-    INT32.name: frozenset({INDEX.name}),
-}
 
 
 def element_bytes(format_name: str) -> int:
     """Bytes of one element of a format that memory can hold.
 
     Raises:
-        UnsupportedError: the format is narrower than a slot.
+        UnsupportedError: the format is narrower than a byte.
     """
     bits = device_format(format_name).bits
-    if bits % (8 * SLOT_BYTES):
+    if bits % 8:
         raise UnsupportedError(f"the machine does not hold {bits}-bit elements of format {format_name} yet")
     return bits // 8
 
 
-def tag_name(tag: int) -> str:
-    """What a tag says, for messages."""
-    if tag == UNINITIALISED:
-        return "nothing"
-    if tag == CONTINUATION:
-        return "the second half of a wider element"
-    return next(name for name, number in FORMAT_TAGS.items() if number == tag)
+# Contents of regions that are gone, by size: memory the host has committed already.
+Spare = dict[int, "list[tuple[npt.NDArray[np.uint8], States]]"]
+_MOST = 0.5
 
 
 @dataclass(order=True)
@@ -69,26 +53,46 @@ class Region:
         base: first byte address.
         size: bytes.
         name: what it is to the program, for messages.
-        slot_size: bytes the host spends per slot.
+        scale: bytes the host spends per byte.
     """
 
     base: int
     size: int = field(compare=False)
     name: str = field(compare=False)
-    slot_size: int = field(compare=False, repr=False)
+    scale: int = field(compare=False, repr=False)
     cells: npt.NDArray[np.uint8] = field(init=False, compare=False, repr=False)
-    tags: Tags = field(init=False, compare=False, repr=False)
+    states: States = field(init=False, compare=False, repr=False)
+    shared: bool = field(init=False, default=False, compare=False, repr=False)
+    # Whether its contents mean nothing when a bundle begins.
+    scratch: bool = field(init=False, default=False, compare=False, repr=False)
+
+    spare: Spare | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        slots = self.size // SLOT_BYTES
-        # zeros, not empty: the operating system commits a page at the first write only.
-        self.cells = np.zeros(slots * self.slot_size, dtype=np.uint8)
-        self.tags = np.zeros(slots, dtype=np.uint8)
+        kept = self.spare.pop(self.size * self.scale, []) if self.spare is not None else []
+        if kept and self.spare is not None:
+            self.cells, old = kept.pop()
+            self.spare[self.size * self.scale] = kept
+            used = (old.writer > 0) | (old.known > 0)
+            self.cells.reshape(len(used), -1)[slice(None) if used.mean() > _MOST else used] = 0
+        else:
+            # zeros, not empty: the operating system commits a page at the first write only.
+            self.cells = np.zeros(self.size * self.scale, dtype=np.uint8)
+        self.states = States(self.size)
 
     @property
     def end(self) -> int:
         """One past the last byte."""
         return self.base + self.size
+
+    def share(self, cells: npt.NDArray[np.uint8], states: States) -> None:
+        """Take contents that others hold too; they are copied before anything is written."""
+        self.cells, self.states, self.shared = cells, states, True
+
+    def own(self) -> None:
+        """Make sure that what is written here is seen here only."""
+        if self.shared:
+            self.cells, self.states, self.shared = self.cells.copy(), self.states.copy(), False
 
 
 @dataclass(frozen=True)
@@ -97,9 +101,9 @@ class Window:
 
     Args:
         region: where.
-        first: slot of the element at index zero.
+        first: byte of the element at index zero, from the start of the region.
         shape: how many along each axis.
-        steps: slots from one to the next along each axis.
+        steps: bytes from one to the next along each axis.
     """
 
     region: Region
@@ -107,15 +111,11 @@ class Window:
     shape: tuple[int, ...]
     steps: tuple[int, ...]
 
-    def tags(self, extra: int = 0) -> Tags:
-        """View of the tags of the slots `extra` behind the elements' first."""
-        return np.ndarray(self.shape, np.uint8, self.region.tags.data, self.first + extra, self.steps)
-
     def elements(self, kind: np.dtype[Any]) -> Stored:
         """View of what is stored."""
-        size = self.region.slot_size
-        strides = tuple(step * size for step in self.steps)
-        return np.ndarray(self.shape, kind, self.region.cells.data, self.first * size, strides)
+        scale = self.region.scale
+        strides = tuple(step * scale for step in self.steps)
+        return np.ndarray(self.shape, kind, self.region.cells.data, self.first * scale, strides)
 
 
 class Memory(ABC):
@@ -125,7 +125,8 @@ class Memory(ABC):
         spec: the machine; gives the stick size and the scratchpads' place and size.
     """
 
-    slot_size: int
+    # Bytes the host spends per byte of the device.
+    scale: int
     # Whether cores that share a sum hand their parts on unchanged, so that it may be computed in one go.
     partial_sums_are_wide = True
 
@@ -137,17 +138,20 @@ class Memory(ABC):
             UnsupportedError: this memory does not hold the format.
         """
 
-    @abstractmethod
-    def encode(self, values: npt.ArrayLike, format_name: str) -> Stored:
-        """Values as they are stored; where memory is narrow, this is where they are rounded."""
+    def put(self, target: Stored, values: npt.ArrayLike, format_name: str, *, from_host: bool = False) -> None:
+        """Store values; where memory is narrow, this is where they are rounded.
 
-    def from_host(self, values: Floats, format_name: str) -> Floats:
-        """Values as a transfer from the host hands them over, before they are encoded."""
-        return values
+        Args:
+            target: the elements, of `stored_type`.
+            values: of the same shape, or one that broadcasts to it.
+            format_name: the format.
+            from_host: whether a transfer from the host hands them over.
+        """
+        target[...] = values
 
-    @abstractmethod
-    def decode(self, stored: Stored, format_name: str) -> Floats:
-        """Values of what is stored; may be a view of it."""
+    def numbers(self, stored: Stored, format_name: str) -> Floats:
+        """Elements as what functions compute on; may be a view of them."""
+        return stored
 
     @abstractmethod
     def partial_sum(self, values: Floats, format_name: str) -> Floats:
@@ -158,6 +162,11 @@ class Memory(ABC):
         # Scratchpads get addresses after the last segment, so that one number names any byte on the card.
         self.scratchpad_base = spec.segment_base(spec.user_segments + 1)
         self._regions: list[Region] = []
+        # Which launch is running; 0 is the host.
+        self.step = 0
+        self.log = FaultLog()
+        self.spare: Spare = {}
+        self.nan_is_a_fault = False
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -174,7 +183,7 @@ class Memory(ABC):
         if base % stick or size % stick or size <= 0:
             raise InputError(f"region {name}: base {base:#x} and size {size} must be whole sticks of {stick} bytes")
         try:
-            region = Region(base, size, name, self.slot_size)
+            region = Region(base, size, name, self.scale, self.spare)
         except MemoryError as error:
             message = f"region {name}: the host cannot hold {size} bytes of device memory"
             raise InputError(message, hint="use symbolic addresses, with regions as large as the tensors") from error
@@ -200,11 +209,21 @@ class Memory(ABC):
 
     def forget_scratchpads(self) -> None:
         """Take the scratchpads' contents away, as between two programs."""
-        self._regions = [region for region in self._regions if region.base != self.scratchpad_base]
+        self._release([region for region in self._regions if region.base == self.scratchpad_base])
 
     def remove_region(self, name: str) -> None:
         """Forget a region and its contents."""
-        self._regions = [region for region in self._regions if region.name != name]
+        self._release([region for region in self._regions if region.name == name])
+
+    def release_all(self) -> None:
+        """Forget every region; what they took can be had again by the next memory that has the same `spare`."""
+        self._release(self._regions)
+
+    def _release(self, gone: list[Region]) -> None:
+        self._regions = [region for region in self._regions if all(region is not other for other in gone)]
+        for region in gone:
+            if not region.shared:
+                self.spare.setdefault(len(region.cells), []).append((region.cells, region.states))
 
     def scratchpad_address(self, core: int, address: int) -> int:
         """The card-wide address of a byte of one core's scratchpad."""
@@ -215,7 +234,9 @@ class Memory(ABC):
         for region in self._regions:
             if region.base == self.scratchpad_base:
                 return region
-        return self.add_region("LX", self.scratchpad_base, self.spec.cores_per_card * self.spec.lx_bytes)
+        region = self.add_region("LX", self.scratchpad_base, self.spec.cores_per_card * self.spec.lx_bytes)
+        region.scratch = True
+        return region
 
     def locate(self, low: int, high: int, place: Place | None = None) -> Region:
         """Find the region that holds bytes ``low`` to ``high`` (exclusive).
@@ -242,11 +263,13 @@ class Memory(ABC):
         Raises:
             MachineFault: an address lies in no region.
         """
-        region, slots, width = self._slots(addresses, format_name)
-        self._elements(region, width, format_name)[slots] = self.encode(values, format_name)
-        region.tags[slots] = FORMAT_TAGS[format_name]
-        for extra in range(1, width):
-            region.tags[slots + extra] = CONTINUATION
+        region, at, width = self._bytes(addresses, format_name)
+        region.own()
+        wide = np.broadcast_to(np.asarray(values), at.shape)
+        stored = np.empty(at.shape, self.stored_type(format_name))
+        self.put(stored, wide, format_name)
+        self._elements(region, width, format_name)[at] = stored
+        region.states.write_elements(at, width, format_name, None, self.step)
 
     def load(self, addresses: Ints, format_name: str) -> tuple[Floats, Bools]:
         """Read single elements, as a transfer to the host does.
@@ -257,78 +280,42 @@ class Memory(ABC):
         Raises:
             MachineFault: an address lies in no region, or another format was written there.
         """
-        region, slots, width = self._slots(addresses, format_name)
-        tags = region.tags[slots]
-        halves = tuple(region.tags[slots + extra] for extra in range(1, width))
-        written = check_tags(tags, halves, format_name, lambda index: Place(low=int(addresses.reshape(-1)[index])))
-        if written is None:
-            written = np.ones(tags.shape, dtype=np.bool_)
-        return self.decode(self._elements(region, width, format_name)[slots], format_name), written
+        region, at, width = self._bytes(addresses, format_name)
+        reading = region.states.read_elements(at, width, format_name)
+        if reading.wrong is not None:
+            place = Place(low=int(addresses[reading.wrong]))
+            raise fault(FaultKind.WRONG_FORMAT, f"read as {format_name}, last written as {reading.found}", place)
+        written = np.ones(at.shape, dtype=np.bool_) if reading.written is None else reading.written
+        values = self._elements(region, width, format_name)[at]
+        return self.numbers(values, format_name), written
 
     def _elements(self, region: Region, width: int, format_name: str) -> Stored:
-        """View of an element at every slot where one may start; elements wider than a slot overlap."""
-        return Window(region, 0, (len(region.tags) - width + 1,), (1,)).elements(self.stored_type(format_name))
+        """View of an element at every byte where one may start; they overlap."""
+        return Window(region, 0, (region.size - width + 1,), (1,)).elements(self.stored_type(format_name))
 
-    def _slots(self, addresses: Ints, format_name: str) -> tuple[Region, Ints, int]:
-        size = element_bytes(format_name)
+    def _bytes(self, addresses: Ints, format_name: str) -> tuple[Region, Ints, int]:
+        width = element_bytes(format_name)
         if addresses.size == 0:
             raise InputError("a transfer needs at least one address")
-        region = self.locate(int(addresses.min()), int(addresses.max()) + size)
-        return region, (addresses - region.base) // SLOT_BYTES, size // SLOT_BYTES
+        region = self.locate(int(addresses.min()), int(addresses.max()) + width)
+        return region, addresses - region.base, width
 
 
 class ExactMemory(Memory):
-    """Memory of exact numerics: every element keeps its wide value in its first slot, and nothing rounds."""
+    """Memory of exact numerics: every element keeps its wide value, and nothing rounds.
 
-    slot_size = _WIDE.itemsize
+    Elements of one byte have room for a float32, which all of theirs are.
+    """
+
+    scale = _WIDE.itemsize // 2
 
     def stored_type(self, format_name: str) -> np.dtype[Any]:
         """Wide, whatever the format."""
-        return _WIDE
-
-    def encode(self, values: npt.ArrayLike, format_name: str) -> Stored:
-        """The values themselves."""
-        return np.asarray(values, dtype=_WIDE)
-
-    def decode(self, stored: Stored, format_name: str) -> Floats:
-        """The values themselves."""
-        return stored
+        return _WIDE if element_bytes(format_name) > 1 else np.dtype(np.float32)
 
     def partial_sum(self, values: Floats, format_name: str) -> Floats:
         """The values themselves."""
         return values
 
 
-def check_tags(
-    tags: Tags, halves: tuple[Tags, ...], format_name: str, place_of: Callable[[int], Place]
-) -> Bools | None:
-    """Tell which elements were written, and refuse those written in another format.
-
-    Args:
-        tags: tag of each element's first slot.
-        halves: tags of its other slots.
-        format_name: the format it is read as.
-        place_of: flat element index to the place of a fault.
-
-    Returns:
-        Written or not per element; None when all are.
-
-    Raises:
-        MachineFault: ``wrong-format``.
-    """
-    good: Bools = tags == FORMAT_TAGS[format_name]
-    for other in RELABELS.get(format_name, ()):
-        good |= tags == FORMAT_TAGS[other]
-    for half in halves:
-        good &= half == CONTINUATION
-    if good.all():
-        return None
-    bad: Bools = ~good & (tags != UNINITIALISED)
-    for half in halves:
-        bad |= ~good & (half != UNINITIALISED)
-    if bad.any():
-        first = int(bad.reshape(-1).argmax())
-        found = int(tags.reshape(-1)[first])
-        text = tag_name(found) if found != FORMAT_TAGS[format_name] else f"{format_name}, partly overwritten"
-        raise fault(FaultKind.WRONG_FORMAT, f"read as {format_name}, last written as {text}", place_of(first))
-    return good
+__all__ = ["Bools", "ExactMemory", "Floats", "Ints", "Memory", "Region", "Stored", "Tags", "Window", "element_bytes"]

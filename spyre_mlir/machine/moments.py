@@ -40,8 +40,8 @@ def exx2(work: Work) -> list[tuple[Access, Tensor]]:
     output = len(work.accesses) - 1
     _sparse(work, output)
     axes, x, target = _folded_axes(work), work.read(0), work.accesses[output]
-    require_lane_zero(work.view, 0, work.accesses[0], x)
-    written = folded_written(work.view, x, axes, work.accesses[0])
+    require_lane_zero(work.view, 0, work.accesses[0], x, work.memory.log)
+    written = folded_written(work.view, x, axes, work.accesses[0], work.memory.log)
     first, second = (np.sum(power, axis=axes, keepdims=True) * scale for power in (x.values, x.values**2))
     return [(target, Tensor(first, written)), (_second(target), Tensor(second, written))]
 
@@ -56,7 +56,7 @@ def layernormscale(work: Work) -> list[tuple[Access, Tensor]]:
         values: Floats = 1 / np.sqrt(square.values - mean.values**2 + eps)
     known = [t.written for t in (mean, square) if t.written is not None]
     written: Bools | None = np.logical_and.reduce(known) if known else None
-    require_lane_zero(work.view, 0, work.accesses[0], Tensor(values, written))
+    require_lane_zero(work.view, 0, work.accesses[0], Tensor(values, written), work.memory.log)
     return [(work.accesses[-1], Tensor(values, written))]
 
 
@@ -64,6 +64,6 @@ def quantscale(work: Work) -> list[tuple[Access, Tensor]]:
     """The largest magnitude of every row, between `clipMin` and `clipMax`, times `mulConst`."""
     low, high, factor = work.constants("clipMin", "clipMax", "mulConst")
     axes, x = _folded_axes(work), work.read(0)
-    written = folded_written(work.view, x, axes, work.accesses[0])
+    written = folded_written(work.view, x, axes, work.accesses[0], work.memory.log)
     largest = np.max(np.abs(x.values), axis=axes, keepdims=True)
     return [(work.accesses[-1], Tensor(np.clip(largest, low, high) * factor, written))]

@@ -160,7 +160,8 @@ def _rule(entry: OpEntry) -> Meaning | None:
 def _elementwise(entry: OpEntry) -> Callable[[Sequence[Floats], Constants], Floats]:
     def apply(args: Sequence[Floats], constants: Constants) -> Floats:
         given = {_ARGUMENTS[name]: value for name, value in constants.items() if name in _ARGUMENTS}
-        return np.asarray(entry.meaning(*args, **given), dtype=np.float64)
+        result = np.asarray(entry.meaning(*args, **given))
+        return result if result.dtype.kind == "f" else result.astype(np.result_type(*args))
 
     return apply
 

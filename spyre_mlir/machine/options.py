@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.errors import InputError
+from spyre_mlir.machine.faults import OnFault
 
 Numerics = Literal["exact", "device"]
 Overflow = Literal["saturate", "nan"]
 PartialSums = Literal["wide", "rounded"]
+Nan = Literal["allow", "fault"]
+Arithmetic = Literal["float32", "float64"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,39 +20,47 @@ class MachineOptions:
     """Settings of one run.
 
     Public sources do not say how wide the matrix unit and the reductions accumulate, in what order, or how partial
-    sums travel from core to core. The machine accumulates wide in any case, and rounds a result once, when it is
-    stored; `partial_sums` says what cores hand to each other. Nor do they say what a finite value beyond the largest
+    sums travel from core to core. The machine accumulates in `arithmetic`, whose width is more than twice a DLFloat16
+    number's, in the order that numpy and its BLAS take, and rounds a result once, when it is stored; `partial_sums`
+    says what cores hand to each other. Nor do they say what a finite value beyond the largest
     DLFloat16 becomes; infinities and NaN are the merged symbol 0x7FFF with either setting of `overflow`.
 
     Args:
         numerics: ``exact`` keeps a wide float in every element slot and rounds nothing; ``device`` rounds where the
             hardware does.
-        on_fault: ``raise`` stops at the first fault.
+        on_fault: ``raise`` stops at the first fault, ``warn`` logs each once and goes on, ``collect`` goes on; what
+            a run met is in its `FaultLog`. How an operation goes on is said at `spyre_mlir.machine.faults.GOES_ON`.
+        nan: ``allow`` lets functions make infinities and NaN; ``fault`` is a fault where one is made of numbers.
         overflow: a finite value beyond the largest DLFloat16 becomes the largest (``saturate``), or the merged
             symbol of infinity and NaN (``nan``). Device numerics only.
         partial_sums: where several cores share a sum, each hands its part on as it is (``wide``), or in the format
             of the result (``rounded``). Device numerics only.
+        arithmetic: what functions compute in between two stores, ``float32`` or ``float64``; 32-bit integers always
+            take float64. Device numerics only; ``exact`` has float64 throughout.
 
     Raises:
         InputError: a setting has no such value, or means nothing in exact numerics.
-        UnsupportedError: a setting the machine does not have yet, by name.
     """
 
     numerics: Numerics = "exact"
-    on_fault: Literal["raise"] = "raise"
+    on_fault: OnFault = "raise"
+    nan: Nan = "allow"
     overflow: Overflow = "saturate"
     partial_sums: PartialSums = "wide"
+    arithmetic: Arithmetic = "float32"
 
     def __post_init__(self) -> None:
         given = {
             "numerics": (self.numerics, Numerics),
+            "on_fault": (self.on_fault, OnFault),
+            "nan": (self.nan, Nan),
             "overflow": (self.overflow, Overflow),
             "partial_sums": (self.partial_sums, PartialSums),
+            "arithmetic": (self.arithmetic, Arithmetic),
         }
         for name, (value, allowed) in given.items():
             if value not in get_args(allowed):
                 raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, got {value!r}")
-        if self.numerics == "exact" and (self.overflow, self.partial_sums) != ("saturate", "wide"):
-            raise InputError("overflow and partial_sums say how to round, and exact numerics never do")
-        if self.on_fault != "raise":
-            raise UnsupportedError(f"on_fault must be 'raise', got {self.on_fault!r}")
+        rounding = (self.overflow, self.partial_sums, self.arithmetic)
+        if self.numerics == "exact" and rounding != ("saturate", "wide", "float32"):
+            raise InputError("overflow, partial_sums and arithmetic say how to round, and exact numerics never do")

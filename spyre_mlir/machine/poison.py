@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
-from spyre_mlir.machine.faults import FaultKind, fault
+from spyre_mlir.machine.faults import FaultKind, FaultLog, fault
 from spyre_mlir.machine.memory import Bools
 from spyre_mlir.machine.opfuncs import Pointwise
 from spyre_mlir.machine.views import Access, Tensor
@@ -22,7 +22,7 @@ def _first(bad: Bools) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(bad.reshape(-1).argmax()), bad.shape))
 
 
-def require_lane_zero(view: Descriptor, index: int, access: Access, tensor: Tensor) -> None:
+def require_lane_zero(view: Descriptor, index: int, access: Access, tensor: Tensor, log: FaultLog) -> None:
     """Refuse an operand with a stick whose first lane was never written.
 
     Raises:
@@ -39,19 +39,22 @@ def require_lane_zero(view: Descriptor, index: int, access: Access, tensor: Tens
         heads[first] = missing[first]
         missing = heads
     if missing.any():
-        raise fault(
-            FaultKind.UNINITIALISED_READ,
-            f"{int(missing.sum())} sticks were never written in lane 0",
-            access.place_at(_first(missing)),
-            hint="write the operand, or fill its padding",
+        log.meet(
+            fault(
+                FaultKind.UNINITIALISED_READ,
+                f"{int(missing.sum())} sticks were never written in lane 0",
+                access.place_at(_first(missing)),
+                hint="write the operand, or fill its padding",
+            )
         )
 
 
 def pointwise_written(meaning: Pointwise, inputs: Sequence[Tensor]) -> Bools | None:
     """An element counts as written when all it was computed from was; a select looks only at what it picks."""
-    if all(tensor.written is None for tensor in inputs):
+    rank = next((tensor.written.ndim for tensor in inputs if tensor.written is not None), None)
+    if rank is None:
         return None
-    known = [np.ones((1,) * t.values.ndim, dtype=np.bool_) if t.written is None else t.written for t in inputs]
+    known = [np.ones((1,) * rank, dtype=np.bool_) if t.written is None else t.written for t in inputs]
     if meaning.selects:
         return known[0] & np.where(inputs[0].values != 0, known[1], known[2])
     result = known[0]
@@ -60,7 +63,9 @@ def pointwise_written(meaning: Pointwise, inputs: Sequence[Tensor]) -> Bools | N
     return result
 
 
-def folded_written(view: Descriptor, tensor: Tensor, axes: Sequence[int], access: Access) -> Bools | None:
+def folded_written(
+    view: Descriptor, tensor: Tensor, axes: Sequence[int], access: Access, log: FaultLog
+) -> Bools | None:
     """A fold over nothing but padding is padding; a fold over some padding is a fault, except in a padding lane.
 
     Raises:
@@ -73,11 +78,13 @@ def folded_written(view: Descriptor, tensor: Tensor, axes: Sequence[int], access
     mixed = something & ~everything & _first_lanes(view, everything.shape)
     if mixed.any():
         bad = ~tensor.written & mixed
-        raise fault(
-            FaultKind.UNINITIALISED_READ,
-            f"{int(bad.sum())} elements that were never written enter a reduction",
-            access.place_at(_first(bad)),
-            hint="mask the padding, or fill it with a neutral value",
+        log.meet(
+            fault(
+                FaultKind.UNINITIALISED_READ,
+                f"{int(bad.sum())} elements that were never written enter a reduction",
+                access.place_at(_first(bad)),
+                hint="mask the padding, or fill it with a neutral value",
+            )
         )
     return everything
 
@@ -93,7 +100,7 @@ def _first_lanes(view: Descriptor, shape: tuple[int, ...]) -> Bools:
 
 
 def contracted_written(
-    view: Descriptor, inputs: Sequence[Tensor], contracted: Sequence[int], accesses: Sequence[Access]
+    view: Descriptor, inputs: Sequence[Tensor], contracted: Sequence[int], accesses: Sequence[Access], log: FaultLog
 ) -> Bools | None:
     """As for a fold, on both operands of a sum of products.
 
@@ -101,7 +108,7 @@ def contracted_written(
         MachineFault: ``uninitialised-read``.
     """
     pairs = zip(inputs, accesses, strict=False)
-    sides = [folded_written(view, tensor, contracted, access) for tensor, access in pairs]
+    sides = [folded_written(view, tensor, contracted, access, log) for tensor, access in pairs]
     known = [side for side in sides if side is not None]
     if not known:
         return None

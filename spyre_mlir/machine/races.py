@@ -6,16 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spyre_mlir.machine.faults import FaultKind, Place, fault
-from spyre_mlir.machine.memory import SLOT_BYTES, Ints
+from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
+from spyre_mlir.machine.memory import Ints
+from spyre_mlir.machine.states import STICK
 from spyre_mlir.machine.views import Access
 
 
-def require_disjoint(accesses: Sequence[Access]) -> None:
+def require_disjoint(accesses: Sequence[Access], log: FaultLog) -> None:
     """Refuse two cores, not of one cohort, that write the same byte.
 
     Args:
         accesses: the output of each cohort.
+        log: takes the fault.
 
     Raises:
         MachineFault: ``double-write``.
@@ -31,40 +33,67 @@ def require_disjoint(accesses: Sequence[Access]) -> None:
     address = int(everything[order[at + 1]])
     place = Place(op=other.op, tensor=other.tensor, core=other.core, low=address, high=address + accesses[0].word_bytes)
     message = f"cores {one.core} and {other.core} both write {len(twice)} elements"
-    raise fault(FaultKind.DOUBLE_WRITE, message, place)
+    log.meet(fault(FaultKind.DOUBLE_WRITE, message, place))
 
 
-def require_no_race(tiles: Sequence[Sequence[Access]]) -> None:
+def require_no_race(tiles: Sequence[Sequence[Access]], log: FaultLog) -> None:
     """Refuse an operation that reads a byte it also writes, unless each element is read only to make itself.
 
     Which of the two happens first is not defined, even on one core, because operands are streamed.
 
     Args:
         tiles: per core (or for all cores together) one access per operand, the output last.
+        log: takes the fault.
 
     Raises:
         MachineFault: ``read-write-race``.
     """
+    writes = [tile[-1] for tile in tiles]
     for operand in range(len(tiles[0]) - 1):
-        reads, writes = [tile[operand] for tile in tiles], [tile[-1] for tile in tiles]
-        apart = min(r.low for r in reads) >= max(w.high for w in writes) or max(r.high for r in reads) <= min(
-            w.low for w in writes
-        )
-        if apart or all(_in_place(r, w) for r, w in zip(reads, writes, strict=True)):
+        reads = [tile[operand] for tile in tiles]
+        if all(_in_place(r, w) for r, w in zip(reads, writes, strict=True)) or not _share_sticks(reads, writes):
             continue
-        shared = np.intersect1d(_slots(reads), _slots(writes))
+        unit = min(reads[0].word_bytes, writes[0].word_bytes)
+        shared = np.intersect1d(_slots(reads, unit), _slots(writes, unit))
         if shared.size:
-            low = int(shared[0]) * SLOT_BYTES
-            place = Place(op=reads[0].place.op, tensor=reads[0].place.tensor, low=low, high=low + SLOT_BYTES)
-            message = f"{shared.size * SLOT_BYTES} bytes are read and written by one operation"
-            raise fault(FaultKind.READ_WRITE_RACE, message, place, hint="give the output a buffer of its own")
+            low = int(shared[0]) * unit
+            place = Place(
+                op=reads[0].place.op,
+                tensor=reads[0].place.tensor,
+                core=_core_at(writes, low),
+                low=low,
+                high=low + unit,
+            )
+            message = f"{shared.size * unit} bytes are read and written by one operation"
+            hint = "give the output a buffer of its own"
+            log.meet(fault(FaultKind.READ_WRITE_RACE, message, place, hint=hint))
+
+
+def _core_at(accesses: Sequence[Access], address: int) -> int | None:
+    """The core whose access starts at or closest below an address, where cores have accesses of their own."""
+    below = [access for access in accesses if access.place.core is not None and access.low <= address < access.high]
+    return below[-1].place.core if below else None
+
+
+def _share_sticks(reads: Sequence[Access], writes: Sequence[Access]) -> bool:
+    """Whether a stick is touched by both."""
+    low = max(min(r.low for r in reads), min(w.low for w in writes)) // STICK
+    high = -(-min(max(r.high for r in reads), max(w.high for w in writes)) // STICK)
+    if high <= low:
+        return False
+    first = min(access.low for access in (*reads, *writes)) // STICK
+    last = -(-max(access.high for access in (*reads, *writes)) // STICK)
+    touched = np.zeros(last - first, dtype=np.bool_)
+    for access in reads:
+        access.sticks_in(touched, first)[...] = True
+    return any(bool(access.sticks_in(touched, first)[...].any()) for access in writes)
 
 
 def _in_place(read: Access, write: Access) -> bool:
     return (read.base, read.axes, read.word_bytes) == (write.base, write.axes, write.word_bytes)
 
 
-def _slots(accesses: Sequence[Access]) -> Ints:
-    """Every slot the accesses touch, by number."""
-    firsts = np.unique(np.concatenate([access.addresses().reshape(-1) for access in accesses])) // SLOT_BYTES
-    return np.concatenate([firsts + extra for extra in range(accesses[0].word_bytes // SLOT_BYTES)])
+def _slots(accesses: Sequence[Access], unit: int) -> Ints:
+    """Every run of `unit` bytes that the accesses touch, by number."""
+    firsts = np.concatenate([access.addresses().reshape(-1) for access in accesses]) // unit
+    return np.concatenate([firsts + extra for extra in range(accesses[0].word_bytes // unit)])

@@ -30,7 +30,7 @@ def _select(work: Work, *, positions: bool) -> list[tuple[Access, Tensor]]:
     if count > view.dim(searched[0]).extent:
         raise UnsupportedError(f"{count} of {view.dim(searched[0]).extent} elements", where=where)
     tensor = work.read(0)
-    written = folded_written(view, tensor, (axis,), work.accesses[0])
+    written = folded_written(view, tensor, (axis,), work.accesses[0], work.memory.log)
     order = np.argsort(-tensor.values, axis=axis, kind="stable")
     chosen = np.take(order, range(count), axis=axis)
     values = chosen.astype(np.float64) if positions else np.take_along_axis(tensor.values, chosen, axis=axis)

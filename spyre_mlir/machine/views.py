@@ -7,165 +7,17 @@ stick dim from stick to stick) and the lane.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from math import prod
+from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, IndirectKind, OpClass, Operand
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.machine.accesses import Access, Tensor
 from spyre_mlir.machine.faults import FaultKind, Place, fault
-from spyre_mlir.machine.memory import (
-    CONTINUATION,
-    FORMAT_TAGS,
-    SLOT_BYTES,
-    UNINITIALISED,
-    Bools,
-    Floats,
-    Ints,
-    Memory,
-    Window,
-    check_tags,
-    element_bytes,
-)
-
-
-@dataclass(frozen=True)
-class Axis:
-    """``count`` steps of ``stride`` bytes."""
-
-    count: int
-    stride: int
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """Values an operation works on, and which of them were ever written (None: all)."""
-
-    values: Floats
-    written: Bools | None = None
-
-
-@dataclass(frozen=True)
-class Access:
-    """The elements of one operand that one core, or all cores together, touch.
-
-    Args:
-        base: byte address of the element at index zero.
-        axes: per iteration dim, its axes from the slowest to the fastest.
-        shape: extent per iteration dim as the operation sees it; larger than the axes where the buffer falls short.
-        format: data format name.
-        place: the operation and tensor, for faults.
-    """
-
-    base: int
-    axes: tuple[tuple[Axis, ...], ...]
-    shape: tuple[int, ...]
-    format: str
-    place: Place
-
-    @cached_property
-    def word_bytes(self) -> int:
-        """Bytes of one element."""
-        return element_bytes(self.format)
-
-    @cached_property
-    def flat_axes(self) -> tuple[Axis, ...]:
-        """Axes of more than one step, of all dims, in order."""
-        return tuple(axis for axes in self.axes for axis in axes if axis.count != 1)
-
-    @cached_property
-    def visible(self) -> tuple[int, ...]:
-        """Extent per iteration dim that lies inside the buffer."""
-        return tuple(prod(axis.count for axis in axes) for axes in self.axes)
-
-    @property
-    def low(self) -> int:
-        """First byte touched."""
-        return self.base + sum(min(0, a.stride * (a.count - 1)) for a in self.flat_axes)
-
-    @property
-    def high(self) -> int:
-        """One past the last byte touched."""
-        return self.base + sum(max(0, a.stride * (a.count - 1)) for a in self.flat_axes) + self.word_bytes
-
-    @property
-    def injective(self) -> bool:
-        """Whether different indices are known to be different bytes; False when in doubt."""
-        reach = self.word_bytes
-        for axis in sorted(self.flat_axes, key=lambda a: abs(a.stride)):
-            if abs(axis.stride) < reach:
-                return False
-            reach += abs(axis.stride) * (axis.count - 1)
-        return True
-
-    def addresses(self) -> Ints:
-        """Byte address of every visible element, shaped as the iteration dims."""
-        result = np.full((1,) * len(self.flat_axes), self.base, dtype=np.int64)
-        for place, axis in enumerate(self.flat_axes):
-            line = np.arange(axis.count, dtype=np.int64) * axis.stride
-            result = result + line.reshape([-1 if at == place else 1 for at in range(len(self.flat_axes))])
-        return result.reshape(self.visible)
-
-    def read(self, memory: Memory) -> Tensor:
-        """Copy the elements out of memory.
-
-        Raises:
-            MachineFault: out of bounds, or an element was last written in another format.
-        """
-        window = self._window(memory)
-        halves = tuple(window.tags(extra) for extra in range(1, self.word_bytes // SLOT_BYTES))
-        written = check_tags(window.tags(), halves, self.format, self._place_of)
-        values = memory.decode(window.elements(memory.stored_type(self.format)), self.format)
-        seen = Tensor(values.reshape(self.visible), None if written is None else written.reshape(self.visible))
-        if self.visible == self.shape:
-            return seen
-        inside = tuple(slice(0, n) for n in self.visible)
-        padded, known = np.zeros(self.shape), np.zeros(self.shape, dtype=np.bool_)
-        padded[inside] = seen.values
-        known[inside] = True if seen.written is None else seen.written
-        return Tensor(padded, known)
-
-    def write(self, memory: Memory, tensor: Tensor) -> None:
-        """Copy an array of ``shape`` into memory; elements that were never written stay so.
-
-        Raises:
-            MachineFault: out of bounds.
-        """
-        inside = tuple(slice(0, n) for n in self.visible)
-        window = self._window(memory)
-        stored, tags = window.elements(memory.stored_type(self.format)), window.tags()
-        stored[...] = memory.encode(tensor.values[inside], self.format).reshape(stored.shape)
-        halves = tuple(window.tags(extra) for extra in range(1, self.word_bytes // SLOT_BYTES))
-        if tensor.written is None:
-            tags[...] = FORMAT_TAGS[self.format]
-            for half in halves:
-                half[...] = CONTINUATION
-            return
-        written = tensor.written[inside].reshape(tags.shape)
-        tags[...] = np.where(written, FORMAT_TAGS[self.format], UNINITIALISED)
-        for half in halves:
-            half[...] = np.where(written, CONTINUATION, UNINITIALISED)
-
-    def _window(self, memory: Memory) -> Window:
-        region = memory.locate(self.low, self.high, self._at(self.low, self.high))
-        shape = tuple(axis.count for axis in self.flat_axes)
-        steps = tuple(axis.stride // SLOT_BYTES for axis in self.flat_axes)
-        return Window(region, (self.base - region.base) // SLOT_BYTES, shape, steps)
-
-    def _place_of(self, flat: int) -> Place:
-        address = int(self.addresses().reshape(-1)[flat])
-        return self._at(address, address + self.word_bytes)
-
-    def _at(self, low: int, high: int) -> Place:
-        return Place(op=self.place.op, tensor=self.place.tensor, core=self.place.core, low=low, high=high)
-
-    def place_at(self, index: Sequence[int]) -> Place:
-        """The place of the element at an index of the iteration dims."""
-        inside = tuple(min(i, n - 1) for i, n in zip(index, self.visible, strict=True))
-        return self._place_of(int(np.ravel_multi_index(inside, self.visible)))
+from spyre_mlir.machine.frames import Axis
+from spyre_mlir.machine.memory import Ints, Memory, element_bytes
 
 
 class Layout:
@@ -198,33 +50,41 @@ class Layout:
         """The dims that decide the address; in a gathered table the index decides in place of the others."""
         return frozenset(self._strides)
 
-    def _at(self, core: int, low: int | None = None) -> Place:
-        return Place(op=self.place.op, tensor=self.place.tensor, core=core, low=low)
+    def _at(self, core: int, low: int | None = None, high: int | None = None) -> Place:
+        return Place(op=self.place.op, tensor=self.place.tensor, core=core, low=low, high=high)
 
     def _resolve(self, symbols: Mapping[int, int]) -> Ints:
-        starts: list[int] = []
-        for core, text in enumerate(self.operand.start):
-            address = int(text)
-            if self.operand.symbolic:
-                if address not in symbols:
-                    message = f"symbol {address} has no address"
-                    raise fault(FaultKind.UNBOUND_SYMBOL, message, self._at(core), hint="bind it in sdsc_execute")
-                address = symbols[address]
-            if address % self.spec.stick_bytes:
-                message = f"start address {address:#x} is not a multiple of {self.spec.stick_bytes}"
-                raise fault(FaultKind.MISALIGNED, message, self._at(core, address))
-            starts.append(self._global(core, address))
-        return np.asarray(starts, dtype=np.int64)
-
-    def _global(self, core: int, address: int) -> int:
+        starts = _numbers(self.operand.start)
+        if self.operand.symbolic:
+            starts = self._bound(starts, symbols)
+        stick = self.spec.stick_bytes
+        if (off := starts % stick != 0).any():
+            core = int(off.argmax())
+            message = f"start address {int(starts[core]):#x} is not a multiple of {stick}"
+            raise fault(FaultKind.MISALIGNED, message, self._at(core, int(starts[core])))
         if self.operand.component != "lx":
-            return address
+            return starts
         self.memory.add_scratchpads()
-        last = address + self.operand.allocated_sticks() * self.spec.stick_bytes
-        if last > self.spec.lx_bytes or address < 0:
-            message = f"LX bytes {address:#x}..{last:#x} do not fit the scratchpad of {self.spec.lx_bytes:#x} bytes"
-            raise fault(FaultKind.OUT_OF_BOUNDS, message, self._at(core, address))
-        return self.memory.scratchpad_address(core, address)
+        last = starts + self.operand.allocated_sticks() * stick
+        if (off := (last > self.spec.lx_bytes) | (starts < 0)).any():
+            core = int(off.argmax())
+            text = f"{int(starts[core]):#x}..{int(last[core]):#x}"
+            message = f"LX bytes {text} do not fit the scratchpad of {self.spec.lx_bytes:#x} bytes"
+            raise fault(FaultKind.LX_OVERFLOW, message, self._at(core, int(starts[core]), int(last[core])))
+        bases = self.memory.scratchpad_address(0, 0) + self.spec.lx_bytes * np.arange(len(starts), dtype=np.int64)
+        return starts + bases
+
+    def _bound(self, ids: Ints, symbols: Mapping[int, int]) -> Ints:
+        made = ids.copy()
+        for number in dict.fromkeys(self.operand.start):
+            symbol = int(number)
+            where = ids == symbol
+            if symbol not in symbols:
+                message = f"symbol {symbol} has no address"
+                place = self._at(int(where.argmax()))
+                raise fault(FaultKind.UNBOUND_SYMBOL, message, place, hint="bind it in sdsc_execute")
+            made[where] = symbols[symbol]
+        return made
 
     def require_span(self) -> None:
         """Refuse an operand of which one core touches addresses too far apart.
@@ -240,7 +100,8 @@ class Layout:
         reach = access.high - access.low
         if reach > self.spec.span_bytes:
             message = f"one core spans {reach} bytes of one tensor, at most {self.spec.span_bytes} are reachable"
-            raise fault(FaultKind.SPAN, message, access.place, hint="split an outer dim over more cores")
+            hint = "split an outer dim over more cores"
+            self.memory.log.meet(fault(FaultKind.SPAN, message, access.span, hint=hint))
 
     def core(self, core: int) -> Access:
         """The elements one core touches; addresses in LX are card-wide."""
@@ -311,6 +172,13 @@ class Layout:
         return held
 
 
+@lru_cache(maxsize=4096)
+def _numbers(texts: tuple[str, ...]) -> Ints:
+    made = np.asarray([int(text) for text in texts], dtype=np.int64)
+    made.setflags(write=False)
+    return made
+
+
 def _is_index(operand: Operand) -> bool:
     return operand.indirect is not None and operand.indirect.kind is IndirectKind.INDEX
 
@@ -340,3 +208,6 @@ def _core_of(slices: Ints, wanted: Ints) -> int:
     """The core that works on the given slices; -1 if none does."""
     hits = np.flatnonzero((slices == wanted).all(axis=1))
     return int(hits[0]) if hits.size else -1
+
+
+__all__ = ["Access", "Layout", "Tensor", "slice_table"]

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from spyre_mlir.machine.device_memory import DeviceMemory
-from spyre_mlir.machine.options import MachineOptions, PartialSums
+from spyre_mlir.machine.options import Arithmetic, MachineOptions, PartialSums
 from spyre_mlir.machine.superdsc import execute
 from tests.unit.machine.programs import Floats, descriptor_of, get, load, memory_for, put
 from tests.witness.dl16_emulation import rounded
@@ -36,10 +36,10 @@ def dl16(values: Any) -> Floats:
     return rounded(torch.from_numpy(np.array(values, dtype=np.float64))).numpy()
 
 
-def run(stem: str, arrays: list[Any], partial_sums: PartialSums = "wide") -> Floats:
+def run(stem: str, arrays: list[Any], partial_sums: PartialSums = "wide", arithmetic: Arithmetic = "float32") -> Floats:
     obj = load(stem)
     decoder = Decoder(obj)
-    options = MachineOptions(numerics="device", partial_sums=partial_sums)
+    options = MachineOptions(numerics="device", partial_sums=partial_sums, arithmetic=arithmetic)
     memory = memory_for(decoder, DeviceMemory(options=options))
     for index, array in enumerate(arrays):
         put(memory, decoder, index, array)
@@ -59,11 +59,24 @@ def test_inputs_and_results_are_rounded_once(stem: str) -> None:
     shapes, meaning = PROGRAMS[stem]
     arrays = [RNG.standard_normal(shape) for shape in shapes]
     exact = meaning(*(dl16(array) for array in arrays))
-    got = run(stem, arrays)
+    got = run(stem, arrays, arithmetic="float64")
     got = got[tuple(slice(0, n) for n in exact.shape)]
     # A sum in another order may fall on the other side of a tie; where nothing is summed there is only one answer.
     assert np.mean(got != dl16(exact)) < (1e-3 if "sum" in stem or "matmul" in stem else 1e-12)
     assert steps_apart(got, dl16(exact)) <= 1
+
+
+@pytest.mark.parametrize("stem", PROGRAMS)
+def test_by_default_sums_are_as_good_as_float32(stem: str) -> None:
+    shapes, meaning = PROGRAMS[stem]
+    arrays = [dl16(RNG.standard_normal(shape)) for shape in shapes]
+    exact, size = meaning(*arrays), meaning(*(np.abs(array) for array in arrays))
+    got = run(stem, arrays)[tuple(slice(0, n) for n in exact.shape)]
+    # The bound of a sum of n float32 numbers, n 2^-24 of the sum of magnitudes, and half a step of DLFloat16.
+    slack = 0.0 if "sum" not in stem and "matmul" not in stem else 512 * 2.0**-24
+    assert (np.abs(got - exact) <= np.abs(exact) * 2.0**-10 + size * slack * 1.01 + 2.0**-30).all()
+    if not slack:
+        assert np.array_equal(got, dl16(exact))
 
 
 def test_float32_results_are_float32() -> None:

@@ -165,7 +165,7 @@ def test_the_pool_is_uninitialised_and_the_fault_names_the_file() -> None:
     memory = filled(BASES, {"b": np.ones((128, 256))}, element_offsets())
     with pytest.raises(MachineFault) as caught:
         run_bundle(parsed(text), memory, list(BASES.values()), loader_of(obj))
-    assert caught.value.kind == "uninitialised-read"
+    assert caught.value.kind == "stale-read"
     assert "sdsc_0.json: op 0:add, Tensor0" in str(caught.value)
     assert caught.value.__notes__ == []
 

@@ -194,7 +194,7 @@ def test_scratchpad_overflow() -> None:
     for core in range(32):
         starts_of(obj, 1)[f"[{core}, 0, 0]"] = str(2 * 1024 * 1024 - 128)
     memory = ExactMemory()
-    assert kind_of(obj, memory).kind == "out-of-bounds"
+    assert kind_of(obj, memory).kind == "lx-overflow"
 
 
 @pytest.mark.parametrize(("rows", "kind"), [(2**22, "span"), (2**21 - 32, "out-of-bounds")])

@@ -52,11 +52,11 @@ def test_two_regions_side_by_side_are_two() -> None:
         memory.load(np.asarray([126, 128]), "SEN169_FP16")
 
 
-def test_one_byte_formats_are_named() -> None:
+def test_formats_below_a_byte_are_named() -> None:
     memory = ExactMemory()
     memory.add_region("a", 0, 128)
-    with pytest.raises(UnsupportedError, match="SEN143_FP8"):
-        memory.store(np.asarray([0]), [1.0], "SEN143_FP8")
+    with pytest.raises(UnsupportedError, match="SENINT4"):
+        memory.store(np.asarray([0]), [1.0], "SENINT4")
 
 
 def test_memory_costs_nothing_until_used() -> None:

@@ -1,0 +1,160 @@
+"""Speed of the machine beside numpy and torch eager in float32: whole calls in device numerics, all checks on.
+
+Every measurement is a process of its own with one thread; both sides run there, in turns, and the medians are
+compared. A call includes what goes to the device and what comes back; weights were sent by an earlier call.
+Run it alone on the machine: ``python benchmarks/machine_speed.py [--only softmax] [--repeat 5] [--profile]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+LIMITS = {"add": 10.0, "softmax": 10.0, "matmul": 5.0, "llama": 10.0}
+SHAPES = {"add": "2048x4096", "softmax": "2048x1024", "matmul": "256x1024x512", "llama": "4 layers, 1024, 128 tokens"}
+
+Pair = tuple[Callable[[], Any], Callable[[], Any]]
+
+
+def pair(name: str) -> Pair:
+    """Our call and the one it is compared with, on the same random inputs."""
+    import torch
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    return llama() if name == "llama" else single(name)
+
+
+def single(name: str) -> Pair:
+    """One operation beside numpy."""
+    import numpy as np
+    import torch
+
+    import spyre_mlir
+
+    def softmax(x: Any) -> Any:
+        e = np.exp(x - x.max(axis=-1, keepdims=True))
+        return e / e.sum(axis=-1, keepdims=True)
+
+    class Operation(torch.nn.Module):
+        def forward(self, *args: torch.Tensor) -> torch.Tensor:
+            if name == "softmax":
+                return torch.softmax(args[0], -1)
+            return args[0] + args[1] if name == "add" else args[0] @ args[1]
+
+    shapes = {"add": [(2048, 4096)] * 2, "softmax": [(2048, 1024)], "matmul": [(256, 1024), (1024, 512)]}[name]
+    inputs = [torch.randn(shape) for shape in shapes]
+    arrays = [x.numpy() for x in inputs]
+    plain: dict[str, Callable[..., Any]] = {"add": np.add, "softmax": softmax, "matmul": np.matmul}
+    compiled = spyre_mlir.compile(Operation(), tuple(inputs))
+    return (lambda: compiled(*inputs)), (lambda: plain[name](*arrays))
+
+
+def llama() -> Pair:
+    """A Llama with random weights beside torch eager."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    import spyre_mlir
+
+    class Logits(torch.nn.Module):
+        def __init__(self, model: torch.nn.Module) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+            return self.model(input_ids=input_ids, use_cache=False).logits
+
+    config = LlamaConfig(
+        vocab_size=512,
+        hidden_size=1024,
+        intermediate_size=2816,
+        num_hidden_layers=4,
+        num_attention_heads=16,
+        num_key_value_heads=8,
+    )
+    model, prompt = Logits(LlamaForCausalLM(config)).eval(), torch.randint(0, 512, (1, 128))
+    compiled = spyre_mlir.compile(model, (prompt,))
+    return (lambda: compiled(prompt)), (lambda: model(prompt))
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """Time of one call."""
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def measure(name: str, repeat: int) -> dict[str, float]:
+    """Medians of both sides, after one call of each that is not counted."""
+    ours, theirs = pair(name)
+    first = seconds(ours)
+    theirs()
+    rows = [(seconds(ours), seconds(theirs)) for _ in range(repeat)]
+    one, other = (statistics.median(column) for column in zip(*rows, strict=True))
+    return {"first": first, "ours": one, "theirs": other}
+
+
+def profile(name: str) -> None:
+    """Prints where the time of one call goes."""
+    import cProfile
+    import pstats
+
+    ours, _ = pair(name)
+    ours()
+    profiler = cProfile.Profile()
+    profiler.runcall(ours)
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
+
+
+def in_fresh_process(name: str, repeat: int) -> dict[str, float]:
+    """Runs one measurement with one thread."""
+    command = [sys.executable, "-W", "ignore", __file__, "--one", name, "--repeat", str(repeat)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **ONE_THREAD})
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> int:
+    """Prints the table; 1 if a ratio is over its limit."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=LIMITS, default=list(LIMITS))
+    parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--profile", action="store_true", help="print where one call of ours spends its time")
+    parser.add_argument("--one", choices=LIMITS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one is not None:
+        if arguments.profile:
+            profile(arguments.one)
+        else:
+            print(json.dumps(measure(arguments.one, arguments.repeat)))
+        return 0
+    if arguments.profile:
+        for name in arguments.only:
+            command = [sys.executable, "-W", "ignore", __file__, "--one", name, "--profile"]
+            subprocess.run(command, check=True, env={**os.environ, **ONE_THREAD})
+        return 0
+    print("what      shape                        first s   call ms   baseline ms   ratio   limit")
+    over = False
+    for name in arguments.only:
+        row = in_fresh_process(name, arguments.repeat)
+        ratio = row["ours"] / row["theirs"]
+        over = over or ratio > LIMITS[name]
+        print(
+            f"{name:8}  {SHAPES[name]:27}  {row['first']:7.2f}  {1e3 * row['ours']:8.1f}  {1e3 * row['theirs']:12.2f}"
+            f"  {ratio:6.1f}  {LIMITS[name]:6.0f}",
+            flush=True,
+        )
+    return int(over)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""The shape an operation works in: iteration dims, cut wherever an operand's steps change.
+
+An operand's elements along a dim may be sticks and lanes, or slices and elements. Cut alike for all operands, every
+one of them is a strided view of memory, and nothing has to be copied before it is computed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.stride_tricks import as_strided
+
+Array = npt.NDArray[Any]
+
+# Elements that are worked on at a time: a few float32 arrays of so many stay in a core's second cache.
+BLOCK = 1 << 15
+
+
+@dataclass(frozen=True)
+class Axis:
+    """``count`` steps of ``stride`` bytes."""
+
+    count: int
+    stride: int
+
+
+class Cut(Protocol):
+    """What an access says of its dims."""
+
+    @property
+    def axes(self) -> tuple[tuple[Axis, ...], ...]:
+        """Per iteration dim, its axes from the slowest to the fastest."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extent per iteration dim."""
+        ...
+
+    @property
+    def visible(self) -> tuple[int, ...]:
+        """Extent per iteration dim that lies inside the buffer."""
+        ...
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Axes per iteration dim, from the slowest to the fastest.
+
+    Args:
+        counts: steps of each.
+        dense: whether operands are copied, one axis per dim, because no cut suits them all.
+    """
+
+    counts: tuple[tuple[int, ...], ...]
+    dense: bool = False
+
+    @staticmethod
+    def of(accesses: Sequence[Cut]) -> Frame:
+        """The coarsest frame in which every access is a strided view; a dense one if there is none."""
+        counts = tuple(_cut(accesses, place) for place in range(len(accesses[0].shape)))
+        if any(access.visible != access.shape for access in accesses) or not all(counts):
+            return Frame.plain(accesses)
+        return Frame(counts)
+
+    @staticmethod
+    def plain(accesses: Sequence[Cut]) -> Frame:
+        """One axis per dim."""
+        shapes = [access.shape for access in accesses]
+        return Frame(tuple((max(sizes),) for sizes in zip(*shapes, strict=True)), dense=True)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Number of the first axis of each dim, and of all axes."""
+        result = [0]
+        for counts in self.counts:
+            result.append(result[-1] + len(counts))
+        return tuple(result)
+
+    def axes_of(self, places: Sequence[int]) -> list[int]:
+        """The axes of some dims."""
+        return [axis for place in places for axis in range(self.starts[place], self.starts[place + 1])]
+
+    def joined(self, values: Array) -> Array:
+        """One axis per dim."""
+        return values.reshape([prod(values.shape[a:b]) for a, b in pairwise(self.starts)])
+
+    def cut(self, values: Array) -> Array:
+        """From one axis per dim to the frame's."""
+        shape: list[int] = []
+        for size, counts in zip(values.shape, self.counts, strict=True):
+            shape.extend(counts if size != 1 else [1] * len(counts))
+        return values.reshape(shape)
+
+
+def _cut(accesses: Sequence[Cut], place: int) -> tuple[int, ...]:
+    """Counts for one dim; none if there is no common cut."""
+    full = max(access.shape[place] for access in accesses)
+    cuts = {1, full}
+    for access in accesses:
+        if access.shape[place] not in (1, full):
+            return ()
+        inner = 1
+        for axis in reversed(access.axes[place]):
+            inner *= axis.count
+            cuts.add(inner)
+    cuts.discard(0)
+    ordered = sorted(cuts, reverse=True)
+    if any(outer % inner for outer, inner in pairwise(ordered)):
+        return ()
+    return tuple(outer // inner for outer, inner in pairwise(ordered)) or (1,)
+
+
+def fine_axes(axes: Sequence[Axis], counts: Sequence[int]) -> list[Axis]:
+    """The axes of one dim of an operand, cut as a frame has it; of size one in a dim it does not walk."""
+    if prod(axis.count for axis in axes) == 1:
+        return [Axis(1, 0)] * len(counts)
+    result: list[Axis] = []
+    rest = [axis for axis in axes if axis.count != 1]
+    axis = rest.pop()
+    inner = 1
+    for count in reversed(counts):
+        result.append(Axis(count, axis.stride * inner))
+        inner *= count
+        if inner == axis.count and rest:
+            axis, inner = rest.pop(), 1
+    return result[::-1]
+
+
+def blocks(arrays: Sequence[Array], target: Array) -> Iterator[tuple[list[Array], Array]]:
+    """Parts of arrays of one shape, or that broadcast to the target's, small enough for the cache."""
+    if target.size <= BLOCK:
+        yield list(arrays), target
+        return
+    wide = [*(np.broadcast_to(array, target.shape) for array in arrays), target]
+    order = sorted((a for a in range(target.ndim) if target.shape[a] != 1), key=lambda a: -abs(target.strides[a]))
+    shape = [target.shape[a] for a in order]
+    steps = [[array.strides[a] for a in order] for array in wide]
+    for at in range(len(shape) - 1, 0, -1):
+        if all(step[at - 1] == step[at] * shape[at] for step in steps):
+            shape[at - 1] *= shape.pop(at)
+            for step in steps:
+                del step[at - 1]
+    flat = [as_strided(array, shape, step) for array, step in zip(wide, steps, strict=True)]
+    at = next(a for a in range(len(shape)) if prod(shape[a + 1 :]) <= BLOCK)
+    rows = max(1, BLOCK // prod(shape[at + 1 :]))
+    for outer in np.ndindex(*shape[:at]):
+        for first in range(0, shape[at], rows):
+            part = [array[(*outer, slice(first, first + rows))] for array in flat]
+            yield part[:-1], part[-1]

@@ -1,0 +1,270 @@
+"""What was ever written where: per stick, one format and how many of its first bytes hold it.
+
+Nearly every stick is written from its first byte on in one format, so two small numbers say all about it. A stick
+that is not, is mixed: it has a tag per byte, as long as it needs one. A wider element stands as the tag of its format
+in its first byte, and marks the others as its continuation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from spyre_mlir.hw.formats import FORMATS, INDEX, INT32
+from spyre_mlir.hw.spec import SPYRE
+
+Tags = npt.NDArray[np.uint8]
+Number = TypeVar("Number", bound=np.generic)
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
+STICK = SPYRE.stick_bytes
+UNINITIALISED = 0
+MIXED = 254
+CONTINUATION = 255
+FORMAT_TAGS = {name: place + 1 for place, name in enumerate(FORMATS)}
+# Index tensors are host int32 read as unsigned: the one relabelling that gather relies on.
+RELABELS: dict[str, frozenset[str]] = {
+    INDEX.name: frozenset({INT32.name}),
+    INT32.name: frozenset({INDEX.name}),
+}
+
+
+def tag_name(tag: int) -> str:
+    """What a tag says, for messages."""
+    if tag == UNINITIALISED:
+        return "nothing"
+    if tag == CONTINUATION:
+        return "the second half of a wider element"
+    return next(name for name, number in FORMAT_TAGS.items() if number == tag)
+
+
+def _patterns() -> Tags:
+    """A full stick of each format, byte by byte, by tag."""
+    rows = np.zeros((256, STICK), dtype=np.uint8)
+    for name, tag in FORMAT_TAGS.items():
+        rows[tag] = CONTINUATION
+        rows[tag, :: max(1, FORMATS[name].bits // 8)] = tag
+    return rows
+
+
+_PATTERNS = _patterns()
+_WIDTHS = np.ones(256, dtype=np.int64)
+for _name, _tag in FORMAT_TAGS.items():
+    _WIDTHS[_tag] = max(1, FORMATS[_name].bits // 8)
+_BYTES = np.arange(STICK)
+
+
+@dataclass(frozen=True)
+class StickBox:
+    """Sticks at regular steps, of each the first bytes.
+
+    Args:
+        first: number of the stick at index zero.
+        shape: how many sticks along each axis.
+        steps: sticks from one to the next along each axis.
+        lanes: elements touched in each stick.
+        width: bytes of one element.
+    """
+
+    first: int
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+    lanes: int
+    width: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes touched in each stick."""
+        return self.lanes * self.width
+
+    def view(self, array: npt.NDArray[Number]) -> npt.NDArray[Number]:
+        """The box in an array with one entry per stick."""
+        size = array.itemsize
+        strides = tuple(step * size for step in self.steps)
+        return np.ndarray(self.shape, array.dtype, array.data, self.first * size, strides)
+
+    def sticks(self) -> Ints:
+        """Number of every stick."""
+        result = np.full((1,) * len(self.shape), self.first, dtype=np.int64)
+        for place, (count, step) in enumerate(zip(self.shape, self.steps, strict=True)):
+            line = np.arange(count, dtype=np.int64) * step
+            result = result + line.reshape([-1 if at == place else 1 for at in range(len(self.shape))])
+        return result
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a read finds.
+
+    Args:
+        written: per element, one axis per axis of the box and one for lanes, each of size one where nothing changes
+            along it; None when all were written.
+        wrong: index of the first element that holds another format, if any does.
+        found: what is there instead.
+    """
+
+    written: Bools | None
+    wrong: tuple[int, ...] | None = None
+    found: str = ""
+
+
+class States:
+    """The states of the bytes of one region, and which step wrote each stick last.
+
+    Args:
+        size: bytes.
+    """
+
+    def __init__(self, size: int) -> None:
+        sticks = size // STICK
+        self.tags: Tags = np.zeros(sticks, dtype=np.uint8)
+        self.known: Tags = np.zeros(sticks, dtype=np.uint8)
+        self.writer: npt.NDArray[np.int32] = np.zeros(sticks, dtype=np.int32)
+        self._bytes: Tags | None = None
+
+    def copy(self) -> States:
+        """States that change on their own."""
+        made = States(0)
+        made.tags, made.known, made.writer = self.tags.copy(), self.known.copy(), self.writer.copy()
+        made._bytes = None if self._bytes is None else self._bytes.copy()
+        return made
+
+    def read(self, box: StickBox, format_name: str) -> Reading:
+        """What a read of a box in a format finds."""
+        tags, known = box.view(self.tags), box.view(self.known)
+        right = tags == FORMAT_TAGS[format_name]
+        for other in RELABELS.get(format_name, ()):
+            right |= tags == FORMAT_TAGS[other]
+        if right.all() and (known >= box.bytes).all():
+            return Reading(None)
+        if (tags == MIXED).any():
+            rows = self._rows(box.sticks().reshape(-1))[:, : box.bytes]
+            return _reading(rows.reshape(*box.shape, box.lanes, box.width), format_name)
+        wrong = ~right & (tags != UNINITIALISED)
+        if wrong.any():
+            at = _first(wrong)
+            return Reading(None, (*at, 0), tag_name(int(tags[at])))
+        lanes = _constant(known) // box.width
+        return Reading(lanes[..., None] > np.arange(box.lanes, dtype=np.uint8))
+
+    def write(self, box: StickBox, format_name: str, written: Bools | None, writer: int) -> None:
+        """Remember that a box was written; elements that are not written in `written` become uninitialised."""
+        tags, known, tag = box.view(self.tags), box.view(self.known), FORMAT_TAGS[format_name]
+        box.view(self.writer)[...] = writer
+        whole = box.bytes == STICK
+        lasting = np.False_ if whole else ((tags != tag) & (known > box.bytes)).any()
+        if written is None and not lasting:
+            np.maximum(known, np.uint8(box.bytes), out=known)
+            tags[...] = tag
+            return
+        if written is not None and not lasting and (whole or (known <= box.bytes).all()):
+            counts = np.broadcast_to(written, (*written.shape[:-1], box.lanes)).sum(axis=-1)
+            if (written == (np.arange(box.lanes) < counts[..., None])).all():
+                tags[...] = np.where(counts > 0, tag, UNINITIALISED)
+                known[...] = counts * box.width
+                return
+        self._write_bytes(box, tag, written)
+
+    def _write_bytes(self, box: StickBox, tag: int, written: Bools | None) -> None:
+        sticks = box.sticks().reshape(-1)
+        rows = self._rows(sticks)
+        inside = rows[:, : box.bytes].reshape(*box.shape, box.lanes, box.width)
+        pattern = _PATTERNS[tag, : box.bytes].reshape(box.lanes, box.width)
+        inside[...] = pattern if written is None else np.where(written[..., None], pattern, UNINITIALISED)
+        rows[:, : box.bytes] = inside.reshape(len(rows), box.bytes)
+        self._keep(sticks, rows)
+
+    def read_elements(self, at: Ints, width: int, format_name: str) -> Reading:
+        """What a read of single elements finds.
+
+        Args:
+            at: first byte of each, from the start of the region.
+            width: bytes of one.
+            format_name: the format.
+        """
+        sticks, place = np.unique(at // STICK, return_inverse=True)
+        lanes = np.minimum((at % STICK)[..., None] + np.arange(width), STICK - 1)
+        return _reading(self._rows(sticks)[place.reshape(at.shape)[..., None], lanes], format_name)
+
+    def write_elements(self, at: Ints, width: int, format_name: str, written: Bools | None, writer: int) -> None:
+        """Remember that single elements were written."""
+        sticks, place = np.unique(at // STICK, return_inverse=True)
+        rows = self._rows(sticks)
+        pattern = np.full(width, CONTINUATION, dtype=np.uint8)
+        pattern[0] = FORMAT_TAGS[format_name]
+        values = pattern if written is None else np.where(written[..., None], pattern, UNINITIALISED)
+        rows[place.reshape(at.shape)[..., None], (at % STICK)[..., None] + np.arange(width)] = values
+        self.writer[sticks] = writer
+        self._keep(sticks, rows)
+
+    def tags_of(self, low: int, count: int) -> Tags:
+        """Tag of each of some bytes."""
+        first, last = low // STICK, -(-(low + count) // STICK)
+        return self._rows(np.arange(first, last)).reshape(-1)[low - first * STICK :][:count]
+
+    def elements_of(self, tags: Tags) -> Iterator[tuple[str, Ints]]:
+        """Where elements of each format start."""
+        for name, tag in FORMAT_TAGS.items():
+            at = np.flatnonzero(tags == tag)
+            if at.size:
+                yield name, at
+
+    def _rows(self, sticks: Ints) -> Tags:
+        """Tag per byte of some sticks."""
+        tags, known = self.tags[sticks], self.known[sticks]
+        rows = np.where(known[:, None] > _BYTES, _PATTERNS[tags], np.uint8(UNINITIALISED))
+        mixed = tags == MIXED
+        if self._bytes is not None and mixed.any():
+            rows[mixed] = self._bytes.reshape(-1, STICK)[sticks[mixed]]
+        return rows
+
+    def _keep(self, sticks: Ints, rows: Tags) -> None:
+        """Take tags per byte over, in the short form where they have one."""
+        tags, known = rows[:, 0], (rows != UNINITIALISED).sum(axis=1)
+        short = (rows == np.where(known[:, None] > _BYTES, _PATTERNS[tags], UNINITIALISED)).all(axis=1)
+        short &= known % _WIDTHS[tags] == 0
+        self.tags[sticks] = np.where(short, tags, MIXED)
+        self.known[sticks] = np.where(short, known, STICK)
+        if not short.all():
+            if self._bytes is None:
+                self._bytes = np.zeros(len(self.tags) * STICK, dtype=np.uint8)
+            self._bytes.reshape(-1, STICK)[sticks[~short]] = rows[~short]
+
+
+def _reading(rows: Tags, format_name: str) -> Reading:
+    """From one tag per byte, the last axis being the bytes of an element."""
+    first, others = rows[..., 0], rows[..., 1:]
+    good = first == FORMAT_TAGS[format_name]
+    for other in RELABELS.get(format_name, ()):
+        good |= first == FORMAT_TAGS[other]
+    good &= (others == CONTINUATION).all(axis=-1)
+    if good.all():
+        return Reading(None)
+    bad = ~good & (rows != UNINITIALISED).any(axis=-1)
+    if not bad.any():
+        return Reading(good)
+    at = _first(bad)
+    found = int(first[at])
+    text = tag_name(found) if found != FORMAT_TAGS[format_name] else f"{format_name}, partly overwritten"
+    return Reading(None, at, text)
+
+
+def _first(mask: npt.NDArray[np.bool_]) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(int(mask.argmax()), mask.shape))
+
+
+def _constant(array: Tags) -> Tags:
+    """The same numbers with size one along axes where they do not change."""
+    for axis in range(array.ndim):
+        head = array[tuple(slice(0, 1) if at == axis else slice(None) for at in range(array.ndim))]
+        if array.shape[axis] > 1 and (array == head).all():
+            array = head
+    return array
+
+
+__all__ = ["CONTINUATION", "FORMAT_TAGS", "MIXED", "STICK", "UNINITIALISED", "Reading", "States", "StickBox"]

@@ -1,0 +1,38 @@
+"""Rounding float32 in place equals the codec, which the witness checks code by code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spyre_mlir.hw import dl16
+from spyre_mlir.hw.rounding import Tally, round_into
+
+
+def samples() -> np.ndarray:
+    """Every value of the ten leading fraction bits in every binade of float32, and its two neighbours."""
+    middle = (np.arange(1 << 19, dtype=np.uint32) << 13).astype(np.uint32)
+    return np.concatenate([middle, middle + np.uint32(1), middle - np.uint32(1)]).view(np.float32)
+
+
+@pytest.mark.parametrize("overflow", dl16.Overflow)
+@pytest.mark.parametrize("block", [64, 1 << 14])
+def test_every_binade_and_every_tie_is_rounded_as_the_codec_does(overflow: dl16.Overflow, block: int) -> None:
+    values = samples()
+    with np.errstate(invalid="ignore"):
+        expected = dl16.round_trip(values, overflow)
+    got = np.empty_like(values)
+    for at in range(0, len(values), block):
+        round_into(got[at : at + block], values[at : at + block], overflow)
+    assert np.array_equal(got, expected, equal_nan=True)
+    number = ~np.isnan(expected)
+    assert np.array_equal(np.signbit(got[number]), np.signbit(expected[number]))
+
+
+def test_what_is_met_is_counted() -> None:
+    tally = Tally()
+    values = np.asarray([1e10, -1e10, np.inf, np.nan, 8.5e9, 1.0, 0.0, 1e-12], dtype=np.float32)
+    round_into(values, values, dl16.Overflow.SATURATE, tally)
+    assert (tally.overflows, tally.specials) == (2, 2)
+    assert values.tolist()[:2] == [8573157376.0, -8573157376.0]
+    assert values.tolist()[5:] == [1.0, 0.0, 0.0]

@@ -1,0 +1,183 @@
+"""Who notices a mutant: a static check, a fault, a comparison, nobody."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.backend.check.bundle import Bundle
+from spyre_mlir.backend.check.bundle_rules import BUNDLE_RULES
+from spyre_mlir.backend.read import read_json
+from spyre_mlir.backend.split import launches
+from spyre_mlir.dialects.superdsc.check import check_value
+from spyre_mlir.dialects.superdsc.check.view import Sdsc
+from spyre_mlir.dialects.superdsc.cursor import Cursor, Misread
+from spyre_mlir.dialects.superdsc.describe import describe
+from spyre_mlir.dialects.superdsc.descriptor import Descriptor
+from spyre_mlir.errors import MachineFault, SpyreError
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.machine.host import DeviceProgram, run_program
+from spyre_mlir.machine.options import MachineOptions
+from spyre_mlir.machine.transfer import Resident
+from tests.mutants import expressions
+from tests.mutants.draw import Mutant
+from tests.mutants.image import LX, Draft, Image, places_of
+
+Array = NDArray[Any]
+STATIC, FAULT, COMPARED, EQUIVALENT, MISSED = "static", "fault", "compared", "equivalent", "missed"
+VERDICTS = (STATIC, FAULT, COMPARED, EQUIVALENT, MISSED)
+# Sums of the same numbers in another order, in double precision.
+SAME = 1e-11
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant.
+
+    Args:
+        mutant: which.
+        verdict: who noticed.
+        why: what was said.
+        named: whether the comparison named a launch that the mutant changed; None if there was none.
+    """
+
+    mutant: Mutant
+    verdict: str
+    why: str
+    named: bool | None = None
+
+
+@dataclass
+class Judge:
+    """Holds mutants of one bundle against it.
+
+    Args:
+        image: the correct bundle.
+        static: whether the static checks are on.
+        faults: whether the machine's faults count.
+    """
+
+    image: Image
+    static: bool = True
+    faults: bool = True
+    resident: Resident = field(default_factory=Resident)
+    expected: list[list[Array]] = field(init=False)
+    numbers: NDArray[np.uint64] = field(init=False)
+    _sdscs: dict[str, Sdsc] = field(default_factory=dict[str, Sdsc])
+
+    def __post_init__(self) -> None:
+        image = self.image
+        self._sdscs = {name: _sdsc(value) for name, value in image.values.items()}
+        self.expected = [self.run(image.module, image.views, x, "exact") for x in image.inputs]
+        self.numbers = self.result_numbers(image.module, image.views)
+
+    def run(
+        self, module: ModuleOp, views: dict[str, Descriptor], inputs: Sequence[Array], numerics: Any
+    ) -> list[Array]:
+        """Runs a bundle on the machine."""
+        program = DeviceProgram(self.image.program, module, views.__getitem__)
+        return run_program(program, inputs, MachineOptions(numerics=numerics), self.resident)
+
+    def verdict(self, mutant: Mutant) -> Verdict:
+        """Who notices a mutant."""
+        module, files = mutant.draft(self.image).bundle()
+        if self.static and (found := self._static(module, files)) is not None:
+            return Verdict(mutant, STATIC, found)
+        try:
+            views = self.image.views | {n: describe(read_json(json.dumps(v), n)) for n, v in files.items()}
+        except SpyreError as error:
+            return Verdict(mutant, FAULT, f"reading: {error}")
+        outcome = self._run(module, views)
+        if isinstance(outcome, str):
+            return Verdict(mutant, FAULT, outcome)
+        off = max(_error(a, b) for a, b in zip(outcome, self.expected[0], strict=True))
+        if off > SAME:
+            return Verdict(mutant, COMPARED, f"error {off:.1e}", self._named(mutant, module, views))
+        second = self.run(module, views, self.image.inputs[1], "exact")
+        if max(_error(a, b) for a, b in zip(second, self.expected[1], strict=True)) > SAME:
+            return Verdict(mutant, COMPARED, "other inputs only")
+        if np.array_equal(self.result_numbers(module, views), self.numbers):
+            return Verdict(mutant, EQUIVALENT, "every result is the same expression of the same inputs")
+        return Verdict(mutant, MISSED, f"error {off:.1e}")
+
+    def _run(self, module: ModuleOp, views: dict[str, Descriptor]) -> list[Array] | str:
+        """Results in exact numerics, or what went wrong in these or, if they are wrong, in device numerics."""
+        try:
+            results = self.run(module, views, self.image.inputs[0], "exact")
+            if max(_error(a, b) for a, b in zip(results, self.expected[0], strict=True)) > SAME:
+                self.run(module, views, self.image.inputs[0], "device")
+        except MachineFault as fault:
+            return f"{fault.kind}: {fault}"
+        except SpyreError as error:
+            return f"{type(error).__name__}: {error}"
+        return results
+
+    def _static(self, module: ModuleOp, files: dict[str, Any]) -> str | None:
+        for name, value in files.items():
+            try:
+                describe(read_json(json.dumps(value), name))
+            except SpyreError as error:
+                return f"reading: {error}"
+            for finding in check_value(value, name):
+                return f"{finding.rule}: {finding}"
+        sdscs = self._sdscs | {name: _sdsc(value) for name, value in files.items()}
+        bundle = Bundle(self.image.directory, module, sdscs, SPYRE)
+        for rule in BUNDLE_RULES:
+            try:
+                for one in rule.find(bundle):
+                    return f"{rule.name}: {one.path}: expected {one.expected}, got {one.got}"
+            except Misread:
+                continue
+        try:
+            module.verify()
+        except VerifyException as wrong:
+            return f"verifier: {wrong}"
+        return None
+
+    def _named(self, mutant: Mutant, module: ModuleOp, views: dict[str, Descriptor]) -> bool | None:
+        return None
+
+    def result_numbers(self, module: ModuleOp, views: dict[str, Descriptor]) -> NDArray[np.uint64]:
+        """The expression of every element of the last argument, which is the result."""
+        pages = expressions.base_numbers(self.image.bases)
+        store, at = expressions.Store(), places_of(module)
+        last = ""
+        for op in launches(module):
+            view = views[op.sdsc_filename.data]
+            bound = {i: at[a] for i, a in zip(op.ids, op.addresses, strict=True)}
+            starts: list[list[int]] = []
+            for operand in view.operands:
+                places = [bound[int(s)] if operand.symbolic else None for s in operand.start]
+                starts.append(
+                    [
+                        expressions.address(p.base, p.offset, core, pages)
+                        if p is not None
+                        else expressions.address(LX, int(operand.start[core]), core, pages)
+                        for core, p in enumerate(places)
+                    ]
+                )
+            expressions.run(view, starts, store)
+        last = max(self.image.bases, key=lambda b: int(b.removeprefix("arg")) if b != "pool" else -1)
+        page = store.pages.get(pages[last], np.zeros(0, np.uint64))
+        return page[: self.expected[0][0].size]
+
+
+def _sdsc(value: dict[str, Any]) -> Sdsc:
+    ((root, _),) = value.items()
+    return Sdsc(root, Cursor(value, "$").at(root), SPYRE)
+
+
+def _error(got: Array, expected: Array) -> float:
+    if got.shape != expected.shape or not np.isfinite(got).all():
+        return float("inf")
+    return float(np.abs(got - expected).max() / np.abs(expected).max())
+
+
+__all__ = ["COMPARED", "Draft", "EQUIVALENT", "FAULT", "MISSED", "STATIC", "VERDICTS", "Judge", "Verdict", "replace"]

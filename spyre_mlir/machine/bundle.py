@@ -86,7 +86,8 @@ class BundleFunctions(InterpreterFunctions):
         log = self.memory.log
         log.standing = Standing(filename, "superdsc", str(found) if (found := source_of(op.location)) else None)
         try:
-            execute(self._loaded[filename], self.memory, dict(zip(op.ids, args, strict=True)), self._history)
+            symbols = dict(zip(op.ids, args, strict=True))
+            execute(self._loaded[filename], self.memory, symbols, self._history, op.tensors)
         except MachineFault as fault:
             log.keep(fault)
         finally:

@@ -193,7 +193,7 @@ class HostFunctions(InterpreterFunctions):
             )
         pool = _number(op, POOL_BYTES)
         if pool is not None:
-            self.memory.add_region(POOL, self._segment_base(op, 0), pool)
+            self.memory.add_region(POOL, self._segment_base(op, 0), pool).scratch = True
         run_bundle(self.program.bundle, self.memory, [] if fixed else [p.base for p in placed], self.program.load)
         self.memory.remove_region(POOL)
         return ()

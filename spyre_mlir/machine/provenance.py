@@ -62,8 +62,9 @@ class History:
         """Refuse to read what another operation, or another core, has left.
 
         Raises:
-            MachineFault: ``stale-read`` or ``foreign-slice``.
+            MachineFault: ``stale-read``, ``foreign-slice``, or ``out-of-bounds`` of the argument it should be.
         """
+        require_tensor(memory, access, tensor)
         region = memory.locate(access.low, access.high, access.span)
         first = region.base // STICK
         writer, known = (access.sticks_in(array, first) for array in (region.states.writer, region.states.known))
@@ -137,6 +138,20 @@ class History:
         memory.log.meet(fault(FaultKind.STALE_READ, f"{message}", access.span, hint=hint))
 
 
+def require_tensor(memory: Memory, access: Access, tensor: str | None) -> None:
+    """Refuse to touch another argument, or scratch memory, for the argument that is meant, and the other way round.
+
+    Raises:
+        MachineFault: ``out-of-bounds``.
+    """
+    region = memory.locate(access.low, access.high, access.span)
+    is_argument = any(other.name == tensor for other in memory.regions)
+    if tensor is None or region.name == tensor or (region.scratch and not is_argument):
+        return
+    message = f"it means {tensor}, and these bytes are of {region.name}"
+    raise fault(FaultKind.OUT_OF_BOUNDS, message, access.span, hint="take the address from what is meant")
+
+
 def _inside(inner: Access, outer: Access) -> bool:
     return outer.low <= inner.low and inner.high <= outer.high
 
@@ -156,4 +171,4 @@ def _numbers(view: Descriptor, operand: Operand, slices: Ints) -> Ints:
     return result
 
 
-__all__ = ["History", "Producer"]
+__all__ = ["History", "Producer", "require_tensor"]

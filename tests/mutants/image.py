@@ -218,7 +218,7 @@ class _Writer:
             operands.append(replace(operand, start=tuple(map(str, ids)), symbolic=True))
         old = self.ops[node.number]
         new = SdscExecuteOp(node.file, [self.value(p) for p in places], list(places.values()))
-        new.location = old.location
+        new.location, new.attributes = old.location, dict(old.attributes)
         block = self.function.body.block
         block.insert_op_before(new, old)
         old.detach()
@@ -253,12 +253,12 @@ class _Writer:
             seen.add(number)
 
 
-def random_inputs(shapes: Sequence[Array], seed: int) -> list[Array]:
-    """Floats drawn anew, integers shuffled."""
+def random_inputs(given: Sequence[Array], seed: int) -> list[Array]:
+    """Integers drawn anew, floats with something added to each, so that no two elements are alike."""
     rng = np.random.default_rng(seed)
     return [
-        rng.permutation(a.reshape(-1)).reshape(a.shape)
+        rng.integers(0, a.max() + 1, a.shape)
         if a.dtype.kind in "iu"
-        else (rng.standard_normal(a.shape) * a.std()).astype(a.dtype)
-        for a in shapes
+        else (a + rng.standard_normal(a.shape) * (float(a.std()) or 0.5)).astype(a.dtype)
+        for a in given
     ]

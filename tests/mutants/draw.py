@@ -76,8 +76,10 @@ def draw(image: Image, count: int, seed: int = 0) -> list[Mutant]:
 def _written(draft: Draft) -> bool:
     """Whether the draft can be written, and its text is not that of the correct bundle."""
     try:
-        module, files = draft.bundle()
+        _, files = draft.bundle()
     except (SpyreError, KeyError, ValueError):
         return False
+    moved = any(node.places != draft.image.nodes[node.number].places for node in draft.nodes)
+    other = [node.number for node in draft.nodes] != list(range(len(draft.image.nodes)))
     changed = any(json.dumps(value) != json.dumps(draft.image.values[name]) for name, value in files.items())
-    return changed or module is not draft.image.module
+    return changed or moved or other or draft.pool_bytes != draft.image.pool_bytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,10 +24,10 @@ from xdsl.ir import SSAValue
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import launches
 from spyre_mlir.backend.stored import read_bundle
-from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
+from spyre_mlir.dialects.sdscbundle import TENSORS, DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.build import build
 from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor
+from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Operand
 from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
 from spyre_mlir.universe import make_context
 
@@ -101,9 +101,11 @@ class Image:
         return sorted({p.base for node in self.nodes for places in node.places for p in places} - {LX})
 
 
-def image_of(directory: Path, inputs: Sequence[Sequence[Array]]) -> Image:
-    """Reads a bundle directory."""
+def image_of(directory: Path, inputs: Sequence[Sequence[Array]], *, names: bool = True) -> Image:
+    """Reads a bundle directory; without names, as if there were no manifest."""
     stored = read_bundle(directory, make_context())
+    for op in launches(stored.bundle) if not names else ():
+        op.attributes.pop(TENSORS, None)
     assert stored.program is not None
     at = places_of(stored.bundle)
     values: dict[str, Json] = {}
@@ -187,7 +189,7 @@ class Draft:
             if same:
                 return image.module, self.raw
         module = image.module.clone()
-        writer = _Writer(module, min(i for op in launches(image.module) for i in (0, *op.ids)) - 1)
+        writer = _Writer(module, image.nodes, min(i for op in launches(image.module) for i in (0, *op.ids)) - 1)
         files = {node.file: writer.write(node) for node in edited} | self.raw
         writer.arrange([node.number for node in self.nodes])
         for op in module.walk():
@@ -196,10 +198,21 @@ class Draft:
         return module, files
 
 
+def _json(view: Descriptor) -> Json:
+    return json.loads(json.dumps(sdsc_to_json(build(view))))
+
+
+def _started(view: Descriptor, old: Descriptor) -> Iterator[Operand]:
+    """Operands that start where others do."""
+    for operand, other in zip(view.operands, old.operands, strict=True):
+        yield replace(operand, start=other.start, symbolic=other.symbolic)
+
+
 class _Writer:
     """Changes the launches of a module."""
 
-    def __init__(self, module: ModuleOp, next_id: int) -> None:
+    def __init__(self, module: ModuleOp, nodes: Sequence[Node], next_id: int) -> None:
+        self.nodes = nodes
         self.ops = launches(module)
         self.values = {place: value for value, place in places_of(module).items()}
         self.next_id = next_id
@@ -210,6 +223,8 @@ class _Writer:
         """Give a launch the addresses of its operands; returns its file."""
         places: dict[Place, int] = {}
         operands = []
+        if node.places == self.nodes[node.number].places:
+            return _json(replace(node.view, operands=tuple(_started(node.view, self.nodes[node.number].view))))
         for operand, starts in zip(node.view.operands, node.places, strict=True):
             if operand.component == LX:
                 operands.append(replace(operand, start=tuple(str(p.offset) for p in starts)))
@@ -224,7 +239,7 @@ class _Writer:
         old.detach()
         self.ops[node.number] = new
         self.next_id -= len(places)
-        return json.loads(json.dumps(sdsc_to_json(build(replace(node.view, operands=tuple(operands))))))
+        return _json(replace(node.view, operands=tuple(operands)))
 
     def value(self, place: Place) -> SSAValue:
         """The address of a place."""

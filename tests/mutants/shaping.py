@@ -286,7 +286,10 @@ def other_stick(draft: Draft, rng: random.Random) -> str | None:
     node = rng.choice(draft.nodes)
     at = rng.randrange(len(node.view.operands))
     operand = node.view.operands[at]
-    new = rng.choice([label for label in (*operand.order, None) if label != operand.stick])
+    others = [label for label in (*operand.order, None) if label != operand.stick]
+    if not others:
+        return None
+    new = rng.choice(others)
     return _relaid(draft, node, at, replace(operand, stick=new), rng)
 
 

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
+from spyre_mlir.backend.levels import read_levels
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import launches
 from spyre_mlir.backend.stored import read_bundle
@@ -89,6 +90,11 @@ class Image:
     def views(self) -> dict[str, Descriptor]:
         """What the files say, as they are read from disk."""
         return {name: describe(read_json(json.dumps(value), name)) for name, value in self.values.items()}
+
+    @cached_property
+    def levels(self) -> dict[str, ModuleOp]:
+        """The levels that were written with the bundle."""
+        return read_levels(self.directory, make_context())
 
     @cached_property
     def pool_bytes(self) -> int:

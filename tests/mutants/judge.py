@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,16 @@ from spyre_mlir.dialects.superdsc.check.view import Sdsc
 from spyre_mlir.dialects.superdsc.cursor import Cursor, Misread
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
+from spyre_mlir.culprit import BUNDLE, SUPERDSC, Walk
 from spyre_mlir.errors import MachineFault, SpyreError
 from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.machine.bundle import Loader
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.transfer import Resident
 from tests.mutants import expressions
 from tests.mutants.draw import Mutant
-from tests.mutants.image import LX, Draft, Image, places_of
+from tests.mutants.image import LX, Image, places_of
 
 Array = NDArray[Any]
 STATIC, FAULT, COMPARED, EQUIVALENT, MISSED = "static", "fault", "compared", "equivalent", "missed"
@@ -61,12 +63,12 @@ class Judge:
     Args:
         image: the correct bundle.
         static: whether the static checks are on.
-        faults: whether the machine's faults count.
+        naming: whether `verify` is asked for the launch it blames.
     """
 
     image: Image
     static: bool = True
-    faults: bool = True
+    naming: bool = True
     resident: Resident = field(default_factory=Resident)
     expected: list[list[Array]] = field(init=False)
     numbers: NDArray[np.uint64] = field(init=False)
@@ -88,30 +90,41 @@ class Judge:
     def verdict(self, mutant: Mutant) -> Verdict:
         """Who notices a mutant."""
         module, files = mutant.draft(self.image).bundle()
+        read: dict[str, Descriptor] = dict(self.image.views)
+
+        def load(name: str) -> Descriptor:
+            return describe(read_json(json.dumps(files[name]), name)) if name in files else read[name]
+
+        first, why = self._noticed(mutant, module, files, load)
+        if first in (EQUIVALENT, MISSED) or not self.naming:
+            return Verdict(mutant, first, why)
+        return Verdict(mutant, first, why, self._named(mutant, module, load))
+
+    def _noticed(self, mutant: Mutant, module: ModuleOp, files: dict[str, Any], load: Loader) -> tuple[str, str]:
         if self.static and (found := self._static(module, files)) is not None:
-            return Verdict(mutant, STATIC, found)
+            return STATIC, found
         try:
-            views = self.image.views | {n: describe(read_json(json.dumps(v), n)) for n, v in files.items()}
+            views = self.image.views | {name: load(name) for name in files}
         except SpyreError as error:
-            return Verdict(mutant, FAULT, f"reading: {error}")
+            return FAULT, f"reading: {error}"
         outcome = self._run(module, views)
         if isinstance(outcome, str):
-            return Verdict(mutant, FAULT, outcome)
-        off = max(_error(a, b) for a, b in zip(outcome, self.expected[0], strict=True))
+            return FAULT, outcome
+        off = _apart(outcome, self.expected[0])
         if off > SAME:
-            return Verdict(mutant, COMPARED, f"error {off:.1e}", self._named(mutant, module, views))
+            return COMPARED, f"error {off:.1e}"
         second = self.run(module, views, self.image.inputs[1], "exact")
-        if max(_error(a, b) for a, b in zip(second, self.expected[1], strict=True)) > SAME:
-            return Verdict(mutant, COMPARED, "other inputs only")
+        if _apart(second, self.expected[1]) > SAME:
+            return COMPARED, "other inputs only"
         if np.array_equal(self.result_numbers(module, views), self.numbers):
-            return Verdict(mutant, EQUIVALENT, "every result is the same expression of the same inputs")
-        return Verdict(mutant, MISSED, f"error {off:.1e}")
+            return EQUIVALENT, "every result is the same expression of the same inputs"
+        return MISSED, f"error {off:.1e}"
 
     def _run(self, module: ModuleOp, views: dict[str, Descriptor]) -> list[Array] | str:
         """Results in exact numerics, or what went wrong in these or, if they are wrong, in device numerics."""
         try:
             results = self.run(module, views, self.image.inputs[0], "exact")
-            if max(_error(a, b) for a, b in zip(results, self.expected[0], strict=True)) > SAME:
+            if _apart(results, self.expected[0]) > SAME:
                 self.run(module, views, self.image.inputs[0], "device")
         except MachineFault as fault:
             return f"{fault.kind}: {fault}"
@@ -141,8 +154,16 @@ class Judge:
             return f"verifier: {wrong}"
         return None
 
-    def _named(self, mutant: Mutant, module: ModuleOp, views: dict[str, Descriptor]) -> bool | None:
-        return None
+    def _named(self, mutant: Mutant, module: ModuleOp, load: Loader) -> bool | None:
+        """Whether the walk beside the superdsc level stops at a launch that the mutant changed."""
+        touched = {self.image.nodes[number].file for number in mutant.draft(self.image).touched}
+        if not touched:
+            return None
+        program = DeviceProgram(self.image.program, module, load)
+        culprit = Walk(self.image.levels, self.image.inputs[0]).find(BUNDLE, SUPERDSC, program)
+        if culprit is None:
+            return False
+        return culprit.file in touched or any(f"{file} " in f"{culprit.reason} ".replace(",", " ") for file in touched)
 
     def result_numbers(self, module: ModuleOp, views: dict[str, Descriptor]) -> NDArray[np.uint64]:
         """The expression of every element of the last argument, which is the result."""
@@ -174,10 +195,14 @@ def _sdsc(value: dict[str, Any]) -> Sdsc:
     return Sdsc(root, Cursor(value, "$").at(root), SPYRE)
 
 
+def _apart(got: Sequence[Array], expected: Sequence[Array]) -> float:
+    return max(_error(a, b) for a, b in zip(got, expected, strict=True))
+
+
 def _error(got: Array, expected: Array) -> float:
     if got.shape != expected.shape or not np.isfinite(got).all():
         return float("inf")
     return float(np.abs(got - expected).max() / np.abs(expected).max())
 
 
-__all__ = ["COMPARED", "Draft", "EQUIVALENT", "FAULT", "MISSED", "STATIC", "VERDICTS", "Judge", "Verdict", "replace"]
+__all__ = ["COMPARED", "EQUIVALENT", "FAULT", "MISSED", "STATIC", "VERDICTS", "Judge", "Verdict"]

@@ -10,6 +10,7 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import SSAValue
 
 from spyre_mlir.backend.check.bundle import ENTRY, Bundle, Launch, constants_of, ids_of, line, symbolic_operands, trips
+from spyre_mlir.backend.check.dataflow_rules import DATAFLOW_RULES
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.check.addresses import misplaced, overlaps
@@ -252,5 +253,5 @@ def _range(bundle: Bundle, launch: Launch, operand: Operand) -> _Range | None:
 
 BUNDLE_RULES: tuple[Rule[Bundle], ...] = (
     bundle_function, bundle_op, file_exists, file_unused, launch_operands, symbols_bound, symbols_unique, trip_count,
-    pool_size, launch_aligned, launch_base, pool_range, launch_slices, launch_outputs, written_first,
+    pool_size, launch_aligned, launch_base, pool_range, launch_slices, launch_outputs, written_first, *DATAFLOW_RULES,
 )  # fmt: skip

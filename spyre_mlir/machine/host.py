@@ -118,6 +118,7 @@ class HostFunctions(InterpreterFunctions):
         tensor = device_tensor(op.results[0])
         name, size, segment = f"argument {self._count}", tensor.sticks * SPYRE.stick_bytes, _number(op, SEGMENT)
         self._count += 1
+        self.memory.arguments.add(name)
         if segment is None:
             return _Placed(tensor, self.memory.allocate(name, size).base)
         return _Placed(tensor, self.memory.add_region(name, self._segment_base(op, segment), size).base)
@@ -193,7 +194,7 @@ class HostFunctions(InterpreterFunctions):
             )
         pool = _number(op, POOL_BYTES)
         if pool is not None:
-            self.memory.add_region(POOL, self._segment_base(op, 0), pool).scratch = True
+            self.memory.add_region(POOL, self._segment_base(op, 0), pool)
         run_bundle(self.program.bundle, self.memory, [] if fixed else [p.base for p in placed], self.program.load)
         self.memory.remove_region(POOL)
         return ()

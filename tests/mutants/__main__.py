@@ -53,6 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             if options.verbose:
                 last = verdicts[-1]
                 sys.stdout.write(f"{last.verdict:>10} {last.named} {mutant}: {last.why.splitlines()[0]}\n")
+                if last.named is False:
+                    sys.stdout.write(f"    {last.blamed}\n")
+                sys.stdout.flush()
     sys.stdout.write(table(verdicts) + "\n")
     return int(any(v.verdict == "missed" for v in verdicts))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,13 +48,15 @@ class Verdict:
         mutant: which.
         verdict: who noticed.
         why: what was said.
-        named: whether the comparison named a launch that the mutant changed; None if there was none.
+        named: whether `verify` names a launch that the mutant changed; None if it finds nothing wrong.
+        blamed: what `verify` says.
     """
 
     mutant: Mutant
     verdict: str
     why: str
     named: bool | None = None
+    blamed: str = ""
 
 
 @dataclass
@@ -98,7 +101,10 @@ class Judge:
         first, why = self._noticed(mutant, module, files, load)
         if first in (EQUIVALENT, MISSED) or not self.naming:
             return Verdict(mutant, first, why)
-        return Verdict(mutant, first, why, self._named(mutant, module, load))
+        named, blamed = self._named(mutant, module, load)
+        if named is None and first == COMPARED:
+            named = False
+        return Verdict(mutant, first, why, named, blamed)
 
     def _noticed(self, mutant: Mutant, module: ModuleOp, files: dict[str, Any], load: Loader) -> tuple[str, str]:
         if self.static and (found := self._static(module, files)) is not None:
@@ -143,6 +149,8 @@ class Judge:
         sdscs = self._sdscs | {name: _sdsc(value) for name, value in files.items()}
         bundle = Bundle(self.image.directory, module, sdscs, SPYRE)
         for rule in BUNDLE_RULES:
+            if rule.name == "file-unused":
+                continue  # who forgets a launch forgets its file too
             try:
                 for one in rule.find(bundle):
                     return f"{rule.name}: {one.path}: expected {one.expected}, got {one.got}"
@@ -154,16 +162,18 @@ class Judge:
             return f"verifier: {wrong}"
         return None
 
-    def _named(self, mutant: Mutant, module: ModuleOp, load: Loader) -> bool | None:
-        """Whether the walk beside the superdsc level stops at a launch that the mutant changed."""
+    def _named(self, mutant: Mutant, module: ModuleOp, load: Loader) -> tuple[bool | None, str]:
+        """Whether the walk beside the superdsc level stops at a launch that the mutant changed, and where it stops.
+
+        None if it finds nothing wrong, as for a rule that only the file breaks, or if no launch was changed.
+        """
         touched = {self.image.nodes[number].file for number in mutant.draft(self.image).touched}
-        if not touched:
-            return None
         program = DeviceProgram(self.image.program, module, load)
         culprit = Walk(self.image.levels, self.image.inputs[0]).find(BUNDLE, SUPERDSC, program)
-        if culprit is None:
-            return False
-        return culprit.file in touched or any(f"{file} " in f"{culprit.reason} ".replace(",", " ") for file in touched)
+        if culprit is None or not touched:
+            return None, ""
+        words = {culprit.file, *re.split(r"[\s,:]+", culprit.reason)} if culprit.file is None else {culprit.file}
+        return bool(words & touched), str(culprit)
 
     def result_numbers(self, module: ModuleOp, views: dict[str, Descriptor]) -> NDArray[np.uint64]:
         """The expression of every element of the last argument, which is the result."""

@@ -119,7 +119,7 @@ def test_an_unwritten_operand_is_a_fault(tmp_path: Path) -> None:
     kept = [line for line in lines if 'sdsc_filename="sdsc_0.json"' not in line]
     assert len(kept) == len(lines) - 1
     (directory / "bundle.mlir").write_text("\n".join(kept))
-    with pytest.raises(MachineFault, match="uninitialised-read"):
+    with pytest.raises(MachineFault, match="stale-read"):
         run_program(stored_program(read_bundle(directory, make_context())), [inputs[0].numpy()])
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import spyre_mlir
 from spyre_mlir.backend.stored import read_bundle
 from spyre_mlir.machine.levels import find_function
+from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 from tests.mutants.image import Image, image_of, random_inputs
 
@@ -20,14 +21,15 @@ def llama_layer(directory: Path, *, names: bool = True) -> Image:
     """Compiles the layer and reads its bundle back; its weights are two sets of random numbers."""
     model, inputs = _model()
     compiled: Any = spyre_mlir.compile(model, inputs)
-    compiled.save(directory, levels=True)
+    compiled.save(directory)
     stored = read_bundle(directory, make_context())
     assert stored.program is not None
     values = stored.values()
     main = find_function(stored.program, "main")
     called = [a.data["aten.name"].data for a in main.arg_attrs or ()]  # pyright: ignore
     given = [values[n] if n in values else np.full((1, TOKENS), WORDS - 1) for n in called]
-    return image_of(directory, [random_inputs(given, 1), random_inputs(given, 2)], names=names)
+    superdsc = parse_module(compiled.mlir("superdsc"), make_context(), "superdsc")
+    return image_of(directory, superdsc, [random_inputs(given, 1), random_inputs(given, 2)], names=names)
 
 
 def _model() -> Any:

@@ -21,7 +21,6 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
-from spyre_mlir.backend.levels import read_levels
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import launches
 from spyre_mlir.backend.stored import read_bundle
@@ -77,6 +76,7 @@ class Image:
         values: the SuperDSC files.
         nodes: the launches.
         inputs: two sets of arrays for the host program.
+        superdsc: the level that the bundle was written from.
     """
 
     directory: Path
@@ -85,16 +85,12 @@ class Image:
     values: dict[str, Json]
     nodes: tuple[Node, ...]
     inputs: tuple[tuple[Array, ...], ...]
+    superdsc: ModuleOp
 
     @cached_property
     def views(self) -> dict[str, Descriptor]:
         """What the files say, as they are read from disk."""
         return {name: describe(read_json(json.dumps(value), name)) for name, value in self.values.items()}
-
-    @cached_property
-    def levels(self) -> dict[str, ModuleOp]:
-        """The levels that were written with the bundle."""
-        return read_levels(self.directory, make_context())
 
     @cached_property
     def pool_bytes(self) -> int:
@@ -107,7 +103,9 @@ class Image:
         return sorted({p.base for node in self.nodes for places in node.places for p in places} - {LX})
 
 
-def image_of(directory: Path, inputs: Sequence[Sequence[Array]], *, names: bool = True) -> Image:
+def image_of(
+    directory: Path, superdsc: ModuleOp, inputs: Sequence[Sequence[Array]], *, names: bool = True
+) -> Image:
     """Reads a bundle directory; without names, as if there were no manifest."""
     stored = read_bundle(directory, make_context())
     for op in launches(stored.bundle) if not names else ():
@@ -128,7 +126,7 @@ def image_of(directory: Path, inputs: Sequence[Sequence[Array]], *, names: bool 
     for arrays in inputs:
         for array in arrays:
             array.flags.writeable = False
-    return Image(directory, stored.program, stored.bundle, values, tuple(nodes), tuple(map(tuple, inputs)))
+    return Image(directory, stored.program, stored.bundle, values, tuple(nodes), tuple(map(tuple, inputs)), superdsc)
 
 
 def places_of(module: ModuleOp) -> dict[SSAValue, Place]:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from spyre_mlir.dialects.superdsc.check.view import Sdsc
 from spyre_mlir.dialects.superdsc.cursor import Cursor, Misread
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
-from spyre_mlir.culprit import BUNDLE, SUPERDSC, Walk
 from spyre_mlir.errors import MachineFault, SpyreError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.bundle import Loader
@@ -89,6 +89,14 @@ class Judge:
         """Runs a bundle on the machine."""
         program = DeviceProgram(self.image.program, module, views.__getitem__)
         return run_program(program, inputs, MachineOptions(numerics=numerics), self.resident)
+
+    def unnoticed(self, module: ModuleOp, files: dict[str, Any]) -> bool:
+        """Whether a bundle breaks no rule, faults nowhere, and gives the right results."""
+        if self._static(module, files) is not None:
+            return False
+        views = self.image.views | {n: describe(read_json(json.dumps(v), n)) for n, v in files.items()}
+        outcome = self._run(module, views)
+        return not isinstance(outcome, str) and _apart(outcome, self.expected[0]) == 0
 
     def verdict(self, mutant: Mutant) -> Verdict:
         """Who notices a mutant."""
@@ -167,13 +175,14 @@ class Judge:
 
         None if it finds nothing wrong, as for a rule that only the file breaks, or if no launch was changed.
         """
+        culprits: Any = import_module("spyre_mlir.culprit")
         touched = {self.image.nodes[number].file for number in mutant.draft(self.image).touched}
-        program = DeviceProgram(self.image.program, module, load)
-        culprit = Walk(self.image.levels, self.image.inputs[0]).find(BUNDLE, SUPERDSC, program)
-        if culprit is None or not touched:
+        walk = culprits.Walk({"superdsc": self.image.superdsc}, self.image.inputs[0])
+        found = walk.find("bundle", "superdsc", DeviceProgram(self.image.program, module, load))
+        if found is None or not touched:
             return None, ""
-        words = {culprit.file, *re.split(r"[\s,:]+", culprit.reason)} if culprit.file is None else {culprit.file}
-        return bool(words & touched), str(culprit)
+        words = {found.file} if found.file is not None else set(re.split(r"[\s,:]+", found.reason))
+        return bool(words & touched), str(found)
 
     def result_numbers(self, module: ModuleOp, views: dict[str, Descriptor]) -> NDArray[np.uint64]:
         """The expression of every element of the last argument, which is the result."""

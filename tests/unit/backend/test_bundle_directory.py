@@ -192,7 +192,7 @@ def test_a_fault_names_the_line_of_the_model(tmp_path: Path) -> None:
     manifest.write_text(json.dumps(value))
     source = (ROOT / "tests/trunk/models.py").read_text().splitlines()
     number = next(n for n, line in enumerate(source, 1) if "torch.softmax(x, -1)" in line)
-    with pytest.raises(MachineFault, match="uninitialised-read") as fault:
+    with pytest.raises(MachineFault, match="stale-read") as fault:
         run_from_disk(directory, {"x": inputs[0].numpy()}, DEVICE)
     assert fault.value.where is not None
     assert fault.value.where.endswith(f"from {ROOT}/tests/trunk/models.py:{number}")

@@ -110,7 +110,7 @@ def read_bundle(directory: Path, context: Context) -> StoredBundle:
 
 
 def _tell_places(bundle: ModuleOp, manifest: Manifest, named: list[str]) -> None:
-    """Gives launches their places in the model and the names of their tensors; a bundle that was changed since is no longer what was described."""
+    """Gives launches their places in the model and the names of their tensors, unless the bundle was changed since."""
     if [file for file, _ in manifest.launches] != named:
         return
     for op, (_, source), tensors in zip(launches(bundle), manifest.launches, manifest.tensors, strict=True):

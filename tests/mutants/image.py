@@ -103,9 +103,7 @@ class Image:
         return sorted({p.base for node in self.nodes for places in node.places for p in places} - {LX})
 
 
-def image_of(
-    directory: Path, superdsc: ModuleOp, inputs: Sequence[Sequence[Array]], *, names: bool = True
-) -> Image:
+def image_of(directory: Path, superdsc: ModuleOp, inputs: Sequence[Sequence[Array]], *, names: bool = True) -> Image:
     """Reads a bundle directory; without names, as if there were no manifest."""
     stored = read_bundle(directory, make_context())
     for op in launches(stored.bundle) if not names else ():

@@ -94,10 +94,7 @@ def exchanged_operands(draft: Draft, rng: random.Random) -> str | None:
     node = rng.choice(draft.nodes)
     kinds = [[p.base == LX for p in places] for places in node.places]
     pairs = [
-        (a, b)
-        for a in range(len(kinds))
-        for b in range(a)
-        if kinds[a] == kinds[b] and node.places[a] != node.places[b]
+        (a, b) for a in range(len(kinds)) for b in range(a) if kinds[a] == kinds[b] and node.places[a] != node.places[b]
     ]
     if not pairs:
         return None
@@ -128,7 +125,7 @@ def _shift(draft: Draft, buffer: Buffer, low: int) -> None:
 
 def _fits(draft: Draft, buffer: Buffer, low: int) -> bool:
     room = draft.image.pool_bytes if buffer.base == POOL else 2 << 20
-    return 0 <= low and low + buffer.high - buffer.low <= room and low != buffer.low
+    return low >= 0 and low + buffer.high - buffer.low <= room and low != buffer.low
 
 
 def _live_together(one: Buffer, other: Buffer) -> bool:

@@ -25,9 +25,7 @@ def argument_used(bundle: Bundle) -> Iterator[Problem]:
     """Every argument is an address that some launch uses."""
     if bundle.function is None or not bundle.function.body.blocks:
         return
-    used = {
-        bundle.place(address)[0] for launch in bundle.launches() for address in launch.addresses.values()
-    }
+    used = {bundle.place(address)[0] for launch in bundle.launches() for address in launch.addresses.values()}
     for number, argument in enumerate(bundle.function.body.block.args):
         if argument not in used:
             yield Problem(line(bundle.function), f"a launch that uses argument {number}", "none")

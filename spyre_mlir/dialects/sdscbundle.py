@@ -111,7 +111,7 @@ class SdscExecuteOp(IRDLOperation):
     def tensors(self) -> tuple[str, ...]:
         """Which tensor each operand is; empty if that is not known."""
         names = self.attributes.get(TENSORS)
-        given = names.data if isinstance(names, ArrayAttr) else ()
+        given = cast("ArrayAttr[Attribute]", names) if isinstance(names, ArrayAttr) else ()
         return tuple(name.data for name in given if isinstance(name, StringAttr))
 
     @override

@@ -26,19 +26,21 @@ def llama_layer(directory: Path, *, names: bool = True) -> Image:
     assert stored.program is not None
     values = stored.values()
     main = find_function(stored.program, "main")
-    called = [a.data["aten.name"].data for a in main.arg_attrs or ()]  # pyright: ignore
+    attributes: Any = main.arg_attrs or ()
+    called: list[str] = [a.data["aten.name"].data for a in attributes]
     given = [values[n] if n in values else np.full((1, TOKENS), WORDS - 1) for n in called]
     superdsc = parse_module(compiled.mlir("superdsc"), make_context(), "superdsc")
     return image_of(directory, superdsc, [random_inputs(given, 1), random_inputs(given, 2)], names=names)
 
 
 def _model() -> Any:
-    import torch
+    from torch import randint
+    from torch.random import manual_seed
     from transformers import LlamaConfig, LlamaForCausalLM
 
     from tests.trunk.models import Logits
 
-    torch.manual_seed(0)
+    manual_seed(0)
     config = LlamaConfig(
         vocab_size=WORDS,
         hidden_size=WIDTH,
@@ -47,4 +49,4 @@ def _model() -> Any:
         num_attention_heads=2,
         num_key_value_heads=2,
     )
-    return Logits(LlamaForCausalLM(config)).eval(), (torch.randint(0, WORDS, (1, TOKENS)),)
+    return Logits(LlamaForCausalLM(config)).eval(), (randint(0, WORDS, (1, TOKENS)),)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.arith import AddiOp, ConstantOp
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import launches
@@ -133,7 +133,8 @@ def places_of(module: ModuleOp) -> dict[SSAValue, Place]:
     numbers: dict[SSAValue, int] = {}
     for op in module.walk():
         if isinstance(op, InputArgExtractOp):
-            found[op.result] = Place(f"arg{op.arg.index}", 0)  # pyright: ignore[reportAttributeAccessIssue]
+            assert isinstance(op.arg, BlockArgument)
+            found[op.result] = Place(f"arg{op.arg.index}", 0)
         elif isinstance(op, DeviceMemAllocateOp):
             found[op.result] = Place(POOL, 0)
         elif isinstance(op, ConstantOp) and isinstance(op.value, IntegerAttr):
@@ -224,7 +225,7 @@ class _Writer:
     def write(self, node: Node) -> Json:
         """Give a launch the addresses of its operands; returns its file."""
         places: dict[Place, int] = {}
-        operands = []
+        operands: list[Operand] = []
         if node.places == self.nodes[node.number].places:
             return _json(replace(node.view, operands=tuple(_started(node.view, self.nodes[node.number].view))))
         for operand, starts in zip(node.view.operands, node.places, strict=True):

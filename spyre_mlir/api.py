@@ -6,7 +6,8 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,12 +16,14 @@ from numpy.typing import NDArray
 from spyre_mlir.backend.check import Finding, check_path
 from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
 from spyre_mlir.backend.whole_file import save_text
+from spyre_mlir.culprit import Culprit, Walk
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost_parameters import Profile
 from spyre_mlir.machine.faults import FaultLog, OnFault
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
+from spyre_mlir.machine.observe import observe_function, pick
 from spyre_mlir.machine.options import MachineOptions, Numerics
 from spyre_mlir.machine.timeline import Timeline
 from spyre_mlir.machine.transfer import Resident
@@ -30,6 +33,7 @@ from spyre_mlir.report.host_steps import host_steps
 from spyre_mlir.report.page import page_text
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.report.trace import trace_text
+from spyre_mlir.stored_runs import launch_probes, stored_program
 from spyre_mlir.text.ktir_program import program_text
 from spyre_mlir.text.render import module_text
 from spyre_mlir.universe import make_context
@@ -170,21 +174,22 @@ class CompiledModel:
         module = lower_to_ktir(self._lowered.modules["spyre.kernel"], make_context())
         return program_text(module, older_spaces=older_spaces)
 
-    def save(self, directory: str | Path, *, host_weights: bool = True) -> Path:
+    def save(self, directory: str | Path, *, host_weights: bool = True, levels: bool = False) -> Path:
         """Writes the bundle directory, as a whole or not at all.
 
         Args:
             directory: made, or replaced if it is a bundle directory or empty.
             host_weights: whether weights are also written as the model has them: about twice the bytes, and needed to
                 run the directory in exact numerics.
+            levels: whether the levels are also written as text, for ``spyre-run --bisect``.
 
         Raises:
             InputError: the directory holds something else, or cannot be written.
         """
         path = Path(directory)
-        levels = {level: module for level, module in self._lowered.modules.items() if level != LEVELS[-1]}
+        above = {level: module for level, module in self._lowered.modules.items() if level != LEVELS[-1]}
         changing = {a.name for a in self._program.arguments if a.mutated}
-        options = WriteOptions(levels, changing, host_weights)
+        options = WriteOptions(above, changing, host_weights, levels)
         write_bundle(path, self._lowered.modules[LEVELS[-1]], self._values, options)
         return path
 
@@ -246,6 +251,9 @@ class CompiledModel:
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
         """Runs the program at every level and from disk, and compares with torch.
 
+        Where a level differs, it runs again beside the level above, and the first op that differs is named. A level
+        that faults counts as one that differs.
+
         Args:
             args: inputs, as for a call.
             tolerance: largest error, max|a - b| / max|b|, that counts as equal.
@@ -253,11 +261,44 @@ class CompiledModel:
         """
         from spyre_mlir.frontend import torch_reference
 
-        expected = torch_reference(self._program, args, kwargs)
-        inputs = self._inputs(args, kwargs)
-        levels = [VerifiedLevel.of(level, self._run(level, inputs), expected) for level in LEVELS]
-        levels.append(VerifiedLevel.of(BUNDLE, self._run_bundle(args, kwargs, "exact"), expected))
-        return Verification(tuple(levels), tolerance)
+        expected, inputs = torch_reference(self._program, args, kwargs), self._inputs(args, kwargs)
+        runs = {level: partial(self._run, level, inputs) for level in LEVELS}
+        runs[BUNDLE] = partial(self._run_bundle, args, kwargs, "exact")
+        self._bundle()
+        levels = [VerifiedLevel.ran(level, run, expected, level == BUNDLE) for level, run in runs.items()]
+        outcome = Verification(tuple(levels), tolerance)
+        return outcome if outcome else replace(outcome, culprit=self._culprit(outcome, inputs))
+
+    def _culprit(self, outcome: Verification, inputs: Sequence[Array]) -> Culprit | None:
+        """The first op that differs between the first level that is wrong and the one above it."""
+        names = [level.level for level in outcome.levels]
+        first = next(n for n, level in enumerate(outcome.levels) if not level.error <= outcome.tolerance)
+        walk = Walk(self._lowered.modules, inputs, outcome.tolerance)
+        if first == 0:
+            from spyre_mlir.frontend import torch_values
+
+            return walk.unlike_torch(torch_values(self._lowered.modules[LEVELS[0]], inputs))
+        return walk.find(names[first], names[first - 1], stored_program(self._bundle()))
+
+    def probe(self, name: str, *args: Any, **kwargs: Any) -> Array:
+        """What one op leaves behind, in exact numerics.
+
+        Args:
+            name: ``sdsc_3`` is the result of that file of the bundle; ``%gelu`` the value that the text of a level has
+                under this name, where ``spyre.loop:%8`` says which level, and none means ``aten``.
+            args: inputs, as for a call.
+            kwargs: keyword inputs, as for a call.
+
+        Raises:
+            InputError: there is no such name; the message lists those there are.
+        """
+        level, _, value = name.rpartition(":")
+        if not level and not value.startswith("%"):
+            stored, given = self._bundle(), self._given(args, kwargs)
+            inputs = [self._values[n] if x is None else x for n, x in given.items()]
+            return pick(launch_probes(stored, inputs, MachineOptions()), value).values
+        module = self._lowered.modules[check_level(level or LEVELS[0])]
+        return pick(observe_function(module, self._inputs(args, kwargs)), value).values
 
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
         """Runs the bundle from disk in device numerics, and compares with the model in double precision.
@@ -298,12 +339,17 @@ class CompiledModel:
     ) -> list[Array]:
         """Runs the files; in device numerics with the weights in them, in exact ones with the model's."""
         given = self._given(args, kwargs)
-        if self._stored is None:
-            self._stored = read_bundle(self.bundle_directory(), make_context())
-        held = self._stored.weight_names() if numerics == "device" else set[str]()
+        stored = self._bundle()
+        held = stored.weight_names() if numerics == "device" else set[str]()
         inputs = [self._values[name] if value is None and name not in held else value for name, value in given.items()]
         options = MachineOptions(numerics=numerics, on_fault="raise" if log is None else log.on_fault)
-        return run_program(stored_program(self._stored), inputs, options, self._resident, log)
+        return run_program(stored_program(stored), inputs, options, self._resident, log)
+
+    def _bundle(self) -> StoredBundle:
+        """The files, read once until `reload`."""
+        if self._stored is None:
+            self._stored = read_bundle(self.bundle_directory(), make_context())
+        return self._stored
 
     def _run(self, level: str, inputs: list[Array]) -> list[Array]:
         """Runs a level from memory, in exact numerics."""
@@ -312,21 +358,6 @@ class CompiledModel:
             return run_function(module, inputs)
         program, bundle, files = split_module(module)
         return run_program(DeviceProgram(program, bundle, lambda name: describe(files[name])), inputs)
-
-
-def stored_program(stored: StoredBundle) -> DeviceProgram:
-    """A bundle from disk as the machine runs it.
-
-    Raises:
-        InputError: the bundle has no host program.
-    """
-    if stored.program is None:
-        raise InputError(
-            "the bundle has no program.mlir, so it is not known what its arguments are",
-            where=str(stored.directory),
-            hint="write it with spyre-compile",
-        )
-    return DeviceProgram(stored.program, stored.bundle, stored.descriptor, stored.weights())
 
 
 class LazyModel:

@@ -18,6 +18,7 @@ from typing import Any
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
+from spyre_mlir.backend.levels import write_levels
 from spyre_mlir.backend.manifest import Parts, manifest_text
 from spyre_mlir.backend.provenance import Levels
 from spyre_mlir.backend.split import BUNDLE_FUNCTION, split_module
@@ -49,11 +50,13 @@ class WriteOptions:
         levels: the same program on the levels above, for the manifest.
         changing: names of tensors that calls change; they have no device form.
         host_weights: whether weights are also written as the model has them, which exact numerics need.
+        texts: whether the levels are also written as text, which finding a culprit needs.
     """
 
     levels: Levels = field(default_factory=dict[str, ModuleOp])
     changing: Collection[str] = ()
     host_weights: bool = True
+    texts: bool = False
 
 
 def write_bundle(
@@ -72,8 +75,11 @@ def write_bundle(
         EmitError: the module cannot be written as files.
     """
     split = split_module(module)
+    settings = options or WriteOptions()
     with _replacing(directory) as made:
-        _write_files(made, split, values, options or WriteOptions())
+        _write_files(made, split, values, settings)
+        if settings.texts:
+            write_levels(made, {**settings.levels, "superdsc": module})
 
 
 def _write_files(

@@ -138,11 +138,13 @@ class Manifest:
         launches: per launch, in the order of the text, its file and its place in the model.
         tensors: per launch, which tensor each of its operands is; empty where that is not known.
         weights: per buffer of the launch that a weight fills, the weight's name and its key in the file of weights.
+        extents: per file the logical extent of every label; 0 for a label that stands for no loop.
     """
 
     launches: tuple[tuple[str, Source], ...] = ()
     tensors: tuple[tuple[str, ...], ...] = ()
     weights: Mapping[int, tuple[str, str]] = field(default_factory=dict[int, tuple[str, str]])
+    extents: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -163,7 +165,8 @@ def read_manifest(path: Path) -> Manifest:
     try:
         ordered = _list(value["launches"])
         weights = _read_weights(_object(value["weights"]))
-        return Manifest(tuple(map(_read_launch, ordered)), tuple(map(_read_tensors, ordered)), weights)
+        extents = _read_extents(_object(value["files"]), ordered)
+        return Manifest(tuple(map(_read_launch, ordered)), tuple(map(_read_tensors, ordered)), weights, extents)
     except (KeyError, TypeError) as error:
         raise ReadError(f"the manifest lacks or misspells {error}", where=str(path), hint=AGAIN) from error
 
@@ -192,6 +195,17 @@ def _read_weights(value: JsonObject) -> dict[int, tuple[str, str]]:
         if not isinstance(number, int):
             raise TypeError("argument")
         found[number] = (_text(entry["name"]), key)
+    return found
+
+
+def _read_extents(files: JsonObject, launched: Sequence[Json]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for entry in map(_object, launched):
+        loops = _object(_object(entry.get("kernel", {})).get("loops", {}))
+        if loops:
+            labels = _object(_object(files[_text(entry["file"])])["labels"])
+            sizes = {label: _list(loops.get(_text(loop), [0]))[0] for label, loop in labels.items()}
+            found[_text(entry["file"])] = {label: size for label, size in sizes.items() if isinstance(size, int)}
     return found
 
 

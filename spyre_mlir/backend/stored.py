@@ -93,8 +93,8 @@ def read_bundle(directory: Path, context: Context) -> StoredBundle:
     """
     if not directory.is_dir():
         raise ReadError("no such bundle directory", where=str(directory), hint="name a directory with a bundle.mlir")
-    bundle = _read_module(directory / BUNDLE_FILE, context)
-    program = _read_module(directory / PROGRAM_FILE, context) if (directory / PROGRAM_FILE).exists() else None
+    bundle = read_module(directory / BUNDLE_FILE, context)
+    program = read_module(directory / PROGRAM_FILE, context) if (directory / PROGRAM_FILE).exists() else None
     manifest = read_manifest(directory / MANIFEST_FILE)
     named = [op.sdsc_filename.data for op in launches(bundle)]
     files = [*named, *([WEIGHTS_FILE] if manifest.weights else [])]
@@ -120,7 +120,12 @@ def _tell_places(bundle: ModuleOp, manifest: Manifest, named: list[str]) -> None
             op.attributes[TENSORS] = ArrayAttr([StringAttr(name) for name in tensors])
 
 
-def _read_module(path: Path, context: Context) -> ModuleOp:
+def read_module(path: Path, context: Context) -> ModuleOp:
+    """A module of a file of a bundle.
+
+    Raises:
+        ReadError: the file cannot be read, is no MLIR, or does not verify.
+    """
     try:
         text = path.read_bytes()
     except OSError as error:

@@ -70,6 +70,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         default="TS26",
         help="which generation of SuperDSC files to write (default TS26)",
     )
+    parser.add_argument(
+        "--levels", action="store_true", help="also write the levels as text, which spyre-run --bisect needs"
+    )
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
     parser.add_argument(
         "--report", metavar="FILE.html", help="write a page: time by kernel and line, roofline, scratchpads"
@@ -117,7 +120,9 @@ def _compile(arguments: argparse.Namespace) -> int:
         else:
             step("write")
             compiled = CompiledModel(program, lowered, CompileOptions(addresses=arguments.addresses))
-            saved = compiled.save(arguments.output, host_weights=not arguments.device_weights_only)
+            saved = compiled.save(
+                arguments.output, host_weights=not arguments.device_weights_only, levels=arguments.levels
+            )
             text = f"{compiled.report(arguments.report)}\nwrote {saved}\n"
     sys.stdout.write(text)
     return 0

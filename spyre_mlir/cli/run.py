@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute
 
+    from spyre_mlir.machine.observe import Observed
     from spyre_mlir.machine.options import MachineOptions
 
     Array = NDArray[Any]
@@ -35,7 +36,8 @@ NUMBERS = "biufc"  # kinds of numpy types
 class Runnable:
     """What is run: the function that says the arguments, how to run it, and tensors that came with it.
 
-    `held` names the weights that came as the device has them; their value is None.
+    `held` names the weights that came as the device has them; their value is None. `observe` runs it too, and gives
+    what every op left behind.
     A program whose function does not say so by its types says what it takes, and runs to results with names.
     """
 
@@ -45,18 +47,23 @@ class Runnable:
     held: frozenset[str] = frozenset()
     takes: Mapping[str, Attribute] | None = None
     gives: Callable[[list[Array | None]], Mapping[str, Array]] | None = None
+    observe: Callable[[list[Array | None]], list[Observed]] | None = None
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = ToolArgumentParser(
         prog="spyre-run",
-        description="Run an .mlir file of any level, or a bundle directory, on the hardware model.",
+        description="Run an .mlir file of any level, a bundle directory, or a SuperDSC file, on the hardware model.",
         epilog="Arguments without --input come from the bundle's data file, else they are random: numbers uniform in "
         f"[-1, 1), integers from 0 to {RANDOM_INTEGERS_BELOW - 1}.",
     )
-    parser.add_argument("path", metavar="PATH", help="an .mlir file or a bundle directory")
+    parser.add_argument("path", metavar="PATH", help="an .mlir file, a bundle directory, or a SuperDSC .json file")
     parser.add_argument(
-        "--input", action="append", default=[], metavar="NAME=FILE.npy", help="the value of an argument"
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=FILE.npy",
+        help="the value of an argument; FILE.safetensors alone gives all arguments that are in it",
     )
     parser.add_argument(
         "--numerics",
@@ -66,6 +73,19 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=_seed, default=0, help="seed of random arguments (default 0)")
     parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
+    parser.add_argument(
+        "--probe",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="also write what an op left behind to NAME.npy, in --output or here: sdsc_3 of a bundle, %%value of an "
+        ".mlir file; 'list' lists the names",
+    )
+    parser.add_argument(
+        "--bisect",
+        action="store_true",
+        help="run a bundle directory beside its levels, and name the first op whose value differs",
+    )
     add_time_options(parser)
     add_verbosity(parser)
     return parser.parse_args(argv)
@@ -89,16 +109,45 @@ def run(argv: Sequence[str] | None = None) -> int:
     given = _read_inputs(options.input)
     from spyre_mlir.machine.options import MachineOptions
 
-    predicted = predictions(Path(options.path), options)
-    runnable = _load(Path(options.path), MachineOptions(numerics=options.numerics))
+    machine, path = MachineOptions(numerics=options.numerics), Path(options.path)
+    from spyre_mlir.cli.foreign import foreign_at, run_foreign_files
+
+    predicted = predictions(path, options)
+    if not options.bisect and (foreign := foreign_at(path)) is not None:
+        text, outputs, seen = run_foreign_files(foreign, given, options.seed, machine)
+        return _finish(options, outputs, lambda: seen, text, predicted.finish([]))
+    runnable = _load(path, machine)
     names = _names(runnable.main, "arg_attrs") if runnable.takes is None else list(runnable.takes)
     inputs = _bind(runnable, names, given, options.seed)
+    if options.bisect:
+        from spyre_mlir.cli.probe import bisect_directory
+
+        return bisect_directory(path, inputs, machine)
     started = time.perf_counter()
     outputs = _outputs(runnable, inputs)
     log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(outputs), time.perf_counter() - started)
+    return _finish(
+        options, outputs, lambda: runnable.observe(inputs) if runnable.observe else [], "", predicted.finish([])
+    )
+
+
+def _finish(
+    options: argparse.Namespace,
+    outputs: Mapping[str, Array],
+    observe: Callable[[], list[Observed]],
+    before: str,
+    after: str = "",
+) -> int:
+    """Writes results and probes, and says what they are."""
+    from spyre_mlir.cli.probe import probed
+
+    probes, listed = probed(options.probe, observe)
     if options.output is not None:
         _write(Path(options.output), outputs)
-    sys.stdout.write("".join(f"{name}: {_summary(value)}\n" for name, value in outputs.items()) + predicted.finish([]))
+    if probes:
+        _write(Path(options.output or "."), {name.removeprefix("%"): value for name, value in probes.items()})
+    shown = [f"{name}: {_summary(value)}\n" for name, value in (*outputs.items(), *probes.items())]
+    sys.stdout.write("".join([before, *listed, *shown, after]))
     return 0
 
 
@@ -117,10 +166,10 @@ def _load(path: Path, options: MachineOptions) -> Runnable:
         raise InputError(
             "this is neither an .mlir file nor a bundle directory",
             where=str(path),
-            hint="name a directory that spyre-compile has written, or a file that ends with .mlir",
+            hint="name a directory with a bundle.mlir, or a file that ends with .mlir or .json",
         )
     if path.is_dir() or path.suffix != ".mlir":
-        from spyre_mlir.api import stored_program
+        from spyre_mlir.api import launch_probes, stored_program
         from spyre_mlir.backend.directory import read_bundle
         from spyre_mlir.machine.host import run_program
 
@@ -129,7 +178,13 @@ def _load(path: Path, options: MachineOptions) -> Runnable:
         values, held = stored.values(), stored.weight_names()
         if options.numerics == "exact":
             held -= values.keys()
-        return Runnable(program.host, lambda inputs: run_program(program, inputs, options), values, frozenset(held))
+        return Runnable(
+            program.host,
+            lambda inputs: run_program(program, inputs, options),
+            values,
+            frozenset(held),
+            observe=lambda inputs: launch_probes(stored, inputs, options),
+        )
     from spyre_mlir.text.render import parse_module, verify_module
 
     try:
@@ -150,12 +205,18 @@ def _runnable(module: ModuleOp, options: MachineOptions) -> Runnable:
 
     if any(isinstance(op, SdscOp) for op in module.ops):
         from spyre_mlir.backend.directory import split_module
+        from spyre_mlir.cli.probe import module_probes
         from spyre_mlir.dialects.superdsc.describe import describe
         from spyre_mlir.machine.host import DeviceProgram, run_program
 
         host, bundle, files = split_module(module)
         program = DeviceProgram(host, bundle, lambda name: describe(files[name]))
-        return Runnable(host, lambda inputs: run_program(program, inputs, options), {})
+        return Runnable(
+            host,
+            lambda inputs: run_program(program, inputs, options),
+            {},
+            observe=lambda inputs: module_probes(program, inputs, options),
+        )
     if any(op.name.startswith("ktdp.") for op in module.walk()):
         from spyre_mlir.cli import run_ktir
 
@@ -164,6 +225,7 @@ def _runnable(module: ModuleOp, options: MachineOptions) -> Runnable:
 
         return Runnable(module, lambda _: [], {}, takes=run_ktir.takes(module), gives=gives)
     from spyre_mlir.machine.levels import find_function, run_function
+    from spyre_mlir.machine.observe import observe_function
 
     if find_function(module, "main").is_declaration:
         raise InputError("the function 'main' is only declared", hint="give it a body")
@@ -174,19 +236,36 @@ def _runnable(module: ModuleOp, options: MachineOptions) -> Runnable:
         )
     if options.numerics != "exact":
         raise InputError("the levels above superdsc have exact numerics only", hint="run a bundle's directory")
-    return Runnable(module, lambda inputs: run_function(module, [x for x in inputs if x is not None]), {})
+    return Runnable(
+        module,
+        lambda inputs: run_function(module, [x for x in inputs if x is not None]),
+        {},
+        observe=lambda inputs: observe_function(module, [x for x in inputs if x is not None]),
+    )
 
 
 def _read_inputs(specs: Sequence[str]) -> dict[str, Array]:
     given: dict[str, Array] = {}
     for spec in specs:
-        name, equals, file = spec.partition("=")
-        if not equals or not name or not file:
-            raise InputError(f"--input {spec}: expected NAME=FILE.npy", hint="spyre-run --help")
-        if name in given:
-            raise InputError(f"the input '{name}' is given twice", hint="give it once")
-        given[name] = _read_array(name, file)
+        for name, value in _read_input(spec).items():
+            if name in given:
+                raise InputError(f"the input '{name}' is given twice", hint="give it once")
+            given[name] = value
     return given
+
+
+def _read_input(spec: str) -> dict[str, Array]:
+    """One argument's value, or all tensors of a file."""
+    name, equals, file = spec.partition("=")
+    if not equals and spec.endswith(".safetensors"):
+        from spyre_mlir.backend.tensors import read_tensors
+
+        if not Path(spec).is_file():
+            raise InputError("the inputs cannot be read: no such file", where=spec, hint="name a .safetensors file")
+        return read_tensors(Path(spec))
+    if not equals or not name or not file:
+        raise InputError(f"--input {spec}: expected NAME=FILE.npy", hint="or name a file that ends with .safetensors")
+    return {name: _read_array(name, file)}
 
 
 def _read_array(name: str, file: str) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from typing_extensions import override
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, IntegerAttr, NoneAttr, StringAttr, i64

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.builtin import IntAttr, ModuleOp
@@ -36,6 +36,26 @@ _INDEX_BITS = 64
 GRAMMAR = ("func.", "sdscbundle.", "arith.", "affine.apply", "scf.for", "scf.yield")
 
 Loader = Callable[[str], Descriptor]
+# Sees every launch after it ran: the launch, what its file says, the memory, and the values of its symbols.
+Watch = Callable[[SdscExecuteOp, Descriptor, Memory, Mapping[int, int]], None]
+
+
+def run_launch(
+    op: SdscExecuteOp,
+    view: Descriptor,
+    memory: Memory,
+    symbols: Mapping[int, int],
+    history: History | None = None,
+) -> None:
+    """Runs what one file says on all its cores; a fault says which file, and where in the model it comes from."""
+    log, source = memory.log, source_of(op.location)
+    log.standing = Standing(op.sdsc_filename.data, "superdsc", str(source) if source else None)
+    try:
+        execute(view, memory, symbols, history, op.tensors)
+    except MachineFault as fault:
+        log.keep(fault)
+    finally:
+        log.standing = None
 
 
 @register_impls
@@ -45,10 +65,14 @@ class BundleFunctions(InterpreterFunctions):
     Args:
         memory: holds the arguments' regions.
         load: gives the descriptor of a file name, as bundle.mlir spells it.
+        watch: sees every launch after it ran.
+        run: what a launch does, if it is not to run.
     """
 
-    def __init__(self, memory: Memory, load: Loader) -> None:
+    def __init__(self, memory: Memory, load: Loader, watch: Watch | None = None, run: Watch | None = None) -> None:
         self.memory = memory
+        self.watch = watch
+        self._instead = run
         self.pools: list[str] = []
         self._load = load
         self._loaded: dict[str, Descriptor] = {}
@@ -83,15 +107,13 @@ class BundleFunctions(InterpreterFunctions):
         filename = op.sdsc_filename.data
         if filename not in self._loaded:
             self._loaded[filename] = self._load(filename)
-        log = self.memory.log
-        log.standing = Standing(filename, "superdsc", str(found) if (found := source_of(op.location)) else None)
-        try:
-            symbols = dict(zip(op.ids, args, strict=True))
-            execute(self._loaded[filename], self.memory, symbols, self._history, op.tensors)
-        except MachineFault as fault:
-            log.keep(fault)
-        finally:
-            log.standing = None
+        symbols = dict(zip(op.ids, args, strict=True))
+        if self._instead is not None:
+            self._instead(op, self._loaded[filename], self.memory, symbols)
+        else:
+            run_launch(op, self._loaded[filename], self.memory, symbols, self._history)
+        if self.watch is not None:
+            self.watch(op, self._loaded[filename], self.memory, symbols)
         return ()
 
 
@@ -100,6 +122,8 @@ def run_bundle(
     memory: Memory,
     arguments: Sequence[int],
     load: Loader,
+    watch: Watch | None = None,
+    run: Watch | None = None,
 ) -> None:
     """Run a bundle from its first launch to its last.
 
@@ -110,6 +134,8 @@ def run_bundle(
         memory: has a region for every argument, and the numerics to run in; written in place.
         arguments: byte address (or size) of each argument, in order.
         load: gives the descriptor of a file name.
+        watch: sees every launch after it ran.
+        run: what a launch does, if it is not to run.
 
     Raises:
         InputError: there is no bundle function, or it takes another number of arguments.
@@ -126,7 +152,7 @@ def run_bundle(
         if not op.name.startswith(GRAMMAR):
             message = f"{op.name} is no part of a bundle"
             raise UnsupportedError(message, where=place_of(op), hint="a bundle has loops with constant bounds, no more")
-    functions = BundleFunctions(memory, load)
+    functions = BundleFunctions(memory, load, watch, run)
     interpreter = Interpreter(module, index_bitwidth=_INDEX_BITS)
     for known in (functions, FuncFunctions(), AddressFunctions(), ForFunctions()):
         interpreter.register_implementations(known)

@@ -28,7 +28,7 @@ from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.hw import encoding, image
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, place_of, tensor_type
-from spyre_mlir.machine.bundle import ENTRY, Loader, run_bundle
+from spyre_mlir.machine.bundle import ENTRY, Loader, Watch, run_bundle
 from spyre_mlir.machine.device_memory import memory_for
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
 from spyre_mlir.machine.kernel import ZERO_PADDING, check_integers
@@ -49,12 +49,14 @@ class DeviceProgram:
         load: gives the descriptor of a file the bundle names.
         weights: per buffer of the launch that a weight fills, what gives the weight as the device has it: codes,
             [sticks, lanes].
+        watch: sees every launch after it ran.
     """
 
     host: ModuleOp
     bundle: ModuleOp
     load: Loader
     weights: Mapping[int, Callable[[], Array]] = field(default_factory=dict[int, "Callable[[], Array]"])
+    watch: Watch | None = None
 
     def weight(self, op: Operation) -> Callable[[], Array] | None:
         """What gives the codes that a transfer sends, if the program came with them."""
@@ -195,7 +197,8 @@ class HostFunctions(InterpreterFunctions):
         pool = _number(op, POOL_BYTES)
         if pool is not None:
             self.memory.add_region(POOL, self._segment_base(op, 0), pool)
-        run_bundle(self.program.bundle, self.memory, [] if fixed else [p.base for p in placed], self.program.load)
+        bases = [] if fixed else [p.base for p in placed]
+        run_bundle(self.program.bundle, self.memory, bases, self.program.load, self.program.watch)
         self.memory.remove_region(POOL)
         return ()
 

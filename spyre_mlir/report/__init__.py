@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
+from spyre_mlir.culprit import Culprit
+from spyre_mlir.errors import MachineFault, SpyreError
 from spyre_mlir.machine.timeline import Timeline
 from spyre_mlir.pipeline import StageRecord
 from spyre_mlir.report.tables import rendered
@@ -70,15 +72,32 @@ def error_of(got: Array, expected: Array) -> float:
 
 @dataclass(frozen=True)
 class VerifiedLevel:
-    """How far one level is from torch: the largest error of any result."""
+    """How far one level is from torch: the largest error of any result; infinite if it could not run.
+
+    Attributes:
+        level: which level.
+        error: max|a - b| / max|b|.
+        fault: why it could not run.
+    """
 
     level: str
     error: float
+    fault: str = ""
 
     @staticmethod
     def of(level: str, got: Sequence[Array], expected: Sequence[Array]) -> VerifiedLevel:
         """Compares the results of a level with torch's."""
         return VerifiedLevel(level, max((error_of(a, b) for a, b in zip(got, expected, strict=True)), default=0.0))
+
+    @staticmethod
+    def ran(level: str, run: Callable[[], Sequence[Array]], expected: Sequence[Array], files: bool) -> VerifiedLevel:
+        """Runs a level and compares; one that faults, or files that are wrong in any way, differ without bound."""
+        try:
+            return VerifiedLevel.of(level, run(), expected)
+        except SpyreError as error:
+            if not files and not isinstance(error, MachineFault):
+                raise
+            return VerifiedLevel(level, float("inf"), str(error))
 
 
 @dataclass(frozen=True)
@@ -88,17 +107,19 @@ class Verification:
     Attributes:
         levels: the four levels, then the bundle from disk.
         tolerance: the largest error that counts as equal.
+        culprit: the first op whose value differs from the level above, if a level differs.
     """
 
     levels: tuple[VerifiedLevel, ...]
     tolerance: float
+    culprit: Culprit | None = None
 
     def __bool__(self) -> bool:
         """Whether every level agrees with torch."""
         return all(level.error <= self.tolerance for level in self.levels)
 
     def __str__(self) -> str:
-        """A table of levels and errors."""
+        """A table of levels and errors, then faults and the culprit."""
         table = Table()
         table.add_column("level")
         table.add_column("error", justify="right")
@@ -109,7 +130,9 @@ class Verification:
                 f"{level.error:.2e}",
                 "ok" if level.error <= self.tolerance else f"above {self.tolerance:g}",
             )
-        return rendered(table)
+        faults = [f"{level.level}: {level.fault}" for level in self.levels if level.fault]
+        named = [] if self.culprit is None else [str(self.culprit)]
+        return "\n".join([rendered(table), *faults, *named])
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from io import StringIO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.errors import ReadError
@@ -40,6 +40,26 @@ def module_text(op: Operation, *, generic: bool = False, locations: bool = False
     stream = StringIO()
     SpyrePrinter(stream, print_generic_format=generic, print_debuginfo=locations).print_op(op)
     return stream.getvalue()
+
+
+class _NamingPrinter(SpyrePrinter):
+    """Keeps the names it gives to values."""
+
+    def __init__(self) -> None:
+        super().__init__(StringIO())
+        self.given: dict[SSAValue, str] = {}
+
+    def print_ssa_value(self, value: SSAValue) -> str:
+        """As its base does."""
+        self.given[value] = super().print_ssa_value(value)
+        return self.given[value]
+
+
+def value_names(op: Operation) -> dict[SSAValue, str]:
+    """What the text of an op calls every value, without the ``%``."""
+    printer = _NamingPrinter()
+    printer.print_op(op)
+    return printer.given
 
 
 def parse_module(

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from spyre_mlir.dialects.superdsc.check.view import Sdsc
 from spyre_mlir.dialects.superdsc.cursor import Cursor, Misread
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
+from spyre_mlir.culprit import Walk
 from spyre_mlir.errors import MachineFault, SpyreError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.bundle import Loader
@@ -175,13 +175,12 @@ class Judge:
 
         None if it finds nothing wrong, as for a rule that only the file breaks, or if no launch was changed.
         """
-        culprits: Any = import_module("spyre_mlir.culprit")
         touched = {self.image.nodes[number].file for number in mutant.draft(self.image).touched}
-        walk = culprits.Walk({"superdsc": self.image.superdsc}, self.image.inputs[0])
+        walk = Walk({"superdsc": self.image.superdsc}, self.image.inputs[0])
         found = walk.find("bundle", "superdsc", DeviceProgram(self.image.program, module, load))
         if found is None or not touched:
             return None, ""
-        words = {found.file} if found.file is not None else set(re.split(r"[\s,:]+", found.reason))
+        words = {found.file} if found.file is not None else set(re.split(r"[\s,:]+", found.reason.splitlines()[0]))
         return bool(words & touched), str(found)
 
     def result_numbers(self, module: ModuleOp, views: dict[str, Descriptor]) -> NDArray[np.uint64]:

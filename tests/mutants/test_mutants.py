@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -46,7 +45,7 @@ def test_a_sample_is_noticed(layer: Image) -> None:
 
 @pytest.mark.slow
 def test_five_hundred_are_noticed(layer: Image) -> None:
-    judge = Judge(layer, naming=find_spec("spyre_mlir.culprit") is not None)
+    judge = Judge(layer)
     verdicts = [judge.verdict(m) for m in draw(layer, 500)]
     for kind in UNAIDED:
         assert share(of_kind(verdicts, kind)) >= AIM, table(verdicts)

@@ -195,7 +195,7 @@ def test_a_fault_names_the_line_of_the_model(tmp_path: Path) -> None:
     with pytest.raises(MachineFault, match="stale-read") as fault:
         run_from_disk(directory, {"x": inputs[0].numpy()}, DEVICE)
     assert fault.value.where is not None
-    assert fault.value.where.endswith(f"from {ROOT}/tests/trunk/models.py:{number}")
+    assert fault.value.where.endswith(f"{ROOT}/tests/trunk/models.py:{number}")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,34 @@
+"""Runs of a bundle that has been read from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spyre_mlir.backend.stored import StoredBundle
+from spyre_mlir.errors import InputError
+from spyre_mlir.machine.arrays import Array
+from spyre_mlir.machine.host import DeviceProgram
+from spyre_mlir.machine.observe import Observed, observe_program
+from spyre_mlir.machine.options import MachineOptions
+
+
+def stored_program(stored: StoredBundle) -> DeviceProgram:
+    """A bundle from disk as the machine runs it.
+
+    Raises:
+        InputError: the bundle has no host program.
+    """
+    if stored.program is None:
+        raise InputError(
+            "the bundle has no program.mlir, so it is not known what its arguments are",
+            where=str(stored.directory),
+            hint="write it with spyre-compile",
+        )
+    return DeviceProgram(stored.program, stored.bundle, stored.descriptor, stored.weights())
+
+
+def launch_probes(stored: StoredBundle, inputs: Sequence[Array | None], options: MachineOptions) -> list[Observed]:
+    """What every launch of a bundle left behind, without padding where the manifest knows it."""
+    extents = stored.manifest.extents
+    seen = observe_program(stored_program(stored), inputs, options)
+    return [one.observed(extents.get(one.file, {})) for one in seen]

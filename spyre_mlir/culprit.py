@@ -25,7 +25,7 @@ from xdsl.ir import Operation
 from spyre_mlir.backend.split import launches, split_module
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.places import Source, source_of
-from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
+from spyre_mlir.dialects.sdscbundle import TENSORS, SdscExecuteOp
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
@@ -176,7 +176,9 @@ class Walk:
         return self._by_place(level, above)
 
     def _in_bundle(self, bundle: DeviceProgram) -> Culprit | None:
-        expected = observe_program(replace(self.program(), weights=bundle.weights), self.inputs, self.options)
+        right = replace(self.program(), weights=bundle.weights)
+        _name_tensors(right.bundle, bundle.bundle)
+        expected = observe_program(right, self.inputs, self.options)
         seen = 0
 
         def watch(op: SdscExecuteOp, _: Descriptor, memory: Memory, __: Mapping[int, int]) -> None:
@@ -329,6 +331,17 @@ def _spoils(op: Operation, verdicts: Mapping[Operation, Culprit | None]) -> bool
                 seen.add(user)
                 queue.append(user)
     return not users or any(verdicts[user] is not None for user in users)
+
+
+def _name_tensors(module: ModuleOp, named: ModuleOp) -> None:
+    """Tell a module the names of tensors that another has, so that both count the same padding as undefined."""
+    pairs = list(zip(launches(module), launches(named), strict=False))
+    if any(one.sdsc_filename != other.sdsc_filename for one, other in pairs):
+        by_file = {op.sdsc_filename: op for op in launches(named)}
+        pairs = [(op, by_file[op.sdsc_filename]) for op in launches(module) if op.sdsc_filename in by_file]
+    for one, other in pairs:
+        if TENSORS in other.attributes:
+            one.attributes[TENSORS] = other.attributes[TENSORS]
 
 
 def _stopped(error: SpyreError, expected: Sequence[Launched], seen: int, bundle: DeviceProgram) -> Culprit:

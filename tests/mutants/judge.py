@@ -17,12 +17,12 @@ from spyre_mlir.backend.check.bundle import Bundle
 from spyre_mlir.backend.check.bundle_rules import BUNDLE_RULES
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import launches
+from spyre_mlir.culprit import Walk
 from spyre_mlir.dialects.superdsc.check import check_value
 from spyre_mlir.dialects.superdsc.check.view import Sdsc
 from spyre_mlir.dialects.superdsc.cursor import Cursor, Misread
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
-from spyre_mlir.culprit import Walk
 from spyre_mlir.errors import MachineFault, SpyreError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.bundle import Loader

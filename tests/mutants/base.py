@@ -34,13 +34,13 @@ def llama_layer(directory: Path, *, names: bool = True) -> Image:
 
 
 def _model() -> Any:
-    from torch import randint
-    from torch.random import manual_seed
+    import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
     from tests.trunk.models import Logits
 
-    manual_seed(0)
+    seed: Any = torch.manual_seed  # pyright: ignore[reportUnknownMemberType]
+    seed(0)
     config = LlamaConfig(
         vocab_size=WORDS,
         hidden_size=WIDTH,
@@ -49,4 +49,4 @@ def _model() -> Any:
         num_attention_heads=2,
         num_key_value_heads=2,
     )
-    return Logits(LlamaForCausalLM(config)).eval(), (randint(0, WORDS, (1, TOKENS)),)
+    return Logits(LlamaForCausalLM(config)).eval(), (torch.randint(0, WORDS, (1, TOKENS)),)

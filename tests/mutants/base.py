@@ -39,8 +39,7 @@ def _model() -> Any:
 
     from tests.trunk.models import Logits
 
-    seed: Any = torch.manual_seed  # pyright: ignore[reportUnknownMemberType]
-    seed(0)
+    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
     config = LlamaConfig(
         vocab_size=WORDS,
         hidden_size=WIDTH,

@@ -146,6 +146,7 @@ class CompiledModel:
         self._values = HostValues(program)
         self._resident = Resident()
         self.log = FaultLog(options.on_fault)
+        self._called = False
         self._directory: Path | None = None
         self._stored: StoredBundle | None = None
 
@@ -194,21 +195,22 @@ class CompiledModel:
         return path
 
     def report(self, page: str | Path | None = None, *, profile: Profile = "calibrated") -> Report:
-        """The stages, and the predicted time of every kernel; prints itself as tables.
+        """The stages, the predicted time of every kernel, and what the last call met; prints itself as tables.
 
         Args:
             page: also write an HTML page to this file: time by kernel and by line of the model, roofline,
-                scratchpads and cores over time, host steps.
+                scratchpads and cores over time, host steps, faults of the last call.
             profile: numbers of the cost model: ``calibrated`` by published measurements, or the hardware's ``peak``.
 
         Raises:
             InputError: the page cannot be written.
         """
         timeline = self.timeline(profile)
+        met, open_ = tuple(self.log.lines()) if self._called else None, tuple(self.log.undecided())
         if page is not None:
             program, _, _ = split_module(self._lowered.modules["superdsc"])
-            save_text(Path(page), page_text(self.name, timeline, host_steps(program), None))
-        return Report(self.name, tuple(self._lowered.records), timeline)
+            save_text(Path(page), page_text(self.name, timeline, host_steps(program), met, open_))
+        return Report(self.name, tuple(self._lowered.records), timeline, met, open_)
 
     def timeline(self, profile: Profile = "calibrated") -> Timeline:
         """When every kernel runs on which engine, as the cost model predicts it."""
@@ -244,7 +246,7 @@ class CompiledModel:
         """
         from spyre_mlir.frontend import finish_call
 
-        self.log = FaultLog(self._options.on_fault)
+        self.log, self._called = FaultLog(self._options.on_fault), True
         results = self._run_bundle(args, kwargs, self._options.numerics, self.log)
         return finish_call(self._program, results, args, kwargs, self._values)
 

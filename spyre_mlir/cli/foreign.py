@@ -11,6 +11,7 @@ from spyre_mlir.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.foreign import ForeignProgram, ForeignTensor, Step
     from spyre_mlir.machine.memory import Memory
     from spyre_mlir.machine.observe import Observed
@@ -49,9 +50,9 @@ def foreign_at(path: Path) -> ForeignProgram | None:
 
 
 def run_foreign_files(
-    program: ForeignProgram, given: Mapping[str, Array], seed: int, options: MachineOptions
+    program: ForeignProgram, given: Mapping[str, Array], seed: int, options: MachineOptions, met: FaultLog
 ) -> tuple[str, dict[str, Array], list[Observed]]:
-    """Runs it, on random numbers where no value is given.
+    """Runs it, on random numbers where no value is given; `met` takes the faults.
 
     Returns:
         What ran and what is not known of it, the results, and what every launch left behind.
@@ -75,7 +76,7 @@ def run_foreign_files(
         values = operand_values(step.view, last, memory, step.symbols)
         seen.append(Observed(step.op, step.name, values, step.view.op_func_name))
 
-    results = run_foreign(program, values, options, watch)
+    results = run_foreign(program, values, options, watch, met)
     return _account(program, named), results, seen
 
 

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
-from spyre_mlir.cli.timing import add_time_options, predictions
-from spyre_mlir.errors import InputError
+from spyre_mlir.cli.timing import Predictions, add_time_options, predictions
+from spyre_mlir.errors import InputError, MachineFault
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute
 
+    from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.observe import Observed
     from spyre_mlir.machine.options import MachineOptions
 
@@ -74,6 +75,19 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=_seed, default=0, help="seed of random arguments (default 0)")
     parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
     parser.add_argument(
+        "--on-fault",
+        choices=("raise", "warn", "collect"),
+        default="raise",
+        help="raise stops at the first fault (default); warn says each once on stderr and goes on, collect goes on and "
+        "lists them at the end, with exit code 3; above the superdsc level the first fault always stops the run",
+    )
+    parser.add_argument(
+        "--nan",
+        choices=("allow", "fault"),
+        default="allow",
+        help="fault: an operation of a bundle that makes infinities or NaN of numbers misbehaves (default allow)",
+    )
+    parser.add_argument(
         "--probe",
         action="append",
         default=[],
@@ -107,16 +121,18 @@ def run(argv: Sequence[str] | None = None) -> int:
     options = _arguments(argv)
     log_to_stderr(options.verbose)
     given = _read_inputs(options.input)
+    from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.options import MachineOptions
 
-    machine, path = MachineOptions(numerics=options.numerics), Path(options.path)
+    met, path = FaultLog(options.on_fault), Path(options.path)
+    machine = MachineOptions(numerics=options.numerics, on_fault=options.on_fault, nan=options.nan)
     from spyre_mlir.cli.foreign import foreign_at, run_foreign_files
 
     predicted = predictions(path, options)
     if not options.bisect and (foreign := foreign_at(path)) is not None:
-        text, outputs, seen = run_foreign_files(foreign, given, options.seed, machine)
-        return _finish(options, outputs, lambda: seen, text, predicted.finish([]))
-    runnable = _load(path, machine)
+        text, outputs, seen = run_foreign_files(foreign, given, options.seed, machine, met)
+        return _finish(options, outputs, lambda: seen, text, predicted, met)
+    runnable = _load(path, machine, met)
     names = _names(runnable.main, "arg_attrs") if runnable.takes is None else list(runnable.takes)
     inputs = _bind(runnable, names, given, options.seed)
     if options.bisect:
@@ -126,9 +142,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     started = time.perf_counter()
     outputs = _outputs(runnable, inputs)
     log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(outputs), time.perf_counter() - started)
-    return _finish(
-        options, outputs, lambda: runnable.observe(inputs) if runnable.observe else [], "", predicted.finish([])
-    )
+    return _finish(options, outputs, lambda: runnable.observe(inputs) if runnable.observe else [], "", predicted, met)
 
 
 def _finish(
@@ -136,9 +150,10 @@ def _finish(
     outputs: Mapping[str, Array],
     observe: Callable[[], list[Observed]],
     before: str,
-    after: str = "",
+    predicted: Predictions,
+    met: FaultLog,
 ) -> int:
-    """Writes results and probes, and says what they are."""
+    """Writes results and probes, says what they are and what the run met, and gives the exit code."""
     from spyre_mlir.cli.probe import probed
 
     probes, listed = probed(options.probe, observe)
@@ -147,8 +162,11 @@ def _finish(
     if probes:
         _write(Path(options.output or "."), {name.removeprefix("%"): value for name, value in probes.items()})
     shown = [f"{name}: {_summary(value)}\n" for name, value in (*outputs.items(), *probes.items())]
-    sys.stdout.write("".join([before, *listed, *shown, after]))
-    return 0
+    lines = met.lines()
+    for line in met.undecided():
+        log.info("depends on an open question: %s", line)
+    sys.stdout.write("".join([before, *listed, *shown, predicted.finish(lines), *(f"{line}\n" for line in lines)]))
+    return MachineFault.exit_code if met.faults else 0
 
 
 def _outputs(runnable: Runnable, inputs: list[Array | None]) -> Mapping[str, Array]:
@@ -158,7 +176,7 @@ def _outputs(runnable: Runnable, inputs: list[Array | None]) -> Mapping[str, Arr
     return dict(zip(_names(runnable.main, "res_attrs", len(results)), results, strict=True))
 
 
-def _load(path: Path, options: MachineOptions) -> Runnable:
+def _load(path: Path, options: MachineOptions, met: FaultLog) -> Runnable:
     from spyre_mlir.universe import make_context
 
     context = make_context()
@@ -180,7 +198,7 @@ def _load(path: Path, options: MachineOptions) -> Runnable:
             held -= values.keys()
         return Runnable(
             program.host,
-            lambda inputs: run_program(program, inputs, options),
+            lambda inputs: run_program(program, inputs, options, None, met),
             values,
             frozenset(held),
             observe=lambda inputs: launch_probes(stored, inputs, options),
@@ -197,10 +215,10 @@ def _load(path: Path, options: MachineOptions) -> Runnable:
         ) from error
     module = parse_module(text, context, str(path))
     verify_module(module)
-    return _runnable(module, options)
+    return _runnable(module, options, met)
 
 
-def _runnable(module: ModuleOp, options: MachineOptions) -> Runnable:
+def _runnable(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runnable:
     from spyre_mlir.dialects.superdsc.ops import SdscOp
 
     if any(isinstance(op, SdscOp) for op in module.ops):
@@ -213,7 +231,7 @@ def _runnable(module: ModuleOp, options: MachineOptions) -> Runnable:
         program = DeviceProgram(host, bundle, lambda name: describe(files[name]))
         return Runnable(
             host,
-            lambda inputs: run_program(program, inputs, options),
+            lambda inputs: run_program(program, inputs, options, None, met),
             {},
             observe=lambda inputs: module_probes(program, inputs, options),
         )

@@ -33,6 +33,13 @@ class DeviceFormat:
         whole, rest = divmod(self.bits, _BITS_PER_BYTE)
         return self.bits / _BITS_PER_BYTE if rest else whole
 
+    @property
+    def integers(self) -> tuple[int, int]:
+        """The least and the largest integer of a format of integers."""
+        if self.name.startswith("SENUINT"):
+            return 0, 2**self.bits - 1
+        return -(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1
+
     def elements_per_stick(self, spec: SpyreSpec = SPYRE) -> int:
         """Number of elements in one stick."""
         return spec.stick_bytes * _BITS_PER_BYTE // self.bits

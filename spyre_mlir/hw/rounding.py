@@ -40,10 +40,12 @@ class Tally:
     Attributes:
         overflows: finite values beyond the largest code.
         specials: infinities and NaN.
+        integers: finite values beyond the integers of a format.
     """
 
     overflows: int = 0
     specials: int = 0
+    integers: int = 0
 
 
 def round_into(

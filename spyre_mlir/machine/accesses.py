@@ -93,6 +93,13 @@ class Access:
             result = result + line.reshape([-1 if at == place else 1 for at in range(len(self.flat_axes))])
         return result.reshape(self.visible)
 
+    def touches(self, address: int) -> bool:
+        """Whether a byte is part of a visible element."""
+        if not self.low <= address < self.high:
+            return False
+        before = address - self.addresses()
+        return bool(((before >= 0) & (before < self.word_bytes)).any())
+
     def read(self, memory: Memory) -> Tensor:
         """Copy the elements out of memory, one axis per iteration dim.
 

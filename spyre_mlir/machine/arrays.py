@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType, LocationAttr, TensorTy
 from xdsl.interpreter import InterpreterFunctions
 from xdsl.ir import Attribute, Operation
 
+from spyre_mlir.dialects.places import source_of
 from spyre_mlir.errors import FaultPlace, MachineFault
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 
@@ -50,23 +51,26 @@ class HostArray:
         values = np.full(shape, np.nan) if dtype == np.float64 else np.zeros(shape, dtype)
         return HostArray(values, np.zeros(shape, np.bool_))
 
-    def known(self, op: Operation, what: str) -> Array:
+    def known(self, op: Operation, what: str, kind: str = "uninitialised-read") -> Array:
         """All elements.
 
         Raises:
             MachineFault: one of them has no value.
         """
         if self.defined is not None:
-            check_known(self.defined, op, what)
+            check_known(self.defined, op, what, kind)
         return self.values
 
 
-def check_known(defined: Mask, op: Operation, what: str) -> None:
-    """Raises MachineFault if an element that is read has no value."""
+def check_known(defined: Mask, op: Operation, what: str, kind: str = "uninitialised-read") -> None:
+    """Raises MachineFault of this kind if an element that is read has no value."""
     if not defined.all():
         at = first_index(~defined)
         raise fault(
-            "uninitialised-read", f"{what}: element {at} has no value ({int((~defined).sum())} such elements)", op
+            kind,
+            f"{what}: element {at} has no value ({int((~defined).sum())} such elements)",
+            op,
+            tensor=what,
         )
 
 
@@ -81,12 +85,30 @@ def place_of(op: Operation) -> str:
     return op.name if isinstance(location, UnknownLoc) else f"{op.name} {location}"
 
 
-def fault(kind: str, message: str, op: Operation, *, hint: str | None = None) -> MachineFault:
-    """The exception for a misbehaviour of the program at `op`, for the caller to raise."""
-    line = None if isinstance(op.location, UnknownLoc) else str(op.location)
-    level = op.name.rpartition(".")[0]
-    place = FaultPlace(op=getattr(op, "function_name", op.name), level=level, line=line)
-    return MachineFault(kind, message, where=place_of(op), hint=hint, place=place)
+def fault(
+    kind: str,
+    message: str,
+    op: Operation,
+    *,
+    hint: str | None = None,
+    tensor: str | None = None,
+    span: tuple[int, int] | tuple[None, None] = (None, None),
+) -> MachineFault:
+    """The exception for a misbehaviour of the program at `op`, for the caller to raise.
+
+    Args:
+        kind: a `FaultKind`, or another short word.
+        message: what happened.
+        op: where.
+        hint: what to try.
+        tensor: which operand.
+        span: first byte and one past the last, in every core's scratchpad.
+    """
+    source = source_of(op.location)
+    line = str(source) if source else None if isinstance(op.location, UnknownLoc) else str(op.location)
+    name, level = getattr(op, "function_name", op.name), op.name.rpartition(".")[0]
+    place = FaultPlace(op=name, tensor=tensor, low=span[0], high=span[1], level=level, line=line)
+    return MachineFault(str(kind), message, where=place_of(op), hint=hint, place=place)
 
 
 def numpy_type(element: Attribute) -> type[np.float64] | type[np.int64] | type[np.bool_]:

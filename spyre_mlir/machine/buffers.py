@@ -7,7 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
-from spyre_mlir.machine.arrays import Array, Mask, strided
+from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
+from spyre_mlir.hw.dl16 import round_trip
+from spyre_mlir.hw.formats import DL16, device_format
+from spyre_mlir.machine.arrays import Array, Mask, fault, first_index, strided
+from spyre_mlir.machine.faults import FaultKind
 
 
 @dataclass
@@ -75,3 +79,26 @@ def receive(buffer: Buffer) -> tuple[Array, Mask]:
         logical_view(buffer.values, tensor).reshape(extents)[(*box, ...)],
         logical_view(buffer.initialised, tensor).reshape(extents)[(*box, ...)],
     )
+
+
+def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
+    """Raises a fault unless integers fit the device format; they neither wrap nor round in silence."""
+    form = device_format(tensor.format)
+    if values.size == 0 or (form.floating and values.dtype.kind != "i"):
+        return
+    if form.floating:
+        stored = round_trip(values) if form is DL16 else values
+        if (stored != values).any():
+            at = first_index(stored != values)
+            raise fault(
+                FaultKind.INTEGER_RANGE,
+                f"{tensor.format} has no number {int(values[tuple(at)])}, which the tensor holds at {at}",
+                op,
+                hint="integers that the device computes with are exact up to 1024; larger ones only where they index",
+            )
+        return
+    low, high = form.integers
+    if values.min() < low or values.max() > high:
+        raise fault(
+            FaultKind.INTEGER_RANGE, f"{tensor.format} holds {low} to {high}, got {values.min()} to {values.max()}", op
+        )

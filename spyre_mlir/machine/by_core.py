@@ -11,8 +11,10 @@ from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.machine.constants import decode_constant
 from spyre_mlir.machine.memory import Bools, Memory
+from spyre_mlir.machine.places import settled
+from spyre_mlir.machine.provenance import History
 from spyre_mlir.machine.races import require_disjoint, require_no_race
-from spyre_mlir.machine.views import Access, Layout, Tensor
+from spyre_mlir.machine.views import Access, Layout, Tensor, slice_table
 
 Symbols = Mapping[int, int]
 Constants = Mapping[str, float]
@@ -73,7 +75,7 @@ Rule = Callable[[Work], Sequence[tuple[Access, Tensor]]]
 """What one core writes, in the order of the output's parts."""
 
 
-def run_by_core(view: Descriptor, memory: Memory, symbols: Symbols | None, rule: Rule) -> None:
+def run_by_core(view: Descriptor, memory: Memory, symbols: Symbols | None, rule: Rule, past: History) -> None:
     """Run a rule on every core: all read before any writes.
 
     Raises:
@@ -87,7 +89,14 @@ def run_by_core(view: Descriptor, memory: Memory, symbols: Symbols | None, rule:
         origin = tuple(row[dim.label] * dim.per_core for dim in view.dims)
         works.append(Work(view, core, origin, tuple(layout.core(core) for layout in layouts), memory))
     require_no_race([work.accesses for work in works], memory.log)
+    slices = slice_table(view)
+    for number, layout in enumerate(layouts[:-1]):
+        for work in works:
+            past.require_own(memory, layout, work.accesses[number], slices, None)
+    memory.log.settle = lambda found: settled(found, layouts, memory)
+    memory.log.why = lambda address: past.why(memory, address)
     write_all([rule(work) for work in works], memory)
+    past.wrote(memory, layouts[-1], None, slices, None)
 
 
 def write_all(results: Sequence[Sequence[tuple[Access, Tensor]]], memory: Memory) -> None:

@@ -10,7 +10,8 @@ What public sources leave open is a setting of `MachineOptions`, or said here:
   from then on; memory holds one spelling of it, its sign is no information (US patent application 2019/0369960).
 * NaN goes through every function as numpy takes it: comparisons with it are 0, except "not equal"; a maximum or
   minimum of it is NaN; a select takes the first branch, because NaN is not 0.
-* An integer result keeps its low bits; one computed from NaN is 0.
+* An integer result beyond its format is a fault; where the run goes on, it keeps its low bits. One computed from NaN
+  is 0.
 * The two 8-bit floats are float8_e4m3fn and float8_e5m2fnuz, converted by ml_dtypes.
 """
 
@@ -25,7 +26,7 @@ import numpy.typing as npt
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import DL16, FORMATS, FP32, INDEX, INFINITY_STAND_IN, INT32
-from spyre_mlir.hw.rounding import Tally, round_into
+from spyre_mlir.hw.rounding import round_into
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.memory import ExactMemory, Floats, Memory, Stored, element_bytes
@@ -69,7 +70,6 @@ class DeviceMemory(Memory):
         self._overflow = dl16.Overflow(settings.overflow)
         self._wide = settings.arithmetic == "float64"
         self.partial_sums_are_wide = settings.partial_sums == "wide"
-        self.tally = Tally()
 
     def stored_type(self, format_name: str) -> np.dtype[Any]:
         """The numpy type that has the format's values.
@@ -103,6 +103,7 @@ class DeviceMemory(Memory):
             with np.errstate(over="ignore"):
                 target[...] = given
         else:
+            self.count_integers(given, format_name)
             wide = given.astype(np.float64)
             whole = np.fmod(np.where(np.isfinite(wide), wide, 0.0), 2.0 ** FORMATS[format_name].bits)
             target[...] = whole.astype(np.int64).astype(target.dtype)

@@ -12,13 +12,14 @@ from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, OpClass
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.by_core import Symbols, write_all
 from spyre_mlir.machine.memory import Memory
+from spyre_mlir.machine.provenance import History
 from spyre_mlir.machine.races import require_no_race
-from spyre_mlir.machine.views import Access, Layout, Tensor
+from spyre_mlir.machine.views import Access, Layout, Tensor, slice_table
 
 Place = tuple[slice, ...]
 
 
-def run_shuffle(view: Descriptor, memory: Memory, symbols: Symbols | None) -> None:
+def run_shuffle(view: Descriptor, memory: Memory, symbols: Symbols | None, past: History) -> None:
     """Gather the source from all cores, then hand every core its part.
 
     Raises:
@@ -30,7 +31,11 @@ def run_shuffle(view: Descriptor, memory: Memory, symbols: Symbols | None) -> No
         raise UnsupportedError("an operand spread over the cores in its own way, outside of a shuffle", where=where)
     if len(view.operands) != 2 or view.operands[0].format != view.output.format:
         raise UnsupportedError("a shuffle of several operands, or with a change of format", where=where)
-    (sources, targets) = (_parts(view, index, memory, symbols) for index in (0, 1))
+    layouts = [_layout(view, index, memory, symbols) for index in (0, 1)]
+    tables = [slice_table(layout.view) for layout in layouts]
+    sources, targets = (_parts(layout) for layout in layouts)
+    for access, _ in sources:
+        past.require_own(memory, layouts[0], access, tables[0], None)
     require_no_race([(source, target) for (source, _), (target, _) in zip(sources, targets, strict=True)], memory.log)
     whole = [dim.extent for dim in view.dims]
     values, written = np.zeros(whole), np.zeros(whole, dtype=np.bool_)
@@ -38,10 +43,11 @@ def run_shuffle(view: Descriptor, memory: Memory, symbols: Symbols | None) -> No
         tensor = access.read(memory)
         values[place], written[place] = tensor.values, True if tensor.written is None else tensor.written
     write_all([[(access, Tensor(values[place], written[place]))] for access, place in targets], memory)
+    past.wrote(memory, layouts[1], None, tables[1], None)
 
 
-def _parts(view: Descriptor, index: int, memory: Memory, symbols: Symbols | None) -> list[tuple[Access, Place]]:
-    """Per core, where its part of an operand lies in its scratchpad, and in the whole."""
+def _layout(view: Descriptor, index: int, memory: Memory, symbols: Symbols | None) -> Layout:
+    """An operand in its own distribution."""
     operand = view.operands[index]
     slices = operand.slices or view.core_slices
     splits = own_splits(operand) if operand.slices else {dim.label: dim.split for dim in view.dims}
@@ -50,10 +56,14 @@ def _parts(view: Descriptor, index: int, memory: Memory, symbols: Symbols | None
         raise UnsupportedError(f"{prod(splits.values())} slices of operand {index} on {view.cores} cores", where=where)
     dims = tuple(Dim(dim.label, dim.extent, splits[dim.label]) for dim in view.dims)
     own = replace(view, dims=dims, slices=slices, op_class=OpClass.POINTWISE)
-    layout = Layout(own, index, memory, symbols)
+    return Layout(own, index, memory, symbols)
+
+
+def _parts(layout: Layout) -> list[tuple[Access, Place]]:
+    """Per core, where its part of an operand lies in its scratchpad, and in the whole."""
     parts: list[tuple[Access, Place]] = []
-    for core, row in enumerate(slices):
-        firsts = [row[dim.label] * dim.per_core for dim in dims]
-        place = tuple(slice(first, first + dim.per_core) for first, dim in zip(firsts, dims, strict=True))
+    for core, row in enumerate(layout.view.core_slices):
+        firsts = [row[dim.label] * dim.per_core for dim in layout.view.dims]
+        place = tuple(slice(first, first + dim.per_core) for first, dim in zip(firsts, layout.view.dims, strict=True))
         parts.append((layout.core(core), place))
     return parts

@@ -20,6 +20,9 @@ class FaultKind(StrEnum):
     MISALIGNED = "misaligned"
     WRONG_FORMAT = "wrong-format"
     DOUBLE_WRITE = "double-write"
+    USE_AFTER_FREE = "use-after-free"
+    DOUBLE_FREE = "double-free"
+    OVERWRITTEN_READ = "overwritten-read"
     READ_WRITE_RACE = "read-write-race"
     COHORT_MISMATCH = "cohort-mismatch"
     INDEX_OUT_OF_RANGE = "index-out-of-range"
@@ -28,6 +31,8 @@ class FaultKind(StrEnum):
     FOREIGN_SLICE = "foreign-slice"
     UNWRITTEN_OUTPUT = "unwritten-output"
     NAN_BORN = "nan-born"
+    INT32_OVERFLOW = "int32-overflow"
+    INTEGER_RANGE = "integer-range"
     BAD_SCHEDULE = "bad-schedule"
     UNBOUND_SYMBOL = "unbound-symbol"
     DEADLOCK = "deadlock"
@@ -38,11 +43,12 @@ class FaultKind(StrEnum):
 
 Place = FaultPlace
 OnFault = Literal["raise", "warn", "collect"]
+_SHOWN = 12
 _LOGGER = logging.getLogger("spyre_mlir.machine")
 
 # After these the operation goes on with what memory holds: bytes nobody wrote read as zeros, and what is computed from
 # them counts as never written; of two writers the later core wins. After any other fault the operation is left out,
-# and memory stays as it is.
+# and memory stays as it is. An integer result beyond 32 bits keeps its low bits.
 GOES_ON = frozenset(
     {
         FaultKind.UNINITIALISED_READ,
@@ -53,6 +59,7 @@ GOES_ON = frozenset(
         FaultKind.READ_WRITE_RACE,
         FaultKind.SPAN,
         FaultKind.NAN_BORN,
+        FaultKind.INT32_OVERFLOW,
     }
 )
 
@@ -97,6 +104,8 @@ class FaultLog:
     standing: Standing | None = None
     # Why the byte at an address holds nothing, if it did once.
     why: Callable[[int], str | None] = field(default=lambda _: None, repr=False)
+    # Which core of the running operation a fault is of, where all cores ran at once; its part of the bytes.
+    settle: Callable[[MachineFault], FaultPlace] = field(default=lambda found: found.place, repr=False)
     _said: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
 
     def meet(self, found: MachineFault) -> None:
@@ -111,7 +120,13 @@ class FaultLog:
         if self.on_fault != "raise" and FaultKind(found.kind) in GOES_ON:
             self.keep(found)
             return
+        self._settle(found)
         raise found
+
+    def _settle(self, found: MachineFault) -> None:
+        place = found.place
+        if place.core is None and place.low is not None and (settled := self.settle(found)) != place:
+            found.place, found.where = settled, str(settled)
 
     def keep(self, found: MachineFault) -> None:
         """Take a fault that left an operation out.
@@ -119,14 +134,33 @@ class FaultLog:
         Raises:
             MachineFault: the same, if the run is to stop.
         """
+        self._settle(found)
         if self.standing is not None:
             place = found.place
             found.place = replace(place, level=self.standing.level, line=place.line or self.standing.line)
             places = [found.where, self.standing.line]
             found.where = f"{self.standing.what}: " + ", ".join(text for text in places if text is not None)
+        self.faults.append(found)
         if self.on_fault == "raise":
             raise found
-        self.faults.append(found)
         if self.on_fault == "warn" and (key := (found.kind, found.where)) not in self._said:
             self._said.add(key)
             _LOGGER.warning("%s", found)
+
+    def lines(self) -> list[str]:
+        """What a page or a terminal says about the run: every fault as often as it happened, then overflows."""
+        counts: dict[str, int] = {}
+        for found in self.faults:
+            text = found.message if found.where is None else f"{found.message}; at {found.where}"
+            counts[text] = counts.get(text, 0) + 1
+        lines = [text if count == 1 else f"{text} ({count} times)" for text, count in counts.items()]
+        return lines + [f"overflow: {n} results of {op} are beyond DLFloat16" for op, n in self.overflows.items()]
+
+    def undecided(self) -> list[str]:
+        """Per setting that public sources leave open, the ops whose results depend on it; the first few of many."""
+        lines: list[str] = []
+        for setting, ops in sorted(self.depends.items()):
+            names = sorted(ops, key=lambda name: (int(name.partition(":")[0]), name))
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            lines.append(f"{setting}: {', '.join(names[:_SHOWN])}{more}")
+        return lines

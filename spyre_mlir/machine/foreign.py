@@ -24,10 +24,12 @@ from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.arrays import Array
 from spyre_mlir.machine.bundle import ENTRY, Loader, run_bundle, run_launch
 from spyre_mlir.machine.device_memory import memory_for
+from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.levels import find_function
 from spyre_mlir.machine.memory import ExactMemory, Ints, Memory
 from spyre_mlir.machine.observe import operand_labels, operand_values
 from spyre_mlir.machine.options import MachineOptions
+from spyre_mlir.machine.provenance import History
 from spyre_mlir.machine.views import Layout, slice_table
 
 # Far apart, and behind the segments and the scratchpads: a symbolic bundle runs wherever its arguments are.
@@ -252,6 +254,7 @@ def run_foreign(
     values: Mapping[str, Array],
     options: MachineOptions,
     watch: Callable[[Step, Memory], None] | None = None,
+    log: FaultLog | None = None,
 ) -> dict[str, Array]:
     """Runs a bundle on the values of its inputs.
 
@@ -260,6 +263,7 @@ def run_foreign(
         values: per input, elements in its shape, or [sticks, lanes] as the device has them.
         options: numerics.
         watch: sees every launch after it ran.
+        log: takes the faults, if the run does not stop at the first.
 
     Returns:
         The results in their shapes; NaN where nothing was written.
@@ -268,7 +272,8 @@ def run_foreign(
         InputError: a value is missing or has another shape.
         MachineFault: the program misbehaved.
     """
-    memory = memory_for(options)
+    memory, history = memory_for(options), History()
+    memory.log = log or memory.log
     memory.add_scratchpads()
     for number, (base, end) in enumerate(program.regions()):
         memory.add_region(f"HBM {number}", base, end - base)
@@ -277,7 +282,7 @@ def run_foreign(
             raise InputError(f"{tensor.name} has no value", hint="pass one")
         _fill(memory, tensor, values[tensor.name])
     for step in program.steps:
-        run_launch(step.op, step.view, memory, step.symbols)
+        run_launch(step.op, step.view, memory, step.symbols, history)
         if watch is not None:
             watch(step, memory)
     return {r.name: operand_values(r.step.view, r.index, memory, r.step.symbols) for r in program.results}

@@ -13,6 +13,7 @@ from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, im
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Operation, SSAValue
 
+from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import (
     POOL_BYTES,
@@ -30,7 +31,7 @@ from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, place_of, tensor_type
 from spyre_mlir.machine.bundle import ENTRY, Loader, Watch, run_bundle
 from spyre_mlir.machine.device_memory import memory_for
-from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
+from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault
 from spyre_mlir.machine.kernel import ZERO_PADDING, check_integers
 from spyre_mlir.machine.levels import argument_name, bind_input, check_count, find_function
 from spyre_mlir.machine.loop import known_numbers
@@ -208,7 +209,9 @@ class HostFunctions(InterpreterFunctions):
         (placed,) = cast(tuple[_Placed], args)
         host = fetch(self.memory, placed.tensor, placed.base)
         if host.defined is not None:
-            self.gaps[id(host.defined)] = access_of(placed.tensor, placed.base).place_at(first_index(~host.defined))
+            place = access_of(placed.tensor, placed.base).place_at(first_index(~host.defined))
+            source = source_of(op.location)
+            self.gaps[id(host.defined)] = replace(place, line=str(source) if source else None)
         return (host,)
 
 
@@ -271,5 +274,6 @@ def _result(result: HostArray, number: int, rules: HostFunctions) -> Array:
         place = replace(rules.gaps.get(id(result.defined), Place()), op="from_device", tensor=f"result {number}")
         missing = int((~result.defined).sum())
         message = f"{missing} elements were never written, the first at {first_index(~result.defined)}"
-        rules.memory.log.meet(fault(FaultKind.UNWRITTEN_OUTPUT, message, place))
+        rules.memory.log.standing = Standing("the host program", "spyre.kernel", place.line)
+        rules.memory.log.keep(fault(FaultKind.UNWRITTEN_OUTPUT, message, place, hint="write all of it"))
     return result.values

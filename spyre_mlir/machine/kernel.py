@@ -15,7 +15,6 @@ from typing import cast
 import numpy as np
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 
-from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import (
     AllocOp,
     ComputeOp,
@@ -28,8 +27,6 @@ from spyre_mlir.dialects.spyre.kernel import (
     ToDeviceOp,
     device_tensor,
 )
-from spyre_mlir.hw.dl16 import round_trip
-from spyre_mlir.hw.formats import DL16, device_format
 from spyre_mlir.hw.sticks import Access
 from spyre_mlir.machine.arrays import (
     Array,
@@ -43,7 +40,8 @@ from spyre_mlir.machine.arrays import (
     strided,
     tensor_type,
 )
-from spyre_mlir.machine.buffers import Buffer, receive, send
+from spyre_mlir.machine.buffers import Buffer, check_integers, receive, send
+from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.machine.loop import gather_rows, known_numbers
 from spyre_mlir.machine.scratchpads import Scratchpads
 from spyre_mlir.ops.table import Family
@@ -127,7 +125,7 @@ class Operand:
             MachineFault: the walk leaves the buffer, or the buffer was freed.
         """
         if self.buffer.dead:
-            raise fault("use-after-free", f"{self.what} was freed", self.op)
+            raise fault(FaultKind.USE_AFTER_FREE, f"{self.what} was freed", self.op, tensor=self.what)
         lanes = self.buffer.tensor.lanes
         try:
             return strided(
@@ -142,6 +140,7 @@ class Operand:
                 f"{self.what}: {error}",
                 self.op,
                 hint="reserve whole sticks in the layout of this tensor",
+                tensor=self.what,
             ) from error
 
     def values(self, axes: Sequence[Sub]) -> Array:
@@ -189,6 +188,7 @@ def _check_first_lanes(out: Operand, axes: Sequence[Sub], initialised: Mask) -> 
         f"{out.op.function_name} computes element [{where}] from lanes nobody wrote",
         out.op,
         hint="fill the padding of the operands with zeros, or write them first",
+        tensor="the output",
     )
 
 
@@ -255,7 +255,7 @@ def gather(op: GatherOp, indices: Buffer, table: Buffer, out: Buffer) -> None:
     buffers = (indices, table, out)
     for buffer, what in zip(buffers, ("the indices", "the table", "the output"), strict=True):
         if buffer.dead:
-            raise fault("use-after-free", f"{what} was freed", op)
+            raise fault(FaultKind.USE_AFTER_FREE, f"{what} was freed", op, tensor=what)
     axis = op.axis.value.data
     at = _inside(op, grids[0], indices, "the indices")
     check_known(indices.initialised.reshape(-1)[at], op, "the indices")
@@ -284,28 +284,6 @@ def _inside(op: GatherOp, positions: Array, buffer: Buffer, what: str) -> Array:
     return positions
 
 
-def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
-    """Raises a fault unless integers fit the device format; they neither wrap nor round in silence."""
-    form = device_format(tensor.format)
-    if values.size == 0 or (form.floating and values.dtype.kind != "i"):
-        return
-    if form.floating:
-        stored = round_trip(values) if form is DL16 else values
-        if (stored != values).any():
-            at = first_index(stored != values)
-            raise fault(
-                "integer-range",
-                f"{tensor.format} has no number {int(values[tuple(at)])}, which the tensor holds at {at}",
-                op,
-                hint="integers that the device computes with are exact up to 1024; larger ones only where they index",
-            )
-        return
-    unsigned = tensor.format.startswith("SENUINT")
-    low, high = (0, 2**form.bits - 1) if unsigned else (-(2 ** (form.bits - 1)), 2 ** (form.bits - 1) - 1)
-    if values.min() < low or values.max() > high:
-        raise fault("integer-range", f"{tensor.format} holds {low} to {high}, got {values.min()} to {values.max()}", op)
-
-
 @register_impls
 class KernelFunctions(InterpreterFunctions):
     """Rules of `spyre.kernel`."""
@@ -323,6 +301,8 @@ class KernelFunctions(InterpreterFunctions):
         wanted = sum(p.is_tensor and p.required for p in op.entry.params)
         if len(inputs) != wanted:
             raise fault("operand-count", f"{op.function_name} takes {wanted} tensors, here {len(inputs)}", op)
+        if len(formats := {buffer.tensor.format for buffer in buffers[:-1]}) > 1:
+            raise fault(FaultKind.WRONG_FORMAT, f"{op.function_name} of {' and '.join(sorted(formats))}", op)
         match op.entry.family:
             case Family.CONTRACTION:
                 contraction(op, inputs, out)
@@ -364,7 +344,7 @@ class KernelFunctions(InterpreterFunctions):
         """Poisons the buffer, and remembers that its life is over."""
         (buffer,) = cast(tuple[Buffer], args)
         if buffer.freed:
-            raise fault("double-free", "the buffer was freed before", op)
+            raise fault(FaultKind.DOUBLE_FREE, "the buffer was freed before", op)
         buffer.values[...], buffer.initialised[...], buffer.freed = np.nan, False, True
         self.scratchpads.remove(buffer)
         return ()
@@ -388,9 +368,9 @@ class KernelFunctions(InterpreterFunctions):
         """Reads the logical elements back."""
         (buffer,) = cast(tuple[Buffer], args)
         if buffer.freed:
-            raise fault("use-after-free", "the source was freed", op)
+            raise fault(FaultKind.USE_AFTER_FREE, "the source was freed", op, tensor="the source")
         values, known = receive(buffer)
-        check_known(known, op, "the source")
+        check_known(known, op, "the source", FaultKind.UNWRITTEN_OUTPUT)
         return (HostArray.of(values, tensor_type(op.result.type).get_element_type()),)
 
 

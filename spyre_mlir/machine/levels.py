@@ -16,6 +16,7 @@ from xdsl.traits import SymbolTable
 from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, numpy_type
 from spyre_mlir.machine.aten import aten_rules
+from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.machine.for_loops import ForFunctions, TileFunctions
 from spyre_mlir.machine.kernel import KernelFunctions
 from spyre_mlir.machine.loop import LoopFunctions, scalar_rules
@@ -42,7 +43,7 @@ def run_function(
     interpreter = make_interpreter(module, listeners)
     try:
         results = cast(tuple[HostArray, ...], interpreter.call_op(target, tuple(arguments)))
-        return [r.known(target, f"result {n}") for n, r in enumerate(results)]
+        return [r.known(target, f"result {n}", FaultKind.UNWRITTEN_OUTPUT) for n, r in enumerate(results)]
     except SpyreError as error:
         # xDSL notes the whole module on every error, once per region it was nested in; ours say where they are.
         error.__notes__ = []

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spyre_mlir.errors import InputError, UnsupportedError
-from spyre_mlir.hw.formats import device_format
+from spyre_mlir.hw.formats import FORMATS, device_format
+from spyre_mlir.hw.rounding import Tally
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
 from spyre_mlir.machine.states import Bools, Ints, States, Tags
@@ -147,7 +148,16 @@ class Memory(ABC):
             format_name: the format.
             from_host: whether a transfer from the host hands them over.
         """
+        self.count_integers(np.asarray(values), format_name)
         target[...] = values
+
+    def count_integers(self, values: npt.NDArray[Any], format_name: str) -> None:
+        """Count those that a format of integers does not have."""
+        if FORMATS[format_name].floating or values.size == 0:
+            return
+        low, high = FORMATS[format_name].integers
+        with np.errstate(invalid="ignore"):
+            self.tally.integers += int(((values < low) | (values > high)).sum())
 
     def numbers(self, stored: Stored, format_name: str) -> Floats:
         """Elements as what functions compute on; may be a view of them."""
@@ -165,6 +175,7 @@ class Memory(ABC):
         # Which launch is running; 0 is the host.
         self.step = 0
         self.log = FaultLog()
+        self.tally = Tally()
         self.spare: Spare = {}
         self.nan_is_a_fault = False
         # Names of the regions that are arguments of a bundle.

@@ -91,6 +91,8 @@ _OWN: dict[str, Meaning] = {
     "ReStickifyOpLx": Movement(),
     "dl16tofp32": Movement(Lanes.WIDENED),
     "fp32todl16": Movement(Lanes.NARROWED),
+    "fp8todl16": Movement(Lanes.WIDENED),
+    "qfp8ch": Movement(Lanes.NARROWED),
     "int32tofp32": Movement(),
     "fp32toint32": Pointwise(lambda args, _: np.trunc(args[0])),
     "softplus": Pointwise(_softplus),

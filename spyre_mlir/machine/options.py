@@ -30,6 +30,7 @@ class MachineOptions:
             hardware does.
         on_fault: ``raise`` stops at the first fault, ``warn`` logs each once and goes on, ``collect`` goes on; what
             a run met is in its `FaultLog`. How an operation goes on is said at `spyre_mlir.machine.faults.GOES_ON`.
+            Only bundles go on: the levels above have no bytes to go on with, and always raise.
         nan: ``allow`` lets functions make infinities and NaN; ``fault`` is a fault where one is made of numbers.
         overflow: a finite value beyond the largest DLFloat16 becomes the largest (``saturate``), or the merged
             symbol of infinity and NaN (``nan``). Device numerics only.

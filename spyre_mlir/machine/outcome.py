@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor
+from spyre_mlir.dialects.superdsc.descriptor import WINDOWED, Descriptor
 from spyre_mlir.machine.compute import Tile, fetch
 from spyre_mlir.machine.device_memory import DeviceMemory
-from spyre_mlir.machine.faults import FaultKind, fault
+from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.opfuncs import Contraction, Meaning, Pointwise, Reduction
 
@@ -19,24 +19,45 @@ _EXACT = frozenset(
     {"add", "sub", "mul", "realdiv", "maximum", "minimum", "neg", "abs", "relu", "where3", "sqrt", "reciprocal"}
 )
 
+# Rules of their own that add up, or take roots.
+_SUMS = frozenset({"exx2", "layernormscale", "quantscalepertokenfp8"})
+
 
 @contextmanager
-def counted(view: Descriptor, meaning: Meaning, memory: Memory) -> Generator[None]:
-    """Add what is rounded inside to the log's count of overflows, and note the settings that matter."""
-    if not isinstance(memory, DeviceMemory):
-        yield
-        return
-    before = memory.tally.overflows
+def counted(view: Descriptor, meaning: Meaning | None, memory: Memory) -> Generator[None]:
+    """Add what is rounded inside to the log's count of overflows, and note the settings that matter.
+
+    Args:
+        view: the operation.
+        meaning: what it computes; None where a rule of its own says so.
+        memory: where it computes.
+
+    Raises:
+        MachineFault: ``int32-overflow``.
+    """
+    floats, integers = memory.tally.overflows, memory.tally.integers
     yield
-    met, name, log = memory.tally.overflows - before, f"{view.index}:{view.op_func_name}", memory.log
-    sums = isinstance(meaning, (Reduction, Contraction))
-    if met:
+    name, log = f"{view.index}:{view.op_func_name}", memory.log
+    if (met := memory.tally.overflows - floats) > 0:
         log.overflows[name] = log.overflows.get(name, 0) + met
-        log.depends.setdefault("overflow", set()).add(name)
+    if isinstance(memory, DeviceMemory):
+        for setting in _open_settings(view, meaning, met > 0):
+            log.depends.setdefault(setting, set()).add(name)
+    if (met := memory.tally.integers - integers) > 0:
+        message = f"{met} results are beyond the integers of {view.output.format}"
+        place = Place(op=name, tensor=f"Tensor{len(view.operands) - 1}")
+        log.meet(fault(FaultKind.INT32_OVERFLOW, message, place, hint="bound the operands; a card keeps the low bits"))
+
+
+def _open_settings(view: Descriptor, meaning: Meaning | None, overflows: bool) -> Generator[str]:
+    """Settings of the options that the results depend on."""
+    sums = isinstance(meaning, (Reduction, Contraction)) or view.op_class in WINDOWED or view.op_func in _SUMS
+    if overflows:
+        yield "overflow"
     if sums or (isinstance(meaning, Pointwise) and view.op_func not in _EXACT):
-        log.depends.setdefault("arithmetic", set()).add(name)
+        yield "arithmetic"
     if sums and any(dim.split > 1 and dim.label not in view.output.order for dim in view.dims):
-        log.depends.setdefault("partial_sums", set()).add(name)
+        yield "partial_sums"
 
 
 def require_numbers(view: Descriptor, tile: Tile, memory: Memory) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -36,7 +36,9 @@ def require_disjoint(accesses: Sequence[Access], log: FaultLog) -> None:
     log.meet(fault(FaultKind.DOUBLE_WRITE, message, place))
 
 
-def require_no_race(tiles: Sequence[Sequence[Access]], log: FaultLog) -> None:
+def require_no_race(
+    tiles: Sequence[Sequence[Access]], log: FaultLog, by_core: Callable[[], Sequence[Sequence[Access]]] | None = None
+) -> None:
     """Refuse an operation that reads a byte it also writes, unless each element is read only to make itself.
 
     Which of the two happens first is not defined, even on one core, because operands are streamed.
@@ -44,6 +46,7 @@ def require_no_race(tiles: Sequence[Sequence[Access]], log: FaultLog) -> None:
     Args:
         tiles: per core (or for all cores together) one access per operand, the output last.
         log: takes the fault.
+        by_core: gives the accesses per core, to name the cores of a race.
 
     Raises:
         MachineFault: ``read-write-race``.
@@ -56,23 +59,19 @@ def require_no_race(tiles: Sequence[Sequence[Access]], log: FaultLog) -> None:
         unit = min(reads[0].word_bytes, writes[0].word_bytes)
         shared = np.intersect1d(_slots(reads, unit), _slots(writes, unit))
         if shared.size:
-            low = int(shared[0]) * unit
-            place = Place(
-                op=reads[0].place.op,
-                tensor=reads[0].place.tensor,
-                core=_core_at(writes, low),
-                low=low,
-                high=low + unit,
-            )
-            message = f"{shared.size * unit} bytes are read and written by one operation"
+            low, own = int(shared[0]) * unit, tiles if by_core is None else by_core()
+            reader, writer = _core_at([tile[operand] for tile in own], low), _core_at([tile[-1] for tile in own], low)
+            target = writes[0].place
+            place = Place(op=target.op, tensor=target.tensor, core=writer, low=low, high=low + unit)
+            message = f"{shared.size * unit} bytes are read and written by one operation; the first, of "
+            message += f"{reads[0].place.tensor}, core {reader} reads and core {writer} writes"
             hint = "give the output a buffer of its own"
             log.meet(fault(FaultKind.READ_WRITE_RACE, message, place, hint=hint))
 
 
 def _core_at(accesses: Sequence[Access], address: int) -> int | None:
-    """The core whose access starts at or closest below an address, where cores have accesses of their own."""
-    below = [access for access in accesses if access.place.core is not None and access.low <= address < access.high]
-    return below[-1].place.core if below else None
+    """The first core whose access touches a byte."""
+    return next((access.place.core for access in accesses if access.touches(address)), None)
 
 
 def _share_sticks(reads: Sequence[Access], writes: Sequence[Access]) -> bool:

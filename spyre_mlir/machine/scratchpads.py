@@ -11,6 +11,7 @@ from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, shared_view
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.machine.arrays import fault
 from spyre_mlir.machine.buffers import Buffer
+from spyre_mlir.machine.faults import FaultKind
 
 
 @dataclass
@@ -22,6 +23,11 @@ class _Held:
     high: int
     alloc: AllocOp
     lost_to: str | None = None
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First byte, and one past the last."""
+        return self.low, self.high
 
     def __str__(self) -> str:
         return f"bytes {self.low} to {self.high}"
@@ -45,7 +51,8 @@ class Scratchpads:
         low = op.offset.value.data
         held = _Held(buffer, low, low + shared_view(op.result).bytes_per_core(buffer.tensor), op)
         if held.high > self.spec.lx_bytes:
-            raise fault("out-of-bounds", f"{held} of a scratchpad of {self.spec.lx_bytes}", op)
+            message = f"{held} of a scratchpad of {self.spec.lx_bytes}"
+            raise fault(FaultKind.LX_OVERFLOW, message, op, span=held.span)
         # The same op in the trip before: its buffer cannot be named any more.
         self._held = [h for h in self._held if h.alloc is not op]
         self._held.append(held)
@@ -65,19 +72,26 @@ class Scratchpads:
             if held is not None and held.lost_to is not None:
                 what = "the output" if number == len(args) - 1 else f"input {number}"
                 raise fault(
-                    "overwritten-read",
+                    FaultKind.OVERWRITTEN_READ,
                     f"{what} is in {held} of the scratchpads, which {held.lost_to} has written since",
                     op,
                     hint="give the two buffers different addresses",
+                    tensor=what,
+                    span=held.span,
                 )
+        own = self._find(args[-1])
         for other in self._below(args[-1]):
             reading = [n for n, b in enumerate(args[:-1]) if b is other.buffer]
-            if any(not op.may_take_over(n) for n in reading):
+            # Over the very bytes it reads, an element-wise function may write; a row further it overwrites unread ones.
+            moved = own is not None and other.low != own.low
+            if any(moved or not op.may_take_over(n) for n in reading):
                 raise fault(
-                    "read-write-race",
-                    f"{op.function_name} reads {other} of the scratchpads and writes into them in another order",
+                    FaultKind.READ_WRITE_RACE,
+                    f"{op.function_name} reads {other} of the scratchpads and writes into them out of step",
                     op,
                     hint="give the output an address of its own",
+                    tensor="the output",
+                    span=other.span,
                 )
 
     def overwrite(self, op: KernelOp, args: Sequence[Buffer]) -> None:

@@ -8,6 +8,7 @@ from spyre_mlir.machine import moments, topk
 from spyre_mlir.machine.by_core import Rule, Symbols, run_by_core
 from spyre_mlir.machine.distribution import run_shuffle
 from spyre_mlir.machine.memory import Memory, element_bytes
+from spyre_mlir.machine.provenance import History
 from spyre_mlir.machine.windows import run_windows
 from spyre_mlir.ops.functions import FUNCTIONS, Seen
 
@@ -20,7 +21,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-def run_special(view: Descriptor, memory: Memory, symbols: Symbols | None) -> bool:
+def run_special(view: Descriptor, memory: Memory, symbols: Symbols | None, past: History) -> bool:
     """Run an operation that has a rule of its own; False, and nothing done, for all others.
 
     Raises:
@@ -34,11 +35,11 @@ def run_special(view: Descriptor, memory: Memory, symbols: Symbols | None) -> bo
         where = f"{view.index}:{view.op_func_name}"
         raise UnsupportedError(f"what {view.op_func} computes is not public: {known.meaning}", where=where)
     if view.op_func in RULES:
-        run_by_core(view, memory, symbols, RULES[view.op_func])
+        run_by_core(view, memory, symbols, RULES[view.op_func], past)
     elif view.op_class in WINDOWED:
-        run_windows(view, memory, symbols)
+        run_windows(view, memory, symbols, past)
     elif view.op_class is OpClass.SHUFFLE or any(operand.slices for operand in view.operands):
-        run_shuffle(view, memory, symbols)
+        run_shuffle(view, memory, symbols, past)
     else:
         return False
     return True

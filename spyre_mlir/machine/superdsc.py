@@ -18,6 +18,7 @@ from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.memory import Bools, ExactMemory, Ints, Memory
 from spyre_mlir.machine.opfuncs import Meaning, Reduction, meaning_of
 from spyre_mlir.machine.outcome import counted, require_numbers
+from spyre_mlir.machine.places import settled
 from spyre_mlir.machine.provenance import History, require_tensor
 from spyre_mlir.machine.races import require_disjoint, require_no_race
 from spyre_mlir.machine.special import run_special
@@ -71,14 +72,18 @@ def execute(
     """
     view = resolved(view, symbols)
     memory.step += 1
-    if run_special(view, memory, symbols):
+    past = history or History()
+    with np.errstate(all="ignore"), counted(view, None, memory):
+        special = run_special(view, memory, symbols, past)
+    if special:
         return
     meaning = meaning_of(view.op_func)
     layouts = [Layout(view, index, memory, symbols) for index in range(len(view.operands))]
+    memory.log.settle = lambda found: settled(found, layouts, memory)
     slices = _schedule(view, memory)
     for layout in layouts:
         layout.require_span()
-    past, names = history or History(), [*tensors, *[None] * (len(layouts) - len(tensors))]
+    names = [*tensors, *[None] * (len(layouts) - len(tensors))]
     cut_sum = any(dim.split > 1 and dim.label not in view.output.order for dim in view.dims)
     tile = None if cut_sum and not memory.partial_sums_are_wide else _all_cores(view, layouts, slices)
     with np.errstate(all="ignore"), counted(view, meaning, memory):
@@ -90,7 +95,8 @@ def execute(
                 require_tensor(memory, layouts[-1].core(core), names[len(layouts) - 1])
             _by_cores(view, meaning, memory, layouts, slices)
         else:
-            require_no_race([tile.accesses], memory.log)
+            cores = range(view.cores)
+            require_no_race([tile.accesses], memory.log, lambda: [[x.core(core) for x in layouts] for core in cores])
             for layout, access, name in zip(layouts[:-1], tile.accesses, names, strict=False):
                 if layout.operand.indirect is None:
                     past.require_own(memory, layout, access, slices, name)

@@ -16,12 +16,13 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.by_core import Symbols, Work, require_whole, write_all
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.memory import Floats, Memory
-from spyre_mlir.machine.views import Access, Layout, Tensor
+from spyre_mlir.machine.provenance import History
+from spyre_mlir.machine.views import Access, Layout, Tensor, slice_table
 
 _MAXIMUM = "maxpoolfwd"
 
 
-def run_windows(view: Descriptor, memory: Memory, symbols: Symbols | None) -> None:
+def run_windows(view: Descriptor, memory: Memory, symbols: Symbols | None, past: History) -> None:
     """Run a windowed operation on all its cores.
 
     Raises:
@@ -31,12 +32,16 @@ def run_windows(view: Descriptor, memory: Memory, symbols: Symbols | None) -> No
     _refuse_unclear(view)
     layouts = [Layout(view, index, memory, symbols) for index in range(1, len(view.operands))]
     results: list[list[tuple[Access, Tensor]]] = []
+    slices = slice_table(view)
     for core, row in enumerate(view.core_slices):
         origin = tuple(row[dim.label] * dim.per_core for dim in view.dims)
-        source = _input_access(view, core, memory, symbols)
+        layout = _input_layout(view, core, memory, symbols)
+        source = layout.core(0)
+        past.require_own(memory, layout, source, slices, None)
         accesses = (source, *(layout.core(core) for layout in layouts))
         results.append(_one_core(Work(view, core, origin, accesses, memory)))
     write_all(results, memory)
+    past.wrote(memory, layouts[-1], None, slices, None)
 
 
 def _refuse_unclear(view: Descriptor) -> None:
@@ -59,7 +64,7 @@ def _covered(view: Descriptor, window: Window) -> int:
     return min(reach - window.front, window.stored)
 
 
-def _input_access(view: Descriptor, core: int, memory: Memory, symbols: Symbols | None) -> Access:
+def _input_layout(view: Descriptor, core: int, memory: Memory, symbols: Symbols | None) -> Layout:
     """The part of the input one core reads, as the only core of an operation over just that part."""
     covered = {window.dim: _covered(view, window) for window in view.windows}
     dims = tuple(Dim(dim.label, covered.get(dim.label, dim.per_core)) for dim in view.dims)
@@ -67,7 +72,7 @@ def _input_access(view: Descriptor, core: int, memory: Memory, symbols: Symbols 
     part = replace(view, dims=dims, operands=(alone, *view.operands[1:]), windows=(), slices=())
     layout = Layout(part, 0, memory, symbols)
     layout.require_span()
-    return layout.core(0)
+    return layout
 
 
 def _one_core(work: Work) -> list[tuple[Access, Tensor]]:

@@ -28,16 +28,24 @@ class Report:
         name: name of the program.
         stages: one record per level.
         timeline: the predicted time of every kernel, if the program came down to files.
+        faults: what the machine found in the last call; None if there was none.
+        undecided: by setting that public sources leave open, which results of the last call depend on it.
     """
 
     name: str
     stages: tuple[StageRecord, ...]
     timeline: Timeline | None = None
+    faults: tuple[str, ...] | None = None
+    undecided: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """A table with one row per stage, and one with the kernels that take longest."""
-        stages = stage_table(self.name, self.stages)
-        return stages if self.timeline is None else f"{stages}\n{timing_text(self.timeline)}"
+        """A table with one row per stage, one with the kernels that take longest, and what the last call met."""
+        parts = [stage_table(self.name, self.stages)]
+        if self.timeline is not None:
+            parts.append(timing_text(self.timeline))
+        if self.faults is not None:
+            parts.append("\n".join(f"last call: {line}" for line in self.faults or ("no faults",)))
+        return "\n".join([*parts, *(f"depends on an open question: {line}" for line in self.undecided)])
 
     __repr__ = __str__
 

@@ -67,7 +67,13 @@ class Row:
     details: tuple[str, ...] = ()
 
 
-def page_text(name: str, timeline: Timeline, host: Sequence[HostStep], faults: Sequence[str] | None) -> str:
+def page_text(
+    name: str,
+    timeline: Timeline,
+    host: Sequence[HostStep],
+    faults: Sequence[str] | None,
+    undecided: Sequence[str] = (),
+) -> str:
     """The page as HTML.
 
     Args:
@@ -75,6 +81,7 @@ def page_text(name: str, timeline: Timeline, host: Sequence[HostStep], faults: S
         timeline: its kernels in time.
         host: what the host does.
         faults: what the machine found in a run, one line each; None if the program has not run.
+        undecided: by setting that public sources leave open, which results of the run depend on it.
     """
     environment = Environment(
         loader=PackageLoader("spyre_mlir.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
@@ -92,6 +99,7 @@ def page_text(name: str, timeline: Timeline, host: Sequence[HostStep], faults: S
         usable=SPYRE.lx_usable_bytes,
         host=host,
         faults=faults,
+        undecided=undecided,
     )
 
 

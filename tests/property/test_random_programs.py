@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, note, settings
 from hypothesis import strategies as st
 
 from spyre_mlir.errors import LoweringError, UnsupportedError
-from spyre_mlir.text.render import module_text
+from spyre_mlir.text.render import module_text, parse_module
+from spyre_mlir.universe import make_context
 from tests.property.levels import check_every_level
 from tests.property.programs import build
 
@@ -53,6 +55,20 @@ def test_every_level_computes_the_same(random: Random) -> None:
 @given(RANDOM)
 def test_text_and_files_are_sound(random: Random) -> None:
     check(random, files=True)
+
+
+ONE_INDEX_PER_STICK = """
+func.func @main(%indices: tensor<2x1xi64>, %table: tensor<1x2xf32>) -> tensor<2x1x2xf32> {
+  %0 = aten.embedding(%table, %indices) : (tensor<1x2xf32>, tensor<2x1xi64>) -> tensor<2x1x2xf32>
+  func.return %0 : tensor<2x1x2xf32>
+}
+"""
+
+
+def test_an_index_tensor_with_one_index_per_stick() -> None:
+    module = parse_module(ONE_INDEX_PER_STICK, make_context())
+    inputs = [np.zeros((2, 1), np.int64), np.asarray([[1.5, -2.0]])]
+    check_every_level(module, inputs, text=True, files=True)
 
 
 @pytest.mark.slow

@@ -4,10 +4,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from spyre_mlir.cli import compile as compile_tool
+from spyre_mlir.cli import run as run_tool
 
 
 class Layer(torch.nn.Module):
@@ -54,5 +56,20 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         for part in parts:
             assert part in err
         return err
+
+    return run
+
+
+@pytest.fixture
+def spyre_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Runs a text on negative numbers; the tool's exit code and both its outputs."""
+
+    def run(text: str, *options: str, value: float = -1.0) -> tuple[int, str, str]:
+        path, given = tmp_path / "planted.mlir", tmp_path / "x.npy"
+        path.write_text(text)
+        np.save(given, np.full((4, 64), value))
+        code = run_tool.run([str(path), "--input", f"x={given}", *options])
+        shown, errors = capsys.readouterr()
+        return code, shown, errors
 
     return run

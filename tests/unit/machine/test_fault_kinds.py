@@ -179,3 +179,8 @@ def test_a_fault_that_leaves_nothing_to_go_on_with_is_raised_to_the_launch() -> 
         log.meet(MachineFault("out-of-bounds", "text"))
     log.keep(MachineFault("out-of-bounds", "text"))
     assert len(log.faults) == 1
+
+
+def test_a_log_shows_the_first_ops_of_many() -> None:
+    log = FaultLog(depends={"arithmetic": {f"{n}:exp" for n in range(20)}})
+    assert log.undecided() == [f"arithmetic: {', '.join(f'{n}:exp' for n in range(12))} and 8 more"]

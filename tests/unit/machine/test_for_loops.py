@@ -84,7 +84,7 @@ def test_two_nested_loops() -> None:
 def test_a_tile_of_fewer_trips_leaves_the_rest_unwritten() -> None:
     part = tensor((128, 128), "1, 0", (512, 128))
     text = over_rows("1, 0", op("exp", [("%dt", part)], ("%ot", part)), "to %c3 step %c1")
-    with pytest.raises(MachineFault, match=r"uninitialised-read: the source: element \[384, 0\]"):
+    with pytest.raises(MachineFault, match=r"unwritten-output: the source: element \[384, 0\]"):
         run(text, numbers(512, 128))
 
 

@@ -73,7 +73,7 @@ def test_transfer_and_back(shape: tuple[int, ...]) -> None:
 
 
 def test_reading_a_buffer_nobody_wrote() -> None:
-    with pytest.raises(MachineFault, match=r"uninitialised-read: the source: element \[0, 0\]") as caught:
+    with pytest.raises(MachineFault, match=r"unwritten-output: the source: element \[0, 0\]") as caught:
         run(program({}, "", device((3, 70), 1), (3, 70)))
     assert caught.value.where is not None
     assert caught.value.where.startswith("spyre.kernel.from_device")

@@ -310,7 +310,7 @@ def test_older_generations_do_not_say_what_they_cannot() -> None:
             build(view, Version.TS26)
 
 
-NARROW = {"fp8todl16", "qfp8ch", "qfp8mb", "qfp8wt", "batchmatmulfp8"}
+NARROW = {"qfp8mb", "qfp8wt", "batchmatmulfp8"}
 
 
 def test_every_function_runs_or_is_refused_for_a_reason() -> None:

@@ -76,8 +76,10 @@ def layout_order(sdsc: Sdsc) -> Iterator[Problem]:
     """An operand's own dims come before those it lacks; a stick dim added because no operand has one comes last."""
     for operand in sdsc.operands:
         order, own = operand.order, operand.own
-        if operand.stick not in order:
-            yield problem(operand.layout.at(keys.STICK_DIMS), f"a dim of the class, {order}")
+        # An index tensor lists its own dims only; with one index per stick, its stick is along a dim of the operation.
+        sticks = [*order, *(operand.dsc.sizes if operand.is_index else ())]
+        if operand.stick not in sticks:
+            yield problem(operand.layout.at(keys.STICK_DIMS), f"a dim of the class, {sticks}")
         if order and operand.stick == order[-1] != LAST_LABEL:
             own = [label for label in own if label != operand.stick]
         if order[: len(own)] != own and operand.scales.get(operand.stick) != -2:

@@ -1,0 +1,74 @@
+"""What the report of a model says about its last call: faults, overflows, and what depends on open questions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+
+import spyre_mlir
+from spyre_mlir.api import CompiledModel
+
+
+class Steps(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.exp(x) * x
+
+
+def compiled() -> CompiledModel:
+    model = spyre_mlir.compile(Steps(), (torch.zeros(4, 64),), on_fault="collect")
+    assert isinstance(model, CompiledModel)
+    return model
+
+
+def test_before_a_call_nothing_is_known(tmp_path: Path) -> None:
+    report = compiled().report(tmp_path / "r.html")
+    assert report.faults is None
+    assert "last call" not in str(report)
+    assert "The program has not run." in (tmp_path / "r.html").read_text()
+
+
+def test_a_sound_call(tmp_path: Path) -> None:
+    model = compiled()
+    model(torch.ones(4, 64))
+    report = model.report(tmp_path / "r.html")
+    assert report.faults == ()
+    assert report.undecided == ("arithmetic: 1:exp",)
+    assert "last call: no faults" in str(report)
+    assert "depends on an open question: arithmetic: 1:exp" in str(report)
+    page = (tmp_path / "r.html").read_text()
+    assert "None in the last run." in page
+    assert "<li>arithmetic: 1:exp</li>" in page
+
+
+def test_an_overflow(tmp_path: Path) -> None:
+    model = compiled()
+    model(torch.full((4, 64), 21.0))  # exp(21) is 1.3e9, and 21 times that is 2.8e10; the largest is 8.6e9
+    report = model.report(tmp_path / "r.html")
+    assert report.faults == ("overflow: 256 results of 2:mul are beyond DLFloat16",)
+    assert report.undecided == ("arithmetic: 1:exp", "overflow: 2:mul")
+    assert report.faults is not None
+    assert report.faults[0] in (tmp_path / "r.html").read_text()
+
+
+def test_a_fault_with_the_line_of_the_model(tmp_path: Path) -> None:
+    model = compiled()
+    path = model.bundle_directory() / "sdsc_1.json"  # the first launch brings x to LX, this one reads it there
+    value = json.loads(path.read_text())
+    (dsc,) = value["1_exp"]["dscs_"][0].values()
+    node = dsc["scheduleTree_"][0]
+    assert node["component_"] == "lx"
+    node["startAddressCoreCorelet_"]["data_"] = dict.fromkeys(node["startAddressCoreCorelet_"]["data_"], "65536")
+    path.write_text(json.dumps(value))
+    model(torch.ones(4, 64))
+    report = model.report(tmp_path / "r.html")
+    assert report.faults is not None
+    assert report.faults[0].startswith(
+        "stale-read: its bytes hold what was there before the bundle began; at sdsc_1.json"
+    )
+    assert "1:exp, Tensor0, core 0, bytes 0x2000010000.." in report.faults[0]
+    assert "test_last_call.py:16" in report.faults[0]
+    page = (tmp_path / "r.html").read_text()
+    assert "test_last_call.py:16" in page
+    assert report.faults[0].partition(":")[0] in page

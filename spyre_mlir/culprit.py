@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.scf import ForOp
 from xdsl.ir import Operation
 
-from spyre_mlir.backend.split import split_module
+from spyre_mlir.backend.split import launches, split_module
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.places import Source, source_of
-from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
+from spyre_mlir.dialects.sdscbundle import TENSORS, SdscExecuteOp
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
@@ -175,7 +176,9 @@ class Walk:
         return self._by_place(level, above)
 
     def _in_bundle(self, bundle: DeviceProgram) -> Culprit | None:
-        expected = observe_program(replace(self.program(), weights=bundle.weights), self.inputs, self.options)
+        right = replace(self.program(), weights=bundle.weights)
+        _name_tensors(right.bundle, bundle.bundle)
+        expected = observe_program(right, self.inputs, self.options)
         seen = 0
 
         def watch(op: SdscExecuteOp, _: Descriptor, memory: Memory, __: Mapping[int, int]) -> None:
@@ -188,7 +191,7 @@ class Walk:
         except _FoundError as found:
             return self._as_tensor(found, expected)
         except SpyreError as error:
-            return _stopped(error, expected, seen, bundle.load)
+            return _stopped(error, expected, seen, bundle)
         if seen < len(expected):
             reason = f"launch {seen} of {expected[seen].file} is missing"
             return Culprit(BUNDLE, SUPERDSC, "sdscbundle.sdsc_execute", reason=reason)
@@ -330,11 +333,26 @@ def _spoils(op: Operation, verdicts: Mapping[Operation, Culprit | None]) -> bool
     return not users or any(verdicts[user] is not None for user in users)
 
 
-def _stopped(error: SpyreError, expected: Sequence[Launched], seen: int, load: Loader) -> Culprit:
+def _name_tensors(module: ModuleOp, named: ModuleOp) -> None:
+    """Tell a module the names of tensors that another has, so that both count the same padding as undefined."""
+    pairs = list(zip(launches(module), launches(named), strict=False))
+    if any(one.sdsc_filename != other.sdsc_filename for one, other in pairs):
+        by_file = {op.sdsc_filename: op for op in launches(named)}
+        pairs = [(op, by_file[op.sdsc_filename]) for op in launches(module) if op.sdsc_filename in by_file]
+    for one, other in pairs:
+        if TENSORS in other.attributes:
+            one.attributes[TENSORS] = other.attributes[TENSORS]
+
+
+def _stopped(error: SpyreError, expected: Sequence[Launched], seen: int, bundle: DeviceProgram) -> Culprit:
     """All values were right until a launch could not run: the first file that says something else, or the launch."""
     if seen >= len(expected):
         return Culprit(BUNDLE, SUPERDSC, "the way back to the host", reason=str(error))
-    e = next((e for e in expected[: seen + 1] if _says_else(e, load)), expected[seen])
+    ran, loops = launches(bundle.bundle), any(isinstance(op, ForOp) for op in bundle.bundle.walk())
+    if not loops and seen < len(ran) and ran[seen].sdsc_filename.data != expected[seen].file:
+        reason = f"launch {seen} runs {ran[seen].sdsc_filename.data}, expected {expected[seen].file}: {error}"
+        return Culprit(BUNDLE, SUPERDSC, "sdscbundle.sdsc_execute", reason=reason)
+    e = next((e for e in expected[: seen + 1] if _says_else(e, bundle.load)), expected[seen])
     return Culprit(BUNDLE, SUPERDSC, e.view.op_func_name, e.file, source_of(e.op.location), reason=str(error))
 
 

@@ -136,11 +136,13 @@ class Manifest:
 
     Attributes:
         launches: per launch, in the order of the text, its file and its place in the model.
+        tensors: per launch, which tensor each of its operands is; empty where that is not known.
         weights: per buffer of the launch that a weight fills, the weight's name and its key in the file of weights.
         extents: per file the logical extent of every label; 0 for a label that stands for no loop.
     """
 
     launches: tuple[tuple[str, Source], ...] = ()
+    tensors: tuple[tuple[str, ...], ...] = ()
     weights: Mapping[int, tuple[str, str]] = field(default_factory=dict[int, tuple[str, str]])
     extents: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
 
@@ -161,9 +163,10 @@ def read_manifest(path: Path) -> Manifest:
             f"expected a manifest of version {VERSION}, got {value.get('version')}", where=str(path), hint=AGAIN
         )
     try:
-        launches = _list(value["launches"])
+        ordered = _list(value["launches"])
         weights = _read_weights(_object(value["weights"]))
-        return Manifest(tuple(map(_read_launch, launches)), weights, _read_extents(_object(value["files"]), launches))
+        extents = _read_extents(_object(value["files"]), ordered)
+        return Manifest(tuple(map(_read_launch, ordered)), tuple(map(_read_tensors, ordered)), weights, extents)
     except (KeyError, TypeError) as error:
         raise ReadError(f"the manifest lacks or misspells {error}", where=str(path), hint=AGAIN) from error
 
@@ -178,6 +181,10 @@ def _read_launch(value: Json) -> tuple[str, Source]:
         module if isinstance(module, str) else "",
     )
     return _text(entry["file"]), known
+
+
+def _read_tensors(value: Json) -> tuple[str, ...]:
+    return tuple(map(_text, _list(_object(value).get("tensors", []))))
 
 
 def _read_weights(value: JsonObject) -> dict[int, tuple[str, str]]:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from spyre_mlir.dialects.places import Source, source_of
-from spyre_mlir.dialects.spyre.kernel import KernelOp
+from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, KernelOp, ToDeviceOp
+from spyre_mlir.dialects.spyre.kernel_loop import origin_of
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
 
@@ -31,16 +32,32 @@ def origins(sources: Sequence[Source], levels: Levels) -> list[JsonObject]:
     """
     kernels = _launched(levels[KERNELS], len(sources)) if KERNELS in levels else None
     above = {level: _by_source(module) for level, module in levels.items() if level != KERNELS}
+    named = tensor_names(levels[KERNELS]) if KERNELS in levels else {}
     found: list[JsonObject] = []
     for number, source in enumerate(sources):
         entry: JsonObject = {}
         if kernels is not None:
             entry["kernel"] = _kernel(*kernels[number])
+            operands = (*kernels[number][1].inputs, kernels[number][1].output)
+            entry["tensors"] = [named.get(origin_of(value).buffer) for value in operands]
         for level, places in above.items():
             if source and source in places:
                 entry[level] = list[Json](places[source])
         found.append(entry)
     return found
+
+
+def tensor_names(kernels: ModuleOp) -> dict[SSAValue, str]:
+    """What the buffers of a module of kernels are called: arguments of the bundle by their number, others by theirs."""
+    arguments: list[SSAValue] = []
+    buffers: list[SSAValue] = []
+    for op in kernels.walk():
+        if isinstance(op, (ToDeviceOp, ConstantOp)) or (isinstance(op, AllocOp) and op.offset is None):
+            arguments.append(op.results[0])
+        elif isinstance(op, AllocOp):
+            buffers.append(op.result)
+    names = {value: f"argument {number}" for number, value in enumerate(arguments)}
+    return names | {value: f"buffer {number}" for number, value in enumerate(buffers)}
 
 
 def _launched(module: ModuleOp, launches: int) -> list[tuple[int, KernelOp]] | None:

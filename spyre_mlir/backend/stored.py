@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.backend.manifest import Manifest, read_manifest
@@ -18,6 +18,7 @@ from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import launches
 from spyre_mlir.backend.tensors import read_tensor, read_tensors
 from spyre_mlir.dialects.places import location_of
+from spyre_mlir.dialects.sdscbundle import TENSORS
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import ReadError
@@ -109,12 +110,14 @@ def read_bundle(directory: Path, context: Context) -> StoredBundle:
 
 
 def _tell_places(bundle: ModuleOp, manifest: Manifest, named: list[str]) -> None:
-    """Gives launches their places in the model; a bundle that was changed since is no longer what was described."""
+    """Gives launches their places in the model and the names of their tensors, unless the bundle was changed since."""
     if [file for file, _ in manifest.launches] != named:
         return
-    for op, (_, source) in zip(launches(bundle), manifest.launches, strict=True):
+    for op, (_, source), tensors in zip(launches(bundle), manifest.launches, manifest.tensors, strict=True):
         if source:
             op.location = location_of(source)
+        if tensors:
+            op.attributes[TENSORS] = ArrayAttr([StringAttr(name) for name in tensors])
 
 
 def read_module(path: Path, context: Context) -> ModuleOp:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from typing_extensions import override
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, IntegerAttr, NoneAttr, StringAttr, i64
@@ -82,6 +82,10 @@ def _optional(number: int | None) -> IntAttr | NoneAttr:
     return NoneAttr() if number is None else IntAttr(number)
 
 
+# Attribute of a launch that was read from disk: which tensor each of its operands is, where the manifest says it.
+TENSORS = "tensors"
+
+
 @irdl_op_definition
 class SdscExecuteOp(IRDLOperation):
     """Runs one SuperDSC file, with a value for each symbol id it uses."""
@@ -102,6 +106,13 @@ class SdscExecuteOp(IRDLOperation):
     def ids(self) -> tuple[int, ...]:
         """The symbol ids, in operand order."""
         return () if self.symbol_ids is None else tuple(number.value.data for number in self.symbol_ids)
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """Which tensor each operand is; empty if that is not known."""
+        names = self.attributes.get(TENSORS)
+        given = cast("ArrayAttr[Attribute]", names) if isinstance(names, ArrayAttr) else ()
+        return tuple(name.data for name in given if isinstance(name, StringAttr))
 
     @override
     def print(self, printer: Printer) -> None:

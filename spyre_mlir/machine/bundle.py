@@ -51,7 +51,7 @@ def run_launch(
     log, source = memory.log, source_of(op.location)
     log.standing = Standing(op.sdsc_filename.data, "superdsc", str(source) if source else None)
     try:
-        execute(view, memory, symbols, history)
+        execute(view, memory, symbols, history, op.tensors)
     except MachineFault as fault:
         log.keep(fault)
     finally:

@@ -121,6 +121,7 @@ class HostFunctions(InterpreterFunctions):
         tensor = device_tensor(op.results[0])
         name, size, segment = f"argument {self._count}", tensor.sticks * SPYRE.stick_bytes, _number(op, SEGMENT)
         self._count += 1
+        self.memory.arguments.add(name)
         if segment is None:
             return _Placed(tensor, self.memory.allocate(name, size).base)
         return _Placed(tensor, self.memory.add_region(name, self._segment_base(op, segment), size).base)

@@ -178,6 +178,8 @@ class Memory(ABC):
         self.tally = Tally()
         self.spare: Spare = {}
         self.nan_is_a_fault = False
+        # Names of the regions that are arguments of a bundle.
+        self.arguments: set[str] = set()
 
     @property
     def regions(self) -> tuple[Region, ...]:

@@ -62,8 +62,9 @@ class History:
         """Refuse to read what another operation, or another core, has left.
 
         Raises:
-            MachineFault: ``stale-read`` or ``foreign-slice``.
+            MachineFault: ``stale-read``, ``foreign-slice``, or ``out-of-bounds`` of the argument it should be.
         """
+        require_tensor(memory, access, tensor)
         region = memory.locate(access.low, access.high, access.span)
         first = region.base // STICK
         writer, known = (access.sticks_in(array, first) for array in (region.states.writer, region.states.known))
@@ -72,13 +73,28 @@ class History:
             self._stale(memory, access, "its bytes hold what was there before the bundle began")
             return
         alone = bool((writer == newest).all())
-        for step in [newest] if alone else [int(n) for n in np.unique(writer[known > 0])]:
-            owner = self.producers.get(step)
-            if tensor is not None and owner is not None and owner.tensor not in (None, tensor):
-                self._stale(memory, access, f"it wants {tensor}; {owner.op} has written {owner.tensor} there since")
-                return
+        if tensor is not None:
+            steps = [newest] if alone else [int(n) for n in np.unique(writer[known > 0])]
+            self._require_tensor_last(memory, access, tensor, steps)
         if alone and layout.operand.component == "lx" and (owner := self.producers.get(newest)) is not None:
             self._same_division(memory, layout, access, owner, slices)
+
+    def _require_tensor_last(self, memory: Memory, access: Access, tensor: str, steps: Sequence[int]) -> None:
+        """Refuse what was written over a tensor since; what lies in its padding from before counts as nothing."""
+        owners = [self.producers[step] for step in steps if step in self.producers]
+        own = max((owner.step for owner in owners if owner.tensor == tensor), default=None)
+        for owner in owners:
+            if owner.tensor in (None, tensor):
+                continue
+            if own is None or owner.step > own:
+                self._stale(memory, access, f"it wants {tensor}; {owner.op} has written {owner.tensor} there since")
+                return
+            region = memory.locate(access.low, access.high)
+            first, states = region.base // STICK, region.states
+            writer, known, tags = (access.sticks_in(x, first) for x in (states.writer, states.known, states.tags))
+            left = writer == owner.step
+            known[left], tags[left] = 0, UNINITIALISED
+            self.ended[owner.step] = f"it wants {tensor}, which nobody has written there; {owner.op} did {owner.tensor}"
 
     def doomed(self, memory: Memory, access: Access) -> list[Producer]:
         """Whose tensors end when something is written: those it overwrites in part, and not from inside.
@@ -137,6 +153,21 @@ class History:
         memory.log.meet(fault(FaultKind.STALE_READ, f"{message}", access.span, hint=hint))
 
 
+def require_tensor(memory: Memory, access: Access, tensor: str | None) -> None:
+    """Refuse to touch another argument, or scratch memory, for the argument that is meant, and the other way round.
+
+    Raises:
+        MachineFault: ``out-of-bounds``.
+    """
+    if tensor is None:
+        return
+    region = memory.locate(access.low, access.high, access.span)
+    if region.name == tensor or not memory.arguments & {region.name, tensor}:
+        return
+    message = f"it means {tensor}, and these bytes are of {region.name}"
+    raise fault(FaultKind.OUT_OF_BOUNDS, message, access.span, hint="take the address from what is meant")
+
+
 def _inside(inner: Access, outer: Access) -> bool:
     return outer.low <= inner.low and inner.high <= outer.high
 
@@ -156,4 +187,4 @@ def _numbers(view: Descriptor, operand: Operand, slices: Ints) -> Ints:
     return result
 
 
-__all__ = ["History", "Producer"]
+__all__ = ["History", "Producer", "require_tensor"]

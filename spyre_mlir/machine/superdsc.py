@@ -19,7 +19,7 @@ from spyre_mlir.machine.memory import Bools, ExactMemory, Ints, Memory
 from spyre_mlir.machine.opfuncs import Meaning, Reduction, meaning_of
 from spyre_mlir.machine.outcome import counted, require_numbers
 from spyre_mlir.machine.places import settled
-from spyre_mlir.machine.provenance import History
+from spyre_mlir.machine.provenance import History, require_tensor
 from spyre_mlir.machine.races import require_disjoint, require_no_race
 from spyre_mlir.machine.special import run_special
 from spyre_mlir.machine.symbolic import resolved
@@ -91,6 +91,8 @@ def execute(
             for layout, name in zip(layouts[:-1], names, strict=False):
                 for core in range(view.cores if layout.operand.indirect is None else 0):
                     past.require_own(memory, layout, layout.core(core), slices, name)
+            for core in range(view.cores):
+                require_tensor(memory, layouts[-1].core(core), names[len(layouts) - 1])
             _by_cores(view, meaning, memory, layouts, slices)
         else:
             cores = range(view.cores)
@@ -98,6 +100,7 @@ def execute(
             for layout, access, name in zip(layouts[:-1], tile.accesses, names, strict=False):
                 if layout.operand.indirect is None:
                     past.require_own(memory, layout, access, slices, name)
+            require_tensor(memory, tile.accesses[-1], names[len(layouts) - 1])
             picks = any(operand.indirect is not None for operand in view.operands)
             doomed = [] if picks else past.doomed(memory, tile.accesses[-1])
             memory.log.why = lambda address: past.why(memory, address)
@@ -105,7 +108,7 @@ def execute(
                 keep(tile, compute(view, meaning, tile, memory), memory)
             past.end(memory, doomed, f"{view.index}:{view.op_func_name}")
             require_numbers(view, tile, memory)
-    past.wrote(memory, layouts[-1], None if tile is None else tile.accesses[-1], slices, names[-1])
+    past.wrote(memory, layouts[-1], None if tile is None else tile.accesses[-1], slices, names[len(layouts) - 1])
 
 
 def _schedule(view: Descriptor, memory: Memory) -> Ints:

@@ -8,6 +8,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp
 
 from spyre_mlir.backend.check.bundle import ENTRY, Bundle, Launch, constants_of, ids_of, line, symbolic_operands, trips
+from spyre_mlir.backend.check.dataflow_rules import DATAFLOW_RULES
 from spyre_mlir.backend.check.scratch_rules import read_whole, written_first
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.superdsc import keys
@@ -206,4 +207,5 @@ def launch_outputs(bundle: Bundle) -> Iterator[Problem]:
 BUNDLE_RULES: tuple[Rule[Bundle], ...] = (
     bundle_function, bundle_op, file_exists, file_unused, launch_operands, symbols_bound, symbols_unique, trip_count,
     pool_size, launch_aligned, launch_base, pool_range, launch_slices, launch_outputs, written_first, read_whole,
+    *DATAFLOW_RULES,
 )  # fmt: skip

@@ -137,6 +137,8 @@ CASES = (
     Case("written-first", FIRST, FIRST.replace("%pool, %p1", "%c0, %c1")),
     Case("read-whole", SECOND, LATER + SECOND),
     Case("launch-outputs", "arith.constant 8192", "arith.constant 4096"),
+    Case("argument-used", SECOND, SECOND.replace("%c0, %c1", "%a0, %a1")),
+    Case("result-read", SECOND, SECOND.replace("(%pool, %p1", "(%a0, %a1")),
 )
 
 

@@ -1,0 +1,105 @@
+"""Rules about what becomes of the values of a bundle: that arguments are used, and that results are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.scf import ForOp
+from xdsl.ir import SSAValue
+
+from spyre_mlir.backend.check.bundle import Bundle, Launch, line
+from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, SdscExecuteOp
+from spyre_mlir.dialects.superdsc import keys
+from spyre_mlir.dialects.superdsc.check.rule import Problem, Rule, warning
+from spyre_mlir.dialects.superdsc.check.view import Dsc, Operand
+
+_NOBODY = -1
+Ints = NDArray[np.int64]
+
+
+@warning("a bundle has the arguments that its model needs", "I")
+def argument_used(bundle: Bundle) -> Iterator[Problem]:
+    """Every argument is an address that some launch uses."""
+    if bundle.function is None or not bundle.function.body.blocks:
+        return
+    used = {bundle.place(address)[0] for launch in bundle.launches() for address in launch.addresses.values()}
+    for number, argument in enumerate(bundle.function.body.block.args):
+        if argument not in used:
+            yield Problem(line(bundle.function), f"a launch that uses argument {number}", "none")
+
+
+@warning("a value that nobody reads is not computed", "I")
+def result_read(bundle: Bundle) -> Iterator[Problem]:
+    """What a launch writes in scratch memory or in a scratchpad is read before all of it is overwritten."""
+    if any(isinstance(op, ForOp) for op in bundle.module.walk()):
+        return  # loops are walked at their corners only
+    memory = _Writers()
+    launched: list[SdscExecuteOp] = []
+    for launch in bundle.launches():
+        sdsc = bundle.files.get(launch.file)
+        for dsc in sdsc.dscs if sdsc is not None else ():
+            for number in sorted({*dsc.references(keys.INPUTS), *dsc.references(keys.INDICES)}):
+                if (touched := _touched(bundle, launch, dsc.operands[number])) is not None:
+                    memory.read(*touched)
+            launched.append(launch.op)
+            _write(bundle, launch, dsc, memory, len(launched) - 1)
+    for number in sorted(memory.wrote - memory.seen):
+        op = launched[number]
+        yield Problem(line(op), f"a launch that reads the result of {op.sdsc_filename.data}", "none")
+
+
+def _write(bundle: Bundle, launch: Launch, dsc: Dsc, memory: _Writers, number: int) -> None:
+    touched = _touched(bundle, launch, dsc.output)
+    if touched is not None and dsc.output.is_plain:
+        memory.write(*touched, number)
+
+
+@dataclass
+class _Writers:
+    """Who wrote each stick last, per scratch buffer; the scratchpads are one more."""
+
+    wrote: set[int] = field(default_factory=set[int])
+    seen: set[int] = field(default_factory=set[int])
+    _last: dict[SSAValue | None, Ints] = field(default_factory=dict[SSAValue | None, Ints])
+
+    def _array(self, owner: SSAValue | None, size: int) -> Ints:
+        array = self._last.get(owner, np.full(0, _NOBODY, np.int64))
+        if len(array) < size:
+            array = np.concatenate([array, np.full(max(size, 2 * len(array)) - len(array), _NOBODY, np.int64)])
+            self._last[owner] = array
+        return array
+
+    def write(self, owner: SSAValue | None, sticks: Ints, number: int) -> None:
+        """A launch overwrites sticks."""
+        self._array(owner, int(sticks.max()) + 1)[sticks] = number
+        self.wrote.add(number)
+
+    def read(self, owner: SSAValue | None, sticks: Ints) -> None:
+        """Some launch reads sticks."""
+        self.seen |= {int(n) for n in np.unique(self._array(owner, int(sticks.max()) + 1)[sticks])}
+
+
+def _touched(bundle: Bundle, launch: Launch, operand: Operand) -> tuple[SSAValue | None, Ints] | None:
+    """The sticks that all cores touch of an operand in scratch memory; None for any other, or if they are not known."""
+    numbers = [place.number() for place in operand.starts]
+    owner: SSAValue | None = None
+    if operand.component != keys.LX:
+        places = [bundle.place(launch.addresses[number]) for number in numbers if number in launch.addresses]
+        owner = places[0][0] if places else None
+        if owner is None or not isinstance(owner.owner, DeviceMemAllocateOp):
+            return None
+        numbers = [offset for _, offset in places]
+    stick = bundle.spec.stick_bytes
+    sticks = np.unique(np.asarray(numbers, np.int64) // stick)
+    if operand.is_plain:
+        for label, step in operand.steps.items():
+            sticks = (sticks[:, None] + np.arange(operand.box[label]) * (step // stick)).reshape(-1)
+    else:
+        sticks = np.arange(int(sticks[0]), int(sticks[-1]) + -(-operand.touched_bytes // stick))
+    return None if not sticks.size or sticks.min() < 0 else (owner, sticks)
+
+
+DATAFLOW_RULES: tuple[Rule[Bundle], ...] = (argument_used, result_read)

@@ -56,10 +56,6 @@ def _index_type(schema: Schema) -> None:
     _properties(schema, "ScheduleTreeNode")["indexTensorType_"] = {"enum": ["index", "address"]}
 
 
-def _debug_handle(schema: Schema) -> None:
-    _properties(schema, "SuperDsc")["debug_handle_"] = True
-
-
 VALIDATOR = "sdsc_schema.json"
 DRAFT = "sdscbundle-schema-20260814.json"
 
@@ -68,8 +64,8 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     DRAFT: (
         Deviation("data-formats", "six names, five of which no file has; the text lists others", _formats),
         Deviation("index-list", "spelled with an underscore that the front end does not write", _index_list),
+        # The row "unknown keys": the one unknown key that we write; docs/decisions/0050 says why.
         Deviation("index-type", "unknown to this draft; the front end writes it on index tensors", _index_type),
-        Deviation("debug-handle", "unknown to this draft; the newest front end writes it", _debug_handle),
     ),
 }
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects import func
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.traits import IsTerminator
 
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.spyre.kernel import KernelOp
+from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
 
 Levels = Mapping[str, ModuleOp]
@@ -20,25 +21,45 @@ KERNELS = "spyre.kernel"
 def origins(sources: Sequence[Source], levels: Levels) -> list[JsonObject]:
     """Per launch what it was: its kernel op, and on the levels above that the ops of the same line and module.
 
-    A kernel op becomes one launch, so these go together by number. Above, several ops share a line and several kernels
-    come from one op; the place in the model is what they have in common.
+    A kernel op becomes one launch, or one for every trip of the loops around it where these were unrolled, so the two
+    go together by number. Above, several ops share a line and several kernels come from one op; the place in the model
+    is what they have in common.
 
     Args:
         sources: the place of every launch.
         levels: modules by level; a level that is not there is left out.
     """
-    kernels = [op for op in levels[KERNELS].walk() if isinstance(op, KernelOp)] if KERNELS in levels else []
+    kernels = _launched(levels[KERNELS], len(sources)) if KERNELS in levels else None
     above = {level: _by_source(module) for level, module in levels.items() if level != KERNELS}
     found: list[JsonObject] = []
     for number, source in enumerate(sources):
         entry: JsonObject = {}
-        if len(kernels) == len(sources):
-            entry["kernel"] = _kernel(number, kernels[number])
+        if kernels is not None:
+            entry["kernel"] = _kernel(*kernels[number])
         for level, places in above.items():
             if source and source in places:
                 entry[level] = list[Json](places[source])
         found.append(entry)
     return found
+
+
+def _launched(module: ModuleOp, launches: int) -> list[tuple[int, KernelOp]] | None:
+    """The number and op of every launch, whether loops were kept or unrolled; None if the counts do not agree."""
+    kernels = list(enumerate(op for op in module.walk() if isinstance(op, KernelOp)))
+    if len(kernels) != launches:
+        numbers = {op: number for number, op in kernels}
+        kernels = [(numbers[op], op) for function in module.ops for op in _unrolled(function)]
+    return kernels if len(kernels) == launches else None
+
+
+def _unrolled(op: Operation) -> list[KernelOp]:
+    """The kernels that an op runs, in order, each as often as it runs."""
+    if isinstance(op, KernelOp):
+        return [op]
+    inside = [
+        kernel for region in op.regions for block in region.blocks for one in block.ops for kernel in _unrolled(one)
+    ]
+    return inside * loop_bounds(op).trips if isinstance(op, scf.ForOp) else inside
 
 
 def _kernel(number: int, op: KernelOp) -> JsonObject:

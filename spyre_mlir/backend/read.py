@@ -7,7 +7,7 @@ from pathlib import Path
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.backend.json_file import load_text, read_text
-from spyre_mlir.dialects.superdsc import SdscOp
+from spyre_mlir.dialects.superdsc import SdscOp, keys
 from spyre_mlir.dialects.superdsc.json_value import spell
 from spyre_mlir.dialects.superdsc.mirror import sdsc_from_json
 from spyre_mlir.dialects.superdsc.ops import FieldsOp
@@ -41,8 +41,8 @@ def _mirror(text: str, filename: str) -> SdscOp:
     ((root, fields),) = value.items()
     if not isinstance(fields, dict):
         raise ReadError(f"expected an object, got {spell(fields)[:_SHOWN]}", where=f"{filename}: $.{root}")
-    if not any(key in fields for key in ("dscs_", "datadscs_", "dataOpdscs_")):
-        raise ReadError(f"expected a list dscs_, got members {list(fields)}", where=f"{filename}: $.{root}")
+    if not any(key in fields for key in (keys.DSCS, keys.DATA_DSCS, keys.DATA_OP_DSCS)):
+        raise ReadError(f"expected a list {keys.DSCS}, got members {list(fields)}", where=f"{filename}: $.{root}")
     op = sdsc_from_json(root, fields)
     _check_kinds(op, filename)
     for inner in op.walk():

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from spyre_mlir.errors import ReadError
 
 Array = NDArray[Any]
+Read = TypeVar("Read")
 _LENGTH_BYTES = 8
 _ALIGNMENT = 8  # of the first tensor in the file, as the library aligns it
 _PIECE_BYTES = 1 << 24
@@ -112,6 +113,22 @@ def read_tensors(path: Path) -> dict[str, Array]:
     return _reading(path, lambda: load_file(os.fspath(path))) if path.exists() else {}
 
 
+def tensor_names(path: Path) -> list[str]:
+    """Names of the tensors of a file, whose header must go with its length; no tensor is read.
+
+    Raises:
+        ReadError: the file cannot be read.
+    """
+    from safetensors import safe_open  # pyright: ignore[reportUnknownVariableType] # the library has no full types
+
+    def read() -> list[str]:
+        opened: Any = safe_open(os.fspath(path), framework="numpy")
+        with opened as file:
+            return list(file.keys())
+
+    return _reading(path, read)
+
+
 def read_tensor(path: Path, name: str) -> Array:
     """One tensor of a file; the others are not touched.
 
@@ -128,7 +145,7 @@ def read_tensor(path: Path, name: str) -> Array:
     return _reading(path, read)[name]
 
 
-def _reading(path: Path, read: Callable[[], dict[str, Array]]) -> dict[str, Array]:
+def _reading(path: Path, read: Callable[[], Read]) -> Read:
     from safetensors import SafetensorError
 
     try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from spyre_mlir.errors import InputError
@@ -18,22 +20,22 @@ if TYPE_CHECKING:
 
 
 def takes(module: ModuleOp) -> dict[str, Attribute]:
-    """Name and type of what a KTIR program must be given; an array that is only written is not.
+    """Name and type of what a KTIR program must be given; an array that is written before it is read is not.
 
     Raises:
-        InputError: there is no single function to run.
+        InputError: it is not known which functions to run.
     """
     from xdsl.dialects.builtin import TensorType
 
     return {
         one.name: one.element if one.shape is None else TensorType(one.element, one.shape)
-        for one in _arguments(module)
+        for one in _first_uses(module)
         if one.read or not one.written
     }
 
 
 def run(module: ModuleOp, given: Sequence[Array]) -> dict[str, Array]:
-    """Run a KTIR program.
+    """Run a KTIR program, its functions one after another on the same arrays.
 
     Args:
         module: the program.
@@ -48,13 +50,27 @@ def run(module: ModuleOp, given: Sequence[Array]) -> dict[str, Array]:
     """
     import numpy as np
 
-    from spyre_mlir.machine.ktdp import run_ktir
+    from spyre_mlir.machine.ktdp import arguments, kernels, run_ktir
+
+    arrays = _arrays(module, dict(zip(takes(module), given, strict=True)))
+    blank = arrays.keys() - takes(module).keys()
+    written: dict[str, None] = {}
+    for function in kernels(module):
+        described = arguments(function)
+        mine = {one.name: arrays[one.name] for one in described}
+        arrays |= run_ktir(module, function.sym_name.data, mine, blank=[name for name in mine if name in blank])
+        blank -= mine.keys()
+        written |= dict.fromkeys(one.name for one in described if one.written)
+    return {name: np.asarray(arrays[name]) for name in written}
+
+
+def _arrays(module: ModuleOp, values: Mapping[str, Array]) -> dict[str, Array | int]:
+    import numpy as np
+
     from spyre_mlir.machine.ktdp.values import dtype_of
 
-    described = _arguments(module)
-    values: Mapping[str, Array] = dict(zip(takes(module), given, strict=True))
     arrays: dict[str, Array | int] = {}
-    for one in described:
+    for one in _first_uses(module):
         if one.name in values:
             arrays[one.name] = _converted(one, values[one.name])
         elif one.shape is None:
@@ -63,15 +79,20 @@ def run(module: ModuleOp, given: Sequence[Array]) -> dict[str, Array]:
             )
         else:
             arrays[one.name] = np.zeros(one.shape, dtype_of(one.element))
-    blank = [one.name for one in described if one.name not in values]
-    after = run_ktir(module, None, arrays, blank=blank)
-    return {one.name: after[one.name] for one in described if one.written}
+    return arrays
 
 
-def _arguments(module: ModuleOp) -> list[Argument]:
-    from spyre_mlir.machine.ktdp import arguments, find_kernel
+def _first_uses(module: ModuleOp) -> list[Argument]:
+    """Every argument as the first function that takes it does."""
+    from spyre_mlir.machine.ktdp import arguments, kernels
 
-    return arguments(find_kernel(module))
+    found: dict[str, Argument] = {}
+    for function in kernels(module):
+        for one in arguments(function):
+            first = found.setdefault(one.name, one)
+            if prod(first.shape or ()) < prod(one.shape or ()):  # a view of a part; another tells of the whole
+                found[one.name] = replace(first, shape=one.shape)
+    return list(found.values())
 
 
 def _converted(argument: Argument, value: Array) -> Array | int:

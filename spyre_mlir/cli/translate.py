@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spyre_mlir.cli.findings import print_findings
 from spyre_mlir.cli.ktir import translated
 from spyre_mlir.cli.output import PendingOutput
 from spyre_mlir.cli.report import DONE, INPUT_ERROR, ToolArgumentParser, add_verbosity, guarded, log_to_stderr
@@ -160,12 +161,8 @@ def _check(path: str) -> int:
         findings = check_text(decode(text, name), name)
     else:
         findings = check_path(Path(path), make_context())
-    for finding in findings:
-        print(finding)
-    errors = sum(finding.severity is Severity.ERROR for finding in findings)
-    warnings = len(findings) - errors
-    print(f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}")
-    return INPUT_ERROR if errors else DONE
+    print_findings(findings)
+    return INPUT_ERROR if any(finding.severity is Severity.ERROR for finding in findings) else DONE
 
 
 if __name__ == "__main__":

@@ -71,6 +71,10 @@ RIGHT: dict[str, tuple[Body, tuple[Shape, ...]]] = {
     "truth as a result": (lambda p, x: p.call("gt.Tensor", x, 0.0), ((5, 70),)),
     "not a truth": (lambda p, x: p.call("logical_not", p.call("gt.Tensor", x, 0.0)), ((5, 70),)),
     "number times truth": (lambda p, x: p.call("mul.Tensor", x, p.call("gt.Tensor", x, 0.0)), ((5, 70),)),
+    "a column of indices": (
+        lambda p, table: p.call("embedding", table, p.argument((2, 1), rows=10)),
+        ((10, 128),),
+    ),
     "rows of one index": (
         lambda p, table: p.call("embedding", table, p.argument((1,), rows=100)),
         ((100, 3),),

@@ -39,6 +39,10 @@ class Launch:
         """Name of its file."""
         return self.op.sdsc_filename.data
 
+    def name(self, operand: Operand) -> str:
+        """What messages call one of its operands."""
+        return f"operand {operand.number} of {self.file}"
+
 
 @dataclass
 class Bundle:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp
-from xdsl.ir import SSAValue
 
 from spyre_mlir.backend.check.bundle import ENTRY, Bundle, Launch, constants_of, ids_of, line, symbolic_operands, trips
+from spyre_mlir.backend.check.scratch_rules import read_whole, written_first
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.check.addresses import misplaced, overlaps
@@ -90,7 +89,7 @@ def symbols_bound(bundle: Bundle) -> Iterator[Problem]:
         if sdsc is None:
             continue
         wanted, given = ids_of(sdsc), set(op.ids)
-        sized = any("dimToSymbolMapping_" in dsc.at for dsc in sdsc.dscs)
+        sized = any(keys.SYMBOL_MAPPING in dsc.at for dsc in sdsc.dscs)
         if wanted - given:
             yield Problem(line(op), f"an address for {sorted(wanted - given, reverse=True)[:8]}", "none")
         if given - wanted and not sized:
@@ -147,10 +146,6 @@ def _operands(bundle: Bundle) -> Iterator[tuple[Launch, Operand, list[int]]]:
                 yield launch, operand, known
 
 
-def _name(launch: Launch, operand: Operand) -> str:
-    return f"operand {operand.number} of {launch.file}"
-
-
 @error("SpyreCode specification", "C")
 def launch_aligned(bundle: Bundle) -> Iterator[Problem]:
     """Every address lies whole sticks from where its argument or buffer starts."""
@@ -160,7 +155,7 @@ def launch_aligned(bundle: Bundle) -> Iterator[Problem]:
         if odd:
             yield Problem(
                 line(launch.op),
-                f"multiples of {bundle.spec.stick_bytes} bytes for {_name(launch, operand)}",
+                f"multiples of {bundle.spec.stick_bytes} bytes for {launch.name(operand)}",
                 f"{odd[0]}",
             )
 
@@ -171,7 +166,7 @@ def launch_base(bundle: Bundle) -> Iterator[Problem]:
     for launch, operand, addresses in _operands(bundle):
         owners = [bundle.place(address) for address in addresses]
         if any(owner is None or owner != owners[0][0] or offset < 0 for owner, offset in owners):
-            yield Problem(line(launch.op), f"one argument or buffer for {_name(launch, operand)}", "several, or none")
+            yield Problem(line(launch.op), f"one argument or buffer for {launch.name(operand)}", "several, or none")
 
 
 @error(_SPECIFICATION, "L")
@@ -184,7 +179,7 @@ def pool_range(bundle: Bundle) -> Iterator[Problem]:
             end = offset + operand.touched_bytes
             if isinstance(pool, DeviceMemAllocateOp) and end > pool.size.value.data:
                 size = pool.size.value.data
-                yield Problem(line(launch.op), f"{_name(launch, operand)} within {size} bytes", f"bytes up to {end}")
+                yield Problem(line(launch.op), f"{launch.name(operand)} within {size} bytes", f"bytes up to {end}")
                 break
 
 
@@ -194,7 +189,7 @@ def launch_slices(bundle: Bundle) -> Iterator[Problem]:
     for launch, operand, addresses in _operands(bundle):
         if operand.is_plain and operand.dsc.per_core(operand.stick) % operand.lanes == 0:
             for one in misplaced(operand, addresses):
-                yield Problem(line(launch.op), f"slices of {_name(launch, operand)} in place", f"{one.path} elsewhere")
+                yield Problem(line(launch.op), f"slices of {launch.name(operand)} in place", f"{one.path} elsewhere")
                 break
 
 
@@ -204,53 +199,11 @@ def launch_outputs(bundle: Bundle) -> Iterator[Problem]:
     for launch, operand, addresses in _operands(bundle):
         if operand.number == operand.dsc.output.number and operand.is_plain:
             for one in overlaps(operand, addresses):
-                yield Problem(line(launch.op), f"results apart in {_name(launch, operand)}", f"{one.path} on another")
+                yield Problem(line(launch.op), f"results apart in {launch.name(operand)}", f"{one.path} on another")
                 break
-
-
-@warning("scratch memory and scratchpads begin with undefined contents; bundle interface specification", "L")
-def written_first(bundle: Bundle) -> Iterator[Problem]:
-    """What is read in scratch memory or in a scratchpad was written by an earlier launch."""
-    written: list[_Range] = []
-    for launch in bundle.launches():
-        sdsc = bundle.files.get(launch.file)
-        for dsc in sdsc.dscs if sdsc is not None else ():
-            inputs = {*dsc.references(keys.INPUTS), *dsc.references(keys.INDICES)} - {dsc.output.number}
-            for number in sorted(inputs):
-                one = _range(bundle, launch, dsc.operands[number])
-                if one is not None and not any(one.meets(other) for other in written):
-                    yield Problem(line(launch.op), f"an earlier write to {_name(launch, dsc.operands[number])}", "none")
-            result = _range(bundle, launch, dsc.output)
-            written += [result] if result is not None else []
-
-
-@dataclass(frozen=True)
-class _Range:
-    """Bytes of one scratch buffer, or of the scratchpads where there is no buffer."""
-
-    buffer: SSAValue | None
-    first: int
-    last: int
-
-    def meets(self, other: _Range) -> bool:
-        """Whether they share bytes."""
-        return self.buffer is other.buffer and self.first <= other.last and other.first <= self.last
-
-
-def _range(bundle: Bundle, launch: Launch, operand: Operand) -> _Range | None:
-    """What all cores together touch of an operand, if it is in memory whose contents are undefined at first."""
-    numbers = [place.number() for place in operand.starts]
-    if operand.component == keys.LX:
-        return _Range(None, min(numbers), max(numbers) + operand.touched_bytes - 1)
-    places = [bundle.place(launch.addresses[number]) for number in numbers if number in launch.addresses]
-    owner = places[0][0] if places else None
-    if owner is None or not isinstance(owner.owner, DeviceMemAllocateOp):
-        return None
-    offsets = [offset for _, offset in places]
-    return _Range(owner, min(offsets), max(offsets) + operand.touched_bytes - 1)
 
 
 BUNDLE_RULES: tuple[Rule[Bundle], ...] = (
     bundle_function, bundle_op, file_exists, file_unused, launch_operands, symbols_bound, symbols_unique, trip_count,
-    pool_size, launch_aligned, launch_base, pool_range, launch_slices, launch_outputs, written_first,
+    pool_size, launch_aligned, launch_base, pool_range, launch_slices, launch_outputs, written_first, read_whole,
 )  # fmt: skip

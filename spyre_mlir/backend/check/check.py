@@ -11,6 +11,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.backend.check.bundle import Bundle
 from spyre_mlir.backend.check.bundle_rules import BUNDLE_RULES
+from spyre_mlir.backend.check.host_rules import check_host, host_files, manifest_current
 from spyre_mlir.backend.directory import BUNDLE_FILE
 from spyre_mlir.backend.json_file import load_text, read_text
 from spyre_mlir.dialects.superdsc.check import FILE_RULES, Finding, Problem, Rule, Severity, check_value
@@ -35,7 +36,7 @@ def bundle_text(text: object) -> Iterator[Problem]:
     yield from ()  # reported by the reader, which stops there
 
 
-RULES: tuple[Rule[Any], ...] = (json_text, *FILE_RULES, bundle_text, *BUNDLE_RULES)
+RULES: tuple[Rule[Any], ...] = (json_text, *FILE_RULES, bundle_text, *BUNDLE_RULES, host_files, manifest_current)
 
 
 def check_path(path: Path, context: Context, spec: SpyreSpec = SPYRE) -> tuple[Finding, ...]:
@@ -103,6 +104,8 @@ def check_bundle(
             found |= dict.fromkeys(check_path(directory / name, context, spec))
     if not any(one.severity is Severity.ERROR for one in found):
         found |= dict.fromkeys(_verified(bundle))
+    if not any(one.severity is Severity.ERROR for one in found):
+        found |= dict.fromkeys(check_host(bundle, context))
     return tuple(sorted(found, key=lambda one: one.severity is not Severity.ERROR))
 
 

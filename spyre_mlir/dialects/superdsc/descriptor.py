@@ -46,7 +46,7 @@ class Version(Enum):
 
     TS25 = "TS25"  # file names carry the op, no indirectAllocType_
     TS26 = "TS26"  # the default
-    TSNEW = "TSNEW"  # six empty stage objects, debug_handle_, constants as strings
+    TSNEW = "TSNEW"  # six empty stage objects, constants as strings
 
     def file_name(self, index: int | str, op_func_name: str) -> str:
         """Name of the JSON file of op `index` in its bundle."""

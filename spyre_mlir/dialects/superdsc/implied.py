@@ -21,8 +21,7 @@ def _sdsc(fields: JsonObject, context: Context) -> JsonObject:
     if cores is None or context.splits is None:
         return {}
     table: JsonObject = {str(core): dict(row) for core, row in enumerate(context.slices())}
-    result: JsonObject = {keys.DEBUG_HANDLE: None} if context.version is Version.TSNEW else {}
-    rest: JsonObject = {
+    return {
         keys.SDSC_FOLD_PROPS: [rules.prop(1, "time")],
         keys.SDSC_FOLDS: rules.time_folds(),
         keys.CORE_FOLD: rules.prop(cores, "core"),
@@ -33,7 +32,6 @@ def _sdsc(fields: JsonObject, context: Context) -> JsonObject:
         keys.SCHEDULE: rules.per_core(cores, [[-1, 0, 0, 0]]),
         keys.DSCS: [],
     }
-    return result | rest
 
 
 def _dsc(fields: JsonObject, context: Context) -> JsonObject:

@@ -26,6 +26,7 @@ from spyre_mlir.machine.ktdp.arguments import (
     arguments,
     find_kernel,
     is_ktir,
+    kernels,
     only_stored_through,
 )
 from spyre_mlir.machine.ktdp.core import Core, Machine, Waiting
@@ -34,7 +35,7 @@ from spyre_mlir.machine.ktdp.liveness import Liveness
 from spyre_mlir.machine.ktdp.memory import DeviceMemory, Scratchpad
 from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of, fault
 
-__all__ = ["Argument", "arguments", "find_kernel", "is_ktir", "run_ktir"]
+__all__ = ["Argument", "arguments", "find_kernel", "is_ktir", "kernels", "run_ktir"]
 
 
 def run_ktir(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
-from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp
+from xdsl.dialects.arith import AddiOp, ConstantOp
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
@@ -19,10 +21,10 @@ class Argument:
 
     Args:
         name: as in the text, else `arg` and its number.
-        shape: of the array it points to; None for a number, or when no view tells.
+        shape: of the array it points to, as its largest view says; None for a number, or when no view tells.
         element: of the array, or of the number.
         pointer: whether it is the start of an array.
-        read: whether a load or an index goes through it.
+        read: whether a load or an index goes through it, or what it held stays in part: nothing begins at its start.
         written: whether a store goes through it.
     """
 
@@ -37,6 +39,19 @@ class Argument:
 def is_ktir(module: ModuleOp) -> bool:
     """Whether a module is a KTIR program."""
     return any(op.name.startswith("ktdp.") for op in module.walk())
+
+
+def kernels(module: ModuleOp) -> list[FuncOp]:
+    """The functions of a program in the order they run: the only one, `main`, or `main_0`, `main_1` and so on.
+
+    Raises:
+        InputError: there is none, or it is not known which of several to run.
+    """
+    found = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
+    stem = next(iter(found), "").removesuffix("_0")
+    if list(found) == [f"{stem}_{number}" for number in range(len(found))]:
+        return list(found.values())
+    return [find_kernel(module)]
 
 
 def find_kernel(module: ModuleOp, name: str | None = None) -> FuncOp:
@@ -69,21 +84,42 @@ def arguments(function: FuncOp) -> list[Argument]:
     """What a function takes."""
     described: list[Argument] = []
     for name, value in zip(argument_names(function), function.args, strict=True):
-        views = [
-            use.operation
-            for use in value.uses
-            if isinstance(use.operation, ConstructMemoryViewOp) and use.operation.offset is value
-        ]
+        views = _views(value)
         if not views:
             described.append(Argument(name, None, value.type, False, False, False))
             continue
-        kind = view_type(views[0].result)
-        shape = tuple(kind.get_shape()) if all(extent >= 0 for extent in kind.get_shape()) else None
-        users = [user for one in views for user in _users(one.result)]
+        kind = view_type(views[0][1].result)
+        shapes = [shape for start, one in views if (shape := _memory(one, start)) is not None]
+        shape = max(shapes, key=prod) if shapes else None
+        users = [user for _, one in views for user in _users(one.result)]
         written = any(isinstance(user, StoreOp) for user in users)
-        read = any(not isinstance(user, StoreOp) for user in users)
+        read = any(not isinstance(user, StoreOp) for user in users) or all(start for start, _ in views)
         described.append(Argument(name, shape, kind.element_type, True, read, written))
     return described
+
+
+def _views(pointer: SSAValue, start: int = 0) -> list[tuple[int, ConstructMemoryViewOp]]:
+    """The views that begin a known number of elements behind a pointer."""
+    found: list[tuple[int, ConstructMemoryViewOp]] = []
+    for op in (use.operation for use in pointer.uses):
+        if isinstance(op, ConstructMemoryViewOp) and op.offset is pointer:
+            found.append((start, op))
+        elif isinstance(op, AddiOp):
+            step = (op.rhs if op.lhs is pointer else op.lhs).owner
+            if isinstance(step, ConstantOp) and isinstance(step.value, IntegerAttr):
+                found += _views(op.result, start + step.value.value.data)
+    return found
+
+
+def _memory(view: ConstructMemoryViewOp, start: int) -> tuple[int, ...] | None:
+    """Extents of the array under a view: the view's own, or one dimension where its elements lie in another order."""
+    sizes = [one for one in view.mixed_sizes if isinstance(one, int)]
+    strides = [one for one in view.mixed_strides if isinstance(one, int)]
+    if len(sizes) != len(view.mixed_sizes) or len(strides) != len(view.mixed_strides):
+        return None
+    if not start and strides == [prod(sizes[at + 1 :]) for at in range(len(sizes))]:
+        return tuple(sizes)
+    return (start + 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)),)
 
 
 def _users(view: SSAValue) -> list[Operation]:

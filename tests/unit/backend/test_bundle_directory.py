@@ -345,3 +345,45 @@ def test_parse_and_write_again_gives_the_same_files(tmp_path: Path) -> None:
     write_bundle(tmp_path / "b", again, {})
     for path in (tmp_path / "a").glob("[!m]*"):
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-64])
+
+
+def _rename_weight(path: Path) -> None:
+    manifest = json.loads(path.read_text())
+    manifest["weights"]["nobody"] = manifest["weights"].popitem()[1]
+    path.write_text(json.dumps(manifest))
+
+
+def _edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "rule", "place"),
+    [
+        (lambda d: _cut(d / "data.safetensors"), "host-files", "data.safetensors"),
+        (lambda d: _cut(d / "weights.safetensors"), "host-files", "weights.safetensors"),
+        (lambda d: _cut(d / "program.mlir"), "host-files", "program.mlir"),
+        (lambda d: _edit(d / "manifest.json", '"version": 1', '"version": 2'), "host-files", "manifest.json"),
+        (lambda d: _rename_weight(d / "manifest.json"), "host-files", "names"),
+        (
+            lambda d: _edit(d / "manifest.json", '"file": "sdsc_0.json"', '"file": "sdsc_1.json"'),
+            "manifest-current",
+            "$",
+        ),
+    ],
+)
+def test_the_check_sees_what_is_wrong_beside_the_public_files(
+    spoil: Any, rule: str, place: str, tmp_path: Path
+) -> None:
+    model, inputs = mlp()
+    spyre_mlir.compile(model, inputs).save(tmp_path / "b")
+    assert spyre_mlir.check(tmp_path / "b") == ()
+    spoil(tmp_path / "b")
+    (finding,) = spyre_mlir.check(tmp_path / "b")
+    assert (finding.rule, finding.path.startswith(place)) == (rule, True), finding

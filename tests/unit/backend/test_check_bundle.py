@@ -110,6 +110,8 @@ class Case:
 LOOP = "%i0 = arith.constant 0 : index\n    %i1 = arith.constant 1 : index\n    %n = arith.constant {0} : index\n"
 FIRST = BUNDLE.splitlines()[11].strip()
 SECOND = BUNDLE.splitlines()[12].strip()
+# A second result in the same scratch memory, from the second core's part on: half of the first one is gone.
+LATER = f"%p2 = arith.addi %p1, %step : index\n    {FIRST.replace('%pool, %p1', '%p1, %p2')}\n    "
 
 
 def looped(count: int, body: str) -> str:
@@ -133,6 +135,7 @@ CASES = (
     Case("launch-base", "(%a0, %a1, %b0", "(%a0, %c1, %b0"),
     Case("launch-slices", "arith.constant 8192", "arith.constant 8320"),
     Case("written-first", FIRST, FIRST.replace("%pool, %p1", "%c0, %c1")),
+    Case("read-whole", SECOND, LATER + SECOND),
     Case("launch-outputs", "arith.constant 8192", "arith.constant 4096"),
 )
 

@@ -32,7 +32,6 @@ def test_example_files(schema: str, path: Path) -> None:
 
 def _example(name: str) -> Any:
     value = json.loads((DATA / "superdsc_worked" / f"{name}.json").read_text())
-    value["0_add"]["debug_handle_"] = None
     dsc = value["0_add"]["dscs_"][0]["add"]
     dsc["scheduleTree_"][0]["isStartAddrSymbolic_"] = 1
     dsc["scheduleTree_"][0]["indexTensorType_"] = "index"

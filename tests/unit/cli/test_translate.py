@@ -161,5 +161,11 @@ def test_check(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch,
     assert "error: word-length: <stdin>: " in capsys.readouterr().out
     assert main(["--check", str(DATA / "superdsc_real" / "09_backend_written_sdsc_dcg.json")]) == 0
     assert capsys.readouterr().out.endswith("0 errors, 11 warnings\n")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "160")
+    assert main(["--check", str(tmp_path / "wrong.json")]) == 1
+    heading, *table, last = capsys.readouterr().out.splitlines()
+    assert f"{tmp_path}/wrong.json" in heading and last == "1 error, 0 warnings"
+    assert any("word-length" in row and "expected" not in row and "error" in row for row in table)
     refused(main, ["--check", tmp_path / "none"], "no such file or directory", "none")
     refused(main, ["--check", ADD, "-o", tmp_path / "x"], "--check writes no file")

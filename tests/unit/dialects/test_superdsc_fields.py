@@ -117,3 +117,17 @@ def test_keys_are_spelled_once(path: Path) -> None:
         return
     literals = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
     assert [(node.lineno, node.value) for node in literals if node.value in SPELLED - WORDS] == []
+
+
+def _literals(path: Path) -> list[str]:
+    found = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
+    return [value for value in found if isinstance(value, str)]
+
+
+def test_no_other_room_spells_a_key() -> None:
+    """But for keys that are common words."""
+    package = Path(superdsc.__file__).parents[2]
+    telling = {key for key in SPELLED if key.endswith("_") or key != key.lower()}
+    others = [path for path in sorted(package.rglob("*.py")) if ROOM not in path.parents]
+    assert others and telling
+    assert [(path.name, value) for path in others for value in _literals(path) if value in telling] == []

@@ -1,0 +1,57 @@
+"""Rules about what this project puts beside the public files of a bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from xdsl.context import Context
+
+from spyre_mlir.backend.check.bundle import Bundle
+from spyre_mlir.backend.stored import DATA_FILE, MANIFEST_FILE, WEIGHTS_FILE, read_bundle
+from spyre_mlir.backend.tensors import tensor_names
+from spyre_mlir.dialects.superdsc.check import Finding, Problem
+from spyre_mlir.dialects.superdsc.check.rule import error, warning
+from spyre_mlir.errors import ReadError
+
+_OURS = "the bundle directory of this project"
+
+
+@error(_OURS, "C")
+def host_files(bundle: Bundle) -> Iterator[Problem]:
+    """The host program, the manifest and the files of tensors, where they are, can be read."""
+    yield from ()  # reported by their readers
+
+
+@warning(_OURS, "C")
+def manifest_current(bundle: Bundle) -> Iterator[Problem]:
+    """The manifest, if there is one, lists the launches of `bundle.mlir`."""
+    yield from ()  # found beside the rule above
+
+
+def check_host(bundle: Bundle, context: Context) -> Iterator[Finding]:
+    """What breaks the rules above in a bundle whose public files break none."""
+    directory = bundle.directory
+    try:
+        stored = read_bundle(directory, context)
+        for name in (DATA_FILE, WEIGHTS_FILE):
+            held = tensor_names(directory / name) if (directory / name).exists() else []
+            if name == WEIGHTS_FILE:
+                yield from _weights(directory / name, {key for _, key in stored.manifest.weights.values()} - {*held})
+    except ReadError as unreadable:
+        where, hint = unreadable.where or str(directory), unreadable.hint
+        problem = Problem(where.removeprefix(f"{directory}/"), "files as they were written", unreadable.message, hint)
+        yield host_files.finding(str(directory), problem)
+        return
+    listed, launched = [file for file, _ in stored.manifest.launches], [op.sdsc_filename.data for op in bundle.executes]
+    if (directory / MANIFEST_FILE).exists() and listed != launched:
+        number = next((n for n, (a, b) in enumerate(zip(listed, launched, strict=False)) if a != b), len(listed))
+        got = f"{len(listed)} launches, another one from number {number} on"
+        problem = Problem("$.launches", f"the {len(launched)} launches of bundle.mlir", got, "write the bundle again")
+        yield manifest_current.finding(str(directory / MANIFEST_FILE), problem)
+
+
+def _weights(path: Path, missing: set[str]) -> Iterator[Finding]:
+    if missing:
+        problem = Problem("names", f"the tensors of {MANIFEST_FILE}", f"none for {sorted(missing)[:3]}")
+        yield host_files.finding(str(path), problem)

@@ -125,8 +125,8 @@ def call(argv: list[str], text: str, *, merge: bool) -> tuple[int, str, str]:
 def run_line(line: str, path: Path, scratch: Path) -> None:
     """Run a RUN line; raises RunLineError if a command's exit code is not the expected one."""
     text = ""
-    # Longest first: %t must not eat the beginning of a longer name.
-    for stage in parse_run_line(line.replace("%s", str(path)).replace("%t", str(scratch / "t"))):
+    names = {"%%": "%", "%s": str(path), "%t": str(scratch / "t")}
+    for stage in parse_run_line(re.sub("%[%st]", lambda found: names[found[0]], line)):
         code, output, errors = call(stage.argv, text, merge=stage.merge_errors)
         if (code != 0) != stage.expect_failure:
             shown = f"{errors}{output}" if stage.argv[0] != "filecheck" else f"{errors}{output}\ninput was:\n{text}"

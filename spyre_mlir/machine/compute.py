@@ -137,6 +137,10 @@ def compute(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory) -> T
         return _shaped(_pointwise(view, meaning, inputs, tile, memory.log), tile)
     if isinstance(meaning, Reduction):
         return _reduce(view, meaning, inputs[0], tile, memory.log)
+    if meaning.packed:
+        left = view.operands[0]
+        axis = next(place for place, dim in enumerate(view.dims) if dim.label == left.stick)
+        inputs[0] = _in_order(inputs[0], tile.frame, axis, Lanes.WIDENED, left.elements_per_stick)
     return _contract(view, inputs, tile, memory.log)
 
 
@@ -146,11 +150,16 @@ def _moved(view: Descriptor, meaning: Movement, tensor: Tensor, frame: Frame) ->
         return tensor
     axis = [dim.label for dim in view.dims].index(view.stick)
     narrow = max(operand.elements_per_stick for operand in view.operands)
+    return _in_order(tensor, frame, axis, meaning.lanes, narrow)
+
+
+def _in_order(tensor: Tensor, frame: Frame, axis: int, lanes: Lanes, narrow: int) -> Tensor:
+    """The elements along a dim as a change of width orders them."""
     joined = frame.joined(tensor.values)
-    values = frame.cut(rearranged(joined, axis, meaning.lanes, narrow))
+    values = frame.cut(rearranged(joined, axis, lanes, narrow))
     if tensor.written is None:
         return Tensor(values)
-    return Tensor(values, rearranged(np.broadcast_to(tensor.written, joined.shape), axis, meaning.lanes, narrow))
+    return Tensor(values, rearranged(np.broadcast_to(tensor.written, joined.shape), axis, lanes, narrow))
 
 
 def _shaped(tensor: Tensor, tile: Tile) -> Tensor:

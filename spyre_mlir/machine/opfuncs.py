@@ -73,7 +73,13 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Contraction:
-    """A sum of products over the dims its result lacks."""
+    """A sum of products over the dims its result lacks.
+
+    Args:
+        packed: whether the lanes of the first operand hold its elements as a conversion to 8 bits leaves them.
+    """
+
+    packed: bool = False
 
 
 Meaning = Pointwise | Movement | Reduction | Contraction
@@ -93,6 +99,7 @@ _OWN: dict[str, Meaning] = {
     "fp32todl16": Movement(Lanes.NARROWED),
     "fp8todl16": Movement(Lanes.WIDENED),
     "qfp8ch": Movement(Lanes.NARROWED),
+    "batchmatmulfp8": Contraction(packed=True),
     "int32tofp32": Movement(),
     "fp32toint32": Pointwise(lambda args, _: np.trunc(args[0])),
     "softplus": Pointwise(_softplus),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -142,9 +143,11 @@ class Layout:
             return (*outer, Axis(count, 0)) if step else (Axis(1, 0),)
         count = self._inside(dim, count)
         stride = self._strides[dim.label]
-        if dim.label != self.operand.stick:
+        inside = self.operand.stick_lanes
+        if dim.label not in inside:
             return _merged((*outer, Axis(count, stride)))
-        lanes = self.operand.elements_per_stick
+        lanes = inside[dim.label]
+        inner = prod(n for label, n in inside.items() if list(inside).index(label) < list(inside).index(dim.label))
         sticks, rest = divmod(count, lanes)
         if rest:
             # Index tensors alone may end inside a stick (interface specification, address rules; certain).
@@ -153,7 +156,7 @@ class Layout:
                 return (Axis(count, self.word_bytes),)
             message = f"a core's {count} elements of stick dim {dim.label} are not whole sticks of {lanes}"
             raise fault(FaultKind.MISALIGNED, message, self.place, hint="pad the dim to whole sticks per core")
-        return (*_merged((*outer, Axis(sticks, stride))), Axis(lanes, self.word_bytes))
+        return (*_merged((*outer, Axis(sticks, stride))), Axis(lanes, inner * self.word_bytes))
 
     def _inside(self, dim: Dim, count: int) -> int:
         """How many of a core's elements along a dim the buffer holds; a restickify may want more than there are."""

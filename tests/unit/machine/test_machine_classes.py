@@ -22,8 +22,11 @@ from spyre_mlir.dialects.superdsc.descriptor import (
 )
 from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
 from spyre_mlir.errors import EmitError, InputError, UnsupportedError
+from spyre_mlir.hw.dl16 import round_trip
+from spyre_mlir.machine.device_memory import memory_for
 from spyre_mlir.machine.memory import ExactMemory
 from spyre_mlir.machine.opfuncs import known_op_funcs
+from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.special import RULES
 from spyre_mlir.machine.superdsc import execute
 from spyre_mlir.ops.functions import FUNCTIONS, Seen
@@ -299,9 +302,27 @@ def test_an_fp8_product_is_written_and_read() -> None:
     assert dsc["labeledDs_"][0]["wordLength"] == 1
 
 
-def test_eight_bit_elements_are_refused_by_name() -> None:
-    with pytest.raises(UnsupportedError, match="no rule for OpFunc 'batchmatmulfp8'"):
-        execute(_product_fp8(), ExactMemory())
+@pytest.mark.parametrize("numerics", ["exact", "device"])
+def test_an_fp8_product(numerics: str) -> None:
+    """Lanes by hand: 8 s + 64 h + e of K at lane 16 s + 8 h + e on the left; 2 n + k of a stick on the right."""
+    view, memory = _product_fp8(), memory_for(MachineOptions(numerics=numerics))
+    left, right = (RANDOM.choice([-1.5, -0.25, 0.0, 0.5, 1.0, 3.0], size) for size in ((64, 256), (256, 128)))
+    for base, size in ((0, 64 * 256), (1 << 20, 256 * 128), (2 << 20, 64 * 128 * 2)):
+        memory.add_region(f"at {base}", base, size)
+    m, k = np.indices(left.shape)
+    slice_, half, element = k % 64 // 8, k % 128 // 64, k % 8
+    memory.store((k // 128 * 64 + m) * 128 + 16 * slice_ + 8 * half + element, left, "SEN143_FP8")
+    k, n = np.indices(right.shape)
+    # K runs over sticks before N does: the first entry of the order is the innermost.
+    memory.store((1 << 20) + (k // 2 + n // 64 * 128) * 128 + n % 64 * 2 + k % 2, right, "SEN143_FP8")
+    execute(view, memory)
+    m, n = np.indices((64, 128))
+    got, written = memory.load((2 << 20) + (n // 64 * 64 + m) * 128 + n % 64 * 2, "SEN169_FP16")
+    assert written.all()
+    if numerics == "exact":
+        assert np.array_equal(got, left @ right)
+    else:
+        assert np.array_equal(got, round_trip(left @ right))
 
 
 def test_older_generations_do_not_say_what_they_cannot() -> None:
@@ -310,7 +331,7 @@ def test_older_generations_do_not_say_what_they_cannot() -> None:
             build(view, Version.TS26)
 
 
-NARROW = {"qfp8mb", "qfp8wt", "batchmatmulfp8"}
+NARROW = {"qfp8mb", "qfp8wt"}
 
 
 def test_every_function_runs_or_is_refused_for_a_reason() -> None:

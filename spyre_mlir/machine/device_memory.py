@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.hw import dl16
+from spyre_mlir.hw import dl16, encoding
 from spyre_mlir.hw.formats import DL16, FORMATS, FP32, INDEX, INFINITY_STAND_IN, INT32
 from spyre_mlir.hw.rounding import round_into
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
@@ -151,9 +151,7 @@ class DeviceMemory(Memory):
 def _codes(values: Stored, format_name: str) -> Stored:
     """Elements as the device's bits."""
     if format_name == DL16.name:
-        codes = dl16.encode(values)
-        codes[codes & dl16.NAN_CODE == dl16.NAN_CODE] = dl16.NAN_CODE
-        return codes
+        return encoding.encode(values, format_name)
     return values.astype(_LIBRARY.get(format_name, values.dtype))
 
 

@@ -14,6 +14,7 @@ from tests.mutants.judge import EQUIVALENT, MISSED, Judge, Verdict
 
 SAMPLE = 24
 AIM, NAMED = 0.9, 0.95
+SEED = 1  # not the one that checks were written against
 UNAIDED = ("address", "extent", "layout", "lifetime")
 
 
@@ -46,11 +47,11 @@ def test_a_sample_is_noticed(layer: Image) -> None:
 @pytest.mark.slow
 def test_five_hundred_are_noticed(layer: Image) -> None:
     judge = Judge(layer)
-    verdicts = [judge.verdict(m) for m in draw(layer, 500)]
+    verdicts = [judge.verdict(m) for m in draw(layer, 500, SEED)]
     for kind in UNAIDED:
         assert share(of_kind(verdicts, kind)) >= AIM, table(verdicts)
     assert not any(v.verdict == MISSED for v in verdicts), table(verdicts)
-    named = [v.named for v in verdicts if v.named is not None and v.mutant.kind != "order"]
+    named = [v.named for v in verdicts if v.named is not None]
     assert sum(named) >= NAMED * len(named), table(verdicts)
 
 

@@ -199,7 +199,7 @@ class CompiledModel:
         expected, inputs = torch_reference(self._program, args, kwargs), self._inputs(args, kwargs)
         runs = {level: partial(self._run, level, inputs) for level in LEVELS}
         runs[BUNDLE] = partial(self._run_bundle, args, kwargs, "exact")
-        self._bundle()
+        self._bundle()  # files that cannot be read are an error, not a level that differs
         levels = [VerifiedLevel.ran(level, run, expected, level == BUNDLE) for level, run in runs.items()]
         outcome = Verification(tuple(levels), tolerance)
         return outcome if outcome else replace(outcome, culprit=self._culprit(outcome, inputs))

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("spyre_mlir.cli.compile")
 
+# Options that say what a bundle directory holds or what is told of it: with anything else they would mean nothing.
+_BUNDLE_OPTIONS = ("device_weights_only", "levels", "report")
+
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = ToolArgumentParser(prog="spyre-compile", description="Compile a saved PyTorch program for Spyre.")
@@ -44,11 +47,6 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="symbolic binds addresses at run time (default); concrete writes them into the files",
     )
     parser.add_argument(
-        "--device-weights-only",
-        action="store_true",
-        help="leave out the weights as the model has them; the bundle then runs in device numerics only",
-    )
-    parser.add_argument(
         "--share-files",
         action="store_true",
         help="one SuperDSC file for equal operations at different addresses; symbol ids are then bound per launch",
@@ -70,20 +68,32 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         default="TS26",
         help="which generation of SuperDSC files to write (default TS26)",
     )
-    parser.add_argument(
-        "--levels", action="store_true", help="also write the levels as text, which spyre-run --bisect needs"
-    )
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
-    parser.add_argument(
-        "--report", metavar="FILE.html", help="write a page: time by kernel and line, roofline, scratchpads"
-    )
+    _add_bundle_options(parser)
     add_verbosity(parser)
     arguments = parser.parse_args(argv)
     if (arguments.output is None) == (arguments.emit is None):
         parser.error("give either -o DIR or --emit LEVEL")
-    if arguments.report is not None and arguments.emit is not None:
-        parser.error("--report goes with -o DIR: a page is about a whole program")
+    if arguments.emit is not None or arguments.target != TARGETS[0]:
+        for name in _BUNDLE_OPTIONS:
+            if getattr(arguments, name) not in (None, False):
+                parser.error(f"--{name.replace('_', '-')} is about a bundle, and goes with -o DIR alone")
     return arguments
+
+
+def _add_bundle_options(parser: argparse.ArgumentParser) -> None:
+    """Adds `_BUNDLE_OPTIONS`."""
+    parser.add_argument(
+        "--device-weights-only",
+        action="store_true",
+        help="leave out the weights as the model has them; the bundle then runs in device numerics only",
+    )
+    parser.add_argument(
+        "--levels", action="store_true", help="also write the levels as text, which spyre-run --bisect needs"
+    )
+    parser.add_argument(
+        "--report", metavar="FILE.html", help="write a page: time by kernel and line, roofline, scratchpads"
+    )
 
 
 @guarded("spyre-compile")
@@ -98,6 +108,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         check_level(arguments.emit)
     elif arguments.target == "superdsc":
         check_replaceable(Path(arguments.output))
+    if arguments.report is not None:
+        PendingOutput(arguments.report)  # a page that cannot be written is refused before anything is
     return _compile(arguments)
 
 

@@ -57,18 +57,19 @@ def bisect_directory(path: Path, inputs: Sequence[Array | None], options: Machin
     from spyre_mlir.backend.levels import read_levels
     from spyre_mlir.backend.stored import read_bundle
     from spyre_mlir.culprit import Walk, bisect
+    from spyre_mlir.pipeline import LEVELS
     from spyre_mlir.stored_runs import stored_program
     from spyre_mlir.universe import make_context
 
     context = make_context()
     modules = read_levels(path, context) if path.is_dir() else {}
-    if "superdsc" not in modules:
+    if LEVELS[-1] not in modules:
         raise InputError(
             "there is nothing above this to compare it with",
             where=str(path),
             hint="name a bundle directory that spyre-compile has written with --levels",
         )
     culprit = bisect(Walk(modules, inputs, options=options), stored_program(read_bundle(path, context)))
-    compared = ", ".join(level for level in ("aten", "spyre.loop", "spyre.kernel", "superdsc") if level in modules)
+    compared = ", ".join(level for level in LEVELS if level in modules)
     sys.stdout.write(f"{culprit}\n" if culprit else f"no culprit: the bundle agrees with {compared}\n")
     return FOUND if culprit else 0

@@ -6,14 +6,14 @@ import argparse
 import logging
 import sys
 import time
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from spyre_mlir.cli.inputs import read_inputs
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
-from spyre_mlir.cli.timing import Predictions, add_time_options, predictions
+from spyre_mlir.cli.timing import Predictions, add_time_options, asks_for_time, predictions
 from spyre_mlir.errors import InputError, MachineFault
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("spyre_mlir.cli.run")
 
 RANDOM_INTEGERS_BELOW = 10
-NUMBERS = "biufc"  # kinds of numpy types
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,12 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add_time_options(parser)
     add_verbosity(parser)
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    if options.bisect and (options.probe or options.output or asks_for_time(options)):
+        parser.error(
+            "--bisect names one op; --probe, --output, --time, --trace and --report go with a run of their own"
+        )
+    return options
 
 
 def _seed(text: str) -> int:
@@ -120,7 +124,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     """Runs one program; see ``spyre-run --help``."""
     options = _arguments(argv)
     log_to_stderr(options.verbose)
-    given = _read_inputs(options.input)
+    given = read_inputs(options.input)
     from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.options import MachineOptions
 
@@ -238,6 +242,9 @@ def _runnable(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runna
     if any(op.name.startswith("ktdp.") for op in module.walk()):
         from spyre_mlir.cli import run_ktir
 
+        if options.numerics != "exact":
+            raise InputError("KTIR programs compute in the types they state", hint="leave out --numerics")
+
         def gives(given: list[Array | None]) -> Mapping[str, Array]:
             return run_ktir.run(module, [value for value in given if value is not None])  # none of them is held
 
@@ -260,47 +267,6 @@ def _runnable(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runna
         {},
         observe=lambda inputs: observe_function(module, [x for x in inputs if x is not None]),
     )
-
-
-def _read_inputs(specs: Sequence[str]) -> dict[str, Array]:
-    given: dict[str, Array] = {}
-    for spec in specs:
-        for name, value in _read_input(spec).items():
-            if name in given:
-                raise InputError(f"the input '{name}' is given twice", hint="give it once")
-            given[name] = value
-    return given
-
-
-def _read_input(spec: str) -> dict[str, Array]:
-    """One argument's value, or all tensors of a file."""
-    name, equals, file = spec.partition("=")
-    if not equals and spec.endswith(".safetensors"):
-        from spyre_mlir.backend.tensors import read_tensors
-
-        if not Path(spec).is_file():
-            raise InputError("the inputs cannot be read: no such file", where=spec, hint="name a .safetensors file")
-        return read_tensors(Path(spec))
-    if not equals or not name or not file:
-        raise InputError(f"--input {spec}: expected NAME=FILE.npy", hint="or name a file that ends with .safetensors")
-    return {name: _read_array(name, file)}
-
-
-def _read_array(name: str, file: str) -> Array:
-    import numpy as np
-
-    try:
-        value = np.load(file, allow_pickle=False)
-    except OSError as error:
-        raise InputError(
-            f"the input '{name}' cannot be read: {error.strerror}", where=file, hint="name a file of numpy.save"
-        ) from error
-    except (ValueError, EOFError, zipfile.BadZipFile):
-        value = None
-    array = cast("Array", value) if isinstance(value, np.ndarray) else None
-    if array is None or array.dtype.kind not in NUMBERS:
-        raise InputError(f"the input '{name}' is no .npy file of numbers", where=file, hint="write it with numpy.save")
-    return array
 
 
 def _names(module: ModuleOp, which: str, count: int | None = None) -> list[str]:

@@ -35,6 +35,11 @@ def add_time_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def asks_for_time(options: argparse.Namespace) -> bool:
+    """Whether any of the options of `add_time_options` was given."""
+    return any(option is not None for option in (options.time, options.trace, options.report))
+
+
 @dataclass
 class Predictions:
     """What the tools write about time, beside their own work.
@@ -83,7 +88,7 @@ def predictions(path: Path, options: argparse.Namespace) -> Predictions:
     profile: Profile = options.time or next(iter(PROFILES))
     trace = None if options.trace is None else PendingOutput(options.trace)
     page = None if options.report is None else PendingOutput(options.report)
-    if options.time is None and trace is None and page is None:
+    if not asks_for_time(options):
         return Predictions(path.stem, None, (), False, None, None)
     timeline, host = timeline_of(path, profile)
     return Predictions(path.resolve().stem, timeline, host, options.time is not None, trace, page)

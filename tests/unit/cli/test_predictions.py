@@ -46,3 +46,33 @@ def test_compile_writes_a_page(saved: Path, tmp_path: Path) -> None:
     page = tmp_path / "r.html"
     assert compile_tool.run([str(saved), "-o", str(tmp_path / "out"), "--report", str(page)]) == 0
     assert "batchmatmul" in page.read_text()
+
+
+@pytest.mark.parametrize("option", [["--report", "r.html"], ["--levels"], ["--device-weights-only"]])
+@pytest.mark.parametrize("other", [["--emit", "aten"], ["--target=ktir", "-o", "k.mlir"]])
+def test_options_about_a_bundle_are_refused_without_one(
+    other: list[str], option: list[str], saved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compile_tool.run([str(saved), *other, *option]) == 1
+    assert f"{option[0]} is about a bundle" in capsys.readouterr().err
+
+
+def test_a_page_that_cannot_be_written_stops_compiling_first(
+    saved: Path, tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    output = tmp_path / "out"
+    refused(
+        compile_tool.run, [saved, "-o", output, "--report", tmp_path / "no" / "r.html"], "No such file or directory"
+    )
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("option", [["--trace", "t.json"], ["--time"], ["--probe", "list"], ["--output", "o"]])
+def test_bisect_goes_alone(option: list[str], bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_tool.run([str(bundle), "--bisect", *option]) == 1
+    assert "--bisect names one op" in capsys.readouterr().err
+
+
+def test_ktir_has_no_numerics_to_choose(refused: Callable[..., str]) -> None:
+    program = Path(__file__).parents[3] / "dialects" / "ktdp" / "example.mlir"
+    refused(run_tool.run, [program, "--numerics", "device"], "in the types they state", "try: ")

@@ -18,9 +18,6 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import trips_of
-from spyre_mlir.dialects.superdsc.certainty import Certainty, certainty_of
-from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.dialects.superdsc.ops import SdscOp
 from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.text.render import verify_module
@@ -235,11 +232,6 @@ def check_legal(module: ModuleOp, stage: Stage) -> None:
                 where=str(op.location),
                 hint=f"legal are {', '.join(stage.legal)}",
             )
-
-
-def certainties(module: ModuleOp) -> dict[str, Certainty]:
-    """The weakest certainty that each SuperDSC of a module relies on, by its root key."""
-    return {op.root_key: certainty_of(describe(op)) for op in module.walk() if isinstance(op, SdscOp)}
 
 
 def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:

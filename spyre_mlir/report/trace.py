@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
-from spyre_mlir.machine.timeline import Engine, Event, Kernel, Resident, Timeline
+from spyre_mlir.machine.timeline import Engine, Event, Kernel, Timeline
 
 TraceEvent = dict[str, Any]
 
@@ -46,7 +45,8 @@ def trace_events(timeline: Timeline, name: str) -> Iterator[TraceEvent]:
         for core in event.cores:
             yield _span(kernel, core + 1, _ENGINES[event.engine], event.start_us, event.duration_us, _share(event))
     for core in cores:
-        yield from _occupancy(timeline.residents, core)
+        for start, held in timeline.occupancy(core):
+            yield {"ph": "C", "pid": core + 1, "tid": 0, "ts": start, "name": "LX bytes", "args": {"bytes": held}}
 
 
 def _names(process: int, name: str, threads: dict[int, str]) -> Iterator[TraceEvent]:
@@ -82,15 +82,3 @@ def _facts(kernel: Kernel) -> TraceEvent:
 
 def _share(event: Event) -> TraceEvent:
     return {"bytes of all cores": event.bytes} if event.bytes else {}
-
-
-def _occupancy(residents: tuple[Resident, ...], core: int) -> Iterator[TraceEvent]:
-    """Bytes in one core's scratchpad, at every change."""
-    here = [r for r in residents if core in r.cores]
-    changes = chain(((r.start_us, r.bytes) for r in here), ((r.end_us, -r.bytes) for r in here))
-    used, by_time = 0, dict[float, int]()
-    for at, change in sorted(changes):
-        used += change
-        by_time[at] = used
-    for at, bytes_used in by_time.items():
-        yield {"ph": "C", "pid": core + 1, "tid": 0, "ts": at, "name": "LX bytes", "args": {"bytes": bytes_used}}

@@ -64,10 +64,6 @@ class RowGroup:
         """What the ops write, in the order of their first writing."""
         return list(self._written)
 
-    def row_dim(self, value: SSAValue) -> int:
-        """The dimension that the rows walk in something the group writes."""
-        return self._written[value]
-
     def internal(self) -> list[SSAValue]:
         """Buffers that nothing outside of the group uses, written before they are read."""
         own, found = set[Operation](self.ops), list[SSAValue]()

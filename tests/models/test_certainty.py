@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("transformers")
 
 import spyre_mlir
+from spyre_mlir.dialects.superdsc.certainty import certainty_of
 from spyre_mlir.hw.certainty import Tag
-from spyre_mlir.pipeline import certainties
 from tests.models.zoo import ZOO, build
 
 IN_EVERY_RUN = ("llama", "mlp")
@@ -19,6 +19,7 @@ CASES = [pytest.param(n, marks=() if n in IN_EVERY_RUN else pytest.mark.slow) fo
 def test_the_default_plan_rests_on_nothing_inferred(name: str) -> None:
     model, inputs = build(name)
     compiled = spyre_mlir.compile(model, inputs)
-    found = certainties(compiled._lowered.modules["superdsc"])
-    assert found
-    assert {key: str(value) for key, value in found.items() if value.tag is Tag.INFERRED} == {}
+    kernels = compiled.timeline().kernels
+    assert kernels
+    found = {kernel.launch.file: certainty_of(kernel.launch.descriptor) for kernel in kernels}
+    assert {file: str(value) for file, value in found.items() if value.tag is Tag.INFERRED} == {}

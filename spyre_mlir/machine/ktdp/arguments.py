@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.arith import AddiOp, ConstantOp
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
@@ -159,8 +159,3 @@ def _starts(view: SSAValue) -> list[SSAValue | None]:
             return [start for part in op.memrefs for start in _starts(part)]
         case _:
             return [None]
-
-
-def is_number(type_: Attribute) -> bool:
-    """Whether a type is of whole numbers."""
-    return isinstance(type_, IndexType | IntegerType)

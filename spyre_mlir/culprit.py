@@ -316,7 +316,7 @@ class Walk:
 
 def _moves(op: Operation) -> bool:
     """Whether an op only looks at a tensor in another way; the level below reads through it."""
-    return isinstance(op, AtenOp) and op.ENTRY is not None and op.ENTRY.family is Family.VIEW
+    return isinstance(op, AtenOp) and op.entry is not None and op.entry.family is Family.VIEW
 
 
 def _spoils(op: Operation, verdicts: Mapping[Operation, Culprit | None]) -> bool:

@@ -28,8 +28,9 @@ from xdsl.irdl import (
 )
 
 from spyre_mlir.backend.read import read_json
-from spyre_mlir.dialects.aten import OP_CLASSES, Aten, make_op, result_type
+from spyre_mlir.dialects.aten import OP_CLASSES, Aten, make_op
 from spyre_mlir.dialects.aten_arguments import to_attribute
+from spyre_mlir.dialects.aten_build import result_types
 from spyre_mlir.dialects.ktdp import Ktdp
 from spyre_mlir.dialects.sdscbundle import Sdscbundle
 from spyre_mlir.dialects.spyre import Spyre
@@ -290,7 +291,7 @@ def _sample_text(entry: OpEntry, overload: str, sample: Sample) -> str:
         if scalar:
             attributes[param.name], bound[param.name] = FloatAttr(2.0, 64), 2.0
     try:
-        op = make_op(overload, list(block.args), attributes, [result_type(entry, bound)])
+        op = make_op(overload, list(block.args), attributes, result_types(entry, bound))
         op.verify()
     except ValueError:
         return ""  # the sample is one of another overload, of other ranks

@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import (
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
+    IntegerType,
+    Signedness,
+    TensorType,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
+
+_UNSIGNED = [IntegerType(width, Signedness.UNSIGNED) for width in (8, 16, 32, 64)]
+_FLOAT8 = [Float8E4M3FNType(), Float8E5M2Type(), Float8E4M3FNUZType(), Float8E5M2FNUZType()]
+_ELEMENTS: tuple[Attribute, ...] = (i1, i8, i16, i32, i64, *_UNSIGNED, f16, bf16, f32, f64, *_FLOAT8)
+# Element types of tensors by their MLIR names.
+ELEMENTS: dict[str, Attribute] = {str(e): e for e in _ELEMENTS}
+
+
+@dataclass(frozen=True)
+class TypedValue:
+    """A value outside a program that has a type, as SSA values do."""
+
+    type: TensorType[Attribute]
 
 
 def as_tensor_type(attribute: Attribute) -> TensorType[Attribute] | None:
@@ -14,7 +45,7 @@ def as_tensor_type(attribute: Attribute) -> TensorType[Attribute] | None:
     return cast(TensorType[Attribute], attribute) if isinstance(attribute, TensorType) else None
 
 
-def tensor_type_of(value: SSAValue) -> TensorType[Attribute]:
+def tensor_type_of(value: SSAValue | TypedValue) -> TensorType[Attribute]:
     """Type of a tensor value.
 
     Raises:
@@ -26,7 +57,7 @@ def tensor_type_of(value: SSAValue) -> TensorType[Attribute]:
     return found
 
 
-def shape_of(value: SSAValue) -> tuple[int, ...]:
+def shape_of(value: SSAValue | TypedValue) -> tuple[int, ...]:
     """Shape of a tensor value.
 
     Raises:
@@ -35,7 +66,7 @@ def shape_of(value: SSAValue) -> tuple[int, ...]:
     return tensor_type_of(value).get_shape()
 
 
-def element_of(value: SSAValue) -> Attribute:
+def element_of(value: SSAValue | TypedValue) -> Attribute:
     """Element type of a tensor value.
 
     Raises:

@@ -29,13 +29,18 @@ from spyre_mlir.frontend.torch_private import (
     schema_of,
     tree_map,
 )
+from spyre_mlir.ops import ATEN
 
 
 @lru_cache(maxsize=1)
 def _table() -> Any:
-    """The default decompositions of torch without those of the ops we keep; building it takes 0.05 s."""
+    """The default decompositions of torch without those of the ops we keep; building it takes 0.05 s.
+
+    Composites of the op table stay whole, and so do those listed beside it.
+    """
     table = cast("dict[Any, Any]", torch.export.default_decompositions())
-    for name in KEEP_COMPOSITES:
+    known = {o if "." in o else f"{o}.default" for e in ATEN for o in e.overloads if e.composed and "::" not in o}
+    for name in known | set(KEEP_COMPOSITES):
         packet, overload = name.rsplit(".", 1)
         table.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
     return table

@@ -128,23 +128,24 @@ class Lowering:
         overload = overload_name(cast(OpOverload, node.target))
         bound = self._with_causal_fact(node, bind(node))
         value = node.meta["val"]
+        values = cast("list[object]", [value] if isinstance(value, torch.Tensor) else value)
+        types = [tensor_type(v) for v in values if isinstance(v, torch.Tensor)]
         entry = ATEN.find(overload)
-        if entry is not None and isinstance(value, torch.Tensor):
+        if entry is not None and (entry.composed or isinstance(value, torch.Tensor)):
             try:
                 spelled = self._by_entry(entry, node, bound)
-                op = make_op(overload, spelled.operands, spelled.attributes, [tensor_type(value)])
+                op = make_op(overload, spelled.operands, spelled.attributes, types)
                 op.verify_()
             except (NotInTableError, VerifyException):
                 pass  # the table knows a narrower op; the call keeps every argument
             else:
                 return op
         spelled = spell_by_schema(bound, lambda _, n: self.ssa(n))
-        values = cast("list[object]", [value] if isinstance(value, torch.Tensor) else value)
         callee = overload if "::" in overload else f"aten.{overload}"
         return CallOp(
             spelled.operands,
             {"callee": to_attribute(callee), **spelled.attributes},
-            [tensor_type(v) for v in values if isinstance(v, torch.Tensor)],
+            types,
         )
 
     def _by_entry(self, entry: OpEntry, node: Node, bound: dict[str, Bound]) -> Spelled:

@@ -27,6 +27,8 @@ def operand_dtype(entry: OpEntry, node: Node, bound: Mapping[str, Bound]) -> tor
     Raises:
         NotInTableError: an operation on truth values is used on integers.
     """
+    if not entry.promote:
+        return None
     result = cast(torch.Tensor, node.meta["val"]).dtype
     if entry.family in _UNTOUCHED or (entry.family is Family.MOVEMENT and entry.param("dtype") is not None):
         return None

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NoReturn, cast
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
 
 import numpy as np
+from xdsl.dialects.builtin import TensorType, f32, i1, i64
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.aten import OP_CLASSES, AtenOp, CallOp
+from spyre_mlir.dialects.aten_build import AtenBuild
+from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import ConstraintError, UnsupportedError
-from spyre_mlir.machine.arrays import Array, HostArray, fault, place_of, rules, tensor_type
+from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, fault, place_of, rules, tensor_type
 from spyre_mlir.ops.array_view import ArrayView
 from spyre_mlir.ops.table import Family, OpEntry
 
@@ -27,24 +31,76 @@ def run_entry(entry: OpEntry, arguments: Mapping[str, object]) -> Array:
         return np.asarray(entry.meaning(*positional, **keywords))
 
 
+@dataclass(frozen=True)
+class _Computed(TypedValue):
+    """A value with its numbers."""
+
+    values: Array
+
+
+class _ArrayBuild(AtenBuild):
+    """Computes what the parts of a composed operation give."""
+
+    def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> _Computed:
+        """The numbers of one op."""
+        values = run_entry(entry, {name: _numbers(value) for name, value in bound.items()})
+        return _Computed(result, as_numbers(values, result.get_element_type()))
+
+    def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
+        """Takes apart only what has no meaning of its own."""
+        return super().rewrite(entry, bound) if entry.composed else None
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_numbers(v) for v in cast(list[Any], value)]
+    return value.values if isinstance(value, _Computed) else value
+
+
+def run_composed(entry: OpEntry, arguments: Mapping[str, Any]) -> list[Array]:
+    """What a composed entry gives, one array per result; tensor arguments are `_Computed`."""
+    made = _ArrayBuild().rewrite(entry, arguments)
+    several = cast("tuple[_Computed, ...]", made if isinstance(made, tuple) else (made,))
+    return [v.values for v in several]
+
+
+def evaluate(entry: OpEntry, arguments: Mapping[str, Any]) -> list[Array]:
+    """What a composed entry gives for arrays: floats count as f32, integers as i64."""
+    return run_composed(entry, {name: _with_type(value) for name, value in arguments.items()})
+
+
+def _with_type(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_type(v) for v in cast(list[Any], value)]
+    if not isinstance(value, np.ndarray):
+        return value
+    array = cast(Array, value)
+    element = {"b": i1, "i": i64}.get(array.dtype.kind, f32)
+    return _Computed(TensorType(element, array.shape), as_numbers(array, element))
+
+
 def _run_op(functions: InterpreterFunctions, interpreter: Interpreter, op: AtenOp, args: PythonValues) -> PythonValues:
-    if op.ENTRY is None:
+    entry = op.entry
+    if entry is None:
         _run_call(functions, interpreter, op, args)
     given = {value: cast(HostArray, arg) for value, arg in zip(op.operands, args, strict=True)}
 
     def bind(name: str, value: object) -> object:
         if isinstance(value, SSAValue):
-            return given[value].known(op, f"argument '{name}'")
+            known = given[value].known(op, f"argument '{name}'")
+            return _Computed(tensor_type(cast("SSAValue[Attribute]", value).type), known) if entry.composed else known
         return [bind(name, v) for v in cast(list[object], value)] if isinstance(value, list) else value
 
+    arguments = {name: bind(name, value) for name, value in op.arguments().items()}
     try:
-        values = run_entry(op.ENTRY, {name: bind(name, value) for name, value in op.arguments().items()})
+        values = run_composed(entry, arguments) if entry.composed else [run_entry(entry, arguments)]
     except ConstraintError as error:
         raise fault("constraint", error.message, op) from error
-    type_ = tensor_type(op.outputs[0].type)
-    if values.shape != type_.get_shape():
-        raise fault("wrong-shape", f"the result has shape {values.shape}, its type is {type_}", op)
-    return (HostArray.of(values, type_.get_element_type()),)
+    types = [tensor_type(r.type) for r in op.outputs]
+    for found, type_ in zip(values, types, strict=True):
+        if found.shape != type_.get_shape():
+            raise fault("wrong-shape", f"the result has shape {found.shape}, its type is {type_}", op)
+    return tuple(HostArray.of(v, t.get_element_type()) for v, t in zip(values, types, strict=True))
 
 
 def _run_call(functions: InterpreterFunctions, interpreter: Interpreter, op: AtenOp, args: PythonValues) -> NoReturn:
@@ -56,6 +112,6 @@ def _run_call(functions: InterpreterFunctions, interpreter: Interpreter, op: Ate
 
 
 def aten_rules() -> InterpreterFunctions:
-    """One rule for every op class of the table, and one that refuses `aten.call`."""
-    made: dict[str, object] = {f"run_{cls.name}": impl(cls)(_run_op) for cls in OP_CLASSES.values()}
-    return rules("AtenFunctions", {**made, "run_call": impl(CallOp)(_run_call)})
+    """One rule for every op class; it refuses a call of what the table does not know."""
+    made: dict[str, object] = {f"run_{cls.name}": impl(cls)(_run_op) for cls in [*OP_CLASSES.values(), CallOp]}
+    return rules("AtenFunctions", made)

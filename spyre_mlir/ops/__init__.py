@@ -9,6 +9,7 @@ from spyre_mlir.ops import (
     movement,
     pointwise,
     reduction,
+    statistics,
     trigonometry,
     view,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "movement",
     "pointwise",
     "reduction",
+    "statistics",
     "trigonometry",
     "view",
 ]

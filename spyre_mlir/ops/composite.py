@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import DL16_SMALLEST, INFINITY_STAND_IN
 from spyre_mlir.ops import contraction, pointwise
 from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import INF, DType, Ints, Lanes, Number, np
 from spyre_mlir.ops.reduction import reduced_dims, reduced_shape
 from spyre_mlir.ops.table import OpEntry, Sample
 
 # The largest finite half. It stands for minus infinity on the device, which has none (torch-spyre; likely).
 MASKED = -INFINITY_STAND_IN
-
-
-class Build(Protocol):
-    """What a decomposition may do: call other table entries on values of the program."""
-
-    def call(self, overload: str, *tensors: Any, **attributes: Any) -> Any:
-        """Adds one op and returns its result; a Python number may stand for a tensor."""
-        ...
-
-    def shape(self, value: Any) -> tuple[int, ...]:
-        """Shape of a value."""
-        ...
-
-    def is_bool(self, value: Any) -> bool:
-        """Whether a value holds booleans."""
-        ...
-
-    def cast(self, value: Any, element: str = "", *, like: Any = None) -> Any:
-        """A value as numbers of an element type, given by its MLIR name or by a value that has it."""
-        ...
 
 
 def decomposes(entry: OpEntry) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
-from spyre_mlir.ops.composite import Build, decomposes
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.composite import decomposes
 from spyre_mlir.ops.lanes import Ints, Lanes, LanesList, Number, np
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.view import TO_END

@@ -25,11 +25,13 @@ else:
 
 Number = int | float
 Ints = tuple[int, ...]
+Floats = tuple[float, ...]
+Bools = tuple[bool, ...]
 DType = str
 
 INF = float("inf")
 
-__all__ = ["INF", "DType", "Ints", "Lanes", "LanesList", "Number", "erf", "np"]
+__all__ = ["INF", "Bools", "DType", "Floats", "Ints", "Lanes", "LanesList", "Number", "erf", "np"]
 
 
 def erf(x: Lanes) -> Lanes:

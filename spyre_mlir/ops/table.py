@@ -47,6 +47,8 @@ class Kind(Enum):
     INTS = "ints"
     STRING = "string"
     DTYPE = "dtype"
+    FLOATS = "floats"
+    BOOLS = "bools"
 
 
 # Spellings a declaration may use in its annotations. `from __future__ import annotations` keeps them as text.
@@ -61,6 +63,8 @@ KINDS: Mapping[str, Kind] = {
     "Ints": Kind.INTS,
     "str": Kind.STRING,
     "DType": Kind.DTYPE,
+    "Floats": Kind.FLOATS,
+    "Bools": Kind.BOOLS,
 }
 
 
@@ -113,7 +117,10 @@ class OpEntry:
         shape: shape of the result from operand shapes and attributes; None for broadcasting.
         boolean: whether the result holds truth values.
         decompose: rewrites the op into others; called by the `decompose-aten` pass.
+        composed: whether `decompose` is all there is: meaning, shape and number of results follow from it.
+        promote: whether all operands are brought to one element type at import, as torch does before it computes.
         ulps: allowed error of a result in units in the last place of its format.
+        tolerance: relative error of a composition in exact arithmetic; more than 0 where it approximates.
         source: where the hardware claim comes from.
     """
 
@@ -133,7 +140,10 @@ class OpEntry:
     decompose: Callable[..., Any] | None = None
     boolean: bool = False
     ulps: float = 1.0
+    tolerance: float = 0.0
     source: str = ""
+    composed: bool = False
+    promote: bool = True
     samples: list[Sample] = field(default_factory=list[Sample], compare=False)
 
     def param(self, name: str) -> Param | None:
@@ -144,6 +154,8 @@ class OpEntry:
 def _params(function: Callable[..., Any]) -> tuple[Param, ...]:
     params: list[Param] = []
     for parameter in inspect.signature(function).parameters.values():
+        if parameter.annotation == "Build":
+            continue  # what a composed op builds with is no argument of it
         annotation = str(parameter.annotation).removesuffix(" | None")
         if annotation not in KINDS:
             raise TypeError(
@@ -153,6 +165,10 @@ def _params(function: Callable[..., Any]) -> tuple[Param, ...]:
         required = parameter.default is inspect.Parameter.empty
         params.append(Param(parameter.name, KINDS[annotation], required, None if required else parameter.default))
     return tuple(params)
+
+
+def _of_its_parts(*_: object, **__: object) -> Any:
+    raise TypeError("a composed operation means what its parts mean: evaluate it with an evaluating `Build`")
 
 
 class Table:
@@ -215,6 +231,37 @@ class Table:
     def composite(self, *, aten: list[str], **facts: Any) -> Callable[..., OpEntry]:
         """Declares an operation that `decompose-aten` always rewrites into others."""
         return self.declare(Family.COMPOSITE, aten=aten, **facts)
+
+    def composed(self, *, aten: list[str], promote: bool = False, **facts: Any) -> Callable[..., OpEntry]:
+        """Declares an operation by what it is made of: its body builds it from other entries of the table.
+
+        The body's first parameter is the `Build`; it returns one value, or a tuple if the operation has several
+        results. Shapes, element types and the meaning at the aten level come from running it.
+
+        Args:
+            aten: the overloads.
+            promote: bring all operands to the element type of the result first, as element-by-element ops want.
+            facts: other attributes of the entry.
+        """
+
+        def add(function: Callable[..., Any]) -> OpEntry:
+            facts.setdefault("ulps", 16.0)
+            made = OpEntry(
+                name=function.__name__,
+                overloads=tuple(aten),
+                params=_params(function),
+                family=Family.COMPOSITE,
+                meaning=_of_its_parts,
+                doc=inspect.cleandoc(function.__doc__ or ""),
+                decompose=function,
+                composed=True,
+                promote=promote,
+                **facts,
+            )
+            self._add(made)
+            return made
+
+        return add
 
     def samples(self, entry: OpEntry, *samples: Sample) -> None:
         """Attaches sample arguments to `entry`; tests and reference pages use them."""

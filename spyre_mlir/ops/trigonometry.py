@@ -6,7 +6,8 @@ from math import factorial, pi
 from typing import Any
 
 from spyre_mlir.ops.aten import ATEN
-from spyre_mlir.ops.composite import Build, decomposes
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.composite import decomposes
 from spyre_mlir.ops.lanes import Lanes, np
 from spyre_mlir.ops.table import Sample
 

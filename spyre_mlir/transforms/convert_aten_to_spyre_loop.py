@@ -318,10 +318,10 @@ BY_ENTRY: dict[str, Lowering] = {
 
 def lowering_of(op: Operation) -> tuple[Lowering, OpEntry] | None:
     """How an op is lowered, or None if it cannot be."""
-    if not isinstance(op, AtenOp) or op.ENTRY is None:
+    if not isinstance(op, AtenOp) or op.entry is None:
         return None
-    lowering = BY_ENTRY.get(op.ENTRY.name) or BY_FAMILY.get(op.ENTRY.family)
-    return None if lowering is None else (lowering, op.ENTRY)
+    lowering = BY_ENTRY.get(op.entry.name) or BY_FAMILY.get(op.entry.family)
+    return None if lowering is None else (lowering, op.entry)
 
 
 def check_supported(function: func.FuncOp) -> None:
@@ -345,7 +345,7 @@ def check_supported(function: func.FuncOp) -> None:
 def check_not_empty(function: func.FuncOp) -> None:
     """Raises UnsupportedError if an op computes on a tensor without elements; views and `cat` may meet one."""
     for op in function.body.block.ops:
-        entry = op.ENTRY if isinstance(op, AtenOp) else None
+        entry = op.entry if isinstance(op, AtenOp) else None
         slices = entry is not None and entry.family is Family.VIEW
         values: list[SSAValue] = [] if entry is movement.cat else list(op.operands)
         results: list[SSAValue] = [] if slices else list(op.results)

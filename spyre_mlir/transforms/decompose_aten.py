@@ -8,77 +8,42 @@ becomes amax, sub, exp, sum and div. The rewrites are the `decompose` functions 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16, f32
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.aten import AtenOp, is_bool, make_op, result_type
+from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
-from spyre_mlir.dialects.tensors import element_of, shape_of
-from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import Kind
+from spyre_mlir.dialects.aten_build import AtenBuild
+from spyre_mlir.dialects.tensors import ELEMENTS
+from spyre_mlir.ops.table import Kind, OpEntry
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
-
-_FLOATS: dict[str, Attribute] = {"f16": f16, "bf16": bf16, "f32": f32}
 
 
 @dataclass
-class _Builder:
-    """What decompositions call: every op they make is decomposed in turn."""
+class _Builder(AtenBuild):
+    """Writes ops; every op a decomposition makes is decomposed in turn."""
 
     emitter: Emitter
 
-    def call(self, overload: str, *tensors: Any, **attributes: Any) -> Any:
-        """Adds an op of the table, or what it decomposes into; see `ops.composite.Build`."""
-        entry = ATEN.find(overload)
-        if entry is None:
-            raise UnsupportedError(f"a decomposition uses aten.{overload}, which the op table lacks")
-        names = [p.name for p in entry.params if p.is_tensor]
-        bound: dict[str, Any] = {p.name: p.default for p in entry.params}
-        bound |= dict(zip(names, tensors, strict=False)) | attributes
-        rewritten = self.rewrite(overload, bound)
-        if rewritten is not None:
-            return rewritten
-        operands, spelled = _spell(overload, bound)
-        op = make_op(overload, operands, spelled, [result_type(entry, bound)])
+    def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> SSAValue:
+        """Adds one op."""
+        operands, spelled = _spell(entry, bound)
+        op = make_op(overload, operands, spelled, [result])
         self.emitter.add(op)
         return op.results[0]
 
-    def rewrite(self, overload: str, bound: dict[str, Any]) -> Any:
-        """The value that replaces an op, or None if the op stays."""
-        entry = ATEN.find(overload)
-        if entry is None or entry.decompose is None:
-            return None
-        return entry.decompose(self, **bound)
 
-    def shape(self, value: Any) -> tuple[int, ...]:
-        """Shape of a value; numbers have none."""
-        return shape_of(cast("SSAValue[Attribute]", value)) if isinstance(value, SSAValue) else ()
-
-    def is_bool(self, value: Any) -> bool:
-        """Whether a value holds truth values."""
-        return isinstance(value, bool) or (isinstance(value, SSAValue) and is_bool(cast("SSAValue[Attribute]", value)))
-
-    def cast(self, value: SSAValue, element: str = "", *, like: SSAValue | None = None) -> SSAValue:
-        """A value in another element type; see `ops.composite.Build`."""
-        wanted = _FLOATS[element] if like is None else element_of(like)
-        if element_of(value) == wanted:
-            return value
-        shape = TensorType(wanted, self.shape(value))
-        return self.emitter.add(make_op("_to_copy", [value], {"dtype": wanted}, [shape])).results[0]
-
-
-def _spell(overload: str, bound: dict[str, Any]) -> tuple[list[SSAValue], dict[str, Attribute]]:
+def _spell(entry: OpEntry, bound: Mapping[str, Any]) -> tuple[list[SSAValue], dict[str, Attribute]]:
     """Operands and attributes that say what `bound` says."""
-    entry = ATEN.find(overload)
     operands: list[SSAValue] = []
     attributes: dict[str, Attribute] = {}
-    for param in entry.params if entry is not None else ():
+    for param in entry.params:
         value = bound[param.name]
         if isinstance(value, SSAValue):
             operands.append(cast("SSAValue[Attribute]", value))
@@ -87,6 +52,8 @@ def _spell(overload: str, bound: dict[str, Any]) -> tuple[list[SSAValue], dict[s
             attributes[param.name] = OperandsAttr(len(value))
         elif param.is_tensor and value is None:
             attributes[param.name] = NoneAttr()
+        elif param.kind is Kind.DTYPE and isinstance(value, str):
+            attributes[param.name] = ELEMENTS[value]
         elif param.is_tensor or param.required or value != param.default:
             attributes[param.name] = to_attribute(value)
     while attributes and isinstance(attributes[last := next(reversed(attributes))], NoneAttr):
@@ -110,12 +77,13 @@ class DecomposeAtenPass(ModulePass):
 
 
 def _convert(op: Operation, builder: _Builder, value: dict[SSAValue, SSAValue]) -> list[SSAValue]:
-    if isinstance(op, AtenOp) and op.ENTRY is not None and op.ENTRY.decompose is not None:
+    if isinstance(op, AtenOp) and op.entry is not None and op.entry.decompose is not None:
         bound = {name: _mapped(argument, value) for name, argument in op.arguments().items()}
-        replacement = builder.rewrite(op.overload, bound)
+        replacement = builder.rewrite(op.entry, bound)
         if replacement is not None:
-            value[op.results[0]] = replacement
-            return [replacement]
+            made = list(cast("tuple[SSAValue, ...]", replacement)) if isinstance(replacement, tuple) else [replacement]
+            value.update(zip(op.results, made, strict=True))
+            return made
     new = op.clone(value_mapper=value)
     builder.emitter.add(new)
     value.update(zip(op.results, new.results, strict=True))

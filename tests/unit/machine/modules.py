@@ -36,9 +36,9 @@ def numbers(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).uniform(-2, 2, shape)
 
 
-def close(got: Array, wanted: Array) -> None:
+def close(got: Array, wanted: Array, tolerance: float = 0.0) -> None:
     assert got.shape == wanted.shape
-    np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(got, wanted, rtol=max(1e-12, tolerance), atol=max(1e-12, tolerance))
 
 
 __all__: Sequence[str] = ["Array", "close", "main", "numbers", "parse", "run"]

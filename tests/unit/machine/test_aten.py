@@ -11,11 +11,13 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, f64, i1, i64
 from xdsl.ir import Attribute, Block, Region
 
-from spyre_mlir.dialects.aten import make_op, result_type
+from spyre_mlir.dialects.aten import make_op
 from spyre_mlir.dialects.aten_arguments import OperandsAttr, to_attribute
+from spyre_mlir.dialects.aten_build import result_types
 from spyre_mlir.errors import MachineFault, UnsupportedError
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.ops.table import OpEntry, Sample
+from spyre_mlir.text.render import module_text as render
 from spyre_mlir.transforms.decompose_aten import DecomposeAtenPass
 from tests.unit.machine.modules import Array, close, main, numbers, parse, run
 from tests.unit.ops import cases
@@ -53,11 +55,14 @@ def module_of(
             bound[param.name] = picked if isinstance(value, list) else picked[0]
         else:
             bound[param.name] = value
-    op = make_op(overload, list(block.args), attributes, [result_type(entry, bound)])
-    block.add_ops([op, func.ReturnOp(op.results[0])])
-    signature = FunctionType.from_lists([a.type for a in block.args], [op.results[0].type])
+    types = result_types(entry, bound)
+    op = make_op(overload, list(block.args), attributes, types)
+    block.add_ops([op, func.ReturnOp(*op.results)])
+    signature = FunctionType.from_lists([a.type for a in block.args], types)
     module = ModuleOp([func.FuncOp("main", signature, Region(block))])
     module.verify()
+    text = render(module)
+    assert render(parse(text)) == text
     return module, arrays
 
 
@@ -65,10 +70,9 @@ def module_of(
 def test_op_gives_what_torch_gives(entry: OpEntry, overload: str, sample: Sample) -> None:
     given = cases.arguments(entry, overload, sample)
     module, arrays = module_of(entry, overload, given)
-    wanted = cases.expected(overload, given)
-    (got,) = run_function(module, arrays)
-    assert got.dtype == (np.bool_ if entry.boolean else np.float64)
-    close(got.astype(np.float64), wanted.astype(np.float64))
+    for got, wanted in zip(run_function(module, arrays), cases.expected(overload, given), strict=True):
+        assert got.dtype == (wanted.dtype if entry.composed else np.bool_ if entry.boolean else np.float64)
+        close(got.astype(np.float64), wanted.astype(np.float64), entry.tolerance)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +85,8 @@ def test_decomposition_gives_what_torch_gives(entry: OpEntry, overload: str, sam
     module, arrays = module_of(entry, overload, given)
     DecomposeAtenPass().apply(Context(), module)
     module.verify()
-    (got,) = run_function(module, arrays)
-    close(got.astype(np.float64), cases.expected(overload, given).astype(np.float64))
+    for got, wanted in zip(run_function(module, arrays), cases.expected(overload, given), strict=True):
+        close(got.astype(np.float64), wanted.astype(np.float64), entry.tolerance)
 
 
 def test_comparison_gives_booleans() -> None:

@@ -90,8 +90,8 @@ def arguments(entry: OpEntry, overload: str, sample: Sample, seed: int = 7) -> A
     return out
 
 
-def expected(overload: str, given: Mapping[str, Any]) -> Array:
-    """What torch gives in float64."""
+def expected(overload: str, given: Mapping[str, Any]) -> list[Array]:
+    """What torch gives in float64, one array per result."""
     positional, keywords = [], {}
     for argument in schema(overload):
         name = argument.name if argument.name in given else ALIASES.get(argument.name)
@@ -103,7 +103,8 @@ def expected(overload: str, given: Mapping[str, Any]) -> Array:
     keywords = {k: v for k, v in keywords.items() if v is not None}
     if overload == "arange.start_step":
         keywords["dtype"] = torch.float64
-    return np.asarray(torch_op(overload)(*positional, **keywords).numpy())
+    out = torch_op(overload)(*positional, **keywords)
+    return [t.numpy() for t in ([out] if isinstance(out, torch.Tensor) else out)]
 
 
 def _to_torch(value: Any, type_: str) -> Any:

@@ -1,0 +1,90 @@
+"""The `Build` of composed operations: what all ways of running one share, and the one that only finds types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from xdsl.dialects.builtin import TensorType, i1
+from xdsl.ir import Attribute, SSAValue
+
+from spyre_mlir.dialects.aten import result_type
+from spyre_mlir.dialects.tensors import TypedValue, element_of, shape_of
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.table import OpEntry
+
+
+class AtenBuild:
+    """Binds the arguments of calls and finds the types of results; `make` is what differs."""
+
+    def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Any:
+        """The result of one op that is not rewritten."""
+        raise NotImplementedError
+
+    def call(self, overload: str, *tensors: Any, **attributes: Any) -> Any:
+        """Adds an op of the table, or what it decomposes into; see `ops.build.Build`."""
+        entry = ATEN.find(overload)
+        if entry is None:
+            raise UnsupportedError(f"a decomposition uses aten.{overload}, which the op table lacks")
+        names = [p.name for p in entry.params if p.is_tensor]
+        bound: dict[str, Any] = {p.name: p.default for p in entry.params}
+        bound |= dict(zip(names, tensors, strict=False)) | attributes
+        rewritten = self.rewrite(entry, bound)
+        return self.make(overload, entry, bound, result_type(entry, bound)) if rewritten is None else rewritten
+
+    def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
+        """The value, or tuple of values, that replaces an op; None if the op stays."""
+        return None if entry.decompose is None else entry.decompose(self, **bound)
+
+    def shape(self, value: Any) -> tuple[int, ...]:
+        """Shape of a value; numbers have none."""
+        return shape_of(_typed(value)) if isinstance(value, SSAValue | TypedValue) else ()
+
+    def element(self, value: Any) -> str:
+        """Element type of a value by its MLIR name; numbers have none."""
+        return str(element_of(_typed(value))) if isinstance(value, SSAValue | TypedValue) else ""
+
+    def is_bool(self, value: Any) -> bool:
+        """Whether a value holds truth values."""
+        return isinstance(value, bool) or self.element(value) == str(i1)
+
+    def cast(self, value: Any, element: str = "", *, like: Any = None) -> Any:
+        """A value in another element type; see `ops.build.Build`."""
+        wanted = element or self.element(like)
+        return value if self.element(value) == wanted else self.call("_to_copy", value, dtype=wanted)
+
+    def full(self, shape: tuple[int, ...], number: float, element: str) -> Any:
+        """One number everywhere; see `ops.build.Build`."""
+        return self.call("full", size=tuple(shape), fill_value=number, dtype=element)
+
+    def iota(self, count: int, element: str, *, start: int = 0, step: int = 1) -> Any:
+        """start, start + step, …; see `ops.build.Build`."""
+        return self.call("arange.start_step", start=start, end=start + step * count, step=step, dtype=element)
+
+
+def _typed(value: Any) -> SSAValue | TypedValue:
+    return cast("SSAValue[Attribute] | TypedValue", value)
+
+
+class _TypeBuild(AtenBuild):
+    """Finds types and computes nothing."""
+
+    def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Any:
+        return TypedValue(result)
+
+    def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
+        return super().rewrite(entry, bound) if entry.composed else None
+
+
+def result_types(entry: OpEntry, bound: Mapping[str, Any]) -> list[TensorType[Attribute]]:
+    """Types of an entry's results for bound arguments.
+
+    Raises:
+        SpyreError: the arguments do not go together, or no composition exists for them.
+    """
+    if not entry.composed:
+        return [result_type(entry, bound)]
+    made = _TypeBuild().rewrite(entry, bound)
+    several = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
+    return [cast(TensorType[Attribute], _typed(v).type) for v in several]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -44,9 +45,28 @@ def schema(overload: str) -> list[Any]:
 def fits(overload: str, sample: Sample) -> bool:
     """Whether an overload takes what the sample gives."""
     rank = RANKS.get(overload)
-    return set(sample.attributes) <= {n for a in schema(overload) for n in (a.name, ALIASES.get(a.name))} and (
-        rank is None or all(len(s) == rank for s in sample.shapes)
+    known = {n for a in schema(overload) for n in (a.name, ALIASES.get(a.name))}
+    return (
+        set(sample.attributes) <= known
+        and (rank is None or all(len(s) == rank for s in sample.shapes))
+        and _spatial_dimensions(overload) in (None, _spatial_dimensions_of(overload, sample))
     )
+
+
+def _spatial_dimensions(overload: str) -> int | None:
+    """The 2 of `conv2d` or `max_pool2d`."""
+    found = re.search(r"[a-z](\d)d", overload)
+    return int(found.group(1)) if found else None
+
+
+def _spatial_dimensions_of(overload: str, sample: Sample) -> int | None:
+    """How many spatial dimensions a sample is for, if it says."""
+    if overload.startswith("conv"):
+        return len(sample.shapes[1]) - 2
+    sizes = next((sample.attributes[n] for n in ("kernel_size", "output_size") if n in sample.attributes), None)
+    if "padding" in sample.attributes and sizes is None:
+        sizes = cast("tuple[int, ...]", sample.attributes["padding"])[::2]
+    return len(sizes) if isinstance(sizes, tuple) else None
 
 
 def good_cases() -> list[tuple[OpEntry, str, Sample]]:

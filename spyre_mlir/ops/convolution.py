@@ -11,10 +11,9 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.lanes import Bools, Ints, Lanes
+from spyre_mlir.ops.lanes import Ints, Lanes
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.windows import (
     joined,
@@ -23,7 +22,6 @@ from spyre_mlir.ops.windows import (
     reach,
     side_by_side,
     spread,
-    taken,
     taps,
     with_batch,
 )

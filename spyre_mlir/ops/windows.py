@@ -29,7 +29,9 @@ def taken(b: Build, x: Any, dim: int, start: int, count: int, step: int = 1) -> 
     """`count` elements of `dim` from `start` on, `step` apart."""
     if start == 0 and step == 1 and count == b.shape(x)[dim]:
         return x
-    return b.call("slice.Tensor", x, dim=dim % len(b.shape(x)), start=start, end=start + step * (count - 1) + 1, step=step)
+    return b.call(
+        "slice.Tensor", x, dim=dim % len(b.shape(x)), start=start, end=start + step * (count - 1) + 1, step=step
+    )
 
 
 def padded(b: Build, x: Any, dim: int, before: int, after: int, value: float = 0.0) -> Any:
@@ -93,10 +95,7 @@ def _blocks(b: Build, x: Any, dim: int, kernel: int, stride: int, dilation: int)
     for q in range(-(-reach(kernel, dilation) // stride)):
         present = [by_offset.get(q * stride + r) for r in range(stride)]
         if any(tap is not None for tap in present):
-            parts = [
-                _run(b, x, dim + 1, first, count, shape)
-                for first, count in _runs(present)
-            ]
+            parts = [_run(b, x, dim + 1, first, count, shape) for first, count in _runs(present)]
             out.append((q, joined(b, parts, dim + 1)))
     return out
 

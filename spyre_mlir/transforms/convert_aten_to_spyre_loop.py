@@ -16,17 +16,17 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, TensorType, f32, f64, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, StringAttr, TensorType, f32, f64, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre.attributes import IotaAttr
+from spyre_mlir.dialects.spyre.attributes import IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp
 from spyre_mlir.dialects.tensors import as_tensor_type, element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
-from spyre_mlir.ops import creation, indexing, movement, pointwise
+from spyre_mlir.ops import creation, indexing, movement, pointwise, resampling
 from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
 from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
@@ -291,6 +291,10 @@ def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     a, result = op.arguments(), device_type(cast(TensorType[Attribute], op.results[0].type))
     if entry is creation.full:
         return whole(b.emitter.add(ConstantOp(_number(a["fill_value"]), result)).results[0])
+    if entry is resampling.resample:
+        mode = StringAttr(cast(str, a["mode"]))
+        matrix = ResampleAttr(mode, _number(a["scale"]), _number(a["offset"]))
+        return whole(b.emitter.add(ConstantOp(matrix, result)).results[0])
     return whole(b.emitter.add(ConstantOp(IotaAttr(_number(a["start"]), _number(a["step"])), result)).results[0])
 
 

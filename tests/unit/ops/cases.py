@@ -63,7 +63,9 @@ def _spatial_dimensions_of(overload: str, sample: Sample) -> int | None:
     """How many spatial dimensions a sample is for, if it says."""
     if overload.startswith("conv"):
         return len(sample.shapes[1]) - 2
-    sizes = next((sample.attributes[n] for n in ("kernel_size", "output_size") if n in sample.attributes), None)
+    sizes = next(
+        (sample.attributes[n] for n in ("kernel_size", "output_size", "scale_factors") if n in sample.attributes), None
+    )
     if "padding" in sample.attributes and sizes is None:
         sizes = cast("tuple[int, ...]", sample.attributes["padding"])[::2]
     return len(sizes) if isinstance(sizes, tuple) else None

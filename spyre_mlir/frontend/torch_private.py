@@ -10,7 +10,7 @@ compilation of Dynamo runs), `torch._dynamo.config` and `utils` (what it traces,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch._dynamo.exc import TorchDynamoException
@@ -19,6 +19,7 @@ from torch._guards import CompileContext
 from torch._ops import HigherOrderOperator, OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode, is_fake
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_flatten_with_path, tree_map, treespec_dumps, treespec_loads
 
@@ -38,6 +39,7 @@ __all__ = [
     "holders",
     "is_fake",
     "recompile_reason",
+    "return_and_correct_aliasing",
     "schema_of",
     "source_name",
     "storage_identity",
@@ -47,6 +49,11 @@ __all__ = [
     "treespec_dumps",
     "treespec_loads",
 ]
+
+
+def return_and_correct_aliasing(operator: Operator, args: Any, kwargs: Any, result: Any) -> Any:
+    """The result of an operator on wrapper tensors, with the aliases that its schema promises."""
+    return cast(Any, _python_dispatch).return_and_correct_aliasing(operator, args, kwargs, result)
 
 
 def storage_identity(value: torch.Tensor) -> int:

@@ -14,6 +14,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.torch_private import capture_recurrent_layers
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.no_backward import needs_backward, run_without_backward
+from spyre_mlir.torch_device.tensor import SpyreTensor, as_device_tensor, as_host_tensor, on_host
 
 # Encoder layers would take one fused operator that is no composition of others, and Dynamo passes recurrent layers by
 # unless told otherwise. Both are settings of the process; whoever asks for this back end wants graphs.
@@ -39,13 +40,16 @@ def spyre(
     Raises:
         InputError: an option that `compile` does not have.
     """
-    captured = CapturedGraph(graph, _checked(options or {}))
+    captured = CapturedGraph(on_host(graph), _checked(options or {}))
 
     def run(*inputs: Any) -> Any:
-        if needs_backward(inputs):
-            return run_without_backward(captured, inputs)
+        return run_without_backward(compute, inputs) if needs_backward(inputs) else compute(*inputs)
+
+    def compute(*inputs: Any) -> Any:
         with torch.inference_mode(False), torch.no_grad():
-            return captured(*inputs)
+            results = captured(*map(as_host_tensor, inputs))
+        on_device = any(isinstance(x, SpyreTensor) for x in inputs)
+        return tuple(map(as_device_tensor, results)) if on_device else results
 
     return run
 

@@ -31,4 +31,4 @@ class _Forward(torch.autograd.Function):
 
 def run_without_backward(run: Callable[..., Any], inputs: Sequence[Any]) -> Any:
     """The results of a call; `backward` of any of them raises UnsupportedError."""
-    return cast("Callable[..., Any]", _Forward.apply)(run, *inputs)
+    return cast(Any, _Forward).apply(run, *inputs)

@@ -76,7 +76,7 @@ def is_random(node: Node) -> bool:
     if torch.Tag.nondeterministic_seeded not in target.tags:
         return False
     bound = bind(node)
-    quiet = {"dropout_p": 0, "p": 0, "train": False, "training": False}
+    quiet = {"dropout_p": 0, "p": 0, "dropout": 0, "train": False, "training": False}
     return not any(name in bound and bound[name].value == value for name, value in quiet.items())
 
 
@@ -115,12 +115,15 @@ def spell_by_entry(entry: OpEntry, bound: Mapping[str, Bound], resolve: Resolve)
     operands: list[SSAValue] = []
     attributes: dict[str, Attribute] = {}
     skipped: list[str] = []  # absent tensors, to be said if another tensor follows
+    last = next((p for p in reversed(entry.params) if p.is_tensor), None)  # a list at the end takes what is left
     for param in entry.params:
         argument = bound.get(param.name)
         if argument is None:
             continue
         if param.kind is Kind.TENSORS:
-            operands += _whole_list(param.name, argument.value, resolve)
+            several = _whole_list(param.name, argument.value, resolve)
+            attributes |= {} if param is last else {param.name: OperandsAttr(len(several))}
+            operands += several
         elif isinstance(argument.value, Node):
             value = resolve(param.name, argument.value)
             if isinstance(value, SSAValue):

@@ -1,7 +1,7 @@
 """Recurrent layers, unrolled over time: one product for what all inputs give, then one product per step.
 
-The gates of a step lie side by side in a dimension of their own, [gate, batch, features], never in the lanes: a gate
-is then a slice that starts at a stick, whatever the number of features.
+The gates of a step lie side by side along the features. Where a gate is not a whole number of sticks the batch goes
+into the lanes between two products, and every gate is still a slice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Lanes, LanesList
 from spyre_mlir.ops.table import OpEntry, Sample, require
-from spyre_mlir.ops.windows import joined
+from spyre_mlir.ops.windows import joined, taken
 
 State = tuple[Any, ...]
 
@@ -25,13 +25,11 @@ class Cell:
     """One step of a kind of layer.
 
     Attributes:
-        gates: parts of a weight's rows.
-        step: the new state from what the input gives, what the state gives, both [gate, batch, features], and the
+        step: the new state from what the input gives, what the state gives, both [batch, gates * features], and the
             state.
         apart: whether the two are used apart; else they come added up, and so do their biases.
     """
 
-    gates: int
     step: Callable[[Build, Any, Any, State], State]
     apart: bool = False
 
@@ -47,52 +45,34 @@ class Weights:
     w_hr: Any = None
 
 
-def _gate(b: Build, gates: Any, number: int) -> Any:
-    return b.call("select.int", gates, dim=0, index=number)
+def _gates(b: Build, gates: Any, state: State, start: int, count: int = 1) -> Any:
+    """Some of the gates; each has as many features as the last part of the state."""
+    own = b.shape(state[-1])[-1]
+    return taken(b, gates, 1, start * own, count * own)
 
 
 def _lstm_step(b: Build, gates: Any, _: Any, state: State) -> State:
-    opened = b.call("sigmoid", b.call("slice.Tensor", gates, dim=0, start=0, end=2))
-    new, shown = b.call("tanh", _gate(b, gates, 2)), b.call("sigmoid", _gate(b, gates, 3))
-    kept = b.call("mul.Tensor", _gate(b, opened, 1), state[1])
-    cell = b.call("add.Tensor", kept, b.call("mul.Tensor", _gate(b, opened, 0), new))
+    opened = b.call("sigmoid", _gates(b, gates, state, 0, 2))
+    new, shown = b.call("tanh", _gates(b, gates, state, 2)), b.call("sigmoid", _gates(b, gates, state, 3))
+    kept = b.call("mul.Tensor", _gates(b, opened, state, 1), state[1])
+    cell = b.call("add.Tensor", kept, b.call("mul.Tensor", _gates(b, opened, state, 0), new))
     return b.call("mul.Tensor", shown, b.call("tanh", cell)), cell
 
 
 def _gru_step(b: Build, given: Any, own: Any, state: State) -> State:
-    both = b.call("add.Tensor", *(b.call("slice.Tensor", x, dim=0, start=0, end=2) for x in (given, own)))
-    opened = b.call("sigmoid", both)
-    reset = b.call("mul.Tensor", _gate(b, opened, 0), _gate(b, own, 2))
-    new = b.call("tanh", b.call("add.Tensor", _gate(b, given, 2), reset))
-    kept = b.call("mul.Tensor", _gate(b, opened, 1), b.call("sub.Tensor", state[0], new))
+    opened = b.call("sigmoid", b.call("add.Tensor", *(_gates(b, x, state, 0, 2) for x in (given, own))))
+    reset = b.call("mul.Tensor", _gates(b, opened, state, 0), _gates(b, own, state, 2))
+    new = b.call("tanh", b.call("add.Tensor", _gates(b, given, state, 2), reset))
+    kept = b.call("mul.Tensor", _gates(b, opened, state, 1), b.call("sub.Tensor", state[0], new))
     return (b.call("add.Tensor", new, kept),)
 
 
 def _plain_step(function: str) -> Callable[[Build, Any, Any, State], State]:
-    def step(b: Build, gates: Any, _: Any, state: State) -> State:
-        return (b.call(function, _gate(b, gates, 0)),)
-
-    return step
+    return lambda b, gates, _, state: (b.call(function, gates),)
 
 
-LSTM, GRU = Cell(4, _lstm_step), Cell(3, _gru_step, apart=True)
-TANH, RELU = Cell(1, _plain_step("tanh")), Cell(1, _plain_step("relu"))
-
-
-def _product(b: Build, x: Any, weight: Any, gates: int) -> Any:
-    """x [rows, features] against every gate's part of a weight: [gate, rows, features]."""
-    if gates == 1:
-        return b.call("unsqueeze", b.call("linear", x, weight), dim=0)
-    rows, columns = b.shape(weight)
-    parts = b.call("transpose.int", b.call("view", weight, size=(gates, rows // gates, columns)), dim0=1, dim1=2)
-    return b.call("matmul", b.call("expand", b.call("unsqueeze", x, dim=0), size=(gates, *b.shape(x))), parts)
-
-
-def _with_bias(b: Build, product: Any, bias: Any) -> Any:
-    if bias is None:
-        return product
-    gates, _, features = b.shape(product)
-    return b.call("add.Tensor", product, b.call("view", bias, size=(gates, 1, features)))
+LSTM, GRU = Cell(_lstm_step), Cell(_gru_step, apart=True)
+TANH, RELU = Cell(_plain_step("tanh")), Cell(_plain_step("relu"))
 
 
 def _from_input(b: Build, cell: Cell, x: Any, w: Weights) -> Any:
@@ -100,16 +80,13 @@ def _from_input(b: Build, cell: Cell, x: Any, w: Weights) -> Any:
     bias = w.b_ih
     if not cell.apart and w.b_hh is not None:
         bias = b.call("add.Tensor", w.b_ih, w.b_hh)
-    return _with_bias(b, _product(b, x, w.w_ih, cell.gates), bias)
+    return b.call("linear", x, w.w_ih, bias)
 
 
 def _next(b: Build, cell: Cell, given: Any, state: State, w: Weights) -> State:
-    own = _product(b, state[0], w.w_hh, cell.gates)
-    if cell.apart:
-        own = _with_bias(b, own, w.b_hh)
-    else:
-        given = b.call("add.Tensor", given, own)
-    hidden, *rest = cell.step(b, given, own, state)
+    own = b.call("linear", state[0], w.w_hh, w.b_hh if cell.apart else None)
+    gates = given if cell.apart else b.call("add.Tensor", given, own)
+    hidden, *rest = cell.step(b, gates, own, state)
     return (hidden if w.w_hr is None else b.call("linear", hidden, w.w_hr), *rest)
 
 
@@ -117,11 +94,11 @@ def _direction(b: Build, cell: Cell, x: Any, state: State, w: Weights, time: int
     """One layer in one direction: the hidden states side by side along the dimension of time, and the last state."""
     outer, inner, features = b.shape(x)
     given = _from_input(b, cell, b.call("reshape", x, size=(outer * inner, features)), w)
-    given = b.call("view", given, size=(cell.gates, outer, inner, b.shape(given)[-1]))
+    given = b.call("view", given, size=(outer, inner, b.shape(given)[-1]))
     seen: list[Any] = []
     steps = range(b.shape(x)[time])
     for t in reversed(steps) if backwards else steps:
-        state = _next(b, cell, b.call("select.int", given, dim=time + 1, index=t), state, w)
+        state = _next(b, cell, b.call("select.int", given, dim=time, index=t), state, w)
         seen.append(b.call("unsqueeze", state[0], dim=time))
     return joined(b, seen[::-1] if backwards else seen, time), state
 
@@ -290,7 +267,7 @@ def _parameters(gates: int, layers: int, directions: int, wide: int, own: int, b
 
 
 _FACTS = {"has_biases": True, "num_layers": 1, "dropout": 0.0, "train": False, "bidirectional": False}
-for _entry, _cell in ((lstm, LSTM), (gru, GRU), (rnn_tanh, TANH), (rnn_relu, RELU)):
+for _entry, _gates_ in ((lstm, 4), (gru, 3), (rnn_tanh, 1), (rnn_relu, 1)):
     for _layers_, _both, _biases, _first in ((1, False, True, True), (2, True, True, False), (1, True, False, True)):
         _state = (_layers_ * (1 + _both), 2, 5)
         ATEN.samples(
@@ -298,8 +275,8 @@ for _entry, _cell in ((lstm, LSTM), (gru, GRU), (rnn_tanh, TANH), (rnn_relu, REL
             Sample(
                 (
                     (2, 3, 4) if _first else (3, 2, 4),
-                    [_state, _state] if _cell is LSTM else _state,
-                    _parameters(_cell.gates, _layers_, 1 + _both, 4, 5, _biases),
+                    [_state, _state] if _gates_ == 4 else _state,
+                    _parameters(_gates_, _layers_, 1 + _both, 4, 5, _biases),
                 ),
                 _FACTS | {"num_layers": _layers_, "bidirectional": _both, "has_biases": _biases, "batch_first": _first},
                 low=-0.7,
@@ -312,9 +289,9 @@ ATEN.samples(
         ((3, 2, 4), [(1, 2, 3), (1, 2, 5)], [(20, 4), (20, 3), (20,), (20,), (3, 5)]), _FACTS | {"batch_first": False}
     ),
 )
-for _entry, _cell in ((lstm_cell, LSTM), (gru_cell, GRU), (rnn_tanh_cell, TANH), (rnn_relu_cell, RELU)):
-    _rows = 5 * _cell.gates
-    _hidden: Any = [(3, 5), (3, 5)] if _cell is LSTM else (3, 5)
+for _entry, _gates_ in ((lstm_cell, 4), (gru_cell, 3), (rnn_tanh_cell, 1), (rnn_relu_cell, 1)):
+    _rows = 5 * _gates_
+    _hidden: Any = [(3, 5), (3, 5)] if _gates_ == 4 else (3, 5)
     ATEN.samples(
         _entry,
         Sample(((3, 4), _hidden, (_rows, 4), (_rows, 5), (_rows,), (_rows,))),

@@ -22,6 +22,7 @@ ALIASES = {"mat2": "other", "shape": "size"}
 # torch takes the epsilon of the type it computes in: float32 for the models we compile, float64 here.
 FLOAT32_EPSILON = 2.0**-23
 DTYPES = {"f16": torch.float64}  # exact numbers: a conversion to a narrower float changes nothing
+ONE_INT = ("int", "Optional[int]")
 RANKS = {"mm": 2, "bmm": 3, "t": 2}
 # Arguments that hold truth values, whatever the overload.
 TRUTH_NAMES = ("condition", "mask")
@@ -44,6 +45,14 @@ def schema(overload: str) -> list[Any]:
 def fits(overload: str, sample: Sample) -> bool:
     """Whether an overload takes what the sample gives."""
     rank = RANKS.get(overload)
+    given = sample.attributes
+    for argument in schema(overload):
+        value = given.get(argument.name)
+        if isinstance(value, tuple) and str(argument.type) in ONE_INT and len(value) != 1:
+            return False
+        number = str(argument.type) in ("int", "float", "bool", "List[int]", "List[float]")
+        if number and not argument.has_default_value() and not {argument.name, ALIASES.get(argument.name)} & set(given):
+            return False
     return set(sample.attributes) <= {n for a in schema(overload) for n in (a.name, ALIASES.get(a.name))} and (
         rank is None or all(len(s) == rank for s in sample.shapes)
     )
@@ -114,6 +123,6 @@ def _to_torch(value: Any, type_: str) -> Any:
         return [_to_torch(v, type_) for v in value]
     if isinstance(value, str) and value in DTYPES:
         return DTYPES[value]
-    if isinstance(value, tuple) and type_ == "int":
+    if isinstance(value, tuple) and type_ in ONE_INT:
         return value[0]
     return value

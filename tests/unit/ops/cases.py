@@ -51,7 +51,7 @@ def fits(overload: str, sample: Sample) -> bool:
         if isinstance(value, tuple) and str(argument.type) in ONE_INT and len(value) != 1:
             return False
         number = str(argument.type) in ("int", "float", "bool", "List[int]", "List[float]")
-        if number and not argument.has_default_value() and not {argument.name, ALIASES.get(argument.name)} & set(given):
+        if (number or argument.kwarg_only) and not argument.has_default_value() and not {argument.name, ALIASES.get(argument.name)} & set(given):
             return False
     return set(sample.attributes) <= {n for a in schema(overload) for n in (a.name, ALIASES.get(a.name))} and (
         rank is None or all(len(s) == rank for s in sample.shapes)
@@ -90,6 +90,10 @@ def arguments(entry: OpEntry, overload: str, sample: Sample, seed: int = 7) -> A
             # Each index once: which of two writes to one place wins is not defined.
             extent = sample.shapes[0][int(sample.attributes["dim"])]
             out[param.name] = rng.permutation(extent)[: shape[0]]
+        elif overload == "one_hot":
+            out[param.name] = rng.integers(0, int(sample.attributes["num_classes"]), shape)
+        elif param.name in ("sorted_sequence", "boundaries"):
+            out[param.name] = np.sort(rng.uniform(sample.low, sample.high, shape))
         elif param.name == "indices":
             out[param.name] = rng.integers(int(sample.low), int(sample.high), shape)
         elif holds_truth(overload, param.name):

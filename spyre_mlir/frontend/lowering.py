@@ -199,7 +199,8 @@ class Lowering:
                 "expand", [self._constant(compact)], {"size": to_attribute(tuple(value.shape))}, [tensor_type(value)]
             )
             return self._add(op).results[0]
-        dense = value.contiguous()
+        # One element counts as dense under any stride, but bytes can be read under stride 1 only.
+        dense = value.contiguous() if value.numel() != 1 else value.clone(memory_format=torch.contiguous_format)
         raw = dense.reshape(-1).view(torch.uint8).numpy().data if dense.numel() else b""
         key = (dense.dtype, tuple(dense.shape), sha256(raw).digest())
         if key not in self._constants:

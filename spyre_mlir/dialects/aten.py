@@ -91,6 +91,9 @@ class AtenOp(IRDLOperation):
 
     def _argument(self, param: Param, queue: list[SSAValue]) -> Value:
         attribute = self.attributes.get(param.name)
+        if param.kind is Kind.TENSORS and isinstance(attribute, ArrayAttr):
+            holes = [isinstance(item, NoneAttr) for item in cast(ArrayAttr[Attribute], attribute)]
+            return [None if hole else queue.pop(0) for hole in holes]
         if attribute is not None and not isinstance(attribute, OperandsAttr):
             return self._checked(param, to_value(attribute))
         if param.kind is Kind.TENSORS:

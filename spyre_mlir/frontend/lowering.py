@@ -103,6 +103,11 @@ class Lowering:
         root = self._root(node)
         return self._folded.value(root) if self._folded.known(root) else None
 
+    def from_host(self, node: Node) -> bool:
+        """Whether the host provides the value of a node as it is."""
+        root = self._root(node)
+        return root.op == "placeholder" or self._folded.known(root)
+
     def emit(self, overload: str, *operands: SSAValue, **attributes: object) -> SSAValue:
         """Adds an op of the table and gives its result."""
         spelled = {name: to_attribute(value) for name, value in attributes.items()}
@@ -199,7 +204,7 @@ class Lowering:
                 "expand", [self._constant(compact)], {"size": to_attribute(tuple(value.shape))}, [tensor_type(value)]
             )
             return self._add(op).results[0]
-        dense = value.contiguous()
+        dense = value.contiguous().reshape(value.shape).clone(memory_format=torch.contiguous_format)
         raw = dense.reshape(-1).view(torch.uint8).numpy().data if dense.numel() else b""
         key = (dense.dtype, tuple(dense.shape), sha256(raw).digest())
         if key not in self._constants:

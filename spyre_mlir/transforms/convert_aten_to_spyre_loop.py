@@ -252,9 +252,9 @@ def lower_cat(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     at = cast(int, arguments["dim"]) % len(result.get_shape())
     dest, offset = b.emitter.add(EmptyOp(result)).results[0], 0
     for part in cast(list[SSAValue], arguments["tensors"]):
-        source = b.numbers(b.readings[part])
-        if source.shape[at] == 0:
+        if 0 in shape_of(part):
             continue
+        source = b.numbers(b.readings[part])
         window = IndexView.identity(result.get_shape()).slice(at, offset, offset + source.shape[at])
         loops, out, (source,) = b.align([source], window, stems(len(source.shape)))
         nest = make_nest(loops, [source.base], out, result, None, dest=dest)
@@ -376,7 +376,9 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
 def _as_returned(b: LoopBuilder, reading: Reading, value: SSAValue) -> Reading:
     """The reading in the element type the function promised: whole numbers become integers again."""
     element = element_of(value)
-    return reading if element_of(reading.base) == element else b.converted(reading, element)
+    if element_of(reading.base) == element:
+        return reading
+    return b.converted(reading if reading.is_base else b.copy(reading), element)
 
 
 def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:

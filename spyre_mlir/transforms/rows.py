@@ -35,7 +35,9 @@ def lower_rows(b: LoopBuilder, table: Reading, indices: Reading, result: TensorT
         UnsupportedError: the indices or the table are computed, and the table has too many rows to compare.
     """
     host = isinstance(table.base, BlockArgument) and isinstance(indices.base, BlockArgument)
-    if host and table.is_base and len(table.shape) == 2 and element_of(indices.base) not in (i1, f32):
+    # A row of one element has no dimension for the lanes.
+    host = host and table.is_base and prod(table.shape[1:]) > 1
+    if host and element_of(indices.base) not in (i1, f32):
         return _gather(b, table, indices, result)
     if table.shape[0] > MOST_COMPARED_ROWS:
         raise UnsupportedError(

@@ -151,10 +151,29 @@ def _arranged(
     return base if shape_of(base) == wanted else values.emit("expand", base, size=wanted)
 
 
+_FOLDS = ("sum.dim_IntList", "mean.dim", "amax")
+
+
+def _embedding_bag(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
+    """Bags of one size, if that is all they are: rows, and a reduction over those of a bag."""
+    offsets = values.known_value(a["offsets"])
+    further = [u for u in node.users if u.args[1] != 0]
+    special = a["padding_idx"] >= 0 or a["per_sample_weights"] is not None or a["include_last_offset"]
+    if offsets is None or further or special or offsets.numel() == 0:
+        return None
+    count, bags = int(a["indices"].meta["val"].shape[0]), offsets.numel()
+    if count % bags or not bool((offsets == torch.arange(bags) * (count // bags)).all()):
+        return None
+    rows = values.emit("embedding", values.ssa(a["weight"]), values.ssa(a["indices"]))
+    grouped = values.emit("view", rows, size=(bags, count // bags, shape_of(rows)[1]))
+    return {0: values.emit(_FOLDS[a["mode"]], grouped, dim=(1,))}
+
+
 _REWRITES: dict[object, Callable[[Node, dict[str, Any], Values], Rewritten]] = {
     aten.split_with_sizes.default: _split_with_sizes,
     aten.split.Tensor: _split,
     aten.unbind.int: _unbind,
+    aten._embedding_bag_forward_only.default: _embedding_bag,
     aten.index.Tensor: _index,
     aten._unsafe_index.Tensor: _index,
 }

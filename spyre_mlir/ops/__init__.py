@@ -1,6 +1,7 @@
 """The op table: one declaration says everything about an operation."""
 
 from spyre_mlir.ops import (
+    bags,
     composite,
     contraction,
     creation,
@@ -20,6 +21,7 @@ from spyre_mlir.ops.aten import ATEN
 
 __all__ = [
     "ATEN",
+    "bags",
     "composite",
     "contraction",
     "creation",

@@ -22,7 +22,7 @@ def index_select_shape(self: tuple[int, ...], index: tuple[int, ...], *, dim: in
 
 @ATEN.movement(aten=["index_select"], shape=index_select_shape)
 def index_select(self: Lanes, index: Lanes, *, dim: int) -> Lanes:
-    """The entries of `dim` that `index` names.
+    """The entries of `dim` that `index` names; negative ones count from the end.
 
     Constraints:
         C1: index has rank 0 or 1.

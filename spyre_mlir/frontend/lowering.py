@@ -103,6 +103,11 @@ class Lowering:
         root = self._root(node)
         return self._folded.value(root) if self._folded.known(root) else None
 
+    def from_host(self, node: Node) -> bool:
+        """Whether the host provides the value of a node as it is."""
+        root = self._root(node)
+        return root.op == "placeholder" or self._folded.known(root)
+
     def emit(self, overload: str, *operands: SSAValue, **attributes: object) -> SSAValue:
         """Adds an op of the table and gives its result."""
         spelled = {name: to_attribute(value) for name, value in attributes.items()}

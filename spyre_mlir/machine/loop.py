@@ -20,7 +20,7 @@ from xdsl.interpreter import (
 )
 from xdsl.ir import Attribute, Operation
 
-from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IndexMapAttr, IotaAttr, ResampleAttr
+from spyre_mlir.dialects.spyre.attributes import FROM_END, FirstOnesAttr, IndexMapAttr, IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.loop import COMBINERS, ConstantOp, EmptyOp, GatherOp, NestOp
 from spyre_mlir.dialects.spyre.scalars import ApplyOp, YieldOp, body_function, entry_of
 from spyre_mlir.errors import UnsupportedError
@@ -177,6 +177,8 @@ class LoopFunctions(InterpreterFunctions):
         names, extents, axis = [d.name for d in op.space.data], op.space.extents, op.axis.value.data
         used = [n for n in names if n in op.maps.data[0].names]
         rows = _read(indices, op.maps.data[0], op, used, "the indices")
+        if FROM_END in op.attributes:
+            rows = np.where(rows < 0, rows + table.values.shape[axis], rows)
         rows = gather_rows(rows, table.values.shape[axis], op)
         rows = rows.reshape([extents[n] if n in used else 1 for n in names])
         grids = [expression_grid(e, extents, names) for e in op.maps.data[1].data]

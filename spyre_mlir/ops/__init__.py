@@ -1,6 +1,7 @@
 """The op table: one declaration says everything about an operation."""
 
 from spyre_mlir.ops import (
+    bags,
     composite,
     contraction,
     convolution,
@@ -8,6 +9,7 @@ from spyre_mlir.ops import (
     creation,
     extremes,
     folding,
+    gathering,
     indexing,
     masks,
     movement,
@@ -19,6 +21,8 @@ from spyre_mlir.ops import (
     reduction,
     resampling,
     scans,
+    scattering,
+    shaping,
     statistics,
     sums,
     trigonometry,
@@ -29,6 +33,7 @@ from spyre_mlir.ops.aten import ATEN
 
 __all__ = [
     "ATEN",
+    "bags",
     "composite",
     "contraction",
     "convolution",
@@ -36,6 +41,7 @@ __all__ = [
     "creation",
     "extremes",
     "folding",
+    "gathering",
     "indexing",
     "masks",
     "movement",
@@ -47,6 +53,8 @@ __all__ = [
     "reduction",
     "resampling",
     "scans",
+    "scattering",
+    "shaping",
     "statistics",
     "sums",
     "trigonometry",

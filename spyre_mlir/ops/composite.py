@@ -86,12 +86,18 @@ def _linear(b: Build, input: Any, weight: Any, bias: Any) -> Any:
 def _matmul(b: Build, self: Any, other: Any) -> Any:
     left, right = len(b.shape(self)) == 1, len(b.shape(other)) == 1
     if not (left or right):
-        return None
+        return None if b.shape(self)[-1] else _empty_sum(b, self, other)
     a = b.call("unsqueeze", self, dim=0) if left else self
     c = b.call("unsqueeze", other, dim=-1) if right else other
     product = b.call("matmul", a, c)
     dropped = (-1,) * right + (-2 + right,) * left if left else (-1,)
     return b.call("squeeze.dims", product, dim=tuple(d for d in ((-2, -1) if left and right else dropped)))
+
+
+def _empty_sum(b: Build, self: Any, other: Any) -> Any:
+    """The product over a dimension without elements."""
+    batch = np.broadcast_shapes(b.shape(self)[:-2], b.shape(other)[:-2])
+    return b.full((*batch, b.shape(self)[-2], b.shape(other)[-1]), 0, b.element(self))
 
 
 def _addmm_shape(self: tuple[int, ...], mat1: tuple[int, ...], mat2: tuple[int, ...], **_: object) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -58,8 +58,10 @@ def _spell(entry: OpEntry, bound: Mapping[str, Any]) -> tuple[list[SSAValue], di
         if isinstance(value, SSAValue):
             operands.append(cast("SSAValue[Attribute]", value))
         elif param.kind is Kind.TENSORS:
-            operands += value
-            attributes[param.name] = OperandsAttr(len(value))
+            operands += [v for v in value if v is not None]
+            holes = any(v is None for v in value)
+            items = [NoneAttr() if v is None else OperandsAttr(1) for v in value]
+            attributes[param.name] = ArrayAttr(items) if holes else OperandsAttr(len(value))
         elif param.is_tensor and value is None:
             attributes[param.name] = NoneAttr()
         elif param.kind is Kind.DTYPE and isinstance(value, str):

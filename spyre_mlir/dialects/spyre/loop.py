@@ -196,6 +196,8 @@ class GatherOp(IRDLOperation):
 
     ``spyre.loop.gather [s = 64, h = 256] rows(%ids[s] : …) of axis 0 in %table[0, h] : … -> [s, h] : …``.
 
+    With the attribute `from_end`, negative indices count from the end of the table.
+
     Constraints:
         C1: every map stays inside its tensor; the table's expression at `axis` is 0.
     """

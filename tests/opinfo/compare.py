@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 TOLERANCE = 1e-4  # of exact numerics: max|a - b| over max|b|
+HALF_TOLERANCE = 2.0**-10  # the same for results that are returned as float16
 ULP = 2.0**-9
 LARGEST, SMALLEST = 2.0**32 * (2 - 2 * ULP), 2.0**-31
 

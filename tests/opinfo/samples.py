@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "int64": torch.int64, "bool": torch.bool}
 SAMPLES = 10
+T = TypeVar("T")
 SEED = 0
 # A DL16 number has nine fraction bits, and torch's float16 can hold it too.
 KEPT_BITS = 9
@@ -88,10 +89,15 @@ def cases(name: str, dtype: str, count: int = SAMPLES) -> Iterator[Case]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         samples = list(info.sample_inputs("cpu", DTYPES[dtype], requires_grad=False))
-    chosen = sorted({round(n * (len(samples) - 1) / max(1, count - 1)) for n in range(count)}) if samples else []
-    for number in chosen[:count]:
-        sample = samples[number]
+    for number, sample in spread(list(enumerate(samples)), count):
         yield case_of(name, dtype, number, info.op, ((sample.input, *sample.args), dict(sample.kwargs)))
+
+
+def spread(things: Sequence[T], count: int) -> list[T]:
+    """At most `count` of these, evenly spread, the first and the last among them."""
+    if len(things) <= count or count < 2:
+        return list(things[: max(count, 0)])
+    return [things[round(n * (len(things) - 1) / (count - 1))] for n in range(count)]
 
 
 def case_of(name: str, dtype: str, number: int, op: Any, arguments: Any) -> Case:

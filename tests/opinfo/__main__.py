@@ -15,7 +15,7 @@ from tests.opinfo.judge import SECONDS, judge
 from tests.opinfo.run import Plan, row_cases, run
 from tests.opinfo.samples import DTYPES, SAMPLES, named
 from tests.opinfo.store import Store
-from tests.opinfo.summary import failures_text, write_summary
+from tests.opinfo.summary import failures_text, worse_than, write_summary
 
 BAD = ("wrong", "crash", "slow")
 
@@ -38,6 +38,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
     parser.add_argument("--core", action="store_true", help="run the core overloads only")
     parser.add_argument("--summary", type=Path, metavar="FILE", help="write the counts of DIR by op and dtype")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="fail if DIR has samples worse than FILE says")
     parser.add_argument("--failures", type=Path, metavar="FILE", help="write what fails in DIR")
     return parser.parse_args()
 
@@ -53,7 +54,9 @@ def main() -> int:
         write_summary(store, options.summary)
     if options.failures is not None:
         options.failures.write_text(failures_text(store), encoding="utf-8")
-    return 0
+    worse = [] if options.against is None else worse_than(store, options.against)
+    print("\n".join(worse))
+    return int(bool(worse))
 
 
 def whole_run(options: argparse.Namespace, store: Store) -> None:

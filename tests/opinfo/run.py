@@ -19,7 +19,8 @@ from tests.opinfo.samples import DTYPES, SAMPLES, Case, cases, database, spread
 from tests.opinfo.store import Store, code_digest
 
 MEMORY = 10 << 30
-GRACE = 30  # seconds beyond a sample's limit after which its process is killed
+# A process is killed after so many seconds, and so many times a sample's limit: it hangs, or the machine is very busy.
+GRACE, SLACK = 60, 6
 Row = tuple[str, str]
 
 
@@ -111,7 +112,7 @@ class _Child:
         """Records, and None after the last one of a row, until the child is through, dead or stuck."""
         at: str | None = None
         while time.monotonic() < end:
-            limit = self._plan.seconds + GRACE if at else 10 * GRACE
+            limit = SLACK * self._plan.seconds + GRACE if at else 10 * GRACE
             try:
                 if not self._receive.poll(limit):
                     yield _lost(at, "slow", f"more than {limit} s") if at else None

@@ -26,11 +26,11 @@ DTYPES = ("float32", "float16", "int64", "bool")
 KINDS = ("native", "composed", "host", "refused", "slow", "wrong", "crash")
 TARGET = 85
 
-INTRO = """PyTorch keeps a database of samples for its operators (`op_db`, "OpInfo"). Up to ten samples of every entry at
-float32, float16, int64 and bool, spread evenly over all it has, are compiled as models whose inputs are the tensors of
-the sample. Each runs from the files of its bundle in exact and in device numerics, and is held against torch."""
-RULES = """* **Fates.** *native*: one hardware function, or a view; *composed*: several kernels; *host*: at least one step on
-  the host; *refused*: an error that says why. The fate of an op is that of its worst sample.
+INTRO = """PyTorch keeps a database of samples for its operators (`op_db`, "OpInfo"). Up to ten samples of every entry
+at float32, float16, int64 and bool, spread evenly over all it has, are compiled as models whose inputs are the tensors
+of the sample. Each runs from the files of its bundle in exact and in device numerics, and is held against torch."""
+RULES = """* **Fates.** *native*: one hardware function, or a view; *composed*: several kernels; *host*: at least one step
+  on the host; *refused*: an error that says why. The fate of an op is that of its worst sample.
 * **Exact numerics** must be within 1e-4 of torch in double precision, as max|a - b| over max|b|; results that are
   returned as float16 within 2^-10. Integers and truth values must be equal, and types and shapes torch's.
 * **Device numerics** must be within the sum of the allowed errors of the operations that the program is made of, in
@@ -71,7 +71,7 @@ def cell(row: dict[str, int] | None) -> str:
 
 def coverage_page() -> str:
     rows: dict[str, dict[str, int]] = results()["rows"]
-    core = {n: rows.get(f"{CORE}{n}/float32", {"slow": 1}) for n in results()["core"]}
+    core = {n: rows.get(f"{CORE}{n}/float32") for n in results()["core"]}
     entries = {n: r for n, r in rows.items() if not n.startswith(CORE)}
     parts = ["# Coverage of ATen", EDIT.format(source="tools/data/opinfo.json"), INTRO, RULES, COMMAND]
     parts += ["## Core ATen", *_core_parts(core, results()["left_out"])]
@@ -79,8 +79,8 @@ def coverage_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _core_parts(core: dict[str, dict[str, int]], left_out: dict[str, str]) -> list[str]:
-    kinds = Counter(map(kind_of, core.values()))
+def _core_parts(core: dict[str, dict[str, int] | None], left_out: dict[str, str]) -> list[str]:
+    kinds = Counter("not tried" if row is None else kind_of(row) for row in core.values())
     good = kinds["native"] + kinds["composed"]
     by_reason: dict[str, list[str]] = {}
     for name, reason in left_out.items():
@@ -90,7 +90,7 @@ def _core_parts(core: dict[str, dict[str, int]], left_out: dict[str, str]) -> li
         CORE_INTRO.format(total=len(core) + len(left_out), left=len(left_out)),
         "\n".join(f"* {reason}: {', '.join(names)}" for reason, names in by_reason.items()),
         f"{score} (the goal is {TARGET} %).",
-        table(("fate", "overloads"), [(kind, kinds[kind]) for kind in KINDS]),
+        table(("fate", "overloads"), [(kind, kinds[kind]) for kind in (*KINDS, "not tried") if kinds[kind]]),
         table(("overload", "samples"), [(f"`{n}`", cell(r)) for n, r in core.items()]),
     ]
 

@@ -102,14 +102,14 @@ def noted_calls(entries: tuple[str, ...] = ()) -> Calls:
             continue
         noting.entry = name
         torch.manual_seed(SEED)
-        np.random.seed(SEED)  # noqa: NPY002 - torch's samples draw from it
+        np.random.seed(SEED)
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             for sample in info.sample_inputs("cpu", torch.float32, requires_grad=False):
                 try:
                     with noting:
                         info.op(sample.input, *sample.args, **sample.kwargs)
-                except Exception:  # noqa: BLE001, S112 - some samples are meant to fail
+                except Exception:  # noqa: BLE001 - some samples are meant to fail
                     continue
     return calls
 

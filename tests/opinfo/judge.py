@@ -14,7 +14,16 @@ from typing import Any
 
 import torch
 
-from tests.opinfo.compare import HALF_TOLERANCE, SELECTING, TOLERANCE, ULP, UNDEFINED, equally_selected, error_of, exceptional
+from tests.opinfo.compare import (
+    HALF_TOLERANCE,
+    SELECTING,
+    TOLERANCE,
+    ULP,
+    UNDEFINED,
+    equally_selected,
+    error_of,
+    exceptional,
+)
 from tests.opinfo.samples import Case
 
 SECONDS = 60

@@ -85,7 +85,7 @@ def cases(name: str, dtype: str, count: int = SAMPLES) -> Iterator[Case]:
     if DTYPES[dtype] not in info.supported_dtypes("cpu"):
         return
     torch.manual_seed(SEED)
-    np.random.seed(SEED)  # noqa: NPY002 - torch's samples draw from it
+    np.random.seed(SEED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         samples = list(info.sample_inputs("cpu", DTYPES[dtype], requires_grad=False))

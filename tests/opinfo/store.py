@@ -67,6 +67,5 @@ class Store:
         return frozenset(
             key
             for key, r in self.samples.items()
-            if key.rpartition("/")[0] == row
-            and (r["code"] == code_digest() or not (fresh or r["status"] in again))
+            if key.rpartition("/")[0] == row and (r["code"] == code_digest() or not (fresh or r["status"] in again))
         )

@@ -128,7 +128,8 @@ def test_names_find_variants_and_namespaces() -> None:
 def test_samples_are_the_same_every_time() -> None:
     first, again = (list(cases("add", "float32", 3)) for _ in range(2))
     assert len(first) == 3
-    assert all(torch.equal(a, b) for x, y in zip(first, again, strict=True) for a, b in zip(x.inputs, y.inputs))
+    for one, other in zip(first, again, strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(one.inputs, other.inputs, strict=True))
 
 
 class TestRun:

@@ -64,7 +64,9 @@ def test_samples_end_no_worse_than_the_page_says(name: str, dtype: str) -> None:
             assert outcome.status != "crash", outcome.line()
 
 
-@pytest.mark.parametrize("name", ["_native_batch_norm_legit_no_training.default", "upsample_nearest2d.vec", "pow.Scalar"])
+@pytest.mark.parametrize(
+    "name", ["_native_batch_norm_legit_no_training.default", "upsample_nearest2d.vec", "pow.Scalar"]
+)
 def test_core_overloads_have_samples_of_their_own(name: str) -> None:
     found = list(core_cases(name, 2, entries=("neg",)))
     assert len(found) == 2

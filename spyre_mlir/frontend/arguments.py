@@ -115,7 +115,6 @@ def spell_by_entry(entry: OpEntry, bound: Mapping[str, Bound], resolve: Resolve)
     operands: list[SSAValue] = []
     attributes: dict[str, Attribute] = {}
     skipped: list[str] = []  # absent tensors, to be said if another tensor follows
-    last = next((p for p in reversed(entry.params) if p.is_tensor), None)  # a list at the end takes what is left
     for param in entry.params:
         argument = bound.get(param.name)
         if argument is None:

@@ -34,12 +34,12 @@ def outcomes_of(todo: Sequence[Case], jobs: int) -> Iterator[tuple[Case, Outcome
 
 
 def chosen(names: Iterable[str], *, resume: bool, large: bool) -> list[Case]:
-    """The cases that are asked for."""
+    """The cases that are asked for, small ones first."""
     wanted = tuple(names)
     done = {name for name, o in load().items() if o.status in (PASSED, NO_PROGRAM)} if resume else set[str]()
     return [
         case
-        for case in cases()
+        for case in sorted(cases(), key=lambda case: case.elements)
         if case.id not in done
         and (not wanted or any(name in case.id for name in wanted))
         and (large or case.elements <= LARGEST)

@@ -5,9 +5,10 @@ is the sum of the ulps that the op table gives the ops of the program, as it is 
 add nothing, so that a program of nothing else must give every bit. A unit is that of the element expected, or, where a
 result is a sum whose terms may cancel, that of the sum of magnitudes (`Program.sized`): a relative error of a sum near
 zero says nothing of how it was computed. Where the dtype of a result is coarser than DLFloat16 (bfloat16, and float16
-below its normal numbers), the unit is the dtype's. Since the device accumulates wide and rounds once per stored result, no
-allowance grows with the length of a sum. Truth values and integers are equal or wrong; indices count as what they
-select. Shapes and dtypes are those that torch gives.
+below its normal numbers), the unit is the dtype's. Since the device accumulates wide and rounds once per stored result,
+no allowance grows with the length of a sum. Truth values and integers are equal or wrong; indices count as what they
+select. DLFloat16 has one code for infinity and NaN: where torch gives infinity, NaN is right. Shapes and dtypes are
+those that torch gives.
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ def error(got: torch.Tensor, wanted: torch.Tensor, sized: torch.Tensor, *, peak:
     if not got.is_floating_point():
         return 0.0 if torch.equal(got.double(), wanted.double()) else math.inf
     dtype, got, wanted = got.dtype, got.double(), wanted.double()
-    same = (got == wanted) | (got.isnan() & wanted.isnan())
+    same = (got == wanted) | (got.isnan() & ~wanted.isfinite())
     magnitude = torch.maximum(sized.double().abs(), wanted.abs())
     magnitude = magnitude.max().expand_as(wanted) if peak else magnitude
     unit = torch.maximum(unit_of(magnitude, *DL16), unit_of(magnitude, *FORMATS.get(dtype, DL16)))

@@ -164,4 +164,5 @@ def error(got: torch.Tensor, wanted: torch.Tensor, sized: torch.Tensor, *, peak:
 def unit_of(magnitude: torch.Tensor, fraction_bits: int, smallest_exponent: int) -> torch.Tensor:
     """The unit in the last place of numbers as large as these."""
     _, exponent = torch.frexp(magnitude)  # magnitude = [0.5, 1) * 2 ** exponent
-    return torch.ldexp(torch.ones_like(magnitude), (exponent - 1).clamp(min=smallest_exponent) - fraction_bits)
+    exponent = torch.where(magnitude == 0, smallest_exponent, (exponent - 1).clamp(min=smallest_exponent))
+    return torch.ldexp(torch.ones_like(magnitude), exponent - fraction_bits)

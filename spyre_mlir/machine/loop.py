@@ -21,7 +21,7 @@ from xdsl.interpreter import (
 from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.spyre.attributes import FROM_END, FirstOnesAttr, IndexMapAttr, IotaAttr, ResampleAttr
-from spyre_mlir.dialects.spyre.loop import COMBINERS, ConstantOp, EmptyOp, GatherOp, NestOp
+from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, GatherOp, NestOp, combiner
 from spyre_mlir.dialects.spyre.scalars import ApplyOp, YieldOp, body_function, entry_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.arrays import (
@@ -127,7 +127,7 @@ def _evaluate(interpreter: Interpreter, op: NestOp, inputs: Sequence[HostArray])
     values = np.broadcast_to(cast(Array, values), tuple(op.space.extents.values()))
     if not op.reduced or op.combine is None:
         return values
-    return np.asarray(COMBINERS[op.combine.data].meaning(values, dim=tuple(names.index(n) for n in op.reduced)))
+    return np.asarray(combiner(op.combine.data).meaning(values, dim=tuple(names.index(n) for n in op.reduced)))
 
 
 def _target(op: NestOp | GatherOp, dest: HostArray | None) -> HostArray:

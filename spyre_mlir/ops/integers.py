@@ -115,9 +115,7 @@ def bitwise_not(b: Build, self: Lanes) -> Any:
     return b.call("sub.Tensor", b.call("neg", self), 1)
 
 
-@ATEN.composed(
-    aten=["bitwise_and.Tensor", "bitwise_and.Scalar", "bitwise_and.Scalar_Tensor"], promote=True, ulps=1
-)
+@ATEN.composed(aten=["bitwise_and.Tensor", "bitwise_and.Scalar", "bitwise_and.Scalar_Tensor"], promote=True, ulps=1)
 def bitwise_and(b: Build, self: Lanes, other: Lanes) -> Any:
     """The bits that both have."""
     if (truth := _truth_first(b, self, other)) is not None:
@@ -133,9 +131,7 @@ def bitwise_or(b: Build, self: Lanes, other: Lanes) -> Any:
     return b.call("sub.Tensor", b.call("add.Tensor", self, other), _and(b, self, other))
 
 
-@ATEN.composed(
-    aten=["bitwise_xor.Tensor", "bitwise_xor.Scalar", "bitwise_xor.Scalar_Tensor"], promote=True, ulps=1
-)
+@ATEN.composed(aten=["bitwise_xor.Tensor", "bitwise_xor.Scalar", "bitwise_xor.Scalar_Tensor"], promote=True, ulps=1)
 def bitwise_xor(b: Build, self: Lanes, other: Lanes) -> Any:
     """The bits that exactly one has: a + b - 2 (a & b)."""
     if (truth := _truth_first(b, self, other)) is not None:

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, StringAttr, 
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.attributes import IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp
@@ -306,7 +307,7 @@ def _number(value: object) -> FloatAttr:
     return FloatAttr(float(cast(float, value)), f64)
 
 
-Lowering = Callable[[LoopBuilder, AtenOp, OpEntry], Reading]
+Lowering = Callable[[LoopBuilder, AtenOp, OpEntry], "Reading | Sequence[Reading]"]
 
 BY_FAMILY: dict[Family, Lowering] = {
     Family.VIEW: lower_view,
@@ -324,9 +325,13 @@ BY_ENTRY: dict[str, Lowering] = {
 }
 
 
-def lowering_of(op: Operation) -> tuple[Lowering, OpEntry] | None:
+def lowering_of(op: Operation) -> tuple[Lowering, OpEntry | None] | None:
     """How an op is lowered, or None if it cannot be."""
-    if not isinstance(op, AtenOp) or op.entry is None:
+    if not isinstance(op, AtenOp):
+        return None
+    for registered in registry.find(registry.Kind.LOWERING, op.overload):
+        return cast(Lowering, registered.function), op.entry
+    if op.entry is None:
         return None
     lowering = BY_ENTRY.get(op.entry.name) or BY_FAMILY.get(op.entry.family)
     return None if lowering is None else (lowering, op.entry)
@@ -400,5 +405,6 @@ def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:
     if found is None:
         raise UnsupportedError(f"{op.name} has no lowering")
     lowering, entry = found
-    b.readings[op.results[0]] = lowering(b, cast(AtenOp, op), entry)
+    made = lowering(b, cast(AtenOp, op), cast(OpEntry, entry))
+    b.readings.update(zip(op.results, [made] if isinstance(made, Reading) else made, strict=True))
     return ()

@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 PASSES: dict[str, str] = {
     "decompose-aten": "DecomposeAtenPass",
     "convert-aten-to-spyre-loop": "ConvertAtenToSpyreLoopPass",
+    "schedule-host-steps": "ScheduleHostStepsPass",
     "convert-spyre-loop-to-spyre-kernel": "ConvertSpyreLoopToSpyreKernelPass",
     "coarse-tile": "CoarseTilePass",
     "divide-work": "DivideWorkPass",

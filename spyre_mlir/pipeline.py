@@ -55,7 +55,11 @@ _LOOPS = ("scf.for", "scf.yield", "arith.constant")
 
 STAGES = (
     Stage("aten", "", (*_COMMON, "aten.")),
-    Stage("spyre.loop", "decompose-aten,cse,convert-aten-to-spyre-loop,schedule-host-steps", (*_COMMON, "spyre.loop.", "arith.", "math.")),
+    Stage(
+        "spyre.loop",
+        "decompose-aten,cse,convert-aten-to-spyre-loop,schedule-host-steps",
+        (*_COMMON, "spyre.loop.", "arith.", "math."),
+    ),
     Stage(
         "spyre.kernel",
         "convert-spyre-loop-to-spyre-kernel,coarse-tile?,divide-work,place-lx,assign-pool",
@@ -184,9 +188,7 @@ def lower(
     return lowered
 
 
-def _lower(
-    module: ModuleOp, context: Context, until: str, options: Mapping[str, str], watch: Watch | None
-) -> Lowered:
+def _lower(module: ModuleOp, context: Context, until: str, options: Mapping[str, str], watch: Watch | None) -> Lowered:
     """One try; see `lower`."""
     lowered, current = Lowered(), module
     for stage in STAGES:

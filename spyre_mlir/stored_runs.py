@@ -25,9 +25,7 @@ def stored_program(stored: StoredBundle) -> DeviceProgram:
             where=str(stored.directory),
             hint="write it with spyre-compile",
         )
-    return DeviceProgram(
-        stored.program, stored.bundle, stored.descriptor, stored.weights(), executor=run_on_host
-    )
+    return DeviceProgram(stored.program, stored.bundle, stored.descriptor, stored.weights(), executor=run_on_host)
 
 
 def run_on_host(call: HostCall, operands: Sequence[Array], *, wide: bool) -> list[Array]:

@@ -43,7 +43,8 @@ class StoredBundle:
     Attributes:
         directory: where it is.
         program: the host program, or None in a bundle that others wrote.
-        bundle: module of the bundle functions, one per launch; their launches have the places of the model as locations.
+        bundle: module of the bundle functions, one per launch of the program; what they run has its place in the model
+            as location.
         manifest: what the bundle is made from; empty in a bundle that others wrote.
         folders: where each SuperDSC file is.
     """
@@ -125,9 +126,7 @@ def launch_folders(directory: Path, program: ModuleOp | None) -> dict[str, Path]
     return {name: directory if name == BUNDLE_FUNCTION else directory / folder_of(name) for name in names}
 
 
-def _read_public(
-    directory: Path, program: ModuleOp | None, context: Context
-) -> tuple[ModuleOp, dict[str, Path]]:
+def _read_public(directory: Path, program: ModuleOp | None, context: Context) -> tuple[ModuleOp, dict[str, Path]]:
     """The bundle functions as one module, each under the name it is launched by, and the folder of every file."""
     functions: list[Operation] = []
     folders: dict[str, Path] = {}

@@ -22,7 +22,6 @@ from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-
 Operand = TypeVar("Operand")
 
 # On an op that the host runs: why, as a string; a unit where it only follows other host steps.
@@ -133,7 +132,9 @@ def is_argument(name: str) -> bool:
     return "." not in name and name != "callee"
 
 
-def spell_arguments(arguments: Mapping[str, object], operand: type[Operand]) -> tuple[list[Operand], dict[str, Attribute]]:
+def spell_arguments(
+    arguments: Mapping[str, object], operand: type[Operand]
+) -> tuple[list[Operand], dict[str, Attribute]]:
     """Operands and attributes as `aten.call` has them: the reverse of `bound_arguments`.
 
     Args:

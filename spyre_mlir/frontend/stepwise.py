@@ -58,7 +58,8 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
     for floats in (torch.float64, None, torch.float32) if wide else (None, torch.float32, torch.float64):
         try:
             with torch.no_grad():
-                return [_result(t, k, wide) for t, k in zip(_run(operator, call, operands, floats), call.results)]
+                results = _run(operator, call, operands, floats)
+                return [_result(t, k, wide) for t, k in zip(results, call.results, strict=False)]
         except _REFUSED as error:
             refusal = refusal or error
     message = f"torch refuses {call.overload}: {str(refusal).partition(chr(10))[0]}"

@@ -200,9 +200,7 @@ def observe_program(program: DeviceProgram, inputs: Sequence[Array | None], opti
     return seen
 
 
-def observe_function(
-    module: ModuleOp, inputs: Sequence[Array], host: HostExecutor | None = None
-) -> list[Observed]:
+def observe_function(module: ModuleOp, inputs: Sequence[Array], host: HostExecutor | None = None) -> list[Observed]:
     """Runs a module of an upper level, and gives what every op left behind, in the order in which they ran."""
     recorder = Recorder(value_names(module))
     run_function(module, inputs, listeners=[recorder], host=host)

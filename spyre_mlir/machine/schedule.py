@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Operand
@@ -95,7 +94,7 @@ def read_schedule(bundle: ModuleOp, load: Loader) -> Program:
         InputError: there is no bundle function.
     """
     functions = [op for op in bundle.ops if isinstance(op, FuncOp) and op.sym_name.data.startswith(ENTRY)]
-    if not functions and not bundle.body.block.is_empty:
+    if not functions:
         raise InputError(f"a bundle has a func.func @{ENTRY}, this module has none")
     return tuple(item for function in functions for item in _read(function.body.block, load, (), 0))
 

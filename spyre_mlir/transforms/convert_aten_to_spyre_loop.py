@@ -355,7 +355,9 @@ def check_not_empty(function: func.FuncOp) -> None:
         for value in [*values, *results]:
             if as_tensor_type(value.type) is not None and 0 in shape_of(value):
                 where = f"{op.name} at {describe_location(op)}"
-                error = UnsupportedError(f"a tensor without elements, {value.type}", where=where, hint="leave the op out")
+                error = UnsupportedError(
+                    f"a tensor without elements, {value.type}", where=where, hint="leave the op out"
+                )
                 tell_origin(error, op)
                 raise error
 

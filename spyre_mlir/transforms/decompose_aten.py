@@ -31,7 +31,6 @@ from spyre_mlir.transforms.convert_aten_to_spyre_loop import lowering_of
 from spyre_mlir.transforms.host_steps import mark, stay_on_host
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
 
-
 NO_ENTRY = "the op table has no entry for it"
 NO_LOWERING = "the op table says neither how it is lowered nor what it is made of"
 CAP = 500

@@ -13,6 +13,7 @@ from spyre_mlir.dialects.aten_arguments import HOST, spell_arguments
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.ops.table import Family
 
+
 def mark(op: Operation, reason: str | None) -> None:
     """Says that the host runs an op; without a reason, that it follows other host steps."""
     op.attributes[HOST] = UnitAttr() if reason is None else StringAttr(reason)

@@ -3,7 +3,8 @@
 A buffer qualifies if only kernel ops use it and all of them give each core the same slice of it. What the host sends
 and several ops read in the same slices is copied to the scratchpads once. The buffers that save most choose first, at
 the lowest address that is free while they live; a pointwise result may take over the address of an operand that dies
-there. The others stay in HBM, and so do those that several launches use: what a scratchpad holds is lost between two. Buffers in LX that have an address keep it, those without one must find room.
+there. The others stay in HBM, and so do those that several launches use: what a scratchpad holds is lost between two.
+Buffers in LX that have an address keep it, those without one must find room.
 """
 
 from __future__ import annotations

@@ -43,7 +43,10 @@ def check_host(directory: Path, context: Context) -> Iterator[Finding]:
         problem = Problem(where.removeprefix(f"{directory}/"), "files as they were written", unreadable.message, hint)
         yield host_files.finding(str(directory), problem)
         return
-    listed, launched = [file for file, _ in stored.manifest.launches], [op.sdsc_filename.data for op in launches(stored.bundle)]
+    listed, launched = (
+        [file for file, _ in stored.manifest.launches],
+        [op.sdsc_filename.data for op in launches(stored.bundle)],
+    )
     if (directory / MANIFEST_FILE).exists() and listed != launched:
         number = next((n for n, (a, b) in enumerate(zip(listed, launched, strict=False)) if a != b), len(listed))
         got = f"{len(listed)} launches, another one from number {number} on"

@@ -26,7 +26,7 @@ from spyre_mlir.machine.observe import observe_function, pick
 from spyre_mlir.machine.options import MachineOptions, Numerics
 from spyre_mlir.machine.timeline import Timeline
 from spyre_mlir.machine.transfer import Resident
-from spyre_mlir.pipeline import LEVELS, HostFallback, Lowered, check_level, lower_to_ktir
+from spyre_mlir.pipeline import LEVELS, HostFallback, HostStep, Lowered, check_level, lower_to_ktir
 from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
 from spyre_mlir.report.host_steps import host_steps
 from spyre_mlir.report.page import page_text
@@ -162,7 +162,12 @@ class CompiledModel:
         if page is not None:
             program, _, _ = split_module(self._lowered.modules["superdsc"])
             save_text(Path(page), page_text(self.name, timeline, host_steps(program), met, open_))
-        return Report(self.name, tuple(self._lowered.records), timeline, met, open_)
+        return Report(self.name, tuple(self._lowered.records), timeline, met, open_, self._lowered.host_steps)
+
+    @property
+    def host_steps(self) -> tuple[HostStep, ...]:
+        """What the host runs because the device cannot, in order."""
+        return self._lowered.host_steps
 
     def timeline(self, profile: Profile = "calibrated") -> Timeline:
         """When every kernel runs on which engine, as the cost model predicts it."""

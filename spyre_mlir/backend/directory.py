@@ -2,8 +2,8 @@
 
 Public: ``bundle.mlir`` and one ``sdsc_….json`` per operation; where host steps divide a program into several launches,
 these files of each are in a folder of their own: ``launch_0``, ``launch_1``, …. Ours: ``program.mlir`` (what goes to
-the device, the launches, what comes back), ``manifest.json`` (what all this is made from), ``weights.safetensors`` (weights
-as the device has them) and ``data.safetensors`` (tensors as the model has them).
+the device, the launches, what comes back), ``manifest.json`` (what all this is made from), ``weights.safetensors``
+(weights as the device has them) and ``data.safetensors`` (tensors as the model has them).
 """
 
 from __future__ import annotations

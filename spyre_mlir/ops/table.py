@@ -28,6 +28,14 @@ class Family(Enum):
     COMPOSITE = "composite"
 
 
+class Fate(Enum):
+    """What becomes of an operation, if its arguments allow it; else the host runs it."""
+
+    NATIVE = "native"
+    COMPOSED = "composed"
+    HOST = "host"
+
+
 class Unit(Enum):
     """The execution unit of a core, spelled as the JSON's ``exUnit``."""
 
@@ -285,6 +293,13 @@ class Table:
     def find(self, overload: str) -> OpEntry | None:
         """The entry that claims an ATen overload such as ``add.Tensor``, or None."""
         return self._owners.get(overload)
+
+    def fate(self, overload: str) -> Fate:
+        """What becomes of an ATen overload: a kernel or a view, a composition of others, or a host step."""
+        entry = self.find(overload)
+        if entry is None:
+            return Fate.HOST
+        return Fate.NATIVE if entry.decompose is None else Fate.COMPOSED
 
     def by_opfunc(self, opfunc: str) -> OpEntry | None:
         """The entry whose hardware function is `opfunc`, or None."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -71,14 +72,30 @@ def tell_host_steps(steps: Sequence[HostStep], fallback: HostFallback) -> None:
     """
     if not steps or fallback == "allow":
         return
-    count = "a step" if len(steps) == 1 else f"{len(steps)} steps"
     if fallback == "error":
         raise UnsupportedError(
-            f"{count} of this program would run on the host\n{listed(steps)}",
+            f"{_count(steps)} of this program would run on the host\n{listed(steps)}",
             where=steps[0].place or None,
             hint="allow host steps (host_fallback='warn'), or write these operations with others",
         )
-    warnings.warn(f"{count} of this program will run on the host\n{listed(steps)}", HostStepWarning, stacklevel=2)
+    warnings.warn(warning_text(steps), HostStepWarning, stacklevel=_frames_of_ours())
+
+
+def warning_text(steps: Sequence[HostStep]) -> str:
+    """What people are told about host steps."""
+    return f"{_count(steps)} of this program will run on the host\n{listed(steps)}"
+
+
+def _count(steps: Sequence[HostStep]) -> str:
+    return "a step" if len(steps) == 1 else f"{len(steps)} steps"
+
+
+def _frames_of_ours() -> int:
+    """The `stacklevel` that shows the line which called us: the first that is not of this package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("spyre_mlir."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def lower_with_more_on_host(module: ModuleOp, lower: Callable[[ModuleOp], Result]) -> Result:
@@ -130,4 +147,5 @@ __all__ = [
     "listed",
     "lower_with_more_on_host",
     "tell_host_steps",
+    "warning_text",
 ]

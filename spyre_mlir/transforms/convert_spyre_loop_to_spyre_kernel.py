@@ -7,7 +7,7 @@ is set to 0 first. Work is not divided yet, and everything lives in HBM.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.spyre import kernel, loop
+from spyre_mlir.dialects.spyre import host, kernel, loop
 from spyre_mlir.dialects.spyre.attributes import FROM_END, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import combiner
 from spyre_mlir.dialects.spyre.scalars import body_function
@@ -26,7 +26,7 @@ from spyre_mlir.hw.formats import INDEX
 from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops import contraction, pointwise
-from spyre_mlir.transforms.buffers import Buffer, Define, Step, Use
+from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use
 from spyre_mlir.transforms.choose_lane import candidates, read_cost, usable_cores, write_cost
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
 from spyre_mlir.transforms.relayout import COPY, RESTICKIFY_STEP, Planner, Versions, lanes_of
@@ -299,8 +299,7 @@ class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
         for function in functions(op):
             emitter, planner = Emitter(), Planner()
             for number, argument in enumerate(function.body.block.args):
-                known = planner.of(argument)
-                known.host, known.prepared = argument, _kind(function, number) in PREPARED_KINDS
+                planner.hosts[argument] = _kind(function, number) in PREPARED_KINDS
             rebuild(function, lambda o, p=planner, e=emitter: _convert(o, p, e), emitter)
 
 
@@ -322,6 +321,9 @@ def _convert(op: Operation, p: Planner, emitter: Emitter) -> Sequence[SSAValue]:
             lower_gather(p, op)
         case loop.ConstantOp():
             lower_constant(p, op)
+        case host.LoopHostOp():
+            p.items.append(HostStep(op, [_returned(p, v) for v in op.operands]))
+            p.hosts.update(dict.fromkeys(op.results, False))
         case func.ReturnOp():
             _emit(p, op, emitter)
         case _:
@@ -334,25 +336,45 @@ def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter) -> None:
     results = [_returned(p, v) for v in returned.operands]
     p.settle()
     values: dict[Buffer, SSAValue] = {}
+    hosts: dict[SSAValue, SSAValue] = {}
     for item in p.items:
         emitter.current = item.origin
         if isinstance(item, Define):
-            values[item.buffer] = emitter.add(_definition(item.buffer)).results[0]
+            values[item.buffer] = emitter.add(_definition(item.buffer, hosts)).results[0]
+        elif isinstance(item, HostStep):
+            step = emitter.add(_host_op(item, _brought(item.origin, item.buffers, values, hosts, emitter)))
+            hosts.update(zip(item.origin.results, step.results, strict=True))
         else:
             emitter.add(_kernel_op(item, values))
     emitter.current = returned
-    out = [
-        v if b is None else emitter.add(kernel.FromDeviceOp(values[b], v.type)).results[0]
-        for v, b in zip(returned.operands, results, strict=True)
+    emitter.add(func.ReturnOp(*_brought(returned, results, values, hosts, emitter)))
+
+
+def _brought(
+    op: Operation,
+    buffers: Sequence[Buffer | None],
+    values: Mapping[Buffer, SSAValue],
+    hosts: Mapping[SSAValue, SSAValue],
+    emitter: Emitter,
+) -> list[SSAValue]:
+    """The operands of an op as host tensors: those in buffers are brought back from the device."""
+    return [
+        hosts.get(v, v) if b is None else emitter.add(kernel.FromDeviceOp(values[b], v.type)).results[0]
+        for v, b in zip(op.operands, buffers, strict=True)
     ]
-    emitter.add(func.ReturnOp(*out))
+
+
+def _host_op(step: HostStep, operands: Sequence[SSAValue]) -> Operation:
+    op = step.origin
+    reason = None if op.reason is None else op.reason.data
+    return host.KernelHostOp(op.callee.data, reason, operands, op.attributes, [r.type for r in op.results])
 
 
 def _returned(p: Planner, value: SSAValue) -> Buffer | None:
     """The buffer to bring back for a result; None for a host tensor returned as it is."""
-    versions = p.of(value)
-    if versions.host is value:
+    if value in p.hosts:
         return None
+    versions = p.of(value)
     return (
         versions.buffers[0]
         if versions.buffers
@@ -360,9 +382,9 @@ def _returned(p: Planner, value: SSAValue) -> Buffer | None:
     )
 
 
-def _definition(buffer: Buffer) -> Operation:
+def _definition(buffer: Buffer, hosts: Mapping[SSAValue, SSAValue]) -> Operation:
     if buffer.host is not None:
-        op = kernel.ToDeviceOp(buffer.host, buffer.type)
+        op = kernel.ToDeviceOp(hosts.get(buffer.host, buffer.host), buffer.type)
         if buffer.zero_padding:
             op.attributes["zero_padding"] = UnitAttr()
         if buffer.rows is not None:

@@ -13,7 +13,7 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16, device_format
 from spyre_mlir.hw.legality import stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
-from spyre_mlir.transforms.buffers import Buffer, Define, Step, Use, stored_format
+from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use, stored_format
 
 RESTICKIFY_STEP = "restickify"
 COPY = "identity"
@@ -58,7 +58,8 @@ class Planner:
 
     def __init__(self) -> None:
         """Starts with an empty plan."""
-        self.items: list[Define | Step] = []
+        self.items: list[Define | Step | HostStep] = []
+        self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
         self.versions: dict[SSAValue, Versions] = {}
         self.origin: Operation | None = None
         self._constants: dict[tuple[Attribute, StickLayout], Buffer] = {}
@@ -79,7 +80,10 @@ class Planner:
     def of(self, value: SSAValue) -> Versions:
         """The device forms of a value; made on first sight."""
         if value not in self.versions:
-            self.versions[value] = Versions(shape_of(value), stored_format(element_of(value)))
+            made = Versions(shape_of(value), stored_format(element_of(value)))
+            if value in self.hosts:
+                made.host, made.prepared = value, self.hosts[value]
+            self.versions[value] = made
         return self.versions[value]
 
     def fresh(self, shape: tuple[int, ...], form: str, stick: int) -> Buffer:

@@ -299,7 +299,7 @@ class Table:
         entry = self.find(overload)
         if entry is None:
             return Fate.HOST
-        return Fate.NATIVE if entry.decompose is None else Fate.COMPOSED
+        return Fate.COMPOSED if entry.family is Family.COMPOSITE else Fate.NATIVE
 
     def by_opfunc(self, opfunc: str) -> OpEntry | None:
         """The entry whose hardware function is `opfunc`, or None."""

@@ -3,7 +3,8 @@
 ```mlir
 %1 = aten.softmax.int(%0) {dim = -1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
 ```
-becomes amax, sub, exp, sum and div. The rewrites are the `decompose` functions of the op table.
+becomes amax, sub, exp, sum and div. The rewrites are the `decompose` functions of the op table. What they made for a
+result that nobody uses, as the positions of `sort` where only the values are read, is dropped.
 
 An op that the device cannot run, and one that would take more kernels than `cap`, stays whole: attribute `spyre.host`
 says why the host runs it.
@@ -12,7 +13,7 @@ says why the host runs it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from xdsl.context import Context
@@ -20,12 +21,12 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp, make_op
-from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
-from spyre_mlir.dialects.aten_build import AtenBuild
-from spyre_mlir.dialects.tensors import ELEMENTS, element_of
+from spyre_mlir.dialects.aten_build import AtenBuild, spelled
+from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops.table import Family, Kind, OpEntry
+from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.transforms.buffers import stored_format
 from spyre_mlir.transforms.convert_aten_to_spyre_loop import lowering_of
 from spyre_mlir.transforms.host_steps import mark, stay_on_host
@@ -45,6 +46,7 @@ class _Builder(AtenBuild):
     """Writes ops; every op a decomposition makes is decomposed in turn."""
 
     emitter: Emitter
+    made: list[Operation] = field(default_factory=list[Operation])
     cap: int | None = None
     _first: int = 0  # ops before the decomposition at hand
 
@@ -59,24 +61,34 @@ class _Builder(AtenBuild):
         try:
             return self.rewrite(entry, bound)
         except (UnsupportedError, _TooManyError):
-            for op in reversed(self.emitter.ops[self._first :]):
+            undone = self.emitter.ops[self._first :]
+            for op in reversed(undone):
                 op.erase(safe_erase=False)
             del self.emitter.ops[self._first :]
+            self.made = [op for op in self.made if op not in set(undone)]
             raise
 
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> SSAValue:
         """Adds one op."""
-        operands, spelled = _spell(entry, bound)
-        op = make_op(overload, operands, spelled, [result])
+        operands, attributes = spelled(entry, bound)
+        op = make_op(overload, operands, attributes, [result])
         self.emitter.add(op)
         if self.cap is not None and len(self.emitter.ops) - self._first > self.cap and self._kernels() > self.cap:
             raise _TooManyError
+        self.made.append(op)
         return op.results[0]
 
     def _kernels(self) -> int:
         """How many kernels the decomposition at hand has come to: its ops, without those that move nothing."""
         made = (op.entry for op in self.emitter.ops[self._first :] if isinstance(op, AtenOp))
         return sum(entry is None or entry.family not in (Family.VIEW, Family.CREATION) for entry in made)
+
+    def drop_unused(self) -> None:
+        """Erases the ops that were made and whose results nobody uses; those they alone used go with them."""
+        for op in reversed(self.made):
+            if not any(result.uses for result in op.results):
+                op.detach()
+                op.erase()
 
 
 def reason_for(op: AtenOp) -> str | None:
@@ -86,31 +98,14 @@ def reason_for(op: AtenOp) -> str | None:
             stored_format(element_of(value))
         except UnsupportedError as error:
             return error.message
-    if op.entry is None:
-        return NO_ENTRY
-    return NO_LOWERING if op.entry.decompose is None and lowering_of(op) is None else None
+    return NO_ENTRY if op.entry is None and lowering_of(op) is None else None
 
 
-def _spell(entry: OpEntry, bound: Mapping[str, Any]) -> tuple[list[SSAValue], dict[str, Attribute]]:
-    """Operands and attributes that say what `bound` says."""
-    operands: list[SSAValue] = []
-    attributes: dict[str, Attribute] = {}
-    for param in entry.params:
-        value = bound[param.name]
-        if isinstance(value, SSAValue):
-            operands.append(cast("SSAValue[Attribute]", value))
-        elif param.kind is Kind.TENSORS:
-            operands += value
-            attributes[param.name] = OperandsAttr(len(value))
-        elif param.is_tensor and value is None:
-            attributes[param.name] = NoneAttr()
-        elif param.kind is Kind.DTYPE and isinstance(value, str):
-            attributes[param.name] = ELEMENTS[value]
-        elif param.is_tensor or param.required or value != param.default:
-            attributes[param.name] = to_attribute(value)
-    while attributes and isinstance(attributes[last := next(reversed(attributes))], NoneAttr):
-        del attributes[last]
-    return operands, attributes
+def _registered(op: AtenOp, builder: AtenBuild, bound: Mapping[str, Any]) -> str | None:
+    """Why the host runs an op that a plugin wants there; None if none does."""
+    found = registry.find(registry.Kind.FALLBACK, op.overload)
+    owner = next((r.owner for r in found if r.wants(builder, bound)), None)
+    return None if owner is None else f"{owner} is its fallback"
 
 
 @dataclass(frozen=True)
@@ -131,18 +126,19 @@ class DecomposeAtenPass(ModulePass):
         """Decomposes every function of the module."""
         for function in functions(op):
             emitter = Emitter()
-            builder = _Builder(emitter, None if self.prefer_device else self.cap)
+            builder = _Builder(emitter, cap=None if self.prefer_device else self.cap)
             value: dict[SSAValue, SSAValue] = {a: a for a in function.body.block.args}
             rebuild(function, lambda o, b=builder, v=value: _convert(o, b, v), emitter)
+            builder.drop_unused()
             stay_on_host(function.body.block)
 
 
 def _convert(op: Operation, builder: _Builder, value: dict[SSAValue, SSAValue]) -> list[SSAValue]:
     reason: str | None = None
     if isinstance(op, AtenOp) and not op.on_host:
-        reason = reason_for(op)
-        if reason is None and op.entry is not None and op.entry.decompose is not None:
-            bound = {name: _mapped(argument, value) for name, argument in op.arguments().items()}
+        bound = {name: _mapped(argument, value) for name, argument in op.arguments().items()}
+        reason = _registered(op, builder, bound) or reason_for(op)
+        if reason is None and op.entry is not None:
             try:
                 replacement = builder.whole(op.entry, bound)
             except UnsupportedError as error:

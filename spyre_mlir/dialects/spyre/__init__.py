@@ -3,7 +3,14 @@
 from xdsl.ir import Dialect
 
 from spyre_mlir.dialects.spyre import host, kernel, kernel_loop, loop, scalars
-from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, FirstOnesAttr, IndexMapAttr, IotaAttr, SpaceAttr
+from spyre_mlir.dialects.spyre.attributes import (
+    DeviceTensorType,
+    FirstOnesAttr,
+    IndexMapAttr,
+    IotaAttr,
+    ResampleAttr,
+    SpaceAttr,
+)
 
 Spyre = Dialect(
     "spyre",
@@ -27,5 +34,5 @@ Spyre = Dialect(
         host.LoopHostOp,
         host.KernelHostOp,
     ],
-    [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr],
+    [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr, ResampleAttr],
 )

@@ -80,9 +80,11 @@ class TypeBuild(AtenBuild):
     """Finds types and computes nothing."""
 
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Any:
+        """The type of one result."""
         return TypedValue(result)
 
     def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
+        """Takes apart only what has no type of its own."""
         return super().rewrite(entry, bound) if entry.composed else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import FloatAttr, TensorType, f32, f64, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerType, TensorType, f64, i1
 from xdsl.ir import Attribute, BlockArgument
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IotaAttr
@@ -35,14 +35,18 @@ def lower_rows(b: LoopBuilder, table: Reading, indices: Reading, result: TensorT
         UnsupportedError: the indices or the table are computed, and the table has too many rows to compare.
     """
     host = isinstance(table.base, BlockArgument) and isinstance(indices.base, BlockArgument)
-    if host and table.is_base and len(table.shape) == 2 and element_of(indices.base) not in (i1, f32):
+    whole_numbers = isinstance(element_of(indices.base), IntegerType) and element_of(indices.base) != i1
+    if host and table.is_base and len(table.shape) == 2 and whole_numbers:
         return _gather(b, table, indices, result)
     if table.shape[0] > MOST_COMPARED_ROWS:
         raise UnsupportedError(
             f"{table.shape[0]} rows chosen by computed indices, or from a computed table",
             hint=f"up to {MOST_COMPARED_ROWS} rows are possible; beyond, make indices inputs and tables weights",
         )
-    return _by_product(b, b.numbers(table), b.numbers(indices), result)
+    element = element_of(table.base)
+    if isinstance(element, IntegerType) and element != i1:
+        return _by_selection(b, table, indices, result)
+    return _by_product(b, table, indices, result)
 
 
 def _gather(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute]) -> Reading:
@@ -52,6 +56,22 @@ def _gather(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType
     loops = align([at_indices, at_row, IndexView.identity(result.get_shape())], [f"d{i}" for i in range(rank)])
     gather = GatherOp(loops.space(), indices.base, table.base, 0, [IndexMapAttr(m) for m in loops.maps], result)
     return whole(b.emitter.add(gather).results[0])
+
+
+def _by_selection(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute]) -> Reading:
+    """Rows of integers, which a product would round: sums of the table with all other rows set to 0."""
+    rows, width, chosen = table.shape[0], prod(table.shape[1:]), prod(indices.shape)
+    element, number = element_of(table.base), element_of(indices.base)
+    counting = IotaAttr(FloatAttr(0.0, f64), FloatAttr(1.0, f64))
+    numbers = whole(b.emitter.add(ConstantOp(counting, TensorType(number, [rows]))).results[0])
+    hits = b.pointwise(pointwise.eq, [_reshaped(b, indices, (chosen, 1)), numbers], TensorType(i1, [chosen, rows]))
+    entries = _reshaped(b, table, (rows, width))
+    entries = Reading(entries.base, entries.view.transpose(0, 1))
+    hits = Reading(hits.base, hits.view.unsqueeze(1))
+    picked = b.pointwise(
+        pointwise.where, [hits, entries, b.reading(0, element)], TensorType(element, [chosen, width, rows])
+    )
+    return _reshaped(b, b.summed(picked), result.get_shape())
 
 
 def _by_product(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute]) -> Reading:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, TensorType, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, Signedness, StringAttr, TensorType, i1, i64
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -45,8 +45,24 @@ from spyre_mlir.dialects.spyre.syntax import (
 )
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.table import OpEntry
 
+# How a reduction of integers, and of truth values, spells what combines two elements.
+_COMBINED_INTEGERS = {
+    "arith.addf": ("arith.addi", "arith.addi"),
+    "arith.maximumf": ("arith.maxsi", "arith.maxui"),
+    "arith.minimumf": ("arith.minsi", "arith.minui"),
+}
 COMBINERS = {e.combine: e for e in ATEN if e.combine is not None and e.family.name == "REDUCTION"}
+COMBINERS |= {name: COMBINERS[e] for e, names in _COMBINED_INTEGERS.items() for name in names}
+
+
+def combiner(entry: OpEntry, element: Attribute) -> str | None:
+    """How a nest names the reduction `entry` of elements of a type."""
+    if entry.combine not in _COMBINED_INTEGERS or not isinstance(element, IntegerType):
+        return entry.combine
+    truths = element == i1 or element.signedness.data is Signedness.UNSIGNED
+    return _COMBINED_INTEGERS[entry.combine][truths]
 
 
 def check_map(index: IndexMapAttr, shape: Sequence[int], space: SpaceAttr, what: str) -> None:
@@ -304,4 +320,14 @@ class ConstantOp(IRDLOperation):
         super().__init__(properties={"value": value}, result_types=[result])
 
 
-__all__ = ["COMBINERS", "ConstantOp", "EmptyOp", "GatherOp", "NestOp", "check_map", "element_of", "shape_of"]
+__all__ = [
+    "COMBINERS",
+    "ConstantOp",
+    "EmptyOp",
+    "GatherOp",
+    "NestOp",
+    "check_map",
+    "combiner",
+    "element_of",
+    "shape_of",
+]

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, Signedness, i1
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, FloatAttr, IntegerAttr, IntegerType, Signedness, i1
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IotaAttr
@@ -123,6 +124,8 @@ class Ranges:
                 return self.of(op.table)
             case loop.EmptyOp():
                 return self._filled(value)
+            case Block() if isinstance(value, BlockArgument):
+                return _stated(value, limits)
             case _:
                 return limits
 
@@ -148,6 +151,17 @@ class Ranges:
             times = prod(op.space.extents[name] for name in op.reduced)
             found = _around(found[0] * times, found[1] * times, *(found if times == 1 else ()))
         return found
+
+
+def _stated(argument: BlockArgument, limits: Bounds) -> Bounds:
+    """Bounds of an argument: what importing a constant has noted, else those of its type."""
+    function = argument.owner.parent_op()
+    attributes: ArrayAttr[DictionaryAttr] | None = function.arg_attrs if isinstance(function, FuncOp) else None
+    noted = None if attributes is None else attributes.data[argument.index].data.get("aten.bounds")
+    if not isinstance(noted, DenseArrayBase):
+        return limits
+    low, high = (int(n) for n in noted.get_values())
+    return max(low, limits[0]), min(high, limits[1])
 
 
 def _applied(entry: OpEntry | None, operands: Sequence[Bounds], op: loop.NestOp) -> Bounds:

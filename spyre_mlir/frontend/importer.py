@@ -88,7 +88,8 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
 
 def _module(name: str, signature: Signature, lowering: Lowering) -> ModuleOp:
     arguments = [
-        {"aten.name": a.name, "aten.kind": a.kind} | _bounds(lowering.values.get(a.name) if a.kind == "constant" else None)
+        {"aten.name": a.name, "aten.kind": a.kind}
+        | _bounds(lowering.values.get(a.name) if a.kind == "constant" else None)
         for a in lowering.arguments
     ]
     results = [

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
-from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.dialects.spyre.attributes import FROM_END, DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import SATURATE, ToDeviceOp
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.arrangement import as_read, as_stored
@@ -89,12 +89,22 @@ def receive(buffer: Buffer) -> tuple[Array, Mask]:
     return values[(*box, ...)], known[(*box, ...)]
 
 
+def counted_from_end(op: ToDeviceOp, values: Array) -> Array:
+    """Indices with negative ones counted from the end of their table, if the transfer says so."""
+    rows = op.attributes.get(FROM_END)
+    if not isinstance(rows, IntegerAttr):
+        return values
+    wrapped = values + rows.value.data
+    return np.where((values < 0) & (wrapped >= 0), wrapped, values)
+
+
 def sent_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor, name: str = "the tensor") -> Array:
     """The numbers that the host sends: integers that a format cannot hold do not wrap or round in silence.
 
     Raises:
         InputError: one does not fit.
     """
+    values = counted_from_end(op, values)
     form = device_format(tensor.format)
     if values.size == 0 or (form.floating and values.dtype.kind != "i"):
         return values

@@ -47,6 +47,7 @@ class Buffer:
         cleared: dimensions whose padding has been set to 0 by the program.
         filled: dimensions whose last sticks have been filled up by the program, and with what.
         saturate: whether the host sends numbers beyond DL16's integers as the next number beyond these.
+        rows: the rows of the table that it indexes, if negative indices count from the end of it.
     """
 
     shape: tuple[int, ...]
@@ -58,6 +59,7 @@ class Buffer:
     cleared: set[int] = field(default_factory=set[int])
     filled: dict[int, float] = field(default_factory=dict[int, float])
     saturate: bool = False
+    rows: int | None = None
     steps: dict[int, int] = field(default_factory=dict[int, int])
 
     @property

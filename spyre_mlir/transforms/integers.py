@@ -10,7 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, FloatAttr, IntegerAttr, IntegerType, Signedness, i1
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    Signedness,
+    i1,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
@@ -147,7 +156,7 @@ class Ranges:
         operands = [self.of(v) for v in op.inputs]
         entry = body_function(op.body.block)
         found = _applied(entry, operands, op)
-        if op.combine is not None and loop.COMBINERS[op.combine.data] is reduction.sum:
+        if op.combine is not None and loop.combiner(op.combine.data) is reduction.sum:
             times = prod(op.space.extents[name] for name in op.reduced)
             found = _around(found[0] * times, found[1] * times, *(found if times == 1 else ()))
         return found

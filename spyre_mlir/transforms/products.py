@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops import pointwise
+from spyre_mlir.ops import pointwise, reduction
 from spyre_mlir.ops.index_view import IndexView, NotAView
 from spyre_mlir.transforms.nests import (
     Loops,
@@ -70,7 +70,7 @@ def lower_whole_product(b: LoopBuilder, left: Reading, right: Reading, result: T
     columns = Reading(right.base, right.view.transpose(-1, -2))
     columns = Reading(columns.base, columns.view.unsqueeze(len(right.shape) - 2))
     every = b.pointwise(pointwise.mul, [rows, columns], TensorType(result.get_element_type(), [*shape, summed]))
-    return b.summed(every)
+    return b.reduced(every, len(shape), reduction.sum)
 
 
 def _single_loops(b: LoopBuilder, left: Reading, right: Reading) -> tuple[Reading, Reading]:

@@ -45,7 +45,7 @@ from spyre_mlir.dialects.spyre.syntax import (
 )
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import OpEntry
+from spyre_mlir.ops.table import Family, OpEntry
 
 # How a reduction of integers, and of truth values, spells what combines two elements.
 _COMBINED_INTEGERS = {
@@ -53,11 +53,22 @@ _COMBINED_INTEGERS = {
     "arith.maximumf": ("arith.maxsi", "arith.maxui"),
     "arith.minimumf": ("arith.minsi", "arith.minui"),
 }
-COMBINERS = {e.combine: e for e in ATEN if e.combine is not None and e.family.name == "REDUCTION"}
-COMBINERS |= {name: COMBINERS[e] for e, names in _COMBINED_INTEGERS.items() for name in names}
+_ON_FLOATS = {name: e for e, names in _COMBINED_INTEGERS.items() for name in names}
 
 
-def combiner(entry: OpEntry, element: Attribute) -> str | None:
+def _combining() -> list[str]:
+    return list(dict.fromkeys(e.combine for e in ATEN if e.combine is not None and e.family is Family.REDUCTION))
+
+
+def combiner(scalar: str) -> OpEntry:
+    """The reduction that folds with a scalar operation, which the verifier has seen."""
+    found = ATEN.combiner(_ON_FLOATS.get(scalar, scalar))
+    if found is None:
+        raise VerifyException(f"no reduction folds with '{scalar}'")
+    return found
+
+
+def combining(entry: OpEntry, element: Attribute) -> str | None:
     """How a nest names the reduction `entry` of elements of a type."""
     if entry.combine not in _COMBINED_INTEGERS or not isinstance(element, IntegerType):
         return entry.combine
@@ -154,8 +165,8 @@ class NestOp(IRDLOperation):
         body_function(self.body.block)
         if self.reduced and self.combine is None:
             raise VerifyException(f"{', '.join(self.reduced)} must be combined: the result's map lacks them")
-        if self.combine is not None and self.combine.data not in COMBINERS:
-            raise VerifyException(f"cannot combine with '{self.combine.data}', expected one of {', '.join(COMBINERS)}")
+        if self.combine is not None and self.combine.data not in (known := _combining()):
+            raise VerifyException(f"cannot combine with '{self.combine.data}', expected one of {', '.join(known)}")
         if self.dest is not None and self.dest.type != self.result.type:
             raise VerifyException(f"the destination is {self.dest.type}, the result {self.result.type}")
 
@@ -211,6 +222,8 @@ class GatherOp(IRDLOperation):
     """Reads a table at rows that a tensor of indices names.
 
     ``spyre.loop.gather [s = 64, h = 256] rows(%ids[s] : …) of axis 0 in %table[0, h] : … -> [s, h] : …``.
+
+    With the attribute `from_end`, negative indices count from the end of the table.
 
     Constraints:
         C1: every map stays inside its tensor; the table's expression at `axis` is 0.
@@ -321,13 +334,13 @@ class ConstantOp(IRDLOperation):
 
 
 __all__ = [
-    "COMBINERS",
     "ConstantOp",
     "EmptyOp",
     "GatherOp",
     "NestOp",
     "check_map",
     "combiner",
+    "combining",
     "element_of",
     "shape_of",
 ]

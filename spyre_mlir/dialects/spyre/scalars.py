@@ -85,8 +85,9 @@ class ApplyOp(IRDLOperation):
 
     def verify_(self) -> None:
         """The function is in the op table."""
-        if _APPLIED.get(self.function.data) is None:
-            raise VerifyException(f"no op-table entry is called '{self.function.data}'; known: {', '.join(_APPLIED)}")
+        if _applied(self.function.data) is None:
+            known = ", ".join(e.name for e in ATEN if _applied(e.name))
+            raise VerifyException(f"no op-table entry is called '{self.function.data}'; known: {known}")
 
 
 def _known_scalar_classes() -> dict[str, type[Operation]]:
@@ -96,7 +97,6 @@ def _known_scalar_classes() -> dict[str, type[Operation]]:
 
 _CLASSES = _known_scalar_classes()
 _BY_SCALAR: dict[str, OpEntry] = {e.scalar: e for e in ATEN if e.scalar is not None}
-_APPLIED: dict[str, OpEntry] = {e.name: e for e in ATEN if e.opfunc is not None}
 _WITH_OVERFLOW = ("arith.addi", "arith.subi", "arith.muli")
 
 
@@ -132,6 +132,12 @@ def _spelled(entry: OpEntry, element: Attribute) -> str | None:
     if element.signedness.data is not Signedness.SIGNLESS:
         return None
     return (_ON_TRUTHS if element == i1 else _ON_INTEGERS).get(entry.scalar)
+
+
+def _applied(name: str) -> OpEntry | None:
+    """The entry of a function that a body may apply by name."""
+    entry = ATEN.named(name)
+    return entry if entry is not None and (entry.scalar is not None or entry.opfunc is not None) else None
 
 
 def scalar_op(entry: OpEntry, args: Sequence[SSAValue], result: Attribute) -> Operation:
@@ -189,7 +195,7 @@ def scalar_classes() -> tuple[type[Operation], ...]:
 def entry_of(op: Operation) -> OpEntry | None:
     """The op-table entry that a body operation computes, or None."""
     if isinstance(op, ApplyOp):
-        return _APPLIED.get(op.function.data)
+        return _applied(op.function.data)
     return _BY_SCALAR.get(_spelling(op))
 
 

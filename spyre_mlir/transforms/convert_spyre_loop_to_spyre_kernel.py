@@ -25,7 +25,7 @@ from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw.formats import DL16, FP32, INDEX
 from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout, access, round_up
-from spyre_mlir.ops import contraction, pointwise
+from spyre_mlir.ops import contraction, pointwise, quotients
 from spyre_mlir.transforms.buffers import Buffer, Define, Step, Use
 from spyre_mlir.transforms.choose_lane import candidates, read_cost, usable_cores, write_cost
 from spyre_mlir.transforms.integers import NARROW, WIDE, holds, inside, is_integer, wraps
@@ -40,6 +40,7 @@ from spyre_mlir.transforms.relayout import (
     block_of,
     lanes_of,
 )
+from spyre_mlir.transforms.whole_quotients import WholeQuotient
 
 GATHER_STEP = "gather"
 PREPARED_KINDS = ("parameter", "buffer", "constant")
@@ -97,7 +98,9 @@ def lower_nest(p: Planner, op: loop.NestOp) -> None:
     """A nest is a product, a reduction, or pointwise."""
     entry = body_function(op.body.block)
     if op.combine is None:
-        if entry is not None or not cast(p, op):
+        if entry is quotients.whole_quotient:
+            _lower_quotient(p, op)
+        elif entry is not None or not cast(p, op):
             _lower_pointwise(p, op, COPY if entry is None else str(entry.opfunc))
     elif entry is pointwise.mul and combiner(op.combine.data).opfunc == "sum" and len(op.reduced) == 1:
         _lower_product(p, op)
@@ -160,6 +163,16 @@ def _lower_pointwise(p: Planner, op: loop.NestOp, function: str) -> None:
     p.step(function, op.space.data, inputs, _output(p, op, lane), integers=watched)
     if wraps(element) and not inside(p.ranges.unwrapped(op), holds(element)):
         p.versions[op.result] = wrapped(p, p.of(op.result), element)
+
+
+def _lower_quotient(p: Planner, op: loop.NestOp) -> None:
+    """The one function of integers that takes several kernels."""
+    forms = Forms(FP32.name, [p.form(v, FP32.name) for v in op.inputs])
+    p.of(op.result).format = forms.format
+    lane = _lane(p, op, forms)
+    a, b = (p.operand(v, m.data, lane, op.space.data) for v, m in zip(forms.operands, op.input_maps, strict=True))
+    made, _ = WholeQuotient(p, op, lane).of(a, b, [p.ranges.of(v) for v in op.inputs])
+    p.of(op.result).buffers.append(made)
 
 
 # What takes no part in a reduction, by its hardware function (0 in a sum).

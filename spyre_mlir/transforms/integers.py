@@ -29,7 +29,7 @@ from spyre_mlir.dialects.spyre.scalars import body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32
-from spyre_mlir.ops import pointwise, reduction
+from spyre_mlir.ops import pointwise, quotients, reduction
 from spyre_mlir.ops.table import OpEntry
 
 Bounds = tuple[int, int]
@@ -73,6 +73,11 @@ def _products(a: Bounds, b: Bounds) -> Bounds:
     return _around(*(x * y for x in a for y in b))
 
 
+def _quotients(a: Bounds, b: Bounds) -> Bounds:
+    divisors = [n for n in (*b, -1, 1) if n != 0 and b[0] <= n <= b[1]]
+    return _around(*(x // y for x in a for y in divisors)) if divisors else WIDE
+
+
 # Bounds of a function from those of its operands.
 _BOUNDS: dict[str, Callable[[Sequence[Bounds]], Bounds]] = {
     pointwise.add.name: lambda x: (x[0][0] + x[1][0], x[0][1] + x[1][1]),
@@ -83,6 +88,7 @@ _BOUNDS: dict[str, Callable[[Sequence[Bounds]], Bounds]] = {
     pointwise.where.name: lambda x: _around(*x[1], *x[2]),
     pointwise.neg.name: lambda x: (-x[0][1], -x[0][0]),
     pointwise.abs.name: lambda x: (max(0, x[0][0], -x[0][1]), max(-x[0][0], x[0][1])),
+    quotients.whole_quotient.name: lambda x: _quotients(x[0], x[1]),
     pointwise.relu.name: lambda x: (max(0, x[0][0]), max(0, x[0][1])),
 }
 

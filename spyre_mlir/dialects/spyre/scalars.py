@@ -108,6 +108,7 @@ _ON_INTEGERS = {
     "arith.maximumf": "arith.maxsi",
     "arith.minimumf": "arith.minsi",
     "math.absf": "math.absi",
+    "arith.floordivsi": "arith.floordivsi",
     "arith.cmpf oeq": "arith.cmpi eq",
     "arith.cmpf une": "arith.cmpi ne",
     "arith.cmpf oge": "arith.cmpi sge",
@@ -119,7 +120,7 @@ _ON_INTEGERS = {
 _ON_TRUTHS = {
     spelling: integer.replace(" s", " u").replace("arith.maxsi", "arith.maxui").replace("arith.minsi", "arith.minui")
     for spelling, integer in _ON_INTEGERS.items()
-    if not spelling.startswith("math.")
+    if not spelling.startswith(("math.", "arith.floordivsi"))
 }
 _BY_SCALAR |= {i: _BY_SCALAR[s] for table in (_ON_INTEGERS, _ON_TRUTHS) for s, i in table.items()}
 _CLASSES |= {op.name: op for op in (*arith.Arith.operations, *math.Math.operations)}

@@ -76,6 +76,8 @@ def floor_division(b: Build, x: Any, y: Any) -> Any:
     """The largest whole number not above x / y."""
     x, y = _operands(b, x, y)
     quotient = _floor_of_quotient(b, x, y)
+    if not is_float(b, x):
+        return quotient
     if not b.element(y) and abs(y) == 1:
         return quotient
     wrong = _is_below_zero(b, _rest(b, x, quotient, y), y)

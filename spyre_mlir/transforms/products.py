@@ -70,7 +70,8 @@ def lower_whole_product(b: LoopBuilder, left: Reading, right: Reading, result: T
     columns = Reading(right.base, right.view.transpose(-1, -2))
     columns = Reading(columns.base, columns.view.unsqueeze(len(right.shape) - 2))
     every = b.pointwise(pointwise.mul, [rows, columns], TensorType(result.get_element_type(), [*shape, summed]))
-    return b.reduced(every, len(shape), reduction.sum)
+    folded = b.reduced(every, len(shape), reduction.sum)
+    return Reading(folded.base, folded.view.squeeze((len(shape),)))
 
 
 def _single_loops(b: LoopBuilder, left: Reading, right: Reading) -> tuple[Reading, Reading]:

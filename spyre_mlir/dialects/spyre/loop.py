@@ -165,7 +165,7 @@ class NestOp(IRDLOperation):
         body_function(self.body.block)
         if self.reduced and self.combine is None:
             raise VerifyException(f"{', '.join(self.reduced)} must be combined: the result's map lacks them")
-        if self.combine is not None and self.combine.data not in (known := _combining()):
+        if self.combine is not None and self.combine.data not in (known := [*_combining(), *_ON_FLOATS]):
             raise VerifyException(f"cannot combine with '{self.combine.data}', expected one of {', '.join(known)}")
         if self.dest is not None and self.dest.type != self.result.type:
             raise VerifyException(f"the destination is {self.dest.type}, the result {self.result.type}")

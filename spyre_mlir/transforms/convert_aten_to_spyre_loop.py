@@ -31,10 +31,11 @@ from spyre_mlir.ops import creation, indexing, movement, pointwise, resampling
 from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
 from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
+from spyre_mlir.transforms.host_steps import is_marked, loop_step
 from spyre_mlir.transforms.integers import is_integer
 from spyre_mlir.transforms.nests import Loops, Reading, absent, align, make_nest, whole
 from spyre_mlir.transforms.products import lower_product, lower_whole_product
-from spyre_mlir.transforms.rebuild import Emitter, describe_location, functions, rebuild
+from spyre_mlir.transforms.rebuild import Emitter, describe_location, functions, rebuild, tell_origin
 from spyre_mlir.transforms.rows import lower_rows
 
 
@@ -343,7 +344,7 @@ def check_supported(function: func.FuncOp) -> None:
     missing: Counter[str] = Counter()
     first: dict[str, str] = {}
     for op in function.body.block.ops:
-        if isinstance(op, func.ReturnOp) or lowering_of(op) is not None:
+        if isinstance(op, func.ReturnOp) or is_marked(op) or lowering_of(op) is not None:
             continue
         name = f"aten.{op.overload}" if isinstance(op, AtenOp) else op.name
         missing[name] += 1
@@ -365,10 +366,16 @@ def check_not_empty(function: func.FuncOp) -> None:
         slices = entry is not None and entry.family in (Family.VIEW, Family.CREATION)
         values: list[SSAValue] = [] if entry is movement.cat else list(op.operands)
         results: list[SSAValue] = [] if slices else list(op.results)
+        if is_marked(op):
+            continue
         for value in [*values, *results]:
             if as_tensor_type(value.type) is not None and 0 in shape_of(value):
                 where = f"{op.name} at {describe_location(op)}"
-                raise UnsupportedError(f"a tensor without elements, {value.type}", where=where, hint="leave the op out")
+                error = UnsupportedError(
+                    f"a tensor without elements, {value.type}", where=where, hint="leave the op out"
+                )
+                tell_origin(error, op)
+                raise error
 
 
 @dataclass(frozen=True)
@@ -401,6 +408,11 @@ def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:
     if isinstance(op, func.ReturnOp):
         results = [_as_returned(b, b.readings[v], v) for v in op.operands]
         b.emitter.add(func.ReturnOp(*(r.base if r.is_base else b.copy(r).base for r in results)))
+        return ()
+    if isinstance(op, AtenOp) and op.on_host:
+        operands = [_as_returned(b, b.readings[v], v) for v in op.operands]
+        step = b.emitter.add(loop_step(op, [r.base if r.is_base else b.copy(r).base for r in operands]))
+        b.readings.update((old, whole(new)) for old, new in zip(op.results, step.results, strict=True))
         return ()
     found = lowering_of(op)
     if found is None:

@@ -86,7 +86,7 @@ def _number(op: object, name: str) -> int | None:
 def _pairs(op: Operation, name: str) -> dict[int, int]:
     """A list of pairs of numbers among an op's attributes; empty if it is not there."""
     attribute = op.attributes.get(name)
-    numbers = cast(tuple[int, ...], attribute.get_values()) if isinstance(attribute, DenseArrayBase) else ()
+    numbers = tuple(int(n) for n in attribute.get_values()) if isinstance(attribute, DenseArrayBase) else ()
     return dict(zip(numbers[::2], numbers[1::2], strict=True))
 
 

@@ -24,7 +24,7 @@ from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.attributes import IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, combining
-from spyre_mlir.dialects.tensors import as_tensor_type, element_of, shape_of
+from spyre_mlir.dialects.tensors import as_tensor_type, element_of, integer_bits, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.ops import creation, indexing, movement, pointwise, resampling
@@ -153,9 +153,7 @@ def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
 def _common(elements: Sequence[Attribute]) -> Attribute:
     """What operands of several element types are compared in: floats before integers before truth values."""
     floats = [e for e in elements if not isinstance(e, IntegerType)]
-    return next(
-        iter(floats), max((e for e in elements if isinstance(e, IntegerType)), key=lambda e: e.width.data, default=f32)
-    )
+    return floats[0] if floats else max(elements, key=integer_bits, default=f32)
 
 
 # On truth values a sum is "or", and a product "and".

@@ -13,6 +13,7 @@ from math import prod
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     FunctionType,
     StringAttr,
     TensorType,

@@ -14,6 +14,7 @@ from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops import pointwise, reduction
 from spyre_mlir.ops.index_view import IndexView, NotAView
+from spyre_mlir.transforms.integers import is_integer
 from spyre_mlir.transforms.nests import Reading, align, whole
 from spyre_mlir.transforms.products import lower_product
 
@@ -39,7 +40,7 @@ def lower_rows(
     host = isinstance(table.base, BlockArgument) and isinstance(indices.base, BlockArgument)
     # A row of one element has no dimension for the lanes.
     host = host and table.is_base and prod(table.shape[1:]) > 1
-    if host and element_of(indices.base) not in (i1, f32):
+    if host and is_integer(element_of(indices.base)):
         return _gather(b, table, indices, result, from_end)
     if element_of(table.base) == i1:
         floats = TensorType(f32, result.get_shape())
@@ -51,8 +52,8 @@ def lower_rows(
             hint=f"up to {MOST_COMPARED_ROWS} rows are possible; beyond, make indices inputs and tables weights",
         )
     if element_of(table.base) != result.get_element_type() or isinstance(result.get_element_type(), IntegerType):
-        return _by_selection(b, b.numbers(table), b.numbers(indices), result)
-    return _by_product(b, table, b.numbers(indices), result)
+        return _by_selection(b, table, indices, result)
+    return _by_product(b, table, indices, result)
 
 
 def _gather(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute], from_end: bool) -> Reading:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -67,7 +68,7 @@ def col2im(
     return with_batch(b, self, 3, image)
 
 
-def _bordered(b: Build, x: Any, pad: Ints, border: Any) -> Any:
+def _bordered(b: Build, x: Any, pad: Ints, border: Callable[[Any, int, int, bool], list[Any]]) -> Any:
     """`x` with a border along its last dimensions; the pairs of `pad` start at the last, negative ones cut.
 
     `border(x, dim, count, at the end?)` gives the parts of a border in order.
@@ -75,8 +76,8 @@ def _bordered(b: Build, x: Any, pad: Ints, border: Any) -> Any:
     for at, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True), start=1):
         dim = len(b.shape(x)) - at
         x = padded(b, x, dim, min(0, before), min(0, after))
-        first = border(x, dim, before, False) if before > 0 else []
-        last = border(x, dim, after, True) if after > 0 else []
+        first: list[Any] = border(x, dim, before, False) if before > 0 else []
+        last: list[Any] = border(x, dim, after, True) if after > 0 else []
         x = joined(b, [*first, x, *last], dim)
     return x
 
@@ -122,8 +123,8 @@ def pad_circular(b: Build, self: Lanes, *, pad: Ints) -> Any:
         self = padded(b, self, dim, min(0, before), min(0, after))
         extent = b.shape(self)[dim]
         require("C1", max(before, after) <= extent, f"a border of {max(before, after)} around {extent} elements")
-        first = [taken(b, self, dim, extent - before, before)] if before > 0 else []
-        last = [taken(b, self, dim, 0, after)] if after > 0 else []
+        first: list[Any] = [taken(b, self, dim, extent - before, before)] if before > 0 else []
+        last: list[Any] = [taken(b, self, dim, 0, after)] if after > 0 else []
         self = joined(b, [*first, self, *last], dim)
     return self
 

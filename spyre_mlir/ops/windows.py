@@ -7,7 +7,7 @@ Slices step along dimensions that are not in the lanes, where every start and st
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.build import Build
@@ -122,6 +122,6 @@ def with_batch(b: Build, x: Any, rank: int, function: Callable[[Any], Any]) -> A
     if len(b.shape(x)) == rank:
         return function(x)
     made = function(b.call("unsqueeze", x, dim=0))
-    several = made if isinstance(made, tuple) else (made,)
+    several = cast("tuple[Any, ...]", made if isinstance(made, tuple) else (made,))
     out = tuple(b.call("squeeze.dim", part, dim=(0,)) for part in several)
     return out if isinstance(made, tuple) else out[0]

@@ -36,10 +36,14 @@ def taken(b: Build, x: Any, dim: int, start: int, count: int, step: int = 1) -> 
 
 def padded(b: Build, x: Any, dim: int, before: int, after: int, value: float = 0.0) -> Any:
     """`x` with a number before and behind `dim`; negative counts cut."""
-    if before == after == 0:
-        return x
-    behind = len(b.shape(x)) - 1 - dim % len(b.shape(x))
-    return b.call("constant_pad_nd", x, pad=(0, 0) * behind + (before, after), value=value)
+    shape = b.shape(x)
+    at = dim % len(shape)
+    kept = shape[at] + min(0, before) + min(0, after)
+    borders = [
+        [b.full((*shape[:at], count, *shape[at + 1 :]), value, b.element(x))] if count > 0 else list[Any]()
+        for count in (before, after)
+    ]
+    return joined(b, [*borders[0], taken(b, x, at, max(0, -before), kept), *borders[1]], at)
 
 
 def taps(b: Build, x: Any, dim: int, kernel: int, stride: int, dilation: int = 1) -> list[Any]:

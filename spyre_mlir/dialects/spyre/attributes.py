@@ -15,6 +15,9 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout
 
+# Of a gather, and with the rows of its table of the transfer of its indices: negative ones count from the end.
+FROM_END = "from_end"
+
 
 @dataclass(frozen=True)
 class IterDim:

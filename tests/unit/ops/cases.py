@@ -23,6 +23,7 @@ ALIASES = {"mat2": "other", "shape": "size"}
 # torch takes the epsilon of the type it computes in: float32 for the models we compile, float64 here.
 FLOAT32_EPSILON = 2.0**-23
 DTYPES = {"f16": torch.float64}  # exact numbers: a conversion to a narrower float changes nothing
+ONE_INT = ("int", "Optional[int]")
 RANKS = {"mm": 2, "bmm": 3, "t": 2}
 # Arguments that hold truth values, whatever the overload.
 TRUTH_NAMES = ("condition", "mask")
@@ -45,9 +46,17 @@ def schema(overload: str) -> list[Any]:
 def fits(overload: str, sample: Sample) -> bool:
     """Whether an overload takes what the sample gives."""
     rank = RANKS.get(overload)
+    given = sample.attributes
+    for argument in schema(overload):
+        value, names = given.get(argument.name), {argument.name, ALIASES.get(argument.name)}
+        if isinstance(value, tuple) and str(argument.type) in ONE_INT and len(value) != 1:
+            return False
+        number = str(argument.type) in ("int", "float", "bool", "List[int]", "List[float]")
+        if (number or argument.kwarg_only) and not argument.has_default_value() and not names & set(given):
+            return False
     known = {n for a in schema(overload) for n in (a.name, ALIASES.get(a.name))}
     return (
-        set(sample.attributes) <= known
+        set(given) <= known
         and (rank is None or all(len(s) == rank for s in sample.shapes))
         and _spatial_dimensions(overload) in (None, _spatial_dimensions_of(overload, sample))
     )
@@ -105,6 +114,10 @@ def arguments(entry: OpEntry, overload: str, sample: Sample, seed: int = 7) -> A
             # Each index once: which of two writes to one place wins is not defined.
             extent = sample.shapes[0][int(sample.attributes["dim"])]
             out[param.name] = rng.permutation(extent)[: shape[0]]
+        elif overload == "one_hot":
+            out[param.name] = rng.integers(0, int(sample.attributes["num_classes"]), shape)
+        elif param.name in ("sorted_sequence", "boundaries"):
+            out[param.name] = np.sort(rng.uniform(sample.low, sample.high, shape))
         elif param.name == "indices":
             out[param.name] = rng.integers(int(sample.low), int(sample.high), shape)
         elif holds_truth(overload, param.name):
@@ -138,6 +151,6 @@ def _to_torch(value: Any, type_: str) -> Any:
         return [_to_torch(v, type_) for v in value]
     if isinstance(value, str) and value in DTYPES:
         return DTYPES[value]
-    if isinstance(value, tuple) and type_ == "int":
+    if isinstance(value, tuple) and type_ in ONE_INT:
         return value[0]
     return value

@@ -16,6 +16,7 @@ from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints, Lanes
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.windows import (
+    bordered,
     joined,
     overlap_added,
     padded,
@@ -41,7 +42,8 @@ def _forward(
     require("C2", channels == b.shape(weight)[1] * groups, "weight takes another number of channels")
     last = b.call("permute", input, dims=(0, *range(2, rank + 2), 1))
     for d in range(rank):
-        last = padded(b, last, d + 1, padding[0][d], padding[1][d])
+        kernel = b.shape(weight)[d + 2]
+        last = bordered(b, last, d + 1, padding[0][d], padding[1][d], kernel, stride[d], dilation[d])
     if groups == channels == b.shape(weight)[0] and groups > 1:
         return _depthwise(b, last, weight, bias, stride, dilation)
     outputs = b.shape(weight)[0]

@@ -11,6 +11,7 @@ from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints, Lanes
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.windows import (
+    bordered,
     joined,
     overlap_added,
     padded,
@@ -32,7 +33,7 @@ def im2col(b: Build, self: Lanes, *, kernel_size: Ints, dilation: Ints, padding:
         batch, channels = b.shape(x)[:2]
         for d in (1, 0):
             at = len(b.shape(x)) - 2 + d
-            x = padded(b, x, at, pads[d], pads[d])
+            x = bordered(b, x, at, pads[d], pads[d], kernel[d], steps[d], gaps[d])
             x = side_by_side(b, taps(b, x, at, kernel[d], steps[d], gaps[d]), 2)
         # [N, C, tap 1, tap 2, place 1, place 2]
         places = prod(b.shape(x)[4:])
@@ -61,8 +62,7 @@ def col2im(
         x = b.call("permute", x, dims=(0, 1, 4, 2, 5, 3))
         for d in range(2):
             x = overlap_added(b, x, d + 2, kernel[d], steps[d], gaps[d])
-            x = padded(b, x, d + 2, 0, whole[d] - b.shape(x)[d + 2])
-            x = padded(b, x, d + 2, -pads[d], -pads[d])
+            x = padded(b, x, d + 2, -pads[d], whole[d] - pads[d] - b.shape(x)[d + 2])
         return x
 
     return with_batch(b, self, 3, image)

@@ -1,4 +1,4 @@
-"""Operations made of matrix products: sums of products, forms in two vectors, distances."""
+"""Operations made of matrix products: sums of products, forms in two vectors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.lanes import INF, Ints, Lanes, Number
+from spyre_mlir.ops.lanes import Ints, Lanes, Number
 from spyre_mlir.ops.table import Sample, require
 
 
@@ -82,22 +82,6 @@ def trilinear(
     return product if not sumdim else b.call("sum.dim_IntList", product, dim=sumdim)
 
 
-@ATEN.composed(aten=["_cdist_forward"])
-def cdist(b: Build, x1: Lanes, x2: Lanes, *, p: float, compute_mode: int | None = None) -> Any:
-    """The p-norm distance of every row of x1 from every row of x2."""
-    far = b.call("abs", b.call("sub.Tensor", b.call("unsqueeze", x1, dim=-2), b.call("unsqueeze", x2, dim=-3)))
-    if p == INF:
-        return b.call("amax", far, dim=(-1,))
-    if p == 0:
-        apart = b.cast(b.call("ne.Scalar", far, 0.0), like=x1)
-        return b.call("sum.dim_IntList", apart, dim=(-1,))
-    if p == 2:
-        return b.call("sqrt", b.call("sum.dim_IntList", b.call("mul.Tensor", far, far), dim=(-1,)))
-    powers = far if p == 1 else b.call("pow.Tensor_Scalar", far, exponent=p)
-    total = b.call("sum.dim_IntList", powers, dim=(-1,))
-    return total if p == 1 else b.call("pow.Tensor_Scalar", total, exponent=1.0 / p)
-
-
 _SCALED = {"beta": 2, "alpha": 0.5}
 ATEN.samples(baddbmm, Sample(((2, 3, 5), (2, 3, 4), (2, 4, 5))), Sample(((5,), (2, 3, 4), (2, 4, 5)), _SCALED))
 ATEN.samples(
@@ -108,9 +92,4 @@ ATEN.samples(bilinear, Sample(((2, 3), (2, 4), (5, 3, 4), (5,))), Sample(((2, 2,
 ATEN.samples(
     trilinear,
     Sample(((2, 3), (5, 3, 4), (2, 4)), {"expand1": (1, 3), "expand2": (0,), "expand3": (1, 2), "sumdim": (2, 3)}),
-)
-_ROWS = ((2, 3, 5), (2, 4, 5))
-ATEN.samples(
-    cdist,
-    *(Sample(_ROWS, {"p": p}) for p in (0.0, 1.0, 2.0, INF)),
 )

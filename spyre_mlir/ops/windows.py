@@ -46,6 +46,13 @@ def padded(b: Build, x: Any, dim: int, before: int, after: int, value: float = 0
     return joined(b, [*borders[0], taken(b, x, at, max(0, -before), kept), *borders[1]], at)
 
 
+def bordered(b: Build, x: Any, dim: int, before: int, after: int, kernel: int, stride: int, dilation: int) -> Any:
+    """`x` with zeros before and behind `dim`, without what no place of the window reaches."""
+    extent, size = b.shape(x)[dim], reach(kernel, dilation)
+    places = (before + extent + after - size) // stride + 1
+    return padded(b, x, dim, before, (places - 1) * stride + size - before - extent)
+
+
 def taps(b: Build, x: Any, dim: int, kernel: int, stride: int, dilation: int = 1) -> list[Any]:
     """What tap 0, tap 1, … of the window meet as it slides along `dim`."""
     count = (b.shape(x)[dim] - reach(kernel, dilation)) // stride + 1

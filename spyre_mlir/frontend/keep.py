@@ -35,8 +35,6 @@ KEEP_COMPOSITES: tuple[str, ...] = (
     "hardshrink.default",
     "glu.default",
     "matmul.default",
-    "grid_sampler.default",
-    "grid_sampler_2d.default",
     "one_hot.default",
     "slice_scatter.default",
     "select_scatter.default",

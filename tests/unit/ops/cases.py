@@ -66,12 +66,14 @@ def fits(overload: str, sample: Sample) -> bool:
 
 def _spatial_dimensions(overload: str) -> int | None:
     """The 2 of `conv2d` or `max_pool2d`."""
-    found = re.search(r"[a-z](\d)d", overload)
+    found = re.search(r"[a-z_](\d)d", overload)
     return int(found.group(1)) if found else None
 
 
 def _spatial_dimensions_of(overload: str, sample: Sample) -> int | None:
     """How many spatial dimensions a sample is for, if it says."""
+    if overload.startswith("grid_sampler"):
+        return len(sample.shapes[0]) - 2
     if overload.startswith("conv"):
         return len(sample.shapes[1]) - 2
     sizes = next(

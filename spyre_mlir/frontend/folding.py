@@ -1,7 +1,8 @@
 """The part of a graph that no call can change: computed once, by torch, while importing.
 
 A node folds if all it reads are numbers, tensors without elements, constants of the model and unmutated
-non-persistent buffers: position ids, causal masks, rotary tables. Parameters and persistent buffers belong to the weights.
+non-persistent buffers: position ids, causal masks, rotary tables. Parameters and persistent buffers belong to
+the weights.
 """
 
 from __future__ import annotations
@@ -37,9 +38,8 @@ class Folded:
         self._values |= empty
         self._leaves = frozenset(leaves) | {n for n in empty if n.op == "placeholder"}
         for node in nodes:
-            if node in empty:
-                self._names.add(node)
-            elif node.op == "call_function" and _pure(node) and all(i in self._names for i in node.all_input_nodes):
+            known = all(i in self._names for i in node.all_input_nodes)
+            if node in empty or (node.op == "call_function" and _pure(node) and known):
                 self._names.add(node)
 
     def __contains__(self, node: Node) -> bool:

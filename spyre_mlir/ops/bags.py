@@ -83,3 +83,6 @@ def _largest(b: Build, inside: Any, rows: Any, sizes: Any) -> Any:
     kept = b.call("where.self", b.call("unsqueeze", inside, dim=2), rows, lowest)
     some = b.call("unsqueeze", b.call("gt.Scalar", sizes, 0.0), dim=1)
     return b.call("where.self", some, b.call("amax", kept, dim=(1,)), 0.0)
+
+
+ATEN.samples(embedding_bag, Sample(((10, 5), (8,), (3,)), {"mode": MEAN, "padding_idx": 2}, low=0, high=9))

@@ -30,6 +30,7 @@ from spyre_mlir.ops import creation, indexing, movement, pointwise
 from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
 from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
+from spyre_mlir.transforms.many_loops import MOST_LOOPS, loop_count, merged, staged
 from spyre_mlir.transforms.nests import Loops, Reading, absent, align, make_nest, whole
 from spyre_mlir.transforms.products import lower_product
 from spyre_mlir.transforms.rebuild import Emitter, describe_location, functions, rebuild
@@ -95,8 +96,27 @@ class LoopBuilder:
         target = IndexView.identity(result.get_shape()) if cut is None else cut.reshape(shape)
         readings = [Reading(r.base, r.view.expand(shape)) for r in readings]
         loops, out, readings = self.align(readings, target, stems(len(shape)))
+        if loop_count(loops) > MOST_LOOPS:
+            loops, out, readings = self._with_fewer_loops(loops, out, readings, target, shape)
         op = make_nest(loops, [r.base for r in readings], out, result, entry)
         return whole(self.emitter.add(op).results[0])
+
+    def _with_fewer_loops(
+        self, loops: Loops, out: IndexMap, readings: Sequence[Reading], target: IndexView, shape: tuple[int, ...]
+    ) -> tuple[Loops, IndexMap, list[Reading]]:
+        """A nest's loops joined; if that is not enough, operands that are mere changes of order are put in order."""
+        loops, out = merged(loops, out)
+        chosen = list(readings)
+        for at, reading in enumerate(chosen):
+            if loop_count(loops) <= MOST_LOOPS:
+                break
+            nearer = staged(self, reading)
+            if nearer is None and len(chosen) == 1:
+                break  # whether the kernel needs fewer labels in the end shows when it is written
+            chosen[at] = self.copy(reading) if len(chosen) > 1 or nearer is None else nearer
+            found, own, chosen = self.align(chosen, target, stems(len(shape)))
+            loops, out = merged(found, own)
+        return loops, out, chosen
 
     def reduced(self, reading: Reading, dim: int, entry: OpEntry) -> Reading:
         """One dimension folded by a reduction, and kept with extent 1."""

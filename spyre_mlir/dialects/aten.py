@@ -278,8 +278,8 @@ class CallOp(AtenOp):
 
     @property
     def entry(self) -> OpEntry | None:
-        """What the op table says of the callee: ops of other namespaces have no class."""
-        return ATEN.find(self.overload) if "::" in self.overload else None
+        """What the op table says of a callee that has no class: of another namespace, or of a plugin."""
+        return None if self.overload in OP_CLASSES else ATEN.find(self.overload)
 
     @classmethod
     def parse(cls, parser: Parser) -> AtenOp:

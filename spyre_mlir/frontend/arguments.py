@@ -76,7 +76,7 @@ def is_random(node: Node) -> bool:
     if torch.Tag.nondeterministic_seeded not in target.tags:
         return False
     bound = bind(node)
-    quiet = {"dropout_p": 0, "p": 0, "train": False, "training": False}
+    quiet = {"dropout_p": 0, "p": 0, "dropout": 0, "train": False, "training": False}
     return not any(name in bound and bound[name].value == value for name, value in quiet.items())
 
 

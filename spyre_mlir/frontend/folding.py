@@ -38,8 +38,9 @@ class Folded:
         self._values |= empty
         self._leaves = frozenset(leaves) | {n for n in empty if n.op == "placeholder"}
         for node in nodes:
-            known = all(i in self._names for i in node.all_input_nodes)
-            if node in empty or (node.op == "call_function" and _pure(node) and known):
+            if node in empty or (
+                node.op == "call_function" and _pure(node) and all(i in self._names for i in node.all_input_nodes)
+            ):
                 self._names.add(node)
 
     def __contains__(self, node: Node) -> bool:

@@ -139,14 +139,6 @@ class Indexed:
         return reshaped(b, value, (prod(self.kept), prod(self.common)))
 
 
-@ATEN.composed(aten=["one_hot"])
-def one_hot(b: Build, self: Lanes, *, num_classes: int = -1) -> Any:
-    """1 at the place that each element names, else 0, along a new last dimension."""
-    if num_classes < 0:
-        raise UnsupportedError("one_hot without a number of classes", hint="pass num_classes")
-    return b.cast(named(b, self, num_classes), like=self)
-
-
 ATEN.samples(
     gather,
     Sample(((5, 7), (3, 7)), {"dim": 0}, low=0, high=5),
@@ -154,5 +146,4 @@ ATEN.samples(
 )
 ATEN.samples(take_along_dim, Sample(((3, 5), (1, 2)), {"dim": 1}, low=0, high=4), Sample(((3, 5), (4,)), low=0, high=9))
 ATEN.samples(take, Sample(((3, 5), (2, 3)), low=0, high=14))
-ATEN.samples(one_hot, Sample(((3, 4),), {"num_classes": 7}, low=0, high=6))
 ATEN.samples(index, Sample(((5, 6, 3), ((4,), (2, 1)))), Sample(((5, 67), ((3,),))))

@@ -16,17 +16,18 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, TensorType, f32, f64, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, StringAttr, TensorType, f32, f64, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre.attributes import IotaAttr
+from spyre_mlir.dialects.spyre.attributes import IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp
 from spyre_mlir.dialects.tensors import as_tensor_type, element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
-from spyre_mlir.ops import creation, indexing, movement, pointwise
+from spyre_mlir.ops import creation, indexing, movement, pointwise, resampling
 from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
 from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
@@ -315,6 +316,10 @@ def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     a, result = op.arguments(), device_type(cast(TensorType[Attribute], op.results[0].type))
     if entry is creation.full:
         return whole(b.emitter.add(ConstantOp(_number(a["fill_value"]), result)).results[0])
+    if entry is resampling.resample:
+        mode = StringAttr(cast(str, a["mode"]))
+        matrix = ResampleAttr(mode, _number(a["scale"]), _number(a["offset"]))
+        return whole(b.emitter.add(ConstantOp(matrix, result)).results[0])
     return whole(b.emitter.add(ConstantOp(IotaAttr(_number(a["start"]), _number(a["step"])), result)).results[0])
 
 
@@ -322,7 +327,7 @@ def _number(value: object) -> FloatAttr:
     return FloatAttr(float(cast(float, value)), f64)
 
 
-Lowering = Callable[[LoopBuilder, AtenOp, OpEntry], Reading]
+Lowering = Callable[[LoopBuilder, AtenOp, OpEntry], "Reading | Sequence[Reading]"]
 
 BY_FAMILY: dict[Family, Lowering] = {
     Family.VIEW: lower_view,
@@ -340,9 +345,13 @@ BY_ENTRY: dict[str, Lowering] = {
 }
 
 
-def lowering_of(op: Operation) -> tuple[Lowering, OpEntry] | None:
+def lowering_of(op: Operation) -> tuple[Lowering, OpEntry | None] | None:
     """How an op is lowered, or None if it cannot be."""
-    if not isinstance(op, AtenOp) or op.entry is None:
+    if not isinstance(op, AtenOp):
+        return None
+    for registered in registry.find(registry.Kind.LOWERING, op.overload):
+        return cast(Lowering, registered.function), op.entry
+    if op.entry is None:
         return None
     lowering = BY_ENTRY.get(op.entry.name) or BY_FAMILY.get(op.entry.family)
     return None if lowering is None else (lowering, op.entry)
@@ -416,5 +425,6 @@ def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:
     if found is None:
         raise UnsupportedError(f"{op.name} has no lowering")
     lowering, entry = found
-    b.readings[op.results[0]] = lowering(b, cast(AtenOp, op), entry)
+    made = lowering(b, cast(AtenOp, op), cast(OpEntry, entry))
+    b.readings.update(zip(op.results, [made] if isinstance(made, Reading) else made, strict=True))
     return ()

@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.spyre import kernel, loop
 from spyre_mlir.dialects.spyre.attributes import FROM_END, IndexMapAttr, IterDim, SpaceAttr
-from spyre_mlir.dialects.spyre.loop import COMBINERS
+from spyre_mlir.dialects.spyre.loop import combiner
 from spyre_mlir.dialects.spyre.scalars import body_function
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import LoweringError, UnsupportedError
@@ -84,10 +84,10 @@ def lower_nest(p: Planner, op: loop.NestOp) -> None:
     entry = body_function(op.body.block)
     if op.combine is None:
         _lower_pointwise(p, op, COPY if entry is None else str(entry.opfunc))
-    elif entry is pointwise.mul and COMBINERS[op.combine.data].opfunc == "sum" and len(op.reduced) == 1:
+    elif entry is pointwise.mul and combiner(op.combine.data).opfunc == "sum" and len(op.reduced) == 1:
         _lower_product(p, op)
     elif entry is None and len(op.reduced) == 1:
-        _lower_reduction(p, op, str(COMBINERS[op.combine.data].opfunc))
+        _lower_reduction(p, op, str(combiner(op.combine.data).opfunc))
     else:
         raise UnsupportedError(
             f"a nest that combines {', '.join(op.reduced)} of a computed body",

@@ -16,7 +16,7 @@ from xdsl.utils.arg_spec import parse_pipeline
 from spyre_mlir import registry
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
-from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import INTEGERS, AllocOp, ConvertOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import trips_of
 from spyre_mlir.errors import InputError, LoweringError
@@ -82,6 +82,8 @@ class StageRecord:
             different times share the pool.
         lx_bytes: bytes of each core's scratchpad in use, at the kernel level.
         traffic_bytes: bytes of device memory that kernels read and write in all trips, at the kernel level.
+        integers: kernels whose results are integers of unknown size, at the kernel level; the machine watches them.
+        conversions: kernels that change the format of a tensor, at the kernel level.
         seconds: time the passes and the checks took.
     """
 
@@ -92,6 +94,8 @@ class StageRecord:
     seconds: float
     lx_bytes: int = 0
     traffic_bytes: int = 0
+    integers: int = 0
+    conversions: int = 0
 
     def summary(self) -> str:
         """One line for a log."""
@@ -255,4 +259,6 @@ def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     local = [op for op in ops if isinstance(op, AllocOp) and op.offset and device_tensor(op.result).space == "lx"]
     used = max((op.end for op in local), default=0)
     traffic = sum(op.hbm_bytes() * trips_of(op) for op in kernels)
-    return StageRecord(level, len(ops), count, arguments + pool, seconds, used, traffic)
+    integers = sum(INTEGERS in op.attributes for op in kernels)
+    conversions = sum(isinstance(op, ConvertOp) for op in kernels)
+    return StageRecord(level, len(ops), count, arguments + pool, seconds, used, traffic, integers, conversions)

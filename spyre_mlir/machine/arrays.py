@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import IndexType, IntegerType, LocationAttr, TensorType, UnknownLoc
+from xdsl.dialects.builtin import IndexType, IntegerType, LocationAttr, Signedness, TensorType, UnknownLoc
 from xdsl.interpreter import InterpreterFunctions
 from xdsl.ir import Attribute, Operation
 
@@ -132,7 +132,17 @@ def as_numbers(values: Array, element: Attribute, *, narrow: bool = False) -> Ar
     """
     if narrow and values.dtype == np.float32 and numpy_type(element) is np.float64:
         return np.asarray(values, order="C")
-    return np.asarray(values).astype(numpy_type(element), order="C", copy=False)
+    return in_width(np.asarray(values).astype(numpy_type(element), order="C", copy=False), element)
+
+
+def in_width(values: Array, element: Attribute) -> Array:
+    """Integers as their type holds them: what is beyond it wraps, as in torch."""
+    if not isinstance(element, IntegerType) or element.width.data in (1, 64):
+        return values
+    low = 0 if element.signedness.data is Signedness.UNSIGNED else -(2 ** (element.width.data - 1))
+    if values.size == 0 or (values.min() >= low and values.max() < low + 2**element.width.data):
+        return values
+    return (values - low) % 2**element.width.data + low
 
 
 def tensor_type(type_: Attribute) -> TensorType[Attribute]:

@@ -12,6 +12,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Lanes
+from spyre_mlir.ops.quotients import WHOLE_QUOTIENT
 from spyre_mlir.ops.series import is_float, number, with_sign_of
 from spyre_mlir.ops.table import Sample
 
@@ -42,9 +43,9 @@ def _rest(b: Build, x: Any, quotient: Any, y: Any) -> Any:
 
 def _floor_of_quotient(b: Build, x: Any, y: Any) -> Any:
     """The rounded quotient's floor, in the element type of the operands."""
-    element = b.element(x)
     if not is_float(b, x):
-        x, y = b.cast(x, "f32"), (b.cast(y, "f32") if b.element(y) else float(y))
+        return b.call(WHOLE_QUOTIENT, x, y)
+    element = b.element(x)
     return b.cast(b.call("floor", b.call("div.Tensor", x, y)), element)
 
 
@@ -75,6 +76,8 @@ def floor_division(b: Build, x: Any, y: Any) -> Any:
     """The largest whole number not above x / y."""
     x, y = _operands(b, x, y)
     quotient = _floor_of_quotient(b, x, y)
+    if not is_float(b, x):
+        return quotient
     if not b.element(y) and abs(y) == 1:
         return quotient
     wrong = _is_below_zero(b, _rest(b, x, quotient, y), y)

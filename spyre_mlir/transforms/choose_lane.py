@@ -5,40 +5,44 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import prod
 
-from xdsl.ir import SSAValue
-
 from spyre_mlir.dialects.spyre.attributes import IterDim
 from spyre_mlir.hw.division import Loop, divide
+from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.legality import stick_for
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
-from spyre_mlir.transforms.relayout import Planner, Versions, lanes_of
+from spyre_mlir.transforms.relayout import Versions, block_of, lanes_of
 
 # A copy and the re-laying of the copy, against reading in place: only the order of candidates depends on it.
 _COPY_FACTOR = 4
 
+# Re-laying FP32 takes this many kernels: rows change their order before and after.
+_WIDE_STEPS = 3
 
-def read_cost(planner: Planner, value: SSAValue, index: IndexMap, lane: str | None) -> int:
-    """Sticks that reading `value` with `lane` in the lanes moves, re-laying included."""
-    versions = planner.of(value)
-    stick = stick_for(index, lane, lanes_of(versions.format))
+
+def read_cost(versions: Versions, index: IndexMap, lane: str | None) -> int:
+    """Sticks that reading a tensor with `lane` in the lanes moves, conversion and re-laying included."""
+    stick = stick_for(index, lane, block_of(versions.format))
     if stick is None:
         return _COPY_FACTOR * _sticks(versions, UNIT)
     if versions.find(stick) is not None or versions.free_layout:
         return _sticks(versions, stick)
+    if versions.origin is not None and not versions.buffers:
+        converted = _sticks(versions, stick) + _sticks(versions.origin, stick)
+        return converted + read_cost(versions.origin, index, lane)
     moved = _sticks(versions, stick) + versions.buffers[0].sticks
+    moved *= 1 if versions.format == DL16.name else _WIDE_STEPS
     through_unit = UNIT in (stick, versions.buffers[0].layout.stick)
     return _sticks(versions, stick) + moved * (lanes_of(versions.format) if through_unit else 1)
 
 
 def _sticks(versions: Versions, stick: int) -> int:
-    lanes = lanes_of(versions.format)
-    return StickLayout.published(versions.shape, stick, lanes).sticks(lanes)
+    return write_cost(versions.shape, stick, versions.format)
 
 
-def write_cost(shape: Sequence[int], stick: int, lanes: int) -> int:
+def write_cost(shape: Sequence[int], stick: int, form: str) -> int:
     """Sticks of a result with this stick dimension."""
-    return StickLayout.published(shape, stick, lanes).sticks(lanes)
+    return StickLayout.published(shape, stick, block_of(form)).sticks(lanes_of(form))
 
 
 def candidates(space: Sequence[IterDim]) -> list[str | None]:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -85,16 +85,23 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         bases |= {a.result: Base(None, _offset(a)) for a in parts.pooled}
         bases |= {a.result: Base(None, _offset(a), local=True) for a in parts.local}
 
+        integers: list[int] = []
+
         def emit(op: kernel.KernelOp, trip: Trip) -> None:
+            number = self.first + len(bundle.sdscs)
             try:
                 placed = describe_kernel(op, self.first + len(bundle.sdscs))
                 bundle.add(placed, [_base(bases, v, trip) for v in (*op.inputs, op.output)], op.location)
+                if kernel.INTEGERS in op.attributes and self.first + len(bundle.sdscs) > number:
+                    integers.extend((number, _valid_lanes(op)))
             except SpyreError as error:
                 error.where = error.where or f"{op.name} at {describe_location(op)}"
                 raise
 
         schedule(function.body.block, emit, self._loop(function, bundle))
         launch = kernel.LaunchOp(BUNDLE, parts.arguments)
+        if integers:
+            launch.attributes[kernel.INTEGER_KERNELS] = DenseArrayBase.from_list(i64, integers)
         if isinstance(bundle, ConcreteBundle):
             _say_segments(bundle, parts, launch)
         _install(module, function, parts, launch, bundle.sdscs, bundle.function(BUNDLE))
@@ -124,6 +131,12 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
                 "files with addresses in them cannot be shared", hint="use addresses=symbolic, or share=false"
             )
         return ConcreteBundle(count, pool, version, spec, [_segment(v) for v in parts.arguments])
+
+
+def _valid_lanes(op: kernel.KernelOp) -> int:
+    """Elements of the loop in the result's lanes that are no padding; 0 if the result is sparse."""
+    lane = op.accesses()[-1].lane
+    return 0 if lane is None else op.space.extents[lane]
 
 
 def _segment(value: SSAValue) -> int | None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
-from spyre_mlir.ops import pointwise
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops import pointwise, reduction
 from spyre_mlir.ops.index_view import IndexView, NotAView
 from spyre_mlir.transforms.nests import (
     Loops,
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 MOST_ROW_LOOPS = 2
 MOST_BATCH_LOOPS = 2
 
+# Products of integers that are kept until they are added up: 64 MiB of them.
+MOST_WHOLE_PRODUCTS = 2**24
+
 
 def lower_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorType[Attribute]) -> Reading:
     """left [batch…, m, k] times right [batch…, k, n].
@@ -48,6 +52,26 @@ def lower_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorT
     if not _fits(loops, left.view):
         return _flat_product(b, left, right, result)
     return _emit(b, left, right, loops, result)
+
+
+def lower_whole_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorType[Attribute]) -> Reading:
+    """A product of integers: all products first, then their sums, as the matrix unit rounds to DL16.
+
+    Raises:
+        UnsupportedError: there are too many products to keep.
+    """
+    shape, summed = result.get_shape(), left.shape[-1]
+    if (wanted := prod(shape) * summed) > MOST_WHOLE_PRODUCTS:
+        raise UnsupportedError(
+            f"a product of integers with {wanted:,} products",
+            hint=f"up to {MOST_WHOLE_PRODUCTS:,} are possible; convert the operands to floats if they are small",
+        )
+    rows = Reading(left.base, left.view.unsqueeze(len(left.shape) - 1))
+    columns = Reading(right.base, right.view.transpose(-1, -2))
+    columns = Reading(columns.base, columns.view.unsqueeze(len(right.shape) - 2))
+    every = b.pointwise(pointwise.mul, [rows, columns], TensorType(result.get_element_type(), [*shape, summed]))
+    folded = b.reduced(every, len(shape), reduction.sum)
+    return Reading(folded.base, folded.view.squeeze((len(shape),)))
 
 
 def _single_loops(b: LoopBuilder, left: Reading, right: Reading) -> tuple[Reading, Reading]:

@@ -28,11 +28,11 @@ def joined(b: Build, parts: list[Any], dim: int) -> Any:
 
 
 def by_places(b: Build, value: Any, places: Any, dim: int) -> Any:
-    """The entries of `dim` that computed places name."""
+    """The entries of `dim` that places name, all of them inside."""
     table = moved(b, value, dim, -1)
     line = reshaped(b, table, (-1, b.shape(table)[-1]))
     hits = b.call("eq.Tensor", b.call("unsqueeze", places, dim=1), b.iota(b.shape(value)[dim], b.element(places)))
-    out = chosen(b, hits, line)
+    out = chosen(b, hits, line, inside=True)
     return moved(b, reshaped(b, out, (*b.shape(table)[:-1], b.shape(places)[0])), -1, dim)
 
 

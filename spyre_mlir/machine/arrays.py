@@ -14,11 +14,12 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import IndexType, IntegerType, LocationAttr, Signedness, TensorType, UnknownLoc
+from xdsl.dialects.builtin import IndexType, IntegerType, LocationAttr, TensorType, UnknownLoc
 from xdsl.interpreter import InterpreterFunctions
 from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.places import source_of
+from spyre_mlir.dialects.tensors import integer_bits, is_unsigned
 from spyre_mlir.errors import FaultPlace, MachineFault
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 
@@ -137,12 +138,13 @@ def as_numbers(values: Array, element: Attribute, *, narrow: bool = False) -> Ar
 
 def in_width(values: Array, element: Attribute) -> Array:
     """Integers as their type holds them: what is beyond it wraps, as in torch."""
-    if not isinstance(element, IntegerType) or element.width.data in (1, 64):
+    bits = integer_bits(element)
+    if bits in (0, 1, 64) or values.size == 0:
         return values
-    low = 0 if element.signedness.data is Signedness.UNSIGNED else -(2 ** (element.width.data - 1))
-    if values.size == 0 or (values.min() >= low and values.max() < low + 2**element.width.data):
+    low = 0 if is_unsigned(element) else -(2 ** (bits - 1))
+    if values.min() >= low and values.max() < low + 2**bits:
         return values
-    return (values - low) % 2**element.width.data + low
+    return (values - low) % 2**bits + low
 
 
 def tensor_type(type_: Attribute) -> TensorType[Attribute]:

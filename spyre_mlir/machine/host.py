@@ -30,9 +30,10 @@ from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.hw import encoding, image
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, place_of, tensor_type
-from spyre_mlir.machine.bundle import ENTRY, Loader, Watch, run_bundle
+from spyre_mlir.machine.bundle import Loader, Watch, run_bundle
 from spyre_mlir.machine.device_memory import memory_for
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault
+from spyre_mlir.machine.host_steps import HostExecutor, HostStepFunctions
 from spyre_mlir.machine.kernel import ZERO_PADDING, sent_integers, source_name
 from spyre_mlir.machine.levels import argument_name, bind_input, check_count, find_function
 from spyre_mlir.machine.loop import known_numbers
@@ -47,11 +48,12 @@ class DeviceProgram:
 
     Attributes:
         host: module with the host function `main`.
-        bundle: module with the bundle function.
+        bundle: module with the bundle functions, one per launch.
         load: gives the descriptor of a file the bundle names.
         weights: per buffer of the launch that a weight fills, what gives the weight as the device has it: codes,
             [sticks, lanes].
         watch: sees every launch after it ran.
+        executor: runs host steps.
     """
 
     host: ModuleOp
@@ -59,6 +61,7 @@ class DeviceProgram:
     load: Loader
     weights: Mapping[int, Callable[[], Array]] = field(default_factory=dict[int, "Callable[[], Array]"])
     watch: Watch | None = None
+    executor: HostExecutor | None = None
 
     def weight(self, op: Operation) -> Callable[[], Array] | None:
         """What gives the codes that a transfer sends, if the program came with them."""
@@ -83,12 +86,12 @@ def _number(op: object, name: str) -> int | None:
 def _pairs(op: Operation, name: str) -> dict[int, int]:
     """A list of pairs of numbers among an op's attributes; empty if it is not there."""
     attribute = op.attributes.get(name)
-    numbers = cast(tuple[int, ...], attribute.get_values()) if isinstance(attribute, DenseArrayBase) else ()
+    numbers = tuple(int(n) for n in attribute.get_values()) if isinstance(attribute, DenseArrayBase) else ()
     return dict(zip(numbers[::2], numbers[1::2], strict=True))
 
 
-def _takes_none(bundle: ModuleOp) -> bool:
-    return not find_function(bundle, ENTRY).function_type.inputs.data
+def _takes_none(bundle: ModuleOp, entry: str) -> bool:
+    return not find_function(bundle, entry).function_type.inputs.data
 
 
 def _held(program: DeviceProgram, argument: SSAValue, name: str, options: MachineOptions) -> None:
@@ -198,7 +201,8 @@ class HostFunctions(InterpreterFunctions):
     def run_launch(self, interpreter: Interpreter, op: LaunchOp, args: PythonValues) -> PythonValues:
         """Runs the bundle on the addresses of its arguments; if its files hold them, it takes none."""
         placed = cast(tuple[_Placed, ...], args)
-        fixed = _takes_none(self.program.bundle) and bool(placed)
+        entry = op.bundle.root_reference.data
+        fixed = _takes_none(self.program.bundle, entry) and bool(placed)
         if fixed and any(_number(buffer.owner, SEGMENT) is None for buffer in op.buffers):
             raise InputError(
                 "the bundle's files hold addresses, and the host program does not say in which segments they lie",
@@ -209,7 +213,7 @@ class HostFunctions(InterpreterFunctions):
             self.memory.add_region(POOL, self._segment_base(op, 0), pool)
         bases = [] if fixed else [p.base for p in placed]
         self.memory.integer_kernels = _pairs(op, INTEGER_KERNELS)
-        run_bundle(self.program.bundle, self.memory, bases, self.program.load, self.program.watch)
+        run_bundle(self.program.bundle, self.memory, bases, self.program.load, self.program.watch, entry=entry)
         self.memory.remove_region(POOL)
         return ()
 
@@ -262,7 +266,7 @@ def run_program(
     kept = resident or Resident()
     memory.spare = kept.spare
     rules = HostFunctions(program, memory, settings, kept)
-    for functions in (FuncFunctions(), rules):
+    for functions in (FuncFunctions(), rules, HostStepFunctions(program.executor, narrow)):
         interpreter.register_implementations(functions)
     try:
         results = cast(tuple[HostArray, ...], interpreter.call_op(main, tuple(arguments)))

@@ -28,6 +28,14 @@ class Family(Enum):
     COMPOSITE = "composite"
 
 
+class Fate(Enum):
+    """What becomes of an operation, if its arguments allow it; else the host runs it."""
+
+    NATIVE = "native"
+    COMPOSED = "composed"
+    HOST = "host"
+
+
 class Unit(Enum):
     """The execution unit of a core, spelled as the JSON's ``exUnit``."""
 
@@ -295,6 +303,13 @@ class Table:
     def combiner(self, scalar: str) -> OpEntry | None:
         """The reduction that folds with a scalar operation such as ``arith.addf``, or None."""
         return next((e for e in self if e.combine == scalar and e.family is Family.REDUCTION), None)
+
+    def fate(self, overload: str) -> Fate:
+        """What becomes of an ATen overload: a kernel or a view, a composition of others, or a host step."""
+        entry = self.find(overload)
+        if entry is None:
+            return Fate.HOST
+        return Fate.NATIVE if entry.decompose is None else Fate.COMPOSED
 
     def by_opfunc(self, opfunc: str) -> OpEntry | None:
         """The entry whose hardware function is `opfunc`, or None."""

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Intege
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IterDim
+from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.arrangement import STANDARD, WIDENED, block
@@ -135,3 +136,16 @@ class Step:
     origin: Operation | None
     axis: int | None = None
     integers: bool = False
+
+
+@dataclass(frozen=True)
+class HostStep:
+    """One operator to run on the host.
+
+    Attributes:
+        origin: the loop-level op.
+        buffers: per operand the buffer to bring back, or None for a tensor that is on the host.
+    """
+
+    origin: LoopHostOp
+    buffers: Sequence[Buffer | None]

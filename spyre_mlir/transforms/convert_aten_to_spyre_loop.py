@@ -23,13 +23,14 @@ from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.attributes import IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, combining
-from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.ops import creation, indexing, movement, pointwise, resampling
 from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
 from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
+from spyre_mlir.transforms.host_steps import is_marked, loop_step
 from spyre_mlir.transforms.integers import is_integer
 from spyre_mlir.transforms.lowerable import check_not_empty, check_supported
 from spyre_mlir.transforms.many_loops import MOST_LOOPS, loop_count, merged, staged
@@ -172,9 +173,7 @@ def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
 def _common(elements: Sequence[Attribute]) -> Attribute:
     """What operands of several element types are compared in: floats before integers before truth values."""
     floats = [e for e in elements if not isinstance(e, IntegerType)]
-    return next(
-        iter(floats), max((e for e in elements if isinstance(e, IntegerType)), key=lambda e: e.width.data, default=f32)
-    )
+    return floats[0] if floats else max(elements, key=integer_bits, default=f32)
 
 
 # On truth values a sum is "or", and a product "and".
@@ -367,7 +366,7 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts every function of the module."""
         for function in functions(op):
-            check_supported(function, lambda op: lowering_of(op) is not None)
+            check_supported(function, lambda op: is_marked(op) or lowering_of(op) is not None)
             check_not_empty(function)
         for function in functions(op):
             emitter = Emitter()
@@ -388,6 +387,11 @@ def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:
     if isinstance(op, func.ReturnOp):
         results = [_as_returned(b, b.readings[v], v) for v in op.operands]
         b.emitter.add(func.ReturnOp(*(r.base if r.is_base else b.copy(r).base for r in results)))
+        return ()
+    if isinstance(op, AtenOp) and op.on_host:
+        operands = [_as_returned(b, b.readings[v], v) for v in op.operands]
+        step = b.emitter.add(loop_step(op, [r.base if r.is_base else b.copy(r).base for r in operands]))
+        b.readings.update((old, whole(new)) for old, new in zip(op.results, step.results, strict=True))
         return ()
     found = lowering_of(op)
     if found is None:

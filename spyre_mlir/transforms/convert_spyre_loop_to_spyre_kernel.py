@@ -7,8 +7,8 @@ is set to 0 first. Work is not divided yet, and everything lives in HBM.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.spyre import kernel, loop
+from spyre_mlir.dialects.spyre import host, kernel, loop
 from spyre_mlir.dialects.spyre.attributes import FROM_END, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import combiner
 from spyre_mlir.dialects.spyre.scalars import body_function
@@ -24,13 +24,14 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw.formats import DL16, FP32, INDEX
 from spyre_mlir.hw.legality import may_write, stick_for
-from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout, access, round_up
+from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops import contraction, pointwise, quotients
-from spyre_mlir.transforms.buffers import Buffer, Define, Step, Use
-from spyre_mlir.transforms.choose_lane import candidates, read_cost, usable_cores, write_cost
-from spyre_mlir.transforms.integers import NARROW, WIDE, holds, inside, is_integer, wraps
-from spyre_mlir.transforms.number_forms import Forms, cast, forms_of, is_watched, wrapped
+from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use
+from spyre_mlir.transforms.choose_lane import candidates, lane_for, lane_of_result, read_cost, write_cost
+from spyre_mlir.transforms.integers import NARROW, holds, inside, is_integer, wraps
+from spyre_mlir.transforms.number_forms import cast, forms_of, is_watched, wrapped
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
+from spyre_mlir.transforms.reductions import lower_quotient, lower_reduction, output_of
 from spyre_mlir.transforms.relayout import (
     CONVERT_STEP,
     COPY,
@@ -40,7 +41,6 @@ from spyre_mlir.transforms.relayout import (
     block_of,
     lanes_of,
 )
-from spyre_mlir.transforms.whole_quotients import WholeQuotient
 
 GATHER_STEP = "gather"
 PREPARED_KINDS = ("parameter", "buffer", "constant")
@@ -67,14 +67,6 @@ def _fillers(value: SSAValue) -> list[loop.NestOp]:
         value = users[0].result
 
 
-def lane_of_result(op: loop.NestOp, stick: int, lanes: int) -> str | None:
-    """The loop that walks the lanes of the result if its stick dimension is `stick`."""
-    if stick == UNIT:
-        return None
-    expr = op.output_map.data[stick]
-    return next((n for n, _ in expr.terms if stick_for(op.output_map.data, n, lanes) == stick), None)
-
-
 def _can_fill(op: loop.NestOp, stick: int, lanes: int) -> bool:
     lane = lane_of_result(op, stick, lanes)
     if stick != UNIT and lane is None:
@@ -99,13 +91,13 @@ def lower_nest(p: Planner, op: loop.NestOp) -> None:
     entry = body_function(op.body.block)
     if op.combine is None:
         if entry is quotients.whole_quotient:
-            _lower_quotient(p, op)
+            lower_quotient(p, op)
         elif entry is not None or not cast(p, op):
             _lower_pointwise(p, op, COPY if entry is None else str(entry.opfunc))
     elif entry is pointwise.mul and combiner(op.combine.data).opfunc == "sum" and len(op.reduced) == 1:
         _lower_product(p, op)
     elif entry is None and len(op.reduced) == 1:
-        _lower_reduction(p, op, str(combiner(op.combine.data).opfunc))
+        lower_reduction(p, op, str(combiner(op.combine.data).opfunc))
     else:
         raise UnsupportedError(
             f"a nest that combines {', '.join(op.reduced)} of a computed body",
@@ -113,98 +105,15 @@ def lower_nest(p: Planner, op: loop.NestOp) -> None:
         )
 
 
-def _result_lane(op: loop.NestOp, lane: str | None) -> str | None:
-    return None if lane in op.reduced else lane
-
-
-def _choose_lane(op: loop.NestOp, forms: Forms) -> str | None:
-    """The cheapest loop that may walk the lanes of the result."""
-    form, shape, extents = forms.format, shape_of(op.result), op.space.extents
-    lanes, best = block_of(form), None
-    for lane in candidates(op.space.data):
-        kept = _result_lane(op, lane)
-        if not may_write(op.output_map.data, shape, kept, extents, lanes):
-            continue
-        stick = stick_for(op.output_map.data, kept, lanes)
-        cost = write_cost(shape, UNIT if stick is None else stick, form)
-        cost += sum(read_cost(v, m.data, lane) for v, m in zip(forms.operands, op.input_maps, strict=True))
-        per_core = cost / usable_cores(op.space.data, op.reduced, lane, lanes)
-        if best is None or per_core < best[0]:
-            best = (per_core, lane)
-    if best is None:
-        raise LoweringError("no loop can walk the lanes of the result")
-    return best[1]
-
-
-def _lane(p: Planner, op: loop.NestOp, forms: Forms) -> str | None:
-    """The loop in the lanes: given by the destination if there is one."""
-    if op.dest is None:
-        return _choose_lane(op, forms)
-    dest = p.of(op.dest).buffers[0]
-    return lane_of_result(op, dest.layout.stick, dest.block)
-
-
-def _output(p: Planner, op: loop.NestOp, lane: str | None) -> Use:
-    versions = p.of(op.result)
-    if op.dest is not None:
-        versions.buffers.append(p.of(op.dest).buffers[0])
-    else:
-        stick = stick_for(op.output_map.data, lane, block_of(versions.format))
-        versions.buffers.append(p.fresh(versions.shape, versions.format, UNIT if stick is None else stick))
-    return versions.buffers[0], op.output_map.data
-
-
 def _lower_pointwise(p: Planner, op: loop.NestOp, function: str) -> None:
     forms, element = forms_of(p, op, function), element_of(op.result)
     p.of(op.result).format = forms.format
-    lane = _lane(p, op, forms)
+    lane = lane_for(p, op, forms)
     inputs = [p.operand(v, m.data, lane, op.space.data) for v, m in zip(forms.operands, op.input_maps, strict=True)]
     watched = is_watched(p, op, forms.format)
-    p.step(function, op.space.data, inputs, _output(p, op, lane), integers=watched)
+    p.step(function, op.space.data, inputs, output_of(p, op, lane), integers=watched)
     if wraps(element) and not inside(p.ranges.unwrapped(op), holds(element)):
         p.versions[op.result] = wrapped(p, p.of(op.result), element)
-
-
-def _lower_quotient(p: Planner, op: loop.NestOp) -> None:
-    """The one function of integers that takes several kernels."""
-    forms = Forms(FP32.name, [p.form(v, FP32.name) for v in op.inputs])
-    p.of(op.result).format = forms.format
-    lane = _lane(p, op, forms)
-    a, b = (p.operand(v, m.data, lane, op.space.data) for v, m in zip(forms.operands, op.input_maps, strict=True))
-    made, _ = WholeQuotient(p, op, lane).of(a, b, [p.ranges.of(v) for v in op.inputs])
-    p.of(op.result).buffers.append(made)
-
-
-# What takes no part in a reduction, by its hardware function (0 in a sum).
-_NEUTRAL = {"max": float(WIDE[0]), "min": float(WIDE[1])}
-
-
-def _lower_reduction(p: Planner, op: loop.NestOp, function: str) -> None:
-    forms = forms_of(p, op, function)
-    p.of(op.result).format = forms.format
-    lane, (index,) = _lane(p, op, forms), (m.data for m in op.input_maps)
-    use, space = p.operand(forms.operands[0], index, lane, op.space.data), op.space.data
-    if forms.format == FP32.name and lane in op.reduced:
-        use, space = _whole_sticks(p, op, forms.operands[0], use, lane, _NEUTRAL.get(function, 0.0))
-    output = _output(p, op, _result_lane(op, lane))
-    p.step(function, space, [use], output, integers=is_watched(p, op, forms.format))
-
-
-def _whole_sticks(
-    p: Planner, op: loop.NestOp, versions: Versions, use: Use, lane: str, neutral: float
-) -> tuple[Use, tuple[IterDim, ...]]:
-    """An FP32 operand whose sticks along `lane` can be folded whole, and the loops that do so."""
-    extent, block = op.space.extents[lane], block_of(FP32.name)
-    if extent % block == 0:
-        return use, op.space.data
-    buffer, index = use
-    dim = next(d for d, e in enumerate(index) if any(n == lane for n, _ in e.terms))
-    if index[dim] != LinearExpr.of(lane) or buffer.shape[dim] != extent:
-        copied, index = p.copied(versions, index, op.space.data)
-        dim = next(d for d, e in enumerate(index) if any(n == lane for n, _ in e.terms))
-        buffer = p.buffer(copied, dim)
-    use = p.filled_tail((buffer, index), dim, extent, neutral)
-    return use, tuple(replace(d, extent=round_up(extent, block)) if d.name == lane else d for d in op.space.data)
 
 
 def _lower_product(p: Planner, op: loop.NestOp) -> None:
@@ -233,7 +142,7 @@ def _lower_product(p: Planner, op: loop.NestOp) -> None:
             f"the result of a product cannot have {column} in its lanes",
             hint="write it to a tensor of its own and copy",
         )
-    p.step(str(contraction.matmul.opfunc), op.space.data, [left, right], _output(p, op, column))
+    p.step(str(contraction.matmul.opfunc), op.space.data, [left, right], output_of(p, op, column))
 
 
 def _names(op: loop.NestOp, operand: int) -> list[str]:
@@ -340,8 +249,7 @@ class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
         for function in functions(op):
             emitter, planner = Emitter(), Planner()
             for number, argument in enumerate(function.body.block.args):
-                known = planner.of(argument)
-                known.host, known.prepared = argument, _kind(function, number) in PREPARED_KINDS
+                planner.hosts[argument] = _kind(function, number) in PREPARED_KINDS
             rebuild(function, lambda o, p=planner, e=emitter: _convert(o, p, e), emitter)
 
 
@@ -363,6 +271,9 @@ def _convert(op: Operation, p: Planner, emitter: Emitter) -> Sequence[SSAValue]:
             lower_gather(p, op)
         case loop.ConstantOp():
             lower_constant(p, op)
+        case host.LoopHostOp():
+            p.items.append(HostStep(op, [_returned(p, v) for v in op.operands]))
+            p.hosts.update(dict.fromkeys(op.results, False))
         case func.ReturnOp():
             _emit(p, op, emitter)
         case _:
@@ -375,31 +286,51 @@ def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter) -> None:
     results = [_returned(p, v) for v in returned.operands]
     p.settle()
     values: dict[Buffer, SSAValue] = {}
+    hosts: dict[SSAValue, SSAValue] = {}
     for item in p.items:
         emitter.current = item.origin
         if isinstance(item, Define):
-            values[item.buffer] = emitter.add(_definition(item.buffer)).results[0]
+            values[item.buffer] = emitter.add(_definition(item.buffer, hosts)).results[0]
+        elif isinstance(item, HostStep):
+            step = emitter.add(_host_op(item, _brought(item.origin, item.buffers, values, hosts, emitter)))
+            hosts.update(zip(item.origin.results, step.results, strict=True))
         else:
             emitter.add(_kernel_op(item, values))
     emitter.current = returned
-    out = [
-        v if b is None else emitter.add(kernel.FromDeviceOp(values[b], v.type)).results[0]
-        for v, b in zip(returned.operands, results, strict=True)
+    emitter.add(func.ReturnOp(*_brought(returned, results, values, hosts, emitter)))
+
+
+def _brought(
+    op: Operation,
+    buffers: Sequence[Buffer | None],
+    values: Mapping[Buffer, SSAValue],
+    hosts: Mapping[SSAValue, SSAValue],
+    emitter: Emitter,
+) -> list[SSAValue]:
+    """The operands of an op as host tensors: those in buffers are brought back from the device."""
+    return [
+        hosts.get(v, v) if b is None else emitter.add(kernel.FromDeviceOp(values[b], v.type)).results[0]
+        for v, b in zip(op.operands, buffers, strict=True)
     ]
-    emitter.add(func.ReturnOp(*out))
+
+
+def _host_op(step: HostStep, operands: Sequence[SSAValue]) -> Operation:
+    op = step.origin
+    reason = None if op.reason is None else op.reason.data
+    return host.KernelHostOp(op.callee.data, reason, operands, op.attributes, [r.type for r in op.results])
 
 
 def _returned(p: Planner, value: SSAValue) -> Buffer | None:
     """The buffer to bring back for a result; None for a host tensor returned as it is."""
-    versions = p.of(value)
-    if versions.host is value:
+    if value in p.hosts:
         return None
+    versions = p.of(value)
     return p.some(p.form(value, FP32.name) if versions.format == INDEX.name else versions)
 
 
-def _definition(buffer: Buffer) -> Operation:
+def _definition(buffer: Buffer, hosts: Mapping[SSAValue, SSAValue]) -> Operation:
     if buffer.host is not None:
-        op = kernel.ToDeviceOp(buffer.host, buffer.type)
+        op = kernel.ToDeviceOp(hosts.get(buffer.host, buffer.host), buffer.type)
         if buffer.saturate:
             op.attributes[kernel.SATURATE] = UnitAttr()
         if buffer.zero_padding:

@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
-    Signedness,
     i1,
 )
 from xdsl.dialects.func import FuncOp
@@ -26,7 +25,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IotaAttr
 from spyre_mlir.dialects.spyre.scalars import body_function
-from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.dialects.tensors import element_of, integer_bits, is_unsigned, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32
 from spyre_mlir.ops import pointwise, quotients, reduction
@@ -37,6 +36,9 @@ Bounds = tuple[int, int]
 NARROW: Bounds = (-EXACT_INTEGERS[DL16.name], EXACT_INTEGERS[DL16.name])
 WIDE: Bounds = FP32.integers
 
+# Integers of up to this many bits are all exact in FP32.
+MOST_SHORT_BITS = 16
+
 
 def is_integer(element: Attribute) -> bool:
     """Whether an element type holds whole numbers; truth values are none."""
@@ -45,19 +47,17 @@ def is_integer(element: Attribute) -> bool:
 
 def holds(element: Attribute) -> Bounds:
     """The integers of an element type that the device can have."""
-    if not isinstance(element, IntegerType) or element.width.data > 16:
-        unsigned = isinstance(element, IntegerType) and element.signedness.data is Signedness.UNSIGNED
-        return (0, WIDE[1]) if unsigned else WIDE
-    if element == i1:
+    bits = integer_bits(element)
+    if bits == 1:
         return 0, 1
-    if element.signedness.data is Signedness.UNSIGNED:
-        return 0, 2**element.width.data - 1
-    return -(2 ** (element.width.data - 1)), 2 ** (element.width.data - 1) - 1
+    if bits == 0 or bits > MOST_SHORT_BITS:
+        return (0, WIDE[1]) if is_unsigned(element) else WIDE
+    return (0, 2**bits - 1) if is_unsigned(element) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def wraps(element: Attribute) -> bool:
     """Whether integers of a type start anew beyond its bounds, as in torch; longer ones are a fault there."""
-    return is_integer(element) and isinstance(element, IntegerType) and element.width.data <= 16
+    return 1 < integer_bits(element) <= MOST_SHORT_BITS
 
 
 def inside(bounds: Bounds, limits: Bounds) -> bool:

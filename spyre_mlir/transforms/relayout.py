@@ -19,7 +19,7 @@ from spyre_mlir.hw.arrangement import SLICE_BYTES, STANDARD, WIDENED, block
 from spyre_mlir.hw.formats import DL16, FP32, device_format
 from spyre_mlir.hw.legality import stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
-from spyre_mlir.transforms.buffers import Buffer, Define, Step, Use, stored_format
+from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use, stored_format
 from spyre_mlir.transforms.integers import Ranges
 
 RESTICKIFY_STEP = "restickify"
@@ -82,7 +82,8 @@ class Planner:
 
     def __init__(self) -> None:
         """Starts with an empty plan."""
-        self.items: list[Define | Step] = []
+        self.items: list[Define | Step | HostStep] = []
+        self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
         self.versions: dict[SSAValue, Versions] = {}
         self.origin: Operation | None = None
         self.ranges = Ranges()
@@ -112,7 +113,10 @@ class Planner:
     def of(self, value: SSAValue) -> Versions:
         """The device forms of a value; made on first sight."""
         if value not in self.versions:
-            self.versions[value] = Versions(shape_of(value), stored_format(element_of(value)))
+            made = Versions(shape_of(value), stored_format(element_of(value)))
+            if value in self.hosts:
+                made.host, made.prepared = value, self.hosts[value]
+            self.versions[value] = made
         return self.versions[value]
 
     def fresh(self, shape: tuple[int, ...], form: str, stick: int) -> Buffer:
@@ -335,7 +339,7 @@ class Planner:
         """The FP32 operand with a number behind `extent` along its stick dimension, to the end of its last sticks."""
         buffer, _ = use
         lanes = buffer.block
-        if extent % lanes == 0 or (buffer.zero_padding and fill == 0.0) or buffer.filled.get(dim) == fill:
+        if extent % lanes == 0 or buffer.filled.get(dim, 0.0 if buffer.zero_padding else None) == fill:
             return use
         mask = self.constant(FirstOnesAttr(IntegerAttr(extent % lanes, 64)), (lanes,), 0, buffer.format)
         dims, own = _all_elements(buffer.shape, dim, lanes)

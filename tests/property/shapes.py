@@ -19,7 +19,9 @@ def shape(random: Random) -> tuple[int, ...]:
     """Of rank 0 to 6; without elements in one case of twelve or so."""
     out: list[int] = []
     for _ in range(random.randint(0, MOST_RANK)):
-        out.append(random.choice([e for e in EXTENTS if e * prod(out) <= MOST_ELEMENTS and (e or random.random() < 0.2)]))
+        out.append(
+            random.choice([e for e in EXTENTS if e * prod(out) <= MOST_ELEMENTS and (e or random.random() < 0.2)])
+        )
     random.shuffle(out)
     return tuple(out)
 
@@ -44,7 +46,9 @@ def given(random: Random, extents: tuple[int, ...], seed: int = 0) -> torch.Tens
 
 
 def _dims(random: Random, x: torch.Tensor) -> tuple[int, ...]:
-    return tuple(d for d in range(x.dim()) if random.random() < 0.5) or ((random.randrange(x.dim()),) if x.dim() else ())
+    return tuple(d for d in range(x.dim()) if random.random() < 0.5) or (
+        (random.randrange(x.dim()),) if x.dim() else ()
+    )
 
 
 def _regrouped(random: Random, extents: Sequence[int]) -> tuple[int, ...]:

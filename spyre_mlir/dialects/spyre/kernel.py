@@ -205,10 +205,10 @@ class ConvertOp(KernelOp):
     @property
     def function_name(self) -> str:
         """The hardware function: there is one per pair of formats."""
-        pair = tuple(t.format for t in self.tensors)
-        if pair not in CONVERSIONS:
-            raise VerifyException(f"the hardware has no conversion from {' to '.join(pair)}")
-        return CONVERSIONS[pair][0]
+        source, result = self.tensors[0].format, self.tensors[-1].format
+        if (source, result) not in CONVERSIONS:
+            raise VerifyException(f"the hardware has no conversion from {source} to {result}")
+        return CONVERSIONS[source, result][0]
 
     def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:
         """Never: the widths differ."""
@@ -222,7 +222,7 @@ class ConvertOp(KernelOp):
         self.function_name  # noqa: B018 # raises for formats without a conversion
         if lanes[0] is None:
             return
-        wanted = CONVERSIONS[source.format, result.format][1]
+        _, wanted = CONVERSIONS[source.format, result.format]
         if (source.arrangement, result.arrangement) != wanted:
             raise VerifyException(
                 f"{self.function_name} takes sticks from the order {' to '.join(wanted)}, "

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+import spyre_mlir.frontend.spyre_ops  # noqa: F401 # defines operators
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Kind, OpEntry, Sample
 
@@ -40,8 +41,9 @@ def holds_truth(overload: str, name: str) -> bool:
 
 
 def torch_op(overload: str) -> Any:
-    name, _, variant = overload.partition(".")
-    return getattr(getattr(torch.ops.aten, name), variant or "default")
+    namespace, _, rest = overload.rpartition("::")
+    name, _, variant = rest.partition(".")
+    return getattr(getattr(getattr(torch.ops, namespace or "aten"), name), variant or "default")
 
 
 def schema(overload: str) -> list[Any]:

@@ -105,10 +105,8 @@ class LoopBuilder:
         loops, out = merged(loops, out)
         chosen = list(readings)
         for at, reading in enumerate(chosen):
-            if loop_count(loops) <= MOST_LOOPS:
-                break
-            nearer = staged(self, reading)
-            if nearer is None and len(chosen) == 1:
+            nearer = staged(self, reading) if loop_count(loops) > MOST_LOOPS else None
+            if loop_count(loops) <= MOST_LOOPS or (nearer is None and len(chosen) == 1):
                 break  # whether the kernel needs fewer labels in the end shows when it is written
             chosen[at] = self.copy(reading) if len(chosen) > 1 or nearer is None else nearer
             found, own, chosen = self.align(chosen, target, stems(len(shape)))

@@ -46,9 +46,7 @@ def check_not_empty(function: func.FuncOp) -> None:
         results: list[SSAValue] = [] if slices else list(op.results)
         for value in [*values, *results]:
             if as_tensor_type(value.type) is not None and 0 in shape_of(value):
-                where = f"{op.name} at {describe_location(op)}"
-                error = UnsupportedError(
-                    f"a tensor without elements, {value.type}", where=where, hint="leave the op out"
-                )
+                what, where = f"a tensor without elements, {value.type}", f"{op.name} at {describe_location(op)}"
+                error = UnsupportedError(what, where=where, hint="leave the op out")
                 tell_origin(error, op)
                 raise error

@@ -19,9 +19,8 @@ def shape(random: Random) -> tuple[int, ...]:
     """Of rank 0 to 6; without elements in one case of twelve or so."""
     out: list[int] = []
     for _ in range(random.randint(0, MOST_RANK)):
-        out.append(
-            random.choice([e for e in EXTENTS if e * prod(out) <= MOST_ELEMENTS and (e or random.random() < 0.2)])
-        )
+        fitting = [e for e in EXTENTS if e * prod(out) <= MOST_ELEMENTS]
+        out.append(random.choice(fitting if random.random() < 0.2 else fitting[1:]))
     random.shuffle(out)
     return tuple(out)
 
@@ -46,9 +45,8 @@ def given(random: Random, extents: tuple[int, ...], seed: int = 0) -> torch.Tens
 
 
 def _dims(random: Random, x: torch.Tensor) -> tuple[int, ...]:
-    return tuple(d for d in range(x.dim()) if random.random() < 0.5) or (
-        (random.randrange(x.dim()),) if x.dim() else ()
-    )
+    some = tuple(d for d in range(x.dim()) if random.random() < 0.5)
+    return some or ((random.randrange(x.dim()),) if x.dim() else ())
 
 
 def _regrouped(random: Random, extents: Sequence[int]) -> tuple[int, ...]:

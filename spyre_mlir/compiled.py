@@ -88,13 +88,28 @@ class CompiledModel:
         """Name of the program."""
         return self._program.name
 
-    def mlir(self, level: str, *, generic: bool = False) -> str:
+    @property
+    def kernels(self) -> int:
+        """Launches of hardware functions, loops counted once."""
+        return self._lowered.records[-1].kernels
+
+    @property
+    def mutated(self) -> frozenset[str]:
+        """Names of the inputs and buffers that a call writes."""
+        return frozenset(self._program.mutations.values())
+
+    def mlir(self, level: str, *, generic: bool = False, locations: bool = False) -> str:
         """Text of a level: ``aten``, ``spyre.loop``, ``spyre.kernel`` or ``superdsc``.
+
+        Args:
+            level: which.
+            generic: in the syntax that every MLIR tool reads.
+            locations: with the line of the model that each operation comes from.
 
         Raises:
             InputError: there is no such level.
         """
-        return module_text(self._lowered.modules[check_level(level)], generic=generic)
+        return module_text(self._lowered.modules[check_level(level)], generic=generic, locations=locations)
 
     def ktir(self, *, older_spaces: bool = False) -> str:
         """The program as KTIR: the text of a module, one function per group of kernels.

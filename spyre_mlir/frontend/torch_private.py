@@ -4,18 +4,22 @@ Used: `torch._subclasses` (which tensors are fake), `torch._dynamo.exc` and `sym
 export raises), `torch.utils._pytree` (argument and output trees), `torch.utils._python_dispatch` (running
 in double precision), `torch._ops` (classes of operators), `OpOverload._schema` (their arguments),
 `UntypedStorage._cdata` (identity of memory, also for tensors without any), `Module._parameters` and
-`_buffers` (where a module holds its tensors).
+`_buffers` (where a module holds its tensors), `torch._guards` (which
+compilation of Dynamo runs), `torch._dynamo.config` and `utils` (what it traces, and why it compiled again).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch._dynamo.exc import TorchDynamoException
+from torch._dynamo.utils import get_compilation_metrics
+from torch._guards import CompileContext
 from torch._ops import HigherOrderOperator, OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode, is_fake
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_flatten_with_path, tree_map, treespec_dumps, treespec_loads
 
@@ -30,9 +34,14 @@ __all__ = [
     "TorchDispatchMode",
     "TorchDynamoException",
     "TreeSpec",
+    "capture_recurrent_layers",
+    "compile_id",
     "holders",
     "is_fake",
+    "recompile_reason",
+    "return_and_correct_aliasing",
     "schema_of",
+    "source_name",
     "storage_identity",
     "tree_flatten",
     "tree_flatten_with_path",
@@ -40,6 +49,11 @@ __all__ = [
     "treespec_dumps",
     "treespec_loads",
 ]
+
+
+def return_and_correct_aliasing(operator: Operator, args: Any, kwargs: Any, result: Any) -> Any:
+    """The result of an operator on wrapper tensors, with the aliases that its schema promises."""
+    return cast(Any, _python_dispatch).return_and_correct_aliasing(operator, args, kwargs, result)
 
 
 def storage_identity(value: torch.Tensor) -> int:
@@ -58,3 +72,27 @@ def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:
     for module in model.modules():
         found += [module._parameters, module._buffers]  # pyright: ignore[reportPrivateUsage]
     return found
+
+
+def capture_recurrent_layers() -> None:
+    """Lets Dynamo trace `nn.LSTM` and its kin, which it leaves to eager by default."""
+    torch._dynamo.config.allow_rnn = True  # pyright: ignore[reportPrivateUsage]
+
+
+def recompile_reason(of: str) -> str:
+    """Why Dynamo compiled again, in its own words, for a `compile_id`; "" if it was the first time."""
+    for metrics in get_compilation_metrics():
+        if metrics.compile_id == of and metrics.recompile_reason:
+            return metrics.recompile_reason.partition("\n")[0].rstrip()
+    return ""
+
+
+def compile_id() -> str:
+    """Dynamo's name of the compilation at hand, frame and number, e.g. ``0/1``; "" outside of one."""
+    return str(CompileContext.current_compile_id() or "")
+
+
+def source_name(placeholder: torch.fx.Node) -> str:
+    """Where Dynamo took an input from, e.g. ``L['self']._buffers['mask']``; "" if it does not say."""
+    name = getattr(getattr(placeholder.meta.get("grapharg"), "source", None), "name", "")
+    return str(name() if callable(name) else name)  # a method in torch 2.12, a property since

@@ -1,0 +1,155 @@
+"""One graph of Dynamo: a program per size of its inputs, results that share memory with inputs, frozen buffers."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import torch
+from torch.fx import GraphModule, Interpreter
+from torch.fx.traceback import preserve_node_meta
+
+from spyre_mlir import api
+from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend import signature_of
+from spyre_mlir.frontend.torch_private import (
+    compile_id,
+    recompile_reason,
+    source_name,
+    storage_identity,
+)
+from spyre_mlir.torch_compile.effects import Effects
+from spyre_mlir.torch_compile.history import Compilation, record
+
+# Rotary tables, masks and position numbers are smaller; a KV cache, which changes, is larger.
+FROZEN_ELEMENTS = 1 << 16
+ON_HOST = "runs on the host: it writes to inputs that share memory with others"
+_BUFFER = re.compile(r"_buffers\[")
+
+
+class _Program(torch.nn.Module):
+    """The graph as a module of the inputs that are not frozen, for export."""
+
+    def __init__(self, graph: GraphModule, frozen: Mapping[int, torch.Tensor]) -> None:
+        super().__init__()
+        self._graph = graph
+        self._frozen_names = {place: f"frozen_{place}" for place in frozen}
+        for place, buffer in self._frozen_names.items():
+            self.register_buffer(buffer, frozen[place].detach().clone(), persistent=False)
+
+    def forward(self, *inputs: Any) -> Any:
+        queue = iter(inputs)
+        count = len(inputs) + len(self._frozen_names)
+        every = [getattr(self, self._frozen_names[i]) if i in self._frozen_names else next(queue) for i in range(count)]
+        return Interpreter(self._graph).run(*every)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A program and what it takes for granted."""
+
+    program: CompiledModel
+    frozen: Mapping[int, torch.Tensor]
+
+    def holds(self, inputs: Sequence[Any]) -> bool:
+        """Whether the frozen buffers are what they were."""
+        return all(torch.equal(value, inputs[place]) for place, value in self.frozen.items())
+
+
+@dataclass
+class CapturedGraph:
+    """A graph that Dynamo captured, called with the inputs of its placeholders."""
+
+    graph: GraphModule
+    options: Mapping[str, Any]
+    _made: dict[str, _Made] = field(default_factory=dict[str, _Made])
+    _effects: dict[str, Effects] = field(default_factory=dict[str, "Effects"])
+    _last: str = ""
+
+    def __post_init__(self) -> None:
+        # Dynamo forgets the sources once it has compiled.
+        placeholders = [n for n in self.graph.graph.nodes if n.op == "placeholder"]
+        self._buffers = [bool(_BUFFER.search(source_name(n))) for n in placeholders]
+        self._id = compile_id()
+        self._function = _function_of(self.graph)
+
+    @property
+    def programs(self) -> tuple[CompiledModel, ...]:
+        """The programs made so far, one per size of the inputs."""
+        return tuple(made.program for made in self._made.values())
+
+    def __call__(self, *inputs: Any) -> Any:
+        """What the graph gives; mutated inputs are written."""
+        key = signature_of(inputs, {})
+        if key not in self._effects:
+            self._effects[key] = Effects.of(self.graph, inputs)
+        if self._effects[key].writes and _share_memory(inputs):
+            return self._on_host(inputs)
+        made = self._made.get(key)
+        if made is None or not made.holds(inputs):
+            made = self._made[key] = self._compile(inputs, key)
+        given = [x for place, x in enumerate(inputs) if place not in made.frozen]
+        results = list(made.program(*given))
+        for place, view in self._effects[key].views.items():
+            results[place] = view.taken(inputs[view.of])
+        return tuple(results)
+
+    def _on_host(self, inputs: Sequence[Any]) -> Any:
+        if self.options.get("host_fallback") == "error":
+            raise UnsupportedError(
+                f"the graph of {self._function} writes to inputs that share memory with others",
+                hint="pass copies, or allow host steps",
+            )
+        record(Compilation(self._id, self._function, ON_HOST, _described(inputs), 0, 0.0))
+        return Interpreter(self.graph).run(*inputs)
+
+    def _compile(self, inputs: Sequence[Any], key: str) -> _Made:
+        started = time.perf_counter()
+        reason = self._reason(key)
+        frozen = {
+            place: value.detach().clone()
+            for place, (buffer, value) in enumerate(zip(self._buffers, inputs, strict=True))
+            if buffer and isinstance(value, torch.Tensor) and value.numel() <= FROZEN_ELEMENTS
+        }
+        program = self._program(inputs, frozen)
+        if changing := [p for p in frozen if f"frozen_{p}" in program.mutated]:
+            frozen = {p: v for p, v in frozen.items() if p not in changing}
+            program = self._program(inputs, frozen)
+        seconds = time.perf_counter() - started
+        record(Compilation(self._id, self._function, reason, _described(inputs), program.kernels, seconds))
+        return _Made(program, frozen)
+
+    def _program(self, inputs: Sequence[Any], frozen: Mapping[int, torch.Tensor]) -> CompiledModel:
+        given = tuple(x for place, x in enumerate(inputs) if place not in frozen)
+        named = type(self._function, (_Program,), {})  # the program takes its name from the class
+        module = named(self.graph, frozen).eval()
+        with preserve_node_meta():
+            return cast(CompiledModel, api.compile(module, given, **self.options))
+
+    def _reason(self, key: str) -> str:
+        last, self._last = self._last, key
+        if key in self._made:
+            return "a buffer of the model has changed"
+        return "inputs of another size" if last else recompile_reason(self._id) or "captured"
+
+
+def _function_of(graph: GraphModule) -> str:
+    """The function whose code the graph comes from, as an identifier; ``graph`` if torch does not say."""
+    for node in graph.graph.nodes:
+        if (trace := node.meta.get("stack_trace")) and (names := re.findall(r", in (\w+)", trace)):
+            return str(names[-1])
+    return "graph"
+
+
+def _share_memory(inputs: Sequence[Any]) -> bool:
+    tensors = [x for x in inputs if isinstance(x, torch.Tensor) and x.numel()]
+    return len({storage_identity(x) for x in tensors}) < len(tensors)
+
+
+def _described(inputs: Sequence[Any]) -> str:
+    sizes = [str(tuple(x.shape)) if isinstance(x, torch.Tensor) else repr(x) for x in inputs]
+    return ", ".join(sizes[:6]) + (f" and {len(sizes) - 6} more" if len(sizes) > 6 else "")

@@ -1,0 +1,63 @@
+"""`torch.spyre`: what PyTorch asks a device module for, and the settings of the device."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from spyre_mlir.errors import InputError
+
+
+class DeviceModule:
+    """One device, always there; its memory is the host's and its arithmetic the hardware model's.
+
+    Attributes:
+        numerics: ``device`` rounds what operations compute to the hardware's formats, ``exact`` does not round.
+        host_steps: how often each operator ran on the host, because the device cannot do it or only moves memory.
+    """
+
+    def __init__(self) -> None:
+        """Starts in device numerics, with nothing counted."""
+        self.numerics = "device"
+        self.host_steps: Counter[str] = Counter()
+
+    def is_initialized(self) -> bool:
+        """Whether the device can be used."""
+        return True
+
+    def is_available(self) -> bool:
+        """Whether there is a device."""
+        return True
+
+    def device_count(self) -> int:
+        """One."""
+        return 1
+
+    def current_device(self) -> int:
+        """The number of the device that is used: 0."""
+        return 0
+
+    def set_device(self, device: Any) -> None:
+        """Accepts device 0.
+
+        Raises:
+            InputError: another one.
+        """
+        index = getattr(device, "index", device)
+        if index not in (None, 0):
+            raise InputError(f"there is no device spyre:{index}", hint="the only one is spyre:0")
+
+    def synchronize(self, device: Any = None) -> None:
+        """Nothing to wait for: every operation has finished when it returns."""
+
+    def _is_in_bad_fork(self) -> bool:
+        return False
+
+    def manual_seed_all(self, seed: int) -> None:
+        """Random numbers are the host's, which torch seeds itself."""
+
+    def get_amp_supported_dtype(self) -> list[Any]:
+        """Element types that autocast may choose."""
+        import torch
+
+        return [torch.float16, torch.bfloat16]

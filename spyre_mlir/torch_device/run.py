@@ -1,0 +1,91 @@
+"""Runs one operator as a program of its own; programs are kept by operator and arguments."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+import torch
+
+from spyre_mlir import api
+from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.errors import ImportProgramError, LoweringError, UnsupportedError
+from spyre_mlir.frontend import signature_of
+from spyre_mlir.frontend.torch_private import schema_of, tree_flatten
+from spyre_mlir.torch_device.module import DeviceModule
+
+aten = torch.ops.aten
+# Memory is the host's: allocation, copies, filling and what brings single numbers to Python are not programs.
+_MEMORY = frozenset(
+    {"clone", "copy_", "_to_copy", "detach", "alias", "lift_fresh", "set_", "resize_", "_pin_memory", "zero_", "fill_"}
+    | {"_local_scalar_dense", "is_nonzero", "equal"}
+)
+_MAKERS = ("new_", "ones_like", "zeros_like", "full_like", "empty_like", "rand", "uniform", "normal", "bernoulli")
+
+
+class HostStepWarning(UserWarning):
+    """An operator ran on the host because the device cannot do it."""
+
+
+class _OneOperator(torch.nn.Module):
+    """A call of an operator as a module of its tensors."""
+
+    def __init__(self, operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._operator = operator
+        leaves, self._tree = tree_flatten((tuple(args), dict(kwargs)))
+        self._leaves = [None if isinstance(x, torch.Tensor) else (x,) for x in leaves]
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        queue = iter(tensors)
+        args, kwargs = self._tree.unflatten([next(queue) if x is None else x[0] for x in self._leaves])
+        return self._operator(*args, **kwargs)
+
+
+_programs: dict[str, CompiledModel | None] = {}
+
+
+def run_operator(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What an operator gives on tensors of the host, which it mutates if it says so; the hardware model computes."""
+    tensors = [x for x in tree_flatten((tuple(args), dict(kwargs)))[0] if isinstance(x, torch.Tensor)]
+    if not tensors or _moves_memory(operator):
+        return operator(*args, **kwargs)
+    key = f"{operator}|{_module().numerics}|{signature_of(args, kwargs)}"
+    if key not in _programs:
+        _programs[key] = _program(operator, args, kwargs, tensors)
+    program = _programs[key]
+    if program is None:
+        _module().host_steps[str(operator)] += 1
+        return operator(*args, **kwargs)
+    result = program(*tensors)
+    return args[0] if str(operator).partition(".")[2].partition(".")[0].endswith("_") else result
+
+
+def _module() -> DeviceModule:
+    return cast(DeviceModule, cast(Any, torch).spyre)
+
+
+def _moves_memory(operator: Any) -> bool:
+    schema = schema_of(operator)
+    view = any(a.alias_info is not None and not a.alias_info.is_write for a in schema.arguments)
+    name = schema.name.partition("::")[2]
+    return view or name in _MEMORY or name.startswith(_MAKERS)
+
+
+def _program(
+    operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[torch.Tensor]
+) -> CompiledModel | None:
+    """The program of a call; None if the host has to do it."""
+    module = _OneOperator(operator, args, kwargs).eval()
+    try:
+        # In a thread of its own: the dispatch keys that are off during dispatch would be off in tracing too.
+        with ThreadPoolExecutor(1) as thread:
+            made = thread.submit(api.compile, module, tuple(tensors), numerics=cast(Any, _module().numerics))
+            program = cast(CompiledModel, made.result())
+            return program if program.kernels else None  # nothing to compute: the host's memory is the device's
+    except (UnsupportedError, ImportProgramError, LoweringError) as error:
+        message = f"{operator} runs on the host: {error.message}"
+        warnings.warn(message, HostStepWarning, stacklevel=6)
+        return None

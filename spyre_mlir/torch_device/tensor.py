@@ -1,0 +1,88 @@
+"""The tensor of the device: a wrapper whose elements lie in a tensor of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import torch
+from torch.fx.node import map_aggregate
+
+from spyre_mlir.torch_device.registration import DEVICE
+
+
+def as_host_tensor(value: Any) -> Any:
+    """The elements of a tensor of the device, as a tensor of the host; other values as they are."""
+    if not isinstance(value, torch.Tensor) or value.device.type != DEVICE:
+        return value
+    return value.host if isinstance(value, SpyreTensor) else value.to("cpu")  # factories make plain ones while tracing
+
+
+def as_device_tensor(value: Any) -> Any:
+    """A tensor of the host as one of the device; other values as they are."""
+    return SpyreTensor(value) if isinstance(value, torch.Tensor) else value
+
+
+def on_host(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """A captured graph whose own constants are made on the host."""
+
+    def moved(value: Any) -> Any:
+        return torch.device("cpu") if isinstance(value, torch.device) and value.type == DEVICE else value
+
+    for node in graph.graph.nodes:
+        node.args, node.kwargs = cast(Any, map_aggregate((node.args, node.kwargs), moved))
+    graph.recompile()
+    return graph
+
+
+class SpyreTensor(torch.Tensor):
+    """A tensor on the device.
+
+    Attributes:
+        host: its elements; views share them, as views of any tensor do.
+    """
+
+    host: torch.Tensor
+
+    @staticmethod
+    def __new__(cls: type[SpyreTensor], host: torch.Tensor) -> SpyreTensor:
+        """Wraps a tensor of the host, which must not be one of ours."""
+        made = cast(Any, torch.Tensor)._make_wrapper_subclass(
+            cls,
+            host.size(),
+            strides=host.stride(),
+            storage_offset=host.storage_offset(),
+            dtype=host.dtype,
+            layout=host.layout,
+            device=torch.device(DEVICE, 0),
+            requires_grad=host.requires_grad,
+        )
+        made = cast(SpyreTensor, made)
+        made.host = host.detach()
+        return made
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        """The elements as torch prints them, and the device."""
+        shown = repr(self.host)
+        grad = ", requires_grad=True" if self.requires_grad else ""
+        return f"{shown[:-1]}, device='{self.device}'{grad})"
+
+    def __tensor_flatten__(self) -> tuple[list[str], None]:
+        """The inner tensors, for tracing."""
+        return ["host"], None
+
+    @staticmethod
+    def __tensor_unflatten__(
+        inner: Mapping[str, torch.Tensor], context: None, size: Sequence[int], stride: Sequence[int]
+    ) -> SpyreTensor:
+        """The wrapper of inner tensors, for tracing."""
+        return SpyreTensor(inner["host"])
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Runs one operator; see `dispatch`."""
+        from spyre_mlir.torch_device.dispatch import dispatch
+
+        return dispatch(func, tuple(args), dict(kwargs or {}))

@@ -1,0 +1,160 @@
+"""`torch.compile(backend="spyre")`: breaks, mutation, sizes, frozen buffers, aliases, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from spyre_mlir import torch_compile
+from spyre_mlir.errors import UnsupportedError
+
+EXACT = {"numerics": "exact"}
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Generator[None]:
+    torch._dynamo.reset()
+    torch_compile.forget()
+    with torch.no_grad():
+        yield
+
+
+def compiled(model: Any) -> Callable[..., Any]:
+    return torch.compile(model, backend=torch_compile.spyre, options=EXACT)
+
+
+def close(got: torch.Tensor, wanted: torch.Tensor) -> None:
+    assert got.dtype is wanted.dtype
+    torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+class Counted(nn.Module):
+    """Writes to a buffer, takes a keyword, and breaks its graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.register_buffer("scale", torch.arange(4.0), persistent=False)
+        self.register_buffer("count", torch.zeros(2, 4))
+
+    def forward(self, x: torch.Tensor, *, factor: int = 1) -> torch.Tensor:
+        self.count.add_(1)
+        y = self.linear(x) * self.scale
+        if y.sum() > 1e6:
+            y = y + 1
+        return y * factor
+
+
+def test_graph_break_keyword_and_mutated_buffer() -> None:
+    model = Counted()
+    twin, fast = copy.deepcopy(model), compiled(model)
+    for factor in (1, 3):
+        x = torch.randn(2, 4)
+        close(fast(x, factor=factor), twin(x, factor=factor))
+    assert torch.equal(model.count, torch.full((2, 4), 2.0))
+    assert len({c.graph.split("/")[0] for c in torch_compile.compilations()}) == 2
+
+
+def test_other_sizes_are_compiled_again_and_explained() -> None:
+    fast = compiled(lambda x: torch.softmax(x, -1) * 2)
+    for rows in (2, 3, 5, 3):
+        x = torch.randn(rows, 7)
+        close(fast(x), torch.softmax(x, -1) * 2)
+    reasons = [c.reason for c in torch_compile.compilations()]
+    assert len(reasons) == 3, "the second call with three rows finds its program"
+    assert reasons[0] == "captured"
+    assert "size" in reasons[1]
+    assert "size" in reasons[2]
+    assert torch_compile.explain().row_count == 3
+
+
+def test_changed_small_buffer_is_noticed() -> None:
+    model = Counted()
+    twin, fast = copy.deepcopy(model), compiled(model)
+    x = torch.randn(2, 4)
+    close(fast(x), twin(x))
+    model.scale.mul_(2)
+    twin.scale.mul_(2)
+    close(fast(x), twin(x))
+    assert "a buffer of the model has changed" in [c.reason for c in torch_compile.compilations()]
+
+
+def test_swapped_module_and_changed_weights() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    fast, x = compiled(model), torch.randn(3, 4)
+    close(fast(x), model(x))
+    model[0].weight.mul_(3)
+    close(fast(x), model(x))
+    model[1] = nn.Tanh()
+    close(fast(x), model(x))
+
+
+def test_inference_mode() -> None:
+    with torch.inference_mode():
+        model, x = nn.Linear(4, 4), torch.randn(3, 4)
+        close(compiled(model)(x), model(x))
+
+
+def test_write_through_a_view_across_a_break() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        y = x.view(-1)
+        torch._dynamo.graph_break()
+        y.add_(1)
+        return x * 2
+
+    a = torch.randn(2, 3)
+    b = a.clone()
+    close(compiled(function)(a), function(b))
+    close(a, b)
+    assert [c for c in torch_compile.compilations() if "on the host" in c.reason]
+
+
+def test_mutated_input() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        x.mul_(2)
+        return x + 1
+
+    a = torch.randn(2, 3)
+    b = a.clone()
+    close(compiled(function)(a), function(b))
+    close(a, b)
+
+
+def test_forward_runs_with_gradients_on_and_backward_says_why_not() -> None:
+    model = nn.Linear(4, 4)
+    with torch.enable_grad():
+        out = compiled(model)(torch.randn(3, 4))
+        with pytest.raises(UnsupportedError, match="backward pass"):
+            out.sum().backward()
+
+
+def test_unknown_option_names_those_there_are() -> None:
+    with pytest.raises(Exception, match="the options are numerics") as caught:
+        torch.compile(nn.ReLU(), backend=torch_compile.spyre, options={"numeric": "exact"})(torch.randn(3))
+    assert "no option numeric" in str(caught.value)
+
+
+def test_recurrent_and_encoder_layers_are_captured() -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    x = torch.randn(1, 3, 8)
+    close(compiled(layer)(x), layer(x))
+    assert torch_compile.compilations()
+
+
+def test_places_are_those_of_the_model() -> None:
+    from spyre_mlir.torch_compile.graph import CapturedGraph
+
+    found: list[CapturedGraph] = []
+
+    def keep(graph: Any, inputs: Any) -> Any:
+        found.append(CapturedGraph(graph, EXACT))
+        return found[0]
+
+    torch.compile(lambda x: x.exp(), backend=keep)(torch.randn(3))
+    (made,) = found[0].programs
+    assert "test_torch_compile.py" in made.mlir("aten", locations=True)

@@ -1,0 +1,122 @@
+"""The `spyre` device in eager mode and under `torch.compile`, against the same on the CPU."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+from collections.abc import Generator
+from typing import Any, cast
+
+import pytest
+import torch
+from torch import nn
+
+from spyre_mlir import torch_compile
+from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.torch_device import register
+
+register()
+SPYRE = cast(Any, torch).spyre
+
+
+@pytest.fixture(autouse=True)
+def exact() -> Generator[None]:
+    SPYRE.numerics = "exact"
+    SPYRE.host_steps.clear()
+    with torch.no_grad():
+        yield
+    SPYRE.numerics = "device"
+
+
+def close(got: torch.Tensor, wanted: torch.Tensor) -> None:
+    assert got.device.type == "spyre"
+    torch.testing.assert_close(got.cpu(), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_there_and_back() -> None:
+    x = torch.randn(3, 4)
+    y = x.to("spyre")
+    assert str(y.device) == "spyre:0"
+    assert torch.equal(y.cpu(), x)
+    assert torch.equal(copy.deepcopy(y).cpu(), x)
+
+
+def test_printing_shows_the_elements_and_the_device() -> None:
+    assert repr(torch.ones(2).to("spyre")) == "tensor([1., 1.], device='spyre:0')"
+
+
+def test_arithmetic_runs_on_the_machine_and_rounds_as_it_does() -> None:
+    x = torch.tensor([1.0, 1.0 + 2**-12])
+    SPYRE.numerics = "device"
+    assert (x.to("spyre") * 1.5).cpu().tolist() == [1.5, 1.5], "DL16 has nine bits behind the point"
+    SPYRE.numerics = "exact"
+    close(x.to("spyre") * 1.5, x * 1.5)
+    assert not SPYRE.host_steps
+
+
+def test_views_write_through() -> None:
+    x = torch.zeros(3, 4)
+    y = x.to("spyre")
+    y[1].add_(1)
+    y.t()[0] = 5
+    x[1].add_(1)
+    x.t()[0] = 5
+    close(y, x)
+
+
+def test_factories() -> None:
+    close(torch.zeros(2, 3, device="spyre") + 1, torch.ones(2, 3))
+    close(torch.arange(4, device="spyre"), torch.arange(4))
+    assert torch.rand(3, device="spyre").device.type == "spyre"
+
+
+def test_item_and_truth() -> None:
+    assert torch.tensor([2.5]).to("spyre").item() == 2.5
+    assert bool(torch.tensor(True).to("spyre"))
+
+
+def test_mixed_devices_are_an_error() -> None:
+    x = torch.randn(3)
+    with pytest.raises(InputError, match="tensors on spyre:0 and on cpu"):
+        x.to("spyre") + x
+    close(x.to("spyre") + torch.tensor(2.0), x + 2)
+
+
+def test_a_module_moves_and_runs_eagerly_and_compiled() -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2))
+    x, wanted = (x := torch.randn(3, 4)), model(x)
+    moved = copy.deepcopy(model).to("spyre")
+    close(moved(x.to("spyre")), wanted)
+    compiled = torch.compile(moved, backend=torch_compile.spyre, options={"numerics": "exact"})
+    close(compiled(x.to("spyre")), wanted)
+
+
+def test_a_module_that_makes_tensors_on_its_device_compiles() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x * torch.arange(4, device=x.device)
+
+    compiled = torch.compile(function, backend=torch_compile.spyre, options={"numerics": "exact"})
+    x = torch.randn(3, 4)
+    close(compiled(x.to("spyre")), function(x))
+
+
+def test_backward_of_a_compiled_graph_on_the_device_is_refused() -> None:
+    model = nn.Linear(4, 4).to("spyre")
+    with torch.enable_grad():
+        out = torch.compile(model, backend=torch_compile.spyre)(torch.randn(3, 4).to("spyre"))
+        with pytest.raises(UnsupportedError, match="backward pass"):
+            out.sum().backward()
+
+
+def test_another_device_number_is_refused() -> None:
+    with pytest.raises(InputError, match="no device spyre:1"):
+        SPYRE.set_device(1)
+
+
+def test_importing_torch_costs_nothing_but_the_registration() -> None:
+    code = (
+        "import torch, sys; from spyre_mlir.torch_device import register; register(); "
+        "print(int('spyre_mlir.frontend' in sys.modules or 'torch._dynamo' in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "0\n"

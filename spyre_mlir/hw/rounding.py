@@ -59,7 +59,8 @@ def round_into(
         overflow: what becomes of finite values beyond the largest code.
         tally: counts them.
     """
-    bits, out = values.view(np.uint32), target.view(np.uint32)
+    # numpy gives numbers, which cannot be written to, for arrays without dimensions.
+    bits, out = np.atleast_1d(values.view(np.uint32)), np.atleast_1d(target.view(np.uint32))
     if not bits.size:
         return
     magnitude = bits & _MAGNITUDE

@@ -43,9 +43,16 @@ def _rest(b: Build, x: Any, quotient: Any, y: Any) -> Any:
 def _floor_of_quotient(b: Build, x: Any, y: Any) -> Any:
     """The rounded quotient's floor, in the element type of the operands."""
     element = b.element(x)
+    exact = _is_power_of_two(b, y)
     if not is_float(b, x):
         x, y = b.cast(x, "f32"), (b.cast(y, "f32") if b.element(y) else float(y))
-    return b.cast(b.call("floor", b.call("div.Tensor", x, y)), element)
+    quotient = b.call("mul.Tensor", x, 1.0 / y) if exact else b.call("div.Tensor", x, y)
+    return b.cast(b.call("floor", quotient), element)
+
+
+def _is_power_of_two(b: Build, y: Any) -> bool:
+    """Whether a divisor is known to give exact quotients."""
+    return not b.element(y) and y != 0 and not isinf(y) and abs(frexp(y)[0]) == 0.5
 
 
 def _is_below_zero(b: Build, rest: Any, y: Any) -> Any:
@@ -75,7 +82,7 @@ def floor_division(b: Build, x: Any, y: Any) -> Any:
     """The largest whole number not above x / y."""
     x, y = _operands(b, x, y)
     quotient = _floor_of_quotient(b, x, y)
-    if not b.element(y) and abs(y) == 1:
+    if _is_power_of_two(b, y):
         return quotient
     wrong = _is_below_zero(b, _rest(b, x, quotient, y), y)
     return b.call("where.self", wrong, b.call("sub.Tensor", quotient, 1), quotient)
@@ -111,6 +118,8 @@ def floored_remainder(b: Build, x: Any, y: Any) -> Any:
     """x - y * floor(x / y)."""
     x, y = _operands(b, x, y)
     rest = _rest(b, x, _floor_of_quotient(b, x, y), y)
+    if _is_power_of_two(b, y) and not is_float(b, x):
+        return rest
     if is_float(b, x):  # a smaller x remains as a whole, also under an infinite y
         smaller = b.call("lt.Tensor" if b.element(y) else "lt.Scalar", b.call("abs", x), _magnitude(b, y))
         rest = b.call("where.self", smaller, x, rest)
@@ -125,7 +134,10 @@ def fmod(b: Build, self: Lanes, other: Lanes) -> Any:
 
 
 _FAR = Sample(((2, 3, 65), (65,)), low=-9.0, high=9.0)
+_WHOLE = Sample(((2, 3, 65), (65,)), low=1.0, high=99.0, whole=True)
 for _entry in (remainder, fmod):
-    ATEN.samples(_entry, _FAR, Sample(((4, 5), (4, 5)), low=0.5, high=5.0))
+    ATEN.samples(_entry, _FAR, Sample(((4, 5), (4, 5)), low=0.5, high=5.0), _WHOLE)
 for _mode in ("floor", "trunc"):
-    ATEN.samples(div_mode, Sample(((2, 3, 65), (65,)), {"rounding_mode": _mode}, low=-9.0, high=9.0))
+    _rounding = {"rounding_mode": _mode}
+    ATEN.samples(div_mode, Sample(_FAR.shapes, _rounding, low=-9.0, high=9.0))
+    ATEN.samples(div_mode, Sample(_WHOLE.shapes, _rounding, low=1.0, high=99.0, whole=True))

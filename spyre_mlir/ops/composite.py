@@ -74,12 +74,18 @@ def _linear(b: Build, input: Any, weight: Any, bias: Any) -> Any:
 def _matmul(b: Build, self: Any, other: Any) -> Any:
     left, right = len(b.shape(self)) == 1, len(b.shape(other)) == 1
     if not (left or right):
-        return None
+        return None if b.shape(self)[-1] else _empty_sum(b, self, other)
     a = b.call("unsqueeze", self, dim=0) if left else self
     c = b.call("unsqueeze", other, dim=-1) if right else other
     product = b.call("matmul", a, c)
     dropped = (-1,) * right + (-2 + right,) * left if left else (-1,)
     return b.call("squeeze.dims", product, dim=tuple(d for d in ((-2, -1) if left and right else dropped)))
+
+
+def _empty_sum(b: Build, self: Any, other: Any) -> Any:
+    """The product over a dimension without elements."""
+    batch = np.broadcast_shapes(b.shape(self)[:-2], b.shape(other)[:-2])
+    return b.full((*batch, b.shape(self)[-2], b.shape(other)[-1]), 0, b.element(self))
 
 
 def _addmm_shape(self: tuple[int, ...], mat1: tuple[int, ...], mat2: tuple[int, ...], **_: object) -> tuple[int, ...]:
@@ -285,6 +291,7 @@ def _repeat_heads(b: Build, x: Any, heads: int) -> Any:
 ATEN.samples(addmm, Sample(((4,), (3, 5), (5, 4))), Sample(((3, 4), (3, 5), (5, 4)), {"beta": 2, "alpha": 0.5}))
 ATEN.samples(mean, Sample(((3, 65),), {"dim": (-1,), "keepdim": True}), Sample(((4, 5, 6),), {"dim": (0, 2)}))
 ATEN.samples(softmax, Sample(((3, 65),), {"dim": -1}), Sample(((4, 5, 6),), {"dim": 1}))
+ATEN.samples(softmax, Sample(((3, 65),), {"dim": -1, "half_to_float": False}))
 ATEN.samples(rms_norm, Sample(((3, 65), (65,)), {"normalized_shape": (65,)}))
 ATEN.samples(layer_norm, Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,)}))
 ATEN.samples(

@@ -51,12 +51,16 @@ def _row_against_column(b: Build, comparison: str, value: Any, diagonal: int) ->
 @decomposes(tril)
 def _tril(b: Build, self: Any, *, diagonal: int) -> Any:
     # A selection, not a product: infinities and NaN outside the triangle do not reach the result.
-    return b.call("where.self", _row_against_column(b, "ge.Tensor", self, diagonal), self, 0.0)
+    return b.call(
+        "where.self", _row_against_column(b, "ge.Tensor", self, diagonal), self, False if b.is_bool(self) else 0
+    )
 
 
 @decomposes(triu)
 def _triu(b: Build, self: Any, *, diagonal: int) -> Any:
-    return b.call("where.self", _row_against_column(b, "le.Tensor", self, diagonal), self, 0.0)
+    return b.call(
+        "where.self", _row_against_column(b, "le.Tensor", self, diagonal), self, False if b.is_bool(self) else 0
+    )
 
 
 @ATEN.composite(aten=["rsub.Scalar"])

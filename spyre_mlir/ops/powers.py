@@ -49,7 +49,9 @@ def pow(b: Build, self: Lanes, *, exponent: Number) -> Any:
     if exponent == 1:
         return b.call("clone", self)
     if not isfinite(exponent) or abs(exponent) > _LARGEST_WHOLE:
-        raise UnsupportedError(f"a power with exponent {exponent}", hint=f"exponents up to {_LARGEST_WHOLE} are possible")
+        raise UnsupportedError(
+            f"a power with exponent {exponent}", hint=f"exponents up to {_LARGEST_WHOLE} are possible"
+        )
     if exponent < 0 and not is_float(b, self):
         raise UnsupportedError("an integer to a negative power", hint="convert it to float first")
     size = abs(exponent)

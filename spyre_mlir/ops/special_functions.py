@@ -12,7 +12,15 @@ from spyre_mlir.ops.series import log_of_one_plus, polynomial
 from spyre_mlir.ops.table import Sample
 
 # atanh(erf(x)) / x in powers of x squared for |x| <= 4, beyond which erf is 1 in every format.
-_ERF = (1.128379274, 0.1027690567, -0.0001918326873, -0.0006197831586, 8.763680517e-05, -5.668396414e-06, 1.418479997e-07)
+_ERF = (
+    1.128379274,
+    0.1027690567,
+    -0.0001918326873,
+    -0.0006197831586,
+    8.763680517e-05,
+    -5.668396414e-06,
+    1.418479997e-07,
+)
 _ERF_END = 4.0
 # e^(x²) erfc(x) over t = 1 / (1 + 0.4 x), in powers of t, for all x >= 0.
 _ERFCX_RATE = 0.4

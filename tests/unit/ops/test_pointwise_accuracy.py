@@ -85,7 +85,9 @@ def grid(low: float, high: float) -> Tensor:
 def ulps(got: Tensor, wanted: Tensor) -> float:
     """The largest difference in units in the last place of DL16."""
     size = np.maximum(np.abs(wanted.numpy()), 2.0**-20)
-    return float(np.max(np.abs(got.double().numpy() - wanted.numpy()) / 2.0 ** (np.floor(np.log2(size)) - FRACTION_BITS)))
+    return float(
+        np.max(np.abs(got.double().numpy() - wanted.numpy()) / 2.0 ** (np.floor(np.log2(size)) - FRACTION_BITS))
+    )
 
 
 def allowed(overload: str) -> float:

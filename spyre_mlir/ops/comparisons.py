@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from spyre_mlir.ops import pointwise
@@ -22,7 +23,7 @@ def negated(b: Build, truth: Any) -> Any:
 
 
 # Comparisons of truth values by a choice: arith compares numbers only.
-_ON_TRUTH = {
+_ON_TRUTH: dict[str, Callable[[Build, Any, Any], Any]] = {
     "eq": lambda b, x, y: b.call("where.self", x, y, negated(b, y)),
     "ne": lambda b, x, y: b.call("where.self", x, negated(b, y), y),
     "lt": lambda b, x, y: b.call("where.self", x, False, y),

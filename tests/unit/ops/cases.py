@@ -117,10 +117,8 @@ def arguments(entry: OpEntry, overload: str, sample: Sample, seed: int = 7) -> A
             out[param.name] = rng.integers(0, int(sample.attributes["num_classes"]), shape)
         elif param.name in ("sorted_sequence", "boundaries"):
             out[param.name] = np.sort(rng.uniform(sample.low, sample.high, shape))
-        elif param.name == "indices":
+        elif param.name == "indices" or sample.whole:
             out[param.name] = rng.integers(int(sample.low), int(sample.high), shape)
-        elif sample.whole:
-            out[param.name] = rng.integers(int(sample.low), int(sample.high) + 1, shape)
         elif holds_truth(overload, param.name):
             out[param.name] = rng.random(shape) < 0.5
         else:

@@ -43,16 +43,9 @@ def _rest(b: Build, x: Any, quotient: Any, y: Any) -> Any:
 def _floor_of_quotient(b: Build, x: Any, y: Any) -> Any:
     """The rounded quotient's floor, in the element type of the operands."""
     element = b.element(x)
-    exact = _is_power_of_two(b, y)
     if not is_float(b, x):
         x, y = b.cast(x, "f32"), (b.cast(y, "f32") if b.element(y) else float(y))
-    quotient = b.call("mul.Tensor", x, 1.0 / y) if exact else b.call("div.Tensor", x, y)
-    return b.cast(b.call("floor", quotient), element)
-
-
-def _is_power_of_two(b: Build, y: Any) -> bool:
-    """Whether a divisor is known to give exact quotients."""
-    return not b.element(y) and y != 0 and not isinf(y) and abs(frexp(y)[0]) == 0.5
+    return b.cast(b.call("floor", b.call("div.Tensor", x, y)), element)
 
 
 def _is_below_zero(b: Build, rest: Any, y: Any) -> Any:
@@ -82,7 +75,7 @@ def floor_division(b: Build, x: Any, y: Any) -> Any:
     """The largest whole number not above x / y."""
     x, y = _operands(b, x, y)
     quotient = _floor_of_quotient(b, x, y)
-    if _is_power_of_two(b, y):
+    if not b.element(y) and abs(y) == 1:
         return quotient
     wrong = _is_below_zero(b, _rest(b, x, quotient, y), y)
     return b.call("where.self", wrong, b.call("sub.Tensor", quotient, 1), quotient)
@@ -117,12 +110,12 @@ def remainder(b: Build, self: Lanes, other: Lanes) -> Any:
 def floored_remainder(b: Build, x: Any, y: Any) -> Any:
     """x - y * floor(x / y)."""
     x, y = _operands(b, x, y)
+    if not is_float(b, x):
+        return _rest(b, x, floor_division(b, x, y), y)
     rest = _rest(b, x, _floor_of_quotient(b, x, y), y)
-    if _is_power_of_two(b, y) and not is_float(b, x):
-        return rest
-    if is_float(b, x):  # a smaller x remains as a whole, also under an infinite y
-        smaller = b.call("lt.Tensor" if b.element(y) else "lt.Scalar", b.call("abs", x), _magnitude(b, y))
-        rest = b.call("where.self", smaller, x, rest)
+    # A smaller x remains as a whole, also under an infinite y.
+    smaller = b.call("lt.Tensor" if b.element(y) else "lt.Scalar", b.call("abs", x), _magnitude(b, y))
+    rest = b.call("where.self", smaller, x, rest)
     return b.call("where.self", _is_below_zero(b, rest, y), b.call("add.Tensor", rest, y), rest)
 
 

@@ -83,6 +83,8 @@ def copysign(b: Build, self: Lanes, other: Lanes) -> Any:
 @ATEN.composed(aten=["heaviside"], promote=True, ulps=1)
 def heaviside(b: Build, self: Lanes, values: Lanes) -> Any:
     """1 above 0, `values` at 0, else 0."""
+    if b.is_bool(self):
+        return b.call("where.self", self, True, values)
     above = b.call("where.self", b.call("gt.Scalar", self, 0), number(b, 1, values), 0)
     return b.call("where.self", b.call("eq.Scalar", self, 0), values, above)
 

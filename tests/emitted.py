@@ -38,7 +38,6 @@ def launches_of(directory: Path) -> list[Launch]:
 
 def check_bundle(directory: Path) -> None:
     """Holds every file of a bundle against the schemas, our rules, the independent decoder, and the machine."""
-<<<<<<< HEAD
     public = [directory] if (directory / "bundle.mlir").exists() else sorted(directory.glob("launch_*"))
     for folder in public:
         check_public(folder)
@@ -48,10 +47,6 @@ def check_bundle(directory: Path) -> None:
 
 def check_public(directory: Path) -> None:
     """Holds the public files of one launch against what is said above."""
-=======
-    if not (directory / "bundle.mlir").exists() and not any(directory.rglob("sdsc_*.json")):
-        return  # the program leaves nothing to the device
->>>>>>> h6-c3
     launches = launches_of(directory)
     assert sorted({launch.filename for launch in launches}) == sorted(p.name for p in directory.glob("sdsc_*.json"))
     for launch in launches:

@@ -29,8 +29,8 @@ TARGET = 85
 INTRO = """PyTorch keeps a database of samples for its operators (`op_db`, "OpInfo"). Up to ten samples of every entry
 at float32, float16, int64 and bool, spread evenly over all it has, are compiled as models whose inputs are the tensors
 of the sample. Each runs from the files of its bundle in exact and in device numerics, and is held against torch."""
-RULES = """* **Fates.** *native*: one hardware function, or a view; *composed*: several kernels; *host*: at least one step
-  on the host; *refused*: an error that says why. The fate of an op is that of its worst sample.
+RULES = """* **Fates.** *native*: one hardware function, or a view; *composed*: several kernels; *host*: a step of it
+  runs on the host; *refused*: an error that says why. The fate of an op is that of its worst sample.
 * **Exact numerics** must be within 1e-4 of torch in double precision, as max|a - b| over max|b|; results that are
   returned as float16 within 2^-10. Integers and truth values must be equal, and types and shapes torch's.
 * **Device numerics** must be within the sum of the allowed errors of the operations that the program is made of, in

@@ -114,6 +114,24 @@ def test_indices_may_name_any_of_equal_elements() -> None:
     assert equally_selected(x, torch.tensor(1), torch.tensor(0))
 
 
+def test_indices_into_the_last_dimensions_as_one() -> None:
+    x = torch.tensor([[[1.0, 1.0], [0.0, 2.0]]])
+    one, two, other = (torch.tensor([[[n]]]) for n in (0, 1, 2))
+    assert equally_selected(x, two, one)
+    assert not equally_selected(x, other, one)
+
+
+def test_of_random_results_shapes_and_types_count() -> None:
+    def doubled(x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if torch.compiler.is_exporting() else torch.rand_like(x)
+
+    def summed(x: torch.Tensor) -> torch.Tensor:
+        return x.sum(0) if torch.compiler.is_exporting() else torch.rand_like(x)
+
+    assert verdict(doubled, X).status == "ok"
+    assert verdict(summed, X).status == "wrong"
+
+
 def test_samples_are_spread() -> None:
     assert spread(list(range(20)), 3) == [0, 10, 19]
     assert spread([1, 2], 10) == [1, 2]

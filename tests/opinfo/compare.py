@@ -11,6 +11,7 @@ import torch
 TOLERANCE = 1e-4  # of exact numerics: max|a - b| over max|b|
 HALF_TOLERANCE = 2.0**-10  # the same for results that are returned as float16
 ULP = 2.0**-9
+INT32 = 2**31 - 1
 LARGEST, SMALLEST = 2.0**32 * (2 - 2 * ULP), 2.0**-31
 
 # Results that say which element was taken: of equal elements any will do.
@@ -27,7 +28,10 @@ def exceptional(tensors: Sequence[Any]) -> list[str]:
     """Which values that DL16 has no code for are among these: the written exceptions."""
     found: set[str] = set()
     for tensor in tensors:
-        if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point() or tensor.numel() == 0:
+        if not isinstance(tensor, torch.Tensor) or tensor.is_complex() or tensor.numel() == 0:
+            continue
+        if not tensor.is_floating_point():
+            found |= {"beyond 32 bits"} if tensor.dtype is torch.int64 and bool((tensor.abs() > INT32).any()) else set()
             continue
         x = tensor.detach().double()
         size = x[torch.isfinite(x)].abs()

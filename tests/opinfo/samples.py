@@ -53,6 +53,10 @@ class Case:
     inputs: tuple[torch.Tensor, ...]
     random: bool = False
 
+    def fresh(self) -> list[torch.Tensor]:
+        """Copies of the inputs: some ops write to them."""
+        return [x.clone() for x in self.inputs]
+
     @property
     def base(self) -> str:
         """The function's name, without namespace and variant."""

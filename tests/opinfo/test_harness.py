@@ -103,6 +103,7 @@ def test_errors_are_relative_to_the_largest_and_infinity_has_a_place() -> None:
 
 def test_exceptions_are_seen_in_values() -> None:
     assert exceptional([X, torch.tensor([1])]) == []
+    assert exceptional([torch.tensor([2**31]), True, X]) == ["beyond 32 bits"]
     values = torch.tensor([float("nan"), -0.0, 1e-12])
     assert exceptional([values]) == ["-0", "nan or infinity", "range"]
 
@@ -130,6 +131,12 @@ def test_of_random_results_shapes_and_types_count() -> None:
 
     assert verdict(doubled, X).status == "ok"
     assert verdict(summed, X).status == "wrong"
+
+
+def test_ops_may_write_to_their_inputs() -> None:
+    case = case_of("op", "float32", 0, lambda x: x.add_(1), ((X.clone(),), {}))
+    assert judge(case, device=True).status == "ok"
+    assert torch.equal(case.inputs[0], X)
 
 
 def test_samples_are_spread() -> None:

@@ -6,6 +6,7 @@ tried by itself, the samples run under a dispatch mode that notes who is called 
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
@@ -124,7 +125,9 @@ def keep_calls(path: Path) -> None:
             _KEPT[()] = found["calls"]
             return
     calls = {name: dict(by_entry) for name, by_entry in noted_calls().items()}
-    torch.save({"torch": str(torch.__version__), "calls": calls}, path)
+    whole = path.with_suffix(f".{os.getpid()}")  # shards write at the same time
+    torch.save({"torch": str(torch.__version__), "calls": calls}, whole)
+    whole.replace(path)
 
 
 def core_cases(name: str, count: int = SAMPLES, entries: tuple[str, ...] = ()) -> Iterator[Case]:

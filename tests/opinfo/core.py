@@ -6,12 +6,10 @@ tried by itself, the samples run under a dispatch mode that notes who is called 
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,7 +43,6 @@ PER_ENTRY, LARGEST = 12, 1 << 22
 UNWANTED = (torch.float64, torch.complex64, torch.complex128, torch.float16, torch.bfloat16)
 
 Calls = dict[str, dict[str, list[tuple[Any, Any]]]]
-_KEPT: dict[tuple[str, ...], Calls] = {}
 
 
 @cache
@@ -117,23 +114,10 @@ def noted_calls(entries: tuple[str, ...] = ()) -> Calls:
     return calls
 
 
-def keep_calls(path: Path) -> None:
-    """Takes the calls of all entries from a file, or notes them and writes it: noting takes some ten seconds."""
-    if path.exists():
-        found = torch.load(path, weights_only=False)
-        if found["torch"] == str(torch.__version__):
-            _KEPT[()] = found["calls"]
-            return
-    calls = {name: dict(by_entry) for name, by_entry in noted_calls().items()}
-    whole = path.with_suffix(f".{os.getpid()}")  # shards write at the same time
-    torch.save({"torch": str(torch.__version__), "calls": calls}, whole)
-    whole.replace(path)
-
-
 def core_cases(name: str, count: int = SAMPLES, entries: tuple[str, ...] = ()) -> Iterator[Case]:
     """Samples of a core overload: first of the entries of its name, then of others, then our own."""
     packet = name.partition(".")[0]
-    by_entry = (_KEPT.get(entries) or noted_calls(entries)).get(name, {})
+    by_entry = noted_calls(entries).get(name, {})
     of_its_name = [c for e, kept in by_entry.items() if _packet_of(e) == packet for c in kept]
     others = [c for e, kept in by_entry.items() if _packet_of(e) != packet for c in kept]
     chosen = [made() for made in OWN.get(name, ())]

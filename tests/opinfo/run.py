@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from tests.opinfo.core import LEFT_OUT, PREFIX, core_cases, core_overloads, keep_calls
+from tests.opinfo.core import LEFT_OUT, PREFIX, core_cases, core_overloads, noted_calls
 from tests.opinfo.judge import SECONDS, judge
 from tests.opinfo.samples import DTYPES, SAMPLES, Case, cases, database, spread
 from tests.opinfo.store import Store, code_digest
@@ -76,7 +76,7 @@ def run(plan: Plan, store: Store) -> Iterator[dict[str, Any]]:
     """Runs what is not done yet, and gives every new record."""
     torch.set_num_threads(1)
     if plan.core:
-        keep_calls(store.directory / "core-calls.pt")  # before forking: every child has them
+        noted_calls()  # before forking: every child has them
     rows, end = [r for r in plan.rows() if _pending(r, plan, store)], time.monotonic() + plan.minutes * 60
     while rows and time.monotonic() < end:
         child = _Child(plan, store, rows)

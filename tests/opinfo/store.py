@@ -25,7 +25,6 @@ class Store:
     """The results in a directory; a shard appends to a file of its own.
 
     Attributes:
-        directory: where they are.
         samples: the last result of every sample, by its key.
         rows: how many samples there are of an op at a dtype, by ``op/dtype``.
     """
@@ -33,7 +32,6 @@ class Store:
     def __init__(self, directory: Path, shard: str = "") -> None:
         """Reads what there is."""
         directory.mkdir(parents=True, exist_ok=True)
-        self.directory = directory
         self._file = directory / f"results-{shard.replace('/', '-of-') or 'all'}.jsonl"
         self.samples: dict[str, Record] = {}
         self.rows: dict[str, int] = {}

@@ -92,7 +92,7 @@ def _copied(leaf: Any) -> Any:
 
 
 @cache
-def noted_calls(entries: tuple[str, ...] = ()) -> Calls:
+def noted_calls(entries: tuple[str, ...]) -> Calls:
     """The calls of core overloads that samples of these entries make; of all entries if none are named."""
     calls: Calls = defaultdict(lambda: defaultdict(list))
     noting = _Noting(calls, frozenset(core_overloads()))

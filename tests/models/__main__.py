@@ -6,33 +6,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from spyre_mlir.errors import SpyreError
-from tests.models.page import FILE, Row, load, page_text, save
+from tests.models.page import FILE, load, page_text, row_of, save
 from tests.models.zoo import ZOO
 from tests.side_by_side import side_by_side
-
-
-def row_of(name: str) -> Row:
-    """The row of a program; whatever goes wrong is what it says."""
-    from tests.models.examine import COMPOSED, NATIVE, examined
-
-    try:
-        found = examined(name)
-    except SpyreError as error:
-        return Row(trouble=f"{type(error).__name__}: {error}")
-    except Exception as error:  # noqa: BLE001 - the other programs are to run
-        return Row(trouble=f"crash: {type(error).__name__}: {error}")
-    return Row(
-        found.kernels.get(NATIVE, 0),
-        found.kernels.get(COMPOSED, 0),
-        found.reasons,
-        found.worst,
-        found.device,
-        found.emulated,
-        found.certainty,
-        round(found.seconds, 1),
-        found.trouble,
-    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -19,17 +19,60 @@ def aminmax(b: Build, self: Lanes, *, dim: int | None = None, keepdim: bool = Fa
     return b.call("amin", self, dim=dims, keepdim=keepdim), b.call("amax", self, dim=dims, keepdim=keepdim)
 
 
+def _moments(b: Build, self: Any, dim: Ints | None, correction: Number | None) -> tuple[Any, Any]:
+    """Variance and mean over `dim`, kept as dimensions of 1; the count is lessened by `correction`, 1 if not given."""
+    shape = b.shape(self)
+    count = prod(shape[d] for d in reduced_dims(len(shape), dim))
+    mean = b.call("mean.dim", self, dim=dim, keepdim=True)
+    centred = b.call("sub.Tensor", self, mean)
+    total = b.call("sum.dim_IntList", b.call("mul.Tensor", centred, centred), dim=dim, keepdim=True)
+    return b.call("div.Tensor", total, float(max(0.0, count - (1 if correction is None else correction)))), mean
+
+
+def _kept(b: Build, value: Any, self: Any, dim: Ints | None, keepdim: bool) -> Any:
+    dims = reduced_dims(len(b.shape(self)), dim)
+    return value if keepdim or not dims else b.call("squeeze.dims", value, dim=dims)
+
+
 @ATEN.composed(aten=["var.correction"])
 def var(
     b: Build, self: Lanes, *, dim: Ints | None = None, correction: Number | None = None, keepdim: bool = False
 ) -> Any:
     """The mean squared distance from the mean over `dim`; the count is lessened by `correction`, 1 if not given."""
-    shape = b.shape(self)
-    count = prod(shape[d] for d in reduced_dims(len(shape), dim))
-    centred = b.call("sub.Tensor", self, b.call("mean.dim", self, dim=dim, keepdim=True))
-    total = b.call("sum.dim_IntList", b.call("mul.Tensor", centred, centred), dim=dim, keepdim=keepdim)
-    return b.call("div.Tensor", total, float(max(0.0, count - (1 if correction is None else correction))))
+    return _kept(b, _moments(b, self, dim, correction)[0], self, dim, keepdim)
+
+
+@ATEN.composed(aten=["std.correction"])
+def std(
+    b: Build, self: Lanes, *, dim: Ints | None = None, correction: Number | None = None, keepdim: bool = False
+) -> Any:
+    """The root of the variance over `dim`."""
+    return _kept(b, b.call("sqrt", _moments(b, self, dim, correction)[0]), self, dim, keepdim)
+
+
+@ATEN.composed(aten=["var_mean.correction"])
+def var_mean(
+    b: Build, self: Lanes, *, dim: Ints | None = None, correction: Number | None = None, keepdim: bool = False
+) -> Any:
+    """The variance and the mean over `dim`."""
+    variance, mean = _moments(b, self, dim, correction)
+    return _kept(b, variance, self, dim, keepdim), _kept(b, mean, self, dim, keepdim)
+
+
+@ATEN.composed(aten=["std_mean.correction"])
+def std_mean(
+    b: Build, self: Lanes, *, dim: Ints | None = None, correction: Number | None = None, keepdim: bool = False
+) -> Any:
+    """The root of the variance, and the mean, over `dim`."""
+    variance, mean = _moments(b, self, dim, correction)
+    return _kept(b, b.call("sqrt", variance), self, dim, keepdim), _kept(b, mean, self, dim, keepdim)
 
 
 ATEN.samples(aminmax, Sample(((3, 65),), {"dim": -1, "keepdim": True}), Sample(((4, 5),)))
-ATEN.samples(var, Sample(((3, 65),), {"dim": (1,)}), Sample(((4, 5, 6),), {"correction": 0, "keepdim": True}))
+for _entry in (var, std, var_mean, std_mean):
+    ATEN.samples(
+        _entry,
+        Sample(((3, 65),), {"dim": (1,)}),
+        Sample(((4, 5, 6),), {"correction": 0, "keepdim": True}),
+        Sample(((4, 5, 6),), {"dim": (0, -1), "correction": 2}),
+    )

@@ -68,13 +68,13 @@ def stage_table(name: str, records: Sequence[StageRecord]) -> str:
 
 
 def error_of(got: Array, expected: Array) -> float:
-    """max|got - expected| over max|expected|; 0 for two empty tensors, infinite for a NaN on one side only."""
-    if expected.size == 0:
-        return 0.0
+    """max|got - expected| over max|expected|, both over finite numbers; infinite where others are not the same."""
     a, b = got.astype(np.float64), expected.astype(np.float64)
-    if not np.array_equal(np.isnan(a), np.isnan(b)):
+    finite = np.isfinite(b)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True) or np.isnan(a[finite]).any():
         return float("inf")
-    largest, difference = float(np.nanmax(np.abs(b), initial=0.0)), float(np.nanmax(np.abs(a - b), initial=0.0))
+    largest = float(np.max(np.abs(b[finite]), initial=0.0))
+    difference = float(np.max(np.abs(a[finite] - b[finite]), initial=0.0))
     return difference / largest if largest else difference
 
 

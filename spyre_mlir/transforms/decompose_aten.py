@@ -3,13 +3,14 @@
 ```mlir
 %1 = aten.softmax.int(%0) {dim = -1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
 ```
-becomes amax, sub, exp, sum and div. The rewrites are the `decompose` functions of the op table.
+becomes amax, sub, exp, sum and div. The rewrites are the `decompose` functions of the op table. What they made for a
+result that nobody uses, as the positions of `sort` where only the values are read, is dropped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from xdsl.context import Context
@@ -18,10 +19,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp, make_op
-from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
-from spyre_mlir.dialects.aten_build import AtenBuild
-from spyre_mlir.dialects.tensors import ELEMENTS
-from spyre_mlir.ops.table import Kind, OpEntry
+from spyre_mlir.dialects.aten_build import AtenBuild, spelled
+from spyre_mlir.ops.table import OpEntry
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
 
 
@@ -30,35 +29,22 @@ class _Builder(AtenBuild):
     """Writes ops; every op a decomposition makes is decomposed in turn."""
 
     emitter: Emitter
+    made: list[Operation] = field(default_factory=list[Operation])
 
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> SSAValue:
         """Adds one op."""
-        operands, spelled = _spell(entry, bound)
-        op = make_op(overload, operands, spelled, [result])
+        operands, attributes = spelled(entry, bound)
+        op = make_op(overload, operands, attributes, [result])
         self.emitter.add(op)
+        self.made.append(op)
         return op.results[0]
 
-
-def _spell(entry: OpEntry, bound: Mapping[str, Any]) -> tuple[list[SSAValue], dict[str, Attribute]]:
-    """Operands and attributes that say what `bound` says."""
-    operands: list[SSAValue] = []
-    attributes: dict[str, Attribute] = {}
-    for param in entry.params:
-        value = bound[param.name]
-        if isinstance(value, SSAValue):
-            operands.append(cast("SSAValue[Attribute]", value))
-        elif param.kind is Kind.TENSORS:
-            operands += value
-            attributes[param.name] = OperandsAttr(len(value))
-        elif param.is_tensor and value is None:
-            attributes[param.name] = NoneAttr()
-        elif param.kind is Kind.DTYPE and isinstance(value, str):
-            attributes[param.name] = ELEMENTS[value]
-        elif param.is_tensor or param.required or value != param.default:
-            attributes[param.name] = to_attribute(value)
-    while attributes and isinstance(attributes[last := next(reversed(attributes))], NoneAttr):
-        del attributes[last]
-    return operands, attributes
+    def drop_unused(self) -> None:
+        """Erases the ops that were made and whose results nobody uses; those they alone used go with them."""
+        for op in reversed(self.made):
+            if not any(result.uses for result in op.results):
+                op.detach()
+                op.erase()
 
 
 @dataclass(frozen=True)
@@ -74,6 +60,7 @@ class DecomposeAtenPass(ModulePass):
             builder = _Builder(emitter)
             value: dict[SSAValue, SSAValue] = {a: a for a in function.body.block.args}
             rebuild(function, lambda o, b=builder, v=value: _convert(o, b, v), emitter)
+            builder.drop_unused()
 
 
 def _convert(op: Operation, builder: _Builder, value: dict[SSAValue, SSAValue]) -> list[SSAValue]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ ALIASES = {"mat2": "other", "shape": "size"}
 # torch takes the epsilon of the type it computes in: float32 for the models we compile, float64 here.
 FLOAT32_EPSILON = 2.0**-23
 DTYPES = {"f16": torch.float64}  # exact numbers: a conversion to a narrower float changes nothing
+ONE_INT = ("int", "Optional[int]")
 RANKS = {"mm": 2, "bmm": 3, "t": 2}
 # Arguments that hold truth values, whatever the overload.
 TRUTH_NAMES = ("condition", "mask")
@@ -44,9 +46,38 @@ def schema(overload: str) -> list[Any]:
 def fits(overload: str, sample: Sample) -> bool:
     """Whether an overload takes what the sample gives."""
     rank = RANKS.get(overload)
-    return set(sample.attributes) <= {n for a in schema(overload) for n in (a.name, ALIASES.get(a.name))} and (
-        rank is None or all(len(s) == rank for s in sample.shapes)
+    given = sample.attributes
+    for argument in schema(overload):
+        value, names = given.get(argument.name), {argument.name, ALIASES.get(argument.name)}
+        if isinstance(value, tuple) and str(argument.type) in ONE_INT and len(value) != 1:
+            return False
+        number = str(argument.type) in ("int", "float", "bool", "List[int]", "List[float]")
+        if (number or argument.kwarg_only) and not argument.has_default_value() and not names & set(given):
+            return False
+    known = {n for a in schema(overload) for n in (a.name, ALIASES.get(a.name))}
+    return (
+        set(given) <= known
+        and (rank is None or all(len(s) == rank for s in sample.shapes))
+        and _spatial_dimensions(overload) in (None, _spatial_dimensions_of(overload, sample))
     )
+
+
+def _spatial_dimensions(overload: str) -> int | None:
+    """The 2 of `conv2d` or `max_pool2d`."""
+    found = re.search(r"[a-z](\d)d", overload)
+    return int(found.group(1)) if found else None
+
+
+def _spatial_dimensions_of(overload: str, sample: Sample) -> int | None:
+    """How many spatial dimensions a sample is for, if it says."""
+    if overload.startswith("conv"):
+        return len(sample.shapes[1]) - 2
+    sizes = next(
+        (sample.attributes[n] for n in ("kernel_size", "output_size", "scale_factors") if n in sample.attributes), None
+    )
+    if "padding" in sample.attributes and sizes is None:
+        sizes = cast("tuple[int, ...]", sample.attributes["padding"])[::2]
+    return len(sizes) if isinstance(sizes, tuple) else None
 
 
 def good_cases() -> list[tuple[OpEntry, str, Sample]]:
@@ -81,6 +112,10 @@ def arguments(entry: OpEntry, overload: str, sample: Sample, seed: int = 7) -> A
             # Each index once: which of two writes to one place wins is not defined.
             extent = sample.shapes[0][int(sample.attributes["dim"])]
             out[param.name] = rng.permutation(extent)[: shape[0]]
+        elif overload == "one_hot":
+            out[param.name] = rng.integers(0, int(sample.attributes["num_classes"]), shape)
+        elif param.name in ("sorted_sequence", "boundaries"):
+            out[param.name] = np.sort(rng.uniform(sample.low, sample.high, shape))
         elif param.name == "indices":
             out[param.name] = rng.integers(int(sample.low), int(sample.high), shape)
         elif holds_truth(overload, param.name):
@@ -114,6 +149,6 @@ def _to_torch(value: Any, type_: str) -> Any:
         return [_to_torch(v, type_) for v in value]
     if isinstance(value, str) and value in DTYPES:
         return DTYPES[value]
-    if isinstance(value, tuple) and type_ == "int":
+    if isinstance(value, tuple) and type_ in ONE_INT:
         return value[0]
     return value

@@ -1,0 +1,106 @@
+"""Places in sorted lists, counts per bin, and truth at a place: comparisons that are summed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.lanes import Lanes, Number
+from spyre_mlir.ops.table import Sample
+
+
+def _places(b: Build, borders: Any, values: Any, right: bool, narrow: bool) -> Any:
+    """How many of the borders along the last dimension go before each value."""
+    if b.element(borders) != b.element(values) and b.element(values):
+        borders, values = (b.cast(v, "f32") for v in (borders, values))
+    own = values if not b.element(values) else b.call("unsqueeze", values, dim=-1)
+    other = borders if len(b.shape(borders)) == 1 else b.call("unsqueeze", borders, dim=-2)
+    if len(b.shape(borders)) == 1 and b.element(values):
+        other = borders
+    before = b.call("le.Tensor" if right else "lt.Tensor", other, own)
+    return b.call("sum.dim_IntList", b.cast(before, "i32" if narrow else "i64"), dim=(-1,))
+
+
+def _is_right(right: bool, side: str | None) -> bool:
+    return right if side is None else side == "right"
+
+
+@ATEN.composed(aten=["searchsorted.Tensor"], ulps=0)
+def searchsorted(
+    b: Build,
+    sorted_sequence: Lanes,
+    self: Lanes,
+    sorter: Lanes | None = None,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+) -> Any:
+    """Where each value would be put into the sorted lists of the last dimension: before or, `right`, behind equals."""
+    if sorter is not None:
+        raise UnsupportedError("searchsorted with a sorter", hint="sort the sequence")
+    return _places(b, sorted_sequence, self, _is_right(right, side), out_int32)
+
+
+@ATEN.composed(aten=["searchsorted.Scalar"], ulps=0)
+def searchsorted_scalar(
+    b: Build,
+    sorted_sequence: Lanes,
+    self: Lanes,
+    sorter: Lanes | None = None,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+) -> Any:
+    """Where one number would be put into a sorted list: before or, `right`, behind equals."""
+    if sorter is not None:
+        raise UnsupportedError("searchsorted with a sorter", hint="sort the sequence")
+    return _places(b, sorted_sequence, self, _is_right(right, side), out_int32)
+
+
+@ATEN.composed(aten=["bucketize.Tensor", "bucketize.Scalar"], ulps=0)
+def bucketize(b: Build, self: Lanes, boundaries: Lanes, *, out_int32: bool = False, right: bool = False) -> Any:
+    """The number of the bucket each value falls into: its border is part of it unless `right`."""
+    return _places(b, boundaries, self, right, out_int32)
+
+
+@ATEN.composed(aten=["histc"], ulps=0)
+def histc(b: Build, self: Lanes, *, bins: int = 100, min: Number = 0, max: Number = 0) -> Any:
+    """How many elements fall into each of `bins` equal parts of [min, max]; of their own range if both are equal."""
+    low: Any = min
+    high: Any = max
+    if min == max:
+        low, high = b.call("amin", self, dim=()), b.call("amax", self, dim=())
+        flat = b.call("eq.Tensor", low, high)  # one value only: it stands in the middle of a range of 2
+        low, high = (b.call("where.self", flat, b.call("add.Scalar", v, d), v) for v, d in ((low, -1.0), (high, 1.0)))
+        width = b.call("sub.Tensor", high, low)
+    else:
+        width = max - min
+    scaled = b.call("div.Tensor", b.call("mul.Scalar", b.call("sub.Tensor", self, low), float(bins)), width)
+    bin_of = b.call("minimum", b.call("floor", scaled), float(bins - 1))  # the last part holds its upper border
+    inside = b.call("le.Tensor", self, high)
+    bin_of = b.call("where.self", inside, bin_of, -1.0)
+    numbers = b.cast(b.iota(bins, "i64"), like=self)
+    hit = b.call("eq.Tensor", b.call("unsqueeze", bin_of, dim=-1), numbers)
+    dims = tuple(range(len(b.shape(self))))
+    counts = b.cast(hit, like=self)
+    return b.call("sum.dim_IntList", counts, dim=dims) if dims else counts
+
+
+@ATEN.composed(aten=["one_hot"], ulps=0)
+def one_hot(b: Build, self: Lanes, *, num_classes: int = -1) -> Any:
+    """1 at the place each number names, in a new last dimension of `num_classes`; else 0."""
+    if num_classes < 0:
+        raise UnsupportedError("one_hot without a number of classes", hint="pass num_classes")
+    hit = b.call("eq.Tensor", b.call("unsqueeze", self, dim=-1), b.iota(num_classes, "i64"))
+    return b.cast(hit, "i64")
+
+
+ATEN.samples(searchsorted, Sample(((7,), (3, 4))), Sample(((3, 7), (3, 4)), {"right": True}))
+ATEN.samples(searchsorted_scalar, Sample(((7,), ())), Sample(((7,), ()), {"side": "right"}))
+ATEN.samples(bucketize, Sample(((3, 4), (7,))), Sample(((3, 65), (5,)), {"right": True}))
+ATEN.samples(histc, Sample(((3, 65),), {"bins": 5, "min": -1, "max": 1}), Sample(((40,),), {"bins": 4}))
+ATEN.samples(one_hot, Sample(((3, 4),), {"num_classes": 6}))

@@ -1,0 +1,76 @@
+"""Norms of vectors, and distances between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.lanes import INF, DType, Ints, Lanes, Number
+from spyre_mlir.ops.reducing import dims_of, folded_shape, is_empty
+from spyre_mlir.ops.table import Sample
+
+
+def norm_of(b: Build, value: Any, order: float, dim: Ints, keepdim: bool) -> Any:
+    """The p-norm over `dim`; orders 0, 1, 2 and both infinities have a form of their own."""
+    if abs(order) == INF:
+        return b.call("amax" if order > 0 else "amin", b.call("abs", value), dim=dim, keepdim=keepdim)
+    if order == 0:
+        terms = b.cast(b.call("ne.Scalar", value, 0.0), like=value)
+    elif order == 2:
+        terms = b.call("mul.Tensor", value, value)
+    else:
+        size = b.call("abs", value)
+        terms = size if order == 1 else b.call("pow.Tensor_Scalar", size, exponent=order)
+    total = b.call("sum.dim_IntList", terms, dim=dim, keepdim=keepdim)
+    if order in (0, 1):
+        return total
+    return b.call("sqrt", total) if order == 2 else b.call("pow.Tensor_Scalar", total, exponent=1 / order)
+
+
+@ATEN.composed(aten=["linalg_vector_norm"], promote=True)
+def linalg_vector_norm(
+    b: Build,
+    self: Lanes,
+    *,
+    ord: Number = 2,
+    dim: Ints | None = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+) -> Any:
+    """The p-norm of the vectors along `dim`, or of all elements as one vector."""
+    value = b.cast(self, dtype) if dtype else self
+    dims = dims_of(b, value, dim)
+    if is_empty(b, value, dims):
+        return b.full(folded_shape(b, value, dims, keepdim), 0.0 if ord >= 0 else INF, b.element(value))
+    return norm_of(b, value, float(ord), dims, keepdim)
+
+
+@ATEN.composed(aten=["dist"], promote=True)
+def dist(b: Build, self: Lanes, other: Lanes, *, p: Number = 2) -> Any:
+    """The p-norm of the difference, as one vector."""
+    difference = b.call("sub.Tensor", self, other)
+    return norm_of(b, difference, float(p), dims_of(b, difference, None), False)
+
+
+@ATEN.composed(aten=["_cdist_forward"], promote=True)
+def cdist(b: Build, x1: Lanes, x2: Lanes, *, p: Number, compute_mode: int | None = None) -> Any:
+    """The distance of every row of one matrix from every row of another."""
+    difference = b.call("sub.Tensor", b.call("unsqueeze", x1, dim=-2), b.call("unsqueeze", x2, dim=-3))
+    return norm_of(b, difference, float(p), (len(b.shape(difference)) - 1,), False)
+
+
+ATEN.samples(
+    linalg_vector_norm,
+    Sample(((3, 65),), {"dim": (-1,), "keepdim": True}),
+    Sample(((4, 5, 6),), {"ord": 1, "dim": (0, 2)}),
+    Sample(((4, 5),), {"ord": INF}),
+    Sample(((4, 5),), {"ord": -INF, "dim": (0,)}),
+    Sample(((4, 5),), {"ord": 0}),
+)
+ATEN.samples(dist, Sample(((3, 5), (3, 5))), Sample(((3, 5), (5,)), {"p": 1}))
+ATEN.samples(
+    cdist,
+    Sample(((4, 5), (3, 5)), {"p": 2.0, "compute_mode": None}),
+    Sample(((2, 4, 5), (2, 3, 5)), {"p": 1.0, "compute_mode": None}),
+)

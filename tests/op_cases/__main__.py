@@ -24,12 +24,14 @@ CASES_PER_PROCESS = 100
 
 
 def chosen(names: Iterable[str], *, resume: bool, large: bool) -> list[Case]:
-    """The cases that are asked for, small ones first."""
+    """The cases that are asked for: the smallest of every op of every group, then the others, small ones first."""
     wanted = tuple(names)
+    smallest = {(c.group, c.op): c.id for c in sorted(cases(), key=lambda case: -case.elements)}
+    first = set(smallest.values())
     done = {name for name, o in load().items() if o.status in (PASSED, NO_PROGRAM)} if resume else set[str]()
     return [
         case
-        for case in sorted(cases(), key=lambda case: case.elements)
+        for case in sorted(cases(), key=lambda case: (case.id not in first, case.elements))
         if case.id not in done
         and (not wanted or any(name in case.id for name in wanted))
         and (large or case.elements <= LARGEST)

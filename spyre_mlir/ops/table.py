@@ -164,6 +164,10 @@ class OpEntry:
         """The parameter called `name`, or None."""
         return next((p for p in self.params if p.name == name), None)
 
+    def numbers(self, constants: Mapping[str, float]) -> dict[str, float]:
+        """The arguments that constants of the hardware function set."""
+        return {name: constants[constant] for name, constant in self.op_info.items() if constant in constants}
+
 
 def _params(function: Callable[..., Any], skipped: int = 0) -> tuple[Param, ...]:
     params: list[Param] = []

@@ -7,7 +7,9 @@ written. All look-ups give lists, the highest priority first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, partial
@@ -16,6 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.functions import function_of
 from spyre_mlir.ops.reduction import reduced_shape
 from spyre_mlir.ops.table import Family, OpEntry, Sample, Unit
 
@@ -105,6 +108,24 @@ class _Registry:
 _REGISTRY = _Registry()
 
 
+@contextmanager
+def isolated() -> Iterator[None]:
+    """What is registered inside the block is gone after it; for tests and notebooks.
+
+    Plugins that are installed stay.
+    """
+    load_plugins()
+    before = copy(_REGISTRY)
+    _REGISTRY.functions = {key: list(found) for key, found in before.functions.items()}
+    _REGISTRY.passes = {point: list(found) for point, found in before.passes.items()}
+    _REGISTRY.whole = dict(before.whole)
+    try:
+        with ATEN.isolated():
+            yield
+    finally:
+        _REGISTRY.functions, _REGISTRY.passes, _REGISTRY.whole = before.functions, before.passes, before.whole
+
+
 def _key(op: str) -> str:
     return op.removeprefix("aten.").removesuffix(".default")
 
@@ -163,7 +184,8 @@ def map_op(
         samples: arguments for tests.
 
     Raises:
-        RegistrationError: the operation has an owner already; both are named.
+        RegistrationError: the operation has an owner already; both are named. Or the hardware function has no such
+            constants.
     """
 
     def add(function: Callable[..., Any]) -> OpEntry:
@@ -185,7 +207,19 @@ def map_op(
         ATEN.samples(entry, *samples)
         return entry
 
+    _check_constants(op, opfunc, op_info or {})
     return add
+
+
+def _check_constants(op: str, opfunc: str, op_info: Mapping[str, str]) -> None:
+    """Raises RegistrationError if the hardware function has no constants of these names."""
+    function = function_of(opfunc)
+    wrong = [] if function is None else [c for c in op_info.values() if c not in function.constants]
+    if function is not None and wrong:
+        known = ", ".join(function.constants) or "none"
+        raise RegistrationError(
+            f"{op}: the hardware function {opfunc} has no constant {', '.join(wrong)}", hint=f"its constants: {known}"
+        )
 
 
 def _check_free(op: str, function: object) -> None:

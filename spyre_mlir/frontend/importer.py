@@ -13,6 +13,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Region
 
+from spyre_mlir import registry
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.export import decompose, export_model, load_pt2
@@ -42,6 +43,7 @@ def import_program(
         ImportProgramError: the model or file cannot be read.
         UnsupportedError: parts of the model have no form; all of them are named.
     """
+    registry.load_plugins()
     given = args is not None or kwargs is not None
     if isinstance(model, torch.nn.Module):
         if not given:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -293,6 +294,18 @@ class Table:
         self._entries[entry.name] = entry
         if entry.opfunc is not None:
             self._by_opfunc.setdefault(entry.opfunc, entry)
+
+    @contextmanager
+    def isolated(self) -> Iterator[None]:
+        """What is declared inside the block is gone after it."""
+        tables = (self._entries, self._owners, self._by_opfunc)
+        before = [dict(table) for table in tables]
+        try:
+            yield
+        finally:
+            for table, kept in zip(tables, before, strict=True):
+                table.clear()
+                table.update(kept)
 
     def __iter__(self) -> Iterator[OpEntry]:
         """The entries in order of declaration."""

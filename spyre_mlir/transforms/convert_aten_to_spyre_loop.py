@@ -15,21 +15,21 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, StringAttr, TensorType, f32, f64, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, TensorType, f32, f64, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre.attributes import IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, combining
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
-from spyre_mlir.ops import creation, indexing, movement, pointwise, resampling
+from spyre_mlir.ops import indexing, movement, pointwise
 from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
 from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
+from spyre_mlir.transforms.creations import known_value
 from spyre_mlir.transforms.host_steps import is_marked, loop_step
 from spyre_mlir.transforms.integers import is_integer
 from spyre_mlir.transforms.lowerable import check_not_empty, check_supported
@@ -311,18 +311,8 @@ def lower_index_select(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
 
 def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """Numbers the host provides with the program."""
-    a, result = op.arguments(), cast(TensorType[Attribute], op.results[0].type)
-    if entry is creation.full:
-        return whole(b.emitter.add(ConstantOp(_number(a["fill_value"]), result)).results[0])
-    if entry is resampling.resample:
-        mode = StringAttr(cast(str, a["mode"]))
-        matrix = ResampleAttr(mode, _number(a["scale"]), _number(a["offset"]))
-        return whole(b.emitter.add(ConstantOp(matrix, result)).results[0])
-    return whole(b.emitter.add(ConstantOp(IotaAttr(_number(a["start"]), _number(a["step"])), result)).results[0])
-
-
-def _number(value: object) -> FloatAttr:
-    return FloatAttr(float(cast(float, value)), f64)
+    result = cast(TensorType[Attribute], op.results[0].type)
+    return whole(b.emitter.add(ConstantOp(known_value(entry, op.arguments()), result)).results[0])
 
 
 Lowering = Callable[[LoopBuilder, AtenOp, OpEntry], "Reading | Sequence[Reading]"]

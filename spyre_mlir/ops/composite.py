@@ -184,7 +184,7 @@ def rms_norm(input: Lanes, weight: Lanes | None = None, *, normalized_shape: Int
     return out if weight is None else out * weight
 
 
-def _floored(eps: Number) -> Number:
+def floored(eps: Number) -> Number:
     """An epsilon that does not become 0 on the device: BERT's 1e-12 is below every DL16 number."""
     return max(eps, DL16_SMALLEST)
 
@@ -192,7 +192,7 @@ def _floored(eps: Number) -> Number:
 @decomposes(rms_norm)
 def _rms_norm(b: Build, input: Any, weight: Any, *, normalized_shape: Ints, eps: Number | None) -> Any:
     axes = tuple(range(-len(normalized_shape), 0))
-    e = _floored(1.1920928955078125e-07 if eps is None else eps)  # torch: the epsilon of float32
+    e = floored(1.1920928955078125e-07 if eps is None else eps)  # torch: the epsilon of float32
     square = b.call("mean.dim", b.call("mul.Tensor", input, input), dim=axes, keepdim=True)
     out = b.call("mul.Tensor", input, b.call("rsqrt", b.call("add.Tensor", square, e)))
     return out if weight is None else b.call("mul.Tensor", out, weight)
@@ -223,7 +223,7 @@ def _layer_norm(
     axes = tuple(range(-len(normalized_shape), 0))
     centred = b.call("sub.Tensor", input, b.call("mean.dim", input, dim=axes, keepdim=True))
     variance = b.call("mean.dim", b.call("mul.Tensor", centred, centred), dim=axes, keepdim=True)
-    out = b.call("mul.Tensor", centred, b.call("rsqrt", b.call("add.Tensor", variance, _floored(eps))))
+    out = b.call("mul.Tensor", centred, b.call("rsqrt", b.call("add.Tensor", variance, floored(eps))))
     out = out if weight is None else b.call("mul.Tensor", out, weight)
     return out if bias is None else b.call("add.Tensor", out, bias)
 
@@ -292,7 +292,13 @@ def _attention(
     factor = 1.0 / float(np.sqrt(b.shape(query)[-1])) if scale is None else scale
     scores = b.call("matmul", b.call("mul.Tensor", query, factor), b.call("transpose.int", key, dim0=-2, dim1=-1))
     mask = _causal_mask(b, *b.shape(scores)[-2:]) if is_causal else attn_mask
-    return b.call("matmul", _masked_softmax(b, scores, mask), value)
+    mask = mask if mask is None or b.is_bool(mask) else b.cast(mask, like=scores)
+    out = b.call("matmul", _masked_softmax(b, scores, mask), value)
+    if mask is None or b.is_bool(mask):
+        return out
+    # A row of minus infinities gives 0, as in torch; a number that only stands for it, as finfo.min, does not.
+    dead = b.call("eq.Scalar", b.call("amax", mask, dim=(-1,), keepdim=True), -INF)
+    return b.call("where.self", dead, 0.0, out)
 
 
 def _causal_mask(b: Build, rows: int, columns: int) -> Any:
@@ -309,7 +315,7 @@ def _masked_softmax(b: Build, scores: Any, mask: Any) -> Any:
         # The device has no infinity. What a mask takes below the floor is the floor itself, whatever the scores:
         # a row that is masked as a whole is uniform, as in torch, where the scores vanish beside finfo.min.
         masked = b.call("le.Scalar", mask, MASKED)
-        kept = b.call("where.self", masked, MASKED, b.call("add.Tensor", scores, b.call("maximum", mask, MASKED)))
+        kept = b.call("where.self", masked, MASKED, b.call("add.Tensor", scores, mask))
         return b.call("softmax.int", kept, dim=-1)
     kept = b.call("where.self", mask, scores, MASKED)
     e = b.call("exp", b.call("sub.Tensor", kept, b.call("amax", kept, dim=(-1,), keepdim=True)))
@@ -338,4 +344,6 @@ ATEN.samples(
     attention,
     Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8))),
     Sample(((1, 4, 5, 8), (1, 2, 5, 8), (1, 2, 5, 8)), {"is_causal": True, "enable_gqa": True, "scale": 0.5}),
+    Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8)), {"is_causal": True}),
+    Sample(((2, 2, 5, 8), (2, 2, 7, 8), (2, 2, 7, 8), (2, 1, 5, 7))),
 )

@@ -24,6 +24,7 @@ FLOAT32_EPSILON = 2.0**-23
 DTYPES = {"f16": torch.float64}  # exact numbers: a conversion to a narrower float changes nothing
 ONE_INT = ("int", "Optional[int]")
 RANKS = {"mm": 2, "bmm": 3, "t": 2}
+FIRST_RANKS = {"nll_loss": 2, "nll_loss_forward": 2, "nll_loss2d": 4, "nll_loss2d_forward": 4}
 # Arguments that hold truth values, whatever the overload.
 TRUTH_NAMES = ("condition", "mask")
 
@@ -46,12 +47,18 @@ def fits(overload: str, sample: Sample) -> bool:
     """Whether an overload takes what the sample gives."""
     rank = RANKS.get(overload)
     given = sample.attributes
+    if FIRST_RANKS.get(overload, len((sample.shapes or ((),))[0] or ())) != len((sample.shapes or ((),))[0] or ()):
+        return False
     for argument in schema(overload):
         value = given.get(argument.name)
         if isinstance(value, tuple) and str(argument.type) in ONE_INT and len(value) != 1:
             return False
         number = str(argument.type) in ("int", "float", "bool", "List[int]", "List[float]")
-        if (number or argument.kwarg_only) and not argument.has_default_value() and not {argument.name, ALIASES.get(argument.name)} & set(given):
+        if (
+            (number or argument.kwarg_only)
+            and not argument.has_default_value()
+            and not {argument.name, ALIASES.get(argument.name)} & set(given)
+        ):
             return False
     return set(sample.attributes) <= {n for a in schema(overload) for n in (a.name, ALIASES.get(a.name))} and (
         rank is None or all(len(s) == rank for s in sample.shapes)
@@ -82,25 +89,33 @@ def arguments(entry: OpEntry, overload: str, sample: Sample, seed: int = 7) -> A
         out["eps"] = FLOAT32_EPSILON
     tensors = [p for p in entry.params if p.is_tensor]
     for param, shape in zip(tensors, sample.shapes, strict=False):
-        if param.kind is Kind.TENSORS:
+        if shape is None:
+            out[param.name] = None
+        elif param.kind is Kind.TENSORS:
             out[param.name] = [rng.uniform(sample.low, sample.high, s) for s in shape]
         elif types.get(param.name) == "number":
             out[param.name] = SCALAR
-        elif param.name == "index":
-            # Each index once: which of two writes to one place wins is not defined.
-            extent = sample.shapes[0][int(sample.attributes["dim"])]
-            out[param.name] = rng.permutation(extent)[: shape[0]]
-        elif overload == "one_hot":
-            out[param.name] = rng.integers(0, int(sample.attributes["num_classes"]), shape)
-        elif param.name in ("sorted_sequence", "boundaries"):
-            out[param.name] = np.sort(rng.uniform(sample.low, sample.high, shape))
-        elif param.name == "indices":
-            out[param.name] = rng.integers(int(sample.low), int(sample.high), shape)
-        elif holds_truth(overload, param.name):
-            out[param.name] = rng.random(shape) < 0.5
         else:
-            out[param.name] = rng.uniform(sample.low, sample.high, shape)
+            out[param.name] = _drawn(rng, overload, param.name, sample, shape)
     return out
+
+
+def _drawn(rng: np.random.Generator, overload: str, name: str, sample: Sample, shape: tuple[int, ...]) -> Array:
+    """Random values of one tensor argument: positions, truth values, sorted lists, or numbers."""
+    if name == "index":
+        # Each index once: which of two writes to one place wins is not defined.
+        return rng.permutation(sample.shapes[0][int(sample.attributes["dim"])])[: shape[0]]
+    if overload == "one_hot":
+        return rng.integers(0, int(sample.attributes["num_classes"]), shape)
+    if name == "target" and shape != sample.shapes[0]:
+        return rng.integers(0, sample.shapes[0][min(1, len(sample.shapes[0]) - 1)], shape)
+    if name in ("sorted_sequence", "boundaries"):
+        return np.sort(rng.uniform(sample.low, sample.high, shape))
+    if name == "indices":
+        return rng.integers(int(sample.low), int(sample.high), shape)
+    if holds_truth(overload, name):
+        return rng.random(shape) < 0.5
+    return rng.uniform(sample.low, sample.high, shape)
 
 
 def expected(overload: str, given: Mapping[str, Any]) -> list[Array]:

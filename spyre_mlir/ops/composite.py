@@ -293,12 +293,7 @@ def _attention(
     scores = b.call("matmul", b.call("mul.Tensor", query, factor), b.call("transpose.int", key, dim0=-2, dim1=-1))
     mask = _causal_mask(b, *b.shape(scores)[-2:]) if is_causal else attn_mask
     mask = mask if mask is None or b.is_bool(mask) else b.cast(mask, like=scores)
-    out = b.call("matmul", _masked_softmax(b, scores, mask), value)
-    if mask is None or b.is_bool(mask):
-        return out
-    # A row of minus infinities gives 0, as in torch; a number that only stands for it, as finfo.min, does not.
-    dead = b.call("eq.Scalar", b.call("amax", mask, dim=(-1,), keepdim=True), -INF)
-    return b.call("where.self", dead, 0.0, out)
+    return b.call("matmul", _masked_softmax(b, scores, mask), value)
 
 
 def _causal_mask(b: Build, rows: int, columns: int) -> Any:
@@ -311,13 +306,14 @@ def _masked_softmax(b: Build, scores: Any, mask: Any) -> Any:
     """Softmax over the last dimension; masked entries are 0, and so are fully masked rows."""
     if mask is None:
         return b.call("softmax.int", scores, dim=-1)
-    if not b.is_bool(mask):
+    if b.is_bool(mask):
+        kept = b.call("where.self", mask, scores, MASKED)
+    else:
         # The device has no infinity. What a mask takes below the floor is the floor itself, whatever the scores:
         # a row that is masked as a whole is uniform, as in torch, where the scores vanish beside finfo.min.
         masked = b.call("le.Scalar", mask, MASKED)
         kept = b.call("where.self", masked, MASKED, b.call("add.Tensor", scores, mask))
-        return b.call("softmax.int", kept, dim=-1)
-    kept = b.call("where.self", mask, scores, MASKED)
+        mask = b.call("ne.Scalar", mask, -INF)
     e = b.call("exp", b.call("sub.Tensor", kept, b.call("amax", kept, dim=(-1,), keepdim=True)))
     e = b.call("where.self", mask, e, 0.0)
     # A row with one entry left has a sum of at least exp(0) = 1, so the floor changes masked rows only.

@@ -57,6 +57,12 @@ class InputError(SpyreError):
     code = "SPY-I002"
 
 
+class RegistrationError(SpyreError, ValueError):
+    """What a plugin adds clashes with what is there, or the plugin cannot be loaded."""
+
+    code = "SPY-P001"
+
+
 class ConstraintError(SpyreError, ValueError):
     """An operation's arguments break a numbered constraint of its declaration."""
 

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_pipeline
 
+from spyre_mlir import registry
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
@@ -32,7 +33,8 @@ class Stage:
 
     Attributes:
         level: its name.
-        passes: the pipeline that leads to it, as `spyre-opt -p` takes it; `name?` runs only when asked for.
+        passes: the pipeline that leads to it, as `spyre-opt -p` takes it; `name?` runs only when asked for,
+            and at `@point` the passes of plugins run.
         legal: prefixes of the names of ops that may stand there.
     """
 
@@ -42,15 +44,20 @@ class Stage:
 
 
 OPTIONAL = "?"
+POINT = "@"
 _COMMON = ("builtin.module", "func.")
 _LOOPS = ("scf.for", "scf.yield", "arith.constant")
 
 STAGES = (
     Stage("aten", "", (*_COMMON, "aten.")),
-    Stage("spyre.loop", "decompose-aten,cse,convert-aten-to-spyre-loop", (*_COMMON, "spyre.loop.", "arith.", "math.")),
+    Stage(
+        "spyre.loop",
+        "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,@spyre.loop",
+        (*_COMMON, "spyre.loop.", "arith.", "math."),
+    ),
     Stage(
         "spyre.kernel",
-        "convert-spyre-loop-to-spyre-kernel,coarse-tile?,divide-work,place-lx,assign-pool",
+        "convert-spyre-loop-to-spyre-kernel,@spyre.kernel,coarse-tile?,divide-work,place-lx,assign-pool",
         (*_COMMON, "spyre.kernel.", *_LOOPS),
     ),
     Stage(
@@ -190,6 +197,9 @@ def _passes(stage: Stage, options: Mapping[str, str]) -> Iterator[ModulePass]:
 def _with_options(passes: str, options: Mapping[str, str]) -> str:
     named: list[str] = []
     for entry in passes.split(","):
+        if entry.startswith(POINT):
+            named += [r.op for r in registry.passes_at(entry.removeprefix(POINT))]
+            continue
         name = entry.removesuffix(OPTIONAL)
         if name and (name == entry or name in options):
             named.append(f"{name}{{{options[name]}}}" if options.get(name) else name)

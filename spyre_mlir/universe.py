@@ -10,6 +10,7 @@ from xdsl.universe import Universe
 from spyre_mlir.dialects import get_all_dialects
 from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.registry import load_plugins
 from spyre_mlir.transforms import get_all_passes
 
 UPSTREAM_DIALECTS = ("builtin", "func", "arith", "math", "affine", "scf", "linalg", "tensor", "memref")
@@ -19,7 +20,11 @@ SPYRE_UNIVERSE = Universe(all_dialects=get_all_dialects(), all_passes=get_all_pa
 
 
 def make_context(spec: SpyreSpec = SPYRE) -> SpyreContext:
-    """A context with our dialects and the upstream ones our levels use; each loads when first used."""
+    """A context with our dialects and the upstream ones our levels use; each loads when first used.
+
+    Plugins are loaded first: what they add belongs to the levels.
+    """
+    load_plugins()
     context = SpyreContext(spec)
     for name, factory in (_upstream() | SPYRE_UNIVERSE.all_dialects).items():
         context.register_dialect(name, factory)

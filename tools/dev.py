@@ -1,4 +1,4 @@
-"""Everything a developer does with this checkout: `python3 tools/dev.py setup|demo|test|check|fix|gen`.
+"""Everything a developer does with this checkout: `python3 tools/dev.py setup|demo|test|suites|check|fix|gen`.
 
 Standard library only: this is the file that makes the environment the others need.
 """
@@ -91,6 +91,11 @@ def test(extra: list[str]) -> int:
     return run(PYTHON, "-m", "pytest", "-n", "auto", *extra)
 
 
+def suites(extra: list[str]) -> int:
+    make_environment()
+    return run(PYTHON, "tools/suites.py", *extra)
+
+
 def check(_: list[str]) -> int:
     make_environment()
     commands: list[tuple[str | Path, ...]] = [
@@ -124,6 +129,7 @@ COMMANDS = {
     "setup": (setup, "make .venv and install everything"),
     "demo": (demo, "compile and run a small language model on the hardware model"),
     "test": (test, "run all tests; further arguments go to pytest"),
+    "suites": (suites, "run the long suites too, one line each; further arguments are their names"),
     "check": (check, "formatting, lint, types, imports, lit files, generated files"),
     "fix": (fix, "repair formatting and what lint can repair"),
     "gen": (gen, "write the generated files"),

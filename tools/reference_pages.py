@@ -11,6 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from checks_page import checks_page
+from coverage_page import coverage_page, torch_spyre_page
 from dialect_pages import EDIT, doc_text
 from superdsc_page import superdsc_page
 from xdsl.passes import get_pass_option_infos
@@ -219,5 +220,7 @@ def reference_files(root: Path) -> dict[str, str]:
         "cost-model": cost_page,
         "superdsc": superdsc_page,
         "checks": checks_page,
+        "coverage": coverage_page,
+        "torch-spyre-coverage": torch_spyre_page,
     }
     return {f"docs/reference/{name}.md": write() for name, write in pages.items()}

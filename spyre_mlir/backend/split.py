@@ -22,6 +22,8 @@ def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp
     sdscs = {op.file_name: op for op in module.ops if isinstance(op, SdscOp)}
     launched = [launch.sdsc_filename.data for launch in launches(module)]
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
+    if not sdscs and not launched and BUNDLE_FUNCTION not in functions:
+        functions[BUNDLE_FUNCTION] = _nothing()
     if BUNDLE_FUNCTION not in functions or set(launched) != set(sdscs):
         lost = sorted(set(launched) ^ set(sdscs))
         raise EmitError(
@@ -33,6 +35,11 @@ def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp
     host = [f.clone() for name, f in functions.items() if name != BUNDLE_FUNCTION]
     program = ModuleOp(Region(Block(host)), attributes=dict(module.attributes), sym_name=module.sym_name)
     return program, ModuleOp([functions[BUNDLE_FUNCTION].clone()]), sdscs
+
+
+def _nothing() -> func.FuncOp:
+    """The bundle of a program that the device has no part in: its results are inputs, or known beforehand."""
+    return func.FuncOp(BUNDLE_FUNCTION, ((), ()), Region(Block([func.ReturnOp()])))
 
 
 def launches(module: ModuleOp) -> list[SdscExecuteOp]:

@@ -91,6 +91,9 @@ class AtenOp(IRDLOperation):
 
     def _argument(self, param: Param, queue: list[SSAValue]) -> Value:
         attribute = self.attributes.get(param.name)
+        if param.kind is Kind.TENSORS and isinstance(attribute, ArrayAttr):
+            holes = [isinstance(item, NoneAttr) for item in cast(ArrayAttr[Attribute], attribute)]
+            return [None if hole else queue.pop(0) for hole in holes]
         if attribute is not None and not isinstance(attribute, OperandsAttr):
             return self._checked(param, to_value(attribute))
         if param.kind is Kind.TENSORS:
@@ -275,8 +278,8 @@ class CallOp(AtenOp):
 
     @property
     def entry(self) -> OpEntry | None:
-        """What the op table says of the callee: ops of other namespaces have no class."""
-        return ATEN.find(self.overload) if "::" in self.overload else None
+        """What the op table says of a callee that has no class: of another namespace, or of a plugin."""
+        return None if self.overload in OP_CLASSES else ATEN.find(self.overload)
 
     @classmethod
     def parse(cls, parser: Parser) -> AtenOp:
@@ -335,7 +338,9 @@ def result_type(entry: OpEntry, bound: Mapping[str, Value]) -> TensorType:
     elif isinstance(said, str):
         element = ELEMENTS[said]
     else:
-        elements = [t for p in entry.params if p.is_tensor for t in _elements(bound[p.name])]
+        # Positions are numbers of another kind: a table of booleans gives booleans.
+        holders = [p for p in entry.params if p.is_tensor and p.name not in ("index", "indices")]
+        elements = [t for p in holders for t in _elements(bound[p.name])]
         # A number in a tensor's place says a float only where no tensor of numbers says which.
         numbers = any(isinstance(bound[p.name], float) for p in entry.params if p.is_tensor)
         element = next((t for t in elements if t != i1), f32 if numbers or not elements else i1)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from xdsl.dialects.builtin import TensorType, i1
+from xdsl.dialects.builtin import ArrayAttr, TensorType, i1
 from xdsl.ir import Attribute, SSAValue
 
+from spyre_mlir import registry
 from spyre_mlir.dialects.aten import result_type
-from spyre_mlir.dialects.tensors import TypedValue, element_of, shape_of
+from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
+from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue, element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import OpEntry
+from spyre_mlir.ops.table import Kind, OpEntry
 
 
 class AtenBuild:
@@ -35,7 +37,14 @@ class AtenBuild:
 
     def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
         """The value, or tuple of values, that replaces an op; None if the op stays."""
-        return None if entry.decompose is None else entry.decompose(self, **bound)
+        for overload in entry.overloads:
+            for registered in registry.find(registry.Kind.DECOMPOSITION, overload):
+                made = registered.function(self, **bound) if registered.wants(self, bound) else None
+                if made is not None:
+                    return made
+        if entry.decompose is None or any(map(registry.is_kept_whole, entry.overloads)):
+            return None
+        return entry.decompose(self, **bound)
 
     def shape(self, value: Any) -> tuple[int, ...]:
         """Shape of a value; numbers have none."""
@@ -88,3 +97,27 @@ def result_types(entry: OpEntry, bound: Mapping[str, Any]) -> list[TensorType[At
     made = _TypeBuild().rewrite(entry, bound)
     several = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
     return [cast(TensorType[Attribute], _typed(v).type) for v in several]
+
+
+def spelled(entry: OpEntry, bound: Mapping[str, Any]) -> tuple[list[SSAValue], dict[str, Attribute]]:
+    """Operands and attributes that say what `bound` says."""
+    operands: list[SSAValue] = []
+    attributes: dict[str, Attribute] = {}
+    for param in entry.params:
+        value = bound[param.name]
+        if isinstance(value, SSAValue):
+            operands.append(cast("SSAValue[Attribute]", value))
+        elif param.kind is Kind.TENSORS:
+            operands += [v for v in value if v is not None]
+            holes = any(v is None for v in value)
+            items = [NoneAttr() if v is None else OperandsAttr(1) for v in value]
+            attributes[param.name] = ArrayAttr(items) if holes else OperandsAttr(len(value))
+        elif param.is_tensor and value is None:
+            attributes[param.name] = NoneAttr()
+        elif param.kind is Kind.DTYPE and isinstance(value, str):
+            attributes[param.name] = ELEMENTS[value]
+        elif param.is_tensor or param.required or value != param.default:
+            attributes[param.name] = to_attribute(value)
+    while attributes and isinstance(attributes[last := next(reversed(attributes))], NoneAttr):
+        del attributes[last]
+    return operands, attributes

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, SSAValue
 from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.torch_private import OpOverload, schema_of
-from spyre_mlir.ops.table import Kind, OpEntry
+from spyre_mlir.ops.table import Kind, OpEntry, Param
 
 DROPPED = frozenset({"device", "layout", "pin_memory", "generator"})
 
@@ -76,7 +76,7 @@ def is_random(node: Node) -> bool:
     if torch.Tag.nondeterministic_seeded not in target.tags:
         return False
     bound = bind(node)
-    quiet = {"dropout_p": 0, "p": 0, "train": False, "training": False}
+    quiet = {"dropout_p": 0, "p": 0, "dropout": 0, "train": False, "training": False}
     return not any(name in bound and bound[name].value == value for name, value in quiet.items())
 
 
@@ -120,7 +120,9 @@ def spell_by_entry(entry: OpEntry, bound: Mapping[str, Bound], resolve: Resolve)
         if argument is None:
             continue
         if param.kind is Kind.TENSORS:
-            operands += _whole_list(param.name, argument.value, resolve)
+            items = cast("list[object]", argument.value)
+            operands += _whole_list(param.name, [i for i in items if i is not None], resolve)
+            attributes |= {param.name: a for a in _list_form(entry, param, items)}
         elif isinstance(argument.value, Node):
             value = resolve(param.name, argument.value)
             if isinstance(value, SSAValue):
@@ -134,6 +136,13 @@ def spell_by_entry(entry: OpEntry, bound: Mapping[str, Bound], resolve: Resolve)
         elif not (argument.is_default and not param.required and _same(_plain(argument.value), param.default)):
             attributes[param.name] = spell(argument.value)
     return Spelled(operands, attributes)
+
+
+def _list_form(entry: OpEntry, param: Param, items: list[object]) -> list[Attribute]:
+    """What says which operands a list takes: nothing if it takes all that are left."""
+    if any(i is None for i in items):
+        return [ArrayAttr([NoneAttr() if i is None else OperandsAttr(1) for i in items])]
+    return [] if param is [p for p in entry.params if p.is_tensor][-1] else [OperandsAttr(len(items))]
 
 
 def _whole_list(name: str, value: object, resolve: Resolve) -> list[SSAValue]:

@@ -15,6 +15,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
+from spyre_mlir import registry
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from spyre_mlir.frontend.keep import KEEP_COMPOSITES
 from spyre_mlir.frontend.locations import place_of
@@ -32,15 +33,20 @@ from spyre_mlir.frontend.torch_private import (
 from spyre_mlir.ops import ATEN
 
 
+def _whole() -> frozenset[str]:
+    """The overloads that torch's own decompositions leave alone: ours, and those listed beside them."""
+    ours = {o for e in ATEN for o in e.overloads if e.composed or e.owner} | set(registry.kept_whole())
+    return frozenset(o if "." in o else f"{o}.default" for o in ours if "::" not in o) | frozenset(KEEP_COMPOSITES)
+
+
 @lru_cache(maxsize=1)
-def _table() -> Any:
+def _table(whole: frozenset[str]) -> Any:
     """The default decompositions of torch without those of the ops we keep; building it takes 0.05 s.
 
     Composites of the op table stay whole, and so do those listed beside it.
     """
     table = cast("dict[Any, Any]", torch.export.default_decompositions())
-    known = {o if "." in o else f"{o}.default" for e in ATEN for o in e.overloads if e.composed and "::" not in o}
-    for name in known | set(KEEP_COMPOSITES):
+    for name in whole:
         packet, overload = name.rsplit(".", 1)
         table.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
     return table
@@ -162,7 +168,7 @@ def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:
 def decompose(exported: ExportedProgram) -> ExportedProgram:
     """Brings an exported program to functional form; composites of `KEEP_COMPOSITES` stay whole."""
     with torch_noise_hidden(), torch.no_grad():
-        return cast(Any, exported).run_decompositions(_table())
+        return cast(Any, exported).run_decompositions(_table(_whole()))
 
 
 def load_pt2(path: str | Path) -> ExportedProgram:

@@ -1,7 +1,7 @@
 """The part of a graph that no call can change: computed once, by torch, while importing.
 
-A node folds if all it reads are numbers, constants of the model and unmutated non-persistent buffers:
-position ids, causal masks, rotary tables. Parameters and persistent buffers belong to the weights.
+A node folds if all it reads are numbers, tensors without elements, constants of the model and unmutated
+non-persistent buffers: position ids, causal masks, rotary tables. Parameters and persistent buffers belong to the weights.
 """
 
 from __future__ import annotations
@@ -32,9 +32,14 @@ class Folded:
         """Finds what folds among `nodes`, in order; `leaves` are the placeholders whose value is known."""
         self._values: dict[Node, object] = dict(leaves)
         self._names = set(leaves)
-        self._leaves = frozenset(leaves)
+        nodes = list(nodes)
+        empty = {n: v for n in nodes if (v := _without_elements(n)) is not None}
+        self._values |= empty
+        self._leaves = frozenset(leaves) | {n for n in empty if n.op == "placeholder"}
         for node in nodes:
-            if node.op == "call_function" and _pure(node) and all(i in self._names for i in node.all_input_nodes):
+            if node in empty or (
+                node.op == "call_function" and _pure(node) and all(i in self._names for i in node.all_input_nodes)
+            ):
                 self._names.add(node)
 
     def __contains__(self, node: Node) -> bool:
@@ -69,6 +74,14 @@ class Folded:
             kwargs = {**kwargs, "device": _CPU}
         with torch.no_grad():
             return cast(Operator, node.target)(*args, **kwargs)
+
+
+def _without_elements(node: Node) -> torch.Tensor | None:
+    """The value of a node that has no elements: nothing about it depends on data."""
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor) or 0 not in value.shape:
+        return None
+    return torch.empty(value.shape, dtype=value.dtype)
 
 
 def _pure(node: Node) -> bool:

@@ -26,6 +26,7 @@ from spyre_mlir.frontend.arguments import (
     spell_by_entry,
     spell_by_schema,
 )
+from spyre_mlir.frontend.conversion import ImportBuild, converted
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type
 from spyre_mlir.frontend.folding import Folded, is_causal_mask
 from spyre_mlir.frontend.locations import location_of
@@ -51,6 +52,7 @@ class Lowering:
         self.arguments = [s.argument for s in signature.slots]
         self.values = {s.argument.name: s.value for s in signature.slots if s.value is not None}
         self._location: LocationAttr = UnknownLoc()
+        self._build = ImportBuild(self._add)
         self._ssa: dict[Node, SSAValue] = {}
         self._several: dict[Node, dict[int, SSAValue]] = {}
         self._casts: dict[tuple[SSAValue, torch.dtype], SSAValue] = {}
@@ -68,6 +70,12 @@ class Lowering:
             self._ssa[node] = self._several[self._root(source)][index]
             return
         self._location = location_of(node)
+        if (results := converted(node, self.ssa, self._build)) is not None:
+            if isinstance(node.meta["val"], torch.Tensor):
+                self._ssa[node] = _named(results[0], node)
+            else:
+                self._several[node] = {i: _named(v, node) for i, v in enumerate(results)}
+            return
         rewritten = rewrite(node, self)
         if isinstance(rewritten, SSAValue):
             self._ssa[node] = _named(rewritten, node)
@@ -102,6 +110,11 @@ class Lowering:
         """The tensor a node stands for, if no call can change it."""
         root = self._root(node)
         return self._folded.value(root) if self._folded.known(root) else None
+
+    def from_host(self, node: Node) -> bool:
+        """Whether the host provides the value of a node as it is."""
+        root = self._root(node)
+        return root.op == "placeholder" or self._folded.known(root)
 
     def emit(self, overload: str, *operands: SSAValue, **attributes: object) -> SSAValue:
         """Adds an op of the table and gives its result."""

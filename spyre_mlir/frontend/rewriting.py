@@ -1,4 +1,4 @@
-"""Nodes that the aten level says with other ops: parts of a split, indexing, writes to indexed places."""
+"""Nodes that the aten level says with other ops: parts of a split, indexing with ranges."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ class Values(Protocol):
 
     def known_value(self, node: Node) -> torch.Tensor | None:
         """The tensor a node stands for, if no call can change it."""
+        ...
+
+    def from_host(self, node: Node) -> bool:
+        """Whether the host provides the value of a node as it is."""
         ...
 
     def emit(self, overload: str, *operands: SSAValue, **attributes: object) -> SSAValue:
@@ -76,21 +80,15 @@ def _index(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
     if len(used) != 1:
         return None
     ((dim, index),) = used.items()
-    rows = values.emit("index_select", values.ssa(source), _flat(_wrapped(index, source, dim, values), values), dim=dim)
+    # The hardware gathers whole rows of what the host provides; negative indices are wrapped as they are sent.
+    if dim or len(source.meta["val"].shape) < 2 or not all(values.from_host(n) for n in (source, index)):
+        return None
+    rows = values.emit("index_select", values.ssa(source), _flat(values.ssa(index), values), dim=dim)
     return values.emit("view", rows, size=tuple(node.meta["val"].shape))
 
 
 def _flat(index: SSAValue, values: Values) -> SSAValue:
     return index if len(shape_of(index)) == 1 else values.emit("view", index, size=(-1,))
-
-
-def _wrapped(index: Node, source: Node, dim: int, values: Values) -> SSAValue:
-    """Indices with negative ones counted from the end; what comes from outside is taken to be in range."""
-    value = values.ssa(index)
-    if index.op == "placeholder" or values.known_value(index) is not None:
-        return value
-    from_end = values.emit("add.Tensor", value, other=int(source.meta["val"].shape[dim]))
-    return values.emit("where.self", values.emit("lt.Scalar", value, other=0), from_end, value)
 
 
 def _as_view(base: SSAValue, indices: Mapping[int, torch.Tensor], values: Values) -> SSAValue | None:
@@ -153,27 +151,29 @@ def _arranged(
     return base if shape_of(base) == wanted else values.emit("expand", base, size=wanted)
 
 
-def _index_put(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
-    """A write to places that one rank-1 index names: `index_copy`."""
-    source, indices = cast(Node, a["self"]), cast("list[Node | None]", a["indices"])
-    used = {d: i for d, i in enumerate(indices) if i is not None}
-    if len(used) != 1 or a["accumulate"]:
+_FOLDS = ("sum.dim_IntList", "mean.dim", "amax")
+
+
+def _embedding_bag(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
+    """Bags of one size, if that is all they are: rows, and a reduction over those of a bag."""
+    offsets = values.known_value(a["offsets"])
+    further = [u for u in node.users if u.args[1] != 0]
+    special = a["padding_idx"] >= 0 or a["per_sample_weights"] is not None or a["include_last_offset"]
+    if offsets is None or further or special or offsets.numel() == 0:
         return None
-    ((dim, index),) = used.items()
-    if index.meta["val"].dtype in (torch.bool, torch.uint8) or index.meta["val"].dim() != 1:
+    count, bags = int(a["indices"].meta["val"].shape[0]), offsets.numel()
+    if count % bags or not bool((offsets == torch.arange(bags) * (count // bags)).all()):
         return None
-    shape = tuple(source.meta["val"].shape)
-    filled = (*shape[:dim], int(index.meta["val"].shape[0]), *shape[dim + 1 :])
-    written = values.ssa(a["values"])
-    if shape_of(written) != filled:
-        written = values.emit("expand", written, size=filled)
-    return values.emit("index_copy", values.ssa(source), _wrapped(index, source, dim, values), written, dim=dim)
+    rows = values.emit("embedding", values.ssa(a["weight"]), values.ssa(a["indices"]))
+    grouped = values.emit("view", rows, size=(bags, count // bags, shape_of(rows)[1]))
+    return {0: values.emit(_FOLDS[a["mode"]], grouped, dim=(1,))}
 
 
 _REWRITES: dict[object, Callable[[Node, dict[str, Any], Values], Rewritten]] = {
     aten.split_with_sizes.default: _split_with_sizes,
     aten.split.Tensor: _split,
     aten.unbind.int: _unbind,
+    aten._embedding_bag_forward_only.default: _embedding_bag,
     aten.index.Tensor: _index,
-    aten.index_put.default: _index_put,
+    aten._unsafe_index.Tensor: _index,
 }

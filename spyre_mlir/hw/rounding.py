@@ -59,7 +59,8 @@ def round_into(
         overflow: what becomes of finite values beyond the largest code.
         tally: counts them.
     """
-    bits, out = values.view(np.uint32), target.view(np.uint32)
+    # One number alone as a vector: of a tensor of rank 0, numpy makes scalars that nothing can be written to.
+    bits, out = np.atleast_1d(values.view(np.uint32)), np.atleast_1d(target.view(np.uint32))
     if not bits.size:
         return
     magnitude = bits & _MAGNITUDE

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from xdsl.dialects.builtin import IntegerAttr
 
-from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.dialects.spyre.attributes import FROM_END, DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
 from spyre_mlir.hw.dl16 import round_trip
 from spyre_mlir.hw.formats import DL16, device_format
@@ -79,6 +80,15 @@ def receive(buffer: Buffer) -> tuple[Array, Mask]:
         logical_view(buffer.values, tensor).reshape(extents)[(*box, ...)],
         logical_view(buffer.initialised, tensor).reshape(extents)[(*box, ...)],
     )
+
+
+def counted_from_end(op: ToDeviceOp, values: Array) -> Array:
+    """Indices with negative ones counted from the end of their table, if the transfer says so."""
+    rows = op.attributes.get(FROM_END)
+    if not isinstance(rows, IntegerAttr):
+        return values
+    wrapped = values + rows.value.data
+    return np.where((values < 0) & (wrapped >= 0), wrapped, values)
 
 
 def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:

@@ -32,7 +32,7 @@ from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_
 from spyre_mlir.machine.bundle import ENTRY, Loader, Watch, run_bundle
 from spyre_mlir.machine.device_memory import memory_for
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault
-from spyre_mlir.machine.kernel import ZERO_PADDING, check_integers
+from spyre_mlir.machine.kernel import ZERO_PADDING, check_integers, counted_from_end
 from spyre_mlir.machine.levels import argument_name, bind_input, check_count, find_function
 from spyre_mlir.machine.loop import known_numbers
 from spyre_mlir.machine.memory import Memory
@@ -171,8 +171,9 @@ class HostFunctions(InterpreterFunctions):
         (host,) = cast(tuple[HostArray | None], args)
         if host is None:
             return (self._send_codes(op),)
-        check_integers(op, host.values, device_tensor(op.result))
-        return (self._send(op, host.values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
+        values = counted_from_end(op, host.values)
+        check_integers(op, values, device_tensor(op.result))
+        return (self._send(op, values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
 
     @impl(ConstantOp)
     def run_constant(self, interpreter: Interpreter, op: ConstantOp, args: PythonValues) -> PythonValues:

@@ -40,7 +40,7 @@ from spyre_mlir.machine.arrays import (
     strided,
     tensor_type,
 )
-from spyre_mlir.machine.buffers import Buffer, check_integers, receive, send
+from spyre_mlir.machine.buffers import Buffer, check_integers, counted_from_end, receive, send
 from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.machine.loop import gather_rows, known_numbers
 from spyre_mlir.machine.scratchpads import Scratchpads
@@ -360,8 +360,9 @@ class KernelFunctions(InterpreterFunctions):
         """Lays a host tensor out in sticks; the attribute `zero_padding` fills the rest with zeros."""
         (host,) = cast(tuple[HostArray], args)
         tensor = device_tensor(op.result)
-        check_integers(op, host.values, tensor)
-        return (send(tensor, host.values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
+        values = counted_from_end(op, host.values)
+        check_integers(op, values, tensor)
+        return (send(tensor, values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
 
     @impl(FromDeviceOp)
     def run_from_device(self, interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
@@ -374,4 +375,4 @@ class KernelFunctions(InterpreterFunctions):
         return (HostArray.of(values, tensor_type(op.result.type).get_element_type()),)
 
 
-__all__ = ["ZERO_PADDING", "Buffer", "KernelFunctions", "check_integers", "receive", "send"]
+__all__ = ["ZERO_PADDING", "Buffer", "KernelFunctions", "check_integers", "counted_from_end", "receive", "send"]

@@ -20,8 +20,8 @@ from xdsl.interpreter import (
 )
 from xdsl.ir import Attribute, Operation
 
-from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IndexMapAttr, IotaAttr
-from spyre_mlir.dialects.spyre.loop import COMBINERS, ConstantOp, EmptyOp, GatherOp, NestOp
+from spyre_mlir.dialects.spyre.attributes import FROM_END, FirstOnesAttr, IndexMapAttr, IotaAttr, ResampleAttr
+from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, GatherOp, NestOp, combiner
 from spyre_mlir.dialects.spyre.scalars import ApplyOp, YieldOp, body_function, entry_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.arrays import (
@@ -39,6 +39,7 @@ from spyre_mlir.machine.arrays import (
     tensor_type,
 )
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.resampling import resample_weights
 
 _PRODUCT, _SUM = "arith.mulf", "arith.addf"
 
@@ -57,11 +58,14 @@ def known_numbers(value: Attribute, shape: Sequence[int], op: Operation) -> Arra
             return np.broadcast_to(row, shape)
         case FirstOnesAttr():
             return np.broadcast_to(np.arange(shape[-1]) < value.count.value.data, shape)
+        case ResampleAttr():
+            size = (shape[0], shape[1])
+            return resample_weights(size, value.mode.data, value.scale.value.data, value.offset.value.data)
         case _:
             raise UnsupportedError(
                 f"a constant of value {value}",
                 where=place_of(op),
-                hint="a number, #spyre.iota and #spyre.first_ones are possible",
+                hint="a number, #spyre.iota, #spyre.first_ones and #spyre.resample are possible",
             )
 
 
@@ -123,7 +127,7 @@ def _evaluate(interpreter: Interpreter, op: NestOp, inputs: Sequence[HostArray])
     values = np.broadcast_to(cast(Array, values), tuple(op.space.extents.values()))
     if not op.reduced or op.combine is None:
         return values
-    return np.asarray(COMBINERS[op.combine.data].meaning(values, dim=tuple(names.index(n) for n in op.reduced)))
+    return np.asarray(combiner(op.combine.data).meaning(values, dim=tuple(names.index(n) for n in op.reduced)))
 
 
 def _target(op: NestOp | GatherOp, dest: HostArray | None) -> HostArray:
@@ -173,6 +177,8 @@ class LoopFunctions(InterpreterFunctions):
         names, extents, axis = [d.name for d in op.space.data], op.space.extents, op.axis.value.data
         used = [n for n in names if n in op.maps.data[0].names]
         rows = _read(indices, op.maps.data[0], op, used, "the indices")
+        if FROM_END in op.attributes:
+            rows = np.where(rows < 0, rows + table.values.shape[axis], rows)
         rows = gather_rows(rows, table.values.shape[axis], op)
         rows = rows.reshape([extents[n] if n in used else 1 for n in names])
         grids = [expression_grid(e, extents, names) for e in op.maps.data[1].data]

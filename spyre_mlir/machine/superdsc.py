@@ -102,7 +102,7 @@ def execute(
                     past.require_own(memory, layout, access, slices, name)
             require_tensor(memory, tile.accesses[-1], names[len(layouts) - 1])
             picks = any(operand.indirect is not None for operand in view.operands)
-            doomed = [] if picks else past.doomed(memory, tile.accesses[-1])
+            doomed = [] if picks or _in_place(tile) else past.doomed(memory, tile.accesses[-1])
             memory.log.why = lambda address: past.why(memory, address)
             if not run_in_place(view, meaning, tile, memory):
                 keep(tile, compute(view, meaning, tile, memory), memory)
@@ -160,6 +160,12 @@ def _all_cores(view: Descriptor, layouts: Sequence[Layout], slices: Ints) -> Til
 def _one_core(view: Descriptor, layouts: Sequence[Layout], slices: Ints, core: int) -> Tile:
     origin = tuple(int(s) * dim.per_core for s, dim in zip(slices[core], view.dims, strict=True))
     return Tile((core,), origin, tuple(layout.core(core) for layout in layouts))
+
+
+def _in_place(tile: Tile) -> bool:
+    """Whether an operation writes exactly where it reads: it changes tensors, whoever wrote them, and makes none."""
+    *inputs, output = tile.accesses
+    return any((a.base, a.axes) == (output.base, output.axes) for a in inputs)
 
 
 def _write_cohorts(view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequence[tuple[Tile, Tensor]]) -> None:

@@ -9,8 +9,8 @@ from spyre_mlir.ops import reduction
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composite import decomposes
-from spyre_mlir.ops.folding import comparable, positions, without_nan
 from spyre_mlir.ops.lanes import INF, Ints, Lanes
+from spyre_mlir.ops.reducing import comparable, positions, without_nan
 from spyre_mlir.ops.table import Sample
 
 

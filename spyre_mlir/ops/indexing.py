@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import nan
 from typing import Any
 
-from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composite import decomposes
@@ -23,7 +22,7 @@ def index_select_shape(self: tuple[int, ...], index: tuple[int, ...], *, dim: in
 
 @ATEN.movement(aten=["index_select"], shape=index_select_shape)
 def index_select(self: Lanes, index: Lanes, *, dim: int) -> Lanes:
-    """The entries of `dim` that `index` names.
+    """The entries of `dim` that `index` names; negative ones count from the end.
 
     Constraints:
         C1: index has rank 0 or 1.
@@ -110,10 +109,27 @@ def slice_scatter(
 
 @decomposes(slice_scatter)
 def _slice_scatter(b: Build, self: Any, src: Any, *, dim: int, start: int | None, end: int | None, step: int) -> Any:
-    if step != 1:
-        raise UnsupportedError(f"slice_scatter with step {step}", hint="write every element of a range")
     low, high, _ = slice(start, end).indices(b.shape(self)[dim])
+    if step != 1:
+        src, high = _among_others(b, self, src, dim, range(low, high, step)), max(low, high)
     return b.call("cat", [_part(b, self, dim, 0, low), src, _part(b, self, dim, max(low, high), TO_END)], dim=dim)
+
+
+def _among_others(b: Build, self: Any, src: Any, dim: int, places: range) -> Any:
+    """The part of `self` from the first of some places on, every `step`-th element taken from `src`."""
+    count, step, extent = len(places), places.step, len(places) * places.step
+    own = _part(b, self, dim, places.start, places.stop)
+    at = dim % len(b.shape(self))
+    shape = b.shape(self)
+    behind = extent - b.shape(own)[at]
+    if behind > 0:
+        own = b.call("cat", [own, _border(b, own, at, behind, 0)], dim=at)
+    # Blocks of `step` entries, the first of each replaced.
+    blocks = b.call("view", own, size=(*shape[:at], count, step, *shape[at + 1 :]))
+    rest = _part(b, blocks, at + 1, 1, TO_END)
+    made = b.call("cat", [b.call("unsqueeze", b.cast(src, like=self), dim=at + 1), rest], dim=at + 1)
+    line = b.call("view", made, size=(*shape[:at], extent, *shape[at + 1 :]))
+    return _part(b, line, at, 0, len(range(places.start, places.stop)))
 
 
 @ATEN.composite(aten=["select_scatter"], shape=_slice_scatter_shape)
@@ -203,7 +219,11 @@ ATEN.samples(
     Sample(((2, 7, 4), (3,), (2, 3, 4)), {"dim": 1}),
     Sample(((2, 7), (3,), (2, 4)), {"dim": 1}, breaks="C1"),
 )
-ATEN.samples(slice_scatter, Sample(((3, 8), (3, 2)), {"dim": 1, "start": 3, "end": 5}))
+ATEN.samples(
+    slice_scatter,
+    Sample(((3, 8), (3, 2)), {"dim": 1, "start": 3, "end": 5}),
+    Sample(((8, 5), (3, 5)), {"dim": 0, "start": 1, "end": 8, "step": 3}),
+)
 ATEN.samples(select_scatter, Sample(((3, 8), (3,)), {"dim": 1, "index": -2}))
 ATEN.samples(stack, Sample((((3, 5), (3, 5)),), {"dim": 1}), Sample((((3, 5), (4, 5)),), breaks="C1"))
 ATEN.samples(

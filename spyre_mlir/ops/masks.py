@@ -4,42 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops import pointwise
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composite import decomposes
 from spyre_mlir.ops.lanes import Lanes, Number, np
 from spyre_mlir.ops.table import Sample
-
-
-def _only_booleans(b: Build, what: str, *values: Any) -> None:
-    if not all(b.is_bool(v) for v in values):
-        raise UnsupportedError(f"{what} of integers", hint="only booleans have this operation on the device")
-
-
-@ATEN.composite(aten=["logical_or", "bitwise_or.Tensor"], boolean=True)
-def logical_or(self: Lanes, other: Lanes) -> Lanes:
-    """1 where an element is not 0, else 0. Only for booleans."""
-    return (self != 0) | (other != 0)
-
-
-@decomposes(logical_or)
-def _logical_or(b: Build, self: Any, other: Any) -> Any:
-    _only_booleans(b, "bitwise or", self, other)
-    return b.call("where.self", self, True, other)
-
-
-@ATEN.composite(aten=["logical_xor", "bitwise_xor.Tensor"], boolean=True)
-def logical_xor(self: Lanes, other: Lanes) -> Lanes:
-    """1 where exactly one of two elements is not 0, else 0. Only for booleans."""
-    return (self != 0) ^ (other != 0)
-
-
-@decomposes(logical_xor)
-def _logical_xor(b: Build, self: Any, other: Any) -> Any:
-    _only_booleans(b, "bitwise exclusive or", self, other)
-    return b.call("where.self", self, b.call("logical_not", other), other)
 
 
 @ATEN.composite(aten=["masked_fill.Scalar", "masked_fill.Tensor"])
@@ -81,12 +51,16 @@ def _row_against_column(b: Build, comparison: str, value: Any, diagonal: int) ->
 @decomposes(tril)
 def _tril(b: Build, self: Any, *, diagonal: int) -> Any:
     # A selection, not a product: infinities and NaN outside the triangle do not reach the result.
-    return b.call("where.self", _row_against_column(b, "ge.Tensor", self, diagonal), self, 0.0)
+    return b.call(
+        "where.self", _row_against_column(b, "ge.Tensor", self, diagonal), self, False if b.is_bool(self) else 0
+    )
 
 
 @decomposes(triu)
 def _triu(b: Build, self: Any, *, diagonal: int) -> Any:
-    return b.call("where.self", _row_against_column(b, "le.Tensor", self, diagonal), self, 0.0)
+    return b.call(
+        "where.self", _row_against_column(b, "le.Tensor", self, diagonal), self, False if b.is_bool(self) else 0
+    )
 
 
 @ATEN.composite(aten=["rsub.Scalar"])
@@ -100,8 +74,6 @@ def _rsub(b: Build, self: Any, other: Any, *, alpha: Number) -> Any:
     return b.call("sub.Tensor", other, self if alpha == 1 else b.call("mul.Tensor", self, alpha))
 
 
-ATEN.samples(logical_or, pointwise.PAIR)
-ATEN.samples(logical_xor, pointwise.PAIR)
 ATEN.samples(masked_fill, Sample(((3, 64), (64,), ())))
 ATEN.samples(tril, Sample(((2, 5, 4),)), Sample(((4, 6),), {"diagonal": -1}))
 ATEN.samples(triu, Sample(((2, 5, 4),)), Sample(((4, 6),), {"diagonal": 2}))

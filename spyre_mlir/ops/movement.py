@@ -24,7 +24,8 @@ def _to_copy(
 
 
 def cat_shape(tensors: list[tuple[int, ...]], *, dim: int = 0) -> tuple[int, ...]:
-    """Shape of the concatenation along `dim`."""
+    """Shape of the concatenation along `dim`; vectors without elements count as nothing, as in torch."""
+    tensors = [t for t in tensors if t != (0,)] or tensors[:1]
     first, at = tensors[0], dim % len(tensors[0])
     for other in tensors:
         same = len(other) == len(first) and other[:at] + other[at + 1 :] == first[:at] + first[at + 1 :]
@@ -37,9 +38,9 @@ def cat(tensors: LanesList, *, dim: int = 0) -> Lanes:
     """The tensors one after another along `dim`.
 
     Constraints:
-        C1: shapes agree outside `dim`.
+        C1: shapes agree outside `dim`; a vector without elements goes with any.
     """
-    return np.concatenate(list(tensors), axis=dim)
+    return np.concatenate([t for t in tensors if t.shape != (0,)] or list(tensors[:1]), axis=dim)
 
 
 def embedding_shape(weight: tuple[int, ...], indices: tuple[int, ...], **_: object) -> tuple[int, ...]:

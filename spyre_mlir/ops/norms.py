@@ -6,8 +6,8 @@ from typing import Any
 
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.folding import dims_of, folded_shape, is_empty
 from spyre_mlir.ops.lanes import INF, DType, Ints, Lanes, Number
+from spyre_mlir.ops.reducing import dims_of, folded_shape, is_empty
 from spyre_mlir.ops.table import Sample
 
 

@@ -16,8 +16,8 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.extremes import where_first
-from spyre_mlir.ops.folding import comparable, is_float, part, positions, without_nan
 from spyre_mlir.ops.lanes import INF, Lanes
+from spyre_mlir.ops.reducing import comparable, is_float, part, positions, without_nan
 from spyre_mlir.ops.table import Sample
 
 # Elements of the largest square of comparisons that is made at once, and of all of them together.

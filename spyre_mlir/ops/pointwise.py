@@ -223,26 +223,13 @@ def clamp(self: Lanes, *, min: Number | None = None, max: Number | None = None) 
     return np.minimum(np.maximum(self, -INF if min is None else min), INF if max is None else max)
 
 
-@ATEN.pointwise(aten=["logical_not", "bitwise_not"], boolean=True)
-def logical_not(self: Lanes) -> Lanes:
-    """1 where the element is 0, else 0. As `bitwise_not` only for booleans."""
-    return self == 0
-
-
-@ATEN.pointwise(aten=["logical_and", "bitwise_and.Tensor"], boolean=True)
-def logical_and(self: Lanes, other: Lanes) -> Lanes:
-    """1 where both elements are not 0, else 0. Only for booleans."""
-    return (self != 0) & (other != 0)
-
-
 for _entry in (add, sub, mul, maximum, minimum, eq, ne, ge, le, gt, lt, div):
     ATEN.samples(_entry, PAIR, BROADCAST)
-for _entry in (neg, abs, exp, tanh, floor, relu, sigmoid, silu, gelu, logical_not):
+for _entry in (neg, abs, exp, tanh, floor, relu, sigmoid, silu, gelu):
     ATEN.samples(_entry, ONE)
 for _entry in (log, sqrt, rsqrt, reciprocal):
     ATEN.samples(_entry, POSITIVE)
 ATEN.samples(where, Sample(((3, 64), (3, 64), (64,))))
-ATEN.samples(logical_and, PAIR)
 ATEN.samples(add, Sample(((3, 64), (3, 64)), {"alpha": 2}))
 ATEN.samples(gelu, Sample(((4, 5),), {"approximate": "tanh"}), Sample(((4, 5),), {"approximate": "x"}, breaks="C1"))
 ATEN.samples(clamp, Sample(((3, 64),), {"min": -0.5, "max": 1.0}), Sample(((3, 64),), {"min": 0.0}))

@@ -13,8 +13,8 @@ from typing import Any
 
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.folding import comparable, part, positions
 from spyre_mlir.ops.lanes import INF, DType, Lanes
+from spyre_mlir.ops.reducing import comparable, part, positions
 from spyre_mlir.ops.table import Sample
 
 # Elements of the largest square that is made: 2 MiB in DL16, what all scratchpads together hold.

@@ -6,8 +6,8 @@ from typing import Any
 
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.folding import count_of, dims_of, folded_shape, is_empty, part
 from spyre_mlir.ops.lanes import INF, DType, Ints, Lanes
+from spyre_mlir.ops.reducing import dims_of, folded_shape, is_empty, part
 from spyre_mlir.ops.table import Sample
 
 
@@ -87,15 +87,6 @@ def count_nonzero(b: Build, self: Lanes, *, dim: Ints | None = None) -> Any:
     return b.call("sum.dim_IntList", b.cast(truth, "i64"), dim=dim)
 
 
-@ATEN.composed(aten=["trace"], promote=True, ulps=8)
-def trace(b: Build, self: Lanes) -> Any:
-    """The sum of the main diagonal of a matrix."""
-    rows, columns = b.shape(self)
-    row, column = b.call("unsqueeze", b.iota(rows, "i64"), dim=1), b.iota(columns, "i64")
-    zero = b.full((), 0, b.element(self))
-    return b.call("sum.dim_IntList", b.call("where.self", b.call("eq.Tensor", row, column), self, zero))
-
-
 def mean_over(b: Build, value: Any, dim: Ints | None, keepdim: bool = False) -> Any:
     """The sum over `dim` divided by the count; 0 over 0 if there is nothing to fold."""
     total = b.call("sum.dim_IntList", value, dim=dim, keepdim=keepdim)
@@ -120,4 +111,3 @@ ATEN.samples(
 )
 ATEN.samples(nansum, Sample(((3, 65),), {"dim": (-1,), "keepdim": True}), Sample(((4, 5),)))
 ATEN.samples(count_nonzero, Sample(((3, 65),), {"dim": (-1,)}), Sample(((4, 5),)))
-ATEN.samples(trace, Sample(((4, 6),)), Sample(((5, 5),)))

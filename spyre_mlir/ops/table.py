@@ -122,6 +122,8 @@ class OpEntry:
         ulps: allowed error of a result in units in the last place of its format.
         tolerance: relative error of a composition in exact arithmetic; more than 0 where it approximates.
         source: where the hardware claim comes from.
+        op_info: arguments that are no tensors, to the constants of the hardware function they set.
+        owner: module and name of the function that declared the entry, if it is a plugin's.
     """
 
     name: str
@@ -142,6 +144,8 @@ class OpEntry:
     ulps: float = 1.0
     tolerance: float = 0.0
     source: str = ""
+    op_info: Mapping[str, str] = field(default_factory=dict[str, str])
+    owner: str = ""
     composed: bool = False
     promote: bool = True
     samples: list[Sample] = field(default_factory=list[Sample], compare=False)
@@ -151,11 +155,9 @@ class OpEntry:
         return next((p for p in self.params if p.name == name), None)
 
 
-def _params(function: Callable[..., Any]) -> tuple[Param, ...]:
+def _params(function: Callable[..., Any], skipped: int = 0) -> tuple[Param, ...]:
     params: list[Param] = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.annotation == "Build":
-            continue  # what a composed op builds with is no argument of it
+    for parameter in list(inspect.signature(function).parameters.values())[skipped:]:
         annotation = str(parameter.annotation).removesuffix(" | None")
         if annotation not in KINDS:
             raise TypeError(
@@ -249,7 +251,7 @@ class Table:
             made = OpEntry(
                 name=function.__name__,
                 overloads=tuple(aten),
-                params=_params(function),
+                params=_params(function, skipped=1),  # the first is what it builds with
                 family=Family.COMPOSITE,
                 meaning=_of_its_parts,
                 doc=inspect.cleandoc(function.__doc__ or ""),
@@ -285,6 +287,14 @@ class Table:
     def find(self, overload: str) -> OpEntry | None:
         """The entry that claims an ATen overload such as ``add.Tensor``, or None."""
         return self._owners.get(overload)
+
+    def named(self, name: str) -> OpEntry | None:
+        """The entry called `name`, or None."""
+        return self._entries.get(name)
+
+    def combiner(self, scalar: str) -> OpEntry | None:
+        """The reduction that folds with a scalar operation such as ``arith.addf``, or None."""
+        return next((e for e in self if e.combine == scalar and e.family is Family.REDUCTION), None)
 
     def by_opfunc(self, opfunc: str) -> OpEntry | None:
         """The entry whose hardware function is `opfunc`, or None."""

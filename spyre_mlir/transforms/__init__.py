@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 
 from xdsl.passes import ModulePass
+
+from spyre_mlir import registry
 
 PASSES: dict[str, str] = {
     "decompose-aten": "DecomposeAtenPass",
@@ -30,5 +33,10 @@ def _loader(name: str, class_name: str) -> Callable[[], type[ModulePass]]:
 
 
 def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
-    """Loaders of our passes by name."""
-    return {name: _loader(name, class_name) for name, class_name in PASSES.items()}
+    """Loaders of our passes and of those that plugins registered, by name."""
+    ours = {name: _loader(name, class_name) for name, class_name in PASSES.items()}
+    return ours | {r.op: partial(_given, r.function) for r in registry.all_passes()}
+
+
+def _given(pass_type: type[ModulePass]) -> type[ModulePass]:
+    return pass_type

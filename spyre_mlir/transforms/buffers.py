@@ -44,6 +44,7 @@ class Buffer:
         constant: the number or pattern it is filled with, if any.
         zero_padding: whether everything behind the logical extents is known to be 0.
         cleared: dimensions whose padding has been set to 0 by the program.
+        rows: the rows of the table that it indexes, if negative indices count from the end of it.
     """
 
     shape: tuple[int, ...]
@@ -53,6 +54,7 @@ class Buffer:
     constant: Attribute | None = None
     zero_padding: bool = False
     cleared: set[int] = field(default_factory=set[int])
+    rows: int | None = None
     steps: dict[int, int] = field(default_factory=dict[int, int])
 
     @property

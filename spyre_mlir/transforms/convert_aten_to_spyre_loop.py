@@ -16,17 +16,18 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, TensorType, f32, f64, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, StringAttr, TensorType, f32, f64, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre.attributes import IotaAttr
+from spyre_mlir.dialects.spyre.attributes import IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp
 from spyre_mlir.dialects.tensors import as_tensor_type, element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
-from spyre_mlir.ops import creation, indexing, movement, pointwise
+from spyre_mlir.ops import creation, indexing, movement, pointwise, resampling
 from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
 from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
@@ -97,6 +98,10 @@ class LoopBuilder:
         loops, out, readings = self.align(readings, target, stems(len(shape)))
         op = make_nest(loops, [r.base for r in readings], out, result, entry)
         return whole(self.emitter.add(op).results[0])
+
+    def reduced(self, reading: Reading, dim: int, entry: OpEntry) -> Reading:
+        """One dimension folded by a reduction, and kept with extent 1."""
+        return _reduce_one(self, reading, dim, entry)
 
     def align(
         self, readings: Sequence[Reading], target: IndexView, names: Sequence[str]
@@ -252,9 +257,9 @@ def lower_cat(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     at = cast(int, arguments["dim"]) % len(result.get_shape())
     dest, offset = b.emitter.add(EmptyOp(result)).results[0], 0
     for part in cast(list[SSAValue], arguments["tensors"]):
-        source = b.numbers(b.readings[part])
-        if source.shape[at] == 0:
+        if 0 in shape_of(part):
             continue
+        source = b.numbers(b.readings[part])
         window = IndexView.identity(result.get_shape()).slice(at, offset, offset + source.shape[at])
         loops, out, (source,) = b.align([source], window, stems(len(source.shape)))
         nest = make_nest(loops, [source.base], out, result, None, dest=dest)
@@ -282,7 +287,7 @@ def lower_index_select(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     table = Reading(source.base, source.view.permute(order))
     index = Reading(index.base, index.view.reshape((shape[at],)))
     result = device_type(TensorType(element_of(op.results[0]), [shape[d] for d in order]))
-    rows = lower_rows(b, table, index, result)
+    rows = lower_rows(b, table, index, result, from_end=True)
     return Reading(rows.base, rows.view.permute(tuple(order.index(d) for d in range(len(shape)))))
 
 
@@ -291,6 +296,10 @@ def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     a, result = op.arguments(), device_type(cast(TensorType[Attribute], op.results[0].type))
     if entry is creation.full:
         return whole(b.emitter.add(ConstantOp(_number(a["fill_value"]), result)).results[0])
+    if entry is resampling.resample:
+        mode = StringAttr(cast(str, a["mode"]))
+        matrix = ResampleAttr(mode, _number(a["scale"]), _number(a["offset"]))
+        return whole(b.emitter.add(ConstantOp(matrix, result)).results[0])
     return whole(b.emitter.add(ConstantOp(IotaAttr(_number(a["start"]), _number(a["step"])), result)).results[0])
 
 
@@ -298,7 +307,7 @@ def _number(value: object) -> FloatAttr:
     return FloatAttr(float(cast(float, value)), f64)
 
 
-Lowering = Callable[[LoopBuilder, AtenOp, OpEntry], Reading]
+Lowering = Callable[[LoopBuilder, AtenOp, OpEntry], "Reading | Sequence[Reading]"]
 
 BY_FAMILY: dict[Family, Lowering] = {
     Family.VIEW: lower_view,
@@ -316,9 +325,13 @@ BY_ENTRY: dict[str, Lowering] = {
 }
 
 
-def lowering_of(op: Operation) -> tuple[Lowering, OpEntry] | None:
+def lowering_of(op: Operation) -> tuple[Lowering, OpEntry | None] | None:
     """How an op is lowered, or None if it cannot be."""
-    if not isinstance(op, AtenOp) or op.entry is None:
+    if not isinstance(op, AtenOp):
+        return None
+    for registered in registry.find(registry.Kind.LOWERING, op.overload):
+        return cast(Lowering, registered.function), op.entry
+    if op.entry is None:
         return None
     lowering = BY_ENTRY.get(op.entry.name) or BY_FAMILY.get(op.entry.family)
     return None if lowering is None else (lowering, op.entry)
@@ -343,10 +356,12 @@ def check_supported(function: func.FuncOp) -> None:
 
 
 def check_not_empty(function: func.FuncOp) -> None:
-    """Raises UnsupportedError if an op computes on a tensor without elements; views and `cat` may meet one."""
+    """Raises UnsupportedError if an op computes on a tensor without elements; views, `cat` and results may be one."""
     for op in function.body.block.ops:
+        if isinstance(op, func.ReturnOp):
+            continue
         entry = op.entry if isinstance(op, AtenOp) else None
-        slices = entry is not None and entry.family is Family.VIEW
+        slices = entry is not None and entry.family in (Family.VIEW, Family.CREATION)
         values: list[SSAValue] = [] if entry is movement.cat else list(op.operands)
         results: list[SSAValue] = [] if slices else list(op.results)
         for value in [*values, *results]:
@@ -376,7 +391,9 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
 def _as_returned(b: LoopBuilder, reading: Reading, value: SSAValue) -> Reading:
     """The reading in the element type the function promised: whole numbers become integers again."""
     element = element_of(value)
-    return reading if element_of(reading.base) == element else b.converted(reading, element)
+    if element_of(reading.base) == element:
+        return reading
+    return b.converted(reading if reading.is_base else b.copy(reading), element)
 
 
 def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:
@@ -388,5 +405,6 @@ def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:
     if found is None:
         raise UnsupportedError(f"{op.name} has no lowering")
     lowering, entry = found
-    b.readings[op.results[0]] = lowering(b, cast(AtenOp, op), entry)
+    made = lowering(b, cast(AtenOp, op), cast(OpEntry, entry))
+    b.readings.update(zip(op.results, [made] if isinstance(made, Reading) else made, strict=True))
     return ()

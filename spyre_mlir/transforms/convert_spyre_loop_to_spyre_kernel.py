@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.spyre import kernel, loop
-from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
-from spyre_mlir.dialects.spyre.loop import COMBINERS
+from spyre_mlir.dialects.spyre.attributes import FROM_END, IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.loop import combiner
 from spyre_mlir.dialects.spyre.scalars import body_function
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import LoweringError, UnsupportedError
@@ -84,10 +84,10 @@ def lower_nest(p: Planner, op: loop.NestOp) -> None:
     entry = body_function(op.body.block)
     if op.combine is None:
         _lower_pointwise(p, op, COPY if entry is None else str(entry.opfunc))
-    elif entry is pointwise.mul and COMBINERS[op.combine.data].opfunc == "sum" and len(op.reduced) == 1:
+    elif entry is pointwise.mul and combiner(op.combine.data).opfunc == "sum" and len(op.reduced) == 1:
         _lower_product(p, op)
     elif entry is None and len(op.reduced) == 1:
-        _lower_reduction(p, op, str(COMBINERS[op.combine.data].opfunc))
+        _lower_reduction(p, op, str(combiner(op.combine.data).opfunc))
     else:
         raise UnsupportedError(
             f"a nest that combines {', '.join(op.reduced)} of a computed body",
@@ -235,7 +235,8 @@ def lower_gather(p: Planner, op: loop.GatherOp) -> None:
     if table.layout.order[0] != op.axis.value.data:
         raise UnsupportedError(f"a gather along dimension {op.axis.value.data} of a table of shape {table.shape}")
     rows = p.of(op.indices)
-    indices = _table(p, rows, len(rows.shape) - 1) if rows.shape else p.buffer(rows, UNIT)
+    indices = _table(p, rows, len(rows.shape) - 1) if rows.shape else _alone(p, rows)
+    indices.rows = table.shape[op.axis.value.data] if FROM_END in op.attributes else None
     _check_indices(indices, index_map, op)
     versions = p.of(op.result)
     versions.buffers.append(p.fresh(versions.shape, form, stick_for(out_map, lane, lanes_of(form)) or 0))
@@ -262,6 +263,12 @@ def _gathers(table_map: IndexMap, out_map: IndexMap, lane: str, op: loop.GatherO
     lanes = lanes_of(form)
     in_table = stick_for(table_map, lane, lanes)
     return in_table not in (None, UNIT) and may_write(out_map, shape_of(op.result), lane, op.space.extents, lanes)
+
+
+def _alone(p: Planner, versions: Versions) -> Buffer:
+    """One number of the host's in a buffer of its own."""
+    layout = StickLayout.published((), UNIT, lanes_of(versions.format))
+    return p.define(Buffer((), versions.format, layout, versions.host, zero_padding=versions.prepared))
 
 
 def _table(p: Planner, versions: Versions, stick: int) -> Buffer:
@@ -358,13 +365,13 @@ def _definition(buffer: Buffer) -> Operation:
         op = kernel.ToDeviceOp(buffer.host, buffer.type)
         if buffer.zero_padding:
             op.attributes["zero_padding"] = UnitAttr()
+        if buffer.rows is not None:
+            op.attributes[FROM_END] = IntegerAttr(buffer.rows, i64)
         return op
     return kernel.AllocOp(buffer.type) if buffer.constant is None else kernel.ConstantOp(buffer.constant, buffer.type)
 
 
 def _kernel_op(step: Step, values: dict[Buffer, SSAValue]) -> Operation:
-    from xdsl.dialects.builtin import IntegerAttr
-
     inputs = [values[b] for b, _ in step.inputs]
     maps = [IndexMapAttr(m) for _, m in (*step.inputs, step.output)]
     space, output = SpaceAttr(tuple(IterDim(d.name, d.extent) for d in step.space)), values[step.output[0]]

@@ -19,10 +19,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp, make_op
-from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
-from spyre_mlir.dialects.aten_build import AtenBuild
-from spyre_mlir.dialects.tensors import ELEMENTS
-from spyre_mlir.ops.table import Kind, OpEntry
+from spyre_mlir.dialects.aten_build import AtenBuild, spelled
+from spyre_mlir.ops.table import OpEntry
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
 
 
@@ -35,8 +33,8 @@ class _Builder(AtenBuild):
 
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> SSAValue:
         """Adds one op."""
-        operands, spelled = _spell(entry, bound)
-        op = make_op(overload, operands, spelled, [result])
+        operands, attributes = spelled(entry, bound)
+        op = make_op(overload, operands, attributes, [result])
         self.emitter.add(op)
         self.made.append(op)
         return op.results[0]
@@ -47,28 +45,6 @@ class _Builder(AtenBuild):
             if not any(result.uses for result in op.results):
                 op.detach()
                 op.erase()
-
-
-def _spell(entry: OpEntry, bound: Mapping[str, Any]) -> tuple[list[SSAValue], dict[str, Attribute]]:
-    """Operands and attributes that say what `bound` says."""
-    operands: list[SSAValue] = []
-    attributes: dict[str, Attribute] = {}
-    for param in entry.params:
-        value = bound[param.name]
-        if isinstance(value, SSAValue):
-            operands.append(cast("SSAValue[Attribute]", value))
-        elif param.kind is Kind.TENSORS:
-            operands += value
-            attributes[param.name] = OperandsAttr(len(value))
-        elif param.is_tensor and value is None:
-            attributes[param.name] = NoneAttr()
-        elif param.kind is Kind.DTYPE and isinstance(value, str):
-            attributes[param.name] = ELEMENTS[value]
-        elif param.is_tensor or param.required or value != param.default:
-            attributes[param.name] = to_attribute(value)
-    while attributes and isinstance(attributes[last := next(reversed(attributes))], NoneAttr):
-        del attributes[last]
-    return operands, attributes
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import FloatAttr, TensorType, f32, f64, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerType, TensorType, UnitAttr, f32, f64, i1
 from xdsl.ir import Attribute, BlockArgument
 
-from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IotaAttr
+from spyre_mlir.dialects.spyre.attributes import FROM_END, IndexMapAttr, IotaAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, GatherOp
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops import pointwise
+from spyre_mlir.ops import pointwise, reduction
 from spyre_mlir.ops.index_view import IndexView, NotAView
 from spyre_mlir.transforms.nests import Reading, align, whole
 from spyre_mlir.transforms.products import lower_product
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 MOST_COMPARED_ROWS = 1024
 
 
-def lower_rows(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute]) -> Reading:
+def lower_rows(
+    b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute], *, from_end: bool = False
+) -> Reading:
     """The rows of `table` that `indices` name, in the shape [indices…, row…].
 
     The hardware gathers with a table and indices that come from the host. Everything else compares the indices
@@ -35,30 +37,64 @@ def lower_rows(b: LoopBuilder, table: Reading, indices: Reading, result: TensorT
         UnsupportedError: the indices or the table are computed, and the table has too many rows to compare.
     """
     host = isinstance(table.base, BlockArgument) and isinstance(indices.base, BlockArgument)
-    if host and table.is_base and len(table.shape) == 2 and element_of(indices.base) not in (i1, f32):
-        return _gather(b, table, indices, result)
+    # A row of one element has no dimension for the lanes.
+    host = host and table.is_base and prod(table.shape[1:]) > 1
+    if host and element_of(indices.base) not in (i1, f32):
+        return _gather(b, table, indices, result, from_end)
+    if element_of(table.base) == i1:
+        floats = TensorType(f32, result.get_shape())
+        rows = lower_rows(b, b.converted(table, f32), indices, floats)
+        return b.pointwise(pointwise.ne, [rows, b.reading(0.0, f32)], result)
     if table.shape[0] > MOST_COMPARED_ROWS:
         raise UnsupportedError(
             f"{table.shape[0]} rows chosen by computed indices, or from a computed table",
             hint=f"up to {MOST_COMPARED_ROWS} rows are possible; beyond, make indices inputs and tables weights",
         )
-    return _by_product(b, b.numbers(table), b.numbers(indices), result)
+    if element_of(table.base) != result.get_element_type() or isinstance(result.get_element_type(), IntegerType):
+        return _by_selection(b, b.numbers(table), b.numbers(indices), result)
+    return _by_product(b, table, b.numbers(indices), result)
 
 
-def _gather(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute]) -> Reading:
+def _gather(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute], from_end: bool) -> Reading:
     rank = len(result.get_shape())
-    at_indices = indices.view.unsqueeze(rank - 1).expand(result.get_shape())
+    at_indices = indices.view
+    for at in range(len(indices.shape), rank):
+        at_indices = at_indices.unsqueeze(at)
+    at_indices = at_indices.expand(result.get_shape())
     at_row = table.view.select(0, 0).expand(result.get_shape())
     loops = align([at_indices, at_row, IndexView.identity(result.get_shape())], [f"d{i}" for i in range(rank)])
     gather = GatherOp(loops.space(), indices.base, table.base, 0, [IndexMapAttr(m) for m in loops.maps], result)
+    if from_end:
+        gather.attributes[FROM_END] = UnitAttr()
     return whole(b.emitter.add(gather).results[0])
+
+
+def _by_selection(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute]) -> Reading:
+    """Whole numbers stay exact: elements are selected and folded, where a product would round them."""
+    rows, width, chosen = table.shape[0], prod(table.shape[1:]), prod(indices.shape)
+    element = element_of(table.base)
+    hits = b.pointwise(
+        pointwise.eq,
+        [_reshaped(b, indices, (chosen, 1, 1)), _counting(b, indices, rows)],
+        TensorType(i1, [chosen, 1, rows]),
+    )
+    flat = _reshaped(b, table, (rows, width))
+    columns = Reading(flat.base, flat.view.transpose(0, 1))
+    kept = b.pointwise(
+        pointwise.where, [hits, columns, b.reading(0.0, element)], TensorType(element, [chosen, width, rows])
+    )
+    return _reshaped(b, b.reduced(kept, 2, reduction.sum), result.get_shape())
+
+
+def _counting(b: LoopBuilder, like: Reading, rows: int) -> Reading:
+    counting = IotaAttr(FloatAttr(0.0, f64), FloatAttr(1.0, f64))
+    return whole(b.emitter.add(ConstantOp(counting, TensorType(element_of(like.base), [rows]))).results[0])
 
 
 def _by_product(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute]) -> Reading:
     rows, width, chosen = table.shape[0], prod(table.shape[1:]), prod(indices.shape)
     element = element_of(table.base)
-    counting = IotaAttr(FloatAttr(0.0, f64), FloatAttr(1.0, f64))
-    numbers = whole(b.emitter.add(ConstantOp(counting, TensorType(element_of(indices.base), [rows]))).results[0])
+    numbers = _counting(b, indices, rows)
     wanted = _reshaped(b, indices, (chosen, 1))
     hits = b.pointwise(pointwise.eq, [wanted, numbers], TensorType(i1, [chosen, rows]))
     ones = b.converted(hits, element)

@@ -3,7 +3,14 @@
 from xdsl.ir import Dialect
 
 from spyre_mlir.dialects.spyre import kernel, kernel_loop, loop, scalars
-from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, FirstOnesAttr, IndexMapAttr, IotaAttr, SpaceAttr
+from spyre_mlir.dialects.spyre.attributes import (
+    DeviceTensorType,
+    FirstOnesAttr,
+    IndexMapAttr,
+    IotaAttr,
+    ResampleAttr,
+    SpaceAttr,
+)
 
 Spyre = Dialect(
     "spyre",
@@ -25,5 +32,5 @@ Spyre = Dialect(
         kernel.LaunchOp,
         kernel_loop.TileOp,
     ],
-    [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr],
+    [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr, ResampleAttr],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, f64
 from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
@@ -14,6 +14,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout
+
+# Of a gather, and with the rows of its table of the transfer of its indices: negative ones count from the end.
+FROM_END = "from_end"
 
 
 @dataclass(frozen=True)
@@ -306,3 +309,34 @@ class FirstOnesAttr(ParametrizedAttribute):
         """Writes ``<count>``."""
         with printer.in_angle_brackets():
             printer.print_int(self.count.value.data)
+
+
+@irdl_attr_definition
+class ResampleAttr(ParametrizedAttribute):
+    """The matrix that takes a dimension to another size: ``#spyre.resample<"linear", 0.5, -0.25>``.
+
+    New element i lies at place scale * i + offset of the old ones; the op `spyre::resample` says what the modes do.
+    """
+
+    name = "spyre.resample"
+
+    mode: StringAttr = param_def()
+    scale: FloatAttr = param_def()
+    offset: FloatAttr = param_def()
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        """Reads ``<mode, scale, offset>``."""
+        with parser.in_angle_brackets():
+            mode = parser.parse_str_literal()
+            parser.parse_punctuation(",")
+            scale = parser.parse_number()
+            parser.parse_punctuation(",")
+            offset = parser.parse_number()
+        return (StringAttr(mode), FloatAttr(float(scale), f64), FloatAttr(float(offset), f64))
+
+    def print_parameters(self, printer: Printer) -> None:
+        """Writes ``<mode, scale, offset>``."""
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.mode.data)
+            printer.print_string(f", {self.scale.value.data!r}, {self.offset.value.data!r}")

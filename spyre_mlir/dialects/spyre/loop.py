@@ -45,8 +45,19 @@ from spyre_mlir.dialects.spyre.syntax import (
 )
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.table import Family, OpEntry
 
-COMBINERS = {e.combine: e for e in ATEN if e.combine is not None and e.family.name == "REDUCTION"}
+
+def _combining() -> list[str]:
+    return list(dict.fromkeys(e.combine for e in ATEN if e.combine is not None and e.family is Family.REDUCTION))
+
+
+def combiner(scalar: str) -> OpEntry:
+    """The reduction that folds with a scalar operation, which the verifier has seen."""
+    found = ATEN.combiner(scalar)
+    if found is None:
+        raise VerifyException(f"no reduction folds with '{scalar}'")
+    return found
 
 
 def check_map(index: IndexMapAttr, shape: Sequence[int], space: SpaceAttr, what: str) -> None:
@@ -138,8 +149,8 @@ class NestOp(IRDLOperation):
         body_function(self.body.block)
         if self.reduced and self.combine is None:
             raise VerifyException(f"{', '.join(self.reduced)} must be combined: the result's map lacks them")
-        if self.combine is not None and self.combine.data not in COMBINERS:
-            raise VerifyException(f"cannot combine with '{self.combine.data}', expected one of {', '.join(COMBINERS)}")
+        if self.combine is not None and self.combine.data not in (known := _combining()):
+            raise VerifyException(f"cannot combine with '{self.combine.data}', expected one of {', '.join(known)}")
         if self.dest is not None and self.dest.type != self.result.type:
             raise VerifyException(f"the destination is {self.dest.type}, the result {self.result.type}")
 
@@ -195,6 +206,8 @@ class GatherOp(IRDLOperation):
     """Reads a table at rows that a tensor of indices names.
 
     ``spyre.loop.gather [s = 64, h = 256] rows(%ids[s] : …) of axis 0 in %table[0, h] : … -> [s, h] : …``.
+
+    With the attribute `from_end`, negative indices count from the end of the table.
 
     Constraints:
         C1: every map stays inside its tensor; the table's expression at `axis` is 0.
@@ -304,4 +317,4 @@ class ConstantOp(IRDLOperation):
         super().__init__(properties={"value": value}, result_types=[result])
 
 
-__all__ = ["COMBINERS", "ConstantOp", "EmptyOp", "GatherOp", "NestOp", "check_map", "element_of", "shape_of"]
+__all__ = ["ConstantOp", "EmptyOp", "GatherOp", "NestOp", "check_map", "combiner", "element_of", "shape_of"]

@@ -85,8 +85,9 @@ class ApplyOp(IRDLOperation):
 
     def verify_(self) -> None:
         """The function is in the op table."""
-        if _APPLIED.get(self.function.data) is None:
-            raise VerifyException(f"no op-table entry is called '{self.function.data}'; known: {', '.join(_APPLIED)}")
+        if _applied(self.function.data) is None:
+            known = ", ".join(e.name for e in ATEN if _applied(e.name))
+            raise VerifyException(f"no op-table entry is called '{self.function.data}'; known: {known}")
 
 
 def _known_scalar_classes() -> dict[str, type[Operation]]:
@@ -96,7 +97,12 @@ def _known_scalar_classes() -> dict[str, type[Operation]]:
 
 _CLASSES = _known_scalar_classes()
 _BY_SCALAR: dict[str, OpEntry] = {e.scalar: e for e in ATEN if e.scalar is not None}
-_APPLIED: dict[str, OpEntry] = {e.name: e for e in ATEN if e.scalar is None and e.opfunc is not None}
+
+
+def _applied(name: str) -> OpEntry | None:
+    """The entry of a function that has no scalar op."""
+    entry = ATEN.named(name)
+    return entry if entry is not None and entry.scalar is None and entry.opfunc is not None else None
 
 
 def scalar_op(entry: OpEntry, args: Sequence[SSAValue], result: Attribute) -> Operation:
@@ -141,7 +147,7 @@ def _spelling(op: Operation) -> str:
 def entry_of(op: Operation) -> OpEntry | None:
     """The op-table entry that a body operation computes, or None."""
     if isinstance(op, ApplyOp):
-        return _APPLIED.get(op.function.data)
+        return _applied(op.function.data)
     return _BY_SCALAR.get(_spelling(op))
 
 

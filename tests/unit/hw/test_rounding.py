@@ -36,3 +36,11 @@ def test_what_is_met_is_counted() -> None:
     assert (tally.overflows, tally.specials) == (2, 2)
     assert values.tolist()[:2] == [8573157376.0, -8573157376.0]
     assert values.tolist()[5:] == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("number", [0.1, 1e-30, 1e12, np.inf])
+def test_arrays_without_dimensions(number: float) -> None:
+    values = np.array(number, np.float32)
+    target = np.empty((), np.float32)
+    round_into(target, values)
+    np.testing.assert_array_equal(target, dl16.round_trip(values))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -47,22 +48,39 @@ def fits(overload: str, sample: Sample) -> bool:
     """Whether an overload takes what the sample gives."""
     rank = RANKS.get(overload)
     given = sample.attributes
-    if FIRST_RANKS.get(overload, len((sample.shapes or ((),))[0] or ())) != len((sample.shapes or ((),))[0] or ()):
+    if overload in FIRST_RANKS and FIRST_RANKS[overload] != len(sample.shapes[0]):
         return False
     for argument in schema(overload):
-        value = given.get(argument.name)
+        value, names = given.get(argument.name), {argument.name, ALIASES.get(argument.name)}
         if isinstance(value, tuple) and str(argument.type) in ONE_INT and len(value) != 1:
             return False
         number = str(argument.type) in ("int", "float", "bool", "List[int]", "List[float]")
-        if (
-            (number or argument.kwarg_only)
-            and not argument.has_default_value()
-            and not {argument.name, ALIASES.get(argument.name)} & set(given)
-        ):
+        if (number or argument.kwarg_only) and not argument.has_default_value() and not names & set(given):
             return False
-    return set(sample.attributes) <= {n for a in schema(overload) for n in (a.name, ALIASES.get(a.name))} and (
-        rank is None or all(len(s) == rank for s in sample.shapes)
+    known = {n for a in schema(overload) for n in (a.name, ALIASES.get(a.name))}
+    return (
+        set(given) <= known
+        and (rank is None or all(len(s) == rank for s in sample.shapes))
+        and _spatial_dimensions(overload) in (None, _spatial_dimensions_of(overload, sample))
     )
+
+
+def _spatial_dimensions(overload: str) -> int | None:
+    """The 2 of `conv2d` or `max_pool2d`."""
+    found = re.search(r"[a-z](\d)d", overload)
+    return int(found.group(1)) if found else None
+
+
+def _spatial_dimensions_of(overload: str, sample: Sample) -> int | None:
+    """How many spatial dimensions a sample is for, if it says."""
+    if overload.startswith("conv"):
+        return len(sample.shapes[1]) - 2
+    sizes = next(
+        (sample.attributes[n] for n in ("kernel_size", "output_size", "scale_factors") if n in sample.attributes), None
+    )
+    if "padding" in sample.attributes and sizes is None:
+        sizes = cast("tuple[int, ...]", sample.attributes["padding"])[::2]
+    return len(sizes) if isinstance(sizes, tuple) else None
 
 
 def good_cases() -> list[tuple[OpEntry, str, Sample]]:

@@ -1,40 +1,24 @@
-"""Small models with random weights, built from shrunken configurations: nothing is downloaded."""
+"""Language models, with and without a cache, with experts, and with a state: shrunken, nothing is downloaded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 import transformers
 from torch import nn
 
-Built = tuple[nn.Module, tuple[torch.Tensor, ...]]
-
-TOKENS, SENTENCES, VOCABULARY = 16, 2, 128
-CACHE_LENGTH = 32
-DECODER = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 64,
-}
-ENCODER = {k: v for k, v in DECODER.items() if k != "num_key_value_heads"}
-
-
-class Picked(nn.Module):
-    """Calls a model with named inputs and returns one field of what it returns."""
-
-    def __init__(self, model: nn.Module, inputs: tuple[str, ...], field: str, **fixed: Any) -> None:
-        super().__init__()
-        self.model, self.inputs, self.field, self.fixed = model, inputs, field, fixed
-
-    def forward(self, *args: torch.Tensor) -> torch.Tensor:
-        named = dict(zip(self.inputs, args, strict=True))
-        return getattr(self.model(**named, **self.fixed), self.field)
+from tests.models.zoo.entry import (
+    CACHE_LENGTH,
+    DECODER,
+    SENTENCES,
+    TOKENS,
+    VOCABULARY,
+    Built,
+    Picked,
+    entries,
+    token_ids,
+)
 
 
 class WithCache(nn.Module):
@@ -62,16 +46,12 @@ class WithCache(nn.Module):
         return self.model(input_ids=input_ids, past_key_values=self.cache, use_cache=True).logits
 
 
-def token_ids(sentences: int = SENTENCES, tokens: int = TOKENS) -> torch.Tensor:
-    return torch.randint(5, VOCABULARY - 1, (sentences, tokens))
+def language_model(config: Any, **how: Any) -> nn.Module:
+    return transformers.AutoModelForCausalLM.from_config(config, **how)
 
 
-def language_model(config: Any) -> nn.Module:
-    return transformers.AutoModelForCausalLM.from_config(config)
-
-
-def logits(config: Any) -> Built:
-    return Picked(language_model(config), ("input_ids",), "logits", use_cache=False), (token_ids(),)
+def logits(config: Any, **how: Any) -> Built:
+    return Picked(language_model(config, **how), ("input_ids",), "logits", use_cache=False), (token_ids(),)
 
 
 def llama_config() -> Any:
@@ -116,44 +96,52 @@ def gpt2() -> Built:
     return logits(transformers.GPT2Config(vocab_size=VOCABULARY, **sizes, bos_token_id=1, eos_token_id=2))
 
 
-def _encoder(model: nn.Module) -> Built:
-    mask = torch.ones(SENTENCES, TOKENS, dtype=torch.long)
-    return Picked(model, ("input_ids", "attention_mask"), "last_hidden_state"), (token_ids(), mask)
+def qwen2() -> Built:
+    return logits(transformers.Qwen2Config(**DECODER))
 
 
-def bert() -> Built:
-    return _encoder(transformers.BertModel(transformers.BertConfig(**ENCODER)))
+def gemma2() -> Built:
+    return logits(transformers.Gemma2Config(**DECODER, head_dim=8, sliding_window=8))
 
 
-def distilbert() -> Built:
-    sizes = {"dim": 32, "hidden_dim": 64, "n_layers": 2, "n_heads": 4, "max_position_embeddings": 64}
-    return _encoder(transformers.DistilBertModel(transformers.DistilBertConfig(vocab_size=VOCABULARY, **sizes)))
+def phi3() -> Built:
+    return logits(transformers.Phi3Config(**DECODER, pad_token_id=0, bos_token_id=1, eos_token_id=2))
 
 
-def mlp() -> Built:
-    return nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8), nn.Softmax(-1)), (torch.randn(4, 16),)
+def opt() -> Built:
+    sizes = {"hidden_size": 32, "ffn_dim": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    positions = {"max_position_embeddings": 64, "word_embed_proj_dim": 32}
+    return logits(transformers.OPTConfig(vocab_size=VOCABULARY, **sizes, **positions))
 
 
-ZOO: dict[str, Callable[[], Built]] = {
-    f.__name__: f
-    for f in (
-        llama,
-        llama_mask,
-        llama_bf16,
-        llama_static_prefill,
-        llama_static_decode,
-        granite,
-        mistral,
-        gpt2,
-        bert,
-        distilbert,
-        mlp,
-    )
-}
+def bloom() -> Built:
+    return logits(transformers.BloomConfig(vocab_size=VOCABULARY, hidden_size=32, n_layer=2, n_head=4))
 
 
-def build(name: str) -> Built:
-    """A model of the zoo, in evaluation mode, and example inputs; the same ones every time."""
-    torch.manual_seed(0)
-    model, inputs = ZOO[name]()
-    return model.eval().requires_grad_(False), inputs
+def mixtral_config() -> Any:
+    return transformers.MixtralConfig(**DECODER, num_local_experts=4, num_experts_per_tok=2)
+
+
+def mixtral() -> Built:
+    return logits(mixtral_config())
+
+
+def mixtral_batched_experts() -> Built:
+    return logits(mixtral_config(), experts_implementation="batched_mm")
+
+
+def granitemoe() -> Built:
+    return logits(transformers.GraniteMoeConfig(**DECODER, num_local_experts=4, num_experts_per_tok=2))
+
+
+def mamba() -> Built:
+    return logits(transformers.MambaConfig(vocab_size=VOCABULARY, hidden_size=32, state_size=8, num_hidden_layers=2))
+
+
+DECODERS = (
+    entries("decoder", (llama, llama_mask, llama_bf16))
+    | entries("decoder", (llama_static_prefill, llama_static_decode), "kvcache")
+    | entries("decoder", (granite, mistral, qwen2, gemma2, phi3, gpt2, opt, bloom))
+    | entries("moe", (mixtral, mixtral_batched_experts, granitemoe))
+    | entries("ssm", (mamba,))
+)

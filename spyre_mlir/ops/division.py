@@ -1,0 +1,131 @@
+"""Division to whole quotients, and what remains.
+
+A quotient rounded up to a whole number is one too large: the remainder, computed exactly, then has the wrong sign.
+"""
+
+from __future__ import annotations
+
+from math import frexp, isinf, ldexp
+from typing import Any
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.lanes import Lanes
+from spyre_mlir.ops.series import is_float, number, with_sign_of
+from spyre_mlir.ops.table import Sample
+
+# A divisor is cut in two parts of half the bits of DL16, so that products with quotients below 32 are exact.
+_HALF_BITS = 5
+
+
+def _parts(b: Build, y: Any) -> list[Any]:
+    """Numbers that add up to a divisor, with few bits each."""
+    if not b.element(y):
+        mantissa, exponent = frexp(y)
+        first = ldexp(round(mantissa * 2**_HALF_BITS), exponent - _HALF_BITS)
+        return [y] if first == y or isinf(y) else [first, y - first]
+    if not is_float(b, y):
+        return [y]
+    # Veltkamp: the difference from a multiple of 2^5 + 1 keeps the leading bits.
+    wide = b.call("mul.Tensor", y, float(2**_HALF_BITS + 1))
+    first = b.call("sub.Tensor", wide, b.call("sub.Tensor", wide, y))
+    return [first, b.call("sub.Tensor", y, first)]
+
+
+def _rest(b: Build, x: Any, quotient: Any, y: Any) -> Any:
+    """x - quotient * y."""
+    for part in _parts(b, y):
+        x = b.call("sub.Tensor", x, b.call("mul.Tensor", quotient, part))
+    return x
+
+
+def _floor_of_quotient(b: Build, x: Any, y: Any) -> Any:
+    """The rounded quotient's floor, in the element type of the operands."""
+    element = b.element(x)
+    if not is_float(b, x):
+        x, y = b.cast(x, "f32"), (b.cast(y, "f32") if b.element(y) else float(y))
+    return b.cast(b.call("floor", b.call("div.Tensor", x, y)), element)
+
+
+def _is_below_zero(b: Build, rest: Any, y: Any) -> Any:
+    """Where a remainder has another sign than the divisor."""
+    if not b.element(y):
+        return b.call("lt.Scalar" if y > 0 else "gt.Scalar", rest, 0)
+    signed = b.call("where.self", b.call("gt.Scalar", y, 0), rest, b.call("neg", rest))
+    return b.call("lt.Scalar", signed, 0)
+
+
+def _magnitude(b: Build, x: Any) -> Any:
+    return b.call("abs", x) if b.element(x) else abs(x)
+
+
+def _operands(b: Build, x: Any, y: Any) -> tuple[Any, Any]:
+    """A tensor to divide, and what divides it: a tensor, or a number of the same kind."""
+    if not b.element(x):
+        x = number(b, x, y)
+    if b.is_bool(x):
+        raise UnsupportedError("a whole quotient of truth values", hint="convert them to integers first")
+    if not b.element(y):
+        y = float(y) if is_float(b, x) else int(y)
+    return x, y
+
+
+def floor_division(b: Build, x: Any, y: Any) -> Any:
+    """The largest whole number not above x / y."""
+    x, y = _operands(b, x, y)
+    quotient = _floor_of_quotient(b, x, y)
+    if not b.element(y) and abs(y) == 1:
+        return quotient
+    wrong = _is_below_zero(b, _rest(b, x, quotient, y), y)
+    return b.call("where.self", wrong, b.call("sub.Tensor", quotient, 1), quotient)
+
+
+def truncated_division(b: Build, x: Any, y: Any) -> Any:
+    """x / y without what is behind the point."""
+    x, y = _operands(b, x, y)
+    quotient = floor_division(b, b.call("abs", x), _magnitude(b, y))
+    negative = b.call("lt.Scalar", x, 0)
+    if b.element(y):
+        negative = b.call("ne.Tensor", negative, b.call("lt.Scalar", y, 0))
+    elif y < 0:
+        negative = b.call("ge.Scalar", x, 0)
+    return b.call("where.self", negative, b.call("neg", quotient), quotient)
+
+
+@ATEN.composed(aten=["div.Tensor_mode", "div.Scalar_mode"], promote=True, ulps=2)
+def div_mode(b: Build, self: Lanes, other: Lanes, *, rounding_mode: str | None = None) -> Any:
+    """The quotient, rounded towards minus infinity ("floor"), towards 0 ("trunc"), or not at all."""
+    if rounding_mode is None:
+        return b.call("div.Tensor", self, other)
+    return (floor_division if rounding_mode == "floor" else truncated_division)(b, self, other)
+
+
+@ATEN.composed(aten=["remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor"], promote=True, ulps=8)
+def remainder(b: Build, self: Lanes, other: Lanes) -> Any:
+    """What remains of a division rounded towards minus infinity: it has the sign of the divisor."""
+    return floored_remainder(b, self, other)
+
+
+def floored_remainder(b: Build, x: Any, y: Any) -> Any:
+    """x - y * floor(x / y)."""
+    x, y = _operands(b, x, y)
+    rest = _rest(b, x, _floor_of_quotient(b, x, y), y)
+    if is_float(b, x):  # a smaller x remains as a whole, also under an infinite y
+        smaller = b.call("lt.Tensor" if b.element(y) else "lt.Scalar", b.call("abs", x), _magnitude(b, y))
+        rest = b.call("where.self", smaller, x, rest)
+    return b.call("where.self", _is_below_zero(b, rest, y), b.call("add.Tensor", rest, y), rest)
+
+
+@ATEN.composed(aten=["fmod.Tensor", "fmod.Scalar"], promote=True, ulps=8)
+def fmod(b: Build, self: Lanes, other: Lanes) -> Any:
+    """What remains of a division rounded towards 0: it has the sign of `self`."""
+    x, y = _operands(b, self, other)
+    return with_sign_of(b, x, floored_remainder(b, b.call("abs", x), _magnitude(b, y)))
+
+
+_FAR = Sample(((2, 3, 65), (65,)), low=-9.0, high=9.0)
+for _entry in (remainder, fmod):
+    ATEN.samples(_entry, _FAR, Sample(((4, 5), (4, 5)), low=0.5, high=5.0))
+for _mode in ("floor", "trunc"):
+    ATEN.samples(div_mode, Sample(((2, 3, 65), (65,)), {"rounding_mode": _mode}, low=-9.0, high=9.0))

@@ -1,0 +1,338 @@
+"""What people outside this project can add: operations, decompositions, lowerings, host steps, passes.
+
+A plugin calls these functions, or names a function that does under the entry point group `spyre_mlir.plugins`.
+Names of operations are ATen's (``erfinv``, ``max.dim``) or ``namespace::name`` for others; a leading ``aten.`` may be
+written. All look-ups give lists, the highest priority first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache, partial
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from spyre_mlir.errors import RegistrationError, UnsupportedError
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.reduction import reduced_shape
+from spyre_mlir.ops.table import Family, OpEntry, Sample, Unit
+
+GROUP = "spyre_mlir.plugins"
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class TensorMeta:
+    """Shape and element type of a tensor: its name in the graph, extents, and torch's name of the dtype."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class NodeInfo:
+    """One operator call of a model, as conversions get it.
+
+    Attributes:
+        name: of the node.
+        target: the operator, e.g. ``acme::blend``.
+        args, kwargs: as the graph has them; tensors are the values a `Build` takes.
+        inputs, outputs: what the tensors look like.
+        attributes: the arguments that are no tensors, by their names in the schema, defaults filled in.
+    """
+
+    name: str
+    target: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    inputs: tuple[TensorMeta, ...]
+    outputs: tuple[TensorMeta, ...]
+    attributes: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Registered(Generic[F]):
+    """One thing that was added.
+
+    Attributes:
+        op: the operation.
+        function: what was registered for it.
+        owner: module and name of the function.
+        priority: the highest is asked first.
+        when: whether it wants a call; called with the `Build` and the arguments.
+    """
+
+    op: str
+    function: F
+    owner: str
+    priority: int = 0
+    when: Callable[..., bool] | None = None
+
+    def wants(self, build: Any, bound: Mapping[str, Any]) -> bool:
+        """Whether it is for a call with these arguments."""
+        return self.when is None or self.when(build, **bound)
+
+
+class Kind(Enum):
+    """What a function was registered as."""
+
+    DECOMPOSITION = "decomposition"
+    LOWERING = "lowering"
+    FALLBACK = "fallback"
+    CONVERSION = "conversion"
+    EXECUTOR = "executor"
+
+
+class Point(Enum):
+    """Where a pass of a plugin runs."""
+
+    ATEN = "aten"
+    DECOMPOSED = "aten-decomposed"
+    LOOP = "spyre.loop"
+    SCHEDULE = "spyre.kernel"
+
+
+@dataclass
+class _Registry:
+    functions: dict[tuple[Kind, str], list[Registered[Any]]] = field(default_factory=dict[Any, Any])
+    passes: dict[Point, list[Registered[Any]]] = field(default_factory=dict[Any, Any])
+    whole: dict[str, str] = field(default_factory=dict[str, str])
+
+
+_REGISTRY = _Registry()
+
+
+def _key(op: str) -> str:
+    return op.removeprefix("aten.").removesuffix(".default")
+
+
+def _owner(function: object) -> str:
+    return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', function)}"
+
+
+def _add(kind: Kind, op: str, function: F, priority: int, when: Callable[..., bool] | None = None) -> F:
+    known = _REGISTRY.functions.setdefault((kind, _key(op)), [])
+    new = Registered(_key(op), function, _owner(function), priority, when)
+    for other in known:
+        if other.priority == priority and other.when is None and when is None:
+            raise RegistrationError(
+                f"the {kind.value} of {op} is claimed by both {other.owner} and {new.owner}",
+                hint="give one of them another priority, or a `when`",
+            )
+    known.append(new)
+    known.sort(key=lambda r: -r.priority)
+    return function
+
+
+def find(kind: Kind, op: str) -> list[Registered[Any]]:
+    """What is registered for an operation, the highest priority first."""
+    return list(_REGISTRY.functions.get((kind, _key(op)), ()))
+
+
+def registered_ops() -> list[str]:
+    """Operations for which anything is registered, sorted."""
+    return sorted({op for _, op in _REGISTRY.functions} | {e.overloads[0] for e in ATEN if e.owner})
+
+
+def map_op(
+    op: str,
+    opfunc: str,
+    *,
+    op_info: Mapping[str, str] | None = None,
+    combine: str | None = None,
+    unit: Unit = Unit.SFP,
+    fp32: bool = False,
+    ulps: float = 1.0,
+    source: str = "",
+    samples: Sequence[Sample] = (),
+) -> Callable[[Callable[..., Any]], OpEntry]:
+    """Decorator: an operation is one hardware function; the function below says in numpy what it computes.
+
+    Args:
+        op: the operation.
+        opfunc: the hardware function, as SuperDSC names it.
+        op_info: arguments that are no tensors, to the constants of the hardware function.
+        combine: for a reduction over ``dim``: the scalar operation that folds, e.g. ``arith.addf``.
+        unit: where the function runs.
+        fp32: whether it takes IEEE_FP32 as well as DL16.
+        ulps: allowed error in units in the last place.
+        source: where the claim comes from.
+        samples: arguments for tests.
+
+    Raises:
+        RegistrationError: the operation has an owner already; both are named.
+    """
+
+    def add(function: Callable[..., Any]) -> OpEntry:
+        family = Family.POINTWISE if combine is None else Family.REDUCTION
+        facts = {"shape": reduced_shape, "combine": combine} if combine is not None else {}
+        _check_free(op, function)
+        entry = ATEN.declare(
+            family,
+            aten=[_key(op)],
+            opfunc=opfunc,
+            op_info=dict(op_info or {}),
+            unit=unit,
+            fp32=fp32,
+            ulps=ulps,
+            source=source,
+            owner=_owner(function),
+            **facts,
+        )(function)
+        ATEN.samples(entry, *samples)
+        return entry
+
+    return add
+
+
+def _check_free(op: str, function: object) -> None:
+    """Raises RegistrationError if the op table has an operation already."""
+    taken = ATEN.find(_key(op))
+    if taken is not None:
+        owner = taken.owner or _owner(taken.decompose if taken.composed else taken.meaning)
+        raise RegistrationError(
+            f"{op} is claimed by both {owner} and {_owner(function)}",
+            hint="register a decomposition instead: it goes before what the op table says",
+        )
+
+
+def register_decomposition(
+    op: str, *, when: Callable[..., bool] | None = None, priority: int = 0, promote: bool = False, ulps: float = 16.0
+) -> Callable[[F], F]:
+    """Decorator: the function below builds an operation from others; see `spyre_mlir.ops.build.Build`.
+
+    It goes before what the op table says. Returning None passes the call on, to the next of lower priority, to the op
+    table, at last to the host.
+
+    Args:
+        op: the operation; one that the op table lacks is added to it, with the parameters of the function.
+        when: whether it is for a call, given the `Build` and the arguments: routes by element type or shape.
+        priority: the highest is asked first.
+        promote: for a new operation: bring the operands to the element type of the result at import.
+        ulps: for a new operation: allowed error in units in the last place.
+
+    Raises:
+        RegistrationError: another function has the same operation and priority; both are named.
+    """
+
+    def add(function: F) -> F:
+        _add(Kind.DECOMPOSITION, op, function, priority, when)
+        if ATEN.find(_key(op)) is None:
+            entry = ATEN.composed(aten=[_key(op)], promote=promote, ulps=ulps, owner=_owner(function))(function)
+            object.__setattr__(entry, "decompose", partial(_none_wants, _key(op)))
+        return function
+
+    return add
+
+
+def _none_wants(op: str, *_: object, **__: object) -> Any:
+    raise UnsupportedError(f"no decomposition of {op} is for these arguments", hint="register one, or a fallback")
+
+
+def keep_whole(op: str, *, owner: str = "") -> None:
+    """Switches the decompositions of the op table off for an operation, torch's own included."""
+    _REGISTRY.whole[_key(op)] = owner
+
+
+def is_kept_whole(op: str) -> bool:
+    """Whether `keep_whole` was called for an operation."""
+    return _key(op) in _REGISTRY.whole
+
+
+def kept_whole() -> list[str]:
+    """The operations that `keep_whole` was called for, sorted."""
+    return sorted(_REGISTRY.whole)
+
+
+def register_lowering(op: str, *, priority: int = 0) -> Callable[[F], F]:
+    """Decorator: the function below lowers an operation to `spyre.loop`.
+
+    It is called with the `LoopBuilder` of `convert-aten-to-spyre-loop`, the op and its entry or None, and gives a
+    `Reading`, or one per result.
+    """
+    return lambda function: _add(Kind.LOWERING, op, function, priority)
+
+
+def register_fallback(op: str, *, when: Callable[..., bool] | None = None, priority: int = 0) -> Callable[[F], F]:
+    """Decorator: an operation is a host step, computed by the function below.
+
+    The function takes the arguments of the schema with torch tensors, and gives a tensor or several.
+
+    Args:
+        op: the operation.
+        when: whether it is for a call, given the `Build` and the arguments.
+        priority: the highest is asked first.
+    """
+    return lambda function: _add(Kind.FALLBACK, op, function, priority, when)
+
+
+def register_op(op: str, *, priority: int = 0) -> Callable[[F], F]:
+    """Decorator: the function below says at import what a call of an operation is: others, by a `Build`.
+
+    It is called with a `NodeInfo` and a `Build`, and gives a list with one value per result.
+    """
+    return lambda function: _add(Kind.CONVERSION, op, function, priority)
+
+
+def register_executor(op: str, *, priority: int = 0) -> Callable[[F], F]:
+    """Decorator: the function below computes an operation on the host that torch cannot.
+
+    It is called with the list of its tensors and the dictionary of its other arguments, and gives a list of tensors.
+    """
+    return lambda function: _add(Kind.EXECUTOR, op, function, priority)
+
+
+def register_pass(point: Point | str, *, priority: int = 0) -> Callable[[F], F]:
+    """Decorator: a `ModulePass` runs in every compilation, and by its name in `spyre-opt`.
+
+    Args:
+        point: ``aten`` (before decomposition), ``aten-decomposed``, ``spyre.loop``, or ``spyre.kernel`` (the schedule
+            of kernels, before work is divided).
+        priority: among the passes of one point the highest runs first.
+    """
+    where = Point(point)
+
+    def add(pass_type: F) -> F:
+        name = str(getattr(pass_type, "name", ""))
+        for other in (r for rs in _REGISTRY.passes.values() for r in rs):
+            if other.op == name:
+                raise RegistrationError(f"the pass {name} is claimed by both {other.owner} and {_owner(pass_type)}")
+        known = _REGISTRY.passes.setdefault(where, [])
+        known.append(Registered(name, pass_type, _owner(pass_type), priority))
+        known.sort(key=lambda r: -r.priority)
+        return pass_type
+
+    return add
+
+
+def passes_at(point: Point | str) -> list[Registered[Any]]:
+    """The passes of plugins at a point, in the order they run in."""
+    return list(_REGISTRY.passes.get(Point(point), ()))
+
+
+def all_passes() -> list[Registered[Any]]:
+    """The passes of plugins at all points."""
+    return [r for point in Point for r in passes_at(point)]
+
+
+@cache
+def load_plugins() -> tuple[str, ...]:
+    """Calls what the entry point group names, once; gives the names.
+
+    Raises:
+        RegistrationError: a plugin cannot be loaded; it is named.
+    """
+    names: list[str] = []
+    for point in sorted(entry_points(group=GROUP), key=lambda p: p.name):
+        try:
+            point.load()()
+        except (ImportError, AttributeError, TypeError, ValueError) as error:
+            raise RegistrationError(
+                f"the plugin {point.name} ({point.value}) cannot be loaded: {error}",
+                hint="mend it, or uninstall the package it comes with",
+            ) from error
+        names.append(point.name)
+    return tuple(names)

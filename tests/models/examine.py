@@ -1,0 +1,170 @@
+"""Everything the zoo's tests and its page ask of a program, found by compiling it once."""
+
+from __future__ import annotations
+
+import copy
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_leaves
+from xdsl.dialects.builtin import ModuleOp
+
+import spyre_mlir
+from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.spyre.kernel import KernelOp
+from spyre_mlir.dialects.superdsc.certainty import certainty_of
+from spyre_mlir.frontend import import_program
+from spyre_mlir.hw.certainty import Tag
+from tests.models.zoo import build
+from tests.witness.bundle_steps import Step, host_steps
+from tests.witness.dl16_emulation import double, emulate, rms_error
+
+NATIVE, COMPOSED = "native", "composed"
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A program of the zoo, compiled.
+
+    Attributes:
+        kernels: kernels by the fate of the op they come from: native or composed.
+        host: steps that the host runs.
+        levels: per level, the largest error against torch in exact numerics, relative to the largest result.
+        device: root mean square error of device numerics, the worst of all results.
+        emulated: the same of torch with every result rounded to DLFloat16; None where the emulation cannot follow.
+        certainty: the weakest claim about the hardware that a kernel rests on, by letter.
+        inferred: kernels that rest on what was only inferred, with the reason.
+        seconds: to compile.
+        trouble: what torch's verification found, or nothing.
+    """
+
+    name: str
+    kernels: Mapping[str, int]
+    host: tuple[Step, ...]
+    levels: Mapping[str, float]
+    device: float
+    emulated: float | None
+    certainty: str
+    inferred: Mapping[str, str] = field(default_factory=dict[str, str])
+    seconds: float = 0.0
+    trouble: str = ""
+
+    @property
+    def worst(self) -> float:
+        """The largest error of any level."""
+        return max(self.levels.values())
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Operators of the host that the device could not run, and why; what only follows them is left out."""
+        return {step.callee: step.reason for step in self.host if step.reason}
+
+
+@cache
+def examined(name: str) -> Examined:
+    """Compiles and runs a program of the zoo; once per session, however many tests ask."""
+    model, inputs = build(name)
+    start = time.monotonic()
+    compiled = compiled_quietly(model, inputs)
+    seconds = time.monotonic() - start
+    verification = compiled.verify(*copy.deepcopy(inputs))
+    found = {kernel.launch.file: certainty_of(kernel.launch.descriptor) for kernel in compiled.timeline().kernels}
+    return Examined(
+        name,
+        kernels_by_fate(compiled),
+        host_steps(compiled.bundle_directory()),
+        {level.level: level.error for level in verification.levels},
+        *device_errors(name, compiled),
+        Tag.weakest(value.tag for value in found.values()).value,
+        {file: str(value) for file, value in found.items() if value.tag is Tag.INFERRED},
+        seconds,
+        "" if verification else str(verification),
+    )
+
+
+def compiled_quietly(model: nn.Module, inputs: tuple[torch.Tensor, ...], **options: Any) -> CompiledModel:
+    """Compiles; that there are host steps is asserted, not warned about."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = spyre_mlir.compile(model, copy.deepcopy(inputs), **options)
+    assert isinstance(compiled, CompiledModel)
+    return compiled
+
+
+def kernels_by_fate(compiled: CompiledModel) -> dict[str, int]:
+    """How many kernels come from ops that are native, and how many from composed ones; told by their places."""
+    modules = compiled._lowered.modules
+    fates = _fates(modules["aten"])
+    kernels = [op for op in modules["spyre.kernel"].walk() if isinstance(op, KernelOp)]
+    return dict(Counter(fates.get(str(op.location), COMPOSED) for op in kernels))
+
+
+def _fates(module: ModuleOp) -> dict[str, str]:
+    """Fate by place in the model's source; a place with several ops is composed if one of them is."""
+    fates: dict[str, str] = {}
+    for op in module.walk():
+        if isinstance(op, AtenOp) and op.entry is not None:
+            fate = NATIVE if op.entry.decompose is None else COMPOSED
+            place = str(op.location)
+            fates[place] = COMPOSED if COMPOSED in (fate, fates.get(place)) else NATIVE
+    return fates
+
+
+def device_errors(name: str, compiled: CompiledModel) -> tuple[float, float | None]:
+    """The worst errors of the device and of the emulation; None for one that has integers or NaN among its results."""
+    model, inputs = build(name)
+    expected = tree_leaves(double(copy.deepcopy(model), *copy.deepcopy(inputs)))
+    floating = [leaf for leaf in expected if leaf.is_floating_point()]
+    # What the program writes to buffers comes first among its results, and the emulation does not show it.
+    device = max(compiled.accuracy(*copy.deepcopy(inputs)).errors[-len(floating) :])
+    if len(floating) < len(expected) or not all(bool(leaf.isfinite().all()) for leaf in floating):
+        return device, None
+    rounded = tree_leaves(emulate(copy.deepcopy(model), *copy.deepcopy(inputs)))
+    return device, max(rms_error(a, b) for a, b in zip(rounded, expected, strict=True))
+
+
+def weightless(model: nn.Module) -> nn.Module:
+    """The model with its parameters on the meta device; parameters that are one stay one."""
+    empty: dict[nn.Parameter, nn.Parameter] = {}
+    for module in model.modules():
+        for name, parameter in module._parameters.items():
+            if parameter is not None:
+                made = nn.Parameter(parameter.to("meta"), requires_grad=False)
+                module._parameters[name] = empty.setdefault(parameter, made)
+    return model
+
+
+def aten_text(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> str:
+    """The imported program as text."""
+    return str(import_program(model, copy.deepcopy(inputs), {}).module)
+
+
+def by_compile(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
+    """The results in exact numerics, by `spyre_mlir.compile`."""
+    return compiled_quietly(model, inputs, numerics="exact")(*inputs)
+
+
+def by_torch_compile(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
+    """The results in exact numerics, by `torch.compile`."""
+    from spyre_mlir import torch_compile
+
+    torch._dynamo.reset()
+    torch_compile.forget()
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.compile(model, backend=torch_compile.spyre, options={"numerics": "exact"})(*inputs)
+
+
+# Every way from a model to results; a row of the page is made by the first.
+ROUTES: dict[str, Callable[[nn.Module, tuple[torch.Tensor, ...]], Any]] = {
+    "compile": by_compile,
+    "torch.compile": by_torch_compile,
+}

@@ -1,0 +1,25 @@
+"""The page of the zoo is of the rows kept, and every program has one that agrees."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from tests.models.page import FILE, load, page_text
+from tests.models.zoo import ZOO
+
+
+def test_the_page_is_of_the_rows() -> None:
+    assert FILE.read_text(encoding="utf-8") == page_text(load()), "try: python -m tests.models --page"
+
+
+def test_every_program_has_a_row_that_agrees() -> None:
+    rows = load()
+    assert list(rows) == list(ZOO)
+    assert {name: row.trouble for name, row in rows.items() if row.trouble} == {}
+
+
+def test_decoders_stay_on_the_device() -> None:
+    rows = load()
+    assert {name for name in ZOO if ZOO[name].tags & {"decoder", "moe", "ssm"} and rows[name].host} == set()

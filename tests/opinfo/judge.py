@@ -1,0 +1,227 @@
+"""What becomes of one sample: compiled, run from its files, compared with torch."""
+
+from __future__ import annotations
+
+import signal
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from inspect import signature
+from types import FrameType
+from typing import Any
+
+import torch
+
+from tests.opinfo.compare import (
+    HALF_TOLERANCE,
+    SELECTING,
+    TOLERANCE,
+    ULP,
+    UNDEFINED,
+    equally_selected,
+    error_of,
+    exceptional,
+)
+from tests.opinfo.samples import Case
+
+SECONDS = 60
+
+
+@dataclass
+class Outcome:
+    """What became of one sample.
+
+    Attributes:
+        status: ``ok``, ``wrong``, ``exception`` (differs, and has values DL16 cannot hold), ``refused``, ``crash``,
+            ``slow``, or ``none`` where torch itself raises.
+        fate: ``native``, ``composed`` or ``host``, if it compiled.
+        error: largest error in exact numerics, and in device numerics if asked for.
+    """
+
+    key: str
+    status: str
+    fate: str = ""
+    detail: str = ""
+    error: float = 0.0
+    device_error: float | None = None
+    device_allowed: float | None = None
+    kernels: int = 0
+    host_ops: list[str] = field(default_factory=list)
+    shown: str = ""
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def line(self) -> str:
+        """One line, and below it the detail if there is one."""
+        text = f"{self.status:9} {self.key:40} {self.fate:8} {self.kernels:4} kernels  {self.error:.1e}"
+        if self.device_error is not None:
+            text += f"  device {self.device_error:.1e} of {self.device_allowed or 0:.1e}"
+        below = self.detail.replace("\n", "\n    ")
+        return f"{text}  {self.shown}" + (f"\n    {below}" if below else "")
+
+
+class TooSlow(BaseException):
+    """The time limit passed; no `except Exception` on the way may keep it."""
+
+
+@contextmanager
+def limited(seconds: int) -> Iterator[None]:
+    """Raises TooSlow after so many seconds of computing, however busy the machine is with something else."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise TooSlow
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def judge(case: Case, *, device: bool = False, levels: bool = False, seconds: int = SECONDS) -> Outcome:
+    """Compiles and runs a case; never raises."""
+    outcome = Outcome(case.key, "crash", shown=str(case)[:300])
+    try:
+        with limited(seconds), warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            _judge(case, outcome, device, levels)
+    except TooSlow:
+        outcome.status, outcome.detail = "slow", f"more than {seconds} s of computing"
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding
+        outcome.status, outcome.detail = "crash", _traceback(error)
+    return outcome
+
+
+def _traceback(error: Exception) -> str:
+    """What and where; xDSL's notes show the whole module once per frame."""
+    error.__notes__ = []
+    frames = traceback.extract_tb(error.__traceback__)[-5:]
+    first = str(error).strip().split("\n", 1)[0][:300]
+    places = [f"{f.filename.rpartition('/spyre_mlir/')[2]}:{f.lineno} {f.name}" for f in reversed(frames)]
+    return f"{type(error).__name__}: {first}\n" + "\n".join(places)
+
+
+def _judge(case: Case, outcome: Outcome, device: bool, levels: bool) -> None:
+    import spyre_mlir
+    from spyre_mlir.errors import MachineFault, SpyreError
+
+    try:
+        narrow = case.model(*(x.clone() for x in case.inputs))
+    except Exception as error:  # noqa: BLE001 - torch's own refusals are of all kinds
+        outcome.status, outcome.detail = "none", f"torch: {str(error)[:200]}"
+        return
+    wide = reference(case)
+    options: Any = {"host_fallback": "allow"} if "host_fallback" in signature(spyre_mlir.compile).parameters else {}
+    try:
+        compiled = spyre_mlir.compile(case.model, case.inputs, numerics="exact", **options)
+        outcome.fate, outcome.host_ops, outcome.kernels = fate_of(compiled)
+        got = compiled(*case.inputs)
+        outcome.status, outcome.detail = "ok", ""
+        _compare(case, outcome, got, narrow, wide)
+        if levels and outcome.status == "ok":
+            verification = compiled.verify(*case.inputs)
+            if not verification:
+                outcome.status, outcome.detail = "wrong", str(verification)
+        if device and outcome.status == "ok":
+            _device(case, outcome, compiled, narrow, wide)
+    except MachineFault as error:
+        outcome.status, outcome.detail = "wrong", str(error)
+    except SpyreError as error:
+        outcome.status, outcome.detail = "refused", f"{type(error).__name__}: {error}"
+
+
+def reference(case: Case) -> tuple[Any, ...] | None:
+    """The model in double precision, or None where the op does not take it."""
+    if not any(x.dtype in (torch.float32, torch.float16) for x in case.inputs):
+        return None
+    try:
+        return case.model(*(x.double() if x.is_floating_point() else x.clone() for x in case.inputs))
+    except Exception:  # noqa: BLE001 - torch's own refusals are of all kinds
+        return None
+
+
+def fate_of(compiled: Any) -> tuple[str, list[str], int]:
+    """How the program runs, which ops run on the host, and how many kernels there are."""
+    from spyre_mlir.ops import ATEN
+    from spyre_mlir.ops.table import Family
+
+    names = [op.name.removeprefix("aten.") for op in compiled._lowered.modules["aten"].walk()]
+    ops = [n for n in names if n.partition(".")[0] not in ("builtin", "func", "arith", "ub", "tensor")]
+    entries = [ATEN.find(n) or next((e for e in ATEN if e.name == n), None) for n in ops]
+    doing = [e for e in entries if e is None or e.family not in (Family.VIEW, Family.CREATION)]
+    kernels = compiled._lowered.records[-1].kernels or 0
+    whole = all(e is not None and e.family is not Family.COMPOSITE and (not e.decompose or kernels <= 1) for e in doing)
+    steps = sorted({f"{step.op}: {step.reason}" for step in getattr(compiled._lowered, "host_steps", ())})
+    return "host" if steps else "native" if whole and len(doing) <= 1 else "composed", steps, kernels
+
+
+def ulps_of(compiled: Any) -> float:
+    """Allowed error of a program in units of the last place: what its ops may err, one after another."""
+    from spyre_mlir.ops import ATEN
+
+    names = [op.name.removeprefix("aten.") for op in compiled._lowered.modules["aten"].walk()]
+    found = [ATEN.find(n) or next((e for e in ATEN if e.name == n), None) for n in names]
+    return max(2.0, sum(e.ulps for e in found if e is not None))
+
+
+def _compare(case: Case, outcome: Outcome, got: Any, narrow: Any, wide: Any) -> None:
+    for n, (a, b) in enumerate(zip(got, narrow, strict=True)):
+        w = b if wide is None or not isinstance(b, torch.Tensor) else wide[n]
+        if (what := difference(case, a, b, w, outcome, device=False)) is not None:
+            _blame(case, outcome, f"result {n}: {what}", (b, w))
+            return
+
+
+def _device(case: Case, outcome: Outcome, compiled: Any, narrow: Any, wide: Any) -> None:
+    import dataclasses
+
+    compiled._options = dataclasses.replace(compiled._options, numerics="device")
+    outcome.device_error, outcome.device_allowed = 0.0, ulps_of(compiled) * ULP
+    for n, (a, b) in enumerate(zip(compiled(*case.inputs), narrow, strict=True)):
+        w = b if wide is None or not isinstance(b, torch.Tensor) else wide[n]
+        if (what := difference(case, a, b, w, outcome, device=True)) is not None:
+            _blame(case, outcome, f"device numerics, result {n}: {what}", (b, w))
+            return
+
+
+def _blame(case: Case, outcome: Outcome, what: str, results: tuple[Any, ...]) -> None:
+    values = exceptional([*case.inputs, *results])
+    outcome.status = "exception" if values else "wrong"
+    outcome.detail = f"{what}{f'; values: {values}' if values else ''}"
+
+
+def difference(case: Case, a: Any, b: Any, wide: Any, outcome: Outcome, *, device: bool) -> str | None:
+    """What is wrong with a result, or None."""
+    if not isinstance(b, torch.Tensor):
+        return None if a == b or (a != a and b != b) else f"{a!r} instead of {b!r}"
+    if not isinstance(a, torch.Tensor) or a.shape != b.shape or a.dtype is not b.dtype:
+        was = f"{a.dtype} {list(a.shape)}" if isinstance(a, torch.Tensor) else repr(a)
+        return f"{was} instead of {b.dtype} {list(b.shape)}"
+    if case.op.partition(".")[0] in UNDEFINED:
+        return None
+    if not b.is_floating_point():
+        return _whole(case, a, b)
+    expected = wide.to(b.dtype) if isinstance(wide, torch.Tensor) and wide.shape == b.shape else b
+    error = error_of(a, expected, merged=device)
+    # A float16 result is rounded when it is returned, and so is the reference, twice if torch computed in float16.
+    allowed = TOLERANCE if b.dtype is not torch.float16 else HALF_TOLERANCE * (1 if wide is not b else 2)
+    if device:
+        outcome.device_error = max(outcome.device_error or 0.0, error)
+        allowed = max(allowed, outcome.device_allowed or 0.0)
+    else:
+        outcome.error = max(outcome.error, error)
+    return None if error <= allowed else f"error {error:.2e}, allowed {allowed:.2e}"
+
+
+def _whole(case: Case, a: torch.Tensor, b: torch.Tensor) -> str | None:
+    if torch.equal(a, b):
+        return None
+    selecting = case.op.partition(".")[0] in SELECTING
+    if selecting and b.dtype is torch.int64 and any(equally_selected(x, a, b) for x in case.inputs[:1]):
+        return None
+    return f"{int((a != b).sum())} of {a.numel()} elements differ"

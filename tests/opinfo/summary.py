@@ -1,0 +1,87 @@
+"""What a run found: counts per op and dtype for the page of coverage, and a list of what fails."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+from tests.opinfo.core import LEFT_OUT, core_overloads
+from tests.opinfo.store import Record, Store
+
+FAILING = ("crash", "wrong", "slow", "refused")
+RAN = ("ok", "exception")
+KINDS = ("native", "composed", "host", *reversed(FAILING))  # from the best to the worst
+
+
+def by_row(store: Store) -> dict[str, list[Record]]:
+    rows: dict[str, list[Record]] = defaultdict(list)
+    for key, record in store.samples.items():
+        rows[key.rpartition("/")[0]].append(record)
+    return rows
+
+
+def row_summary(records: list[Record]) -> dict[str, Any]:
+    """How many samples ended how; samples that torch itself refuses do not count.
+
+    A sample that ran counts by its fate, any other by what stopped it; ``exception`` says how many of those that ran
+    differ from torch for values that DL16 cannot hold.
+    """
+    counted = [r for r in records if r["status"] != "none"]
+    counts = Counter(map(kind_of, counted))
+    exceptions = sum(r["status"] == "exception" for r in counted)
+    return {
+        "samples": len(counted),
+        **{kind: counts[kind] for kind in KINDS if counts[kind]},
+        **({"exception": exceptions} if exceptions else {}),
+    }
+
+
+def write_summary(store: Store, path: Path) -> None:
+    """Writes the counts as JSON, one row per line so that a change reads as one."""
+    rows = {name: row_summary(records) for name, records in sorted(by_row(store).items())}
+    rows = {name: row for name, row in rows.items() if row["samples"]}
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
+    left_out = json.dumps(LEFT_OUT, indent=2, sort_keys=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    core = json.dumps([n for n in core_overloads() if n not in LEFT_OUT])
+    path.write_text(f'{{"left_out": {left_out},\n"core": {core},\n"rows": {{\n{lines}\n}}}}\n', encoding="utf-8")
+
+
+def failures_text(store: Store) -> str:
+    """What fails, by row, the worst kind first."""
+    lines: list[str] = []
+    for status in FAILING:
+        rows = {n: [r for r in rs if r["status"] == status] for n, rs in sorted(by_row(store).items())}
+        lines.append(f"== {status}: {sum(map(len, rows.values()))} samples of {sum(map(bool, rows.values()))} rows")
+        for name, records in rows.items():
+            if records:
+                first = records[0]
+                lines.append(f"{name}: {len(records)} samples, first {first['key']} {first.get('shown', '')}")
+                lines += [f"    {line}" for line in first["detail"].split("\n")[:4]]
+    return "\n".join(lines) + "\n"
+
+
+def worse_than(store: Store, path: Path) -> list[str]:
+    """Samples that end worse than the worst of their row does in the committed counts; unknown rows may be anything."""
+    rows: dict[str, dict[str, int]] = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    return [
+        f"{key}: {kind_of(record)}, at worst {worst(known)} before. {record['detail']}"
+        for key, record in sorted(store.samples.items())
+        if (known := rows.get(key.rpartition("/")[0])) is not None and is_worse(record, known)
+    ]
+
+
+def is_worse(record: Record, row: dict[str, int]) -> bool:
+    """Whether a sample ended worse than any of its row did."""
+    return record["status"] != "none" and KINDS.index(kind_of(record)) > KINDS.index(worst(row))
+
+
+def kind_of(record: Record) -> str:
+    """The fate of a sample that ran, or what stopped it."""
+    return record["fate"] if record["status"] in RAN else record["status"]
+
+
+def worst(row: dict[str, int]) -> str:
+    return next(kind for kind in reversed(KINDS) if row.get(kind))

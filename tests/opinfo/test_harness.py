@@ -1,0 +1,202 @@
+"""The harness itself: verdicts, inputs, a run that nothing stops, results that outlive it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.opinfo import run as running
+from tests.opinfo.compare import equally_selected, error_of, exceptional
+from tests.opinfo.judge import Outcome, judge
+from tests.opinfo.run import Plan
+from tests.opinfo.samples import Case, case_of, cases, named, representable, spread
+from tests.opinfo.store import Store
+from tests.opinfo.summary import is_worse, row_summary
+
+X = torch.tensor([[1.0, -2.0, 3.5], [0.25, 4.0, -0.5]])
+
+
+def verdict(op: Callable[..., Any], *inputs: torch.Tensor, **options: Any) -> Outcome:
+    return judge(case_of("op", "float32", 0, op, (inputs, {})), **options)
+
+
+def differs_when_traced(x: torch.Tensor) -> torch.Tensor:
+    return x + 1 if torch.compiler.is_exporting() else x + 2
+
+
+def raises_when_traced(x: torch.Tensor) -> torch.Tensor:
+    return {}["nothing"] if torch.compiler.is_exporting() else x
+
+
+def slow_when_traced(x: torch.Tensor) -> torch.Tensor:
+    while torch.compiler.is_exporting():
+        sum(range(1000))
+    return x
+
+
+def test_one_function_is_native() -> None:
+    outcome = verdict(torch.add, X, X, device=True, levels=True)
+    assert (outcome.status, outcome.fate, outcome.kernels) == ("ok", "native", 1)
+    assert outcome.device_error == 0
+
+
+def test_several_kernels_are_composed() -> None:
+    outcome = verdict(lambda x: torch.softmax(x, 1), X)
+    assert (outcome.status, outcome.fate) == ("ok", "composed")
+    assert outcome.kernels > 1
+
+
+def test_wrong_numbers_are_found() -> None:
+    outcome = verdict(differs_when_traced, X)
+    assert outcome.status == "wrong" and "error" in outcome.detail
+
+
+def test_wrong_numbers_are_excused_only_by_values() -> None:
+    outcome = verdict(differs_when_traced, torch.tensor([1.0, float("inf")]))
+    assert outcome.status == "exception" and "infinity" in outcome.detail
+
+
+def test_results_of_another_type_are_wrong() -> None:
+    outcome = verdict(lambda x: x > 0 if torch.compiler.is_exporting() else x, X)
+    assert outcome.status == "wrong" and "torch.bool" in outcome.detail
+
+
+def test_what_is_no_error_of_ours_is_a_crash() -> None:
+    outcome = verdict(raises_when_traced, X)
+    assert outcome.status == "crash" and outcome.detail.startswith("KeyError: 'nothing'")
+
+
+def test_a_sample_has_a_time_limit() -> None:
+    assert verdict(slow_when_traced, X, seconds=1).status == "slow"
+
+
+def test_what_torch_refuses_does_not_count() -> None:
+    assert verdict(torch.mm, X, X).status == "none"
+
+
+def test_refusals_have_their_message() -> None:
+    outcome = verdict(lambda x: torch.fft.fft(x).real, X)
+    assert outcome.status in ("refused", "ok")
+    assert outcome.status == "ok" or "SPY-U001" in outcome.detail
+
+
+def test_inputs_are_cut_towards_zero_and_keep_their_strides() -> None:
+    x = torch.tensor([[0.99999, -0.99999], [1.00001, 0.1]]).t()
+    cut = representable(x)
+    assert cut.stride() == x.stride()
+    assert cut.t().tolist() == [[1 - 2**-10, -1 + 2**-10], [1.0, 0.0999755859375]]
+
+
+def test_errors_are_relative_to_the_largest_and_infinity_has_a_place() -> None:
+    wanted = torch.tensor([1.0, 4.0, float("inf")])
+    assert error_of(torch.tensor([1.0, 4.5, float("inf")]), wanted, merged=False) == 0.125
+    merged = torch.tensor([1.0, 4.0, float("nan")])
+    assert error_of(merged, wanted, merged=True) == 0.0
+    assert error_of(merged, wanted, merged=False) == float("inf")
+    assert error_of(torch.tensor([1.0, 4.0, 5.0]), wanted, merged=True) == float("inf")
+
+
+def test_exceptions_are_seen_in_values() -> None:
+    assert exceptional([X, torch.tensor([1])]) == []
+    values = torch.tensor([float("nan"), -0.0, 1e-12])
+    assert exceptional([values]) == ["-0", "nan or infinity", "range"]
+
+
+def test_indices_may_name_any_of_equal_elements() -> None:
+    x = torch.tensor([[3.0, 3.0, 1.0], [0.0, 2.0, 2.0]])
+    assert equally_selected(x, torch.tensor([1, 2]), torch.tensor([0, 1]))
+    assert not equally_selected(x, torch.tensor([2, 2]), torch.tensor([0, 1]))
+    assert equally_selected(x, torch.tensor(1), torch.tensor(0))
+
+
+def test_samples_are_spread() -> None:
+    assert spread(list(range(20)), 3) == [0, 10, 19]
+    assert spread([1, 2], 10) == [1, 2]
+
+
+def test_names_find_variants_and_namespaces() -> None:
+    assert named("softmax") == ["softmax", "softmax.with_dtype"]
+    assert "nn.functional.conv2d" in named("conv2d")
+    assert named("no_such_op") == []
+
+
+def test_samples_are_the_same_every_time() -> None:
+    first, again = (list(cases("add", "float32", 3)) for _ in range(2))
+    assert len(first) == 3
+    for one, other in zip(first, again, strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(one.inputs, other.inputs, strict=True))
+
+
+class TestRun:
+    """Rows of our own in place of the database's."""
+
+    ROWS = {"good": torch.neg, "dies": lambda x: os._exit(1), "slow": slow_when_traced, "last": torch.abs}
+
+    @pytest.fixture(autouse=True)
+    def rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def all_rows(_: Plan) -> Iterator[tuple[str, str]]:
+            yield from ((name, "float32") for name in self.ROWS)
+
+        def row_cases(name: str, dtype: str, count: int) -> list[Case]:
+            return [case_of(name, dtype, n, self.ROWS[name], ((X,), {})) for n in range(2)]
+
+        monkeypatch.setattr(Plan, "rows", all_rows)
+        monkeypatch.setattr(running, "row_cases", row_cases)
+
+    def test_nothing_stops_it(self, tmp_path: Path) -> None:
+        store = Store(tmp_path)
+        found = {r["key"]: r["status"] for r in running.run(Plan(core=False, seconds=3), store)}
+        each = {"good": "ok", "dies": "crash", "slow": "slow", "last": "ok"}
+        assert found == {f"{name}/float32/{n}": status for name, status in each.items() for n in range(2)}
+
+    def test_it_goes_on_where_it_stopped(self, tmp_path: Path) -> None:
+        self.ROWS = {"good": torch.neg, "last": torch.abs}
+        first = running.run(Plan(core=False), Store(tmp_path))
+        assert next(first)["key"] == "good/float32/0"
+        first.close()
+        store = Store(tmp_path)
+        assert [r["key"] for r in running.run(Plan(core=False), store)] == [
+            "good/float32/1",
+            "last/float32/0",
+            "last/float32/1",
+        ]
+        assert list(running.run(Plan(core=False, fresh=True), store)) == []
+
+
+def test_rows_are_divided_over_shards() -> None:
+    whole = list(Plan(dtypes=("bool",)).rows())
+    parts = [list(Plan(dtypes=("bool",), shard=(n, 3)).rows()) for n in range(3)]
+    assert sorted(row for part in parts for row in part) == sorted(whole)
+    assert all(len(part) > len(whole) / 5 for part in parts)
+
+
+def test_other_code_tries_again_what_is_asked_for(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for number, status in enumerate(("ok", "wrong")):
+        store.add({"key": f"add/float32/{number}", "status": status, "code": "of yesterday"})
+    with (tmp_path / "results-all.jsonl").open("a") as stream:
+        stream.write('{"key": "add/float32/2", "sta')  # a process was killed
+    store = Store(tmp_path)
+    both = frozenset({"add/float32/0", "add/float32/1"})
+    assert store.done("add/float32", frozenset(), fresh=False) == both
+    assert store.done("add/float32", frozenset({"wrong"}), fresh=False) == {"add/float32/0"}
+    assert store.done("add/float32", frozenset(), fresh=True) == frozenset()
+
+
+def test_rows_count_fates_of_what_ran_and_what_stopped_the_rest() -> None:
+    records = [
+        {"status": "ok", "fate": "native"},
+        {"status": "exception", "fate": "composed"},
+        {"status": "wrong", "fate": "composed"},
+        {"status": "none", "fate": ""},
+    ]
+    row = row_summary(records)
+    assert row == {"samples": 3, "native": 1, "composed": 1, "wrong": 1, "exception": 1}
+    assert not is_worse({"status": "wrong", "fate": "composed"}, row)
+    assert is_worse({"status": "crash", "fate": ""}, row)
+    assert is_worse({"status": "ok", "fate": "host"}, {"native": 3})

@@ -1,0 +1,82 @@
+"""The tool that runs the long suites counts what the reports say."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from types import ModuleType
+from unittest import mock
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+REPORT = """\
+<testsuites><testsuite>
+  <testcase classname="a" name="good"/>
+  <testcase classname="a" name="bad"><failure message="no"/></testcase>
+  <testcase classname="a" name="worse"><error message="no"/></testcase>
+  <testcase classname="a" name="left"><skipped type="pytest.skip" message="no mlir-opt"/></testcase>
+  <testcase classname="a" name="left too"><skipped type="pytest.skip" message="no mlir-opt"/></testcase>
+  <testcase classname="a" name="known"><skipped type="pytest.xfail" message="listed"/></testcase>
+</testsuite></testsuites>
+"""
+
+
+def load_suites() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("suites_tool", ROOT / "tools" / "suites.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+suites = load_suites()
+
+
+def test_counts_of_a_report() -> None:
+    counts = suites.counted(ET.fromstring(REPORT))
+    assert counts.failed == ["a::bad", "a::worse"]
+    assert counts.line() == "1 passed, 2 failed, 3 skipped (2 no mlir-opt; 1 expected to fail: listed)"
+
+
+def test_counts_of_samples_are_of_the_last_results(tmp_path: Path) -> None:
+    lines = [
+        {"row": "add/float32", "count": 3},
+        {"key": "add/0", "status": "wrong"},
+        {"key": "add/0", "status": "ok"},
+        {"key": "add/1", "status": "crash"},
+        {"key": "add/2", "status": "refused"},
+    ]
+    (tmp_path / "results-all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    counts = suites.of_samples(suites.latest(tmp_path))
+    assert counts.failed == ["add/1: crash"]
+    assert counts.line() == "1 passed, 1 failed, 1 skipped (1 refused)"
+
+
+def test_a_suite_prints_a_line_and_its_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "test_two.py").write_text("def test_good(): pass\ndef test_bad(): assert False\n")
+    suite = suites.Suite("two", "", (str(tmp_path),), ("-p", "no:cacheprovider"))
+    with mock.patch.multiple(suites, SUITES=(suite,), KEPT=tmp_path, ROOT=tmp_path):
+        assert suites.main(["two", "--jobs", "1"]) == 1
+    first, second, *rest = capsys.readouterr().out.splitlines()
+    assert first.startswith("two          1 passed, 1 failed, 0 skipped, ")
+    assert second == "    failed: test_two::test_bad" and not rest
+
+
+def test_a_run_without_a_report_is_a_failure(tmp_path: Path) -> None:
+    suite = suites.Suite("none", "", (str(tmp_path),), ("--no-such-option",))
+    with mock.patch.multiple(suites, KEPT=tmp_path, ROOT=tmp_path):
+        assert suites.run(suite, 1, quick=True).failed == ["pytest ended with exit code 4 and without a report"]
+
+
+def test_every_folder_of_tests_is_in_a_suite() -> None:
+    """A suite that nobody runs is no suite; the witnesses and the data are none."""
+    folders = {p.name for p in (ROOT / "tests").iterdir() if p.is_dir() and any(p.rglob("test_*.py"))}
+    named = {
+        path.split("/")[1] for suite in suites.SUITES for path in (*suite.paths, suite.module.replace(".", "/")) if path
+    }
+    assert folders - {"__pycache__"} <= named

@@ -6,8 +6,8 @@ from typing import Any
 
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.reducing import positions
 from spyre_mlir.ops.lanes import Lanes, Number
+from spyre_mlir.ops.reducing import positions
 from spyre_mlir.ops.sums import mean_over
 from spyre_mlir.ops.table import Sample
 

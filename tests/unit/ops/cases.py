@@ -66,7 +66,9 @@ def fits(overload: str, sample: Sample) -> bool:
 
 
 def _spatial_dimensions(overload: str) -> int | None:
-    """The 2 of `conv2d` or `max_pool2d`."""
+    """The 2 of `conv2d` or `max_pool2d`; samples of losses say it by their shapes alone."""
+    if overload in FIRST_RANKS:
+        return None
     found = re.search(r"[a-z](\d)d", overload)
     return int(found.group(1)) if found else None
 

@@ -146,8 +146,8 @@ def rms_norm(input: Lanes, weight: Lanes | None = None, *, normalized_shape: Int
 
 
 def floored(eps: Number) -> Number:
-    """An epsilon that does not become 0 on the device: BERT's 1e-12 is below every DL16 number."""
-    return max(eps, DL16_SMALLEST)
+    """An epsilon that does not become 0 on the device unless it is: BERT's 1e-12 is below every DL16 number."""
+    return max(eps, DL16_SMALLEST) if eps > 0 else eps
 
 
 @decomposes(rms_norm)
@@ -199,10 +199,13 @@ def attention_shape(
     key: tuple[int, ...],
     value: tuple[int, ...],
     attn_mask: tuple[int, ...] | None = None,
+    *,
+    enable_gqa: bool = False,
     **_: object,
 ) -> tuple[int, ...]:
-    """Shape of attention: that of query with the features of value."""
-    return (*query[:-1], value[-1])
+    """Shape of attention: that of query, against which the batches of key broadcast, with the features of value."""
+    batch = query[:-2] if enable_gqa else np.broadcast_shapes(query[:-2], key[:-2], value[:-2])
+    return (*batch, query[-2], value[-1])
 
 
 @ATEN.composite(aten=["scaled_dot_product_attention"], shape=attention_shape, ulps=32)
@@ -301,5 +304,6 @@ ATEN.samples(
     Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8))),
     Sample(((1, 4, 5, 8), (1, 2, 5, 8), (1, 2, 5, 8)), {"is_causal": True, "enable_gqa": True, "scale": 0.5}),
     Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8)), {"is_causal": True}),
+    Sample(((4, 3, 8), (2, 4, 6, 8), (2, 4, 6, 8))),
     Sample(((2, 2, 5, 8), (2, 2, 7, 8), (2, 2, 7, 8), (2, 1, 5, 7))),
 )

@@ -231,7 +231,12 @@ for _sample in (
     Sample(((2, 4, 5, 6), None, None), {"normalized_shape": (5, 6), "eps": 1e-5}),
 ):
     ATEN.samples(native_layer_norm, _sample)
-ATEN.samples(group_norm, Sample(IMAGE, {"num_groups": 3}), Sample(((2, 4, 65), None, None), {"num_groups": 2}))
+ATEN.samples(
+    group_norm,
+    Sample(IMAGE, {"num_groups": 3}),
+    Sample(IMAGE, {"num_groups": 2, "eps": 0.5}),
+    Sample(((2, 4, 65), None, None), {"num_groups": 2}),
+)
 ATEN.samples(native_group_norm, Sample(IMAGE, {"N": 2, "C": 6, "HxW": 15, "group": 2, "eps": 1e-5}))
 ATEN.samples(
     instance_norm,

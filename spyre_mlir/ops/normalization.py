@@ -131,8 +131,8 @@ def instance_norm(
 
 
 def _nothing(b: Build, like: Any) -> Any:
-    """A vector without elements: a part of one that is there, as nothing can compute it."""
-    return b.call("slice.Tensor", b.call("view", like, size=(-1,)), dim=0, start=0, end=0)
+    """A vector without elements: a result that torch gives for form's sake, and that is dropped if nobody reads it."""
+    return b.full((0,), 0.0, b.element(like))
 
 
 @ATEN.composed(aten=["_native_batch_norm_legit_no_training"])

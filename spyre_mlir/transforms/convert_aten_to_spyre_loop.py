@@ -24,7 +24,7 @@ from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.attributes import IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp
-from spyre_mlir.dialects.tensors import as_tensor_type, element_of, shape_of
+from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.ops import creation, indexing, movement, pointwise, resampling
@@ -33,8 +33,9 @@ from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.transforms.host_steps import is_marked, loop_step
 from spyre_mlir.transforms.nests import Loops, Reading, absent, align, make_nest, whole
+from spyre_mlir.transforms.no_elements import check_not_empty
 from spyre_mlir.transforms.products import lower_product
-from spyre_mlir.transforms.rebuild import Emitter, describe_location, functions, rebuild, tell_origin
+from spyre_mlir.transforms.rebuild import Emitter, describe_location, functions, rebuild
 from spyre_mlir.transforms.rows import lower_rows
 
 
@@ -356,27 +357,6 @@ def check_supported(function: func.FuncOp) -> None:
         )
 
 
-def check_not_empty(function: func.FuncOp) -> None:
-    """Raises UnsupportedError if an op computes on a tensor without elements; views, `cat` and results may be one."""
-    for op in function.body.block.ops:
-        if isinstance(op, func.ReturnOp):
-            continue
-        entry = op.entry if isinstance(op, AtenOp) else None
-        slices = entry is not None and entry.family in (Family.VIEW, Family.CREATION)
-        values: list[SSAValue] = [] if entry is movement.cat else list(op.operands)
-        results: list[SSAValue] = [] if slices else list(op.results)
-        if is_marked(op):
-            continue
-        for value in [*values, *results]:
-            if as_tensor_type(value.type) is not None and 0 in shape_of(value):
-                where = f"{op.name} at {describe_location(op)}"
-                error = UnsupportedError(
-                    f"a tensor without elements, {value.type}", where=where, hint="leave the op out"
-                )
-                tell_origin(error, op)
-                raise error
-
-
 @dataclass(frozen=True)
 class ConvertAtenToSpyreLoopPass(ModulePass):
     """Lowers aten ops to nests over named loops."""
@@ -395,22 +375,20 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
             rebuild(function, lambda o, b=builder: _convert(o, b), emitter)
 
 
-def _as_returned(b: LoopBuilder, reading: Reading, value: SSAValue) -> Reading:
-    """The reading in the element type the function promised: whole numbers become integers again."""
-    element = element_of(value)
-    if element_of(reading.base) == element:
-        return reading
-    return b.converted(reading if reading.is_base else b.copy(reading), element)
+def _given(b: LoopBuilder, value: SSAValue) -> SSAValue:
+    """A tensor as the model has it, for a result or the host: whole numbers become integers again."""
+    reading, element = b.readings[value], element_of(value)
+    if element_of(reading.base) != element:
+        reading = b.converted(reading if reading.is_base else b.copy(reading), element)
+    return reading.base if reading.is_base else b.copy(reading).base
 
 
 def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:
     if isinstance(op, func.ReturnOp):
-        results = [_as_returned(b, b.readings[v], v) for v in op.operands]
-        b.emitter.add(func.ReturnOp(*(r.base if r.is_base else b.copy(r).base for r in results)))
+        b.emitter.add(func.ReturnOp(*[_given(b, v) for v in op.operands]))
         return ()
     if isinstance(op, AtenOp) and op.on_host:
-        operands = [_as_returned(b, b.readings[v], v) for v in op.operands]
-        step = b.emitter.add(loop_step(op, [r.base if r.is_base else b.copy(r).base for r in operands]))
+        step = b.emitter.add(loop_step(op, [_given(b, v) for v in op.operands]))
         b.readings.update((old, whole(new)) for old, new in zip(op.results, step.results, strict=True))
         return ()
     found = lowering_of(op)

@@ -363,22 +363,20 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
             rebuild(function, lambda o, b=builder: _convert(o, b), emitter)
 
 
-def _as_returned(b: LoopBuilder, reading: Reading, value: SSAValue) -> Reading:
-    """The reading in the element type the function promised: whole numbers become integers again."""
-    element = element_of(value)
-    if element_of(reading.base) == element:
-        return reading
-    return b.converted(reading if reading.is_base else b.copy(reading), element)
+def _given(b: LoopBuilder, value: SSAValue) -> SSAValue:
+    """A tensor as the model has it, for a result or the host: whole numbers become integers again."""
+    reading, element = b.readings[value], element_of(value)
+    if element_of(reading.base) != element:
+        reading = b.converted(reading if reading.is_base else b.copy(reading), element)
+    return reading.base if reading.is_base else b.copy(reading).base
 
 
 def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:
     if isinstance(op, func.ReturnOp):
-        results = [_as_returned(b, b.readings[v], v) for v in op.operands]
-        b.emitter.add(func.ReturnOp(*(r.base if r.is_base else b.copy(r).base for r in results)))
+        b.emitter.add(func.ReturnOp(*[_given(b, v) for v in op.operands]))
         return ()
     if isinstance(op, AtenOp) and op.on_host:
-        operands = [_as_returned(b, b.readings[v], v) for v in op.operands]
-        step = b.emitter.add(loop_step(op, [r.base if r.is_base else b.copy(r).base for r in operands]))
+        step = b.emitter.add(loop_step(op, [_given(b, v) for v in op.operands]))
         b.readings.update((old, whole(new)) for old, new in zip(op.results, step.results, strict=True))
         return ()
     found = lowering_of(op)

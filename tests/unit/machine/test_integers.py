@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 import spyre_mlir
-from spyre_mlir.errors import InputError, MachineFault, UnsupportedError
+from spyre_mlir.errors import InputError, MachineFault
+from spyre_mlir.transforms.fallback import HostStepWarning
 
 LARGEST = 2**24 - 1
 
@@ -191,9 +192,13 @@ def test_padding_is_no_overflow() -> None:
     exact(lambda a: a.amin(-1, keepdim=True) - a, integers(3, 70))
 
 
-def test_a_constant_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="the integer 16777216 in a constant"):
-        compiled(lambda a: a + 2**24, integers(3))
+def test_a_constant_that_does_not_fit_stays_on_the_host() -> None:
+    with pytest.warns(HostStepWarning, match="the integer 16777217 in a constant"):
+        exact(lambda a: a + (2**24 + 1), integers(3))
+
+
+def test_a_power_of_two_stands_for_no_index() -> None:
+    exact(lambda a: torch.where(a > 0, a, 2**62).amin(-1), integers(3, 70))
 
 
 def test_the_report_counts_integer_kernels() -> None:

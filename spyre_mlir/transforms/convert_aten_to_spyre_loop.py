@@ -9,7 +9,6 @@ becomes one nest that reads ``%0[d1, d0]``. A view that no index map can express
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -24,7 +23,7 @@ from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.attributes import IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, combining
-from spyre_mlir.dialects.tensors import as_tensor_type, element_of, integer_bits, shape_of
+from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.ops import creation, indexing, movement, pointwise, resampling
@@ -33,9 +32,11 @@ from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.transforms.host_steps import is_marked, loop_step
 from spyre_mlir.transforms.integers import is_integer
+from spyre_mlir.transforms.lowerable import check_not_empty, check_supported
+from spyre_mlir.transforms.many_loops import MOST_LOOPS, loop_count, merged, staged
 from spyre_mlir.transforms.nests import Loops, Reading, absent, align, make_nest, whole
 from spyre_mlir.transforms.products import lower_product, lower_whole_product
-from spyre_mlir.transforms.rebuild import Emitter, describe_location, functions, rebuild, tell_origin
+from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
 from spyre_mlir.transforms.rows import lower_rows
 
 
@@ -92,8 +93,25 @@ class LoopBuilder:
         target = IndexView.identity(result.get_shape()) if cut is None else cut.reshape(shape)
         readings = [Reading(r.base, r.view.expand(shape)) for r in readings]
         loops, out, readings = self.align(readings, target, stems(len(shape)))
+        if loop_count(loops) > MOST_LOOPS:
+            loops, out, readings = self._with_fewer_loops(loops, out, readings, target, shape)
         op = make_nest(loops, [r.base for r in readings], out, result, entry)
         return whole(self.emitter.add(op).results[0])
+
+    def _with_fewer_loops(
+        self, loops: Loops, out: IndexMap, readings: Sequence[Reading], target: IndexView, shape: tuple[int, ...]
+    ) -> tuple[Loops, IndexMap, list[Reading]]:
+        """A nest's loops joined; if that is not enough, operands that are mere changes of order are put in order."""
+        loops, out = merged(loops, out)
+        chosen = list(readings)
+        for at, reading in enumerate(chosen):
+            nearer = staged(self, reading) if loop_count(loops) > MOST_LOOPS else None
+            if loop_count(loops) <= MOST_LOOPS or (nearer is None and len(chosen) == 1):
+                break  # whether the kernel needs fewer labels in the end shows when it is written
+            chosen[at] = self.copy(reading) if len(chosen) > 1 or nearer is None else nearer
+            found, own, chosen = self.align(chosen, target, stems(len(shape)))
+            loops, out = merged(found, own)
+        return loops, out, chosen
 
     def reduced(self, reading: Reading, dim: int, entry: OpEntry) -> Reading:
         """One dimension folded by a reduction, and kept with extent 1."""
@@ -337,45 +355,6 @@ def lowering_of(op: Operation) -> tuple[Lowering, OpEntry | None] | None:
     return None if lowering is None else (lowering, op.entry)
 
 
-def check_supported(function: func.FuncOp) -> None:
-    """Raises one UnsupportedError that lists every op of the function without a lowering."""
-    missing: Counter[str] = Counter()
-    first: dict[str, str] = {}
-    for op in function.body.block.ops:
-        if isinstance(op, func.ReturnOp) or is_marked(op) or lowering_of(op) is not None:
-            continue
-        name = f"aten.{op.overload}" if isinstance(op, AtenOp) else op.name
-        missing[name] += 1
-        first.setdefault(name, describe_location(op))
-    if missing:
-        lines = "".join(f"\n  {n}  x{c}, first at {first[n]}" for n, c in sorted(missing.items()))
-        raise UnsupportedError(
-            f"{len(missing)} operations have no lowering ({missing.total()} nodes):{lines}",
-            hint="run decompose-aten first, or declare them in the op table",
-        )
-
-
-def check_not_empty(function: func.FuncOp) -> None:
-    """Raises UnsupportedError if an op computes on a tensor without elements; views, `cat` and results may be one."""
-    for op in function.body.block.ops:
-        if isinstance(op, func.ReturnOp):
-            continue
-        entry = op.entry if isinstance(op, AtenOp) else None
-        slices = entry is not None and entry.family in (Family.VIEW, Family.CREATION)
-        values: list[SSAValue] = [] if entry is movement.cat else list(op.operands)
-        results: list[SSAValue] = [] if slices else list(op.results)
-        if is_marked(op):
-            continue
-        for value in [*values, *results]:
-            if as_tensor_type(value.type) is not None and 0 in shape_of(value):
-                where = f"{op.name} at {describe_location(op)}"
-                error = UnsupportedError(
-                    f"a tensor without elements, {value.type}", where=where, hint="leave the op out"
-                )
-                tell_origin(error, op)
-                raise error
-
-
 @dataclass(frozen=True)
 class ConvertAtenToSpyreLoopPass(ModulePass):
     """Lowers aten ops to nests over named loops."""
@@ -385,7 +364,7 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts every function of the module."""
         for function in functions(op):
-            check_supported(function)
+            check_supported(function, lambda op: is_marked(op) or lowering_of(op) is not None)
             check_not_empty(function)
         for function in functions(op):
             emitter = Emitter()

@@ -111,7 +111,7 @@ def _lower_pointwise(p: Planner, op: loop.NestOp, function: str) -> None:
     p.of(op.result).format = forms.format
     lane = lane_for(p, op, forms)
     inputs = [p.operand(v, m.data, lane, op.space.data) for v, m in zip(forms.operands, op.input_maps, strict=True)]
-    watched = is_watched(p, op, forms.format)
+    watched = is_watched(p, op, function, forms.format)
     p.step(function, op.space.data, inputs, output_of(p, op, lane), integers=watched)
     if wraps(element) and not inside(p.ranges.unwrapped(op), holds(element)):
         p.versions[op.result] = wrapped(p, p.of(op.result), element)

@@ -60,7 +60,7 @@ STAGES = (
     Stage("aten", "", (*_COMMON, "aten.")),
     Stage(
         "spyre.loop",
-        "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,@spyre.loop,schedule-host-steps",
+        "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,schedule-host-steps,@spyre.loop",
         (*_COMMON, "spyre.loop.", "arith.", "math."),
     ),
     Stage(

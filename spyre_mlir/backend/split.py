@@ -27,8 +27,10 @@ def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp
     sdscs = {op.file_name: op for op in module.ops if isinstance(op, SdscOp)}
     launched = [launch.sdsc_filename.data for launch in launches(module)]
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
+    if not sdscs and not launched and "main" in functions and _is_host_alone(functions["main"]):
+        functions.setdefault(BUNDLE_FUNCTION, _nothing())
     bundles = [f for name, f in functions.items() if name.startswith(BUNDLE_FUNCTION)]
-    if not (bundles or ("main" in functions and _is_host_alone(functions["main"]))) or set(launched) != set(sdscs):
+    if not bundles or set(launched) != set(sdscs):
         lost = sorted(set(launched) ^ set(sdscs))
         raise EmitError(
             f"a bundle needs a function @{BUNDLE_FUNCTION} that launches every SuperDSC and nothing else; this module "
@@ -44,6 +46,11 @@ def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp
 def _is_host_alone(main: func.FuncOp) -> bool:
     """Whether a host function at the superdsc level leaves nothing to the device."""
     return all(isinstance(op, _HOST) for op in main.walk())
+
+
+def _nothing() -> func.FuncOp:
+    """The bundle of a program that the device has no part in: its results are inputs, or known beforehand."""
+    return func.FuncOp(BUNDLE_FUNCTION, ((), ()), Region(Block([func.ReturnOp()])))
 
 
 def launches(module: ModuleOp) -> list[SdscExecuteOp]:

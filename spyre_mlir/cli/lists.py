@@ -44,10 +44,9 @@ def op_rows() -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for entry in ATEN:
         formats = "DL16 FP32" if entry.fp32 else "DL16"
+        fate = ATEN.fate(entry.overloads[0]).value
         runs = (entry.opfunc, entry.unit.value, formats) if entry.opfunc else ("", "", "")
-        rows += [
-            (f"aten.{overload}", ATEN.fate(overload).value, entry.family.value, *runs) for overload in entry.overloads
-        ]
+        rows += [(f"aten.{overload}", fate, entry.family.value, *runs) for overload in entry.overloads]
     return rows
 
 

@@ -50,6 +50,8 @@ class HostCall:
             return [slot(v) for v in cast("list[object]", value)] if isinstance(value, list) else value
 
         arguments = {name: slot(value) for name, value in op.arguments().items()}
-        kinds = [tuple(cast("TensorType[Attribute]", v.type) for v in values) for values in (op.operands, op.results)]
+        inputs = tuple(cast("TensorType[Attribute]", v.type) for v in op.operands)
+        outputs = tuple(cast("TensorType[Attribute]", v.type) for v in op.results)
         source = source_of(op.location)
-        return HostCall(op.overload, arguments, *kinds, f"{op.overload} at {source}" if source else op.overload)
+        where = f"{op.overload} at {source}" if source else op.overload
+        return HostCall(op.overload, arguments, inputs, outputs, where)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -12,8 +13,11 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.aten_build import TypeBuild
 from spyre_mlir.dialects.host_call import HostCall, Slot
+from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import MachineFault, UnsupportedError
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.reference import to_numpy
@@ -54,11 +58,11 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
         MachineFault: the operator refused these values.
         UnsupportedError: there is no such operator.
     """
-    operator, refusal = _operator(call), None
+    run, refusal = _runner(call), None
     for floats in (torch.float64, None, torch.float32) if wide else (None, torch.float32, torch.float64):
         try:
             with torch.no_grad():
-                results = _run(operator, call, operands, floats)
+                results = run(call, operands, floats)
                 return [_result(t, k, wide) for t, k in zip(results, call.results, strict=False)]
         except _REFUSED as error:
             refusal = refusal or error
@@ -70,6 +74,54 @@ def _result(tensor: torch.Tensor, type_: TensorType[Attribute], wide: bool) -> A
     wanted = _DTYPES[str(type_.get_element_type())]
     keeps = tensor.dtype is wanted or (wide and tensor.is_floating_point() and wanted.is_floating_point)
     return to_numpy(tensor if keeps else tensor.to(wanted))
+
+
+def _runner(call: HostCall) -> Callable[[HostCall, Sequence[Array], torch.dtype | None], list[torch.Tensor]]:
+    """What runs a call: a function that a plugin registered for it, else the operator of torch."""
+    typed = {name: _filled(value, [TypedValue(t) for t in call.operands]) for name, value in call.arguments.items()}
+    for registered in registry.find(registry.Kind.FALLBACK, call.overload):
+        if registered.wants(TypeBuild(), typed):
+            return partial(_by_fallback, registered.function)
+    for registered in registry.find(registry.Kind.EXECUTOR, call.overload):
+        return partial(_by_executor, registered.function)
+    return partial(_by_operator, _operator(call))
+
+
+def _filled(value: object, operands: Sequence[object]) -> Any:
+    """An argument with operands in their slots."""
+    if isinstance(value, (list, tuple)):
+        return [_filled(v, operands) for v in cast("Sequence[object]", value)]
+    return operands[value.number] if isinstance(value, Slot) else value
+
+
+def _by_fallback(
+    function: Callable[..., Any], call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
+) -> list[torch.Tensor]:
+    tensors = _tensors(call, operands, floats)
+    return _flat(function(**{name: _filled(value, tensors) for name, value in call.arguments.items()}))
+
+
+def _by_executor(
+    function: Callable[..., Any], call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
+) -> list[torch.Tensor]:
+    plain = {name: value for name, value in call.arguments.items() if not _holds_slot(value)}
+    return _flat(function(_tensors(call, operands, floats), plain))
+
+
+def _holds_slot(value: object) -> bool:
+    if isinstance(value, list):
+        return any(map(_holds_slot, cast("list[object]", value)))
+    return isinstance(value, Slot)
+
+
+def _tensors(call: HostCall, operands: Sequence[Array], floats: torch.dtype | None) -> list[torch.Tensor]:
+    return [_tensor(a, t, floats) for a, t in zip(operands, call.operands, strict=True)]
+
+
+def _flat(out: object) -> list[torch.Tensor]:
+    """The tensors among the results."""
+    several = [out] if isinstance(out, torch.Tensor) else cast("Sequence[object]", out)
+    return [o for o in several if isinstance(o, torch.Tensor)]
 
 
 def _operator(call: HostCall) -> Any:
@@ -86,7 +138,9 @@ def _operator(call: HostCall) -> Any:
         ) from error
 
 
-def _run(operator: Any, call: HostCall, operands: Sequence[Array], floats: torch.dtype | None) -> list[torch.Tensor]:
+def _by_operator(
+    operator: Any, call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
+) -> list[torch.Tensor]:
     """The tensors among the results.
 
     Args:
@@ -95,23 +149,15 @@ def _run(operator: Any, call: HostCall, operands: Sequence[Array], floats: torch
         operands: their values.
         floats: the dtype all floats get; None for the one of each type.
     """
-    tensors = [_tensor(a, t, floats) for a, t in zip(operands, call.operands, strict=True)]
-
-    def value(argument: object) -> object:
-        if isinstance(argument, (list, tuple)):
-            return [value(a) for a in cast("Sequence[object]", argument)]
-        return tensors[argument.number] if isinstance(argument, Slot) else argument
-
-    arguments = {name: value(argument) for name, argument in call.arguments.items()}
+    tensors = _tensors(call, operands, floats)
+    arguments = {name: _filled(value, tensors) for name, value in call.arguments.items()}
     by_schema: dict[str, object] = {}
     for parameter in operator._schema.arguments:
         names = (parameter.name, _OTHER_NAMES.get(parameter.name, ""))
         given = next((arguments[n] for n in names if n in arguments), None)
         if given is not None:
             by_schema[parameter.name] = _in_torch(parameter, given, floats)
-    out = operator(**by_schema)
-    several = [out] if isinstance(out, torch.Tensor) else cast("Sequence[object]", out)
-    return [o for o in several if isinstance(o, torch.Tensor)]
+    return _flat(operator(**by_schema))
 
 
 def _tensor(values: Array, type_: TensorType[Attribute], floats: torch.dtype | None) -> torch.Tensor:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, f32, i1, i64
+from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, f32, i1, i64
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl
 from xdsl.ir import Attribute, SSAValue
 
@@ -105,7 +105,16 @@ def _run_op(
     for found, type_ in zip(values, types, strict=True):
         if found.shape != type_.get_shape():
             raise fault("wrong-shape", f"the result has shape {found.shape}, its type is {type_}", op)
-    return tuple(HostArray.of(v, t.get_element_type()) for v, t in zip(values, types, strict=True))
+    return tuple(_wrapped(v, t.get_element_type()) for v, t in zip(values, types, strict=True))
+
+
+def _wrapped(values: Array, element: Attribute) -> HostArray:
+    """The numbers as an element type holds them: whole numbers that do not fit wrap, as torch has them wrap."""
+    whole = HostArray.of(values, element)
+    if not isinstance(element, IntegerType) or not 1 < element.width.data < 64:
+        return whole
+    low = 0 if element.signedness.data is Signedness.UNSIGNED else -(1 << element.width.data - 1)
+    return HostArray((whole.values - low) % (1 << element.width.data) + low)
 
 
 def aten_rules(host: HostExecutor | None = None) -> InterpreterFunctions:

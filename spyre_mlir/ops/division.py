@@ -113,10 +113,12 @@ def remainder(b: Build, self: Lanes, other: Lanes) -> Any:
 def floored_remainder(b: Build, x: Any, y: Any) -> Any:
     """x - y * floor(x / y)."""
     x, y = _operands(b, x, y)
+    if not is_float(b, x):
+        return _rest(b, x, floor_division(b, x, y), y)
     rest = _rest(b, x, _floor_of_quotient(b, x, y), y)
-    if is_float(b, x):  # a smaller x remains as a whole, also under an infinite y
-        smaller = b.call("lt.Tensor" if b.element(y) else "lt.Scalar", b.call("abs", x), _magnitude(b, y))
-        rest = b.call("where.self", smaller, x, rest)
+    # A smaller x remains as a whole, also under an infinite y.
+    smaller = b.call("lt.Tensor" if b.element(y) else "lt.Scalar", b.call("abs", x), _magnitude(b, y))
+    rest = b.call("where.self", smaller, x, rest)
     return b.call("where.self", _is_below_zero(b, rest, y), b.call("add.Tensor", rest, y), rest)
 
 
@@ -128,7 +130,10 @@ def fmod(b: Build, self: Lanes, other: Lanes) -> Any:
 
 
 _FAR = Sample(((2, 3, 65), (65,)), low=-9.0, high=9.0)
+_WHOLE = Sample(((2, 3, 65), (65,)), low=1.0, high=99.0, whole=True)
 for _entry in (remainder, fmod):
-    ATEN.samples(_entry, _FAR, Sample(((4, 5), (4, 5)), low=0.5, high=5.0))
+    ATEN.samples(_entry, _FAR, Sample(((4, 5), (4, 5)), low=0.5, high=5.0), _WHOLE)
 for _mode in ("floor", "trunc"):
-    ATEN.samples(div_mode, Sample(((2, 3, 65), (65,)), {"rounding_mode": _mode}, low=-9.0, high=9.0))
+    _rounding = {"rounding_mode": _mode}
+    ATEN.samples(div_mode, Sample(_FAR.shapes, _rounding, low=-9.0, high=9.0))
+    ATEN.samples(div_mode, Sample(_WHOLE.shapes, _rounding, low=1.0, high=99.0, whole=True))

@@ -100,6 +100,7 @@ class Sample:
         attributes: the other arguments.
         low, high: the range random inputs are drawn from.
         breaks: the constraint this sample must violate, or None for a good sample.
+        whole: whether the inputs are whole numbers, as torch.int64 holds them.
     """
 
     shapes: tuple[Any, ...]
@@ -107,6 +108,7 @@ class Sample:
     low: float = -2.0
     high: float = 2.0
     breaks: str | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -296,6 +298,13 @@ class Table:
         """The entry that claims an ATen overload such as ``add.Tensor``, or None."""
         return self._owners.get(overload)
 
+    def fate(self, overload: str) -> Fate:
+        """What becomes of an ATen overload: a kernel or a view, a composition of others, or a host step."""
+        entry = self.find(overload)
+        if entry is None:
+            return Fate.HOST
+        return Fate.COMPOSED if entry.family is Family.COMPOSITE else Fate.NATIVE
+
     def named(self, name: str) -> OpEntry | None:
         """The entry called `name`, or None."""
         return self._entries.get(name)
@@ -303,13 +312,6 @@ class Table:
     def combiner(self, scalar: str) -> OpEntry | None:
         """The reduction that folds with a scalar operation such as ``arith.addf``, or None."""
         return next((e for e in self if e.combine == scalar and e.family is Family.REDUCTION), None)
-
-    def fate(self, overload: str) -> Fate:
-        """What becomes of an ATen overload: a kernel or a view, a composition of others, or a host step."""
-        entry = self.find(overload)
-        if entry is None:
-            return Fate.HOST
-        return Fate.NATIVE if entry.decompose is None else Fate.COMPOSED
 
     def by_opfunc(self, opfunc: str) -> OpEntry | None:
         """The entry whose hardware function is `opfunc`, or None."""

@@ -167,7 +167,7 @@ def _items(block: Block) -> list[Item]:
                 raise UnsupportedError(
                     f"the host step {op.callee.data} has no KTIR",
                     where=describe_location(op),
-                    hint="KTIR is for programs that run on the device as a whole; --host-fallback error lists what does not",
+                    hint="KTIR is for whole programs of the device; --host-fallback error lists what is none of its",
                 )
             case _ if not isinstance(op, _AROUND):
                 raise LoweringError(

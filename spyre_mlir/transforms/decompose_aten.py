@@ -46,8 +46,8 @@ class _Builder(AtenBuild):
     """Writes ops; every op a decomposition makes is decomposed in turn."""
 
     emitter: Emitter
-    cap: int | None = None
     made: list[Operation] = field(default_factory=list[Operation])
+    cap: int | None = None
     _first: int = 0  # ops before the decomposition at hand
 
     def whole(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
@@ -65,7 +65,7 @@ class _Builder(AtenBuild):
             for op in reversed(undone):
                 op.erase(safe_erase=False)
             del self.emitter.ops[self._first :]
-            del self.made[len(self.made) - len(undone) :]
+            self.made = [op for op in self.made if op not in set(undone)]
             raise
 
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> SSAValue:
@@ -73,10 +73,15 @@ class _Builder(AtenBuild):
         operands, attributes = spelled(entry, bound)
         op = make_op(overload, operands, attributes, [result])
         self.emitter.add(op)
-        self.made.append(op)
         if self.cap is not None and len(self.emitter.ops) - self._first > self.cap and self._kernels() > self.cap:
             raise _TooManyError
+        self.made.append(op)
         return op.results[0]
+
+    def _kernels(self) -> int:
+        """How many kernels the decomposition at hand has come to: its ops, without those that move nothing."""
+        made = (op.entry for op in self.emitter.ops[self._first :] if isinstance(op, AtenOp))
+        return sum(entry is None or entry.family not in (Family.VIEW, Family.CREATION) for entry in made)
 
     def drop_unused(self) -> None:
         """Erases the ops that were made and whose results nobody uses; those they alone used go with them."""
@@ -84,11 +89,6 @@ class _Builder(AtenBuild):
             if not any(result.uses for result in op.results):
                 op.detach()
                 op.erase()
-
-    def _kernels(self) -> int:
-        """How many kernels the decomposition at hand has come to: its ops, without those that move nothing."""
-        made = (op.entry for op in self.emitter.ops[self._first :] if isinstance(op, AtenOp))
-        return sum(entry is None or entry.family not in (Family.VIEW, Family.CREATION) for entry in made)
 
 
 def reason_for(op: AtenOp) -> str | None:
@@ -98,9 +98,14 @@ def reason_for(op: AtenOp) -> str | None:
             stored_format(element_of(value))
         except UnsupportedError as error:
             return error.message
-    if op.entry is None:
-        return NO_ENTRY
-    return NO_LOWERING if op.entry.decompose is None and lowering_of(op) is None else None
+    return NO_ENTRY if op.entry is None and lowering_of(op) is None else None
+
+
+def _registered(op: AtenOp, builder: AtenBuild, bound: Mapping[str, Any]) -> str | None:
+    """Why the host runs an op that a plugin wants there; None if none does."""
+    found = registry.find(registry.Kind.FALLBACK, op.overload)
+    owner = next((r.owner for r in found if r.wants(builder, bound)), None)
+    return None if owner is None else f"{owner} is its fallback"
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,7 @@ class DecomposeAtenPass(ModulePass):
         """Decomposes every function of the module."""
         for function in functions(op):
             emitter = Emitter()
-            builder = _Builder(emitter, None if self.prefer_device else self.cap)
+            builder = _Builder(emitter, cap=None if self.prefer_device else self.cap)
             value: dict[SSAValue, SSAValue] = {a: a for a in function.body.block.args}
             rebuild(function, lambda o, b=builder, v=value: _convert(o, b, v), emitter)
             builder.drop_unused()
@@ -131,9 +136,9 @@ class DecomposeAtenPass(ModulePass):
 def _convert(op: Operation, builder: _Builder, value: dict[SSAValue, SSAValue]) -> list[SSAValue]:
     reason: str | None = None
     if isinstance(op, AtenOp) and not op.on_host:
-        reason = reason_for(op) or _chosen_for_host(op, builder, value)
-        if reason is None and op.entry is not None and op.entry.decompose is not None:
-            bound = {name: _mapped(argument, value) for name, argument in op.arguments().items()}
+        bound = {name: _mapped(argument, value) for name, argument in op.arguments().items()}
+        reason = _registered(op, builder, bound) or reason_for(op)
+        if reason is None and op.entry is not None:
             try:
                 replacement = builder.whole(op.entry, bound)
             except UnsupportedError as error:
@@ -153,13 +158,6 @@ def _convert(op: Operation, builder: _Builder, value: dict[SSAValue, SSAValue]) 
     builder.emitter.add(new)
     value.update(zip(op.results, new.results, strict=True))
     return list(new.results)
-
-
-def _chosen_for_host(op: AtenOp, builder: _Builder, value: dict[SSAValue, SSAValue]) -> str | None:
-    """Why the host runs an op that the device could, if a plugin wants it to."""
-    found = registry.find(registry.Kind.FALLBACK, op.overload)
-    bound = {name: _mapped(argument, value) for name, argument in op.arguments().items()} if found else {}
-    return next((f"{r.owner} says so" for r in found if r.wants(builder, bound)), None)
 
 
 def _mapped(argument: object, value: dict[SSAValue, SSAValue]) -> object:

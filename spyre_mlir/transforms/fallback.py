@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import inspect
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -92,8 +92,8 @@ def _count(steps: Sequence[HostStep]) -> str:
 
 def _frames_of_ours() -> int:
     """The `stacklevel` that shows the line which called us: the first that is not of this package."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("spyre_mlir."):
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("spyre_mlir."):
         frame, level = frame.f_back, level + 1
     return level
 

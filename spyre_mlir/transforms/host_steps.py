@@ -91,7 +91,7 @@ class _Stays:
         mark(copy, None)
         copy.location = op.location
         self._made.append(copy)
-        return copy.results[list(op.results).index(value)]
+        return next(new for old, new in zip(op.results, copy.results, strict=True) if old is value)
 
 
 def _moves(op: AtenOp) -> bool:

@@ -80,11 +80,20 @@ def _single_loops(b: LoopBuilder, left: Reading, right: Reading) -> tuple[Readin
     if len(left.view.dims[-1]) > 1 or any(absent(left.view, d) for d in (rank - 2, rank - 1)):
         left = b.copy(left)
     if any(len(right.view.dims[d]) > 1 or absent(right.view, d) for d in (rank - 2, rank - 1)):
-        right = b.copy(right)
+        right = _copied_once(b, right)
     # A batch that only the second operand has would be a second column loop: give it to the first as well.
     if any(absent(left.view, d) and not absent(right.view, d) for d in range(rank - 2)):
         left = b.copy(left)
     return left, right
+
+
+def _copied_once(b: LoopBuilder, reading: Reading) -> Reading:
+    """A copy that has a repeated batch once: a weight is copied as it is, whatever it is multiplied with."""
+    view = reading.view
+    for d in range(len(reading.shape) - 2):
+        view = view.slice(d, 0, 1) if absent(view, d) else view
+    made = b.copy(Reading(reading.base, view))
+    return Reading(made.base, made.view.expand(reading.shape))
 
 
 def _loops(left: IndexView, right: IndexView) -> Loops:

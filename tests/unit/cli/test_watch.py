@@ -48,7 +48,7 @@ def test_list_ops_for_a_pipe(capsys: Capture) -> None:
     assert head == ["op", "fate", "family", "hardware function", "unit", "formats"]
     assert {len(row) for row in rows} == {6}
     assert ["aten.mm", "native", "contraction", "batchmatmul", "pt", "DL16"] in rows
-    assert ["aten.add.Tensor", "composed", "pointwise", "add", "sfp", "DL16 FP32"] in rows
+    assert ["aten.add.Tensor", "native", "pointwise", "add", "sfp", "DL16 FP32"] in rows
     assert ["aten.view", "native", "view", "", "", ""] in rows
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import spyre_mlir
-from spyre_mlir.errors import InputError, MachineFault
+from spyre_mlir.errors import InputError
 from spyre_mlir.report import Accuracy
 from tests.trunk.models import PROGRAMS, Built, llama, mlp
 from tests.witness.dl16_emulation import double, emulate, rms_error, rounded

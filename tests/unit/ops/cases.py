@@ -20,6 +20,7 @@ Arguments = dict[str, Any]
 
 # A number where an overload takes one in a tensor's place.
 SCALAR = 0.75
+WHOLE_SCALAR = 3
 # Arguments whose overloads share an entry under another name.
 ALIASES = {"mat2": "other", "shape": "size"}
 # torch takes the epsilon of the type it computes in: float32 for the models we compile, float64 here.
@@ -80,12 +81,14 @@ def fits(overload: str, sample: Sample) -> bool:
 
 def _spatial_dimensions(overload: str) -> int | None:
     """The 2 of `conv2d` or `max_pool2d`."""
-    found = re.search(r"[a-z](\d)d", overload)
+    found = re.search(r"[a-z_](\d)d", overload)
     return int(found.group(1)) if found else None
 
 
 def _spatial_dimensions_of(overload: str, sample: Sample) -> int | None:
     """How many spatial dimensions a sample is for, if it says."""
+    if overload.startswith("grid_sampler"):
+        return len(sample.shapes[0]) - 2
     if overload.startswith("conv"):
         return len(sample.shapes[1]) - 2
     sizes = next(
@@ -126,11 +129,13 @@ def arguments(entry: OpEntry, overload: str, sample: Sample, seed: int = 7) -> A
         elif param.kind is Kind.TENSORS:
             out[param.name] = [rng.uniform(sample.low, sample.high, s) for s in shape]
         elif types.get(param.name) == "number":
-            out[param.name] = SCALAR
+            out[param.name] = WHOLE_SCALAR if sample.whole else SCALAR
         elif overload == "one_hot":
             out[param.name] = rng.integers(0, int(sample.attributes["num_classes"]), shape)
         elif param.name in ("sorted_sequence", "boundaries"):
             out[param.name] = np.sort(rng.uniform(sample.low, sample.high, shape))
+        elif sample.whole:
+            out[param.name] = rng.integers(int(sample.low), int(sample.high), shape)
         elif holds_truth(overload, param.name):
             out[param.name] = rng.random(shape) < 0.5
         else:

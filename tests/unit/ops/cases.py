@@ -31,7 +31,16 @@ RANKS = {"mm": 2, "bmm": 3, "t": 2}
 # Arguments that hold positions.
 PLACES = ("index", "indices")
 # Overloads with samples that need more than a sample says (offsets), or whose results are undefined.
-ELSEWHERE = frozenset({"_embedding_bag", "_embedding_bag_forward_only", "masked_scatter", "empty_like", "new_empty"})
+ELSEWHERE = frozenset(
+    {
+        "_embedding_bag",
+        "_embedding_bag_forward_only",
+        "masked_scatter",
+        "empty_like",
+        "new_empty",
+        "spyre::whole_quotient",  # no operator of torch's
+    }
+)
 FIRST_RANKS = {"nll_loss": 2, "nll_loss_forward": 2, "nll_loss2d": 4, "nll_loss2d_forward": 4}
 # Arguments that hold truth values, whatever the overload.
 TRUTH_NAMES = ("condition", "mask")
@@ -144,6 +153,8 @@ def places(overload: str, kind: Kind, sample: Sample, shape: Any, rng: np.random
         return rng.permutation(extent)[: shape[0]] if overload == "index_copy" else rng.integers(0, extent, shape)
     if overload in ("take", "put", "take_along_dim"):
         return rng.integers(0, prod(first), shape)
+    if overload == "spyre::keep_by_index":
+        return rng.integers(0, first[-1], shape)
     return rng.integers(int(sample.low), int(sample.high), shape)
 
 

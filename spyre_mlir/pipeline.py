@@ -17,7 +17,7 @@ from xdsl.utils.arg_spec import parse_pipeline
 from spyre_mlir import registry
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
-from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import INTEGERS, AllocOp, ConvertOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import trips_of
 from spyre_mlir.errors import InputError, LoweringError, UnsupportedError
@@ -90,6 +90,8 @@ class StageRecord:
             different times share the pool.
         lx_bytes: bytes of each core's scratchpad in use, at the kernel level.
         traffic_bytes: bytes of device memory that kernels read and write in all trips, at the kernel level.
+        integers: kernels whose results are integers of unknown size, at the kernel level; the machine watches them.
+        conversions: kernels that change the format of a tensor, at the kernel level.
         seconds: time the passes and the checks took.
         host_steps: operators that the host runs because the device cannot.
     """
@@ -102,6 +104,8 @@ class StageRecord:
     lx_bytes: int = 0
     traffic_bytes: int = 0
     host_steps: int = 0
+    integers: int = 0
+    conversions: int = 0
 
     def summary(self) -> str:
         """One line for a log."""
@@ -285,4 +289,6 @@ def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     used = max((op.end for op in local), default=0)
     traffic = sum(op.hbm_bytes() * trips_of(op) for op in kernels)
     steps = len(host_steps_of(module))
-    return StageRecord(level, len(ops), count, arguments + pool, seconds, used, traffic, steps)
+    integers = sum(INTEGERS in op.attributes for op in kernels)
+    conversions = sum(isinstance(op, ConvertOp) for op in kernels)
+    return StageRecord(level, len(ops), count, arguments + pool, seconds, used, traffic, steps, integers, conversions)

@@ -29,16 +29,18 @@ TARGET = 85
 INTRO = """PyTorch keeps a database of samples for its operators (`op_db`, "OpInfo"). Up to ten samples of every entry
 at float32, float16, int64 and bool, spread evenly over all it has, are compiled as models whose inputs are the tensors
 of the sample. Each runs from the files of its bundle in exact and in device numerics, and is held against torch."""
-RULES = """* **Fates.** *native*: one hardware function, or a view; *composed*: several kernels; *host*: at least one step
-  on the host; *refused*: an error that says why. The fate of an op is that of its worst sample.
-* **Exact numerics** must be within 1e-4 of torch in double precision, as max|a - b| over max|b|; results that are
-  returned as float16 within 2^-10. Integers and truth values must be equal, and types and shapes torch's.
+RULES = """* **Fates.** *native*: one hardware function, or a view; *composed*: several kernels; *host*: a step of it
+  runs on the host; *refused*: an error that says why. The fate of an op is that of its worst sample.
+* **Exact numerics** must be within 1e-4 of torch in double precision, as max|a - b| over max|b|; 2^-10 more where
+  results are returned as float16, and what the op table allows where a composition approximates. Integers and truth
+  values must be equal, and types and shapes torch's.
 * **Device numerics** must be within the sum of the allowed errors of the operations that the program is made of, in
   units of the last place of DL16 (2^-9) at max|b|, and at least two.
 * **Inputs** are numbers that DL16 holds, so that no rounding decides on which side of a step they are.
 * **Indices** of sorts, maxima and the like are judged by the values they select.
 * **Exceptions.** A difference is excused only if inputs or results hold values that DL16 has no code for: NaN and
-  infinity, which are one symbol, negative zero, magnitudes beyond the largest or below the smallest number.
+  infinity, which are one symbol, negative zero, magnitudes beyond the largest or below the smallest number; and
+  integers that 32 bits do not hold.
 * Samples that torch refuses do not count. Numerics of host steps are torch's."""
 COMMAND = """The samples of one op: `python -m tests.opinfo softmax --dtype all --device`; everything, over hours, and
 going on where it stopped: `python -m tests.opinfo --run DIR --summary tools/data/opinfo.json`."""

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Operation, SSAValue
@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import (
+    INTEGER_KERNELS,
     POOL_BYTES,
     SEGMENT,
     AllocOp,
@@ -33,7 +34,7 @@ from spyre_mlir.machine.bundle import Loader, Watch, run_bundle
 from spyre_mlir.machine.device_memory import memory_for
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault
 from spyre_mlir.machine.host_steps import HostExecutor, HostStepFunctions
-from spyre_mlir.machine.kernel import ZERO_PADDING, check_integers, counted_from_end
+from spyre_mlir.machine.kernel import ZERO_PADDING, sent_integers, source_name
 from spyre_mlir.machine.levels import argument_name, bind_input, check_count, find_function
 from spyre_mlir.machine.loop import known_numbers
 from spyre_mlir.machine.memory import Memory
@@ -80,6 +81,13 @@ def _number(op: object, name: str) -> int | None:
     """An attribute of an op, if it is there."""
     attribute = op.attributes.get(name) if isinstance(op, Operation) else None
     return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+
+
+def _pairs(op: Operation, name: str) -> dict[int, int]:
+    """A list of pairs of numbers among an op's attributes; empty if it is not there."""
+    attribute = op.attributes.get(name)
+    numbers = tuple(int(n) for n in attribute.get_values()) if isinstance(attribute, DenseArrayBase) else ()
+    return dict(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def _takes_none(bundle: ModuleOp, entry: str) -> bool:
@@ -162,7 +170,8 @@ class HostFunctions(InterpreterFunctions):
             )
         sent = None
         if ZERO_PADDING not in op.attributes:
-            sent = image.arrange(np.ones(tensor.shape, np.bool_), tensor.layout, tensor.lanes)
+            whole = np.ones(tensor.shape, np.bool_)
+            sent = image.arrange(whole, tensor.layout, tensor.lanes, tensor.arrangement)
         values = encoding.decode(codes, tensor.format)
         send_image(self.memory, tensor, placed.base, values, None if sent is None or sent.all() else sent)
         self.resident.remember_file(key, region)
@@ -174,8 +183,7 @@ class HostFunctions(InterpreterFunctions):
         (host,) = cast(tuple[HostArray | None], args)
         if host is None:
             return (self._send_codes(op),)
-        values = counted_from_end(op, host.values)
-        check_integers(op, values, device_tensor(op.result))
+        values = sent_integers(op, host.values, device_tensor(op.result), source_name(op))
         return (self._send(op, values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
 
     @impl(ConstantOp)
@@ -204,6 +212,7 @@ class HostFunctions(InterpreterFunctions):
         if pool is not None:
             self.memory.add_region(POOL, self._segment_base(op, 0), pool)
         bases = [] if fixed else [p.base for p in placed]
+        self.memory.integer_kernels = _pairs(op, INTEGER_KERNELS)
         run_bundle(self.program.bundle, self.memory, bases, self.program.load, self.program.watch, entry=entry)
         self.memory.remove_region(POOL)
         return ()

@@ -100,6 +100,7 @@ class Sample:
         attributes: the other arguments.
         low, high: the range random inputs are drawn from.
         breaks: the constraint this sample must violate, or None for a good sample.
+        whole: whether the inputs are whole numbers, as torch.int64 holds them.
     """
 
     shapes: tuple[Any, ...]
@@ -107,6 +108,7 @@ class Sample:
     low: float = -2.0
     high: float = 2.0
     breaks: str | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from spyre_mlir.culprit import Culprit
 from spyre_mlir.errors import MachineFault, SpyreError
+from spyre_mlir.hw.formats import FP32
 from spyre_mlir.machine.timeline import Timeline
 from spyre_mlir.pipeline import StageRecord
 from spyre_mlir.report.tables import rendered
@@ -43,7 +44,7 @@ class Report:
 
     def __str__(self) -> str:
         """A table with one row per stage, one with the kernels that take longest, and what the last call met."""
-        parts = [stage_table(self.name, self.stages)]
+        parts = [stage_table(self.name, self.stages), *_integers(self.stages)]
         if self.host_steps:
             parts.append(f"on the host, because the device cannot:\n{listed(self.host_steps)}")
         if self.timeline is not None:
@@ -53,6 +54,14 @@ class Report:
         return "\n".join([*parts, *(f"depends on an open question: {line}" for line in self.undecided)])
 
     __repr__ = __str__
+
+
+def _integers(records: Sequence[StageRecord]) -> list[str]:
+    """What is said about integers of unknown size, and what other formats than DL16 cost; nothing if there are none."""
+    limit = FP32.integers[1]
+    counted = [(r.integers, f"kernels compute integers of unknown size: beyond {limit:,} is a fault") for r in records]
+    counted += [(r.conversions, "kernels convert between DL16 and float32") for r in records]
+    return [f"{count} {text}" for count, text in counted if count]
 
 
 def stage_table(name: str, records: Sequence[StageRecord]) -> str:

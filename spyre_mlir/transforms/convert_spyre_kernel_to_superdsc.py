@@ -13,7 +13,7 @@ from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -86,10 +86,12 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         sdscs: list[Operation] = []
         for number, launch in enumerate(launches):
             name = BUNDLE if len(launches) == 1 else f"{BUNDLE}_{number}"
-            bundle = self._fill(function, launch, self.first + len(sdscs), segments, spec)
+            bundle, integers = self._fill(function, launch, self.first + len(sdscs), segments, spec)
             sdscs += bundle.sdscs
             made.append(bundle.function(name))
             op = kernel.LaunchOp(name, launch.arguments)
+            if integers:
+                op.attributes[kernel.INTEGER_KERNELS] = DenseArrayBase.from_list(i64, integers)
             block.insert_op_before(op, launch.body[0])
             if isinstance(bundle, ConcreteBundle):
                 _say_segments(bundle, launch, op)
@@ -101,24 +103,29 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
 
     def _fill(
         self, function: func.FuncOp, launch: _Launch, first: int, segments: Mapping[SSAValue, int], spec: SpyreSpec
-    ) -> SymbolicBundle | ConcreteBundle:
-        """The bundle of a launch, whose files are numbered from `first`."""
+    ) -> tuple[SymbolicBundle | ConcreteBundle, list[int]]:
+        """The bundle of a launch, whose files are numbered from `first`, and its kernels of integers."""
         pool = max((_offset(a) + size_bytes(a, spec) for a in launch.pooled), default=0)
         bundle = self._bundle(launch, pool, segments, spec)
         bases: dict[SSAValue, Base] = {v: Base(n) for n, v in enumerate(launch.arguments)}
         bases |= {a.result: Base(None, _offset(a)) for a in launch.pooled}
         bases |= {a.result: Base(None, _offset(a), local=True) for a in launch.local}
 
+        integers: list[int] = []
+
         def emit(op: kernel.KernelOp, trip: Trip) -> None:
+            number = first + len(bundle.sdscs)
             try:
                 placed = describe_kernel(op, first + len(bundle.sdscs))
                 bundle.add(placed, [_base(bases, v, trip) for v in (*op.inputs, op.output)], op.location)
+                if kernel.INTEGERS in op.attributes and first + len(bundle.sdscs) > number:
+                    integers.extend((number, _valid_lanes(op)))
             except SpyreError as error:
                 tell_origin(error, op)
                 raise
 
         schedule(launch.body, emit, self._loop(function, bundle))
-        return bundle
+        return bundle, integers
 
     def _loop(
         self, function: func.FuncOp, bundle: SymbolicBundle | ConcreteBundle
@@ -147,6 +154,12 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
                 "files with addresses in them cannot be shared", hint="use addresses=symbolic, or share=false"
             )
         return ConcreteBundle(count, pool, version, spec, [segments.get(v) for v in launch.arguments])
+
+
+def _valid_lanes(op: kernel.KernelOp) -> int:
+    """Elements of the loop in the result's lanes that are no padding; 0 if the result is sparse."""
+    lane = op.accesses()[-1].lane
+    return 0 if lane is None else op.space.extents[lane]
 
 
 def _segments(launches: Sequence[_Launch]) -> dict[SSAValue, int]:

@@ -11,11 +11,15 @@ import torch
 TOLERANCE = 1e-4  # of exact numerics: max|a - b| over max|b|
 HALF_TOLERANCE = 2.0**-10  # the same for results that are returned as float16
 ULP = 2.0**-9
+INT32 = 2**31 - 1
 LARGEST, SMALLEST = 2.0**32 * (2 - 2 * ULP), 2.0**-31
 
 # Results that say which element was taken: of equal elements any will do.
-SELECTING = ("argmax", "argmin", "max", "min", "sort", "argsort", "topk", "median", "nanmedian", "mode", "kthvalue",
-             "aminmax", "cummax", "cummin")  # fmt: skip
+SELECTING = (
+    *("argmax", "argmin", "max", "min", "aminmax", "median", "nanmedian", "mode", "kthvalue", "cummax", "cummin"),
+    *("sort", "argsort", "topk", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices"),
+    *("max_pool3d_with_indices", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"),
+)
 # What they hold is up to the implementation: shape and type are all there is to compare.
 UNDEFINED = ("empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted")
 
@@ -24,7 +28,10 @@ def exceptional(tensors: Sequence[Any]) -> list[str]:
     """Which values that DL16 has no code for are among these: the written exceptions."""
     found: set[str] = set()
     for tensor in tensors:
-        if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point() or tensor.numel() == 0:
+        if not isinstance(tensor, torch.Tensor) or tensor.is_complex() or tensor.numel() == 0:
+            continue
+        if not tensor.is_floating_point():
+            found |= {"beyond 32 bits"} if tensor.dtype is torch.int64 and bool((tensor.abs() > INT32).any()) else set()
             continue
         x = tensor.detach().double()
         size = x[torch.isfinite(x)].abs()
@@ -54,11 +61,18 @@ def error_of(got: torch.Tensor, wanted: torch.Tensor, *, merged: bool) -> float:
 
 
 def equally_selected(x: torch.Tensor, got: torch.Tensor, wanted: torch.Tensor) -> bool:
-    """Whether two index results take equal elements, along one dimension or of all of them."""
+    """Whether two index results take equal elements: along one dimension, of the last ones as one, or of all."""
     if got.numel() == 0 or x.numel() == 0 or bool((got < 0).any()):
         return False
-    if got.ndim == 0 and int(got) < x.numel() and torch.equal(x.reshape(-1)[got], x.reshape(-1)[wanted]):
+    if got.ndim == 0:
+        return int(got) < x.numel() and torch.equal(x.reshape(-1)[got], x.reshape(-1)[wanted])
+    if any(_along(x.flatten(-n), got.flatten(-n), wanted.flatten(-n)) for n in range(2, min(x.ndim, got.ndim) + 1)):
         return True
+    return _along(x, got, wanted)
+
+
+def _along(x: torch.Tensor, got: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """As `equally_selected`, along one dimension."""
     for dim in range(x.ndim):
         i, j = (n.unsqueeze(dim) if n.ndim == x.ndim - 1 else n for n in (got, wanted))
         fits = i.ndim == x.ndim and all(i.shape[d] == x.shape[d] for d in range(x.ndim) if d != dim)

@@ -92,7 +92,7 @@ def _copied(leaf: Any) -> Any:
 
 
 @cache
-def noted_calls(entries: tuple[str, ...] = ()) -> Calls:
+def noted_calls(entries: tuple[str, ...]) -> Calls:
     """The calls of core overloads that samples of these entries make; of all entries if none are named."""
     calls: Calls = defaultdict(lambda: defaultdict(list))
     noting = _Noting(calls, frozenset(core_overloads()))
@@ -117,7 +117,7 @@ def noted_calls(entries: tuple[str, ...] = ()) -> Calls:
 def core_cases(name: str, count: int = SAMPLES, entries: tuple[str, ...] = ()) -> Iterator[Case]:
     """Samples of a core overload: first of the entries of its name, then of others, then our own."""
     packet = name.partition(".")[0]
-    by_entry = noted_calls(entries).get(name, {}) if count > 0 else {}
+    by_entry = noted_calls(entries).get(name, {})
     of_its_name = [c for e, kept in by_entry.items() if _packet_of(e) == packet for c in kept]
     others = [c for e, kept in by_entry.items() if _packet_of(e) != packet for c in kept]
     chosen = [made() for made in OWN.get(name, ())]

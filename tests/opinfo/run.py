@@ -76,7 +76,7 @@ def run(plan: Plan, store: Store) -> Iterator[dict[str, Any]]:
     """Runs what is not done yet, and gives every new record."""
     torch.set_num_threads(1)
     if plan.core:
-        noted_calls()  # before forking: every child has them
+        noted_calls(())  # before forking: every child has them, and none notes them again
     rows, end = [r for r in plan.rows() if _pending(r, plan, store)], time.monotonic() + plan.minutes * 60
     while rows and time.monotonic() < end:
         child = _Child(plan, store, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,13 +40,27 @@ class SampleModel(torch.nn.Module):
 
 @dataclass(frozen=True)
 class Case:
-    """One sample of one op at one dtype."""
+    """One sample of one op at one dtype.
+
+    Attributes:
+        random: whether the results depend on the state of the random generator: then only shapes and types count.
+    """
 
     op: str
     dtype: str
     number: int
     model: SampleModel
     inputs: tuple[torch.Tensor, ...]
+    random: bool = False
+
+    def fresh(self) -> list[torch.Tensor]:
+        """Copies of the inputs: some ops write to them."""
+        return [x.clone() for x in self.inputs]
+
+    @property
+    def base(self) -> str:
+        """The function's name, without namespace and variant."""
+        return re.sub(r"^(aten::|nn\.functional\.|torch\.ops\.aten\.)", "", self.op).partition(".")[0]
 
     @property
     def key(self) -> str:

@@ -103,6 +103,7 @@ def test_errors_are_relative_to_the_largest_and_infinity_has_a_place() -> None:
 
 def test_exceptions_are_seen_in_values() -> None:
     assert exceptional([X, torch.tensor([1])]) == []
+    assert exceptional([torch.tensor([2**31]), True, X]) == ["beyond 32 bits"]
     values = torch.tensor([float("nan"), -0.0, 1e-12])
     assert exceptional([values]) == ["-0", "nan or infinity", "range"]
 
@@ -112,6 +113,30 @@ def test_indices_may_name_any_of_equal_elements() -> None:
     assert equally_selected(x, torch.tensor([1, 2]), torch.tensor([0, 1]))
     assert not equally_selected(x, torch.tensor([2, 2]), torch.tensor([0, 1]))
     assert equally_selected(x, torch.tensor(1), torch.tensor(0))
+
+
+def test_indices_into_the_last_dimensions_as_one() -> None:
+    x = torch.tensor([[[1.0, 1.0], [0.0, 2.0]]])
+    one, two, other = (torch.tensor([[[n]]]) for n in (0, 1, 2))
+    assert equally_selected(x, two, one)
+    assert not equally_selected(x, other, one)
+
+
+def test_of_random_results_shapes_and_types_count() -> None:
+    def doubled(x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if torch.compiler.is_exporting() else torch.rand_like(x)
+
+    def summed(x: torch.Tensor) -> torch.Tensor:
+        return x.sum(0) if torch.compiler.is_exporting() else torch.rand_like(x)
+
+    assert verdict(doubled, X).status == "ok"
+    assert verdict(summed, X).status == "wrong"
+
+
+def test_ops_may_write_to_their_inputs() -> None:
+    case = case_of("op", "float32", 0, lambda x: x.add_(1), ((X.clone(),), {}))
+    assert judge(case, device=True).status == "ok"
+    assert torch.equal(case.inputs[0], X)
 
 
 def test_samples_are_spread() -> None:
@@ -132,40 +157,41 @@ def test_samples_are_the_same_every_time() -> None:
         assert all(torch.equal(a, b) for a, b in zip(one.inputs, other.inputs, strict=True))
 
 
-class TestRun:
-    """Rows of our own in place of the database's."""
+Ops = dict[str, Callable[..., Any]]
 
-    ROWS = {"good": torch.neg, "dies": lambda x: os._exit(1), "slow": slow_when_traced, "last": torch.abs}
 
-    @pytest.fixture(autouse=True)
-    def rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def all_rows(_: Plan) -> Iterator[tuple[str, str]]:
-            yield from ((name, "float32") for name in self.ROWS)
+@pytest.fixture
+def rows(monkeypatch: pytest.MonkeyPatch) -> Ops:
+    """Rows in place of the database's, two samples each."""
+    ops: Ops = {"good": torch.neg, "last": torch.abs}
 
-        def row_cases(name: str, dtype: str, count: int) -> list[Case]:
-            return [case_of(name, dtype, n, self.ROWS[name], ((X,), {})) for n in range(2)]
+    def all_rows(_: Plan) -> Iterator[tuple[str, str]]:
+        yield from ((name, "float32") for name in ops)
 
-        monkeypatch.setattr(Plan, "rows", all_rows)
-        monkeypatch.setattr(running, "row_cases", row_cases)
+    def row_cases(name: str, dtype: str, _: int) -> list[Case]:
+        return [case_of(name, dtype, number, ops[name], ((X,), {})) for number in range(2)]
 
-    def test_nothing_stops_it(self, tmp_path: Path) -> None:
-        store = Store(tmp_path)
-        found = {r["key"]: r["status"] for r in running.run(Plan(core=False, seconds=3), store)}
-        each = {"good": "ok", "dies": "crash", "slow": "slow", "last": "ok"}
-        assert found == {f"{name}/float32/{n}": status for name, status in each.items() for n in range(2)}
+    monkeypatch.setattr(Plan, "rows", all_rows)
+    monkeypatch.setattr(running, "row_cases", row_cases)
+    return ops
 
-    def test_it_goes_on_where_it_stopped(self, tmp_path: Path) -> None:
-        self.ROWS = {"good": torch.neg, "last": torch.abs}
-        first = running.run(Plan(core=False), Store(tmp_path))
-        assert next(first)["key"] == "good/float32/0"
-        first.close()
-        store = Store(tmp_path)
-        assert [r["key"] for r in running.run(Plan(core=False), store)] == [
-            "good/float32/1",
-            "last/float32/0",
-            "last/float32/1",
-        ]
-        assert list(running.run(Plan(core=False, fresh=True), store)) == []
+
+def test_nothing_stops_it(rows: Ops, tmp_path: Path) -> None:
+    rows |= {"dies": lambda _: os._exit(1), "slow": slow_when_traced, "last": rows.pop("last")}
+    found = {r["key"]: r["status"] for r in running.run(Plan(core=False, seconds=3), Store(tmp_path))}
+    each = {"good": "ok", "dies": "crash", "slow": "slow", "last": "ok"}
+    assert found == {f"{name}/float32/{n}": status for name, status in each.items() for n in range(2)}
+
+
+@pytest.mark.usefixtures("rows")
+def test_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    first = running.run(Plan(core=False), Store(tmp_path))
+    assert next(first)["key"] == "good/float32/0"
+    first.close()
+    store = Store(tmp_path)
+    rest = [record["key"] for record in running.run(Plan(core=False), store)]
+    assert rest == ["good/float32/1", "last/float32/0", "last/float32/1"]
+    assert list(running.run(Plan(core=False, fresh=True), store)) == []
 
 
 def test_rows_are_divided_over_shards() -> None:

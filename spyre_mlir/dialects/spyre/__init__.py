@@ -23,6 +23,7 @@ Spyre = Dialect(
         scalars.YieldOp,
         kernel.ComputeOp,
         kernel.RestickifyOp,
+        kernel.ConvertOp,
         kernel.GatherOp,
         kernel.AllocOp,
         kernel.FreeOp,

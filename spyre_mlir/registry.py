@@ -131,7 +131,8 @@ def _key(op: str) -> str:
 
 
 def _owner(function: object) -> str:
-    return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', function)}"
+    named = getattr(function, "__qualname__", None)  # operators of torch have none
+    return str(function) if named is None else f"{getattr(function, '__module__', '?')}.{named}"
 
 
 def _add(kind: Kind, op: str, function: F, priority: int, when: Callable[..., bool] | None = None) -> F:

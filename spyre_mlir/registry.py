@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, partial
 from importlib.metadata import entry_points
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops import ATEN
@@ -193,8 +193,9 @@ def map_op(
         family = Family.POINTWISE if combine is None else Family.REDUCTION
         facts = {"shape": reduced_shape, "combine": combine} if combine is not None else {}
         _check_free(op, function)
-        entry = ATEN.declare(
-            family,
+        entry = _declared(
+            partial(ATEN.declare, family),
+            function,
             aten=[_key(op)],
             opfunc=opfunc,
             op_info=dict(op_info or {}),
@@ -204,12 +205,26 @@ def map_op(
             source=source,
             owner=_owner(function),
             **facts,
-        )(function)
+        )
         ATEN.samples(entry, *samples)
         return entry
 
     _check_constants(op, opfunc, op_info or {})
     return add
+
+
+def _declared(declare: Callable[..., Any], function: Callable[..., Any], **facts: Any) -> OpEntry:
+    """The entry of a function in the op table.
+
+    Raises:
+        RegistrationError: its parameters do not say what they hold, or its name is taken.
+    """
+    try:
+        return cast(OpEntry, declare(**facts)(function))
+    except (TypeError, ValueError) as error:
+        raise RegistrationError(
+            f"{_owner(function)} cannot be declared: {error}", hint="annotate its parameters as the op table does"
+        ) from error
 
 
 def _check_constants(op: str, opfunc: str, op_info: Mapping[str, str]) -> None:
@@ -254,11 +269,12 @@ def register_decomposition(
     """
 
     def add(function: F) -> F:
-        _add(Kind.DECOMPOSITION, op, function, priority, when)
         if ATEN.find(_key(op)) is None:
-            entry = ATEN.composed(aten=[_key(op)], promote=promote, ulps=ulps, owner=_owner(function))(function)
+            entry = _declared(
+                ATEN.composed, function, aten=[_key(op)], promote=promote, ulps=ulps, owner=_owner(function)
+            )
             object.__setattr__(entry, "decompose", partial(_none_wants, _key(op)))
-        return function
+        return _add(Kind.DECOMPOSITION, op, function, priority, when)
 
     return add
 

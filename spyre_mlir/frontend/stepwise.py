@@ -57,6 +57,7 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
     Raises:
         MachineFault: the operator refused these values.
         UnsupportedError: there is no such operator.
+        RegistrationError: an executor gives no list of tensors.
     """
     run, refusal = _runner(call), None
     for floats in (torch.float64, None, torch.float32) if wide else (None, torch.float32, torch.float64):
@@ -64,6 +65,8 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
             with torch.no_grad():
                 results = run(call, operands, floats)
                 return [_result(t, k, wide) for t, k in zip(results, call.results, strict=False)]
+        except RegistrationError:
+            raise
         except _REFUSED as error:
             refusal = refusal or error
     message = f"torch refuses {call.overload}: {str(refusal).partition(chr(10))[0]}"

@@ -173,7 +173,8 @@ class OpEntry:
 def _params(function: Callable[..., Any], skipped: int = 0) -> tuple[Param, ...]:
     params: list[Param] = []
     for parameter in list(inspect.signature(function).parameters.values())[skipped:]:
-        annotation = str(parameter.annotation).removesuffix(" | None")
+        said = parameter.annotation  # text, or a type where annotations are evaluated
+        annotation = (said.__name__ if isinstance(said, type) else str(said)).removesuffix(" | None")
         if annotation not in KINDS:
             raise TypeError(
                 f"{function.__name__}: parameter {parameter.name} is annotated {annotation!r}, "

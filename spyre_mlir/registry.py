@@ -7,7 +7,7 @@ written. All look-ups give lists, the highest priority first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
@@ -109,7 +109,7 @@ _REGISTRY = _Registry()
 
 
 @contextmanager
-def isolated() -> Iterator[None]:
+def isolated() -> Generator[None]:
     """What is registered inside the block is gone after it; for tests and notebooks.
 
     Plugins that are installed stay.

@@ -114,7 +114,7 @@ def _by_executor(
         RegistrationError: it gives no list of tensors.
     """
     plain = {name: value for name, value in call.arguments.items() if not _holds_slot(value)}
-    out = executor.function(_tensors(call, operands, floats), plain)
+    out: object = executor.function(_tensors(call, operands, floats), plain)
     if not isinstance(out, list) or not all(isinstance(t, torch.Tensor) for t in cast("list[object]", out)):
         raise RegistrationError(
             f"the executor {executor.owner} of {executor.op} gives {type(out).__name__}, not a list of tensors",

@@ -8,7 +8,7 @@ body never rounds; the machine rounds where the hardware does.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -297,7 +297,7 @@ class Table:
             self._by_opfunc.setdefault(entry.opfunc, entry)
 
     @contextmanager
-    def isolated(self) -> Iterator[None]:
+    def isolated(self) -> Generator[None]:
         """What is declared inside the block is gone after it."""
         tables = (self._entries, self._owners, self._by_opfunc)
         before = [dict(table) for table in tables]

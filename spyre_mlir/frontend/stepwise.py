@@ -115,12 +115,13 @@ def _by_executor(
     """
     plain = {name: value for name, value in call.arguments.items() if not _holds_slot(value)}
     out: object = executor.function(_tensors(call, operands, floats), plain)
-    if not isinstance(out, list) or not all(isinstance(t, torch.Tensor) for t in cast("list[object]", out)):
+    several = cast("list[object]", out) if isinstance(out, list) else []
+    if not isinstance(out, list) or not all(isinstance(t, torch.Tensor) for t in several):
         raise RegistrationError(
-            f"the executor {executor.owner} of {executor.op} gives {type(out).__name__}, not a list of tensors",
+            f"the executor {executor.owner} of {executor.op} gives {type(cast(object, out)).__name__}, not a list of tensors",
             where=call.where,
         )
-    return cast("list[torch.Tensor]", out)
+    return cast("list[torch.Tensor]", several)
 
 
 def _holds_slot(value: object) -> bool:

@@ -21,10 +21,6 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
-<<<<<<< HEAD
-=======
-from spyre_mlir.dialects.spyre.attributes import IotaAttr, ResampleAttr
->>>>>>> h6-a
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, combining
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import UnsupportedError

@@ -12,7 +12,7 @@ from spyre_mlir.backend.check import Finding, check_path
 from spyre_mlir.compiled import CompiledModel, CompileOptions
 from spyre_mlir.machine.faults import OnFault
 from spyre_mlir.machine.options import MachineOptions, Numerics
-from spyre_mlir.pipeline import lower
+from spyre_mlir.pipeline import HostFallback, lower
 from spyre_mlir.report import Accuracy, Verification
 from spyre_mlir.universe import make_context
 
@@ -34,6 +34,8 @@ def compile(
     coarse_tile: bool = False,
     loops: Literal["loop", "unroll"] = "loop",
     on_fault: OnFault = "raise",
+    host_fallback: HostFallback = "warn",
+    prefer_device: bool = False,
 ) -> CompiledModel | LazyModel:
     """Compiles a model for Spyre.
 
@@ -52,15 +54,21 @@ def compile(
             what concrete addresses need.
         on_fault: what a call does when the program misbehaves: ``raise``, ``warn`` through `logging`, or ``collect``;
             `CompiledModel.log` has what the last call met.
+        host_fallback: what the device cannot run becomes a host step: ``warn`` warns once with a list, ``allow`` says
+            nothing, ``error`` refuses.
+        prefer_device: an operation that takes many kernels runs on the device whatever their number.
 
     Raises:
-        UnsupportedError: the model has operations that cannot be expressed; all of them are listed.
+        UnsupportedError: the model has operations that cannot be expressed, or host steps that are refused; all of
+            them are listed.
         ImportProgramError: the model cannot be read.
         LoweringError: the program does not fit the machine.
     """
     from spyre_mlir.frontend import import_program, is_complete
 
-    options = CompileOptions(numerics, addresses, share_files, coarse_tile, loops, on_fault)
+    options = CompileOptions(
+        numerics, addresses, share_files, coarse_tile, loops, on_fault, host_fallback, prefer_device
+    )
     MachineOptions(numerics=numerics, on_fault=on_fault)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         return LazyModel(model, options)
@@ -86,7 +94,8 @@ def compile_program(path: Path, *, addresses: Literal["symbolic", "concrete"] = 
 
 def _compile(program: Program, options: CompileOptions) -> CompiledModel:
     context = make_context()
-    return CompiledModel(program, lower(program.module, context, options=options.passes()), options)
+    lowered = lower(program.module, context, options=options.passes(), host_fallback=options.host_fallback)
+    return CompiledModel(program, lowered, options)
 
 
 class LazyModel:

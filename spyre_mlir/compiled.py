@@ -26,13 +26,13 @@ from spyre_mlir.machine.observe import observe_function, pick
 from spyre_mlir.machine.options import MachineOptions, Numerics
 from spyre_mlir.machine.timeline import Timeline
 from spyre_mlir.machine.transfer import Resident
-from spyre_mlir.pipeline import LEVELS, Lowered, check_level, lower_to_ktir
+from spyre_mlir.pipeline import LEVELS, HostFallback, HostStep, Lowered, check_level, lower_to_ktir
 from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
 from spyre_mlir.report.host_steps import host_steps
 from spyre_mlir.report.page import page_text
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.report.trace import trace_text
-from spyre_mlir.stored_runs import launch_probes, stored_program
+from spyre_mlir.stored_runs import launch_probes, run_on_host, stored_program
 from spyre_mlir.text.ktir_program import program_text
 from spyre_mlir.text.render import module_text
 from spyre_mlir.universe import make_context
@@ -54,12 +54,16 @@ class CompileOptions:
     coarse_tile: bool = False
     loops: Literal["loop", "unroll"] = "loop"
     on_fault: OnFault = "raise"
+    host_fallback: HostFallback = "warn"
+    prefer_device: bool = False
 
     def passes(self) -> dict[str, str]:
         """Options of passes, as `pipeline.lower` takes them."""
         share = "true" if self.share_files else "false"
         last = f"addresses={self.addresses} share={share} loops={self.loops}"
-        return {"convert-spyre-kernel-to-superdsc": last, **({"coarse-tile": ""} if self.coarse_tile else {})}
+        chosen = {"convert-spyre-kernel-to-superdsc": last}
+        chosen |= {"coarse-tile": ""} if self.coarse_tile else {}
+        return chosen | ({"decompose-aten": "prefer-device=true"} if self.prefer_device else {})
 
 
 class CompiledModel:
@@ -158,7 +162,12 @@ class CompiledModel:
         if page is not None:
             program, _, _ = split_module(self._lowered.modules["superdsc"])
             save_text(Path(page), page_text(self.name, timeline, host_steps(program), met, open_))
-        return Report(self.name, tuple(self._lowered.records), timeline, met, open_)
+        return Report(self.name, tuple(self._lowered.records), timeline, met, open_, self._lowered.host_steps)
+
+    @property
+    def host_steps(self) -> tuple[HostStep, ...]:
+        """What the host runs because the device cannot, in order."""
+        return self._lowered.host_steps
 
     def timeline(self, profile: Profile = "calibrated") -> Timeline:
         """When every kernel runs on which engine, as the cost model predicts it."""
@@ -223,7 +232,7 @@ class CompiledModel:
         """The first op that differs between the first level that is wrong and the one above it."""
         names = [level.level for level in outcome.levels]
         first = next(n for n, level in enumerate(outcome.levels) if not level.error <= outcome.tolerance)
-        walk = Walk(self._lowered.modules, inputs, outcome.tolerance)
+        walk = Walk(self._lowered.modules, inputs, outcome.tolerance, host=run_on_host)
         if first == 0:
             from spyre_mlir.frontend import torch_values
 
@@ -248,7 +257,7 @@ class CompiledModel:
             inputs = [self._values[n] if x is None else x for n, x in given.items()]
             return pick(launch_probes(stored, inputs, MachineOptions()), value).values
         module = self._lowered.modules[check_level(level or LEVELS[0])]
-        return pick(observe_function(module, self._inputs(args, kwargs)), value).values
+        return pick(observe_function(module, self._inputs(args, kwargs), run_on_host), value).values
 
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
         """Runs the bundle from disk in device numerics, and compares with the model in double precision.
@@ -305,6 +314,8 @@ class CompiledModel:
         """Runs a level from memory, in exact numerics."""
         module = self._lowered.modules[level]
         if level != LEVELS[-1]:
-            return run_function(module, inputs)
+            return run_function(module, inputs, host=run_on_host)
         program, bundle, files = split_module(module)
-        return run_program(DeviceProgram(program, bundle, lambda name: describe(files[name])), inputs)
+        return run_program(
+            DeviceProgram(program, bundle, lambda name: describe(files[name]), executor=run_on_host), inputs
+        )

@@ -32,6 +32,7 @@ from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import SpyreError
 from spyre_mlir.machine.bundle import Loader
 from spyre_mlir.machine.host import DeviceProgram, run_program
+from spyre_mlir.machine.host_steps import HostExecutor
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.observe import (
@@ -142,17 +143,19 @@ class Walk:
         inputs: one array per argument; None for a weight that the bundle has.
         tolerance: largest error that counts as equal between levels above `superdsc`.
         options: how the two lowest levels run.
+        host: runs host steps.
     """
 
     modules: Mapping[str, ModuleOp]
     inputs: Sequence[Array | None]
     tolerance: float = 1e-4
     options: MachineOptions = field(default_factory=MachineOptions)
+    host: HostExecutor | None = None
 
     def program(self) -> DeviceProgram:
         """The `superdsc` level as the machine runs it."""
         host, bundle, files = split_module(self.modules[SUPERDSC])
-        return DeviceProgram(host, bundle, lambda name: describe(files[name]))
+        return DeviceProgram(host, bundle, lambda name: describe(files[name]), executor=self.host)
 
     @property
     def known(self) -> list[Array]:
@@ -165,7 +168,7 @@ class Walk:
             return run_program(bundle, self.inputs, self.options)
         if level == SUPERDSC:
             return run_program(replace(self.program(), weights=bundle.weights), self.inputs, self.options)
-        return run_function(self.modules[level], self.known)
+        return run_function(self.modules[level], self.known, host=self.host)
 
     def find(self, level: str, above: str, bundle: DeviceProgram | None = None) -> Culprit | None:
         """The first op of a level whose value differs from the level above; None if no op does."""
@@ -216,7 +219,7 @@ class Walk:
     def _kernels(self) -> list[Observed]:
         if KERNELS not in self.modules or len(self.known) != len(self.inputs):
             return []
-        return [o for o in observe_function(self.modules[KERNELS], self.known) if isinstance(o.op, KernelOp)]
+        return [o for o in observe_function(self.modules[KERNELS], self.known, self.host) if isinstance(o.op, KernelOp)]
 
     def _as_tensor(self, found: _FoundError, expected: Sequence[Launched]) -> Culprit:
         """The culprit with the index of its tensor, where the kernel op is known, in place of the file's padded one."""
@@ -271,7 +274,7 @@ class Walk:
 
     def unlike_torch(self, expected: Mapping[Operation, Array]) -> Culprit | None:
         """The first op of the aten level whose value differs from the one torch gives for it."""
-        for observed in observe_function(self.modules[ATEN], self.known):
+        for observed in observe_function(self.modules[ATEN], self.known, self.host):
             wanted = expected.get(observed.op)
             if wanted is None or wanted.shape != observed.values.shape:
                 continue
@@ -280,9 +283,9 @@ class Walk:
         return None
 
     def _by_place(self, level: str, above: str) -> Culprit | None:
-        wanted = observe_function(self.modules[above], self.known)
+        wanted = observe_function(self.modules[above], self.known, self.host)
         try:
-            got = observe_function(self.modules[level], self.known)
+            got = observe_function(self.modules[level], self.known, self.host)
         except SpyreError as error:
             return Culprit(level, above, "the run", reason=str(error))
         by_place: dict[Source, list[Observed]] = {}

@@ -28,6 +28,7 @@ class SpyreError(Exception):
         self.message = message
         self.where = where
         self.hint = hint
+        self.origin: int | None = None  # number of the aten op that cannot be lowered, if ops are numbered
 
     def __str__(self) -> str:
         text = f"[{self.code}] {self.message}"

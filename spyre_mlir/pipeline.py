@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from xdsl.context import Context
@@ -16,13 +17,20 @@ from xdsl.utils.arg_spec import parse_pipeline
 from spyre_mlir import registry
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
-from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import INTEGERS, AllocOp, ConvertOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import trips_of
-from spyre_mlir.errors import InputError, LoweringError
+from spyre_mlir.errors import InputError, LoweringError, UnsupportedError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms import get_all_passes
+from spyre_mlir.transforms.fallback import (
+    HostFallback,
+    HostStep,
+    host_steps_of,
+    lower_with_more_on_host,
+    tell_host_steps,
+)
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +60,7 @@ STAGES = (
     Stage("aten", "", (*_COMMON, "aten.")),
     Stage(
         "spyre.loop",
-        "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,@spyre.loop",
+        "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,schedule-host-steps,@spyre.loop",
         (*_COMMON, "spyre.loop.", "arith.", "math."),
     ),
     Stage(
@@ -82,7 +90,10 @@ class StageRecord:
             different times share the pool.
         lx_bytes: bytes of each core's scratchpad in use, at the kernel level.
         traffic_bytes: bytes of device memory that kernels read and write in all trips, at the kernel level.
+        integers: kernels whose results are integers of unknown size, at the kernel level; the machine watches them.
+        conversions: kernels that change the format of a tensor, at the kernel level.
         seconds: time the passes and the checks took.
+        host_steps: operators that the host runs because the device cannot.
     """
 
     level: str
@@ -92,11 +103,15 @@ class StageRecord:
     seconds: float
     lx_bytes: int = 0
     traffic_bytes: int = 0
+    host_steps: int = 0
+    integers: int = 0
+    conversions: int = 0
 
     def summary(self) -> str:
         """One line for a log."""
         memory = f", {self.device_bytes:,} device bytes" if self.device_bytes else ""
-        return f"level {self.level}: {self.ops} ops, {self.kernels} kernels{memory}, {self.seconds:.3f} s"
+        host = f", {self.host_steps} host steps" if self.host_steps else ""
+        return f"level {self.level}: {self.ops} ops, {self.kernels} kernels{host}{memory}, {self.seconds:.3f} s"
 
 
 @dataclass
@@ -106,10 +121,12 @@ class Lowered:
     Attributes:
         modules: one module per level, each its own copy.
         records: what each stage left behind.
+        host_steps: what the host runs because the device cannot.
     """
 
     modules: dict[str, ModuleOp] = field(default_factory=dict[str, ModuleOp])
     records: list[StageRecord] = field(default_factory=list[StageRecord])
+    host_steps: tuple[HostStep, ...] = ()
 
 
 def check_level(level: str) -> str:
@@ -148,8 +165,11 @@ def lower(
     until: str = LEVELS[-1],
     options: Mapping[str, str] | None = None,
     watch: Watch | None = None,
+    host_fallback: HostFallback = "allow",
 ) -> Lowered:
     """Takes an aten module down the levels; the module itself stays as it is.
+
+    An op that cannot be lowered becomes a host step, and the program is lowered again.
 
     Args:
         module: verified, at the aten level.
@@ -158,17 +178,30 @@ def lower(
         options: pass name to its options as text, e.g. ``{"convert-spyre-kernel-to-superdsc": "addresses=concrete"}``;
             an optional pass runs if it is named here, if only with an empty text.
         watch: is told of every pass.
+        host_fallback: whether the host may run what the device cannot: ``error`` refuses, ``warn`` warns once.
 
     Raises:
-        UnsupportedError: an operation that no level can express.
+        UnsupportedError: host steps are refused; all of them are listed.
         LoweringError: the program does not fit the machine, or a pass left an op that is not legal.
     """
-    check_level(until)
+    run = partial(_lower, context=context, until=check_level(until), options=options or {}, watch=watch)
+    try:
+        lowered = run(module)
+    except (UnsupportedError, LoweringError):
+        lowered = lower_with_more_on_host(module, run)
+        lowered.modules[LEVELS[0]] = module
+    lowered.host_steps = host_steps_of(lowered.modules.get(LEVELS[1], module))
+    tell_host_steps(lowered.host_steps, host_fallback)
+    return lowered
+
+
+def _lower(module: ModuleOp, context: Context, until: str, options: Mapping[str, str], watch: Watch | None) -> Lowered:
+    """One try; see `lower`."""
     lowered, current = Lowered(), module
     for stage in STAGES:
         started = time.perf_counter()
         current = current.clone() if lowered.modules or stage.passes else current
-        for pass_ in _passes(stage, options or {}):
+        for pass_ in _passes(stage, options):
             _apply(pass_, context, current, watch)
         verify_module(current)
         check_legal(current, stage)
@@ -255,4 +288,7 @@ def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     local = [op for op in ops if isinstance(op, AllocOp) and op.offset and device_tensor(op.result).space == "lx"]
     used = max((op.end for op in local), default=0)
     traffic = sum(op.hbm_bytes() * trips_of(op) for op in kernels)
-    return StageRecord(level, len(ops), count, arguments + pool, seconds, used, traffic)
+    steps = len(host_steps_of(module))
+    integers = sum(INTEGERS in op.attributes for op in kernels)
+    conversions = sum(isinstance(op, ConvertOp) for op in kernels)
+    return StageRecord(level, len(ops), count, arguments + pool, seconds, used, traffic, steps, integers, conversions)

@@ -27,19 +27,18 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Suite:
-    """One suite: where its tests are, or the command that runs it."""
+    """One suite: where its tests are, and the module that runs what is no test, unless it is to be quick."""
 
     name: str
     what: str
-    paths: tuple[str, ...] = ()
+    paths: tuple[str, ...]
     options: tuple[str, ...] = ()
     module: str = ""
 
     @property
     def exists(self) -> bool:
         """Whether this checkout has it."""
-        paths = self.paths or (self.module.replace(".", "/"),)
-        return all((ROOT / path).exists() for path in paths)
+        return all((ROOT / path).exists() for path in self.paths)
 
 
 @dataclass
@@ -49,6 +48,10 @@ class Counts:
     passed: int = 0
     failed: list[str] = field(default_factory=list[str])
     skipped: Counter[str] = field(default_factory=Counter[str])
+
+    def __add__(self, other: Counts) -> Counts:
+        """Of both."""
+        return Counts(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
 
     def line(self) -> str:
         """`N passed, N failed, N skipped`, with the skips by reason."""
@@ -64,7 +67,7 @@ SUITES = (
     Suite("trunk", "a model's trunk, read by witnesses", ("tests/trunk",)),
     Suite("models", "46 models, by every route", ("tests/models",)),
     Suite("op-cases", "the op cases of another front end", ("tests/op_cases",)),
-    Suite("opinfo", "PyTorch's operator database", module="tests.opinfo"),
+    Suite("opinfo", "PyTorch's operator database", ("tests/opinfo",), module="tests.opinfo"),
     Suite("mutants", "damaged programs are noticed", ("tests/mutants",)),
     Suite("corruptions", "damaged files are noticed", ("tests/unit/backend/test_corruptions.py",)),
     Suite("plugin", "a package that adds ops", ("tests/plugin",)),
@@ -105,7 +108,8 @@ def run(suite: Suite, jobs: int, *, quick: bool) -> Counts:
     """Runs a suite and counts."""
     if not suite.exists:
         return Counts(skipped=Counter({"this checkout has no such suite": 1}))
-    return run_opinfo(suite, jobs, quick=quick) if suite.module else run_pytest(suite, jobs, quick=quick)
+    counts = run_pytest(suite, jobs, quick=quick)
+    return counts + run_samples(suite, jobs) if suite.module and not quick else counts
 
 
 def run_pytest(suite: Suite, jobs: int, *, quick: bool) -> Counts:
@@ -139,11 +143,10 @@ def counted(report: ET.Element) -> Counts:
     return counts
 
 
-def run_opinfo(suite: Suite, jobs: int, *, quick: bool) -> Counts:
-    """Runs the operator database in shards that share a directory, and counts what they keep there."""
+def run_samples(suite: Suite, jobs: int) -> Counts:
+    """Runs a suite that keeps its results in a directory, in shards, and counts what they keep there."""
     kept = KEPT / suite.name
-    limit = ["--first", "1", "--core"] if quick else []
-    command = [sys.executable, "-m", suite.module, "--run", str(kept), *limit]
+    command = [sys.executable, "-m", suite.module, "--run", str(kept)]
     running = [started(f"{suite.name}-{n}", [*command, "--shard", f"{n}/{jobs}"]) for n in range(jobs)]
     codes = [process.wait() for process in running]
     counts = of_samples(latest(kept))

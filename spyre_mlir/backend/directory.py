@@ -1,8 +1,9 @@
 """Bundle directories, written as a whole or not at all.
 
-Public: ``bundle.mlir`` and one ``sdsc_….json`` per operation. Ours: ``program.mlir`` (what goes to the device, the
-launch, what comes back), ``manifest.json`` (what all this is made from), ``weights.safetensors`` (weights as the device
-has them) and ``data.safetensors`` (tensors as the model has them).
+Public: ``bundle.mlir`` and one ``sdsc_….json`` per operation; where host steps divide a program into several launches,
+these files of each are in a folder of their own: ``launch_0``, ``launch_1``, …. Ours: ``program.mlir`` (what goes to
+the device, the launches, what comes back), ``manifest.json`` (what all this is made from), ``weights.safetensors``
+(weights as the device has them) and ``data.safetensors`` (tensors as the model has them).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from spyre_mlir.backend.levels import write_levels
 from spyre_mlir.backend.manifest import Parts, manifest_text
 from spyre_mlir.backend.provenance import Levels
-from spyre_mlir.backend.split import BUNDLE_FUNCTION, split_module
+from spyre_mlir.backend.split import BUNDLE_FUNCTION, launches, public_parts, split_module
 from spyre_mlir.backend.stored import (
     BUNDLE_FILE,
     DATA_FILE,
@@ -93,12 +94,16 @@ def _write_files(
     starts = write_tensors(made / WEIGHTS_FILE, [w.streamed(values) for w in weights]) if weights else {}
     sent = {w.name for w in weights if not options.host_weights}
     write_tensors(made / DATA_FILE, [whole(name, values) for name in values if name not in sent])
-    texts = {PROGRAM_FILE: module_text(program) + "\n", BUNDLE_FILE: text_with_map_names(bundle) + "\n"}
+    texts = {PROGRAM_FILE: module_text(program) + "\n"}
     texts[MANIFEST_FILE] = manifest_text(Parts(program, bundle, files, options.levels, weights, starts))
     for name, text in texts.items():
         (made / name).write_text(text, encoding="utf-8")
-    for name, op in files.items():
-        (made / name).write_text(write_json(op), encoding="utf-8")
+    for folder, part in public_parts(bundle).items():
+        place = made / folder
+        place.mkdir(exist_ok=True)
+        (place / BUNDLE_FILE).write_text(text_with_map_names(part) + "\n", encoding="utf-8")
+        for name in dict.fromkeys(op.sdsc_filename.data for op in launches(part)):
+            (place / name).write_text(write_json(files[name]), encoding="utf-8")
 
 
 def _unwritable(directory: Path, error: OSError) -> InputError:
@@ -120,7 +125,7 @@ def check_replaceable(directory: Path) -> None:
             hint="name another directory",
         )
     names = {p.name for p in directory.iterdir()}
-    if names and BUNDLE_FILE not in names:
+    if names and not names & {BUNDLE_FILE, MANIFEST_FILE}:
         raise InputError(
             "the directory is neither empty nor a bundle, and is left as it is",
             where=str(directory),
@@ -140,6 +145,7 @@ def write_texts(directory: Path, texts: Mapping[str, str]) -> None:
     """
     with _replacing(directory) as made:
         for name, text in texts.items():
+            (made / name).parent.mkdir(exist_ok=True)
             (made / name).write_text(text, encoding="utf-8")
 
 

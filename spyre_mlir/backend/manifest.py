@@ -18,7 +18,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from spyre_mlir.backend.json_file import dump_text, load_text, read_text
 from spyre_mlir.backend.provenance import Levels, origins
-from spyre_mlir.backend.split import launches
+from spyre_mlir.backend.split import BUNDLE_FUNCTION, folder_of, launches
 from spyre_mlir.backend.weights import DeviceWeight, argument_names, launched_buffers
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
@@ -74,9 +74,10 @@ def manifest_text(parts: Parts) -> str:
 
 
 def _pool_bytes(parts: Parts) -> int:
+    """What the pool of a launch takes; of several launches, the largest: a pool is gone when its launch ends."""
     pools = [op.size.value.data for op in parts.bundle.walk() if isinstance(op, DeviceMemAllocateOp)]
     fixed = [op.attributes.get(POOL_BYTES) for op in parts.program.walk() if isinstance(op, LaunchOp)]
-    return sum(pools) + sum(size.value.data for size in fixed if isinstance(size, IntegerAttr))
+    return max([*pools, *(size.value.data for size in fixed if isinstance(size, IntegerAttr))], default=0)
 
 
 def _argument(number: int, buffer: SSAValue, parts: Parts) -> JsonObject:
@@ -124,10 +125,20 @@ def _launches(parts: Parts) -> list[Json]:
     entries: list[Json] = []
     for op, source, origin in zip(ordered, sources, origins(sources, parts.levels), strict=True):
         entry: JsonObject = {"file": op.sdsc_filename.data}
+        if (function := _function_of(op)) != BUNDLE_FUNCTION:
+            entry["folder"] = folder_of(function)
         if source:
             entry["source"] = {"file": source.file, "line": source.line, "module": source.module}
         entries.append({**entry, **origin})
     return entries
+
+
+def _function_of(op: Operation) -> str:
+    """Name of the bundle function that an op is in, loops between or not."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, FuncOp):
+        parent = parent.parent_op()
+    return BUNDLE_FUNCTION if parent is None else parent.sym_name.data
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Region
 
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
+from spyre_mlir.dialects.spyre.host import KernelHostOp
+from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, ToDeviceOp
 from spyre_mlir.dialects.superdsc.ops import SdscOp
 from spyre_mlir.errors import EmitError
 
 BUNDLE_FUNCTION = "sdsc_bundle"
+_HOST = (func.FuncOp, func.ReturnOp, KernelHostOp, ToDeviceOp, FromDeviceOp, ConstantOp, AllocOp)
 
 
 def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp]]:
-    """The host program, the bundle function, and the SuperDSCs of a module, by file name.
+    """The host program, the bundle functions, and the SuperDSCs of a module, by file name.
+
+    A program that leaves nothing to the device has no bundle function.
 
     Raises:
         EmitError: the module is not at the superdsc level.
@@ -22,9 +27,10 @@ def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp
     sdscs = {op.file_name: op for op in module.ops if isinstance(op, SdscOp)}
     launched = [launch.sdsc_filename.data for launch in launches(module)]
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
-    if not sdscs and not launched and BUNDLE_FUNCTION not in functions:
-        functions[BUNDLE_FUNCTION] = _nothing()
-    if BUNDLE_FUNCTION not in functions or set(launched) != set(sdscs):
+    if not sdscs and not launched and "main" in functions and _is_host_alone(functions["main"]):
+        functions.setdefault(BUNDLE_FUNCTION, _nothing())
+    bundles = [f for name, f in functions.items() if name.startswith(BUNDLE_FUNCTION)]
+    if not bundles or set(launched) != set(sdscs):
         lost = sorted(set(launched) ^ set(sdscs))
         raise EmitError(
             f"a bundle needs a function @{BUNDLE_FUNCTION} that launches every SuperDSC and nothing else; this module "
@@ -32,9 +38,14 @@ def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp
             + (f", and {lost[0]} is only one of the two" if lost else ""),
             hint="lower it to the superdsc level",
         )
-    host = [f.clone() for name, f in functions.items() if name != BUNDLE_FUNCTION]
+    host = [f.clone() for f in functions.values() if f not in bundles]
     program = ModuleOp(Region(Block(host)), attributes=dict(module.attributes), sym_name=module.sym_name)
-    return program, ModuleOp([functions[BUNDLE_FUNCTION].clone()]), sdscs
+    return program, ModuleOp([f.clone() for f in bundles]), sdscs
+
+
+def _is_host_alone(main: func.FuncOp) -> bool:
+    """Whether a host function at the superdsc level leaves nothing to the device."""
+    return all(isinstance(op, _HOST) for op in main.walk())
 
 
 def _nothing() -> func.FuncOp:
@@ -45,3 +56,26 @@ def _nothing() -> func.FuncOp:
 def launches(module: ModuleOp) -> list[SdscExecuteOp]:
     """The launches of a bundle in the order of the text, those in a loop once."""
     return [op for op in module.walk() if isinstance(op, SdscExecuteOp)]
+
+
+def folder_of(function: str) -> str:
+    """The folder of a bundle function where a program has several: ``launch_1`` for ``@sdsc_bundle_1``."""
+    return f"launch{function.removeprefix(BUNDLE_FUNCTION)}"
+
+
+def bundle_functions(module: ModuleOp) -> list[func.FuncOp]:
+    """The bundle functions of a module, in order."""
+    found = (op for op in module.ops if isinstance(op, func.FuncOp))
+    return [f for f in found if f.sym_name.data.startswith(BUNDLE_FUNCTION)]
+
+
+def public_parts(bundle: ModuleOp) -> dict[str, ModuleOp]:
+    """The modules to write as ``bundle.mlir``, by their folder in the directory: one at its top, or one per launch.
+
+    The function in a file is always called `sdsc_bundle`, as readers of these files expect.
+    """
+    functions = bundle_functions(bundle)
+    parts = {"" if len(functions) == 1 else folder_of(f.sym_name.data): f.clone() for f in functions}
+    for function in parts.values():
+        function.sym_name = StringAttr(BUNDLE_FUNCTION)
+    return {folder: ModuleOp([function]) for folder, function in parts.items()}

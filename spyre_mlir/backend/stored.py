@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,14 +11,17 @@ from typing import Any
 from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.backend.manifest import Manifest, read_manifest
 from spyre_mlir.backend.read import read_json
-from spyre_mlir.backend.split import launches
+from spyre_mlir.backend.split import BUNDLE_FUNCTION, folder_of, launches
 from spyre_mlir.backend.tensors import read_tensor, read_tensors
 from spyre_mlir.dialects.places import location_of
 from spyre_mlir.dialects.sdscbundle import TENSORS
+from spyre_mlir.dialects.spyre.kernel import LaunchOp
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import ReadError
@@ -40,14 +43,17 @@ class StoredBundle:
     Attributes:
         directory: where it is.
         program: the host program, or None in a bundle that others wrote.
-        bundle: the bundle function's module; its launches have the places of the model as locations.
+        bundle: module of the bundle functions, one per launch of the program; what they run has its place in the model
+            as location.
         manifest: what the bundle is made from; empty in a bundle that others wrote.
+        folders: where each SuperDSC file is.
     """
 
     directory: Path
     program: ModuleOp | None
     bundle: ModuleOp
     manifest: Manifest = field(default_factory=Manifest)
+    folders: Mapping[str, Path] = field(default_factory=dict[str, Path])
     _read: dict[str, Descriptor] = field(default_factory=dict[str, Descriptor])
 
     def descriptor(self, filename: str) -> Descriptor:
@@ -57,7 +63,7 @@ class StoredBundle:
             ReadError: the file is missing, no SuperDSC, or contradicts itself.
         """
         if filename not in self._read:
-            path = self.directory / filename
+            path = self.folders.get(filename, self.directory) / filename
             try:
                 self._read[filename] = describe(read_json(path))
             except ReadError as error:
@@ -93,20 +99,48 @@ def read_bundle(directory: Path, context: Context) -> StoredBundle:
     """
     if not directory.is_dir():
         raise ReadError("no such bundle directory", where=str(directory), hint="name a directory with a bundle.mlir")
-    bundle = read_module(directory / BUNDLE_FILE, context)
     program = read_module(directory / PROGRAM_FILE, context) if (directory / PROGRAM_FILE).exists() else None
     manifest = read_manifest(directory / MANIFEST_FILE)
+    bundle, folders = _read_public(directory, program, context)
     named = [op.sdsc_filename.data for op in launches(bundle)]
-    files = [*named, *([WEIGHTS_FILE] if manifest.weights else [])]
-    for file, by in zip(files, [BUNDLE_FILE] * len(named) + [MANIFEST_FILE], strict=False):
-        if not (directory / file).is_file():
-            raise ReadError(
-                f"{by} {'runs' if by == BUNDLE_FILE else 'names'} {file}, which is not there",
-                where=str(directory),
-                hint="write the bundle again",
-            )
+    for file, folder in folders.items():
+        _check_there(folder / file, BUNDLE_FILE, "runs")
+    if manifest.weights:
+        _check_there(directory / WEIGHTS_FILE, MANIFEST_FILE, "names")
     _tell_places(bundle, manifest, named)
-    return StoredBundle(directory, program, bundle, manifest)
+    return StoredBundle(directory, program, bundle, manifest, folders)
+
+
+def _check_there(path: Path, by: str, how: str) -> None:
+    if not path.is_file():
+        raise ReadError(
+            f"{by} {how} {path.name}, which is not there", where=str(path.parent), hint="write the bundle again"
+        )
+
+
+def launch_folders(directory: Path, program: ModuleOp | None) -> dict[str, Path]:
+    """The folders of the bundle functions that a host program launches; the directory itself where there is one."""
+    if program is None or (directory / BUNDLE_FILE).exists():
+        return {BUNDLE_FUNCTION: directory}
+    names = [op.bundle.root_reference.data for op in program.walk() if isinstance(op, LaunchOp)]
+    return {name: directory if name == BUNDLE_FUNCTION else directory / folder_of(name) for name in names}
+
+
+def _read_public(directory: Path, program: ModuleOp | None, context: Context) -> tuple[ModuleOp, dict[str, Path]]:
+    """The bundle functions as one module, each under the name it is launched by, and the folder of every file."""
+    functions: list[Operation] = []
+    folders: dict[str, Path] = {}
+    for name, folder in launch_folders(directory, program).items():
+        module = read_module(folder / BUNDLE_FILE, context)
+        for file in (op.sdsc_filename.data for op in launches(module)):
+            if folders.setdefault(file, folder) != folder:
+                raise ReadError(f"two launches have a file {file}", where=str(folder), hint="write the bundle again")
+        for op in list(module.ops):
+            op.detach()
+            if isinstance(op, FuncOp) and op.sym_name.data == BUNDLE_FUNCTION:
+                op.sym_name = StringAttr(name)
+            functions.append(op)
+    return ModuleOp(functions), folders
 
 
 def _tell_places(bundle: ModuleOp, manifest: Manifest, named: list[str]) -> None:

@@ -7,10 +7,13 @@ from pathlib import Path
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError
 
 from spyre_mlir.backend.directory import BUNDLE_FILE, BUNDLE_FUNCTION, write_texts
 from spyre_mlir.backend.read import read_json
+from spyre_mlir.backend.split import launches, public_parts
+from spyre_mlir.backend.stored import PROGRAM_FILE, launch_folders, read_module
 from spyre_mlir.backend.write import write_json
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.superdsc import JsonAttr, SdscOp
@@ -22,31 +25,42 @@ FILE = "superdsc.file"
 
 
 def directory_to_module(directory: Path, context: Context) -> ModuleOp:
-    """The bundle function and, before it, every SuperDSC file of a directory, each with its file's name.
+    """The bundle functions and, before them, every SuperDSC file of a directory, each with its file's name.
+
+    A program of several launches has a folder for each; what the host does between them is no part of the module.
 
     Raises:
         ReadError: a file is missing, or is not what its name says.
     """
-    path = directory / BUNDLE_FILE
+    program = directory / PROGRAM_FILE
+    alone = (directory / BUNDLE_FILE).exists() or not program.exists()
+    folders = launch_folders(directory, None if alone else read_module(program, context))
+    sdscs: list[SdscOp] = []
+    functions: list[Operation] = []
+    symbols: set[str] = set()
+    for name, folder in folders.items():
+        bundle = _parsed(folder / BUNDLE_FILE, context)
+        launched = (op.sdsc_filename.data for op in bundle.walk() if isinstance(op, SdscExecuteOp))
+        for file in dict.fromkeys([*launched, *sorted(one.name for one in folder.glob("sdsc_*.json"))]):
+            op = read_json(folder / file)
+            op.attributes[FILE] = StringAttr(file)
+            _make_unique(op, symbols)
+            sdscs.append(op)
+        for op in list(bundle.ops):
+            op.detach()
+            if isinstance(op, FuncOp) and op.sym_name.data == BUNDLE_FUNCTION:
+                op.sym_name = StringAttr(name)
+            functions.append(op)
+    return ModuleOp([*sdscs, *functions])
+
+
+def _parsed(path: Path, context: Context) -> ModuleOp:
     try:
-        bundle = parse_module(path.read_bytes(), context, str(path))
+        return parse_module(path.read_bytes(), context, str(path))
     except OSError as error:
         raise ReadError(f"cannot read the file: {error.strerror}", where=str(path)) from error
     except ParseError as error:
         raise ReadError(f"the file is no MLIR: {error.msg}", where=str(error.span.get_location())) from error
-    launched = (op.sdsc_filename.data for op in bundle.walk() if isinstance(op, SdscExecuteOp))
-    names = dict.fromkeys([*launched, *sorted(one.name for one in directory.glob("sdsc_*.json"))])
-    sdscs: list[SdscOp] = []
-    symbols: set[str] = set()
-    for name in names:
-        op = read_json(directory / name)
-        op.attributes[FILE] = StringAttr(name)
-        _make_unique(op, symbols)
-        sdscs.append(op)
-    functions = list(bundle.ops)
-    for op in functions:
-        op.detach()
-    return ModuleOp([*sdscs, *functions])
 
 
 def _make_unique(op: SdscOp, symbols: set[str]) -> None:
@@ -73,8 +87,9 @@ def module_to_directory(module: ModuleOp, directory: Path, where: str) -> None:
     """
     sdscs = [op for op in module.ops if isinstance(op, SdscOp)]
     functions = [op.clone() for op in module.ops if isinstance(op, FuncOp)]
-    if len(functions) != 1 or len(sdscs) + 1 != len(list(module.ops)) or functions[0].sym_name.data != BUNDLE_FUNCTION:
-        others = [f"@{op.sym_name.data}" for op in functions if op.sym_name.data != BUNDLE_FUNCTION]
+    known = all(op.sym_name.data.startswith(BUNDLE_FUNCTION) for op in functions)
+    if not functions or len(sdscs) + len(functions) != len(list(module.ops)) or not known:
+        others = [f"@{f.sym_name.data}" for f in functions if not f.sym_name.data.startswith(BUNDLE_FUNCTION)]
         others += [op.name for op in module.ops if not isinstance(op, (SdscOp, FuncOp))]
         raise EmitError(
             f"a bundle is a function @{BUNDLE_FUNCTION} and its SuperDSCs; this module has {len(functions)} functions "
@@ -82,15 +97,22 @@ def module_to_directory(module: ModuleOp, directory: Path, where: str) -> None:
             where=where,
             hint="spyre-compile -o DIR writes programs that have a host part",
         )
-    texts = {BUNDLE_FILE: module_text(ModuleOp(functions)) + "\n"}
+    parts = public_parts(ModuleOp(functions))
+    texts = {_in(folder, BUNDLE_FILE): module_text(part) + "\n" for folder, part in parts.items()}
+    homes = {op.sdsc_filename.data: folder for folder, part in parts.items() for op in launches(part)}
     for op in sdscs:
         name = file_name(op)
-        if name in texts or Path(name).name != name or name in ("", ".", ".."):
+        path = _in(homes.get(name, next(iter(parts))), name)
+        if path in texts or Path(name).name != name or name in ("", ".", ".."):
             raise EmitError(
                 f"@{op.sym_name.data} cannot be written as {name!r}", where=where, hint=f"give it another {FILE}"
             )
-        texts[name] = write_json(op)
+        texts[path] = write_json(op)
     write_texts(directory, texts)
+
+
+def _in(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
 
 
 def file_name(op: SdscOp) -> str:

@@ -47,7 +47,7 @@ class DeviceWeight:
         tensor = self.tensor
 
         def pieces() -> Iterable[Array]:
-            for piece in image.pieces(values[self.name], tensor.layout, tensor.lanes):
+            for piece in image.pieces(values[self.name], tensor.layout, tensor.lanes, tensor.arrangement):
                 yield encoding.encode(encoding.from_host(piece, tensor.format), tensor.format)
 
         kind = encoding.STORED_TYPES[tensor.format]

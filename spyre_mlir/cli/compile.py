@@ -17,7 +17,7 @@ from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
     from spyre_mlir.frontend import Program
-    from spyre_mlir.pipeline import Lowered
+    from spyre_mlir.pipeline import HostFallback, Lowered
 
 log = logging.getLogger("spyre_mlir.cli.compile")
 
@@ -61,6 +61,18 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         choices=("loop", "unroll"),
         default="loop",
         help="write loops into bundle.mlir (default), or a file for every kernel of every trip",
+    )
+    parser.add_argument(
+        "--host-fallback",
+        choices=("warn", "allow", "error"),
+        default="warn",
+        help="what the device cannot run becomes a step on the host: warn lists these steps (default), allow says "
+        "nothing, error refuses them with exit code 2",
+    )
+    parser.add_argument(
+        "--prefer-device",
+        action="store_true",
+        help="run on the device whatever the device can, also where that takes very many kernels",
     )
     parser.add_argument(
         "--sdsc-version",
@@ -160,6 +172,7 @@ def _import(path: Path, step: Callable[[str], None]) -> Program:
 def _lower(program: Program, arguments: argparse.Namespace, wanted: str, step: Callable[[str], None]) -> Lowered:
     from spyre_mlir.cli.watch import PassWatch
     from spyre_mlir.pipeline import lower
+    from spyre_mlir.transforms.fallback import warning_text
     from spyre_mlir.universe import make_context
 
     watch = PassWatch(arguments.dump_dir, step=step)
@@ -168,8 +181,14 @@ def _lower(program: Program, arguments: argparse.Namespace, wanted: str, step: C
         "convert-spyre-kernel-to-superdsc": f"addresses={arguments.addresses} version={arguments.sdsc_version} "
         f"share={'true' if arguments.share_files else 'false'} loops={arguments.loops}",
         **({"coarse-tile": ""} if arguments.coarse_tile else {}),
+        **({"decompose-aten": "prefer-device=true"} if arguments.prefer_device else {}),
     }
-    return lower(program.module, make_context(), until=wanted, options=options, watch=watch)
+    refuse: HostFallback = "error" if arguments.host_fallback == "error" else "allow"
+    context = make_context()
+    lowered = lower(program.module, context, until=wanted, options=options, watch=watch, host_fallback=refuse)
+    if lowered.host_steps and arguments.host_fallback == "warn":
+        log.warning("%s", warning_text(lowered.host_steps))
+    return lowered
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from xdsl.passes import ModulePass, get_pass_option_infos
 
 PASS_COLUMNS = ("pass", "from", "options", "meaning")
-OP_COLUMNS = ("op", "family", "hardware function", "unit", "formats")
+OP_COLUMNS = ("op", "fate", "family", "hardware function", "unit", "formats")
 
 
 def pass_rows(
@@ -35,14 +35,18 @@ def _choices(annotation: str) -> str:
 
 
 def op_rows() -> list[tuple[str, ...]]:
-    """Every overload that can be imported; the last three are empty where no hardware function runs it."""
+    """Every overload of the op table; the last three are empty where no hardware function runs it.
+
+    An overload that is not there runs on the host.
+    """
     from spyre_mlir.ops import ATEN
 
     rows: list[tuple[str, ...]] = []
     for entry in ATEN:
         formats = "DL16 FP32" if entry.fp32 else "DL16"
+        fate = ATEN.fate(entry.overloads[0]).value
         runs = (entry.opfunc, entry.unit.value, formats) if entry.opfunc else ("", "", "")
-        rows += [(f"aten.{overload}", entry.family.value, *runs) for overload in entry.overloads]
+        rows += [(f"aten.{overload}", fate, entry.family.value, *runs) for overload in entry.overloads]
     return rows
 
 

@@ -58,7 +58,7 @@ def bisect_directory(path: Path, inputs: Sequence[Array | None], options: Machin
     from spyre_mlir.backend.stored import read_bundle
     from spyre_mlir.culprit import Walk, bisect
     from spyre_mlir.pipeline import LEVELS
-    from spyre_mlir.stored_runs import stored_program
+    from spyre_mlir.stored_runs import run_on_host, stored_program
     from spyre_mlir.universe import make_context
 
     context = make_context()
@@ -69,7 +69,9 @@ def bisect_directory(path: Path, inputs: Sequence[Array | None], options: Machin
             where=str(path),
             hint="name a bundle directory that spyre-compile has written with --levels",
         )
-    culprit = bisect(Walk(modules, inputs, options=options), stored_program(read_bundle(path, context)))
+    culprit = bisect(
+        Walk(modules, inputs, options=options, host=run_on_host), stored_program(read_bundle(path, context))
+    )
     compared = ", ".join(level for level in LEVELS if level in modules)
     sys.stdout.write(f"{culprit}\n" if culprit else f"no culprit: the bundle agrees with {compared}\n")
     return FOUND if culprit else 0

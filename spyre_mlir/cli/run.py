@@ -230,9 +230,10 @@ def _runnable(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runna
         from spyre_mlir.cli.probe import module_probes
         from spyre_mlir.dialects.superdsc.describe import describe
         from spyre_mlir.machine.host import DeviceProgram, run_program
+        from spyre_mlir.stored_runs import run_on_host
 
         host, bundle, files = split_module(module)
-        program = DeviceProgram(host, bundle, lambda name: describe(files[name]))
+        program = DeviceProgram(host, bundle, lambda name: describe(files[name]), executor=run_on_host)
         return Runnable(
             host,
             lambda inputs: run_program(program, inputs, options, None, met),
@@ -251,6 +252,7 @@ def _runnable(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runna
         return Runnable(module, lambda _: [], {}, takes=run_ktir.takes(module), gives=gives)
     from spyre_mlir.machine.levels import find_function, run_function
     from spyre_mlir.machine.observe import observe_function
+    from spyre_mlir.stored_runs import run_on_host
 
     if find_function(module, "main").is_declaration:
         raise InputError("the function 'main' is only declared", hint="give it a body")
@@ -263,9 +265,9 @@ def _runnable(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runna
         raise InputError("the levels above superdsc have exact numerics only", hint="run a bundle's directory")
     return Runnable(
         module,
-        lambda inputs: run_function(module, [x for x in inputs if x is not None]),
+        lambda inputs: run_function(module, [x for x in inputs if x is not None], host=run_on_host),
         {},
-        observe=lambda inputs: observe_function(module, [x for x in inputs if x is not None]),
+        observe=lambda inputs: observe_function(module, [x for x in inputs if x is not None], run_on_host),
     )
 
 

@@ -34,7 +34,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_value
+from spyre_mlir.dialects.aten_arguments import HOST, NoneAttr, OperandsAttr, bound_arguments, is_argument, to_value
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue, as_tensor_type, element_of, shape_of
 from spyre_mlir.errors import SpyreError, UnsupportedError
 from spyre_mlir.ops import ATEN
@@ -70,6 +70,11 @@ class AtenOp(IRDLOperation):
         """What the op table says of the op; None if it says nothing."""
         return self.ENTRY
 
+    @property
+    def on_host(self) -> bool:
+        """Whether the host runs the op."""
+        return HOST in self.attributes
+
     def arguments(self) -> dict[str, Value]:
         """Every argument of the schema by name: SSA values, lists of them, or Python values.
 
@@ -77,14 +82,14 @@ class AtenOp(IRDLOperation):
             VerifyException: operands and attributes do not fit the schema.
         """
         if self.entry is None:
-            return self._arguments_without_schema()
+            return bound_arguments(self.attributes, list(self.operands))
         queue, bound = list(self.operands), dict[str, Value]()
         for param in self.entry.params:
             bound[param.name] = self._argument(param, queue)
         if queue:
             raise VerifyException(f"{len(queue)} operands more than the schema of {self.name} takes")
         for name in self.attributes:
-            if self.entry.param(name) is None and name != "callee":
+            if self.entry.param(name) is None and is_argument(name):
                 known = ", ".join(p.name for p in self.entry.params)
                 raise VerifyException(f"{self.name} has no argument '{name}'; its arguments are {known}")
         return bound
@@ -125,22 +130,6 @@ class AtenOp(IRDLOperation):
         if not isinstance(value, allowed[param.kind]):
             raise VerifyException(f"argument '{param.name}' of {self.name} is {value!r}, expected {param.kind.value}")
         return (value,) if param.kind is Kind.INTS and isinstance(value, int) else value
-
-    def _arguments_without_schema(self) -> dict[str, Value]:
-        queue, bound = list(self.operands), dict[str, Value]()
-
-        def take(attribute: Attribute) -> Value:
-            if isinstance(attribute, OperandsAttr):
-                taken, queue[:] = queue[: attribute.count.data], queue[attribute.count.data :]
-                return taken[0] if attribute.count.data == 1 else taken
-            if isinstance(attribute, ArrayAttr):
-                return [take(a) for a in cast(ArrayAttr[Attribute], attribute)]
-            return to_value(attribute)
-
-        for name, attribute in self.attributes.items():
-            if name != "callee":
-                bound[name] = take(attribute)
-        return bound
 
     def verify_(self) -> None:
         """Checks arguments against the schema, and the result shape against the declaration."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -21,6 +21,13 @@ from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+
+Operand = TypeVar("Operand")
+
+# On an op that the host runs: why, as a string; a unit where it only follows other host steps.
+HOST = "spyre.host"
+# While a program is lowered: the number of the aten op that an op comes from, so that an error can name it.
+ORIGIN = "spyre.origin"
 
 
 @irdl_attr_definition
@@ -98,3 +105,54 @@ def to_value(attribute: Attribute) -> object:
             return str(attribute)
         case _:
             return attribute
+
+
+def bound_arguments(attributes: Mapping[str, Attribute], operands: Sequence[Operand]) -> dict[str, object]:
+    """Arguments by name where attributes in the order of the schema say which operands are whose.
+
+    Args:
+        attributes: as `aten.call` spells them.
+        operands: what the arguments take; lists of them where an argument is a list.
+    """
+    queue = list(operands)
+
+    def take(attribute: Attribute) -> object:
+        if isinstance(attribute, OperandsAttr):
+            taken, queue[:] = queue[: attribute.count.data], queue[attribute.count.data :]
+            return taken[0] if attribute.count.data == 1 else taken
+        if isinstance(attribute, ArrayAttr):
+            return [take(a) for a in cast("ArrayAttr[Attribute]", attribute)]
+        return to_value(attribute)
+
+    return {name: take(attribute) for name, attribute in attributes.items() if is_argument(name)}
+
+
+def is_argument(name: str) -> bool:
+    """Whether an attribute of an op is an argument of the operator: what the compiler adds has a dot in its name."""
+    return "." not in name and name != "callee"
+
+
+def spell_arguments(
+    arguments: Mapping[str, object], operand: type[Operand]
+) -> tuple[list[Operand], dict[str, Attribute]]:
+    """Operands and attributes as `aten.call` has them: the reverse of `bound_arguments`.
+
+    Args:
+        arguments: values by name; those that are None are left out.
+        operand: the class of what stands for a tensor.
+    """
+    operands: list[Operand] = []
+
+    def take(value: object) -> Attribute:
+        if isinstance(value, operand):
+            operands.append(value)
+            return OperandsAttr(1)
+        if isinstance(value, list):
+            items = cast("list[object]", value)
+            if len(items) != 1 and all(isinstance(i, operand) for i in items):
+                operands.extend(cast("list[Operand]", items))
+                return OperandsAttr(len(items))
+            return ArrayAttr([take(i) for i in items])
+        return to_attribute(value)
+
+    return operands, {name: take(value) for name, value in arguments.items() if value is not None}

@@ -76,13 +76,15 @@ def _typed(value: Any) -> SSAValue | TypedValue:
     return cast("SSAValue[Attribute] | TypedValue", value)
 
 
-class _TypeBuild(AtenBuild):
+class TypeBuild(AtenBuild):
     """Finds types and computes nothing."""
 
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Any:
+        """The type of one result."""
         return TypedValue(result)
 
     def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
+        """Takes apart only what has no type of its own."""
         return super().rewrite(entry, bound) if entry.composed else None
 
 
@@ -94,7 +96,7 @@ def result_types(entry: OpEntry, bound: Mapping[str, Any]) -> list[TensorType[At
     """
     if not entry.composed:
         return [result_type(entry, bound)]
-    made = _TypeBuild().rewrite(entry, bound)
+    made = TypeBuild().rewrite(entry, bound)
     several = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
     return [cast(TensorType[Attribute], _typed(v).type) for v in several]
 

@@ -33,6 +33,24 @@ _ELEMENTS: tuple[Attribute, ...] = (i1, i8, i16, i32, i64, *_UNSIGNED, f16, bf16
 ELEMENTS: dict[str, Attribute] = {str(e): e for e in _ELEMENTS}
 
 
+def integer_bits(element: Attribute) -> int:
+    """Width of an integer type, 1 for truth values; 0 for other types."""
+    match element:
+        case IntegerType():
+            return element.width.data
+        case _:
+            return 0
+
+
+def is_unsigned(element: Attribute) -> bool:
+    """Whether a type is one of unsigned integers."""
+    match element:
+        case IntegerType():
+            return element.signedness.data is Signedness.UNSIGNED
+        case _:
+            return False
+
+
 @dataclass(frozen=True)
 class TypedValue:
     """A value outside a program that has a type, as SSA values do."""

@@ -122,7 +122,7 @@ def spell_by_entry(entry: OpEntry, bound: Mapping[str, Bound], resolve: Resolve)
         if param.kind is Kind.TENSORS:
             items = cast("list[object]", argument.value)
             operands += _whole_list(param.name, [i for i in items if i is not None], resolve)
-            attributes |= {param.name: a for a in _list_form(entry, param, items)}
+            attributes |= _list_form(entry, param, items)
         elif isinstance(argument.value, Node):
             value = resolve(param.name, argument.value)
             if isinstance(value, SSAValue):
@@ -138,11 +138,11 @@ def spell_by_entry(entry: OpEntry, bound: Mapping[str, Bound], resolve: Resolve)
     return Spelled(operands, attributes)
 
 
-def _list_form(entry: OpEntry, param: Param, items: list[object]) -> list[Attribute]:
-    """What says which operands a list takes: nothing if it takes all that are left."""
+def _list_form(entry: OpEntry, param: Param, items: list[object]) -> dict[str, Attribute]:
+    """What says which operands a list takes; nothing if it takes all that are left."""
     if any(i is None for i in items):
-        return [ArrayAttr([NoneAttr() if i is None else OperandsAttr(1) for i in items])]
-    return [] if param is [p for p in entry.params if p.is_tensor][-1] else [OperandsAttr(len(items))]
+        return {param.name: ArrayAttr([NoneAttr() if i is None else OperandsAttr(1) for i in items])}
+    return {} if param is [p for p in entry.params if p.is_tensor][-1] else {param.name: OperandsAttr(len(items))}
 
 
 def _whole_list(name: str, value: object, resolve: Resolve) -> list[SSAValue]:

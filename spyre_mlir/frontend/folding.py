@@ -1,7 +1,8 @@
 """The part of a graph that no call can change: computed once, by torch, while importing.
 
 A node folds if all it reads are numbers, tensors without elements, constants of the model and unmutated
-non-persistent buffers: position ids, causal masks, rotary tables. Parameters and persistent buffers belong to the weights.
+non-persistent buffers: position ids, causal masks, rotary tables. Parameters and persistent buffers belong to
+the weights.
 """
 
 from __future__ import annotations

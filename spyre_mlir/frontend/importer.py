@@ -87,7 +87,11 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
 
 
 def _module(name: str, signature: Signature, lowering: Lowering) -> ModuleOp:
-    arguments = [{"aten.name": a.name, "aten.kind": a.kind} for a in lowering.arguments]
+    arguments = [
+        {"aten.name": a.name, "aten.kind": a.kind}
+        | _bounds(lowering.values.get(a.name) if a.kind == "constant" else None)
+        for a in lowering.arguments
+    ]
     results = [
         {"aten.name": r.name} | ({} if r.mutates is None else {"aten.mutates": r.mutates}) for r in signature.results
     ]
@@ -111,8 +115,15 @@ def _module(name: str, signature: Signature, lowering: Lowering) -> ModuleOp:
     return ModuleOp([function], attributes, StringAttr(name))
 
 
-def _dictionaries(entries: list[dict[str, str]]) -> ArrayAttr[DictionaryAttr]:
-    return ArrayAttr([DictionaryAttr({k: StringAttr(v) for k, v in entry.items()}) for entry in entries])
+def _bounds(value: torch.Tensor | None) -> dict[str, tuple[int, int]]:
+    """The least and the largest integer of a constant, which decide the format it has on the device."""
+    if value is None or value.is_floating_point() or value.dtype is torch.bool or not value.numel():
+        return {}
+    return {} if value.is_complex() else {"aten.bounds": (int(value.min()), int(value.max()))}
+
+
+def _dictionaries(entries: list[dict[str, Any]]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr([DictionaryAttr({k: to_attribute(v) for k, v in entry.items()}) for entry in entries])
 
 
 def _leaves(leaves: Any) -> ArrayAttr[Attribute]:

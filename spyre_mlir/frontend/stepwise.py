@@ -1,27 +1,37 @@
-"""What torch computes op by op: the reference that names the first op of the aten level that means something else."""
+"""Operators of torch, called by their schemas: host steps, and the reference for single ops of the aten level."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
 
+from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.aten_build import TypeBuild
+from spyre_mlir.dialects.host_call import HostCall, Slot
+from spyre_mlir.dialects.tensors import TypedValue
+from spyre_mlir.errors import MachineFault, UnsupportedError
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.reference import to_numpy
+
+Array = NDArray[Any]
 
 _DTYPES = {str(element): dtype for dtype, element in ELEMENT_TYPES.items()}
 # Where an entry of the op table calls a parameter otherwise than the operator it stands for.
 _OTHER_NAMES = {"mat2": "other", "shape": "size"}
+# What torch raises where an operator has no form for a dtype, or does not take these values.
+_REFUSED = (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError, AttributeError)
 
 
-def torch_values(module: ModuleOp, inputs: Sequence[NDArray[Any]]) -> dict[Operation, NDArray[Any]]:
+def torch_values(module: ModuleOp, inputs: Sequence[Array]) -> dict[Operation, Array]:
     """The value of every op of an aten function, by calling the torch operator it names, in double precision.
 
     Args:
@@ -29,54 +39,141 @@ def torch_values(module: ModuleOp, inputs: Sequence[NDArray[Any]]) -> dict[Opera
         inputs: one array per argument of `main`.
     """
     main = next(op for op in module.ops if isinstance(op, func.FuncOp))
-    known: dict[SSAValue, torch.Tensor] = {
-        argument: _wide(torch.tensor(np.ascontiguousarray(value)))
-        for argument, value in zip(main.body.block.args, inputs, strict=True)
-    }
-    found: dict[Operation, NDArray[Any]] = {}
-    with torch.no_grad():
-        for op in main.body.block.ops:
-            if not isinstance(op, AtenOp):
-                continue
-            out = _call(op, known)
-            tensors = [out] if isinstance(out, torch.Tensor) else [o for o in out if isinstance(o, torch.Tensor)]
-            known |= zip(op.results, map(_wide, tensors), strict=False)
-            found[op] = to_numpy(known[op.results[0]])
+    known: dict[SSAValue, Array] = dict(zip(main.body.block.args, inputs, strict=True))
+    found: dict[Operation, Array] = {}
+    for op in main.body.block.ops:
+        if isinstance(op, AtenOp):
+            results = run_host_step(HostCall.of(op), [known[v] for v in op.operands], wide=True)
+            known |= zip(op.results, results, strict=False)
+            found[op] = results[0]
     return found
 
 
-def _wide(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.double() if tensor.is_floating_point() else tensor
+def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> list[Array]:
+    """Calls an operator; see `machine.host_steps.HostExecutor`.
+
+    An operator without a form for the dtype asked for computes in another one: what counts is its values.
+
+    Raises:
+        MachineFault: the operator refused these values.
+        UnsupportedError: there is no such operator.
+    """
+    run, refusal = _runner(call), None
+    for floats in (torch.float64, None, torch.float32) if wide else (None, torch.float32, torch.float64):
+        try:
+            with torch.no_grad():
+                results = run(call, operands, floats)
+                return [_result(t, k, wide) for t, k in zip(results, call.results, strict=False)]
+        except _REFUSED as error:
+            refusal = refusal or error
+    message = f"torch refuses {call.overload}: {str(refusal).partition(chr(10))[0]}"
+    raise MachineFault("host-step", message, where=call.where) from refusal
 
 
-def _operator(overload: str) -> Any:
+def _result(tensor: torch.Tensor, type_: TensorType[Attribute], wide: bool) -> Array:
+    wanted = _DTYPES[str(type_.get_element_type())]
+    keeps = tensor.dtype is wanted or (wide and tensor.is_floating_point() and wanted.is_floating_point)
+    return to_numpy(tensor if keeps else tensor.to(wanted))
+
+
+def _runner(call: HostCall) -> Callable[[HostCall, Sequence[Array], torch.dtype | None], list[torch.Tensor]]:
+    """What runs a call: a function that a plugin registered for it, else the operator of torch."""
+    typed = {name: _filled(value, [TypedValue(t) for t in call.operands]) for name, value in call.arguments.items()}
+    for registered in registry.find(registry.Kind.FALLBACK, call.overload):
+        if registered.wants(TypeBuild(), typed):
+            return partial(_by_fallback, registered.function)
+    for registered in registry.find(registry.Kind.EXECUTOR, call.overload):
+        return partial(_by_executor, registered.function)
+    return partial(_by_operator, _operator(call))
+
+
+def _filled(value: object, operands: Sequence[object]) -> Any:
+    """An argument with operands in their slots."""
+    if isinstance(value, (list, tuple)):
+        return [_filled(v, operands) for v in cast("Sequence[object]", value)]
+    return operands[value.number] if isinstance(value, Slot) else value
+
+
+def _by_fallback(
+    function: Callable[..., Any], call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
+) -> list[torch.Tensor]:
+    tensors = _tensors(call, operands, floats)
+    return _flat(function(**{name: _filled(value, tensors) for name, value in call.arguments.items()}))
+
+
+def _by_executor(
+    function: Callable[..., Any], call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
+) -> list[torch.Tensor]:
+    plain = {name: value for name, value in call.arguments.items() if not _holds_slot(value)}
+    return _flat(function(_tensors(call, operands, floats), plain))
+
+
+def _holds_slot(value: object) -> bool:
+    if isinstance(value, list):
+        return any(map(_holds_slot, cast("list[object]", value)))
+    return isinstance(value, Slot)
+
+
+def _tensors(call: HostCall, operands: Sequence[Array], floats: torch.dtype | None) -> list[torch.Tensor]:
+    return [_tensor(a, t, floats) for a, t in zip(operands, call.operands, strict=True)]
+
+
+def _flat(out: object) -> list[torch.Tensor]:
+    """The tensors among the results."""
+    several = [out] if isinstance(out, torch.Tensor) else cast("Sequence[object]", out)
+    return [o for o in several if isinstance(o, torch.Tensor)]
+
+
+def _operator(call: HostCall) -> Any:
+    overload = "reshape" if call.overload == "view" else call.overload  # strides are not part of a program
     namespace, _, name = overload.rpartition("::")
     packet, _, rest = name.partition(".")
-    return getattr(getattr(getattr(torch.ops, namespace or "aten"), packet), rest or "default")
+    try:
+        return getattr(getattr(getattr(torch.ops, namespace or "aten"), packet), rest or "default")
+    except AttributeError as error:
+        raise UnsupportedError(
+            f"the host has no operator {namespace or 'aten'}::{name}",
+            where=call.where,
+            hint="import the module that registers it with torch first",
+        ) from error
 
 
-def _call(op: AtenOp, known: Mapping[SSAValue, torch.Tensor]) -> Any:
-    def value(argument: object) -> object:
-        if isinstance(argument, (list, tuple)):
-            return [value(a) for a in cast(Sequence[object], argument)]
-        return known[argument] if isinstance(argument, SSAValue) else argument
+def _by_operator(
+    operator: Any, call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
+) -> list[torch.Tensor]:
+    """The tensors among the results.
 
-    operator = _operator("reshape" if op.overload == "view" else op.overload)  # strides are not part of a program
-    arguments = {name: value(argument) for name, argument in op.arguments().items()}
+    Args:
+        operator: what to call.
+        call: its arguments.
+        operands: their values.
+        floats: the dtype all floats get; None for the one of each type.
+    """
+    tensors = _tensors(call, operands, floats)
+    arguments = {name: _filled(value, tensors) for name, value in call.arguments.items()}
     by_schema: dict[str, object] = {}
     for parameter in operator._schema.arguments:
         names = (parameter.name, _OTHER_NAMES.get(parameter.name, ""))
         given = next((arguments[n] for n in names if n in arguments), None)
         if given is not None:
-            by_schema[parameter.name] = _in_torch(parameter.name, given)
-    return operator(**by_schema)
+            by_schema[parameter.name] = _in_torch(parameter, given, floats)
+    return _flat(operator(**by_schema))
 
 
-def _in_torch(name: str, value: object) -> object:
-    """An argument as torch spells it; a number format is the widest of its kind."""
-    if name == "memory_format" and isinstance(value, str):
+def _tensor(values: Array, type_: TensorType[Attribute], floats: torch.dtype | None) -> torch.Tensor:
+    dtype = _DTYPES[str(type_.get_element_type())]
+    tensor = torch.tensor(np.ascontiguousarray(values))
+    return tensor.reshape(values.shape).to(floats if floats is not None and dtype.is_floating_point else dtype)
+
+
+def _in_torch(parameter: Any, value: object, floats: torch.dtype | None) -> object:
+    """An argument as torch spells it."""
+    if isinstance(value, str) and parameter.name in ("memory_format", "layout"):
         return getattr(torch, value)
-    if name != "dtype":
-        return value
-    dtype = _DTYPES.get(str(value))
-    return torch.float64 if dtype is not None and dtype.is_floating_point else dtype
+    if isinstance(value, str) and parameter.name in ("dtype", "out_dtype", "output_dtype"):
+        dtype = _DTYPES[value]
+        return floats if floats is not None and dtype.is_floating_point else dtype
+    return value
+
+
+__all__ = ["run_host_step", "torch_values"]

@@ -35,7 +35,12 @@ class DeviceFormat:
 
     @property
     def integers(self) -> tuple[int, int]:
-        """The least and the largest integer of a format of integers."""
+        """The least and the largest integer that every integer in between is exact with.
+
+        In a format of floats the limit itself is left out: a sum just beyond it is rounded to it.
+        """
+        if self.floating:
+            return -EXACT_INTEGERS[self.name] + 1, EXACT_INTEGERS[self.name] - 1
         if self.name.startswith("SENUINT"):
             return 0, 2**self.bits - 1
         return -(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1
@@ -67,6 +72,9 @@ INFINITY_STAND_IN = 65504.0
 
 # The smallest positive DL16 number; half of it and less is 0 (from the definition of the format; inferred).
 DL16_SMALLEST = 2.0**-31 * (1 + 2.0**-9)
+
+# Every whole number up to this one is exact: one more than the bits of the fraction (definitions of the formats).
+EXACT_INTEGERS = {"SEN169_FP16": 2**10, "IEEE_FP32": 2**24, "BFLOAT16": 2**8, "SEN143_FP8": 2**4, "SEN152_FP8": 2**3}
 
 FORMATS: dict[str, DeviceFormat] = {entry.name: entry for entry in _ALL}
 

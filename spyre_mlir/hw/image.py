@@ -13,16 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spyre_mlir.hw.arrangement import STANDARD, as_stored
 from spyre_mlir.hw.sticks import UNIT, StickLayout
 
 Array = NDArray[Any]
 PIECE_ELEMENTS = 1 << 18  # small beside any model, large beside the cost of a call
 
 
-def arrange(values: Array, layout: StickLayout, lanes: int) -> Array:
-    """The elements of a tensor as [sticks, lanes]; what the layout pads is 0."""
+def arrange(values: Array, layout: StickLayout, lanes: int, order: str = STANDARD) -> Array:
+    """The elements of a tensor as [sticks, lanes], in their order inside the sticks; what the layout pads is 0."""
     padded = np.zeros(layout.extents, values.dtype)
     padded[tuple(slice(0, extent) for extent in values.shape)] = values
+    padded = as_stored(padded, layout.stick, order)
     dims = [dim for dim in layout.order if dim != UNIT]
     sticks = np.zeros((*(layout.count(dim, lanes) for dim in layout.order), lanes), values.dtype)
     target = sticks[tuple(0 if dim == UNIT else slice(None) for dim in layout.order)]
@@ -37,13 +39,17 @@ def arrange(values: Array, layout: StickLayout, lanes: int) -> Array:
     return sticks.reshape(-1, lanes)
 
 
-def pieces(values: Array, layout: StickLayout, lanes: int) -> Iterator[Array]:
+def pieces(values: Array, layout: StickLayout, lanes: int, order: str = STANDARD) -> Iterator[Array]:
     """What `arrange` gives, in pieces of whole sticks; `values` is read piece by piece too."""
     outer = layout.order[0] if layout.order else UNIT
     if outer == UNIT or not values.size:
-        yield arrange(values, layout, lanes)
+        yield arrange(values, layout, lanes, order)
         return
     count, step = layout.count(outer, lanes), lanes if outer == layout.stick else 1
+    if outer == layout.stick and order != STANDARD:
+        # Elements that stay together are more than a stick.
+        yield arrange(values, layout, lanes, order)
+        return
     together = max(1, PIECE_ELEMENTS * count // (layout.sticks(lanes) * lanes))
     for first in range(0, count, together):
         taken = min(together, count - first)
@@ -51,4 +57,4 @@ def pieces(values: Array, layout: StickLayout, lanes: int) -> Iterator[Array]:
         part = tuple(
             slice(first * step, (first + taken) * step) if dim == outer else slice(None) for dim in range(len(extents))
         )
-        yield arrange(values[part], replace(layout, extents=extents), lanes)
+        yield arrange(values[part], replace(layout, extents=extents), lanes, order)

@@ -151,12 +151,13 @@ class Access:
         found = self._box(region)
         if found is None:
             addresses = self.addresses()
-            reading = region.states.read_elements(addresses - region.base, self.word_bytes, self.format)
+            at = addresses - region.base
+            reading = region.states.read_elements(at, self.word_bytes, self.format, scratch=region.scratch)
             if reading.wrong is not None:
                 self._wrong(reading, int(np.ravel_multi_index(reading.wrong, addresses.shape)))
             return reading.written
         box, lane = found
-        reading = region.states.read(box, self.format)
+        reading = region.states.read(box, self.format, scratch=region.scratch)
         if reading.wrong is not None:
             at = _with_lane(reading.wrong, lane)
             shape = tuple(axis.count for axis in self.flat_axes)

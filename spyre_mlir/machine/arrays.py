@@ -19,6 +19,7 @@ from xdsl.interpreter import InterpreterFunctions
 from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.places import source_of
+from spyre_mlir.dialects.tensors import integer_bits, is_unsigned
 from spyre_mlir.errors import FaultPlace, MachineFault
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 
@@ -132,7 +133,18 @@ def as_numbers(values: Array, element: Attribute, *, narrow: bool = False) -> Ar
     """
     if narrow and values.dtype == np.float32 and numpy_type(element) is np.float64:
         return np.asarray(values, order="C")
-    return np.asarray(values).astype(numpy_type(element), order="C", copy=False)
+    return in_width(np.asarray(values).astype(numpy_type(element), order="C", copy=False), element)
+
+
+def in_width(values: Array, element: Attribute) -> Array:
+    """Integers as their type holds them: what is beyond it wraps, as in torch."""
+    bits = integer_bits(element)
+    if bits in (0, 1, 64) or values.size == 0:
+        return values
+    low = 0 if is_unsigned(element) else -(2 ** (bits - 1))
+    if values.min() >= low and values.max() < low + 2**bits:
+        return values
+    return (values - low) % 2**bits + low
 
 
 def tensor_type(type_: Attribute) -> TensorType[Attribute]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, f32, i1, i64
+from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, f32, i1, i64
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl
 from xdsl.ir import Attribute, SSAValue
 
@@ -15,7 +15,8 @@ from spyre_mlir.dialects.aten import OP_CLASSES, AtenOp, CallOp
 from spyre_mlir.dialects.aten_build import AtenBuild
 from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import ConstraintError, UnsupportedError
-from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, fault, place_of, rules, tensor_type
+from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, fault, rules, tensor_type
+from spyre_mlir.machine.host_steps import HostExecutor, run_on_host
 from spyre_mlir.ops.array_view import ArrayView
 from spyre_mlir.ops.table import Family, OpEntry
 
@@ -79,10 +80,12 @@ def _with_type(value: Any) -> Any:
     return _Computed(TensorType(element, array.shape), as_numbers(array, element))
 
 
-def _run_op(functions: InterpreterFunctions, interpreter: Interpreter, op: AtenOp, args: PythonValues) -> PythonValues:
+def _run_op(
+    functions: InterpreterFunctions, interpreter: Interpreter, op: AtenOp, args: PythonValues, host: HostExecutor | None
+) -> PythonValues:
     entry = op.entry
-    if entry is None:
-        _run_call(functions, interpreter, op, args)
+    if entry is None or op.on_host:
+        return run_on_host(op, args, host)
     given = {value: cast(HostArray, arg) for value, arg in zip(op.operands, args, strict=True)}
 
     def bind(name: str, value: object) -> object:
@@ -94,24 +97,35 @@ def _run_op(functions: InterpreterFunctions, interpreter: Interpreter, op: AtenO
     arguments = {name: bind(name, value) for name, value in op.arguments().items()}
     try:
         values = run_composed(entry, arguments) if entry.composed else [run_entry(entry, arguments)]
+    except UnsupportedError:
+        return run_on_host(op, args, host)  # made of no others, with these arguments
     except ConstraintError as error:
         raise fault("constraint", error.message, op) from error
     types = [tensor_type(r.type) for r in op.outputs]
     for found, type_ in zip(values, types, strict=True):
         if found.shape != type_.get_shape():
             raise fault("wrong-shape", f"the result has shape {found.shape}, its type is {type_}", op)
-    return tuple(HostArray.of(v, t.get_element_type()) for v, t in zip(values, types, strict=True))
+    return tuple(_wrapped(v, t.get_element_type()) for v, t in zip(values, types, strict=True))
 
 
-def _run_call(functions: InterpreterFunctions, interpreter: Interpreter, op: AtenOp, args: PythonValues) -> NoReturn:
-    raise UnsupportedError(
-        f"the machine cannot run {op.overload}: the op table has no entry for it",
-        where=place_of(op),
-        hint="decompose it before export, or declare it in the op table",
-    )
+def _wrapped(values: Array, element: Attribute) -> HostArray:
+    """The numbers as an element type holds them: whole numbers that do not fit wrap, as torch has them wrap."""
+    whole = HostArray.of(values, element)
+    if not isinstance(element, IntegerType) or not 1 < element.width.data < 64:
+        return whole
+    low = 0 if element.signedness.data is Signedness.UNSIGNED else -(1 << element.width.data - 1)
+    return HostArray((whole.values - low) % (1 << element.width.data) + low)
 
 
-def aten_rules() -> InterpreterFunctions:
-    """One rule for every op class; it refuses a call of what the table does not know."""
-    made: dict[str, object] = {f"run_{cls.name}": impl(cls)(_run_op) for cls in [*OP_CLASSES.values(), CallOp]}
+def aten_rules(host: HostExecutor | None = None) -> InterpreterFunctions:
+    """One rule for every op class.
+
+    Args:
+        host: runs what the table does not know.
+    """
+
+    def run(functions: InterpreterFunctions, interpreter: Interpreter, op: AtenOp, args: PythonValues) -> PythonValues:
+        return _run_op(functions, interpreter, op, args, host)
+
+    made: dict[str, object] = {f"run_{cls.name}": impl(cls)(run) for cls in [*OP_CLASSES.values(), CallOp]}
     return rules("AtenFunctions", made)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument
 
 from spyre_mlir.dialects.spyre.attributes import FROM_END, DeviceTensor
-from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
+from spyre_mlir.dialects.spyre.kernel import SATURATE, ToDeviceOp
+from spyre_mlir.errors import InputError
+from spyre_mlir.hw.arrangement import as_read, as_stored
 from spyre_mlir.hw.dl16 import round_trip
-from spyre_mlir.hw.formats import DL16, device_format
-from spyre_mlir.machine.arrays import Array, Mask, fault, first_index, strided
-from spyre_mlir.machine.faults import FaultKind
+from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32, device_format
+from spyre_mlir.machine.arrays import Array, Mask, first_index, place_of, strided
 
 
 @dataclass
@@ -68,6 +71,8 @@ def send(tensor: DeviceTensor, values: Array, known: Mask | None, *, zero_paddin
     extents, box = tensor.layout.extents, tuple(slice(0, e) for e in tensor.shape)
     wide, sure = np.full(extents, 0.0 if zero_padding else np.nan), np.full(extents, zero_padding)
     wide[box], sure[box] = values, True if known is None else known
+    stick, order = tensor.layout.stick, tensor.arrangement
+    wide, sure = as_stored(wide, stick, order), as_stored(sure, stick, order)
     target[...], state[...] = wide.reshape(target.shape), sure.reshape(state.shape)
     return buffer
 
@@ -76,10 +81,12 @@ def receive(buffer: Buffer) -> tuple[Array, Mask]:
     """The logical elements of a buffer, and which of them were written."""
     tensor, box = buffer.tensor, tuple(slice(0, e) for e in buffer.tensor.shape)
     extents = tensor.layout.extents
-    return (
-        logical_view(buffer.values, tensor).reshape(extents)[(*box, ...)],
-        logical_view(buffer.initialised, tensor).reshape(extents)[(*box, ...)],
+    stick, order = tensor.layout.stick, tensor.arrangement
+    values, known = (
+        as_read(logical_view(data, tensor).reshape(extents), stick, order)
+        for data in (buffer.values, buffer.initialised)
     )
+    return values[(*box, ...)], known[(*box, ...)]
 
 
 def counted_from_end(op: ToDeviceOp, values: Array) -> Array:
@@ -91,24 +98,43 @@ def counted_from_end(op: ToDeviceOp, values: Array) -> Array:
     return np.where((values < 0) & (wrapped >= 0), wrapped, values)
 
 
-def check_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor) -> None:
-    """Raises a fault unless integers fit the device format; they neither wrap nor round in silence."""
+def sent_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor, name: str = "the tensor") -> Array:
+    """The numbers that the host sends: integers that a format cannot hold do not wrap or round in silence.
+
+    Raises:
+        InputError: one does not fit.
+    """
+    values = counted_from_end(op, values)
     form = device_format(tensor.format)
     if values.size == 0 or (form.floating and values.dtype.kind != "i"):
-        return
-    if form.floating:
-        stored = round_trip(values) if form is DL16 else values
-        if (stored != values).any():
-            at = first_index(stored != values)
-            raise fault(
-                FaultKind.INTEGER_RANGE,
-                f"{tensor.format} has no number {int(values[tuple(at)])}, which the tensor holds at {at}",
-                op,
-                hint="integers that the device computes with are exact up to 1024; larger ones only where they index",
-            )
-        return
+        return values
+    if SATURATE in op.attributes:
+        beyond = EXACT_INTEGERS[form.name] + 2  # the next number of the format
+        return np.clip(values, -beyond, beyond)
     low, high = form.integers
-    if values.min() < low or values.max() > high:
-        raise fault(
-            FaultKind.INTEGER_RANGE, f"{tensor.format} holds {low} to {high}, got {values.min()} to {values.max()}", op
+    wrong = (round_trip(values) != values) if form is DL16 else (values < low) | (values > high)
+    if wrong.any():
+        at = first_index(wrong)
+        known = f"every whole number up to {EXACT_INTEGERS[form.name]:,}" if form is DL16 else f"{low:,} to {high:,}"
+        raise InputError(
+            f"{name} holds {int(values[tuple(at)]):,} at {at}, and {tensor.format} holds {known}",
+            where=place_of(op),
+            hint=_HINTS.get(form.name, "no index is negative"),
         )
+    return values
+
+
+_HINTS = {
+    DL16.name: "it is converted to floats, which have 10 significant bits on the device; keep it an integer",
+    FP32.name: "integers on the device are exact up to 2^24; split larger ones into parts, or subtract an offset",
+}
+
+
+def source_name(op: ToDeviceOp) -> str:
+    """How messages call what a transfer sends: by its name in the model if it is an argument."""
+    if not isinstance(op.source, BlockArgument):
+        return "the tensor"
+    number, function = op.source.index, op.source.owner.parent_op()
+    known: ArrayAttr[DictionaryAttr] | None = function.arg_attrs if isinstance(function, FuncOp) else None
+    name = None if known is None else known.data[number].data.get("aten.name")
+    return f"argument {number}, '{name.data}'," if isinstance(name, StringAttr) else f"argument {number}"

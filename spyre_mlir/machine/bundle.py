@@ -124,6 +124,7 @@ def run_bundle(
     load: Loader,
     watch: Watch | None = None,
     run: Watch | None = None,
+    entry: str = ENTRY,
 ) -> None:
     """Run a bundle from its first launch to its last.
 
@@ -136,15 +137,16 @@ def run_bundle(
         load: gives the descriptor of a file name.
         watch: sees every launch after it ran.
         run: what a launch does, if it is not to run.
+        entry: name of the bundle function.
 
     Raises:
         InputError: there is no bundle function, or it takes another number of arguments.
         MachineFault: the program misbehaved.
         UnsupportedError: the machine has no rule for something the bundle asks.
     """
-    function = SymbolTable.lookup_symbol(module, ENTRY)
+    function = SymbolTable.lookup_symbol(module, entry)
     if not isinstance(function, FuncOp):
-        raise InputError(f"a bundle has a func.func @{ENTRY}, this module has none")
+        raise InputError(f"a bundle has a func.func @{entry}, this module has none")
     expected = len(function.function_type.inputs)
     if expected != len(arguments):
         raise InputError(f"the bundle takes {expected} arguments, got {len(arguments)}")

@@ -32,7 +32,6 @@ class FaultKind(StrEnum):
     UNWRITTEN_OUTPUT = "unwritten-output"
     NAN_BORN = "nan-born"
     INT32_OVERFLOW = "int32-overflow"
-    INTEGER_RANGE = "integer-range"
     BAD_SCHEDULE = "bad-schedule"
     UNBOUND_SYMBOL = "unbound-symbol"
     DEADLOCK = "deadlock"

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Operation, SSAValue
@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import (
+    INTEGER_KERNELS,
     POOL_BYTES,
     SEGMENT,
     AllocOp,
@@ -29,10 +30,11 @@ from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.hw import encoding, image
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, place_of, tensor_type
-from spyre_mlir.machine.bundle import ENTRY, Loader, Watch, run_bundle
+from spyre_mlir.machine.bundle import Loader, Watch, run_bundle
 from spyre_mlir.machine.device_memory import memory_for
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault
-from spyre_mlir.machine.kernel import ZERO_PADDING, check_integers, counted_from_end
+from spyre_mlir.machine.host_steps import HostExecutor, HostStepFunctions
+from spyre_mlir.machine.kernel import ZERO_PADDING, sent_integers, source_name
 from spyre_mlir.machine.levels import argument_name, bind_input, check_count, find_function
 from spyre_mlir.machine.loop import known_numbers
 from spyre_mlir.machine.memory import Memory
@@ -46,11 +48,12 @@ class DeviceProgram:
 
     Attributes:
         host: module with the host function `main`.
-        bundle: module with the bundle function.
+        bundle: module with the bundle functions, one per launch.
         load: gives the descriptor of a file the bundle names.
         weights: per buffer of the launch that a weight fills, what gives the weight as the device has it: codes,
             [sticks, lanes].
         watch: sees every launch after it ran.
+        executor: runs host steps.
     """
 
     host: ModuleOp
@@ -58,6 +61,7 @@ class DeviceProgram:
     load: Loader
     weights: Mapping[int, Callable[[], Array]] = field(default_factory=dict[int, "Callable[[], Array]"])
     watch: Watch | None = None
+    executor: HostExecutor | None = None
 
     def weight(self, op: Operation) -> Callable[[], Array] | None:
         """What gives the codes that a transfer sends, if the program came with them."""
@@ -79,8 +83,15 @@ def _number(op: object, name: str) -> int | None:
     return attribute.value.data if isinstance(attribute, IntegerAttr) else None
 
 
-def _takes_none(bundle: ModuleOp) -> bool:
-    return not find_function(bundle, ENTRY).function_type.inputs.data
+def _pairs(op: Operation, name: str) -> dict[int, int]:
+    """A list of pairs of numbers among an op's attributes; empty if it is not there."""
+    attribute = op.attributes.get(name)
+    numbers = tuple(int(n) for n in attribute.get_values()) if isinstance(attribute, DenseArrayBase) else ()
+    return dict(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _takes_none(bundle: ModuleOp, entry: str) -> bool:
+    return not find_function(bundle, entry).function_type.inputs.data
 
 
 def _held(program: DeviceProgram, argument: SSAValue, name: str, options: MachineOptions) -> None:
@@ -159,7 +170,8 @@ class HostFunctions(InterpreterFunctions):
             )
         sent = None
         if ZERO_PADDING not in op.attributes:
-            sent = image.arrange(np.ones(tensor.shape, np.bool_), tensor.layout, tensor.lanes)
+            whole = np.ones(tensor.shape, np.bool_)
+            sent = image.arrange(whole, tensor.layout, tensor.lanes, tensor.arrangement)
         values = encoding.decode(codes, tensor.format)
         send_image(self.memory, tensor, placed.base, values, None if sent is None or sent.all() else sent)
         self.resident.remember_file(key, region)
@@ -171,8 +183,7 @@ class HostFunctions(InterpreterFunctions):
         (host,) = cast(tuple[HostArray | None], args)
         if host is None:
             return (self._send_codes(op),)
-        values = counted_from_end(op, host.values)
-        check_integers(op, values, device_tensor(op.result))
+        values = sent_integers(op, host.values, device_tensor(op.result), source_name(op))
         return (self._send(op, values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
 
     @impl(ConstantOp)
@@ -190,7 +201,8 @@ class HostFunctions(InterpreterFunctions):
     def run_launch(self, interpreter: Interpreter, op: LaunchOp, args: PythonValues) -> PythonValues:
         """Runs the bundle on the addresses of its arguments; if its files hold them, it takes none."""
         placed = cast(tuple[_Placed, ...], args)
-        fixed = _takes_none(self.program.bundle) and bool(placed)
+        entry = op.bundle.root_reference.data
+        fixed = _takes_none(self.program.bundle, entry) and bool(placed)
         if fixed and any(_number(buffer.owner, SEGMENT) is None for buffer in op.buffers):
             raise InputError(
                 "the bundle's files hold addresses, and the host program does not say in which segments they lie",
@@ -200,7 +212,8 @@ class HostFunctions(InterpreterFunctions):
         if pool is not None:
             self.memory.add_region(POOL, self._segment_base(op, 0), pool)
         bases = [] if fixed else [p.base for p in placed]
-        run_bundle(self.program.bundle, self.memory, bases, self.program.load, self.program.watch)
+        self.memory.integer_kernels = _pairs(op, INTEGER_KERNELS)
+        run_bundle(self.program.bundle, self.memory, bases, self.program.load, self.program.watch, entry=entry)
         self.memory.remove_region(POOL)
         return ()
 
@@ -253,7 +266,7 @@ def run_program(
     kept = resident or Resident()
     memory.spare = kept.spare
     rules = HostFunctions(program, memory, settings, kept)
-    for functions in (FuncFunctions(), rules):
+    for functions in (FuncFunctions(), rules, HostStepFunctions(program.executor, narrow)):
         interpreter.register_implementations(functions)
     try:
         results = cast(tuple[HostArray, ...], interpreter.call_op(main, tuple(arguments)))

@@ -19,6 +19,7 @@ from spyre_mlir.dialects.spyre.kernel import (
     AllocOp,
     ComputeOp,
     ConstantOp,
+    ConvertOp,
     FreeOp,
     FromDeviceOp,
     GatherOp,
@@ -40,9 +41,10 @@ from spyre_mlir.machine.arrays import (
     strided,
     tensor_type,
 )
-from spyre_mlir.machine.buffers import Buffer, check_integers, counted_from_end, receive, send
+from spyre_mlir.machine.buffers import Buffer, receive, send, sent_integers, source_name
 from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.machine.loop import gather_rows, known_numbers
+from spyre_mlir.machine.opfuncs import Lanes, rearranged
 from spyre_mlir.machine.scratchpads import Scratchpads
 from spyre_mlir.ops.table import Family
 
@@ -246,6 +248,21 @@ def contraction(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
     write(out, values, state, copies=False)
 
 
+def convert(op: ConvertOp, source: Operand, out: Operand) -> None:
+    """Elements in the order in which a change of width leaves them; a sparse stick stays one."""
+    _check_every_point_kept(op, out)
+    names, grid, axes = out.grid.names(out.access), out.grid, out.own_axes
+    values, states = source.values(axes), source.initialised(axes)
+    if out.access.lane is not None:
+        narrow = max(source.buffer.tensor.lanes, out.buffer.tensor.lanes)
+        lanes = Lanes.WIDENED if out.buffer.tensor.lanes < narrow else Lanes.NARROWED
+        whole, axis = [grid.extents[n] for n in names], names.index(out.access.lane)
+        values, states = (
+            rearranged(x.reshape(whole), axis, lanes, narrow).reshape(grid.shape(axes)) for x in (values, states)
+        )
+    write(out, values, states, copies=True)
+
+
 def gather(op: GatherOp, indices: Buffer, table: Buffer, out: Buffer) -> None:
     """Copies the rows that the indices name; an index in the lanes runs to its logical extent."""
     accesses, lanes = op.accesses(), [t.lanes for t in op.tensors]
@@ -325,6 +342,15 @@ class KernelFunctions(InterpreterFunctions):
         self.scratchpads.overwrite(op, buffers)
         return ()
 
+    @impl(ConvertOp)
+    def run_convert(self, interpreter: Interpreter, op: ConvertOp, args: PythonValues) -> PythonValues:
+        """Copies values and states to the other format, in the order that the change of width leaves."""
+        buffers = cast(tuple[Buffer, ...], args)
+        self.scratchpads.check(op, buffers)
+        convert(op, *operands_of(op, args))
+        self.scratchpads.overwrite(op, buffers)
+        return ()
+
     @impl(GatherOp)
     def run_gather(self, interpreter: Interpreter, op: GatherOp, args: PythonValues) -> PythonValues:
         """Copies rows of a table."""
@@ -360,8 +386,7 @@ class KernelFunctions(InterpreterFunctions):
         """Lays a host tensor out in sticks; the attribute `zero_padding` fills the rest with zeros."""
         (host,) = cast(tuple[HostArray], args)
         tensor = device_tensor(op.result)
-        values = counted_from_end(op, host.values)
-        check_integers(op, values, tensor)
+        values = sent_integers(op, host.values, tensor, source_name(op))
         return (send(tensor, values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
 
     @impl(FromDeviceOp)
@@ -375,4 +400,4 @@ class KernelFunctions(InterpreterFunctions):
         return (HostArray.of(values, tensor_type(op.result.type).get_element_type()),)
 
 
-__all__ = ["ZERO_PADDING", "Buffer", "KernelFunctions", "check_integers", "counted_from_end", "receive", "send"]
+__all__ = ["ZERO_PADDING", "Buffer", "KernelFunctions", "receive", "send", "sent_integers", "source_name"]

@@ -18,12 +18,18 @@ from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, numpy_type
 from spyre_mlir.machine.aten import aten_rules
 from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.machine.for_loops import ForFunctions, TileFunctions
+from spyre_mlir.machine.host_steps import HostExecutor, HostStepFunctions
 from spyre_mlir.machine.kernel import KernelFunctions
 from spyre_mlir.machine.loop import LoopFunctions, scalar_rules
 
 
 def run_function(
-    module: ModuleOp, inputs: Sequence[Array], function: str = "main", *, listeners: Sequence[Interpreter.Listener] = ()
+    module: ModuleOp,
+    inputs: Sequence[Array],
+    function: str = "main",
+    *,
+    listeners: Sequence[Interpreter.Listener] = (),
+    host: HostExecutor | None = None,
 ) -> list[Array]:
     """Runs one function; float64, int64 and bool arrays come back, whatever the widths in the types.
 
@@ -32,6 +38,7 @@ def run_function(
         inputs: one array per argument.
         function: which function.
         listeners: see every op before and after it runs.
+        host: runs host steps.
 
     Raises:
         InputError: no such function, or the arrays do not fit its arguments.
@@ -40,7 +47,7 @@ def run_function(
     """
     target = find_function(module, function)
     arguments = bind_inputs(target, inputs)
-    interpreter = make_interpreter(module, listeners)
+    interpreter = make_interpreter(module, listeners, host)
     try:
         results = cast(tuple[HostArray, ...], interpreter.call_op(target, tuple(arguments)))
         return [r.known(target, f"result {n}", FaultKind.UNWRITTEN_OUTPUT) for n, r in enumerate(results)]
@@ -50,10 +57,12 @@ def run_function(
         raise
 
 
-def make_interpreter(module: ModuleOp, listeners: Sequence[Interpreter.Listener] = ()) -> Interpreter:
+def make_interpreter(
+    module: ModuleOp, listeners: Sequence[Interpreter.Listener] = (), host: HostExecutor | None = None
+) -> Interpreter:
     """An interpreter with the rules of the three upper levels."""
     interpreter = Interpreter(module, listeners=tuple(listeners))
-    upper = (FuncFunctions(), aten_rules(), LoopFunctions(), scalar_rules())
+    upper = (FuncFunctions(), aten_rules(host), LoopFunctions(), scalar_rules(), HostStepFunctions(host))
     for functions in (*upper, KernelFunctions(), ForFunctions(), TileFunctions()):
         interpreter.register_implementations(functions)
     return interpreter

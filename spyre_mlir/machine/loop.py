@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
-from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.interpreter import (
     Interpreter,
@@ -22,7 +21,7 @@ from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.spyre.attributes import FROM_END, FirstOnesAttr, IndexMapAttr, IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, GatherOp, NestOp, combiner
-from spyre_mlir.dialects.spyre.scalars import ApplyOp, YieldOp, body_function, entry_of
+from spyre_mlir.dialects.spyre.scalars import ApplyOp, YieldOp, body_function, entry_of, scalar_classes
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.arrays import (
     Array,
@@ -32,13 +31,13 @@ from spyre_mlir.machine.arrays import (
     expression_grid,
     fault,
     first_index,
+    in_width,
     map_view,
     numpy_type,
     place_of,
     rules,
     tensor_type,
 )
-from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.resampling import resample_weights
 
 _PRODUCT, _SUM = "arith.mulf", "arith.addf"
@@ -104,7 +103,9 @@ def _kept(op: NestOp) -> list[str]:
 def _product(op: NestOp, inputs: Sequence[HostArray]) -> Array | None:
     """A nest of products summed up, as one matrix product; None if it is no such nest."""
     entry = body_function(op.body.block)
-    if entry is None or entry.scalar != _PRODUCT or op.combine is None or op.combine.data != _SUM or len(inputs) != 2:
+    if entry is None or entry.scalar != _PRODUCT or op.combine is None or len(inputs) != 2:
+        return None
+    if combiner(op.combine.data).combine != _SUM:
         return None
     axes = [[d.name for d in op.space.data if d.name in index.names] for index in op.input_maps]
     views = [
@@ -160,7 +161,7 @@ class LoopFunctions(InterpreterFunctions):
         """Evaluates the body on all points at once, combines, and writes through the result's map."""
         inputs = cast(tuple[HostArray, ...], args[: len(op.inputs)])
         dest = cast(HostArray, args[-1]) if op.dest is not None else None
-        values = _evaluate(interpreter, op, inputs)
+        values = in_width(_evaluate(interpreter, op, inputs), tensor_type(op.result.type).get_element_type())
         return (_write(op, op.output_map, values, _kept(op), _target(op, dest)),)
 
     @impl_terminator(YieldOp)
@@ -215,7 +216,8 @@ def _run_scalar(
             f"{op.name} on whole tensors", where=place_of(op), hint="use the aten op, for example aten.add.Tensor"
         )
     values = np.asarray(entry.meaning(*args))
-    return (values.astype(numpy_type(op.results[0].type), copy=False),)
+    result = op.results[0].type
+    return (in_width(values.astype(numpy_type(result), copy=False), result),)
 
 
 def scalar_rules() -> InterpreterFunctions:
@@ -223,8 +225,7 @@ def scalar_rules() -> InterpreterFunctions:
 
     xDSL's own rules for arith and math take Python numbers one by one.
     """
-    wanted = {e.scalar.partition(" ")[0] for e in ATEN if e.scalar is not None}
-    classes = [c for dialect in (arith.Arith, math.Math) for c in dialect.operations if c.name in wanted]
+    classes = scalar_classes()
     return rules("ScalarFunctions", {f"run_{c.name}": impl(c)(_run_scalar) for c in (*classes, ApplyOp)})
 
 

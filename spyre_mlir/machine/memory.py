@@ -178,6 +178,9 @@ class Memory(ABC):
         self.tally = Tally()
         self.spare: Spare = {}
         self.nan_is_a_fault = False
+        # Operations whose results are integers in a format of floats, and how many elements of the dim in the lanes
+        # are no padding.
+        self.integer_kernels: dict[int, int] = {}
         # Names of the regions that are arguments of a bundle.
         self.arguments: set[str] = set()
 

@@ -19,6 +19,7 @@ from spyre_mlir.errors import InputError, MachineFault
 from spyre_mlir.machine.arrays import Array, HostArray
 from spyre_mlir.machine.buffers import Buffer, receive
 from spyre_mlir.machine.host import DeviceProgram, run_program
+from spyre_mlir.machine.host_steps import HostExecutor
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.options import MachineOptions
@@ -199,10 +200,10 @@ def observe_program(program: DeviceProgram, inputs: Sequence[Array | None], opti
     return seen
 
 
-def observe_function(module: ModuleOp, inputs: Sequence[Array]) -> list[Observed]:
+def observe_function(module: ModuleOp, inputs: Sequence[Array], host: HostExecutor | None = None) -> list[Observed]:
     """Runs a module of an upper level, and gives what every op left behind, in the order in which they ran."""
     recorder = Recorder(value_names(module))
-    run_function(module, inputs, listeners=[recorder])
+    run_function(module, inputs, listeners=[recorder], host=host)
     return recorder.seen
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.arrangement import narrowed, widened
 from spyre_mlir.machine.memory import Floats
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, OpEntry
@@ -124,9 +124,6 @@ _FOLDS: dict[str, np.ufunc] = {"arith.addf": np.add, "arith.maximumf": np.maximu
 # Constants of a file that are arguments of the ATen op; torch-spyre code generation; likely.
 _ARGUMENTS: dict[str, str] = {"clipMin": "min", "clipMax": "max"}
 
-# The data path works on slices of this many bytes; torch-spyre docs, element_arrangement.md; likely.
-_SLICE_BYTES = 16
-
 _SELECT = "where3"
 _NONSTICK = "nonstick"
 
@@ -189,8 +186,4 @@ def rearranged(values: npt.NDArray[Scalar], axis: int, lanes: Lanes, narrow_lane
     """
     if lanes is Lanes.KEPT or values.shape[axis] == 1:
         return values
-    slices = SPYRE.stick_bytes // _SLICE_BYTES
-    half = narrow_lanes // slices // 2
-    parts = (slices, 2, half) if lanes is Lanes.WIDENED else (2, slices, half)
-    shape = (*values.shape[:axis], -1, *parts, *values.shape[axis + 1 :])
-    return np.swapaxes(values.reshape(shape), axis + 1, axis + 2).reshape(values.shape)
+    return (widened if lanes is Lanes.WIDENED else narrowed)(values, axis, narrow_lanes)

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 import numpy as np
 
 from spyre_mlir.dialects.superdsc.descriptor import WINDOWED, Descriptor
+from spyre_mlir.hw.arrangement import widened
+from spyre_mlir.hw.formats import DL16, FORMATS, FP32
 from spyre_mlir.machine.compute import Tile, fetch
 from spyre_mlir.machine.device_memory import DeviceMemory
 from spyre_mlir.machine.faults import FaultKind, Place, fault
-from spyre_mlir.machine.memory import Memory
+from spyre_mlir.machine.memory import Bools, Memory
 from spyre_mlir.machine.opfuncs import Contraction, Meaning, Pointwise, Reduction
 
 # Functions whose result has one right value in any arithmetic wide enough: they choose, negate, or round once.
@@ -58,6 +60,46 @@ def _open_settings(view: Descriptor, meaning: Meaning | None, overflows: bool) -
         yield "arithmetic"
     if sums and any(dim.split > 1 and dim.label not in view.output.order for dim in view.dims):
         yield "partial_sums"
+
+
+def require_integers(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory) -> None:
+    """Refuse integers beyond those that a format of floats is exact with, if the operation computes integers.
+
+    A sum is looked at without signs, as no order of adding up is public.
+
+    Raises:
+        MachineFault: ``int32-overflow``.
+    """
+    if view.index not in memory.integer_kernels or not FORMATS[view.output.format].floating:
+        return
+    last, places = len(tile.accesses) - 1, [n for n, d in enumerate(view.dims) if d.label not in view.output.order]
+    values = np.abs(tile.frame.joined(fetch(tile, last, memory).values))
+    if isinstance(meaning, Reduction) and meaning.fold is np.add:
+        parts = np.abs(tile.frame.joined(fetch(tile, 0, memory).values).astype(np.float64))
+        values = np.maximum(values, parts.sum(axis=tuple(places), keepdims=True))
+    wrong = (values > FORMATS[view.output.format].integers[1]) & _no_padding(view, tile, memory)
+    if not wrong.any():
+        return
+    place = tile.accesses[last].place_at([int(i) for i in np.argwhere(wrong)[0]])
+    message = (
+        f"{int(wrong.sum())} integers are beyond {FORMATS[view.output.format].integers[1]:,}, the largest exact one"
+    )
+    hint = "integers are float32 numbers on the device; split them into parts, or subtract an offset"
+    memory.log.meet(fault(FaultKind.INT32_OVERFLOW, message, place, hint=hint))
+
+
+def _no_padding(view: Descriptor, tile: Tile, memory: Memory) -> Bools:
+    """Which elements of an operation's result mean something, of size one along dims that have no padding."""
+    valid, sizes = memory.integer_kernels[view.index], [1] * len(view.dims)
+    if valid == 0 or view.output.stick not in view.output.order:
+        return np.ones(sizes, np.bool_)
+    place = [dim.label for dim in view.dims].index(view.output.stick)
+    extent = tile.accesses[-1].shape[place]
+    at = np.arange(extent) + tile.origin[place]
+    if view.output.format == FP32.name:
+        at = widened(at, 0, DL16.elements_per_stick())
+    sizes[place] = extent
+    return (at < valid).reshape(sizes)
 
 
 def require_numbers(view: Descriptor, tile: Tile, memory: Memory) -> None:

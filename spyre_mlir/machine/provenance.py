@@ -34,6 +34,7 @@ class Producer:
         numbers: in LX, per core the tensor's sticks in the order of their addresses, by their place in the tensor.
         first: in LX, per core the number of the first of these sticks.
         tensor: what the caller calls it.
+        extents: in LX, how many sticks, or steps, the whole tensor has along each dimension, innermost first.
     """
 
     step: int
@@ -42,6 +43,7 @@ class Producer:
     numbers: Ints | None
     first: Ints
     tensor: str | None
+    extents: tuple[int, ...] = ()
 
 
 @dataclass
@@ -56,7 +58,9 @@ class History:
         lx = layout.operand.component == "lx"
         numbers = _numbers(layout.view, layout.operand, slices) if lx else None
         place = f"{layout.view.index}:{layout.view.op_func_name}"
-        self.producers[memory.step] = Producer(memory.step, place, access, numbers, layout.starts // STICK, tensor)
+        extents = _extents(layout.view, layout.operand) if lx else ()
+        first = layout.starts // STICK
+        self.producers[memory.step] = Producer(memory.step, place, access, numbers, first, tensor, extents)
 
     def require_own(self, memory: Memory, layout: Layout, access: Access, slices: Ints, tensor: str | None) -> None:
         """Refuse to read what another operation, or another core, has left.
@@ -131,6 +135,8 @@ class History:
             owner.numbers is None
             or len(owner.numbers) != len(layout.starts)
             or len(layout.labels) != len(layout.operand.order)
+            # Who reads one entry of an inner dimension does not say so: its places are those of another tensor.
+            or _extents(layout.view, layout.operand)[:-1] != owner.extents[: max(0, len(owner.extents) - 1)]
         ):
             return
         mine = _numbers(layout.view, layout.operand, slices)
@@ -170,6 +176,13 @@ def require_tensor(memory: Memory, access: Access, tensor: str | None) -> None:
 
 def _inside(inner: Access, outer: Access) -> bool:
     return outer.low <= inner.low and inner.high <= outer.high
+
+
+def _extents(view: Descriptor, operand: Operand) -> tuple[int, ...]:
+    """Sticks, or steps, of the whole tensor along each dimension that has several, innermost first."""
+    splits = {dim.label: dim.split for dim in view.dims}
+    whole = [count * splits.get(label, 1) for label, count in zip(operand.order, operand.counts(), strict=True)]
+    return tuple(extent for extent in whole if extent > 1)
 
 
 def _numbers(view: Descriptor, operand: Operand, slices: Ints) -> Ints:

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Operand
@@ -94,10 +93,10 @@ def read_schedule(bundle: ModuleOp, load: Loader) -> Program:
     Raises:
         InputError: there is no bundle function.
     """
-    function = SymbolTable.lookup_symbol(bundle, ENTRY)
-    if not isinstance(function, FuncOp):
+    functions = [op for op in bundle.ops if isinstance(op, FuncOp) and op.sym_name.data.startswith(ENTRY)]
+    if not functions:
         raise InputError(f"a bundle has a func.func @{ENTRY}, this module has none")
-    return tuple(_read(function.body.block, load, (), 0))
+    return tuple(item for function in functions for item in _read(function.body.block, load, (), 0))
 
 
 def launches(program: Program) -> Iterator[Launch]:
@@ -158,15 +157,22 @@ def _buffer(operand: Operand, values: Mapping[int, SSAValue]) -> str:
     return " + ".join(_terms(values[int(first)]))
 
 
+def _launch_of(function: Operation | None) -> str:
+    """What tells the buffers of one launch from those of another, if a program has several."""
+    name = function.sym_name.data if isinstance(function, FuncOp) else ENTRY
+    return "" if name == ENTRY else f" of launch {name.removeprefix(ENTRY).lstrip('_')}"
+
+
 def _terms(value: SSAValue) -> list[str]:
     """What an address is the sum of: an argument or the pool first, then constants and what depends on a loop."""
     owner = value.owner
     if isinstance(owner, InputArgExtractOp):
         return _terms(owner.arg)
     if isinstance(owner, DeviceMemAllocateOp):
-        return [POOL]
+        return [POOL + _launch_of(owner.parent_op())]
     if isinstance(value, BlockArgument):
-        return [f"{ARGUMENT} {value.index}" if isinstance(value.block.parent_op(), FuncOp) else "loop"]
+        function = value.block.parent_op()
+        return [f"{ARGUMENT} {value.index}{_launch_of(function)}" if isinstance(function, FuncOp) else "loop"]
     constant = _constant(value)
     if constant is not None:
         return [str(constant)]

@@ -134,8 +134,15 @@ class States:
         made._bytes = None if self._bytes is None else self._bytes.copy()
         return made
 
-    def read(self, box: StickBox, format_name: str) -> Reading:
-        """What a read of a box in a format finds."""
+    def read(self, box: StickBox, format_name: str, *, scratch: bool = False) -> Reading:
+        """What a read of a box in a format finds.
+
+        Args:
+            box: which sticks.
+            format_name: the format.
+            scratch: whether memory is used again by other tensors: what another format left there, beside elements of
+                this one, lies in padding and counts as never written.
+        """
         tags, known = box.view(self.tags), box.view(self.known)
         right = tags == FORMAT_TAGS[format_name]
         for other in RELABELS.get(format_name, ()):
@@ -144,9 +151,11 @@ class States:
             return Reading(None)
         if (tags == MIXED).any():
             rows = self._rows(box.sticks().reshape(-1))[:, : box.bytes]
-            return _reading(rows.reshape(*box.shape, box.lanes, box.width), format_name)
+            return _reading(rows.reshape(*box.shape, box.lanes, box.width), format_name, scratch=scratch)
         wrong = ~right & (tags != UNINITIALISED)
-        if wrong.any():
+        if scratch and right.any():
+            known = np.where(wrong, 0, known)
+        elif wrong.any():
             at = _first(wrong)
             return Reading(None, (*at, 0), tag_name(int(tags[at])))
         lanes = _constant(known) // box.width
@@ -179,17 +188,19 @@ class States:
         rows[:, : box.bytes] = inside.reshape(len(rows), box.bytes)
         self._keep(sticks, rows)
 
-    def read_elements(self, at: Ints, width: int, format_name: str) -> Reading:
+    def read_elements(self, at: Ints, width: int, format_name: str, *, scratch: bool = False) -> Reading:
         """What a read of single elements finds.
 
         Args:
             at: first byte of each, from the start of the region.
             width: bytes of one.
             format_name: the format.
+            scratch: see `read`.
         """
         sticks, place = np.unique(at // STICK, return_inverse=True)
         lanes = np.minimum((at % STICK)[..., None] + np.arange(width), STICK - 1)
-        return _reading(self._rows(sticks)[place.reshape(at.shape)[..., None], lanes], format_name)
+        rows = self._rows(sticks)[place.reshape(at.shape)[..., None], lanes]
+        return _reading(rows, format_name, scratch=scratch)
 
     def write_elements(self, at: Ints, width: int, format_name: str, written: Bools | None, writer: int) -> None:
         """Remember that single elements were written."""
@@ -236,8 +247,8 @@ class States:
             self._bytes.reshape(-1, STICK)[sticks[~short]] = rows[~short]
 
 
-def _reading(rows: Tags, format_name: str) -> Reading:
-    """From one tag per byte, the last axis being the bytes of an element."""
+def _reading(rows: Tags, format_name: str, *, scratch: bool = False) -> Reading:
+    """From one tag per byte, the last axis being the bytes of an element; see `States.read`."""
     first, others = rows[..., 0], rows[..., 1:]
     good = first == FORMAT_TAGS[format_name]
     for other in RELABELS.get(format_name, ()):
@@ -246,7 +257,7 @@ def _reading(rows: Tags, format_name: str) -> Reading:
     if good.all():
         return Reading(None)
     bad = ~good & (rows != UNINITIALISED).any(axis=-1)
-    if not bad.any():
+    if not bad.any() or (scratch and good.any()):
         return Reading(good)
     at = _first(bad)
     found = int(first[at])

@@ -17,7 +17,7 @@ from spyre_mlir.machine.compute import Tile, compute, keep, run_in_place
 from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.memory import Bools, ExactMemory, Ints, Memory
 from spyre_mlir.machine.opfuncs import Meaning, Reduction, meaning_of
-from spyre_mlir.machine.outcome import counted, require_numbers
+from spyre_mlir.machine.outcome import counted, require_integers, require_numbers
 from spyre_mlir.machine.places import settled
 from spyre_mlir.machine.provenance import History, require_tensor
 from spyre_mlir.machine.races import require_disjoint, require_no_race
@@ -108,6 +108,7 @@ def execute(
                 keep(tile, compute(view, meaning, tile, memory), memory)
             past.end(memory, doomed, f"{view.index}:{view.op_func_name}")
             require_numbers(view, tile, memory)
+            require_integers(view, meaning, tile, memory)
     past.wrote(memory, layouts[-1], None if tile is None else tile.accesses[-1], slices, names[len(layouts) - 1])
 
 
@@ -140,6 +141,8 @@ def _by_cores(view: Descriptor, meaning: Meaning, memory: Memory, layouts: Seque
     # Every core reads before any core writes: an in-place operation must not see its own results.
     parts = [compute(view, meaning, tile, memory) for tile in tiles]
     _write_cohorts(view, meaning, memory, list(zip(tiles, parts, strict=True)))
+    for tile in tiles:
+        require_integers(view, meaning, tile, memory)
 
 
 def _all_cores(view: Descriptor, layouts: Sequence[Layout], slices: Ints) -> Tile | None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.hw.arrangement import STANDARD, as_read, as_stored
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.arrays import Array, HostArray, Mask
 from spyre_mlir.machine.faults import Place
@@ -86,7 +87,8 @@ def send(
 ) -> None:
     """Write a host tensor to memory; its padding stays as it was, or becomes zero."""
     access = access_of(tensor, base)
-    padded = access.shape != tensor.shape
+    stick, order = tensor.layout.stick, tensor.arrangement
+    padded = access.shape != tensor.shape or order != STANDARD
     if zero_padding and (padded or known is not None or int(np.prod(access.shape)) != tensor.sticks * tensor.lanes):
         everything = Axis(tensor.sticks, SPYRE.stick_bytes), Axis(tensor.lanes, SPYRE.stick_bytes // tensor.lanes)
         _fill(memory, Access(base, (everything,), (tensor.sticks * tensor.lanes,), tensor.format, Place()), None)
@@ -94,10 +96,13 @@ def send(
     if padded:
         wide = np.zeros(access.shape, values.dtype)
         wide[tuple(slice(0, n) for n in tensor.shape)] = values
-        values, written = wide, _inside(tensor.shape, access.shape)
+        values, written = as_stored(wide, stick, order), _inside(tensor.shape, access.shape)
+        if order != STANDARD:
+            written = as_stored(np.broadcast_to(written, access.shape), stick, order)
     if known is not None:
         sure = np.zeros(access.shape, np.bool_)
         sure[tuple(slice(0, n) for n in tensor.shape)] = known
+        sure = as_stored(sure, stick, order)
         values, written = np.where(sure, values, 0), sure
     _fill(memory, access, values, None if zero_padding else written)
 
@@ -141,6 +146,10 @@ def fetch(memory: Memory, tensor: DeviceTensor, base: int) -> HostArray:
     numbers = memory.numbers(access.view(memory, frame), access.format)
     values = np.empty(access.shape, numbers.dtype)
     np.copyto(frame.cut(values), numbers)
+    if tensor.arrangement != STANDARD:
+        values = as_read(values, tensor.layout.stick, tensor.arrangement)
+        if written is not None:
+            written = as_read(np.broadcast_to(written, access.shape), tensor.layout.stick, tensor.arrangement)
     if written is not None:
         written = written[tuple(slice(None) if n == 1 else part for n, part in zip(written.shape, box, strict=True))]
     known = None if written is None or written.all() else np.broadcast_to(written, tensor.shape)

@@ -9,6 +9,7 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Lanes
 from spyre_mlir.ops.positions import WHOLE, folded
+from spyre_mlir.ops.table import Sample
 
 SUM, MEAN, MAX = range(3)  # what ATen's `mode` counts
 
@@ -82,3 +83,6 @@ def _largest(b: Build, inside: Any, rows: Any, sizes: Any) -> Any:
     kept = b.call("where.self", b.call("unsqueeze", inside, dim=2), rows, lowest)
     some = b.call("unsqueeze", b.call("gt.Scalar", sizes, 0.0), dim=1)
     return b.call("where.self", some, b.call("amax", kept, dim=(1,)), 0.0)
+
+
+ATEN.samples(embedding_bag, Sample(((10, 5), (8,), (3,)), {"mode": MEAN, "padding_idx": 2}, low=0, high=9))

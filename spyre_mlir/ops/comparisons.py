@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from spyre_mlir.ops import pointwise
@@ -22,7 +23,7 @@ def negated(b: Build, truth: Any) -> Any:
 
 
 # Comparisons of truth values by a choice: arith compares numbers only.
-_ON_TRUTH = {
+_ON_TRUTH: dict[str, Callable[[Build, Any, Any], Any]] = {
     "eq": lambda b, x, y: b.call("where.self", x, y, negated(b, y)),
     "ne": lambda b, x, y: b.call("where.self", x, negated(b, y), y),
     "lt": lambda b, x, y: b.call("where.self", x, False, y),
@@ -82,6 +83,8 @@ def copysign(b: Build, self: Lanes, other: Lanes) -> Any:
 @ATEN.composed(aten=["heaviside"], promote=True, ulps=1)
 def heaviside(b: Build, self: Lanes, values: Lanes) -> Any:
     """1 above 0, `values` at 0, else 0."""
+    if b.is_bool(self):
+        return b.call("where.self", self, True, values)
     above = b.call("where.self", b.call("gt.Scalar", self, 0), number(b, 1, values), 0)
     return b.call("where.self", b.call("eq.Scalar", self, 0), values, above)
 
@@ -105,7 +108,9 @@ def isfinite(b: Build, self: Lanes) -> Any:
     """Whether an element is a number and not infinite."""
     if not is_float(b, self):
         return b.full(b.shape(self), 1, "i1")
-    return b.call("lt.Scalar", b.call("abs", self), INF)
+    # Not a comparison by size: on the device there are numbers beyond what stands in for infinity.
+    other = b.call("ne.Scalar", b.call("abs", self), INF)
+    return b.call("where.self", b.call("eq.Tensor", self, self), other, False)
 
 
 @ATEN.composed(aten=["fmax"], promote=True, ulps=1)

@@ -49,10 +49,12 @@ def _scaled(b: Build, value: Any, factor: Number) -> Any:
 def _gelu(b: Build, self: Any, *, approximate: str) -> Any:
     if approximate == "none":
         return None
-    cubic = b.call("mul.Tensor", b.call("mul.Tensor", self, self), self)
-    inner = b.call("add.Tensor", self, b.call("mul.Tensor", cubic, 0.044715))
-    tanh = b.call("tanh", b.call("mul.Tensor", inner, float(np.sqrt(2.0 / np.pi))))
-    return b.call("mul.Tensor", b.call("mul.Tensor", self, 0.5), b.call("add.Tensor", tanh, 1.0))
+    # 1 + tanh(u) is 2 * sigmoid(2u); the sum would lose every bit of the result where u is far below zero.
+    twice = 2.0 * float(np.sqrt(2.0 / np.pi))
+    square = b.call("mul.Tensor", b.call("mul.Tensor", self, self), 0.044715 * twice)
+    return b.call(
+        "mul.Tensor", self, b.call("sigmoid", b.call("mul.Tensor", self, b.call("add.Tensor", square, twice)))
+    )
 
 
 @decomposes(pointwise.clamp)

@@ -16,6 +16,7 @@ from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints, Lanes
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.windows import (
+    bordered,
     joined,
     overlap_added,
     padded,
@@ -41,7 +42,8 @@ def _forward(
     require("C2", channels == b.shape(weight)[1] * groups, "weight takes another number of channels")
     last = b.call("permute", input, dims=(0, *range(2, rank + 2), 1))
     for d in range(rank):
-        last = padded(b, last, d + 1, padding[0][d], padding[1][d])
+        kernel = b.shape(weight)[d + 2]
+        last = bordered(b, last, d + 1, padding[0][d], padding[1][d], kernel, stride[d], dilation[d])
     if groups == channels == b.shape(weight)[0] and groups > 1:
         return _depthwise(b, last, weight, bias, stride, dilation)
     outputs = b.shape(weight)[0]
@@ -107,15 +109,20 @@ def _transposed(
     right = b.call("view", weight, size=(groups, own, outputs, *kernel))
     right = b.call("permute", right, dims=(0, 1, *range(3, rank + 3), 2))
     right = b.call("reshape", right, size=(groups, own, prod(kernel) * outputs))
-    out = b.call("view", b.call("bmm", left, right), size=(groups, batch, *places, *kernel, outputs))
-    # [group, N, place 1, tap 1, place 2, tap 2, …, output], each pair folded into one dimension.
-    out = b.call("permute", out, dims=(0, 1, *(d for i in range(rank) for d in (2 + i, 2 + rank + i)), 2 + 2 * rank))
+    out = b.call("bmm", left, right)
+    done: Ints = (groups, batch)
+    # [group, N, done…, place, places behind, tap, taps behind and outputs]: each pair is folded into one dimension.
+    # As few dimensions as possible at a time, for a nest has eight loops.
     for d in range(rank):
-        out = overlap_added(b, out, 2 + d, kernel[d], stride[d], dilation[d])
-        end = b.shape(out)[2 + d]
-        out = padded(b, out, 2 + d, -padding[d], min(0, output_padding[d] - padding[d]))
-        out = padded(b, out, 2 + d, 0, max(0, output_padding[d] - padding[d]))
-        require("C3", b.shape(out)[2 + d] > 0, f"nothing is left of {end} elements")
+        behind = (prod(places[d + 1 :]), prod(kernel[d + 1 :]) * outputs)
+        out = b.call("view", out, size=(*done, places[d], behind[0], kernel[d], behind[1]))
+        at = len(done)
+        out = b.call("transpose.int", out, dim0=at + 1, dim1=at + 2)
+        out = overlap_added(b, out, at, kernel[d], stride[d], dilation[d])
+        out = padded(b, out, at, -padding[d], output_padding[d] - padding[d])
+        require("C3", b.shape(out)[at] > 0, f"nothing is left of dimension {d}")
+        done = b.shape(out)[: at + 1]
+    out = b.call("view", out, size=(*done, outputs))
     if bias is not None:
         out = b.call("add.Tensor", out, b.call("view", bias, size=(groups, *(1,) * (rank + 1), outputs)))
     sizes = b.shape(out)[2 : rank + 2]

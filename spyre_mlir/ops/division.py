@@ -12,6 +12,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Lanes
+from spyre_mlir.ops.quotients import WHOLE_QUOTIENT
 from spyre_mlir.ops.series import is_float, number, with_sign_of
 from spyre_mlir.ops.table import Sample
 
@@ -42,9 +43,9 @@ def _rest(b: Build, x: Any, quotient: Any, y: Any) -> Any:
 
 def _floor_of_quotient(b: Build, x: Any, y: Any) -> Any:
     """The rounded quotient's floor, in the element type of the operands."""
-    element = b.element(x)
     if not is_float(b, x):
-        x, y = b.cast(x, "f32"), (b.cast(y, "f32") if b.element(y) else float(y))
+        return b.call(WHOLE_QUOTIENT, x, y)
+    element = b.element(x)
     return b.cast(b.call("floor", b.call("div.Tensor", x, y)), element)
 
 
@@ -75,6 +76,8 @@ def floor_division(b: Build, x: Any, y: Any) -> Any:
     """The largest whole number not above x / y."""
     x, y = _operands(b, x, y)
     quotient = _floor_of_quotient(b, x, y)
+    if not is_float(b, x):
+        return quotient
     if not b.element(y) and abs(y) == 1:
         return quotient
     wrong = _is_below_zero(b, _rest(b, x, quotient, y), y)
@@ -110,10 +113,12 @@ def remainder(b: Build, self: Lanes, other: Lanes) -> Any:
 def floored_remainder(b: Build, x: Any, y: Any) -> Any:
     """x - y * floor(x / y)."""
     x, y = _operands(b, x, y)
+    if not is_float(b, x):
+        return _rest(b, x, floor_division(b, x, y), y)
     rest = _rest(b, x, _floor_of_quotient(b, x, y), y)
-    if is_float(b, x):  # a smaller x remains as a whole, also under an infinite y
-        smaller = b.call("lt.Tensor" if b.element(y) else "lt.Scalar", b.call("abs", x), _magnitude(b, y))
-        rest = b.call("where.self", smaller, x, rest)
+    # A smaller x remains as a whole, also under an infinite y.
+    smaller = b.call("lt.Tensor" if b.element(y) else "lt.Scalar", b.call("abs", x), _magnitude(b, y))
+    rest = b.call("where.self", smaller, x, rest)
     return b.call("where.self", _is_below_zero(b, rest, y), b.call("add.Tensor", rest, y), rest)
 
 
@@ -125,7 +130,10 @@ def fmod(b: Build, self: Lanes, other: Lanes) -> Any:
 
 
 _FAR = Sample(((2, 3, 65), (65,)), low=-9.0, high=9.0)
+_WHOLE = Sample(((2, 3, 65), (65,)), low=1.0, high=99.0, whole=True)
 for _entry in (remainder, fmod):
-    ATEN.samples(_entry, _FAR, Sample(((4, 5), (4, 5)), low=0.5, high=5.0))
+    ATEN.samples(_entry, _FAR, Sample(((4, 5), (4, 5)), low=0.5, high=5.0), _WHOLE)
 for _mode in ("floor", "trunc"):
-    ATEN.samples(div_mode, Sample(((2, 3, 65), (65,)), {"rounding_mode": _mode}, low=-9.0, high=9.0))
+    _rounding = {"rounding_mode": _mode}
+    ATEN.samples(div_mode, Sample(_FAR.shapes, _rounding, low=-9.0, high=9.0))
+    ATEN.samples(div_mode, Sample(_WHOLE.shapes, _rounding, low=1.0, high=99.0, whole=True))

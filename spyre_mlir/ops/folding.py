@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -10,6 +11,7 @@ from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints, Lanes
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.windows import (
+    bordered,
     joined,
     overlap_added,
     padded,
@@ -31,7 +33,7 @@ def im2col(b: Build, self: Lanes, *, kernel_size: Ints, dilation: Ints, padding:
         batch, channels = b.shape(x)[:2]
         for d in (1, 0):
             at = len(b.shape(x)) - 2 + d
-            x = padded(b, x, at, pads[d], pads[d])
+            x = bordered(b, x, at, pads[d], pads[d], kernel[d], steps[d], gaps[d])
             x = side_by_side(b, taps(b, x, at, kernel[d], steps[d], gaps[d]), 2)
         # [N, C, tap 1, tap 2, place 1, place 2]
         places = prod(b.shape(x)[4:])
@@ -60,14 +62,13 @@ def col2im(
         x = b.call("permute", x, dims=(0, 1, 4, 2, 5, 3))
         for d in range(2):
             x = overlap_added(b, x, d + 2, kernel[d], steps[d], gaps[d])
-            x = padded(b, x, d + 2, 0, whole[d] - b.shape(x)[d + 2])
-            x = padded(b, x, d + 2, -pads[d], -pads[d])
+            x = padded(b, x, d + 2, -pads[d], whole[d] - pads[d] - b.shape(x)[d + 2])
         return x
 
     return with_batch(b, self, 3, image)
 
 
-def _bordered(b: Build, x: Any, pad: Ints, border: Any) -> Any:
+def _bordered(b: Build, x: Any, pad: Ints, border: Callable[[Any, int, int, bool], list[Any]]) -> Any:
     """`x` with a border along its last dimensions; the pairs of `pad` start at the last, negative ones cut.
 
     `border(x, dim, count, at the end?)` gives the parts of a border in order.
@@ -75,8 +76,8 @@ def _bordered(b: Build, x: Any, pad: Ints, border: Any) -> Any:
     for at, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True), start=1):
         dim = len(b.shape(x)) - at
         x = padded(b, x, dim, min(0, before), min(0, after))
-        first = border(x, dim, before, False) if before > 0 else []
-        last = border(x, dim, after, True) if after > 0 else []
+        first: list[Any] = border(x, dim, before, False) if before > 0 else []
+        last: list[Any] = border(x, dim, after, True) if after > 0 else []
         x = joined(b, [*first, x, *last], dim)
     return x
 
@@ -122,8 +123,8 @@ def pad_circular(b: Build, self: Lanes, *, pad: Ints) -> Any:
         self = padded(b, self, dim, min(0, before), min(0, after))
         extent = b.shape(self)[dim]
         require("C1", max(before, after) <= extent, f"a border of {max(before, after)} around {extent} elements")
-        first = [taken(b, self, dim, extent - before, before)] if before > 0 else []
-        last = [taken(b, self, dim, 0, after)] if after > 0 else []
+        first: list[Any] = [taken(b, self, dim, extent - before, before)] if before > 0 else []
+        last: list[Any] = [taken(b, self, dim, 0, after)] if after > 0 else []
         self = joined(b, [*first, self, *last], dim)
     return self
 

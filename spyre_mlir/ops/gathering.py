@@ -146,3 +146,4 @@ ATEN.samples(
 )
 ATEN.samples(take_along_dim, Sample(((3, 5), (1, 2)), {"dim": 1}, low=0, high=4), Sample(((3, 5), (4,)), low=0, high=9))
 ATEN.samples(take, Sample(((3, 5), (2, 3)), low=0, high=14))
+ATEN.samples(index, Sample(((5, 6, 3), ((4,), (2, 1)))), Sample(((5, 67), ((3,),))))

@@ -9,6 +9,7 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composite import decomposes
 from spyre_mlir.ops.lanes import Ints, Lanes, LanesList, Number, np
+from spyre_mlir.ops.positions import moved, named, written
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.view import TO_END
 
@@ -45,7 +46,8 @@ def index_copy(self: Lanes, index: Lanes, source: Lanes, *, dim: int) -> Lanes:
     """`self` with the entries of `dim` that `index` names replaced by those of `source`, in order.
 
     A position that `index` names twice holds the later entry. A position outside `self` makes all entries of that
-    position's source NaN, at least one of them in the result: the device has no way to refuse it.
+    position's source NaN, at least one of them in the result, or is passed over where numbers are whole: the device has
+    no way to refuse it.
 
     Constraints:
         C1: source has the shape of self, with as many entries along dim as index.
@@ -58,6 +60,10 @@ def index_copy(self: Lanes, index: Lanes, source: Lanes, *, dim: int) -> Lanes:
 @decomposes(index_copy)
 def _index_copy(b: Build, self: Any, index: Any, source: Any, *, dim: int) -> Any:
     shape, at = b.shape(self), dim % len(b.shape(self))
+    if not b.element(self).startswith(("f", "bf")):
+        # Whole numbers and truth values know no NaN, and products round them.
+        hits = named(b, b.call("view", index, size=(-1,)), shape[at])
+        return moved(b, written(b, moved(b, self, at, -1), hits, moved(b, source, at, -1)), -1, at)
     column = (-1, *(1,) * (len(shape) - at - 1))  # a vector along `dim`, against all of self
     places = b.call("arange.start_step", start=0, end=shape[at], step=1)
     number = b.cast(index, "f32")
@@ -73,9 +79,9 @@ def _index_copy(b: Build, self: Any, index: Any, source: Any, *, dim: int) -> An
     hits = b.call("eq.Tensor", b.call("unsqueeze", places, dim=1), number)
     ones = b.call("where.self", _named_again(b, number), 0.0, b.cast(hits, like=source))
     ones = b.call("where.self", outside, nan, ones)
-    moved = _rows_moved(b, ones, source, at)
+    rows = _rows_moved(b, ones, source, at)
     here = b.call("ne.Scalar", b.call("amax", ones, dim=(1,)), 0.0)
-    return b.call("where.self", b.call("view", here, size=column), moved, self)
+    return b.call("where.self", b.call("view", here, size=column), rows, self)
 
 
 def _named_again(b: Build, number: Any) -> Any:

@@ -115,7 +115,7 @@ def bitwise_not(b: Build, self: Lanes) -> Any:
     return b.call("sub.Tensor", b.call("neg", self), 1)
 
 
-@ATEN.composed(aten=["bitwise_and.Tensor", "bitwise_and.Scalar", "bitwise_and.Scalar_Tensor"], promote=True, ulps=1)
+@ATEN.composed(aten=["bitwise_and.Tensor"], promote=True, ulps=1)
 def bitwise_and(b: Build, self: Lanes, other: Lanes) -> Any:
     """The bits that both have."""
     if (truth := _truth_first(b, self, other)) is not None:
@@ -123,7 +123,7 @@ def bitwise_and(b: Build, self: Lanes, other: Lanes) -> Any:
     return _and(b, self, other)
 
 
-@ATEN.composed(aten=["bitwise_or.Tensor", "bitwise_or.Scalar", "bitwise_or.Scalar_Tensor"], promote=True, ulps=1)
+@ATEN.composed(aten=["bitwise_or.Tensor"], promote=True, ulps=1)
 def bitwise_or(b: Build, self: Lanes, other: Lanes) -> Any:
     """The bits that one has: a + b - (a & b)."""
     if (truth := _truth_first(b, self, other)) is not None:
@@ -131,7 +131,7 @@ def bitwise_or(b: Build, self: Lanes, other: Lanes) -> Any:
     return b.call("sub.Tensor", b.call("add.Tensor", self, other), _and(b, self, other))
 
 
-@ATEN.composed(aten=["bitwise_xor.Tensor", "bitwise_xor.Scalar", "bitwise_xor.Scalar_Tensor"], promote=True, ulps=1)
+@ATEN.composed(aten=["bitwise_xor.Tensor"], promote=True, ulps=1)
 def bitwise_xor(b: Build, self: Lanes, other: Lanes) -> Any:
     """The bits that exactly one has: a + b - 2 (a & b)."""
     if (truth := _truth_first(b, self, other)) is not None:
@@ -152,6 +152,24 @@ def _power_of_two(b: Build, count: Any) -> Any:
     return out
 
 
+@ATEN.composed(aten=["bitwise_and.Scalar", "bitwise_and.Scalar_Tensor"], promote=True, ulps=1)
+def bitwise_and_number(b: Build, self: Lanes, other: Lanes) -> Any:
+    """The bits that an element and a number have."""
+    return b.call("bitwise_and.Tensor", self, other)
+
+
+@ATEN.composed(aten=["bitwise_or.Scalar", "bitwise_or.Scalar_Tensor"], promote=True, ulps=1)
+def bitwise_or_number(b: Build, self: Lanes, other: Lanes) -> Any:
+    """The bits that an element or a number has."""
+    return b.call("bitwise_or.Tensor", self, other)
+
+
+@ATEN.composed(aten=["bitwise_xor.Scalar", "bitwise_xor.Scalar_Tensor"], promote=True, ulps=1)
+def bitwise_xor_number(b: Build, self: Lanes, other: Lanes) -> Any:
+    """The bits that either an element or a number has."""
+    return b.call("bitwise_xor.Tensor", self, other)
+
+
 _LEFT = ["bitwise_left_shift.Tensor", "bitwise_left_shift.Tensor_Scalar", "bitwise_left_shift.Scalar_Tensor"]
 _RIGHT = [name.replace("left", "right") for name in _LEFT]
 
@@ -168,7 +186,18 @@ def right_shift(b: Build, self: Lanes, other: Lanes) -> Any:
     return floor_division(b, self, _power_of_two(b, other))
 
 
+_WHOLE = Sample(((3, 65),), low=-99.0, high=99.0, whole=True)
 for _entry in (logical_and, logical_or, logical_xor):
     ATEN.samples(_entry, Sample(((3, 64), (64,))))
-for _entry in (logical_not, bitwise_not):
-    ATEN.samples(_entry, Sample(((3, 64),)))
+for _entry in (bitwise_and, bitwise_or, bitwise_xor):
+    ATEN.samples(_entry, Sample(((3, 64), (64,))))
+for _entry in (bitwise_and_number, bitwise_or_number, bitwise_xor_number):
+    ATEN.samples(_entry, Sample(((3, 65), (3, 65)), low=-99.0, high=99.0, whole=True))
+ATEN.samples(logical_not, Sample(((3, 64),)), _WHOLE)
+ATEN.samples(bitwise_not, Sample(((3, 64),)), _WHOLE)
+for _entry in (left_shift, right_shift):
+    ATEN.samples(
+        _entry,
+        Sample(((2, 3, 65), (65,)), low=0.0, high=9.0, whole=True),
+        Sample(((3, 5), (3, 5)), low=0.0, high=9.0, whole=True),
+    )

@@ -69,12 +69,19 @@ def all_named(b: Build, indices: list[Any], extents: list[int]) -> Any:
     return hits
 
 
-def chosen(b: Build, hits: Any, table: Any) -> Any:
-    """[…, m]: the element of table […, n] that the m-th index names; NaN for floats that none is named of."""
+def chosen(b: Build, hits: Any, table: Any, *, inside: bool = False) -> Any:
+    """[…, m]: the element of table […, n] that the m-th index names; NaN for floats that none is named of.
+
+    Args:
+        b: what builds.
+        hits: which index names which place.
+        table: the elements.
+        inside: whether every index is known to name a place.
+    """
     if b.is_bool(table):
-        return b.cast(chosen(b, hits, b.cast(table, "f16")), "i1")
+        return b.cast(chosen(b, hits, b.cast(table, "f16"), inside=inside), "i1")
     total = folded(b, hits, table, transposed=True)
-    if is_whole(b, table):
+    if inside or is_whole(b, table):
         return total
     # An index outside the table names nothing: 0 over 0, not a 0 that looks like an element.
     return b.call("div.Tensor", total, b.call("sum.dim_IntList", b.cast(hits, like=table), dim=(-1,)))

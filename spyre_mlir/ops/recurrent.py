@@ -142,7 +142,8 @@ def _weights(params: Sequence[Any], has_biases: bool) -> Weights:
     """The parameters of a layer: two weights, two biases if there are any, a projection if there is one."""
     plain = 4 if has_biases else 2
     biases = tuple(params[2:4]) if has_biases else (None, None)
-    return Weights(params[0], params[1], *biases, params[plain] if len(params) > plain else None)
+    projection = params[plain] if len(params) > plain else None
+    return Weights(params[0], params[1], biases[0], biases[1], projection)
 
 
 @ATEN.composed(aten=["lstm.input"])

@@ -288,3 +288,9 @@ ATEN.samples(scatter_value_reduced, Sample(((5, 7), (4, 7), ()), {"dim": 0, "red
 ATEN.samples(index_add, Sample(((5, 7, 3), (4,), (5, 4, 3)), {"dim": 1, "alpha": 2}))
 ATEN.samples(index_fill, Sample(((5, 7), (3,), ()), {"dim": 1}))
 ATEN.samples(put, Sample(((3, 5), (2, 2), (2, 2)), low=0, high=14))
+ATEN.samples(
+    index_put,
+    Sample(((5, 6, 3), ((4,), (4,)), (4, 3)), {"accumulate": True}),
+    Sample(((5, 67), ((3,),), (67,))),
+)
+ATEN.samples(masked_scatter, Sample(((3, 4), (3, 4), (12,))))

@@ -28,11 +28,11 @@ def joined(b: Build, parts: list[Any], dim: int) -> Any:
 
 
 def by_places(b: Build, value: Any, places: Any, dim: int) -> Any:
-    """The entries of `dim` that computed places name."""
+    """The entries of `dim` that places name, all of them inside."""
     table = moved(b, value, dim, -1)
     line = reshaped(b, table, (-1, b.shape(table)[-1]))
     hits = b.call("eq.Tensor", b.call("unsqueeze", places, dim=1), b.iota(b.shape(value)[dim], b.element(places)))
-    out = chosen(b, hits, line)
+    out = chosen(b, hits, line, inside=True)
     return moved(b, reshaped(b, out, (*b.shape(table)[:-1], b.shape(places)[0])), -1, dim)
 
 
@@ -246,9 +246,15 @@ def full_like(
     return _filled(b, b.shape(self), fill_value, dtype or b.element(self))
 
 
-@ATEN.composed(aten=["zeros_like", "empty_like"], ulps=0)
+@ATEN.composed(aten=["zeros_like"], ulps=0)
 def zeros_like(b: Build, self: Lanes, *, dtype: DType | None = None, memory_format: str | None = None) -> Any:
-    """0 in the shape of `self`; what torch leaves undefined is 0 too."""
+    """0 in the shape of `self`."""
+    return b.full(b.shape(self), 0, dtype or b.element(self))
+
+
+@ATEN.composed(aten=["empty_like"], ulps=0)
+def empty_like(b: Build, self: Lanes, *, dtype: DType | None = None, memory_format: str | None = None) -> Any:
+    """Anything in the shape of `self`: 0."""
     return b.full(b.shape(self), 0, dtype or b.element(self))
 
 
@@ -264,7 +270,13 @@ def new_full(b: Build, self: Lanes, *, size: Ints, fill_value: Number, dtype: DT
     return _filled(b, size, fill_value, dtype or b.element(self))
 
 
-@ATEN.composed(aten=["new_zeros", "new_empty"], ulps=0)
+@ATEN.composed(aten=["new_empty"], ulps=0)
+def new_empty(b: Build, self: Lanes, *, size: Ints, dtype: DType | None = None) -> Any:
+    """Anything, in the element type of `self`: 0."""
+    return b.full(tuple(size), 0, dtype or b.element(self))
+
+
+@ATEN.composed(aten=["new_zeros"], ulps=0)
 def new_zeros(b: Build, self: Lanes, *, size: Ints, dtype: DType | None = None) -> Any:
     """0 everywhere, in the element type of `self`."""
     return b.full(tuple(size), 0, dtype or b.element(self))
@@ -296,8 +308,8 @@ ATEN.samples(as_strided_scatter, Sample(((3, 8), (3, 2)), {"size": (3, 2), "stri
 ATEN.samples(copy, Sample(((3, 5), (5,))))
 ATEN.samples(fill, Sample(((3, 5), ())))
 ATEN.samples(full_like, Sample(((3, 5),), {"fill_value": 0.5}))
-for _entry in (zeros_like, ones_like):
+for _entry in (zeros_like, ones_like, empty_like):
     ATEN.samples(_entry, _SQUARE)
 ATEN.samples(new_full, Sample(((3, 5),), {"size": (2, 4), "fill_value": 0.5}))
-for _entry in (new_zeros, new_ones):
+for _entry in (new_zeros, new_ones, new_empty):
     ATEN.samples(_entry, Sample(((3, 5),), {"size": (2, 4)}))

@@ -7,7 +7,7 @@ from typing import Any
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import INF, DType, Ints, Lanes
-from spyre_mlir.ops.reducing import dims_of, folded_shape, is_empty, part
+from spyre_mlir.ops.reducing import count_of, dims_of, folded_shape, is_empty, part
 from spyre_mlir.ops.table import Sample
 
 

@@ -28,6 +28,14 @@ class Family(Enum):
     COMPOSITE = "composite"
 
 
+class Fate(Enum):
+    """What becomes of an operation, if its arguments allow it; else the host runs it."""
+
+    NATIVE = "native"
+    COMPOSED = "composed"
+    HOST = "host"
+
+
 class Unit(Enum):
     """The execution unit of a core, spelled as the JSON's ``exUnit``."""
 
@@ -92,6 +100,7 @@ class Sample:
         attributes: the other arguments.
         low, high: the range random inputs are drawn from.
         breaks: the constraint this sample must violate, or None for a good sample.
+        whole: whether the inputs are whole numbers, as torch.int64 holds them.
     """
 
     shapes: tuple[Any, ...]
@@ -99,6 +108,7 @@ class Sample:
     low: float = -2.0
     high: float = 2.0
     breaks: str | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -287,6 +297,13 @@ class Table:
     def find(self, overload: str) -> OpEntry | None:
         """The entry that claims an ATen overload such as ``add.Tensor``, or None."""
         return self._owners.get(overload)
+
+    def fate(self, overload: str) -> Fate:
+        """What becomes of an ATen overload: a kernel or a view, a composition of others, or a host step."""
+        entry = self.find(overload)
+        if entry is None:
+            return Fate.HOST
+        return Fate.COMPOSED if entry.family is Family.COMPOSITE else Fate.NATIVE
 
     def named(self, name: str) -> OpEntry | None:
         """The entry called `name`, or None."""

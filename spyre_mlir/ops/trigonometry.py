@@ -86,7 +86,7 @@ def _signed_sine(b: Build, angle: Any, shift: Any, periods: Any) -> Any:
 
 @ATEN.composed(aten=["tan"], promote=True, ulps=8, tolerance=_FIT)
 def tan(b: Build, self: Lanes) -> Any:
-    """The tangent, in radians: x = r + k pi/2 with |r| <= pi/4; tan(r), or -1/tan(r) for odd k."""
+    """The tangent, in radians: x = r + k pi/2 with |r| <= pi/4, and for odd k the negative inverse of that of r."""
     count = b.call("floor", b.call("add.Tensor", b.call("mul.Tensor", self, 2.0 / pi), 0.5))
     rest = _reduced(b, self, count, 0.5)
     tangent = b.call("mul.Tensor", polynomial(b, b.call("mul.Tensor", rest, rest), _TANGENT), rest)
@@ -121,7 +121,7 @@ def _arc_sine_parts(b: Build, x: Any) -> tuple[Any, Any]:
 
 @ATEN.composed(aten=["asin"], promote=True, ulps=4, tolerance=_FIT)
 def asin(b: Build, self: Lanes) -> Any:
-    """The inverse sine; pi/2 - 2 asin(sqrt((1 - x) / 2)) above 0.5."""
+    """The inverse sine; above 0.5 pi/2 less twice that of sqrt((1 - x) / 2)."""
     large, part = _arc_sine_parts(b, b.call("abs", self))
     other = b.call("sub.Tensor", pi / 2, b.call("mul.Tensor", part, 2.0))
     return with_sign_of(b, self, b.call("where.self", large, other, part))
@@ -145,7 +145,7 @@ def _arc_tangent_of(b: Build, ratio: Any) -> Any:
 
 @ATEN.composed(aten=["atan"], promote=True, ulps=4, tolerance=_FIT)
 def atan(b: Build, self: Lanes) -> Any:
-    """The inverse tangent; pi/2 - atan(1/x) above 1."""
+    """The inverse tangent; above 1 pi/2 less that of 1/x."""
     x = b.call("abs", self)
     large = b.call("gt.Scalar", x, 1.0)
     part = _arc_tangent_of(b, b.call("where.self", large, b.call("reciprocal", x), x))

@@ -7,7 +7,7 @@ Slices step along dimensions that are not in the lanes, where every start and st
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.build import Build
@@ -36,10 +36,21 @@ def taken(b: Build, x: Any, dim: int, start: int, count: int, step: int = 1) -> 
 
 def padded(b: Build, x: Any, dim: int, before: int, after: int, value: float = 0.0) -> Any:
     """`x` with a number before and behind `dim`; negative counts cut."""
-    if before == after == 0:
-        return x
-    behind = len(b.shape(x)) - 1 - dim % len(b.shape(x))
-    return b.call("constant_pad_nd", x, pad=(0, 0) * behind + (before, after), value=value)
+    shape = b.shape(x)
+    at = dim % len(shape)
+    kept = shape[at] + min(0, before) + min(0, after)
+    borders = [
+        [b.full((*shape[:at], count, *shape[at + 1 :]), value, b.element(x))] if count > 0 else list[Any]()
+        for count in (before, after)
+    ]
+    return joined(b, [*borders[0], taken(b, x, at, max(0, -before), kept), *borders[1]], at)
+
+
+def bordered(b: Build, x: Any, dim: int, before: int, after: int, kernel: int, stride: int, dilation: int) -> Any:
+    """`x` with zeros before and behind `dim`, without what no place of the window reaches."""
+    extent, size = b.shape(x)[dim], reach(kernel, dilation)
+    places = (before + extent + after - size) // stride + 1
+    return padded(b, x, dim, before, (places - 1) * stride + size - before - extent)
 
 
 def taps(b: Build, x: Any, dim: int, kernel: int, stride: int, dilation: int = 1) -> list[Any]:
@@ -122,6 +133,6 @@ def with_batch(b: Build, x: Any, rank: int, function: Callable[[Any], Any]) -> A
     if len(b.shape(x)) == rank:
         return function(x)
     made = function(b.call("unsqueeze", x, dim=0))
-    several = made if isinstance(made, tuple) else (made,)
+    several = cast("tuple[Any, ...]", made if isinstance(made, tuple) else (made,))
     out = tuple(b.call("squeeze.dim", part, dim=(0,)) for part in several)
     return out if isinstance(made, tuple) else out[0]

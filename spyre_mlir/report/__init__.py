@@ -12,10 +12,12 @@ from rich.table import Table
 
 from spyre_mlir.culprit import Culprit
 from spyre_mlir.errors import MachineFault, SpyreError
+from spyre_mlir.hw.formats import FP32
 from spyre_mlir.machine.timeline import Timeline
 from spyre_mlir.pipeline import StageRecord
 from spyre_mlir.report.tables import rendered
 from spyre_mlir.report.timing import timing_text
+from spyre_mlir.transforms.fallback import HostStep, listed
 
 Array = NDArray[Any]
 
@@ -29,6 +31,7 @@ class Report:
         stages: one record per level.
         timeline: the predicted time of every kernel, if the program came down to files.
         faults: what the machine found in the last call; None if there was none.
+        host_steps: what the host runs because the device cannot.
         undecided: by setting that public sources leave open, which results of the last call depend on it.
     """
 
@@ -37,10 +40,13 @@ class Report:
     timeline: Timeline | None = None
     faults: tuple[str, ...] | None = None
     undecided: tuple[str, ...] = ()
+    host_steps: tuple[HostStep, ...] = ()
 
     def __str__(self) -> str:
         """A table with one row per stage, one with the kernels that take longest, and what the last call met."""
-        parts = [stage_table(self.name, self.stages)]
+        parts = [stage_table(self.name, self.stages), *_integers(self.stages)]
+        if self.host_steps:
+            parts.append(f"on the host, because the device cannot:\n{listed(self.host_steps)}")
         if self.timeline is not None:
             parts.append(timing_text(self.timeline))
         if self.faults is not None:
@@ -50,17 +56,35 @@ class Report:
     __repr__ = __str__
 
 
+def _integers(records: Sequence[StageRecord]) -> list[str]:
+    """What is said about integers of unknown size, and what other formats than DL16 cost; nothing if there are none."""
+    limit = FP32.integers[1]
+    counted = [(r.integers, f"kernels compute integers of unknown size: beyond {limit:,} is a fault") for r in records]
+    counted += [(r.conversions, "kernels convert between DL16 and float32") for r in records]
+    return [f"{count} {text}" for count, text in counted if count]
+
+
 def stage_table(name: str, records: Sequence[StageRecord]) -> str:
     """A table with one row per stage."""
     table = Table(title=name, title_justify="left")
     table.add_column("level")
-    for column in ("ops", "kernels", "HBM bytes", "LX bytes/core", "HBM traffic", "seconds"):
+    steps = any(r.host_steps for r in records)
+    for column in (
+        "ops",
+        "kernels",
+        *(["host steps"] if steps else []),
+        "HBM bytes",
+        "LX bytes/core",
+        "HBM traffic",
+        "seconds",
+    ):
         table.add_column(column, justify="right")
     for r in records:
         table.add_row(
             r.level,
             str(r.ops),
             str(r.kernels or ""),
+            *([str(r.host_steps or "")] if steps else []),
             *(f"{count:,}" if count else "" for count in (r.device_bytes, r.lx_bytes, r.traffic_bytes)),
             f"{r.seconds:.3f}",
         )

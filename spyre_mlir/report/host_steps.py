@@ -1,4 +1,4 @@
-"""What the host does for a program, counted: transfers, known numbers, launches."""
+"""What the host does for a program, counted: transfers, known numbers, launches, and what the device cannot run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
+from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, LaunchOp, ToDeviceOp, device_tensor
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.report.page import HostStep
@@ -25,8 +26,15 @@ def host_steps(program: ModuleOp) -> list[HostStep]:
     for op in program.walk():
         if op.name.startswith(("builtin.", "func.")):
             continue
-        found.setdefault(_WORDS.get(type(op), op.name), []).append(_bytes(op))
+        found.setdefault(_what(op), []).append(_bytes(op))
     return [HostStep(what, len(moved), sum(moved)) for what, moved in found.items()]
+
+
+def _what(op: Operation) -> str:
+    if isinstance(op, HostOp):
+        reason = "it reads what is here" if op.reason is None else op.reason.data
+        return f"run {op.callee.data}: {reason}"
+    return _WORDS.get(type(op), op.name)
 
 
 def _bytes(op: Operation) -> int:

@@ -49,8 +49,8 @@ def module_timeline(module: ModuleOp, profile: Profile = "calibrated") -> Timeli
 def bundle_timeline(
     bundle: ModuleOp, load: Loader, profile: Profile = "calibrated", sources: Mapping[str, str] | None = None
 ) -> Timeline:
-    """The timeline of a bundle whose files `load` reads."""
-    return make_timeline(read_schedule(bundle, load), profile, sources)
+    """The timeline of a bundle whose files `load` reads; nothing happens on the device if it has no function."""
+    return make_timeline(read_schedule(bundle, load) if bundle.body.block.ops else (), profile, sources)
 
 
 def sources_of(files: Mapping[str, SdscOp]) -> dict[str, str]:

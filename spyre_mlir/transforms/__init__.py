@@ -13,6 +13,7 @@ from spyre_mlir import registry
 PASSES: dict[str, str] = {
     "decompose-aten": "DecomposeAtenPass",
     "convert-aten-to-spyre-loop": "ConvertAtenToSpyreLoopPass",
+    "schedule-host-steps": "ScheduleHostStepsPass",
     "convert-spyre-loop-to-spyre-kernel": "ConvertSpyreLoopToSpyreKernelPass",
     "coarse-tile": "CoarseTilePass",
     "divide-work": "DivideWorkPass",

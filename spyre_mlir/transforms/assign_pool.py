@@ -1,6 +1,7 @@
 """Pass `assign-pool`: gives every intermediate buffer its place in the device-memory pool.
 
-Buffers the host reads stay outside: they are arguments of the bundle. The others get the lowest free bytes for as
+Buffers the host reads stay outside: they are arguments of the bundle. So do those that several launches use, since a
+launch has a pool of its own. The others get the lowest free bytes for as
 long as they live, and a `spyre.kernel.free` behind their last use.
 """
 
@@ -20,6 +21,7 @@ from spyre_mlir.dialects.spyre.kernel_loop import uses_with_tiles
 from spyre_mlir.dialects.spyre.static_loop import ancestor_in
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.transforms.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.rebuild import describe_location, functions
 
 
@@ -57,11 +59,13 @@ def size_bytes(alloc: kernel.AllocOp, spec: SpyreSpec) -> int:
     return kernel.device_tensor(alloc.result).sticks * spec.stick_bytes
 
 
-def is_pooled(alloc: kernel.AllocOp) -> bool:
-    """Whether a buffer is an intermediate in device memory: the host never reads it."""
+def is_pooled(alloc: kernel.AllocOp, launches: Launches) -> bool:
+    """Whether a buffer is an intermediate in device memory: one launch uses it, and the host never reads it."""
     if kernel.device_tensor(alloc.result).space != "hbm":
         return False
-    return not any(isinstance(u.operation, kernel.FromDeviceOp) for u in alloc.result.uses)
+    if any(isinstance(u.operation, kernel.FromDeviceOp) for u in alloc.result.uses):
+        return False
+    return one_launch((u.operation for u in uses_with_tiles(alloc.result)), launches)
 
 
 @dataclass(frozen=True)
@@ -74,17 +78,18 @@ class AssignPoolPass(ModulePass):
         """Places the buffers of every function of the module."""
         for function in functions(op):
             block, spec = function.body.block, spec_of(ctx)
-            check_card(list(block.ops), spec)
-            _assign(block, FirstFit(spec.pool_bytes), spec)
+            launches = launch_numbers(block)
+            check_card(list(block.ops), spec, launches)
+            _assign(block, FirstFit(spec.pool_bytes), spec, launches)
 
 
-def check_card(ops: list[Operation], spec: SpyreSpec) -> None:
+def check_card(ops: list[Operation], spec: SpyreSpec, launches: Launches) -> None:
     """Raises LoweringError if the tensors that live outside the pool do not fit the card.
 
     They are what the host sends and reads: weights, constants, inputs and results.
     """
     sent = (kernel.ToDeviceOp, kernel.ConstantOp, kernel.AllocOp)
-    outside = [o for o in ops if isinstance(o, sent) and not (isinstance(o, kernel.AllocOp) and is_pooled(o))]
+    outside = [o for o in ops if isinstance(o, sent) and not (isinstance(o, kernel.AllocOp) and is_pooled(o, launches))]
     sizes = [kernel.device_tensor(o.results[0]).sticks * spec.stick_bytes for o in outside]
     if sum(sizes) > spec.hbm_card_bytes:
         largest = outside[sizes.index(max(sizes))]
@@ -95,21 +100,21 @@ def check_card(ops: list[Operation], spec: SpyreSpec) -> None:
         )
 
 
-def _assign(block: Block, pool: FirstFit, spec: SpyreSpec) -> None:
+def _assign(block: Block, pool: FirstFit, spec: SpyreSpec, launches: Launches) -> None:
     """Places the buffers of a block; those of a loop are free again at the end of every trip."""
     ops = list(block.ops)
     numbers = {op: number for number, op in enumerate(ops)}
     dying: dict[Operation, list[kernel.AllocOp]] = {}
     for op in ops:
-        if isinstance(op, kernel.AllocOp) and is_pooled(op):
+        if isinstance(op, kernel.AllocOp) and is_pooled(op, launches):
             op.offset = IntegerAttr(_take(op, pool, spec), i64)
         if isinstance(op, kernel.AllocOp) and op.offset is not None:
             used = [numbers[ancestor_in(block, u.operation)] for u in uses_with_tiles(op.result)]
             dying.setdefault(ops[max(used, default=numbers[op])], []).append(op)
         if isinstance(op, scf.ForOp):
-            _assign(op.body.block, pool, spec)
+            _assign(op.body.block, pool, spec, launches)
         for dead in dying.pop(op, []):
-            if dead.offset is not None and is_pooled(dead):
+            if dead.offset is not None and is_pooled(dead, launches):
                 pool.release(dead.offset.value.data)
             block.insert_op_after(kernel.FreeOp(dead.result), op)
 

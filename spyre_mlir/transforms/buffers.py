@@ -10,8 +10,10 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Intege
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IterDim
+from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw import formats
+from spyre_mlir.hw.arrangement import STANDARD, WIDENED, block
 from spyre_mlir.hw.legality import multiples
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
 
@@ -27,7 +29,7 @@ def stored_format(element: Attribute) -> str:
             return formats.DL16.name
         case IntegerType() if element.width.data == 1:
             return formats.DL16.name
-        case IntegerType() if element.width.data in (32, 64):
+        case IntegerType():
             return formats.INDEX.name
         case _:
             raise UnsupportedError(
@@ -44,6 +46,8 @@ class Buffer:
         constant: the number or pattern it is filled with, if any.
         zero_padding: whether everything behind the logical extents is known to be 0.
         cleared: dimensions whose padding has been set to 0 by the program.
+        filled: dimensions whose last sticks have been filled up by the program, and with what.
+        saturate: whether the host sends numbers beyond DL16's integers as the next number beyond these.
         rows: the rows of the table that it indexes, if negative indices count from the end of it.
     """
 
@@ -54,6 +58,8 @@ class Buffer:
     constant: Attribute | None = None
     zero_padding: bool = False
     cleared: set[int] = field(default_factory=set[int])
+    filled: dict[int, float] = field(default_factory=dict[int, float])
+    saturate: bool = False
     rows: int | None = None
     steps: dict[int, int] = field(default_factory=dict[int, int])
 
@@ -61,6 +67,16 @@ class Buffer:
     def lanes(self) -> int:
         """Elements per stick."""
         return formats.FORMATS[self.format].elements_per_stick()
+
+    @property
+    def arrangement(self) -> str:
+        """Order of the elements in its sticks; see `spyre_mlir.transforms.relayout`."""
+        return WIDENED if self.format == formats.FP32.name and self.layout.stick != UNIT else STANDARD
+
+    @property
+    def block(self) -> int:
+        """Elements along the stick dimension that stay together."""
+        return block(self.lanes, self.arrangement)
 
     @property
     def sticks(self) -> int:
@@ -86,7 +102,7 @@ class Buffer:
     @property
     def type(self) -> DeviceTensorType:
         """Type of the finished buffer."""
-        return DeviceTensorType(DeviceTensor(self.shape, self.format, self.layout))
+        return DeviceTensorType(DeviceTensor(self.shape, self.format, self.layout, arrangement=self.arrangement))
 
 
 Use = tuple[Buffer, IndexMap]
@@ -110,6 +126,7 @@ class Step:
         inputs, output: buffers with index maps.
         origin: the loop-level op it comes from.
         axis: the indexed dimension of a gather.
+        integers: whether its results are integers whose bounds are not known.
     """
 
     function: str
@@ -118,3 +135,17 @@ class Step:
     output: Use
     origin: Operation | None
     axis: int | None = None
+    integers: bool = False
+
+
+@dataclass(frozen=True)
+class HostStep:
+    """One operator to run on the host.
+
+    Attributes:
+        origin: the loop-level op.
+        buffers: per operand the buffer to bring back, or None for a tensor that is on the host.
+    """
+
+    origin: LoopHostOp
+    buffers: Sequence[Buffer | None]

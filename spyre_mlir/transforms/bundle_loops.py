@@ -7,7 +7,7 @@ alike share one map. Unrolled, a loop leaves no trace: every trip has launches a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
@@ -87,31 +87,31 @@ def _advance_map(sizes: Sequence[int]) -> AffineMapAttr:
 
 
 def schedule(
-    block: Block,
+    ops: Iterable[Operation],
     launch: Callable[[KernelOp, Trip], object],
     loop: Callable[[LoopBounds, SSAValue], LoopNest] | None,
     trip: Trip | None = None,
 ) -> None:
-    """Visits the kernel ops of a block in the order they run in.
+    """Visits the kernel ops among ops in the order they run in.
 
     Args:
-        block: of a function or a loop.
+        ops: of a function or a loop.
         launch: is told each op and the values of unrolled induction variables.
         loop: opens a loop, and gives what closes it; None unrolls.
-        trip: values of the unrolled induction variables around the block.
+        trip: values of the unrolled induction variables around them.
     """
     trip = trip or {}
-    for op in block.ops:
+    for op in ops:
         if isinstance(op, KernelOp):
             launch(op, trip)
         elif isinstance(op, scf.ForOp):
             bounds, index, body = loop_bounds(op), op.body.block.args[0], op.body.block
             if loop is None:
                 for value in bounds.values:
-                    schedule(body, launch, None, {**trip, index: value})
+                    schedule(body.ops, launch, None, {**trip, index: value})
             else:
                 nest = loop(bounds, index)
-                schedule(body, launch, loop, trip)
+                schedule(body.ops, launch, loop, trip)
                 nest.close()
 
 

@@ -9,7 +9,6 @@ becomes one nest that reads ``%0[d1, d0]``. A view that no index map can express
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -23,17 +22,21 @@ from xdsl.passes import ModulePass
 from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.attributes import IotaAttr, ResampleAttr
-from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp
-from spyre_mlir.dialects.tensors import as_tensor_type, element_of, shape_of
+from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, combining
+from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.ops import creation, indexing, movement, pointwise, resampling
 from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
 from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
+from spyre_mlir.transforms.host_steps import is_marked, loop_step
+from spyre_mlir.transforms.integers import is_integer
+from spyre_mlir.transforms.lowerable import check_not_empty, check_supported
+from spyre_mlir.transforms.many_loops import MOST_LOOPS, loop_count, merged, staged
 from spyre_mlir.transforms.nests import Loops, Reading, absent, align, make_nest, whole
-from spyre_mlir.transforms.products import lower_product
-from spyre_mlir.transforms.rebuild import Emitter, describe_location, functions, rebuild
+from spyre_mlir.transforms.products import lower_product, lower_whole_product
+from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
 from spyre_mlir.transforms.rows import lower_rows
 
 
@@ -49,7 +52,7 @@ class LoopBuilder:
         """Starts with no values known."""
         self.emitter = emitter
         self.readings: dict[SSAValue, Reading] = {}
-        self._numbers: dict[SSAValue, SSAValue] = {}
+        self._converted: dict[tuple[SSAValue, Attribute], SSAValue] = {}
 
     def reading(self, value: object, element: Attribute) -> Reading:
         """The reading of an aten value; a number becomes a tensor of rank 0."""
@@ -59,21 +62,15 @@ class LoopBuilder:
         op = self.emitter.add(ConstantOp(FloatAttr(number, f64), TensorType(element, [])))
         return whole(op.results[0])
 
-    def numbers(self, reading: Reading) -> Reading:
-        """The reading with integers as f32: the device computes with floats only.
-
-        Integers come from the host alone, so this is a copy of the whole tensor, which the transfer makes.
-        """
-        base = reading.base
-        if not is_integer(element_of(base)):
-            return reading
-        if base not in self._numbers:
-            self._numbers[base] = self.converted(whole(base), f32).base
-        return Reading(self._numbers[base], reading.view)
-
     def converted(self, reading: Reading, element: Attribute) -> Reading:
-        """A copy in another element type."""
-        return self.pointwise(None, [reading], TensorType(element, reading.shape))
+        """The reading in another element type: a copy of the whole tensor, which the device may get for nothing."""
+        base = reading.base
+        if element_of(base) == element:
+            return reading
+        if (base, element) not in self._converted:
+            made = self.pointwise(None, [whole(base)], TensorType(element, shape_of(base)))
+            self._converted[base, element] = made.base
+        return Reading(self._converted[base, element], reading.view)
 
     def copy(self, reading: Reading, shape: tuple[int, ...] | None = None) -> Reading:
         """A fresh tensor with the elements of a reading, optionally under another shape of the same order."""
@@ -96,8 +93,25 @@ class LoopBuilder:
         target = IndexView.identity(result.get_shape()) if cut is None else cut.reshape(shape)
         readings = [Reading(r.base, r.view.expand(shape)) for r in readings]
         loops, out, readings = self.align(readings, target, stems(len(shape)))
+        if loop_count(loops) > MOST_LOOPS:
+            loops, out, readings = self._with_fewer_loops(loops, out, readings, target, shape)
         op = make_nest(loops, [r.base for r in readings], out, result, entry)
         return whole(self.emitter.add(op).results[0])
+
+    def _with_fewer_loops(
+        self, loops: Loops, out: IndexMap, readings: Sequence[Reading], target: IndexView, shape: tuple[int, ...]
+    ) -> tuple[Loops, IndexMap, list[Reading]]:
+        """A nest's loops joined; if that is not enough, operands that are mere changes of order are put in order."""
+        loops, out = merged(loops, out)
+        chosen = list(readings)
+        for at, reading in enumerate(chosen):
+            nearer = staged(self, reading) if loop_count(loops) > MOST_LOOPS else None
+            if loop_count(loops) <= MOST_LOOPS or (nearer is None and len(chosen) == 1):
+                break  # whether the kernel needs fewer labels in the end shows when it is written
+            chosen[at] = self.copy(reading) if len(chosen) > 1 or nearer is None else nearer
+            found, own, chosen = self.align(chosen, target, stems(len(shape)))
+            loops, out = merged(found, own)
+        return loops, out, chosen
 
     def reduced(self, reading: Reading, dim: int, entry: OpEntry) -> Reading:
         """One dimension folded by a reduction, and kept with extent 1."""
@@ -137,45 +151,48 @@ def lower_view(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     raise UnsupportedError(f"{op.name} of shape {source.shape} to {wanted}")
 
 
-def is_integer(element: Attribute) -> bool:
-    """Whether an element type holds whole numbers; truth values are none."""
-    return isinstance(element, IntegerType) and element != i1
-
-
-def device_type(result: TensorType[Attribute]) -> TensorType[Attribute]:
-    """The type a computed tensor has at the loop level: integers are f32 there."""
-    return TensorType(f32, result.get_shape()) if is_integer(result.get_element_type()) else result
-
-
 def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """Element by element: one nest."""
     arguments = op.arguments()
-    result = device_type(cast(TensorType[Attribute], op.results[0].type))
+    result = cast(TensorType[Attribute], op.results[0].type)
     values = [arguments[p.name] for p in entry.params if p.is_tensor]
-    readings = [b.numbers(b.readings[v]) if isinstance(v, SSAValue) else v for v in values]
+    readings = [b.readings[v] if isinstance(v, SSAValue) else v for v in values]
     known = [element_of(r.base) for r in readings if isinstance(r, Reading)]
-    element = next((e for e in known if e != i1), result.get_element_type())
-    operands = [r if isinstance(r, Reading) else b.reading(r, element) for r in readings]
-    if entry.scalar is not None:
-        operands = [_as_numbers(b, op, r, element) for r in operands]
-    return b.pointwise(entry, operands, result)
+    element = _common(known) if entry.boolean else result.get_element_type()
+    chosen = entry is pointwise.where
+    operands = [
+        r if isinstance(r, Reading) else b.reading(r, i1 if chosen and not n else element)
+        for n, r in enumerate(readings)
+    ]
+    operands = [r if chosen and not n else b.converted(r, element) for n, r in enumerate(operands)]
+    return b.pointwise(_on_truths(op, entry) if element == i1 else entry, operands, result)
 
 
-def _as_numbers(b: LoopBuilder, op: AtenOp, reading: Reading, element: Attribute) -> Reading:
-    """The reading with truth values turned into numbers: arith and math have operations on numbers only."""
-    if element_of(reading.base) != i1:
-        return reading
-    if element == i1:
-        raise UnsupportedError(f"{op.name} on truth values alone", hint="convert them to float first")
-    return b.pointwise(None, [reading], TensorType(element, reading.shape))
+def _common(elements: Sequence[Attribute]) -> Attribute:
+    """What operands of several element types are compared in: floats before integers before truth values."""
+    floats = [e for e in elements if not isinstance(e, IntegerType)]
+    return floats[0] if floats else max(elements, key=integer_bits, default=f32)
+
+
+# On truth values a sum is "or", and a product "and".
+_TRUTHS = {pointwise.add.name: pointwise.maximum, pointwise.mul.name: pointwise.minimum}
+
+
+def _on_truths(op: AtenOp, entry: OpEntry) -> OpEntry:
+    """The entry that computes an op on truth values alone."""
+    found = _TRUTHS.get(entry.name, entry)
+    if found in (pointwise.maximum, pointwise.minimum, pointwise.where) or found.boolean:
+        return found
+    raise UnsupportedError(f"{op.name} on truth values alone", hint="convert them to numbers first")
 
 
 def lower_reduction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """One nest per reduced loop, the innermost first."""
     arguments = op.arguments()
-    source = b.numbers(b.readings[cast(SSAValue, arguments["self"])])
+    source = b.readings[cast(SSAValue, arguments["self"])]
     rank, dims = len(source.shape), reduced_dims(len(source.shape), cast("tuple[int, ...] | None", arguments["dim"]))
     result = cast(TensorType[Attribute], op.results[0].type)
+    source = b.converted(source, result.get_element_type())  # sums of short integers and truth values are longer
     for dim in reversed(dims):
         source = _reduce_one(b, source, dim, entry)
     if not dims:
@@ -196,7 +213,8 @@ def _reduce_one(b: LoopBuilder, source: Reading, dim: int, entry: OpEntry) -> Re
     loops = align([source.view], names)
     out = tuple(e if d != dim else type(e)() for d, e in enumerate(loops.exprs()))
     result = TensorType(element_of(source.base), shape)
-    op = make_nest(loops, [source.base], out, result, None, combine=entry.combine)
+    combine = combining(entry, element_of(source.base))
+    op = make_nest(loops, [source.base], out, result, None, combine=combine)
     folded = whole(b.emitter.add(op).results[0])
     return Reading(folded.base, folded.view.expand(tuple(1 if d == dim else e for d, e in enumerate(wide))))
 
@@ -212,10 +230,11 @@ def _once(source: Reading, dim: int) -> Reading:
 
 def lower_contraction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """A matrix product: one nest with a summed loop."""
-    left, right = (b.numbers(b.readings[cast(SSAValue, v)]) for v in list(op.arguments().values())[:2])
+    left, right = (b.readings[cast(SSAValue, v)] for v in list(op.arguments().values())[:2])
     if entry.name == "linear":
         right = Reading(right.base, right.view.transpose(0, 1))
-    return lower_product(b, left, right, device_type(cast(TensorType[Attribute], op.results[0].type)))
+    result = cast(TensorType[Attribute], op.results[0].type)
+    return (lower_whole_product if is_integer(result.get_element_type()) else lower_product)(b, left, right, result)
 
 
 def lower_clone(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
@@ -230,13 +249,12 @@ def lower_cast(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     new = result.get_element_type()
     if element_of(source.base) == new:
         return source
-    source = b.numbers(source)
-    old, result = element_of(source.base), device_type(result)
+    old = element_of(source.base)
     if new == i1:
         return b.pointwise(pointwise.ne, [source, b.reading(0.0, old)], result)
-    if is_integer(new) and old != i1 and not is_integer(element_of(cast(SSAValue, op.arguments()["self"]))):
+    if is_integer(new) and not isinstance(old, IntegerType):
         source = _towards_zero(b, source)
-    return source if old == result.get_element_type() else b.converted(source, result.get_element_type())
+    return b.converted(source, new)
 
 
 def _towards_zero(b: LoopBuilder, x: Reading) -> Reading:
@@ -253,13 +271,13 @@ def _towards_zero(b: LoopBuilder, x: Reading) -> Reading:
 def lower_cat(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """Each part is copied to its offset in one result."""
     arguments = op.arguments()
-    result = device_type(cast(TensorType[Attribute], op.results[0].type))
+    result = cast(TensorType[Attribute], op.results[0].type)
     at = cast(int, arguments["dim"]) % len(result.get_shape())
     dest, offset = b.emitter.add(EmptyOp(result)).results[0], 0
     for part in cast(list[SSAValue], arguments["tensors"]):
         if 0 in shape_of(part):
             continue
-        source = b.numbers(b.readings[part])
+        source = b.converted(b.readings[part], result.get_element_type())
         window = IndexView.identity(result.get_shape()).slice(at, offset, offset + source.shape[at])
         loops, out, (source,) = b.align([source], window, stems(len(source.shape)))
         nest = make_nest(loops, [source.base], out, result, None, dest=dest)
@@ -272,7 +290,7 @@ def lower_embedding(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """A choice of table rows."""
     arguments = op.arguments()
     table, indices = (b.readings[cast(SSAValue, arguments[n])] for n in ("weight", "indices"))
-    return lower_rows(b, table, indices, device_type(cast(TensorType[Attribute], op.results[0].type)))
+    return lower_rows(b, table, indices, cast(TensorType[Attribute], op.results[0].type))
 
 
 def lower_index_select(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
@@ -286,14 +304,14 @@ def lower_index_select(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     order = (at, *(d for d in range(len(shape)) if d != at))
     table = Reading(source.base, source.view.permute(order))
     index = Reading(index.base, index.view.reshape((shape[at],)))
-    result = device_type(TensorType(element_of(op.results[0]), [shape[d] for d in order]))
+    result = TensorType(element_of(op.results[0]), [shape[d] for d in order])
     rows = lower_rows(b, table, index, result, from_end=True)
     return Reading(rows.base, rows.view.permute(tuple(order.index(d) for d in range(len(shape)))))
 
 
 def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """Numbers the host provides with the program."""
-    a, result = op.arguments(), device_type(cast(TensorType[Attribute], op.results[0].type))
+    a, result = op.arguments(), cast(TensorType[Attribute], op.results[0].type)
     if entry is creation.full:
         return whole(b.emitter.add(ConstantOp(_number(a["fill_value"]), result)).results[0])
     if entry is resampling.resample:
@@ -337,39 +355,6 @@ def lowering_of(op: Operation) -> tuple[Lowering, OpEntry | None] | None:
     return None if lowering is None else (lowering, op.entry)
 
 
-def check_supported(function: func.FuncOp) -> None:
-    """Raises one UnsupportedError that lists every op of the function without a lowering."""
-    missing: Counter[str] = Counter()
-    first: dict[str, str] = {}
-    for op in function.body.block.ops:
-        if isinstance(op, func.ReturnOp) or lowering_of(op) is not None:
-            continue
-        name = f"aten.{op.overload}" if isinstance(op, AtenOp) else op.name
-        missing[name] += 1
-        first.setdefault(name, describe_location(op))
-    if missing:
-        lines = "".join(f"\n  {n}  x{c}, first at {first[n]}" for n, c in sorted(missing.items()))
-        raise UnsupportedError(
-            f"{len(missing)} operations have no lowering ({missing.total()} nodes):{lines}",
-            hint="run decompose-aten first, or declare them in the op table",
-        )
-
-
-def check_not_empty(function: func.FuncOp) -> None:
-    """Raises UnsupportedError if an op computes on a tensor without elements; views, `cat` and results may be one."""
-    for op in function.body.block.ops:
-        if isinstance(op, func.ReturnOp):
-            continue
-        entry = op.entry if isinstance(op, AtenOp) else None
-        slices = entry is not None and entry.family in (Family.VIEW, Family.CREATION)
-        values: list[SSAValue] = [] if entry is movement.cat else list(op.operands)
-        results: list[SSAValue] = [] if slices else list(op.results)
-        for value in [*values, *results]:
-            if as_tensor_type(value.type) is not None and 0 in shape_of(value):
-                where = f"{op.name} at {describe_location(op)}"
-                raise UnsupportedError(f"a tensor without elements, {value.type}", where=where, hint="leave the op out")
-
-
 @dataclass(frozen=True)
 class ConvertAtenToSpyreLoopPass(ModulePass):
     """Lowers aten ops to nests over named loops."""
@@ -379,7 +364,7 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts every function of the module."""
         for function in functions(op):
-            check_supported(function)
+            check_supported(function, lambda op: is_marked(op) or lowering_of(op) is not None)
             check_not_empty(function)
         for function in functions(op):
             emitter = Emitter()
@@ -400,6 +385,11 @@ def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:
     if isinstance(op, func.ReturnOp):
         results = [_as_returned(b, b.readings[v], v) for v in op.operands]
         b.emitter.add(func.ReturnOp(*(r.base if r.is_base else b.copy(r).base for r in results)))
+        return ()
+    if isinstance(op, AtenOp) and op.on_host:
+        operands = [_as_returned(b, b.readings[v], v) for v in op.operands]
+        step = b.emitter.add(loop_step(op, [r.base if r.is_base else b.copy(r).base for r in operands]))
+        b.readings.update((old, whole(new)) for old, new in zip(op.results, step.results, strict=True))
         return ()
     found = lowering_of(op)
     if found is None:

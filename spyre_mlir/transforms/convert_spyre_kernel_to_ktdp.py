@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.errors import LoweringError, SpyreError, UnsupportedError
@@ -162,6 +163,12 @@ def _items(block: Block) -> list[Item]:
             case scf.ForOp():
                 _items(op.body.block)
                 found.append(op)
+            case HostOp():
+                raise UnsupportedError(
+                    f"the host step {op.callee.data} has no KTIR",
+                    where=describe_location(op),
+                    hint="KTIR is for whole programs of the device; --host-fallback error lists what is none of its",
+                )
             case _ if not isinstance(op, _AROUND):
                 raise LoweringError(
                     f"{op.name} among kernel ops",

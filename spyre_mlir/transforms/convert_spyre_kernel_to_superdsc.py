@@ -1,7 +1,8 @@
 """Pass `convert-spyre-kernel-to-superdsc`: every kernel op becomes a SuperDSC, the function a host program.
 
-The module then holds the SuperDSCs, one bundle function that runs them in order with every core's addresses, and
-the host program: what goes to the device, the launch, what comes back.
+The module then holds the SuperDSCs, a bundle function that runs them in order with every core's addresses, and
+the host program: what goes to the device, the launch, what comes back. Host steps divide the kernels into several
+launches, each with a bundle function of its own; without kernels there is none.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i64
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds
 from spyre_mlir.dialects.superdsc.descriptor import Version
@@ -28,20 +30,19 @@ from spyre_mlir.transforms.bundle_loops import LoopNest, Trip, schedule
 from spyre_mlir.transforms.bundles import Base, ConcreteBundle, SymbolicBundle
 from spyre_mlir.transforms.descriptors import describe_kernel
 from spyre_mlir.transforms.place_lx import check_placement
-from spyre_mlir.transforms.rebuild import describe_location, functions
+from spyre_mlir.transforms.rebuild import describe_location, functions, tell_origin
 
 BUNDLE = "sdsc_bundle"
 
 
 @dataclass
-class _Split:
-    """The ops of a function by what becomes of them."""
+class _Launch:
+    """The kernels of one launch, and the buffers they use by where these are."""
 
-    before: list[Operation] = field(default_factory=list[Operation])
-    pooled: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
-    after: list[Operation] = field(default_factory=list[Operation])
-    local: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
+    body: list[Operation] = field(default_factory=list[Operation])
     arguments: list[SSAValue] = field(default_factory=list[SSAValue])
+    pooled: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
+    local: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
 
 
 @dataclass(frozen=True)
@@ -77,27 +78,54 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
             self._convert(op, function, spec_of(ctx))
 
     def _convert(self, module: ModuleOp, function: func.FuncOp, spec: SpyreSpec) -> None:
-        check_placement(function.body.block)
-        parts = _split(function)
-        pool = max((_offset(a) + size_bytes(a, spec) for a in parts.pooled), default=0)
-        bundle = self._bundle(parts, pool, spec)
-        bases: dict[SSAValue, Base] = {v: Base(n) for n, v in enumerate(parts.arguments)}
-        bases |= {a.result: Base(None, _offset(a)) for a in parts.pooled}
-        bases |= {a.result: Base(None, _offset(a), local=True) for a in parts.local}
+        block = function.body.block
+        check_placement(block)
+        launches = _launches(block)
+        segments = _segments(launches) if self.addresses == "concrete" else {}
+        made: list[Operation] = []
+        sdscs: list[Operation] = []
+        for number, launch in enumerate(launches):
+            name = BUNDLE if len(launches) == 1 else f"{BUNDLE}_{number}"
+            bundle, integers = self._fill(function, launch, self.first + len(sdscs), segments, spec)
+            sdscs += bundle.sdscs
+            made.append(bundle.function(name))
+            op = kernel.LaunchOp(name, launch.arguments)
+            if integers:
+                op.attributes[kernel.INTEGER_KERNELS] = DenseArrayBase.from_list(i64, integers)
+            block.insert_op_before(op, launch.body[0])
+            if isinstance(bundle, ConcreteBundle):
+                _say_segments(bundle, launch, op)
+            _hoist(op, block)
+        for launch in launches:
+            _erase(launch)
+        function.detach()
+        module.body.block.add_ops([*sdscs, *made, function])
+
+    def _fill(
+        self, function: func.FuncOp, launch: _Launch, first: int, segments: Mapping[SSAValue, int], spec: SpyreSpec
+    ) -> tuple[SymbolicBundle | ConcreteBundle, list[int]]:
+        """The bundle of a launch, whose files are numbered from `first`, and its kernels of integers."""
+        pool = max((_offset(a) + size_bytes(a, spec) for a in launch.pooled), default=0)
+        bundle = self._bundle(launch, pool, segments, spec)
+        bases: dict[SSAValue, Base] = {v: Base(n) for n, v in enumerate(launch.arguments)}
+        bases |= {a.result: Base(None, _offset(a)) for a in launch.pooled}
+        bases |= {a.result: Base(None, _offset(a), local=True) for a in launch.local}
+
+        integers: list[int] = []
 
         def emit(op: kernel.KernelOp, trip: Trip) -> None:
+            number = first + len(bundle.sdscs)
             try:
-                placed = describe_kernel(op, self.first + len(bundle.sdscs))
+                placed = describe_kernel(op, first + len(bundle.sdscs))
                 bundle.add(placed, [_base(bases, v, trip) for v in (*op.inputs, op.output)], op.location)
+                if kernel.INTEGERS in op.attributes and first + len(bundle.sdscs) > number:
+                    integers.extend((number, _valid_lanes(op)))
             except SpyreError as error:
-                error.where = error.where or f"{op.name} at {describe_location(op)}"
+                tell_origin(error, op)
                 raise
 
-        schedule(function.body.block, emit, self._loop(function, bundle))
-        launch = kernel.LaunchOp(BUNDLE, parts.arguments)
-        if isinstance(bundle, ConcreteBundle):
-            _say_segments(bundle, parts, launch)
-        _install(module, function, parts, launch, bundle.sdscs, bundle.function(BUNDLE))
+        schedule(launch.body, emit, self._loop(function, bundle))
+        return bundle, integers
 
     def _loop(
         self, function: func.FuncOp, bundle: SymbolicBundle | ConcreteBundle
@@ -115,29 +143,46 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
             )
         return None
 
-    def _bundle(self, parts: _Split, pool: int, spec: SpyreSpec) -> SymbolicBundle | ConcreteBundle:
-        count, version = len(parts.arguments), Version(self.version)
+    def _bundle(
+        self, launch: _Launch, pool: int, segments: Mapping[SSAValue, int], spec: SpyreSpec
+    ) -> SymbolicBundle | ConcreteBundle:
+        count, version = len(launch.arguments), Version(self.version)
         if self.addresses == "symbolic":
             return SymbolicBundle(count, pool, version, self.share)
         if self.share:
             raise LoweringError(
                 "files with addresses in them cannot be shared", hint="use addresses=symbolic, or share=false"
             )
-        return ConcreteBundle(count, pool, version, spec, [_segment(v) for v in parts.arguments])
+        return ConcreteBundle(count, pool, version, spec, [segments.get(v) for v in launch.arguments])
 
 
-def _segment(value: SSAValue) -> int | None:
-    """The segment a test or a user asks for, as attribute `segment` of the buffer's op."""
-    attribute = value.owner.attributes.get(kernel.SEGMENT) if isinstance(value.owner, Operation) else None
-    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+def _valid_lanes(op: kernel.KernelOp) -> int:
+    """Elements of the loop in the result's lanes that are no padding; 0 if the result is sparse."""
+    lane = op.accesses()[-1].lane
+    return 0 if lane is None else op.space.extents[lane]
 
 
-def _say_segments(bundle: ConcreteBundle, parts: _Split, launch: kernel.LaunchOp) -> None:
+def _segments(launches: Sequence[_Launch]) -> dict[SSAValue, int]:
+    """The segments of buffers: what a test or a user asks for as attribute `segment`; else one for all launches."""
+    every = dict.fromkeys(v for launch in launches for v in launch.arguments)
+    behind = 1 if any(launch.pooled for launch in launches) else 0
+    found: dict[SSAValue, int] = {}
+    for number, value in enumerate(every):
+        attribute = value.owner.attributes.get(kernel.SEGMENT) if isinstance(value.owner, Operation) else None
+        if isinstance(attribute, IntegerAttr):
+            found[value] = attribute.value.data
+        elif len(launches) > 1:
+            found[value] = number + behind
+    return found
+
+
+def _say_segments(bundle: ConcreteBundle, launch: _Launch, op: kernel.LaunchOp) -> None:
     """Tells the host program where it must put what the files' addresses name."""
-    for number, op in enumerate(parts.before):
-        op.attributes[kernel.SEGMENT] = IntegerAttr(bundle.segment(number), i64)
+    for number, value in enumerate(launch.arguments):
+        if isinstance(value.owner, Operation):
+            value.owner.attributes[kernel.SEGMENT] = IntegerAttr(bundle.segment(number), i64)
     if bundle.pool_bytes:
-        launch.attributes[kernel.POOL_BYTES] = IntegerAttr(bundle.pool_bytes, i64)
+        op.attributes[kernel.POOL_BYTES] = IntegerAttr(bundle.pool_bytes, i64)
 
 
 def _offset(alloc: kernel.AllocOp) -> int:
@@ -154,57 +199,89 @@ def _base(bases: Mapping[SSAValue, Base], value: SSAValue, trip: Trip) -> Base:
     return replace(base, offset_bytes=base.offset_bytes + fixed, steps=steps)
 
 
-def _split(function: func.FuncOp) -> _Split:
-    parts = _Split()
-    for op in function.body.block.ops:
+def _launches(block: Block) -> list[_Launch]:
+    """The launches of a function, in order: the ops between two host steps that are no matter of the host."""
+    found = [_Launch()]
+    for op in block.ops:
         match op:
-            case kernel.ToDeviceOp() | kernel.ConstantOp():
-                parts.before.append(op)
-                parts.arguments.append(op.results[0])
-            case kernel.AllocOp() if op.offset is None and kernel.device_tensor(op.result).space == "hbm":
-                parts.before.append(op)
-                parts.arguments.append(op.results[0])
-            case kernel.FromDeviceOp() | func.ReturnOp():
-                parts.after.append(op)
+            case KernelHostOp():
+                found.append(_Launch())
+            case kernel.ToDeviceOp() | kernel.ConstantOp() | kernel.FromDeviceOp() | func.ReturnOp():
+                pass
+            case kernel.AllocOp() if _is_argument(op.result):
+                pass
             case _:
-                _sort(op, parts)
-    return parts
+                _check_kept(op)
+                found[-1].body.append(op)
+    alone = len(found) == 1
+    found = [launch for launch in found if any(isinstance(o, kernel.KernelOp) for op in launch.body for o in op.walk())]
+    order: dict[SSAValue, int] = {
+        value: number for number, value in enumerate(r for op in block.walk() for r in op.results)
+    }
+    for launch in found:
+        kernels = [o for op in launch.body for o in op.walk() if isinstance(o, kernel.KernelOp)]
+        used = {origin_of(v).buffer for op in kernels for v in op.operands}
+        if alone:  # a buffer that no kernel uses is an argument too
+            used |= {r for op in block.ops for r in op.results if _is_argument(r)}
+        for value in sorted(used, key=lambda v: order[v]):
+            _sort(value, launch)
+    _check_lifetimes(found)
+    return found
 
 
-def _sort(op: Operation, parts: _Split) -> None:
-    """Takes an op that may also stand in a loop."""
-    match op:
-        case kernel.AllocOp() if kernel.device_tensor(op.result).space == "lx":
-            parts.local.append(op)
-        case kernel.AllocOp():
-            parts.pooled.append(op)
-        case scf.ForOp():
-            for inner in op.body.block.ops:
-                _sort(inner, parts)
-        case kernel.KernelOp() | kernel.FreeOp() | TileOp() | scf.YieldOp() | arith.ConstantOp():
-            pass
-        case _:
+def _is_argument(value: SSAValue) -> bool:
+    """Whether a buffer is a tensor of its own in device memory."""
+    owner = value.owner
+    if isinstance(owner, kernel.AllocOp):
+        return owner.offset is None and kernel.device_tensor(value).space == "hbm"
+    return isinstance(owner, (kernel.ToDeviceOp, kernel.ConstantOp))
+
+
+def _sort(value: SSAValue, launch: _Launch) -> None:
+    owner = value.owner
+    if _is_argument(value):
+        launch.arguments.append(value)
+    elif isinstance(owner, kernel.AllocOp):
+        (launch.local if kernel.device_tensor(value).space == "lx" else launch.pooled).append(owner)
+
+
+def _check_kept(op: Operation) -> None:
+    """Raises LoweringError unless an op among kernels, or one in a loop of them, is what may stand there."""
+    for inner in op.walk():
+        allowed = kernel.KernelOp, kernel.AllocOp, kernel.FreeOp, TileOp, scf.ForOp, scf.YieldOp, arith.ConstantOp
+        if not isinstance(inner, allowed):
             raise LoweringError(
-                f"{op.name} among kernel ops",
-                where=describe_location(op),
+                f"{inner.name} among kernel ops",
+                where=describe_location(inner),
                 hint="run the passes before this one first",
             )
 
 
-def _install(
-    module: ModuleOp,
-    function: func.FuncOp,
-    parts: _Split,
-    launch: kernel.LaunchOp,
-    sdscs: Sequence[Operation],
-    bundle: func.FuncOp,
-) -> None:
-    block = function.body.block
-    kept = {*parts.before, *parts.after}
-    for op in reversed(list(block.ops)):
+def _check_lifetimes(launches: Sequence[_Launch]) -> None:
+    """Raises LoweringError if a buffer in a pool or in the scratchpads would have to outlive a launch."""
+    seen: set[kernel.AllocOp] = set()
+    for launch in launches:
+        own = {*launch.pooled, *launch.local}
+        for op in own & seen:
+            raise LoweringError(
+                "two launches use a buffer in the pool or the scratchpads, which are lost between them",
+                where=f"{op.name} at {describe_location(op)}",
+                hint="leave out its address, and place it in hbm",
+            )
+        seen |= own
+
+
+def _hoist(op: kernel.LaunchOp, block: Block) -> None:
+    """Puts what makes the arguments of a launch before it, where it stood among the kernels."""
+    positions = {inner: number for number, inner in enumerate(block.ops)}
+    for value in op.buffers:
+        owner = value.owner
+        if isinstance(owner, Operation) and positions[owner] > positions[op]:
+            owner.detach()
+            block.insert_op_before(owner, op)
+
+
+def _erase(launch: _Launch) -> None:
+    for op in reversed(launch.body):
         op.detach()
-        if op not in kept:
-            op.erase(safe_erase=False)
-    block.add_ops([*parts.before, launch, *parts.after])
-    function.detach()
-    module.body.block.add_ops([*sdscs, bundle, function])
+        op.erase(safe_erase=False)

@@ -7,7 +7,7 @@ is set to 0 first. Work is not divided yet, and everything lives in HBM.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -16,20 +16,31 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.spyre import kernel, loop
+from spyre_mlir.dialects.spyre import host, kernel, loop
 from spyre_mlir.dialects.spyre.attributes import FROM_END, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import combiner
 from spyre_mlir.dialects.spyre.scalars import body_function
-from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError, UnsupportedError
-from spyre_mlir.hw.formats import INDEX
+from spyre_mlir.hw.formats import DL16, FP32, INDEX
 from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
-from spyre_mlir.ops import contraction, pointwise
-from spyre_mlir.transforms.buffers import Buffer, Define, Step, Use
-from spyre_mlir.transforms.choose_lane import candidates, read_cost, usable_cores, write_cost
+from spyre_mlir.ops import contraction, pointwise, quotients
+from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use
+from spyre_mlir.transforms.choose_lane import candidates, lane_for, lane_of_result, read_cost, write_cost
+from spyre_mlir.transforms.integers import NARROW, holds, inside, is_integer, wraps
+from spyre_mlir.transforms.number_forms import cast, forms_of, is_watched, wrapped
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
-from spyre_mlir.transforms.relayout import COPY, RESTICKIFY_STEP, Planner, Versions, lanes_of
+from spyre_mlir.transforms.reductions import lower_quotient, lower_reduction, output_of
+from spyre_mlir.transforms.relayout import (
+    CONVERT_STEP,
+    COPY,
+    RESTICKIFY_STEP,
+    Planner,
+    Versions,
+    block_of,
+    lanes_of,
+)
 
 GATHER_STEP = "gather"
 PREPARED_KINDS = ("parameter", "buffer", "constant")
@@ -38,9 +49,11 @@ PREPARED_KINDS = ("parameter", "buffer", "constant")
 def lower_empty(p: Planner, op: loop.EmptyOp) -> None:
     """A destination: its layout must let every nest that fills it write whole sticks."""
     chain = list(_fillers(op.result))
+    if is_integer(element_of(op.result)):
+        p.of(op.result).format = (DL16 if inside(p.ranges.of(op.result), NARROW) else FP32).name
     shape, form = shape_of(op.result), p.of(op.result).format
-    sticks = [s for s in (*reversed(range(len(shape))), UNIT) if all(_can_fill(n, s, lanes_of(form)) for n in chain)]
-    best = min(sticks, key=lambda s: _fill_cost(p, chain, s, shape, lanes_of(form)))
+    sticks = [s for s in (*reversed(range(len(shape))), UNIT) if all(_can_fill(n, s, block_of(form)) for n in chain)]
+    best = min(sticks, key=lambda s: _fill_cost(p, chain, s, shape, form))
     p.of(op.result).buffers.append(p.fresh(shape, form, best))
 
 
@@ -54,14 +67,6 @@ def _fillers(value: SSAValue) -> list[loop.NestOp]:
         value = users[0].result
 
 
-def lane_of_result(op: loop.NestOp, stick: int, lanes: int) -> str | None:
-    """The loop that walks the lanes of the result if its stick dimension is `stick`."""
-    if stick == UNIT:
-        return None
-    expr = op.output_map.data[stick]
-    return next((n for n, _ in expr.terms if stick_for(op.output_map.data, n, lanes) == stick), None)
-
-
 def _can_fill(op: loop.NestOp, stick: int, lanes: int) -> bool:
     lane = lane_of_result(op, stick, lanes)
     if stick != UNIT and lane is None:
@@ -69,25 +74,30 @@ def _can_fill(op: loop.NestOp, stick: int, lanes: int) -> bool:
     return may_write(op.output_map.data, shape_of(op.result), lane, op.space.extents, lanes)
 
 
-def _fill_cost(p: Planner, chain: Sequence[loop.NestOp], stick: int, shape: tuple[int, ...], lanes: int) -> int:
+def _fill_cost(p: Planner, chain: Sequence[loop.NestOp], stick: int, shape: tuple[int, ...], form: str) -> int:
     reads = 0
     for op in chain:
-        lane = lane_of_result(op, stick, lanes)
+        lane = lane_of_result(op, stick, block_of(form))
         for value, index in zip(op.inputs, op.input_maps, strict=True):
             known = value in p.versions
-            reads += read_cost(p, value, index.data, lane) if known else write_cost(shape_of(value), UNIT, lanes)
-    return reads + write_cost(shape, stick, lanes)
+            reads += (
+                read_cost(p.form(value, form), index.data, lane) if known else write_cost(shape_of(value), UNIT, form)
+            )
+    return reads + write_cost(shape, stick, form)
 
 
 def lower_nest(p: Planner, op: loop.NestOp) -> None:
     """A nest is a product, a reduction, or pointwise."""
     entry = body_function(op.body.block)
     if op.combine is None:
-        _lower_pointwise(p, op, COPY if entry is None else str(entry.opfunc))
+        if entry is quotients.whole_quotient:
+            lower_quotient(p, op)
+        elif entry is not None or not cast(p, op):
+            _lower_pointwise(p, op, COPY if entry is None else str(entry.opfunc))
     elif entry is pointwise.mul and combiner(op.combine.data).opfunc == "sum" and len(op.reduced) == 1:
         _lower_product(p, op)
     elif entry is None and len(op.reduced) == 1:
-        _lower_reduction(p, op, str(combiner(op.combine.data).opfunc))
+        lower_reduction(p, op, str(combiner(op.combine.data).opfunc))
     else:
         raise UnsupportedError(
             f"a nest that combines {', '.join(op.reduced)} of a computed body",
@@ -95,81 +105,15 @@ def lower_nest(p: Planner, op: loop.NestOp) -> None:
         )
 
 
-def _result_lane(p: Planner, op: loop.NestOp, lane: str | None) -> str | None:
-    return None if lane in op.reduced else lane
-
-
-def _choose_lane(p: Planner, op: loop.NestOp) -> str | None:
-    """The cheapest loop that may walk the lanes of the result."""
-    form, shape, extents = p.of(op.result).format, shape_of(op.result), op.space.extents
-    lanes, best = lanes_of(form), None
-    for lane in candidates(op.space.data):
-        kept = _result_lane(p, op, lane)
-        if not may_write(op.output_map.data, shape, kept, extents, lanes):
-            continue
-        stick = stick_for(op.output_map.data, kept, lanes)
-        cost = write_cost(shape, UNIT if stick is None else stick, lanes)
-        cost += sum(read_cost(p, v, m.data, lane) for v, m in zip(op.inputs, op.input_maps, strict=True))
-        per_core = cost / usable_cores(op.space.data, op.reduced, lane, lanes)
-        if best is None or per_core < best[0]:
-            best = (per_core, lane)
-    if best is None:
-        raise LoweringError("no loop can walk the lanes of the result")
-    return best[1]
-
-
-def _lane(p: Planner, op: loop.NestOp) -> str | None:
-    """The loop in the lanes: given by the destination if there is one."""
-    if op.dest is None:
-        return _choose_lane(p, op)
-    dest = p.of(op.dest).buffers[0]
-    return lane_of_result(op, dest.layout.stick, dest.lanes)
-
-
-def _output(p: Planner, op: loop.NestOp, lane: str | None) -> Use:
-    versions = p.of(op.result)
-    if op.dest is not None:
-        versions.buffers.append(p.of(op.dest).buffers[0])
-    else:
-        stick = stick_for(op.output_map.data, lane, lanes_of(versions.format))
-        versions.buffers.append(p.fresh(versions.shape, versions.format, UNIT if stick is None else stick))
-    return versions.buffers[0], op.output_map.data
-
-
-def _convert_on_transfer(p: Planner, op: loop.NestOp) -> bool:
-    """A copy between integers and floats costs nothing: the transfer from or to the host converts.
-
-    Returns whether the nest was one.
-    """
-    (value,) = op.inputs
-    source, result = p.of(value), p.of(op.result)
-    if source.format == result.format:
-        return False
-    same = op.input_maps[0].data == op.output_map.data and source.shape == result.shape
-    if not same or (source.format == INDEX.name and source.host is None):
-        raise UnsupportedError(
-            f"a conversion from {source.format} to {result.format} of a computed tensor or of a part of one",
-            hint="convert whole inputs and results",
-        )
-    if source.format == INDEX.name:
-        result.host, result.prepared = source.host, source.prepared
-    else:
-        p.versions[op.result] = source
-    return True
-
-
 def _lower_pointwise(p: Planner, op: loop.NestOp, function: str) -> None:
-    if function == COPY and len(op.inputs) == 1 and op.dest is None and _convert_on_transfer(p, op):
-        return
-    lane = _lane(p, op)
-    inputs = [p.operand(v, m.data, lane, op.space.data) for v, m in zip(op.inputs, op.input_maps, strict=True)]
-    p.step(function, op.space.data, inputs, _output(p, op, lane))
-
-
-def _lower_reduction(p: Planner, op: loop.NestOp, function: str) -> None:
-    lane = _lane(p, op)
-    inputs = [p.operand(op.inputs[0], op.input_maps[0].data, lane, op.space.data)]
-    p.step(function, op.space.data, inputs, _output(p, op, _result_lane(p, op, lane)))
+    forms, element = forms_of(p, op, function), element_of(op.result)
+    p.of(op.result).format = forms.format
+    lane = lane_for(p, op, forms)
+    inputs = [p.operand(v, m.data, lane, op.space.data) for v, m in zip(forms.operands, op.input_maps, strict=True)]
+    watched = is_watched(p, op, forms.format)
+    p.step(function, op.space.data, inputs, output_of(p, op, lane), integers=watched)
+    if wraps(element) and not inside(p.ranges.unwrapped(op), holds(element)):
+        p.versions[op.result] = wrapped(p, p.of(op.result), element)
 
 
 def _lower_product(p: Planner, op: loop.NestOp) -> None:
@@ -198,7 +142,7 @@ def _lower_product(p: Planner, op: loop.NestOp) -> None:
             f"the result of a product cannot have {column} in its lanes",
             hint="write it to a tensor of its own and copy",
         )
-    p.step(str(contraction.matmul.opfunc), op.space.data, [left, right], _output(p, op, column))
+    p.step(str(contraction.matmul.opfunc), op.space.data, [left, right], output_of(p, op, column))
 
 
 def _names(op: loop.NestOp, operand: int) -> list[str]:
@@ -208,13 +152,13 @@ def _names(op: loop.NestOp, operand: int) -> list[str]:
 
 def _whole_along(p: Planner, op: loop.NestOp, operand: int, summed: str, lane: str | None) -> Use:
     """The operand, copied first if the summed loop covers only part of a dimension and needs padding."""
-    value, index = op.inputs[operand], op.input_maps[operand].data
-    versions, extent = p.of(value), op.space.extents[summed]
+    versions, index = p.form(op.inputs[operand], DL16.name), op.input_maps[operand].data
+    extent = op.space.extents[summed]
     dim = next((d for d, e in enumerate(index) if any(n == summed for n, _ in e.terms)), 0)
     covers = len(index[dim].terms) == 1 and index[dim].const == 0 and extent == versions.shape[dim]
     if extent % lanes_of(versions.format) == 0 or covers:
-        return p.operand(value, index, lane, op.space.data)
-    copied, own = p.copied(value, index, op.space.data)
+        return p.operand(versions, index, lane, op.space.data)
+    copied, own = p.copied(versions, index, op.space.data)
     stick = stick_for(own, lane, lanes_of(copied.format))
     return p.buffer(copied, UNIT if stick is None else stick), own
 
@@ -222,7 +166,9 @@ def _whole_along(p: Planner, op: loop.NestOp, operand: int, summed: str, lane: s
 def lower_gather(p: Planner, op: loop.GatherOp) -> None:
     """Rows of a table: the indexed dimension outermost, another one in the lanes."""
     index_map, table_map, out_map = (m.data for m in op.maps)
-    form = p.of(op.table).format
+    form = DL16.name
+    if is_integer(element_of(op.table)) and not inside(p.ranges.of(op.table), NARROW):
+        form = FP32.name
     lane = next(
         (n for n in candidates(op.space.data) if n is not None and _gathers(table_map, out_map, n, op, form)), None
     )
@@ -231,7 +177,7 @@ def lower_gather(p: Planner, op: loop.GatherOp) -> None:
             "a gather of rows of one element: no loop can walk the lanes of both table and result",
             hint="use a table with two columns or more",
         )
-    table = _table(p, p.of(op.table), stick_for(table_map, lane, lanes_of(form)) or 0)
+    table = _table(p, p.form(op.table, form), stick_for(table_map, lane, block_of(form)) or 0)
     if table.layout.order[0] != op.axis.value.data:
         raise UnsupportedError(f"a gather along dimension {op.axis.value.data} of a table of shape {table.shape}")
     rows = p.of(op.indices)
@@ -239,7 +185,8 @@ def lower_gather(p: Planner, op: loop.GatherOp) -> None:
     indices.rows = table.shape[op.axis.value.data] if FROM_END in op.attributes else None
     _check_indices(indices, index_map, op)
     versions = p.of(op.result)
-    versions.buffers.append(p.fresh(versions.shape, form, stick_for(out_map, lane, lanes_of(form)) or 0))
+    versions.format = form
+    versions.buffers.append(p.fresh(versions.shape, form, stick_for(out_map, lane, block_of(form)) or 0))
     p.step(
         GATHER_STEP,
         op.space.data,
@@ -260,7 +207,7 @@ def _check_indices(indices: Buffer, index_map: IndexMap, op: loop.GatherOp) -> N
 
 
 def _gathers(table_map: IndexMap, out_map: IndexMap, lane: str, op: loop.GatherOp, form: str) -> bool:
-    lanes = lanes_of(form)
+    lanes = block_of(form)
     in_table = stick_for(table_map, lane, lanes)
     return in_table not in (None, UNIT) and may_write(out_map, shape_of(op.result), lane, op.space.extents, lanes)
 
@@ -277,7 +224,7 @@ def _table(p: Planner, versions: Versions, stick: int) -> Buffer:
         raise UnsupportedError(
             "a gather whose table or indices the program computes", hint="both must be weights or inputs for now"
         )
-    layout = StickLayout.rows_outermost(versions.shape, stick, lanes_of(versions.format))
+    layout = StickLayout.rows_outermost(versions.shape, stick, block_of(versions.format))
     made = p.define(Buffer(versions.shape, versions.format, layout, versions.host, zero_padding=versions.prepared))
     versions.buffers.append(made)
     return made
@@ -285,7 +232,10 @@ def _table(p: Planner, versions: Versions, stick: int) -> Buffer:
 
 def lower_constant(p: Planner, op: loop.ConstantOp) -> None:
     """Known numbers: the host provides them in whatever layout is asked for."""
-    p.of(op.result).constant = op.value
+    versions = p.of(op.result)
+    versions.constant = op.value
+    if is_integer(element_of(op.result)):
+        versions.format = (DL16 if inside(p.ranges.of(op.result), NARROW) else FP32).name
 
 
 @dataclass(frozen=True)
@@ -299,8 +249,7 @@ class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
         for function in functions(op):
             emitter, planner = Emitter(), Planner()
             for number, argument in enumerate(function.body.block.args):
-                known = planner.of(argument)
-                known.host, known.prepared = argument, _kind(function, number) in PREPARED_KINDS
+                planner.hosts[argument] = _kind(function, number) in PREPARED_KINDS
             rebuild(function, lambda o, p=planner, e=emitter: _convert(o, p, e), emitter)
 
 
@@ -322,6 +271,9 @@ def _convert(op: Operation, p: Planner, emitter: Emitter) -> Sequence[SSAValue]:
             lower_gather(p, op)
         case loop.ConstantOp():
             lower_constant(p, op)
+        case host.LoopHostOp():
+            p.items.append(HostStep(op, [_returned(p, v) for v in op.operands]))
+            p.hosts.update(dict.fromkeys(op.results, False))
         case func.ReturnOp():
             _emit(p, op, emitter)
         case _:
@@ -334,35 +286,53 @@ def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter) -> None:
     results = [_returned(p, v) for v in returned.operands]
     p.settle()
     values: dict[Buffer, SSAValue] = {}
+    hosts: dict[SSAValue, SSAValue] = {}
     for item in p.items:
         emitter.current = item.origin
         if isinstance(item, Define):
-            values[item.buffer] = emitter.add(_definition(item.buffer)).results[0]
+            values[item.buffer] = emitter.add(_definition(item.buffer, hosts)).results[0]
+        elif isinstance(item, HostStep):
+            step = emitter.add(_host_op(item, _brought(item.origin, item.buffers, values, hosts, emitter)))
+            hosts.update(zip(item.origin.results, step.results, strict=True))
         else:
             emitter.add(_kernel_op(item, values))
     emitter.current = returned
-    out = [
-        v if b is None else emitter.add(kernel.FromDeviceOp(values[b], v.type)).results[0]
-        for v, b in zip(returned.operands, results, strict=True)
+    emitter.add(func.ReturnOp(*_brought(returned, results, values, hosts, emitter)))
+
+
+def _brought(
+    op: Operation,
+    buffers: Sequence[Buffer | None],
+    values: Mapping[Buffer, SSAValue],
+    hosts: Mapping[SSAValue, SSAValue],
+    emitter: Emitter,
+) -> list[SSAValue]:
+    """The operands of an op as host tensors: those in buffers are brought back from the device."""
+    return [
+        hosts.get(v, v) if b is None else emitter.add(kernel.FromDeviceOp(values[b], v.type)).results[0]
+        for v, b in zip(op.operands, buffers, strict=True)
     ]
-    emitter.add(func.ReturnOp(*out))
+
+
+def _host_op(step: HostStep, operands: Sequence[SSAValue]) -> Operation:
+    op = step.origin
+    reason = None if op.reason is None else op.reason.data
+    return host.KernelHostOp(op.callee.data, reason, operands, op.attributes, [r.type for r in op.results])
 
 
 def _returned(p: Planner, value: SSAValue) -> Buffer | None:
     """The buffer to bring back for a result; None for a host tensor returned as it is."""
-    versions = p.of(value)
-    if versions.host is value:
+    if value in p.hosts:
         return None
-    return (
-        versions.buffers[0]
-        if versions.buffers
-        else p.buffer(versions, len(versions.shape) - 1 if versions.shape else UNIT)
-    )
+    versions = p.of(value)
+    return p.some(p.form(value, FP32.name) if versions.format == INDEX.name else versions)
 
 
-def _definition(buffer: Buffer) -> Operation:
+def _definition(buffer: Buffer, hosts: Mapping[SSAValue, SSAValue]) -> Operation:
     if buffer.host is not None:
-        op = kernel.ToDeviceOp(buffer.host, buffer.type)
+        op = kernel.ToDeviceOp(hosts.get(buffer.host, buffer.host), buffer.type)
+        if buffer.saturate:
+            op.attributes[kernel.SATURATE] = UnitAttr()
         if buffer.zero_padding:
             op.attributes["zero_padding"] = UnitAttr()
         if buffer.rows is not None:
@@ -377,6 +347,11 @@ def _kernel_op(step: Step, values: dict[Buffer, SSAValue]) -> Operation:
     space, output = SpaceAttr(tuple(IterDim(d.name, d.extent) for d in step.space)), values[step.output[0]]
     if step.function == RESTICKIFY_STEP:
         return kernel.RestickifyOp(space, inputs, output, maps)
+    if step.function == CONVERT_STEP:
+        return kernel.ConvertOp(space, inputs, output, maps)
     if step.function == GATHER_STEP:
         return kernel.GatherOp(space, inputs, output, maps, {"axis": IntegerAttr(step.axis or 0, 64)})
-    return kernel.ComputeOp(space, inputs, output, maps, {"function": StringAttr(step.function)})
+    op = kernel.ComputeOp(space, inputs, output, maps, {"function": StringAttr(step.function)})
+    if step.integers:
+        op.attributes[kernel.INTEGERS] = UnitAttr()
+    return op

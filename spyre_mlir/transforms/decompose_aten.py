@@ -5,6 +5,9 @@
 ```
 becomes amax, sub, exp, sum and div. The rewrites are the `decompose` functions of the op table. What they made for a
 result that nobody uses, as the positions of `sort` where only the values are read, is dropped.
+
+An op that the device cannot run, and one that would take more kernels than `cap`, stays whole: attribute `spyre.host`
+says why the host runs it.
 """
 
 from __future__ import annotations
@@ -18,10 +21,24 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_build import AtenBuild, spelled
-from spyre_mlir.ops.table import OpEntry
+from spyre_mlir.dialects.tensors import element_of
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops.table import Family, OpEntry
+from spyre_mlir.transforms.buffers import stored_format
+from spyre_mlir.transforms.convert_aten_to_spyre_loop import lowering_of
+from spyre_mlir.transforms.host_steps import mark, stay_on_host
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
+
+NO_ENTRY = "the op table has no entry for it"
+NO_LOWERING = "the op table says neither how it is lowered nor what it is made of"
+CAP = 500
+
+
+class _TooManyError(Exception):
+    """A composition has more kernels than are allowed."""
 
 
 @dataclass
@@ -30,14 +47,41 @@ class _Builder(AtenBuild):
 
     emitter: Emitter
     made: list[Operation] = field(default_factory=list[Operation])
+    cap: int | None = None
+    _first: int = 0  # ops before the decomposition at hand
+
+    def whole(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
+        """What replaces an op of the program, see `rewrite`; if that fails, nothing has been written.
+
+        Raises:
+            UnsupportedError: there is no composition for these arguments.
+            _TooManyError: it has more kernels than are allowed.
+        """
+        self._first = len(self.emitter.ops)
+        try:
+            return self.rewrite(entry, bound)
+        except (UnsupportedError, _TooManyError):
+            undone = self.emitter.ops[self._first :]
+            for op in reversed(undone):
+                op.erase(safe_erase=False)
+            del self.emitter.ops[self._first :]
+            self.made = [op for op in self.made if op not in set(undone)]
+            raise
 
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> SSAValue:
         """Adds one op."""
         operands, attributes = spelled(entry, bound)
         op = make_op(overload, operands, attributes, [result])
         self.emitter.add(op)
+        if self.cap is not None and len(self.emitter.ops) - self._first > self.cap and self._kernels() > self.cap:
+            raise _TooManyError
         self.made.append(op)
         return op.results[0]
+
+    def _kernels(self) -> int:
+        """How many kernels the decomposition at hand has come to: its ops, without those that move nothing."""
+        made = (op.entry for op in self.emitter.ops[self._first :] if isinstance(op, AtenOp))
+        return sum(entry is None or entry.family not in (Family.VIEW, Family.CREATION) for entry in made)
 
     def drop_unused(self) -> None:
         """Erases the ops that were made and whose results nobody uses; those they alone used go with them."""
@@ -47,31 +91,70 @@ class _Builder(AtenBuild):
                 op.erase()
 
 
+def reason_for(op: AtenOp) -> str | None:
+    """Why the host must run an op, as far as its types and the op table tell; None if it need not."""
+    for value in (*op.operands, *op.results):
+        try:
+            stored_format(element_of(value))
+        except UnsupportedError as error:
+            return error.message
+    return NO_ENTRY if op.entry is None and lowering_of(op) is None else None
+
+
+def _registered(op: AtenOp, builder: AtenBuild, bound: Mapping[str, Any]) -> str | None:
+    """Why the host runs an op that a plugin wants there; None if none does."""
+    found = registry.find(registry.Kind.FALLBACK, op.overload)
+    owner = next((r.owner for r in found if r.wants(builder, bound)), None)
+    return None if owner is None else f"{owner} is its fallback"
+
+
 @dataclass(frozen=True)
 class DecomposeAtenPass(ModulePass):
-    """Rewrites composite aten ops into ops that have a lowering."""
+    """Rewrites composite aten ops into ops that have a lowering, and marks those that the host runs.
+
+    Attributes:
+        cap: most kernels that a composition may take; one that takes more goes to the host.
+        prefer_device: lifts the cap.
+    """
 
     name = "decompose-aten"
+
+    cap: int = CAP
+    prefer_device: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decomposes every function of the module."""
         for function in functions(op):
             emitter = Emitter()
-            builder = _Builder(emitter)
+            builder = _Builder(emitter, cap=None if self.prefer_device else self.cap)
             value: dict[SSAValue, SSAValue] = {a: a for a in function.body.block.args}
             rebuild(function, lambda o, b=builder, v=value: _convert(o, b, v), emitter)
             builder.drop_unused()
+            stay_on_host(function.body.block)
 
 
 def _convert(op: Operation, builder: _Builder, value: dict[SSAValue, SSAValue]) -> list[SSAValue]:
-    if isinstance(op, AtenOp) and op.entry is not None and op.entry.decompose is not None:
+    reason: str | None = None
+    if isinstance(op, AtenOp) and not op.on_host:
         bound = {name: _mapped(argument, value) for name, argument in op.arguments().items()}
-        replacement = builder.rewrite(op.entry, bound)
-        if replacement is not None:
-            made = list(cast("tuple[SSAValue, ...]", replacement)) if isinstance(replacement, tuple) else [replacement]
-            value.update(zip(op.results, made, strict=True))
-            return made
+        reason = _registered(op, builder, bound) or reason_for(op)
+        if reason is None and op.entry is not None:
+            try:
+                replacement = builder.whole(op.entry, bound)
+            except UnsupportedError as error:
+                replacement, reason = None, error.message
+            except _TooManyError:
+                replacement, reason = None, f"it would take more than {builder.cap} kernels"
+            if replacement is not None:
+                several = isinstance(replacement, tuple)
+                made = list(cast("tuple[SSAValue, ...]", replacement)) if several else [replacement]
+                value.update(zip(op.results, made, strict=True))
+                return made
+            if reason is None and lowering_of(op) is None:
+                reason = NO_LOWERING
     new = op.clone(value_mapper=value)
+    if reason is not None:
+        mark(new, reason)
     builder.emitter.add(new)
     value.update(zip(op.results, new.results, strict=True))
     return list(new.results)

@@ -56,6 +56,8 @@ def op_class(op: kernel.KernelOp) -> OpClass:
             return OpClass.RESTICKIFY
         case kernel.GatherOp():
             return OpClass.GATHER
+        case kernel.ConvertOp():
+            return OpClass.POINTWISE
         case kernel.ComputeOp():
             by_family = {Family.CONTRACTION: OpClass.MATMUL, Family.REDUCTION: OpClass.REDUCTION}
             return by_family.get(op.entry.family, OpClass.POINTWISE)

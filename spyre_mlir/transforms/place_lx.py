@@ -3,7 +3,8 @@
 A buffer qualifies if only kernel ops use it and all of them give each core the same slice of it. What the host sends
 and several ops read in the same slices is copied to the scratchpads once. The buffers that save most choose first, at
 the lowest address that is free while they live; a pointwise result may take over the address of an operand that dies
-there. The others stay in HBM. Buffers in LX that have an address keep it, those without one must find room.
+there. The others stay in HBM, and so do those that several launches use: what a scratchpad holds is lost between two.
+Buffers in LX that have an address keep it, those without one must find room.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.placement import Pair, Request, collisions, first_fit
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, StickError
+from spyre_mlir.transforms.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.rebuild import describe_location, functions
 
 _IDENTITY = "identity"
@@ -111,10 +113,10 @@ def place_block(block: Block, spec: SpyreSpec, *, copies: bool) -> None:
     Raises:
         LoweringError: a buffer that must be in LX has no room there.
     """
-    points = _points(block)
-    found = [c for op in points if (c := _candidate(op)) is not None]
+    points, launches = _points(block), launch_numbers(block)
+    found = [c for op in points if (c := _candidate(op, launches)) is not None]
     if copies:
-        found += [c for op in points for c in _copies(op, points)]
+        found += [c for op in points for c in _copies(op, points, launches)]
     requests = [_request(n, c, points) for n, c in enumerate(found)]
     takeovers = _takeovers(found, requests)
     addresses = first_fit(requests, spec.lx_usable_bytes, takeovers)
@@ -143,7 +145,7 @@ def _space(value: SSAValue) -> str:
     return kernel.device_tensor(value).space
 
 
-def _candidate(op: Operation) -> Candidate | None:
+def _candidate(op: Operation, launches: Launches) -> Candidate | None:
     """The buffer an op makes, if LX could hold it."""
     if not isinstance(op, kernel.AllocOp) or (op.offset is not None and _space(op.result) == "hbm"):
         return None
@@ -155,11 +157,11 @@ def _candidate(op: Operation) -> Candidate | None:
             user.local_walk(number)
     except StickError:
         return None
-    return candidate if written and read else None
+    return candidate if written and read and one_launch((user for user, _ in candidate.uses), launches) else None
 
 
-def _copies(op: Operation, points: dict[Operation, int]) -> list[Candidate]:
-    """Copies of what the host sends, or of a tile: one for each way of slicing it that several readings share."""
+def _copies(op: Operation, points: dict[Operation, int], launches: Launches) -> list[Candidate]:
+    """Copies of what the host sends, or of a tile: one for each way of slicing it that readings of a launch share."""
     if not isinstance(op, kernel.ToDeviceOp | TileOp) or (block := op.parent_block()) is None:
         return []
     writers = (u.operation for u in uses_with_tiles(origin_of(op.result).buffer) if is_written(u))
@@ -177,7 +179,7 @@ def _copies(op: Operation, points: dict[Operation, int]) -> list[Candidate]:
             user.local_walk(use.index, tensor)
         except StickError:
             continue
-        group = next((g for g in groups if g.view == view), None)
+        group = next((g for g in groups if g.view == view and one_launch((user, g.readers[0][0]), launches)), None)
         if group is None:
             groups.append(Candidate(op.result, view, [(user, use.index)]))
         else:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
-from spyre_mlir.ops import pointwise
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops import pointwise, reduction
 from spyre_mlir.ops.index_view import IndexView, NotAView
 from spyre_mlir.transforms.nests import (
     Loops,
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 MOST_ROW_LOOPS = 2
 MOST_BATCH_LOOPS = 2
 
+# Products of integers that are kept until they are added up: 64 MiB of them.
+MOST_WHOLE_PRODUCTS = 2**24
+
 
 def lower_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorType[Attribute]) -> Reading:
     """left [batch…, m, k] times right [batch…, k, n].
@@ -50,17 +54,46 @@ def lower_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorT
     return _emit(b, left, right, loops, result)
 
 
+def lower_whole_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorType[Attribute]) -> Reading:
+    """A product of integers: all products first, then their sums, as the matrix unit rounds to DL16.
+
+    Raises:
+        UnsupportedError: there are too many products to keep.
+    """
+    shape, summed = result.get_shape(), left.shape[-1]
+    if (wanted := prod(shape) * summed) > MOST_WHOLE_PRODUCTS:
+        raise UnsupportedError(
+            f"a product of integers with {wanted:,} products",
+            hint=f"up to {MOST_WHOLE_PRODUCTS:,} are possible; convert the operands to floats if they are small",
+        )
+    rows = Reading(left.base, left.view.unsqueeze(len(left.shape) - 1))
+    columns = Reading(right.base, right.view.transpose(-1, -2))
+    columns = Reading(columns.base, columns.view.unsqueeze(len(right.shape) - 2))
+    every = b.pointwise(pointwise.mul, [rows, columns], TensorType(result.get_element_type(), [*shape, summed]))
+    folded = b.reduced(every, len(shape), reduction.sum)
+    return Reading(folded.base, folded.view.squeeze((len(shape),)))
+
+
 def _single_loops(b: LoopBuilder, left: Reading, right: Reading) -> tuple[Reading, Reading]:
     """Copies operands whose summed or column dimension is more than one loop, or that both are cut in."""
     rank = len(left.shape)
     if len(left.view.dims[-1]) > 1 or any(absent(left.view, d) for d in (rank - 2, rank - 1)):
         left = b.copy(left)
     if any(len(right.view.dims[d]) > 1 or absent(right.view, d) for d in (rank - 2, rank - 1)):
-        right = b.copy(right)
+        right = _copied_once(b, right)
     # A batch that only the second operand has would be a second column loop: give it to the first as well.
     if any(absent(left.view, d) and not absent(right.view, d) for d in range(rank - 2)):
         left = b.copy(left)
     return left, right
+
+
+def _copied_once(b: LoopBuilder, reading: Reading) -> Reading:
+    """A copy that has a repeated batch once: a weight is copied as it is, whatever it is multiplied with."""
+    view = reading.view
+    for d in range(len(reading.shape) - 2):
+        view = view.slice(d, 0, 1) if absent(view, d) else view
+    made = b.copy(Reading(reading.base, view))
+    return Reading(made.base, made.view.expand(reading.shape))
 
 
 def _loops(left: IndexView, right: IndexView) -> Loops:

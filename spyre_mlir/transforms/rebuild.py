@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from spyre_mlir.errors import SpyreError
+from spyre_mlir.dialects.aten_arguments import ORIGIN
+from spyre_mlir.errors import SpyreError, UnsupportedError
+from spyre_mlir.hw.sticks import StickError
 
 
 def functions(module: ModuleOp) -> list[func.FuncOp]:
@@ -28,6 +30,8 @@ class Emitter:
         """Appends an op and gives it the current location unless it has one."""
         if self.current is not None:
             op.location = self.current.location
+            if (number := self.current.attributes.get(ORIGIN)) is not None:
+                op.attributes.setdefault(ORIGIN, number)
         self.ops.append(op)
         return op
 
@@ -44,9 +48,12 @@ def rebuild(function: func.FuncOp, convert: Callable[[Operation], Sequence[SSAVa
         try:
             convert(op)
         except SpyreError as error:
-            if error.where is None:
-                error.where = f"{op.name} at {describe_location(op)}"
+            tell_origin(error, op)
             raise
+        except StickError as error:
+            refused = UnsupportedError(str(error))
+            tell_origin(refused, op)
+            raise refused from error
     _install(block, emitter.ops)
 
 
@@ -55,6 +62,14 @@ def _install(block: Block, ops: Sequence[Operation]) -> None:
         op.detach()
         op.erase(safe_erase=False)
     block.add_ops(ops)
+
+
+def tell_origin(error: SpyreError, op: Operation) -> None:
+    """Says in an error at which op it was raised, and which aten op that comes from, unless it says so already."""
+    error.where = error.where or f"{op.name} at {describe_location(op)}"
+    number = op.attributes.get(ORIGIN)
+    if error.origin is None and isinstance(number, IntegerAttr):
+        error.origin = number.value.data
 
 
 def describe_location(op: Operation) -> str:

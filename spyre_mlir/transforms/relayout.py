@@ -1,4 +1,9 @@
-"""Getting a tensor into the layout a consumer needs: host layouts, restickify, copies, cleared padding."""
+"""Getting a tensor into the layout and format a consumer needs: host layouts, restickify, copies, cleared padding.
+
+FP32 tensors with a dimension in the lanes always have their elements in the order that a widening of DL16 sticks
+leaves: then a conversion in either direction is one kernel and nothing has to be put in order afterwards. The host
+sends and fetches them in that order, element-by-element functions do not see it, and reductions fold whole sticks.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +15,17 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IterDim
 from spyre_mlir.dialects.tensors import element_of, shape_of
-from spyre_mlir.hw.formats import DL16, device_format
+from spyre_mlir.hw.arrangement import SLICE_BYTES, STANDARD, WIDENED, block
+from spyre_mlir.hw.formats import DL16, FP32, device_format
 from spyre_mlir.hw.legality import stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
-from spyre_mlir.transforms.buffers import Buffer, Define, Step, Use, stored_format
+from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use, stored_format
+from spyre_mlir.transforms.integers import Ranges
 
 RESTICKIFY_STEP = "restickify"
+CONVERT_STEP = "convert"
+# Elements that a widening keeps together: half a slice of the narrow format, and a slice of the wide one.
+_HALF_SLICE = SLICE_BYTES * 8 // FP32.bits
 COPY = "identity"
 SELECT = "where3"
 
@@ -23,6 +33,11 @@ SELECT = "where3"
 def lanes_of(form: str) -> int:
     """Elements per stick of a format."""
     return device_format(form).elements_per_stick()
+
+
+def block_of(form: str) -> int:
+    """Elements along a stick dimension that stay together in a format."""
+    return block(lanes_of(form), WIDENED if form == FP32.name else STANDARD)
 
 
 @dataclass
@@ -34,6 +49,8 @@ class Versions:
         host: the host tensor it comes from, if it does.
         prepared: whether the host lays it out ahead of time (weights, constants), its padding 0.
         constant: the number or pattern it is, if it is one.
+        origin: the same tensor in the format it was computed in, if this is a conversion.
+        saturate: whether the host limits the numbers to what comparisons need; see `Buffer`.
     """
 
     shape: tuple[int, ...]
@@ -42,11 +59,18 @@ class Versions:
     host: SSAValue | None = None
     prepared: bool = False
     constant: Attribute | None = None
+    origin: Versions | None = None
+    saturate: bool = False
 
     @property
     def free_layout(self) -> bool:
         """Whether the host can provide any layout at no cost to the device."""
         return self.prepared or self.constant is not None or (self.host is not None and not self.buffers)
+
+    @property
+    def provided(self) -> bool:
+        """Whether the host can provide it in any format."""
+        return self.constant is not None or self.host is not None
 
     def find(self, stick: int) -> Buffer | None:
         """The buffer whose stick dimension is `stick`, if there is one."""
@@ -58,10 +82,13 @@ class Planner:
 
     def __init__(self) -> None:
         """Starts with an empty plan."""
-        self.items: list[Define | Step] = []
+        self.items: list[Define | Step | HostStep] = []
+        self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
         self.versions: dict[SSAValue, Versions] = {}
         self.origin: Operation | None = None
-        self._constants: dict[tuple[Attribute, StickLayout], Buffer] = {}
+        self.ranges = Ranges()
+        self._constants: dict[tuple[Attribute, StickLayout, str], Buffer] = {}
+        self._forms: dict[tuple[int, str, bool], Versions] = {}
 
     def define(self, buffer: Buffer) -> Buffer:
         """Adds a buffer to the plan."""
@@ -69,52 +96,114 @@ class Planner:
         return buffer
 
     def step(
-        self, function: str, space: tuple[IterDim, ...], inputs: list[Use], output: Use, axis: int | None = None
+        self,
+        function: str,
+        space: tuple[IterDim, ...],
+        inputs: list[Use],
+        output: Use,
+        axis: int | None = None,
+        *,
+        integers: bool = False,
     ) -> None:
         """Adds a kernel step; operands gain the padding their maps ask for."""
         for buffer, index in (*inputs, output):
             buffer.suit(index)
-        self.items.append(Step(function, space, inputs, output, self.origin, axis))
+        self.items.append(Step(function, space, inputs, output, self.origin, axis, integers))
 
     def of(self, value: SSAValue) -> Versions:
         """The device forms of a value; made on first sight."""
         if value not in self.versions:
-            self.versions[value] = Versions(shape_of(value), stored_format(element_of(value)))
+            made = Versions(shape_of(value), stored_format(element_of(value)))
+            if value in self.hosts:
+                made.host, made.prepared = value, self.hosts[value]
+            self.versions[value] = made
         return self.versions[value]
 
     def fresh(self, shape: tuple[int, ...], form: str, stick: int) -> Buffer:
         """A new buffer in the published layout."""
-        lanes = lanes_of(form)
-        return self.define(Buffer(shape, form, StickLayout.published(shape, stick, lanes)))
+        return self.define(Buffer(shape, form, StickLayout.published(shape, stick, block_of(form))))
 
-    def constant(self, value: Attribute, shape: tuple[int, ...], stick: int) -> Buffer:
+    def constant(self, value: Attribute, shape: tuple[int, ...], stick: int, form: str = DL16.name) -> Buffer:
         """A buffer the host fills with known numbers; equal ones are shared."""
-        layout = StickLayout.published(shape, stick, lanes_of(DL16.name))
-        key = (value, layout)
+        layout = StickLayout.published(shape, stick, block_of(form))
+        key = (value, layout, form)
         if key not in self._constants:
-            self._constants[key] = self.define(Buffer(shape, DL16.name, layout, constant=value, zero_padding=True))
+            self._constants[key] = self.define(Buffer(shape, form, layout, constant=value, zero_padding=True))
         return self._constants[key]
 
-    def zero(self) -> Buffer:
-        """The number 0 on the device."""
-        return self.constant(FloatAttr(0.0, f64), (), UNIT)
+    def number(self, value: float, form: str = DL16.name) -> Buffer:
+        """A number on the device."""
+        return self.constant(FloatAttr(value, f64), (), UNIT, form)
+
+    def form(self, value: SSAValue, form: str, *, saturate: bool = False) -> Versions:
+        """The device forms of a value in a format: sent so by the host, or converted on the device."""
+        home = self.of(value)
+        if home.format == form:
+            return home
+        key = (id(home), form, saturate)
+        if key not in self._forms:
+            made = Versions(home.shape, form, saturate=saturate)
+            if home.provided:
+                made.host, made.prepared, made.constant = home.host, home.prepared, home.constant
+            else:
+                made.origin = home
+            self._forms[key] = made
+        return self._forms[key]
+
+    def whole(self, shape: tuple[int, ...]) -> tuple[tuple[IterDim, ...], IndexMap]:
+        """Loops over all elements of a tensor, and their map."""
+        dims = tuple(IterDim(f"d{d}", e) for d, e in enumerate(shape))
+        index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)
+        return tuple(d for d in dims if d.extent > 1), index
+
+    def some(self, versions: Versions) -> Buffer:
+        """A buffer of the tensor in whichever layout is at hand."""
+        if versions.buffers:
+            return versions.buffers[0]
+        if versions.origin is not None:
+            return self.buffer(versions, self.some(versions.origin).layout.stick)
+        return self.buffer(versions, len(versions.shape) - 1 if versions.shape else UNIT)
+
+    def _converted(self, versions: Versions, source: Buffer) -> Buffer:
+        """A buffer in another format, with the same stick dimension."""
+        made = self.fresh(versions.shape, versions.format, source.layout.stick)
+        space, index = self.whole(versions.shape)
+        self.step(CONVERT_STEP, space, [(source, index)], (made, index))
+        versions.buffers.append(made)
+        return self._started(made)
+
+    def _started(self, buffer: Buffer) -> Buffer:
+        """An FP32 buffer each of whose sticks begins with something: few elements leave the last one empty."""
+        stick = buffer.layout.stick
+        if stick == UNIT or buffer.format != FP32.name:
+            return buffer
+        begun = buffer.shape[stick] % buffer.block
+        if 0 < begun <= _HALF_SLICE and stick not in buffer.filled:
+            _, index = self.whole(buffer.shape)
+            self.filled_tail((buffer, index), stick, buffer.shape[stick], 0.0)
+        return buffer
 
     def buffer(self, versions: Versions, stick: int) -> Buffer:
         """A buffer of the tensor whose stick dimension is `stick`; re-laid on the device if there is no cheaper way."""
         found = versions.find(stick)
         if found is not None:
             return found
+        if versions.constant is not None:
+            versions.buffers.append(self.constant(versions.constant, versions.shape, stick, versions.format))
+            return versions.buffers[-1]
+        if versions.origin is not None and (made := self._from_origin(versions, versions.origin, stick)) is not None:
+            return made
         # A sparse form of an input is sent again: re-laying on the device would move 64 times its bytes.
         if versions.free_layout or (versions.host is not None and stick == UNIT):
-            layout = StickLayout.published(versions.shape, stick, lanes_of(versions.format))
+            layout = StickLayout.published(versions.shape, stick, block_of(versions.format))
             made = self.define(
                 Buffer(
                     versions.shape,
                     versions.format,
                     layout,
                     versions.host,
-                    versions.constant,
-                    zero_padding=versions.prepared or versions.constant is not None,
+                    zero_padding=versions.prepared or versions.format == FP32.name,
+                    saturate=versions.saturate,
                 )
             )
         else:
@@ -122,20 +211,67 @@ class Planner:
         versions.buffers.append(made)
         return made
 
+    def _from_origin(self, versions: Versions, origin: Versions, stick: int) -> Buffer | None:
+        """A converted buffer; DL16 is re-laid before it is widened and after it is narrowed, as it takes less."""
+        if versions.format == FP32.name:
+            return self._converted(versions, self.buffer(origin, stick))
+        if (source := origin.find(stick)) is not None:
+            return self._converted(versions, source)
+        if not versions.buffers:
+            self._converted(versions, origin.buffers[0])
+        return None
+
     def restickify(self, source: Buffer, stick: int) -> Buffer:
         """A copy with another stick dimension; both stick extents become whole sticks in both buffers."""
-        lanes = source.lanes
-        made = Buffer(source.shape, source.format, StickLayout.published(source.shape, stick, lanes))
+        if source.format == FP32.name:
+            return self._restickify_wide(source, stick)
+        return self._restickify(source, stick)
+
+    def _restickify_wide(self, source: Buffer, stick: int) -> Buffer:
+        """The same for FP32, whose lanes hold their dimension in an order of their own.
+
+        The rows that become lanes are brought into that order first, and those that were lanes out of it last.
+        """
+        if stick != UNIT:
+            source = self._reordered(source, stick, stored=True)
+        made = self._restickify(source, stick)
+        old = source.layout.stick
+        if stick != UNIT:
+            self._started(made)
+        return made if old == UNIT else self._reordered(made, old, stored=False)
+
+    def _reordered(self, source: Buffer, dim: int, *, stored: bool) -> Buffer:
+        """A copy with the rows along `dim` in the order in which FP32 sticks would hold them, or back from it."""
+        whole, half = block_of(FP32.name), lanes_of(FP32.name)
+        source.pad(dim, whole)
+        made = self.fresh(source.shape, source.format, source.layout.stick)
+        made.pad(dim, whole)
+        extent = source.layout.extents[dim]
+        part, inner = half // _HALF_SLICE, _HALF_SLICE
+        loops = [IterDim("p", extent // whole), IterDim("h", 2), IterDim("g", part), IterDim("e", inner)]
+        plain = LinearExpr(0, (("p", whole), ("g", 2 * inner), ("h", inner), ("e", 1)))
+        kept = LinearExpr(0, (("p", whole), ("h", half), ("g", inner), ("e", 1)))
+        others = [IterDim(f"d{d}", e) for d, e in enumerate(source.shape) if d != dim]
+        own = [LinearExpr.of(f"d{d}") if e > 1 else LinearExpr() for d, e in enumerate(source.shape)]
+        read, write = (tuple(e if d == dim else o for d, o in enumerate(own)) for e in (plain, kept))
+        space = tuple(d for d in (*others, *loops) if d.extent > 1 or d.name == "p")
+        self.step(COPY, space, [(source, read if stored else write)], (made, write if stored else read))
+        return made
+
+    def _restickify(self, source: Buffer, stick: int) -> Buffer:
+        lanes = source.block
+        made = Buffer(source.shape, source.format, StickLayout.published(source.shape, stick, block_of(source.format)))
         for buffer, other in ((source, stick), (made, source.layout.stick)):
             if other == UNIT:
-                buffer.reserve_units(lanes)
+                buffer.reserve_units(source.lanes)
             else:
-                buffer.pad(other, lanes)
+                buffer.pad(other, block_of(source.format))
         self.define(made)
         moved = (source.layout.stick, stick)
+        lanes = block_of(source.format)
         dims = [IterDim(f"d{d}", round_up(e, lanes) if d in moved else e) for d, e in enumerate(source.shape)]
         if UNIT in moved:
-            dims.append(IterDim("u", lanes))
+            dims.append(IterDim("u", source.lanes))
         index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)
         self.step(RESTICKIFY_STEP, tuple(d for d in dims if d.extent > 1), [(source, index)], (made, index))
         return made
@@ -154,25 +290,23 @@ class Planner:
                     self.items[at] = _over_all(item)
                     settled = False
 
-    def operand(self, value: SSAValue, index: IndexMap, lane: str | None, space: tuple[IterDim, ...]) -> Use:
-        """A buffer and map through which an operation with `lane` in its lanes can read `value`."""
-        versions = self.of(value)
-        stick = stick_for(index, lane, lanes_of(versions.format))
+    def operand(self, versions: Versions, index: IndexMap, lane: str | None, space: tuple[IterDim, ...]) -> Use:
+        """A buffer and map through which an operation with `lane` in its lanes can read a tensor."""
+        stick = stick_for(index, lane, block_of(versions.format))
         if stick is not None:
             return self.buffer(versions, stick), index
-        copied, own = self.copied(value, index, space)
+        copied, own = self.copied(versions, index, space)
         where = next(d for d, e in enumerate(own) if e.terms[0][0] == lane)
         return self.buffer(copied, where), own
 
-    def copied(self, value: SSAValue, index: IndexMap, space: tuple[IterDim, ...]) -> tuple[Versions, IndexMap]:
+    def copied(self, versions: Versions, index: IndexMap, space: tuple[IterDim, ...]) -> tuple[Versions, IndexMap]:
         """A dense copy of what `index` reads: one dimension per loop it uses."""
         used = {n for e in index for n, _ in e.terms}
         dims = tuple(d for d in space if d.name in used)
-        versions = self.of(value)
         made = Versions(tuple(d.extent for d in dims), versions.format)
         own = tuple(LinearExpr.of(d.name) for d in dims)
         lane = self._copy_lane(versions, index, dims)
-        source, _ = self.operand(value, index, lane, dims)
+        source, _ = self.operand(versions, index, lane, dims)
         stick = UNIT if lane is None else [d.name for d in dims].index(lane)
         out = self.fresh(made.shape, made.format, stick)
         made.buffers.append(out)
@@ -181,7 +315,7 @@ class Planner:
 
     def _copy_lane(self, versions: Versions, index: IndexMap, dims: tuple[IterDim, ...]) -> str | None:
         """The loop a copy keeps in its lanes: one that needs no re-laying if there is one, else the longest."""
-        lanes = lanes_of(versions.format)
+        lanes = block_of(versions.format)
         legal = {d.name: stick_for(index, d.name, lanes) for d in dims}
         possible = [d for d in dims if legal[d.name] is not None]
         kept = [d for d in possible if versions.find(legal[d.name] or 0) is not None]
@@ -196,9 +330,23 @@ class Planner:
         mask = self.constant(FirstOnesAttr(IntegerAttr(extent % lanes, 64)), (lanes,), 0)
         dims, own = _all_elements(buffer.shape, dim, lanes)
         last = tuple(e.shifted(extent - extent % lanes) if d == dim else e for d, e in enumerate(own))
-        through = [(mask, (LinearExpr.of(f"d{dim}"),)), (buffer, last), (self.zero(), ())]
+        through = [(mask, (LinearExpr.of(f"d{dim}"),)), (buffer, last), (self.number(0.0), ())]
         self.step(SELECT, dims, through, (buffer, last))
         buffer.cleared.add(dim)
+        return use
+
+    def filled_tail(self, use: Use, dim: int, extent: int, fill: float) -> Use:
+        """The FP32 operand with a number behind `extent` along its stick dimension, to the end of its last sticks."""
+        buffer, _ = use
+        lanes = buffer.block
+        if extent % lanes == 0 or buffer.filled.get(dim, 0.0 if buffer.zero_padding else None) == fill:
+            return use
+        mask = self.constant(FirstOnesAttr(IntegerAttr(extent % lanes, 64)), (lanes,), 0, buffer.format)
+        dims, own = _all_elements(buffer.shape, dim, lanes)
+        last = tuple(e.shifted(extent - extent % lanes) if d == dim else e for d, e in enumerate(own))
+        through = [(mask, (LinearExpr.of(f"d{dim}"),)), (buffer, last), (self.number(fill, buffer.format), ())]
+        self.step(SELECT, dims, through, (buffer, last))
+        buffer.filled[dim] = fill
         return use
 
     def cleared_rows(self, use: Use, dim: int, extent: int) -> Use:
@@ -210,7 +358,7 @@ class Planner:
             return use
         dims, own = _all_elements(buffer.shape, dim, round_up(extent, lanes) - extent)
         behind = tuple(e.shifted(extent) if d == dim else e for d, e in enumerate(own))
-        self.step(COPY, dims, [(self.zero(), ())], (buffer, behind))
+        self.step(COPY, dims, [(self.number(0.0), ())], (buffer, behind))
         buffer.cleared.add(dim)
         return use
 

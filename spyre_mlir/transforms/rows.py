@@ -14,14 +14,15 @@ from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops import pointwise, reduction
 from spyre_mlir.ops.index_view import IndexView, NotAView
+from spyre_mlir.transforms.integers import is_integer
 from spyre_mlir.transforms.nests import Reading, align, whole
 from spyre_mlir.transforms.products import lower_product
 
 if TYPE_CHECKING:
     from spyre_mlir.transforms.convert_aten_to_spyre_loop import LoopBuilder
 
-# Computed row numbers are DL16 numbers, and those hold every whole number up to this one (nine fraction bits).
-MOST_COMPARED_ROWS = 1024
+# Comparisons above this number are dearer than the rows are worth.
+MOST_COMPARISONS = 1 << 26
 
 
 def lower_rows(
@@ -34,25 +35,25 @@ def lower_rows(
     table gives NaN there, as no row number equals it.
 
     Raises:
-        UnsupportedError: the indices or the table are computed, and the table has too many rows to compare.
+        UnsupportedError: the indices or the table are computed, and there are too many of them to compare.
     """
     host = isinstance(table.base, BlockArgument) and isinstance(indices.base, BlockArgument)
     # A row of one element has no dimension for the lanes.
     host = host and table.is_base and prod(table.shape[1:]) > 1
-    if host and element_of(indices.base) not in (i1, f32):
+    if host and is_integer(element_of(indices.base)):
         return _gather(b, table, indices, result, from_end)
     if element_of(table.base) == i1:
         floats = TensorType(f32, result.get_shape())
         rows = lower_rows(b, b.converted(table, f32), indices, floats)
         return b.pointwise(pointwise.ne, [rows, b.reading(0.0, f32)], result)
-    if table.shape[0] > MOST_COMPARED_ROWS:
+    if (wanted := table.shape[0] * prod(indices.shape)) > MOST_COMPARISONS:
         raise UnsupportedError(
-            f"{table.shape[0]} rows chosen by computed indices, or from a computed table",
-            hint=f"up to {MOST_COMPARED_ROWS} rows are possible; beyond, make indices inputs and tables weights",
+            f"{wanted:,} comparisons of computed indices, or for a computed table, with its rows",
+            hint=f"up to {MOST_COMPARISONS:,} are possible; beyond, make indices inputs and tables weights",
         )
     if element_of(table.base) != result.get_element_type() or isinstance(result.get_element_type(), IntegerType):
-        return _by_selection(b, b.numbers(table), b.numbers(indices), result)
-    return _by_product(b, table, b.numbers(indices), result)
+        return _by_selection(b, table, indices, result)
+    return _by_product(b, table, indices, result)
 
 
 def _gather(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute], from_end: bool) -> Reading:

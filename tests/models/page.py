@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spyre_mlir.errors import SpyreError
 from tests.models.zoo import ZOO
 
 FILE = Path(__file__).parents[2] / "docs" / "reference" / "zoo.md"
@@ -46,6 +47,29 @@ class Row:
     certainty: str = ""
     seconds: float = 0.0
     trouble: str = ""
+
+
+def row_of(name: str) -> Row:
+    """The row of a program; whatever goes wrong is what it says."""
+    from tests.models.examine import COMPOSED, NATIVE, examined
+
+    try:
+        found = examined(name)
+    except SpyreError as error:
+        return Row(trouble=f"{type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - the other programs are to run
+        return Row(trouble=f"crash: {type(error).__name__}: {error}")
+    return Row(
+        found.kernels.get(NATIVE, 0),
+        found.kernels.get(COMPOSED, 0),
+        found.reasons,
+        found.worst,
+        found.device,
+        found.emulated,
+        found.certainty,
+        round(found.seconds, 1),
+        found.trouble,
+    )
 
 
 def load() -> dict[str, Row]:

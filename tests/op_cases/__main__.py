@@ -7,39 +7,31 @@ that are listed for their size, `--page` only writes the page.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-
-import torch
+from collections.abc import Iterable, Sequence
 
 from tests.op_cases.cases import Case, cases
-from tests.op_cases.judge import NO_PROGRAM, PASSED, Outcome, run
+from tests.op_cases.judge import NO_PROGRAM, PASSED, run
 from tests.op_cases.listed import LARGEST
 from tests.op_cases.page import FILE, page_text
 from tests.op_cases.results import load, save
+from tests.side_by_side import side_by_side
 
 SAVE_EVERY = 25
-CASES_PER_PROCESS = 40
-
-
-def outcomes_of(todo: Sequence[Case], jobs: int) -> Iterator[tuple[Case, Outcome]]:
-    """Runs cases side by side, in order."""
-    how = {"mp_context": multiprocessing.get_context("spawn"), "max_tasks_per_child": CASES_PER_PROCESS}
-    with ProcessPoolExecutor(jobs, initializer=torch.set_num_threads, initargs=(1,), **how) as pool:
-        yield from zip(todo, pool.map(run, todo), strict=True)
+CASES_PER_PROCESS = 100
 
 
 def chosen(names: Iterable[str], *, resume: bool, large: bool) -> list[Case]:
-    """The cases that are asked for, small ones first."""
+    """The cases that are asked for: the smallest of every op of every group, then the others, small ones first."""
     wanted = tuple(names)
+    smallest = {(c.group, c.op): c.id for c in sorted(cases(), key=lambda case: -case.elements)}
+    first = set(smallest.values())
     done = {name for name, o in load().items() if o.status in (PASSED, NO_PROGRAM)} if resume else set[str]()
     return [
         case
-        for case in sorted(cases(), key=lambda case: case.elements)
+        for case in sorted(cases(), key=lambda case: (case.id not in first, case.elements))
         if case.id not in done
         and (not wanted or any(name in case.id for name in wanted))
         and (large or case.elements <= LARGEST)
@@ -58,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     outcomes, found = load(), Counter[str]()
     todo = [] if options.page else chosen(options.names, resume=options.resume, large=options.large)
-    for number, (case, outcome) in enumerate(outcomes_of(todo, options.jobs) if todo else ()):
+    for number, (case, outcome) in enumerate(side_by_side(run, todo, options.jobs, CASES_PER_PROCESS)):
         outcomes[case.id] = outcome
         good = outcome.status in (PASSED, NO_PROGRAM)
         found["passed" if good else "listed" if reason(case) else "failed"] += 1

@@ -14,6 +14,7 @@ from spyre_mlir.backend.check.bundle_rules import BUNDLE_RULES
 from spyre_mlir.backend.check.host_rules import check_host, host_files, manifest_current
 from spyre_mlir.backend.directory import BUNDLE_FILE
 from spyre_mlir.backend.json_file import load_text, read_text
+from spyre_mlir.backend.stored import PROGRAM_FILE, launch_folders, read_module
 from spyre_mlir.dialects.superdsc.check import FILE_RULES, Finding, Problem, Rule, Severity, check_value
 from spyre_mlir.dialects.superdsc.check.rule import error
 from spyre_mlir.dialects.superdsc.check.view import Sdsc
@@ -92,6 +93,8 @@ def check_bundle(
         spec: the machine.
         files: whether the SuperDSC files that it runs are checked too, each by itself.
     """
+    if not (directory / BUNDLE_FILE).exists() and (directory / PROGRAM_FILE).exists():
+        return _check_launches(directory, context, spec, files=files)
     bundle = _parsed(directory, context, spec)
     if isinstance(bundle, Finding):
         return (bundle,)
@@ -105,7 +108,22 @@ def check_bundle(
     if not any(one.severity is Severity.ERROR for one in found):
         found |= dict.fromkeys(_verified(bundle))
     if not any(one.severity is Severity.ERROR for one in found):
-        found |= dict.fromkeys(check_host(bundle, context))
+        found |= dict.fromkeys(check_host(bundle.directory, context))
+    return tuple(sorted(found, key=lambda one: one.severity is not Severity.ERROR))
+
+
+def _check_launches(directory: Path, context: Context, spec: SpyreSpec, *, files: bool) -> tuple[Finding, ...]:
+    """Everything that a program of several launches, or of none, breaks: each launch is a bundle in a folder."""
+    found: dict[Finding, None] = {}
+    try:
+        folders = launch_folders(directory, read_module(directory / PROGRAM_FILE, context))
+    except ReadError as unreadable:
+        problem = Problem(PROGRAM_FILE, "a host program", unreadable.message, unreadable.hint)
+        return (host_files.finding(str(directory), problem),)
+    for folder in folders.values():
+        found |= dict.fromkeys(check_bundle(folder, context, spec, files=files))
+    if not any(one.severity is Severity.ERROR for one in found):
+        found |= dict.fromkeys(check_host(directory, context))
     return tuple(sorted(found, key=lambda one: one.severity is not Severity.ERROR))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from xdsl.context import Context
 
 from spyre_mlir.backend.check.bundle import Bundle
+from spyre_mlir.backend.split import launches
 from spyre_mlir.backend.stored import DATA_FILE, MANIFEST_FILE, WEIGHTS_FILE, read_bundle
 from spyre_mlir.backend.tensors import tensor_names
 from spyre_mlir.dialects.superdsc.check import Finding, Problem
@@ -29,9 +30,8 @@ def manifest_current(bundle: Bundle) -> Iterator[Problem]:
     yield from ()  # found beside the rule above
 
 
-def check_host(bundle: Bundle, context: Context) -> Iterator[Finding]:
+def check_host(directory: Path, context: Context) -> Iterator[Finding]:
     """What breaks the rules above in a bundle whose public files break none."""
-    directory = bundle.directory
     try:
         stored = read_bundle(directory, context)
         for name in (DATA_FILE, WEIGHTS_FILE):
@@ -43,7 +43,10 @@ def check_host(bundle: Bundle, context: Context) -> Iterator[Finding]:
         problem = Problem(where.removeprefix(f"{directory}/"), "files as they were written", unreadable.message, hint)
         yield host_files.finding(str(directory), problem)
         return
-    listed, launched = [file for file, _ in stored.manifest.launches], [op.sdsc_filename.data for op in bundle.executes]
+    listed, launched = (
+        [file for file, _ in stored.manifest.launches],
+        [op.sdsc_filename.data for op in launches(stored.bundle)],
+    )
     if (directory / MANIFEST_FILE).exists() and listed != launched:
         number = next((n for n, (a, b) in enumerate(zip(listed, launched, strict=False)) if a != b), len(listed))
         got = f"{len(listed)} launches, another one from number {number} on"

@@ -2,7 +2,7 @@
 
 from xdsl.ir import Dialect
 
-from spyre_mlir.dialects.spyre import kernel, kernel_loop, loop, scalars
+from spyre_mlir.dialects.spyre import host, kernel, kernel_loop, loop, scalars
 from spyre_mlir.dialects.spyre.attributes import (
     DeviceTensorType,
     FirstOnesAttr,
@@ -23,6 +23,7 @@ Spyre = Dialect(
         scalars.YieldOp,
         kernel.ComputeOp,
         kernel.RestickifyOp,
+        kernel.ConvertOp,
         kernel.GatherOp,
         kernel.AllocOp,
         kernel.FreeOp,
@@ -31,6 +32,8 @@ Spyre = Dialect(
         kernel.FromDeviceOp,
         kernel.LaunchOp,
         kernel_loop.TileOp,
+        host.LoopHostOp,
+        host.KernelHostOp,
     ],
     [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr, ResampleAttr],
 )

@@ -13,6 +13,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.hw import formats
+from spyre_mlir.hw.arrangement import block
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout
 
 # Of a gather, and with the rows of its table of the transfer of its indices: negative ones count from the end.
@@ -148,6 +149,11 @@ class DeviceTensor:
         return formats.FORMATS[self.format].elements_per_stick()
 
     @property
+    def block(self) -> int:
+        """Elements along the stick dimension that stay together, whatever the order in the sticks."""
+        return block(self.lanes, self.arrangement)
+
+    @property
     def sticks(self) -> int:
         """Sticks the tensor takes."""
         return self.layout.sticks(self.lanes)
@@ -228,8 +234,8 @@ def _problem(t: DeviceTensor) -> str | None:
     for dim, (have, need) in enumerate(zip(t.layout.extents, least, strict=True)):
         if have < need:
             return f"dimension {dim} reserves {have} elements, needs {need}"
-    if t.layout.stick != UNIT and t.layout.extents[t.layout.stick] % t.lanes:
-        return f"the stick dimension reserves {t.layout.extents[t.layout.stick]} elements, no whole sticks of {t.lanes}"
+    if t.layout.stick != UNIT and t.layout.extents[t.layout.stick] % t.block:
+        return f"the stick dimension reserves {t.layout.extents[t.layout.stick]} elements, no whole sticks of {t.block}"
     if t.space not in SPACES:
         return f"unknown memory space '{t.space}', expected one of {', '.join(SPACES)}"
     if t.arrangement not in ARRANGEMENTS:

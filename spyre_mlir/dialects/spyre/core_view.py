@@ -108,8 +108,8 @@ def _check_slices(tensor: DeviceTensor, dim: int, name: str, expr: LinearExpr, l
         raise StickError(
             f"{expr} covers {step * lp.padded} of the {have} elements of dimension {dim}, which is divided"
         )
-    if dim == tensor.layout.stick and have // lp.split % tensor.lanes:
-        raise StickError(f"a slice of {have // lp.split} elements is no whole sticks of {tensor.lanes}")
+    if dim == tensor.layout.stick and have // lp.split % tensor.block:
+        raise StickError(f"a slice of {have // lp.split} elements is no whole sticks of {tensor.block}")
 
 
 def local_walk(tensor: DeviceTensor, index: IndexMap, loops: Loops, view: CoreView) -> tuple[Access, Walk]:

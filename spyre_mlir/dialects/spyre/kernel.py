@@ -19,7 +19,10 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_memory import (
+    INTEGER_KERNELS,
+    INTEGERS,
     POOL_BYTES,
+    SATURATE,
     SEGMENT,
     AllocOp,
     ConstantOp,
@@ -30,10 +33,17 @@ from spyre_mlir.dialects.spyre.kernel_memory import (
     shared_view,
 )
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
+from spyre_mlir.hw.arrangement import STANDARD, WIDENED
+from spyre_mlir.hw.formats import DL16, FP32
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, OpEntry
 
+# By formats: the hardware function, and the orders of elements it takes sticks from and to.
+CONVERSIONS = {
+    (DL16.name, FP32.name): ("dl16tofp32", (STANDARD, WIDENED)),
+    (FP32.name, DL16.name): ("fp32todl16", (WIDENED, STANDARD)),
+}
 RESTICKIFY = {"hbm": "ReStickifyOpHBM", "lx": "ReStickifyOpLx"}
 
 
@@ -47,6 +57,8 @@ class ComputeOp(KernelOp):
             keeps it or, if it is reduced, has a sparse result; a product has the summed dimension in the
             lanes of the first operand and the generated one in those of the second and the result.
         C3: splits divide whole sticks, and their product is at most the number of cores.
+        C4: operands with a dimension in the lanes have their elements in one order; a reduction of sticks in
+            another order than `standard` runs over whole sticks, a product has none.
     """
 
     name = "spyre.kernel.compute"
@@ -96,7 +108,8 @@ class ComputeOp(KernelOp):
         printer.print_string(" ")
 
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
-        """Checks C2."""
+        """Checks C2 and C4."""
+        self._verify_order(lanes)
         match self.entry.family:
             case Family.CONTRACTION:
                 self._verify_product(lanes)
@@ -112,6 +125,22 @@ class ComputeOp(KernelOp):
                             "try a restickify of this input"
                         )
                     self._verify_broadcast(number, lane, lanes[-1])
+
+    def _verify_order(self, lanes: Sequence[str | None]) -> None:
+        orders = {t.arrangement for t, lane in zip(self.tensors, lanes, strict=True) if lane is not None}
+        if orders <= {STANDARD}:
+            return
+        if len(orders) > 1 or self.is_product:
+            raise VerifyException(
+                f"{self.function_name} of sticks whose elements are in the orders {', '.join(sorted(orders))}; "
+                "try a spyre.kernel.convert of one of them"
+            )
+        folded = lanes[0] if lanes[0] is not None and lanes[0] not in self.maps.data[-1].names else None
+        if folded is not None and self.space.extents[folded] != self.padded_extents()[folded]:
+            raise VerifyException(
+                f"{self.function_name} folds {folded} over {self.space.extents[folded]} elements, which are not the "
+                f"first of their sticks in the order {orders.pop()}; try whole sticks, with their padding filled"
+            )
 
     def _verify_broadcast(self, number: int, lane: str | None, of_result: str | None) -> None:
         if lane is None and of_result is not None and of_result in self.maps.data[number].names:
@@ -162,6 +191,46 @@ class RestickifyOp(KernelOp):
 
 
 @irdl_op_definition
+class ConvertOp(KernelOp):
+    """Copies a tensor to another format; elements along the stick change their order with their width.
+
+    Constraints:
+        C1: one input; the hardware converts between the two formats.
+        C2: input and output have the same dimension in their lanes, in the order that the change of width leaves;
+            or both are sparse.
+    """
+
+    name = "spyre.kernel.convert"
+
+    @property
+    def function_name(self) -> str:
+        """The hardware function: there is one per pair of formats."""
+        source, result = self.tensors[0].format, self.tensors[-1].format
+        if (source, result) not in CONVERSIONS:
+            raise VerifyException(f"the hardware has no conversion from {source} to {result}")
+        return CONVERSIONS[source, result][0]
+
+    def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:
+        """Never: the widths differ."""
+        return False
+
+    def verify_lanes(self, lanes: Sequence[str | None]) -> None:
+        """Checks C1 and C2."""
+        source, result = self.tensors if len(self.tensors) == 2 else (None, None)
+        if source is None or result is None or lanes[0] != lanes[1]:
+            raise VerifyException("a conversion has one input, with the result's dimension in its lanes")
+        self.function_name  # noqa: B018 # raises for formats without a conversion
+        if lanes[0] is None:
+            return
+        _, wanted = CONVERSIONS[source.format, result.format]
+        if (source.arrangement, result.arrangement) != wanted:
+            raise VerifyException(
+                f"{self.function_name} takes sticks from the order {' to '.join(wanted)}, "
+                f"here {source.arrangement} to {result.arrangement}"
+            )
+
+
+@irdl_op_definition
 class GatherOp(KernelOp):
     """Copies the rows of a table that index tensor `ins[0]` names; the table is `ins[1]`.
 
@@ -193,7 +262,7 @@ class GatherOp(KernelOp):
         """The index tensor does not round up the loops that walk it."""
         (_, table, output), tensors = self.accesses(), self.tensors
         pairs = ((table, tensors[1]), (output, tensors[2]))
-        return {a.lane: t.lanes for a, t in pairs if a.lane is not None}
+        return {a.lane: t.block for a, t in pairs if a.lane is not None}
 
     def divisible_pieces(self) -> dict[str, int]:
         """A core takes whole sticks of indices (torch-spyre work division; likely)."""
@@ -217,12 +286,17 @@ class GatherOp(KernelOp):
 
 
 __all__ = [
+    "CONVERSIONS",
+    "INTEGERS",
+    "INTEGER_KERNELS",
     "POOL_BYTES",
     "RESTICKIFY",
+    "SATURATE",
     "SEGMENT",
     "AllocOp",
     "ComputeOp",
     "ConstantOp",
+    "ConvertOp",
     "FreeOp",
     "FromDeviceOp",
     "GatherOp",

@@ -30,6 +30,15 @@ from spyre_mlir.hw.sticks import StickError
 # argument (its segment) and of the launch (the pool's size; it is in segment 0).
 SEGMENT = "segment"
 POOL_BYTES = "pool_bytes"
+# Kernels whose results are integers in a format of floats: an attribute of such an op, and of the launch, there as a
+# list of the numbers of their SuperDSCs, each with the elements in the lanes that are no padding. A result beyond what
+# the format holds exactly is a fault of the machine.
+INTEGERS = "integers"
+INTEGER_KERNELS = "integer_kernels"
+
+# A transfer of integers for comparisons with small ones only: the host sends those beyond DL16's integers as the next
+# number beyond these.
+SATURATE = "saturate"
 
 
 @irdl_op_definition

@@ -87,7 +87,7 @@ class KernelOp(IRDLOperation):
         rounding: dict[str, int] = {}
         for acc, tensor in zip(self.accesses(), self.tensors, strict=True):
             if acc.lane is not None:
-                rounding[acc.lane] = max(rounding.get(acc.lane, 1), tensor.lanes)
+                rounding[acc.lane] = max(rounding.get(acc.lane, 1), tensor.block)
         return rounding
 
     def divisible_pieces(self) -> dict[str, int]:

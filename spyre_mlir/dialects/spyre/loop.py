@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, TensorType, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, StringAttr, TensorType, i1, i64
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -43,9 +43,17 @@ from spyre_mlir.dialects.spyre.syntax import (
     print_readings,
     print_space,
 )
-from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.dialects.tensors import element_of, is_unsigned, shape_of
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, OpEntry
+
+# How a reduction of integers, and of truth values, spells what combines two elements.
+_COMBINED_INTEGERS = {
+    "arith.addf": ("arith.addi", "arith.addi"),
+    "arith.maximumf": ("arith.maxsi", "arith.maxui"),
+    "arith.minimumf": ("arith.minsi", "arith.minui"),
+}
+_ON_FLOATS = {name: e for e, names in _COMBINED_INTEGERS.items() for name in names}
 
 
 def _combining() -> list[str]:
@@ -54,10 +62,18 @@ def _combining() -> list[str]:
 
 def combiner(scalar: str) -> OpEntry:
     """The reduction that folds with a scalar operation, which the verifier has seen."""
-    found = ATEN.combiner(scalar)
+    found = ATEN.combiner(_ON_FLOATS.get(scalar, scalar))
     if found is None:
         raise VerifyException(f"no reduction folds with '{scalar}'")
     return found
+
+
+def combining(entry: OpEntry, element: Attribute) -> str | None:
+    """How a nest names the reduction `entry` of elements of a type."""
+    if entry.combine not in _COMBINED_INTEGERS or not isinstance(element, IntegerType):
+        return entry.combine
+    truths = element == i1 or is_unsigned(element)
+    return _COMBINED_INTEGERS[entry.combine][truths]
 
 
 def check_map(index: IndexMapAttr, shape: Sequence[int], space: SpaceAttr, what: str) -> None:
@@ -149,7 +165,7 @@ class NestOp(IRDLOperation):
         body_function(self.body.block)
         if self.reduced and self.combine is None:
             raise VerifyException(f"{', '.join(self.reduced)} must be combined: the result's map lacks them")
-        if self.combine is not None and self.combine.data not in (known := _combining()):
+        if self.combine is not None and self.combine.data not in (known := [*_combining(), *_ON_FLOATS]):
             raise VerifyException(f"cannot combine with '{self.combine.data}', expected one of {', '.join(known)}")
         if self.dest is not None and self.dest.type != self.result.type:
             raise VerifyException(f"the destination is {self.dest.type}, the result {self.result.type}")
@@ -317,4 +333,14 @@ class ConstantOp(IRDLOperation):
         super().__init__(properties={"value": value}, result_types=[result])
 
 
-__all__ = ["ConstantOp", "EmptyOp", "GatherOp", "NestOp", "check_map", "combiner", "element_of", "shape_of"]
+__all__ = [
+    "ConstantOp",
+    "EmptyOp",
+    "GatherOp",
+    "NestOp",
+    "check_map",
+    "combiner",
+    "combining",
+    "element_of",
+    "shape_of",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import IntegerType, StringAttr, i1
 from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -21,6 +21,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.tensors import is_unsigned
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import OpEntry
 
@@ -97,30 +98,72 @@ def _known_scalar_classes() -> dict[str, type[Operation]]:
 
 _CLASSES = _known_scalar_classes()
 _BY_SCALAR: dict[str, OpEntry] = {e.scalar: e for e in ATEN if e.scalar is not None}
+_WITH_OVERFLOW = ("arith.addi", "arith.subi", "arith.muli")
+
+
+# The operations of arith and math on integers that stand for those on floats; both are one entry of the op table.
+_ON_INTEGERS = {
+    "arith.addf": "arith.addi",
+    "arith.subf": "arith.subi",
+    "arith.mulf": "arith.muli",
+    "arith.maximumf": "arith.maxsi",
+    "arith.minimumf": "arith.minsi",
+    "math.absf": "math.absi",
+    "arith.floordivsi": "arith.floordivsi",
+    "arith.cmpf oeq": "arith.cmpi eq",
+    "arith.cmpf une": "arith.cmpi ne",
+    "arith.cmpf oge": "arith.cmpi sge",
+    "arith.cmpf ogt": "arith.cmpi sgt",
+    "arith.cmpf ole": "arith.cmpi sle",
+    "arith.cmpf olt": "arith.cmpi slt",
+}
+# One bit compares as an unsigned number: true is 1, not -1.
+_ON_TRUTHS = {
+    spelling: integer.replace(" s", " u").replace("arith.maxsi", "arith.maxui").replace("arith.minsi", "arith.minui")
+    for spelling, integer in _ON_INTEGERS.items()
+    if not spelling.startswith(("math.", "arith.floordivsi"))
+}
+_BY_SCALAR.update({i: _BY_SCALAR[s] for table in (_ON_INTEGERS, _ON_TRUTHS) for s, i in table.items()})
+
+
+def _spelled(entry: OpEntry, element: Attribute) -> str | None:
+    """How a body spells an entry on scalars of an element type; None where neither arith nor math can."""
+    if entry.scalar is None or not isinstance(element, IntegerType):
+        return entry.scalar
+    if is_unsigned(element):
+        return None
+    return (_ON_TRUTHS if element == i1 else _ON_INTEGERS).get(entry.scalar)
 
 
 def _applied(name: str) -> OpEntry | None:
-    """The entry of a function that has no scalar op."""
+    """The entry of a function that a body may apply by name."""
     entry = ATEN.named(name)
-    return entry if entry is not None and entry.scalar is None and entry.opfunc is not None else None
+    return entry if entry is not None and (entry.scalar is not None or entry.opfunc is not None) else None
 
 
 def scalar_op(entry: OpEntry, args: Sequence[SSAValue], result: Attribute) -> Operation:
     """The body operation that computes `entry` on scalars."""
-    if entry.scalar is None:
+    spelled = _spelled(entry, args[0].type)
+    if spelled is None:
         return ApplyOp(entry.name, args, result)
-    name, _, predicate = entry.scalar.partition(" ")
+    name, _, predicate = spelled.partition(" ")
     if predicate:
-        return arith.CmpfOp(args[0], args[1], predicate)
+        compare = arith.CmpiOp if name == arith.CmpiOp.name else arith.CmpfOp
+        return compare(args[0], args[1], predicate)
     return _CLASSES[name].create(operands=list(args), result_types=[result], properties=_default_properties(name))
 
 
 def _default_properties(name: str) -> dict[str, Attribute]:
-    has_flags = name.startswith(("arith.", "math."))
+    if name in _WITH_OVERFLOW:
+        return {"overflowFlags": arith.IntegerOverflowAttr("none")}
+    has_flags = name.startswith(("arith.", "math.")) and name not in {*_ON_INTEGERS.values(), *_ON_TRUTHS.values()}
     return {"fastmath": arith.FastMathFlagsAttr("none")} if has_flags else {}
 
 
 def _spelling(op: Operation) -> str:
+    if isinstance(op, arith.CmpiOp):
+        known = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+        return f"{op.name} {known[op.predicate.value.data]}"
     if isinstance(op, arith.CmpfOp):
         predicates = (
             "false",
@@ -142,6 +185,12 @@ def _spelling(op: Operation) -> str:
         )
         return f"{op.name} {predicates[op.predicate.value.data]}"
     return op.name
+
+
+def scalar_classes() -> tuple[type[Operation], ...]:
+    """The operations of arith and math that a body may use."""
+    names = {spelling.partition(" ")[0] for spelling in _BY_SCALAR}
+    return tuple(_CLASSES[name] for name in sorted(names))
 
 
 def entry_of(op: Operation) -> OpEntry | None:

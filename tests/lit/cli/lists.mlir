@@ -5,5 +5,5 @@
 // PASSES-NEXT: decompose-aten{{.}}spyre
 // PASSES: {{^}}convert-spyre-kernel-to-superdsc{{.}}spyre{{.}}addresses=symbolic|concrete
 // PASSES: {{^}}cse{{.}}xdsl
-// OPS: {{^}}op{{.}}family{{.}}hardware function{{.}}unit{{.}}formats
-// OPS: {{^}}aten.mm{{.}}contraction{{.}}batchmatmul{{.}}pt{{.}}DL16
+// OPS: {{^}}op{{.}}fate{{.}}family{{.}}hardware function{{.}}unit{{.}}formats
+// OPS: {{^}}aten.mm{{.}}native{{.}}contraction{{.}}batchmatmul{{.}}pt{{.}}DL16

@@ -45,11 +45,11 @@ def columns(text: str) -> list[list[str]]:
 def test_list_ops_for_a_pipe(capsys: Capture) -> None:
     assert opt.main(["--list-ops"]) == 0
     head, *rows = columns(capsys.readouterr().out)
-    assert head == ["op", "family", "hardware function", "unit", "formats"]
-    assert {len(row) for row in rows} == {5}
-    assert ["aten.mm", "contraction", "batchmatmul", "pt", "DL16"] in rows
-    assert ["aten.add.Tensor", "pointwise", "add", "sfp", "DL16 FP32"] in rows
-    assert ["aten.view", "view", "", "", ""] in rows
+    assert head == ["op", "fate", "family", "hardware function", "unit", "formats"]
+    assert {len(row) for row in rows} == {6}
+    assert ["aten.mm", "native", "contraction", "batchmatmul", "pt", "DL16"] in rows
+    assert ["aten.add.Tensor", "native", "pointwise", "add", "sfp", "DL16 FP32"] in rows
+    assert ["aten.view", "native", "view", "", "", ""] in rows
 
 
 def test_list_passes_for_a_pipe(capsys: Capture) -> None:

@@ -55,6 +55,7 @@ def test_counts_of_samples_are_of_the_last_results(tmp_path: Path) -> None:
     counts = suites.of_samples(suites.latest(tmp_path))
     assert counts.failed == ["add/1: crash"]
     assert counts.line() == "1 passed, 1 failed, 1 skipped (1 refused)"
+    assert (counts + counts).line() == "2 passed, 2 failed, 2 skipped (2 refused)"
 
 
 def test_a_suite_prints_a_line_and_its_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +77,5 @@ def test_a_run_without_a_report_is_a_failure(tmp_path: Path) -> None:
 def test_every_folder_of_tests_is_in_a_suite() -> None:
     """A suite that nobody runs is no suite; the witnesses and the data are none."""
     folders = {p.name for p in (ROOT / "tests").iterdir() if p.is_dir() and any(p.rglob("test_*.py"))}
-    named = {
-        path.split("/")[1] for suite in suites.SUITES for path in (*suite.paths, suite.module.replace(".", "/")) if path
-    }
+    named = {path.split("/")[1] for suite in suites.SUITES for path in suite.paths}
     assert folders - {"__pycache__"} <= named

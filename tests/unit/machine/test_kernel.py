@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from spyre_mlir.errors import MachineFault
+from spyre_mlir.errors import InputError, MachineFault
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
@@ -412,7 +412,7 @@ def test_gather_out_of_range() -> None:
 
 
 def test_negative_index_does_not_fit_its_format() -> None:
-    with pytest.raises(MachineFault, match="integer-range: SENUINT32 holds 0 to 4294967295"):
+    with pytest.raises(InputError, match=r"holds -1 at \[2\], and SENUINT32 holds 0 to 4,294,967,295"):
         gather(np.array([3, 0, -1, 3, 1]), numbers(10, 70))
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import prod
 from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+import spyre_mlir.frontend.spyre_ops  # noqa: F401 # defines operators
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Kind, OpEntry, Sample
 
@@ -18,6 +20,7 @@ Arguments = dict[str, Any]
 
 # A number where an overload takes one in a tensor's place.
 SCALAR = 0.75
+WHOLE_SCALAR = 3
 # Arguments whose overloads share an entry under another name.
 ALIASES = {"mat2": "other", "shape": "size"}
 # torch takes the epsilon of the type it computes in: float32 for the models we compile, float64 here.
@@ -25,6 +28,10 @@ FLOAT32_EPSILON = 2.0**-23
 DTYPES = {"f16": torch.float64}  # exact numbers: a conversion to a narrower float changes nothing
 ONE_INT = ("int", "Optional[int]")
 RANKS = {"mm": 2, "bmm": 3, "t": 2}
+# Arguments that hold positions.
+PLACES = ("index", "indices")
+# Overloads with samples that need more than a sample says (offsets), or whose results are undefined.
+ELSEWHERE = frozenset({"_embedding_bag", "_embedding_bag_forward_only", "masked_scatter", "empty_like", "new_empty"})
 # Arguments that hold truth values, whatever the overload.
 TRUTH_NAMES = ("condition", "mask")
 
@@ -35,8 +42,9 @@ def holds_truth(overload: str, name: str) -> bool:
 
 
 def torch_op(overload: str) -> Any:
-    name, _, variant = overload.partition(".")
-    return getattr(getattr(torch.ops.aten, name), variant or "default")
+    namespace, _, rest = overload.rpartition("::")
+    name, _, variant = rest.partition(".")
+    return getattr(getattr(getattr(torch.ops, namespace or "aten"), name), variant or "default")
 
 
 def schema(overload: str) -> list[Any]:
@@ -64,12 +72,14 @@ def fits(overload: str, sample: Sample) -> bool:
 
 def _spatial_dimensions(overload: str) -> int | None:
     """The 2 of `conv2d` or `max_pool2d`."""
-    found = re.search(r"[a-z](\d)d", overload)
+    found = re.search(r"[a-z_](\d)d", overload)
     return int(found.group(1)) if found else None
 
 
 def _spatial_dimensions_of(overload: str, sample: Sample) -> int | None:
     """How many spatial dimensions a sample is for, if it says."""
+    if overload.startswith("grid_sampler"):
+        return len(sample.shapes[0]) - 2
     if overload.startswith("conv"):
         return len(sample.shapes[1]) - 2
     sizes = next(
@@ -81,7 +91,8 @@ def _spatial_dimensions_of(overload: str, sample: Sample) -> int | None:
 
 
 def good_cases() -> list[tuple[OpEntry, str, Sample]]:
-    return [(e, o, s) for e in ATEN for o in e.overloads for s in e.samples if s.breaks is None and fits(o, s)]
+    wanted = [(e, o) for e in ATEN for o in e.overloads if o not in ELSEWHERE]
+    return [(e, o, s) for e, o in wanted for s in e.samples if s.breaks is None and fits(o, s)]
 
 
 def case_id(value: object) -> str:
@@ -104,25 +115,37 @@ def arguments(entry: OpEntry, overload: str, sample: Sample, seed: int = 7) -> A
         out["eps"] = FLOAT32_EPSILON
     tensors = [p for p in entry.params if p.is_tensor]
     for param, shape in zip(tensors, sample.shapes, strict=False):
-        if param.kind is Kind.TENSORS:
+        if param.name in PLACES:
+            out[param.name] = places(overload, param.kind, sample, shape, rng)
+        elif param.kind is Kind.TENSORS:
             out[param.name] = [rng.uniform(sample.low, sample.high, s) for s in shape]
         elif types.get(param.name) == "number":
-            out[param.name] = SCALAR
-        elif param.name == "index":
-            # Each index once: which of two writes to one place wins is not defined.
-            extent = sample.shapes[0][int(sample.attributes["dim"])]
-            out[param.name] = rng.permutation(extent)[: shape[0]]
+            out[param.name] = WHOLE_SCALAR if sample.whole else SCALAR
         elif overload == "one_hot":
             out[param.name] = rng.integers(0, int(sample.attributes["num_classes"]), shape)
         elif param.name in ("sorted_sequence", "boundaries"):
             out[param.name] = np.sort(rng.uniform(sample.low, sample.high, shape))
-        elif param.name == "indices":
+        elif sample.whole:
             out[param.name] = rng.integers(int(sample.low), int(sample.high), shape)
         elif holds_truth(overload, param.name):
             out[param.name] = rng.random(shape) < 0.5
         else:
             out[param.name] = rng.uniform(sample.low, sample.high, shape)
     return out
+
+
+def places(overload: str, kind: Kind, sample: Sample, shape: Any, rng: np.random.Generator) -> Any:
+    """Indices into the first tensor of a sample, often the same one twice."""
+    first = sample.shapes[0]
+    if kind is Kind.TENSORS:
+        return [rng.integers(0, extent, s) for extent, s in zip(first, shape, strict=False)]
+    if "dim" in sample.attributes:
+        extent = first[int(sample.attributes["dim"])]
+        # Which of two writes to one place wins is not defined here.
+        return rng.permutation(extent)[: shape[0]] if overload == "index_copy" else rng.integers(0, extent, shape)
+    if overload in ("take", "put", "take_along_dim"):
+        return rng.integers(0, prod(first), shape)
+    return rng.integers(int(sample.low), int(sample.high), shape)
 
 
 def expected(overload: str, given: Mapping[str, Any]) -> list[Array]:

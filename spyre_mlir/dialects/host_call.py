@@ -1,0 +1,57 @@
+"""A call of an operator as the host runs it: what the machine hands to whoever has the operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, SSAValue
+
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.places import source_of
+from spyre_mlir.dialects.spyre.host import HostOp
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of an operand in the arguments of a call."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class HostCall:
+    """One call: the operator, its arguments, and the types of its tensors.
+
+    Attributes:
+        overload: the ATen overload, ``.default`` dropped, with its namespace unless that is aten.
+        arguments: values by name; a `Slot` or a list of them where operands stand.
+        operands: types of the operands.
+        results: types of the results that are tensors.
+        where: the operator and its place in the model.
+    """
+
+    overload: str
+    arguments: Mapping[str, object]
+    operands: tuple[TensorType[Attribute], ...]
+    results: tuple[TensorType[Attribute], ...]
+    where: str
+
+    @staticmethod
+    def of(op: AtenOp | HostOp) -> HostCall:
+        """The call that an op is."""
+        numbers: dict[SSAValue, int] = {value: number for number, value in enumerate(op.operands)}
+
+        def slot(value: object) -> object:
+            if isinstance(value, SSAValue):
+                return Slot(numbers[value])
+            return [slot(v) for v in cast("list[object]", value)] if isinstance(value, list) else value
+
+        arguments = {name: slot(value) for name, value in op.arguments().items()}
+        inputs = tuple(cast("TensorType[Attribute]", v.type) for v in op.operands)
+        outputs = tuple(cast("TensorType[Attribute]", v.type) for v in op.results)
+        source = source_of(op.location)
+        where = f"{op.overload} at {source}" if source else op.overload
+        return HostCall(op.overload, arguments, inputs, outputs, where)

@@ -1,0 +1,115 @@
+"""Host steps: operators that the host runs, because the device cannot, in the midst of a program for the device.
+
+``spyre.loop.host "aten.topk" because "…" (%x) {self = #aten.operands<1>, k = 2} : (tensor…) -> (tensor…, tensor…)``.
+The arguments are spelled as `aten.call` spells them. A step without a reason only follows others: it reads what is on
+the host, and only host steps use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import FunctionType, StringAttr, TensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+
+from spyre_mlir.dialects.aten_arguments import bound_arguments
+
+
+class HostOp(IRDLOperation):
+    """Base of the host steps of two levels: syntax and arguments."""
+
+    callee = prop_def(StringAttr)
+    reason = opt_prop_def(StringAttr)
+    inputs = var_operand_def(TensorType)
+    outputs = var_result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(
+        self,
+        callee: str,
+        reason: str | None,
+        operands: Sequence[SSAValue],
+        attributes: Mapping[str, Attribute],
+        results: Sequence[Attribute],
+    ) -> None:
+        """Makes the step.
+
+        Args:
+            callee: the operator with its namespace, e.g. ``aten.topk``.
+            reason: why the host runs it; None if it only follows other steps.
+            operands: host tensors.
+            attributes: arguments as `aten.call` spells them.
+            results: types of the results.
+        """
+        said: dict[str, Attribute] = {"callee": StringAttr(callee)}
+        said |= {} if reason is None else {"reason": StringAttr(reason)}
+        super().__init__(
+            operands=[list(operands)], properties=said, attributes=dict(attributes), result_types=[list(results)]
+        )
+
+    @property
+    def overload(self) -> str:
+        """The overload called, with its namespace unless that is aten."""
+        return self.callee.data.removeprefix("aten.")
+
+    def arguments(self) -> dict[str, object]:
+        """Every argument by name: SSA values, lists of them, or Python values."""
+        return bound_arguments(self.attributes, list(self.operands))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Reads the custom form."""
+        callee = parser.parse_str_literal()
+        reason = parser.parse_str_literal() if parser.parse_optional_keyword("because") is not None else None
+        unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        start = parser.pos
+        signature = parser.parse_type()
+        if not isinstance(signature, FunctionType):
+            parser.raise_error(f"expected a function type after ':', got {signature}", start, parser.pos)
+        operands = parser.resolve_operands(unresolved, signature.inputs.data, start)
+        return cls(callee, reason, operands, attributes, signature.outputs.data)
+
+    def print(self, printer: Printer) -> None:
+        """Writes the custom form."""
+        printer.print_string(" ")
+        printer.print_string_literal(self.callee.data)
+        if self.reason is not None:
+            printer.print_string(" because ")
+            printer.print_string_literal(self.reason.data)
+            printer.print_string(" ")
+        with printer.in_parens():
+            printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        kinds = [o.type for o in self.operands], [r.type for r in self.results]
+        printer.print_attribute(FunctionType.from_lists(*kinds))
+
+
+@irdl_op_definition
+class LoopHostOp(HostOp):
+    """An operator that the host runs, at the loop level."""
+
+    name = "spyre.loop.host"
+
+
+@irdl_op_definition
+class KernelHostOp(HostOp):
+    """An operator that the host runs, between launches: operands and results are host tensors."""
+
+    name = "spyre.kernel.host"

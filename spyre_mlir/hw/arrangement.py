@@ -1,0 +1,54 @@
+"""The order of elements inside the sticks of a tensor, as a change of element width leaves it.
+
+Widening 64 DL16 elements cuts each of the eight 16-byte slices of a stick in two halves of four: the first halves fill
+one FP32 stick, the second halves the next. Element 64p + 8g + 4h + e then stands in stick 2p + h at lane 4g + e.
+Narrowing is the inverse. Source: torch-spyre docs, element_arrangement.md; likely.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+
+STANDARD = "standard"
+WIDENED = "dl16_to_fp32"
+
+# The data path works on slices of this many bytes (torch-spyre docs, element_arrangement.md; likely).
+SLICE_BYTES = 16
+
+
+def block(lanes: int, arrangement: str) -> int:
+    """Elements along the stick dimension that stay together: a stick, or the two that one was widened into."""
+    return max(lanes, DL16.elements_per_stick()) if arrangement == WIDENED else lanes
+
+
+def widened(values: NDArray[Any], axis: int, narrow: int, spec: SpyreSpec = SPYRE) -> NDArray[Any]:
+    """Elements in the order in which sticks hold them after a widening of sticks of `narrow` elements."""
+    slices = spec.stick_bytes // SLICE_BYTES
+    return _regrouped(values, axis, (slices, 2, narrow // slices // 2))
+
+
+def narrowed(values: NDArray[Any], axis: int, narrow: int, spec: SpyreSpec = SPYRE) -> NDArray[Any]:
+    """The inverse of `widened`."""
+    slices = spec.stick_bytes // SLICE_BYTES
+    return _regrouped(values, axis, (2, slices, narrow // slices // 2))
+
+
+def _regrouped(values: NDArray[Any], axis: int, parts: tuple[int, int, int]) -> NDArray[Any]:
+    shape = (*values.shape[:axis], -1, *parts, *values.shape[axis + 1 :])
+    return np.swapaxes(values.reshape(shape), axis + 1, axis + 2).reshape(values.shape)
+
+
+def as_stored(values: NDArray[Any], stick: int, arrangement: str) -> NDArray[Any]:
+    """A tensor with its elements along dimension `stick` in the order that memory has them."""
+    return widened(values, stick, DL16.elements_per_stick()) if arrangement == WIDENED else values
+
+
+def as_read(values: NDArray[Any], stick: int, arrangement: str) -> NDArray[Any]:
+    """The inverse of `as_stored`."""
+    return narrowed(values, stick, DL16.elements_per_stick()) if arrangement == WIDENED else values

@@ -1,0 +1,239 @@
+"""Operators of the namespace `spyre`: what programs written for torch-spyre call by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.lanes import DType, Ints, Lanes, Number
+from spyre_mlir.ops.table import Sample
+
+
+@ATEN.composed(aten=["spyre::clamp"], ulps=1)
+def spyre_clamp(b: Build, input: Lanes, *, min: Number | None = None, max: Number | None = None) -> Any:
+    """Between two bounds, either of which may be absent."""
+    return b.call("clamp", input, min=min, max=max)
+
+
+@ATEN.composed(aten=["spyre::softplus"], ulps=8)
+def spyre_softplus(b: Build, input: Lanes, *, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    """log(1 + exp(beta x)) / beta, and x above the threshold."""
+    return b.call("softplus", input, beta=beta, threshold=threshold)
+
+
+@ATEN.composed(aten=["spyre::gelu"], ulps=8)
+def spyre_gelu(b: Build, input: Lanes, *, approximate: str = "none") -> Any:
+    """The Gaussian error linear unit."""
+    return b.call("gelu", input, approximate=approximate)
+
+
+@ATEN.composed(aten=["spyre::silu"], ulps=8)
+def spyre_silu(b: Build, input: Lanes) -> Any:
+    """x times its sigmoid."""
+    return b.call("silu", input)
+
+
+@ATEN.composed(aten=["spyre::logical_not"], ulps=0)
+def spyre_logical_not(b: Build, input: Lanes) -> Any:
+    """Whether an element is 0."""
+    return b.call("logical_not", input)
+
+
+@ATEN.composed(aten=["spyre::layer_norm"])
+def spyre_layer_norm(
+    b: Build,
+    x: Lanes,
+    weight: Lanes | None = None,
+    bias: Lanes | None = None,
+    *,
+    normalized_shape: Ints,
+    eps: float = 1e-5,
+) -> Any:
+    """Layer normalisation over the last dimensions."""
+    return b.call("layer_norm", x, weight, bias, normalized_shape=normalized_shape, eps=eps)
+
+
+@ATEN.composed(aten=["spyre::rms_norm"])
+def spyre_rms_norm(
+    b: Build, x: Lanes, weight: Lanes | None = None, *, normalized_shape: Ints, eps: float | None = None
+) -> Any:
+    """Division by the root of the mean square over the last dimensions."""
+    return b.call("rms_norm", x, weight, normalized_shape=normalized_shape, eps=eps)
+
+
+@ATEN.composed(aten=["spyre::exx2"])
+def exx2(b: Build, input: Lanes, *, scale: float, use_zero_mean: bool = False) -> Any:
+    """The scaled sums of the elements and of their squares over the last dimension, side by side."""
+    square = b.call("sum.dim_IntList", b.call("mul.Tensor", input, input), dim=(-1,), keepdim=True)
+    total = b.call("sum.dim_IntList", input, dim=(-1,), keepdim=True)
+    first = b.full(b.shape(total), 0.0, b.element(input)) if use_zero_mean else b.call("mul.Tensor", total, scale)
+    return b.call("cat", [first, b.call("mul.Tensor", square, scale)], dim=-1)
+
+
+def _moment(b: Build, moments: Any, which: int) -> Any:
+    return b.call("slice.Tensor", moments, dim=-1, start=which, end=which + 1)
+
+
+@ATEN.composed(aten=["spyre::layernormscale"])
+def layernormscale(b: Build, input: Lanes, *, eps: float) -> Any:
+    """One over the standard deviation, from what `exx2` gives."""
+    mean, square = _moment(b, input, 0), _moment(b, input, 1)
+    variance = b.call("sub.Tensor", square, b.call("mul.Tensor", mean, mean))
+    return b.call("rsqrt", b.call("add.Tensor", variance, eps))
+
+
+@ATEN.composed(aten=["spyre::layernormnorm"])
+def layernormnorm(b: Build, input: Lanes, mean: Lanes, norm_mean: Lanes, weight: Lanes, bias: Lanes) -> Any:
+    """(x - mean) scale weight + bias, with the mean from `exx2` and the scale from `layernormscale`."""
+    centred = b.call("mul.Tensor", b.call("sub.Tensor", input, _moment(b, mean, 0)), norm_mean)
+    return b.call("add.Tensor", b.call("mul.Tensor", centred, weight), bias)
+
+
+@ATEN.composed(aten=["spyre::topkvalue"], ulps=0)
+def topkvalue(b: Build, input: Lanes, *, k: int, dim: int = -1, largest: bool = True) -> Any:
+    """The k largest or smallest elements, sorted."""
+    return b.call("topk", input, k=k, dim=dim, largest=largest)[0]
+
+
+@ATEN.composed(aten=["spyre::topkindex"], ulps=0)
+def topkindex(b: Build, input: Lanes, *, k: int, dim: int = -1, largest: bool = True) -> Any:
+    """Where the k largest or smallest elements are."""
+    return b.call("topk", input, k=k, dim=dim, largest=largest)[1]
+
+
+@ATEN.composed(aten=["spyre::batched_matmul"])
+def batched_matmul(build: Build, a: Lanes, b: Lanes) -> Any:
+    """A matrix product whose batch dimensions broadcast."""
+    return build.call("matmul", a, b)
+
+
+@ATEN.composed(aten=["spyre::conv2d"])
+def spyre_conv2d(
+    b: Build, input: Lanes, weight: Lanes, *, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Any:
+    """A convolution over two dimensions."""
+    return _convolved(b, input, weight, None, stride, padding, dilation, groups)
+
+
+@ATEN.composed(aten=["spyre::conv2d_with_bias"])
+def spyre_conv2d_with_bias(
+    b: Build, input: Lanes, weight: Lanes, bias: Lanes, *, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Any:
+    """A convolution over two dimensions, plus a bias per channel."""
+    return _convolved(b, input, weight, bias, stride, padding, dilation, groups)
+
+
+def _convolved(
+    b: Build, x: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Any:
+    said = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    return b.call("conv2d", x, weight, bias, **said)
+
+
+def _same(b: Build, value: Any) -> Any:
+    return b.call("clone", value)
+
+
+@ATEN.composed(aten=["spyre::restickify", "spyre::compact", "spyre::copy_forced"], ulps=0)
+def spyre_copy(b: Build, input: Lanes) -> Any:
+    """The same elements; layouts are chosen by the compiler."""
+    return _same(b, input)
+
+
+@ATEN.composed(aten=["spyre::tile_dim_marker"], ulps=0)
+def tile_dim_marker(b: Build, input: Lanes, *, dim: int) -> Any:
+    """The same elements; dimensions keep their names here without markers."""
+    return _same(b, input)
+
+
+@ATEN.composed(aten=["spyre::overwrite_f"], ulps=0)
+def overwrite_f(b: Build, input: Lanes, output: Lanes, *, dims: Ints, offsets: Ints) -> Any:
+    """`output` with a block replaced by `input`."""
+    return _block(b, input, output, dict(zip(dims, offsets, strict=True)))
+
+
+def _block(b: Build, value: Any, whole: Any, offsets: dict[int, int]) -> Any:
+    """`whole` with `value` at offsets: one dimension after the other, the first outermost."""
+    if not offsets:
+        return value
+    (dim, offset), *rest = offsets.items()
+    end = offset + b.shape(value)[dim]
+    part = b.call("slice.Tensor", whole, dim=dim, start=offset, end=end)
+    return b.call("slice_scatter", whole, _block(b, value, part, dict(rest)), dim=dim, start=offset, end=end)
+
+
+@ATEN.composed(aten=["spyre::keep_by_index"], ulps=0)
+def keep_by_index(b: Build, input: Lanes, index: Lanes) -> Any:
+    """The elements of every row that an index names."""
+    return b.call("gather", input, index, dim=-1)
+
+
+@ATEN.composed(aten=["spyre::quantscalepertokenfp8"], ulps=4)
+def quantscalepertokenfp8(b: Build, input: Lanes, *, scale_ub: float = 448.0) -> Any:
+    """The largest magnitude of every row over the largest number of the format."""
+    largest = b.call("amax", b.call("abs", input), dim=(-1,), keepdim=True)
+    return b.call("div.Tensor", largest, scale_ub)
+
+
+@ATEN.composed(aten=["spyre::sliding_window_attention"])
+def sliding_window_attention(b: Build, q: Lanes, k: Lanes, v: Lanes, *, window: int, scale: float | None = None) -> Any:
+    """Attention of every query to the last `window` keys up to its own place; the last query is at the last key."""
+    rows, columns = b.shape(q)[-2], b.shape(k)[-2]
+    row = b.call("unsqueeze", b.iota(rows, "i64", start=columns - rows), dim=1)
+    back = b.call("sub.Tensor", row, b.iota(columns, "i64"))
+    near = b.call("logical_and", b.call("ge.Scalar", back, 0), b.call("lt.Scalar", back, window))
+    return b.call("scaled_dot_product_attention", q, k, v, near, scale=scale)
+
+
+def _on_host(what: str) -> Any:
+    raise UnsupportedError(f"{what} is a step of the host by its definition")
+
+
+@ATEN.composed(aten=["spyre::max_dim_int64_fallback", "spyre::min_dim_int64_fallback"], ulps=0)
+def dim_int64_fallback(b: Build, input: Lanes, *, dim: int, keepdim: bool = False) -> Any:
+    """The extreme elements of 64-bit integers along a dimension and where they are, on the host."""
+    return _on_host("an extreme of 64-bit integers")
+
+
+@ATEN.composed(aten=["spyre::max_default_int64_fallback"], ulps=0)
+def max_default_int64_fallback(b: Build, input: Lanes) -> Any:
+    """The largest of 64-bit integers, on the host."""
+    return _on_host("the largest of 64-bit integers")
+
+
+@ATEN.composed(aten=["spyre::prod_dim_int"], ulps=0)
+def prod_dim_int(b: Build, input: Lanes, *, dim: int, keepdim: bool = False) -> Any:
+    """The product of integers along a dimension, on the host."""
+    return _on_host("a product of 64-bit integers")
+
+
+@ATEN.composed(aten=["spyre::to_dtype_cpu"], ulps=0)
+def to_dtype_cpu(b: Build, input: Lanes, *, dtype: DType) -> Any:
+    """Another element type, on the host."""
+    return _on_host("this conversion")
+
+
+ATEN.samples(spyre_clamp, Sample(((3, 65),), {"min": -0.5, "max": 1.0}), Sample(((3, 65),), {"max": 0.0}))
+ATEN.samples(spyre_softplus, Sample(((3, 65),), {"beta": 2.0}))
+ATEN.samples(spyre_gelu, Sample(((3, 65),)), Sample(((3, 65),), {"approximate": "tanh"}))
+ATEN.samples(spyre_silu, Sample(((3, 65),)))
+ATEN.samples(spyre_logical_not, Sample(((3, 65),)))
+ATEN.samples(spyre_layer_norm, Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,)}))
+ATEN.samples(spyre_rms_norm, Sample(((3, 65), (65,)), {"normalized_shape": (65,), "eps": 1e-5}))
+ATEN.samples(exx2, Sample(((3, 65),), {"scale": 1 / 65}), Sample(((3, 64),), {"scale": 0.5, "use_zero_mean": True}))
+ATEN.samples(layernormscale, Sample(((3, 2),), {"eps": 8.0}))
+ATEN.samples(layernormnorm, Sample(((3, 65), (3, 2), (3, 1), (65,), (65,))))
+ATEN.samples(topkvalue, Sample(((3, 9),), {"k": 2}), Sample(((5, 4),), {"k": 1, "dim": 0, "largest": False}))
+ATEN.samples(topkindex, Sample(((3, 9),), {"k": 2}))
+ATEN.samples(batched_matmul, Sample(((2, 1, 5, 8), (3, 8, 4))))
+_WINDOW = {"stride": (1, 2), "padding": (1, 0), "dilation": (1, 1), "groups": 1}
+ATEN.samples(spyre_conv2d, Sample(((1, 3, 6, 7), (4, 3, 3, 3)), _WINDOW))
+ATEN.samples(spyre_conv2d_with_bias, Sample(((1, 3, 6, 7), (4, 3, 3, 3), (4,)), _WINDOW))
+ATEN.samples(spyre_copy, Sample(((3, 65),)))
+ATEN.samples(tile_dim_marker, Sample(((3, 65),), {"dim": 0}))
+ATEN.samples(overwrite_f, Sample(((2, 3), (5, 7)), {"dims": (0, 1), "offsets": (1, 4)}))
+ATEN.samples(keep_by_index, Sample(((3, 7), (3, 2))))
+ATEN.samples(quantscalepertokenfp8, Sample(((3, 65),)))
+ATEN.samples(sliding_window_attention, Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8)), {"window": 3}))

@@ -1,0 +1,141 @@
+"""The graph of a program as a picture: Mermaid text for pages that draw it, SVG for everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import networkx as nx
+from jinja2 import Environment, PackageLoader, select_autoescape
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.places import source_of
+from spyre_mlir.dialects.tensors import as_tensor_type
+
+BOX_WIDTH, BOX_HEIGHT, GAP_X, GAP_Y, MARGIN = 168, 40, 24, 36, 16
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operation or argument.
+
+    Attributes:
+        key: unique in its graph.
+        label: the operation, without the dialect.
+        detail: types of the results.
+        kind: ``input``, ``parameter``, …, or the fate of an operation.
+        source: line of the model.
+    """
+
+    key: str
+    label: str
+    detail: str
+    kind: str
+    source: str = ""
+
+
+@dataclass
+class Graph:
+    """Operations and what flows between them, in the order of the program."""
+
+    nodes: dict[str, Node] = field(default_factory=dict[str, Node])
+    edges: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+
+def graph_of(module: ModuleOp, fates: Mapping[Operation, str]) -> Graph:
+    """The graph of a program at the aten level; weights are part of the operation that reads them.
+
+    Args:
+        module: the program.
+        fates: what becomes of every operation.
+    """
+    main = next(op for op in module.ops if isinstance(op, func.FuncOp))
+    graph, makers = Graph(), dict[SSAValue, str]()
+    for number, argument in enumerate(main.body.block.args):
+        attributes = main.arg_attrs.data[number].data if main.arg_attrs is not None else {}
+        if str(attributes.get("aten.kind", "input")).strip('"') == "input":
+            makers[argument] = _add(graph, Node(f"in{number}", argument.name_hint or "input", _type(argument), "input"))
+    for number, op in enumerate(main.body.block.ops):
+        name = f"aten.{op.overload}" if isinstance(op, AtenOp) else "output"
+        detail = ", ".join(map(_type, op.results if op.results else op.operands))
+        node = Node(
+            f"op{number}",
+            name.removeprefix("aten."),
+            detail,
+            fates.get(op, "output"),
+            str(source_of(op.location) or ""),
+        )
+        key = _add(graph, node)
+        graph.edges += dict.fromkeys((makers[v], key) for v in op.operands if v in makers)
+        makers |= dict.fromkeys(op.results, key)
+    return graph
+
+
+def _add(graph: Graph, node: Node) -> str:
+    graph.nodes[node.key] = node
+    return node.key
+
+
+def _type(value: SSAValue) -> str:
+    found = as_tensor_type(value.type)
+    return "" if found is None else "x".join(map(str, (*found.get_shape(), found.get_element_type())))
+
+
+def mermaid(graph: Graph) -> str:
+    """The graph as a Mermaid flowchart."""
+    lines = ["flowchart TD"]
+    for node in graph.nodes.values():
+        text = f"{node.label}<br/>{node.detail}".replace('"', "'")
+        lines.append(f'  {node.key}["{text}"]:::{node.kind}')
+    lines += [f"  {a} --> {b}" for a, b in graph.edges]
+    lines += [f"  classDef {kind} fill:{colour}" for kind, colour in COLOURS.items()]
+    return "\n".join(lines) + "\n"
+
+
+COLOURS = {
+    "native": "#cfe8cf",
+    "composed": "#d5e3f7",
+    "view": "#eeeeee",
+    "host": "#f7c9c2",
+    "input": "#fff3c4",
+    "output": "#fff3c4",
+}
+
+
+def svg(graph: Graph) -> str:
+    """The graph as an SVG picture: operations in layers, every layer below what it reads."""
+    places = _places(graph)
+    width = max((x for x, _ in places.values()), default=0) + BOX_WIDTH + MARGIN
+    height = max((y for _, y in places.values()), default=0) + BOX_HEIGHT + MARGIN
+    environment = Environment(loader=PackageLoader("spyre_mlir.report"), autoescape=select_autoescape(default=True))
+    return environment.get_template("graph.svg.j2").render(
+        nodes=[(n, *places[n.key]) for n in graph.nodes.values()],
+        edges=[(*places[a], *places[b]) for a, b in graph.edges],
+        box=(BOX_WIDTH, BOX_HEIGHT),
+        size=(width, height),
+        colours=COLOURS,
+    )
+
+
+def _places(graph: Graph) -> dict[str, tuple[int, int]]:
+    """The upper left corner of every box."""
+    network: Any = nx.DiGraph()
+    network.add_nodes_from(graph.nodes)
+    network.add_edges_from(graph.edges)
+    above: dict[str, float] = {}
+    found: dict[str, tuple[int, int]] = {}
+    layers = cast("Sequence[list[str]]", list(cast(Any, nx).topological_generations(network)))
+    for depth, layer in enumerate(layers):
+        ordered = sorted(layer, key=lambda key: _mean([above[p] for p in network.predecessors(key)]))
+        for column, key in enumerate(ordered):
+            above[key] = column
+            found[key] = (MARGIN + column * (BOX_WIDTH + GAP_X), MARGIN + depth * (BOX_HEIGHT + GAP_Y))
+    return found
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers) if numbers else 0.0

@@ -1,0 +1,31 @@
+"""Which launch a kernel runs in: host steps stand between launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from xdsl.ir import Block, Operation
+
+from spyre_mlir.dialects.spyre.host import KernelHostOp
+from spyre_mlir.dialects.spyre.kernel import KernelOp
+
+Launches = Mapping[Operation, int]
+
+
+def launch_numbers(block: Block) -> dict[Operation, int]:
+    """The launch of every kernel op of a block and of its loops: kernels with no host step between them share one."""
+    numbers: dict[Operation, int] = {}
+    number, used = 0, False
+    for op in block.ops:
+        if isinstance(op, KernelHostOp):
+            number, used = number + used, False
+            continue
+        inside = [inner for inner in op.walk() if isinstance(inner, KernelOp)]
+        numbers.update(dict.fromkeys(inside, number))
+        used = used or bool(inside)
+    return numbers
+
+
+def one_launch(users: Iterable[Operation], numbers: Launches) -> bool:
+    """Whether all kernels among the users of a buffer run in one launch: between two, only HBM keeps its contents."""
+    return len({numbers[op] for op in users if op in numbers}) <= 1

@@ -1,0 +1,59 @@
+"""Pass `schedule-host-steps`: orders a program with host steps so that the device is launched as rarely as possible.
+
+Host steps that can run do so first; then every op for the device that waits for none; then the host steps that these
+allow, and so on. Each turn of the device is one launch, and no order has fewer. Inside a turn the order stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+from xdsl.traits import IsTerminator
+
+from spyre_mlir.dialects.spyre.host import LoopHostOp
+from spyre_mlir.transforms.rebuild import functions
+
+
+@dataclass(frozen=True)
+class ScheduleHostStepsPass(ModulePass):
+    """Brings host steps together, so that there are few launches."""
+
+    name = "schedule-host-steps"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Orders every function of the module that has a host step."""
+        for function in functions(op):
+            block = function.body.block
+            if any(isinstance(o, LoopHostOp) for o in block.ops):
+                _reorder(block, _ordered([o for o in block.ops if not o.has_trait(IsTerminator)]))
+
+
+def _ordered(ops: list[Operation]) -> list[Operation]:
+    waiting, done = ops, list[Operation]()
+    host = True
+    while waiting:
+        left: list[Operation] = []
+        pending = set(waiting)
+        for op in waiting:
+            ready = all(not isinstance(v.owner, Operation) or v.owner not in pending for v in op.operands)
+            if ready and isinstance(op, LoopHostOp) is host:
+                pending.discard(op)
+                done.append(op)
+            else:
+                left.append(op)
+        waiting, host = left, not host
+    return done
+
+
+def _reorder(block: Block, order: list[Operation]) -> None:
+    last = block.last_op
+    for op in order:
+        op.detach()
+    if last is None:
+        block.add_ops(order)
+    else:
+        block.insert_ops_before(order, last)

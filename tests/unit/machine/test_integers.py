@@ -1,0 +1,212 @@
+"""Integers and truth values from torch to the bundle on disk: exactly what torch computes, or an error that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import spyre_mlir
+from spyre_mlir.errors import InputError, MachineFault, UnsupportedError
+
+LARGEST = 2**24 - 1
+
+
+class Function(nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: torch.Tensor) -> Any:
+        return self.function(*args)
+
+
+def compiled(function: Callable[..., Any], *inputs: torch.Tensor) -> Any:
+    return spyre_mlir.compile(Function(function), inputs, numerics="device")
+
+
+def exact(function: Callable[..., Any], *inputs: torch.Tensor) -> Any:
+    """What the emitted bundle computes in device numerics is what torch computes, to the last unit."""
+    made = compiled(function, *inputs)
+    got, wanted = made(*inputs), function(*inputs)
+    assert got.dtype == wanted.dtype
+    assert torch.equal(got, wanted)
+    return made
+
+
+def integers(*shape: int, most: int = 1000, least: int | None = None, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+    low = -most if least is None else least
+    seeded = torch.Generator().manual_seed(most + sum(shape))
+    return torch.randint(low, most + 1, shape, dtype=torch.int64, generator=seeded).to(dtype)
+
+
+def all_of(dtype: torch.dtype) -> torch.Tensor:
+    kind = torch.iinfo(dtype)
+    return torch.arange(kind.min, kind.max + 1).to(dtype).reshape(2, -1)
+
+
+TWO: dict[str, Callable[..., Any]] = {
+    "products": lambda a, b: a * b * 9 - 1,
+    "sums of rows": lambda a, b: (a * b).sum(-1) + b.sum(),
+    "sums of columns": lambda a, b: (a * b).sum(0, keepdim=True) - b,
+    "largest": lambda a, b: torch.maximum(a * 1000, b).amax(-1, keepdim=True) - a.amin(0),
+    "transposed": lambda a, b: (a * 3).t().contiguous() + (b * b).t(),
+    "parts of sticks": lambda a, b: (a * b)[:, 64:68].sum(-1) + (a * 3)[:, 5:66].amax(-1),
+    "joined": lambda a, b: torch.cat([a * b, b], 1) + 1,
+    "truths of integers": lambda a, b: ((a * b < 50_000) == (a >= b)) | (a == 7),
+    "matrix product": lambda a, b: a @ b.t(),
+    "whole quotients": lambda a, b: torch.div(a * b, 77, rounding_mode="floor"),
+}
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_integers_are_exact(name: str) -> None:
+    exact(TWO[name], integers(5, 70, most=300), integers(5, 70, most=299))
+
+
+@pytest.mark.parametrize("extent", [1, 5, 66, 130])
+def test_any_extent_in_the_lanes(extent: int) -> None:
+    exact(lambda a: (a * a).sum(-1) + a.amin(-1), integers(3, extent, most=800))
+
+
+def test_integers_select_floats() -> None:
+    """A comparison in float32, a selection in DL16: one conversion between them and nothing else."""
+    x = torch.arange(-200.0, 200.0).reshape(5, 80)
+    made = exact(lambda a, x: torch.where(a * a > 5000, x, -x), integers(5, 80), x)
+    kernels = made.mlir("spyre.kernel")
+    assert kernels.count("spyre.kernel.convert") == 1
+    assert kernels.count("spyre.kernel.restickify") == 0
+
+
+def test_the_place_of_the_largest_of_5000() -> None:
+    x = torch.randn(7, 5000, generator=torch.Generator().manual_seed(1)).half()
+
+    def place(x: torch.Tensor) -> torch.Tensor:
+        hits = x == x.amax(-1, keepdim=True)
+        return torch.where(hits, torch.arange(5000), 5000).amin(-1)
+
+    rounded = torch.from_numpy(spyre_mlir.compile(Function(lambda x: x + 0), (x,))(x).numpy())
+    assert torch.equal(compiled(place, x)(x), place(rounded))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
+@pytest.mark.parametrize(
+    "function", [lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: -a], ids=str
+)
+def test_short_integers_wrap_as_in_torch(function: Callable[..., Any], dtype: torch.dtype) -> None:
+    whole = all_of(dtype)
+    exact(function, whole, whole.flip(1))
+
+
+def test_sixteen_bits_wrap_as_in_torch() -> None:
+    a = integers(3, 70, most=2**15 - 1, dtype=torch.int16)
+    exact(lambda a, b: a + b, a, a.flip(0))
+
+
+FLOATS = (torch.float16, torch.float32)
+KINDS = (torch.bool, torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, *FLOATS)
+
+
+@pytest.mark.parametrize("target", KINDS, ids=str)
+def test_every_cast(target: torch.dtype) -> None:
+    """From every type, of an input and of a computed value; towards 0, and a short integer wraps."""
+    numbers = torch.tensor([[-3, -1, 0, 1, 2, 100] * 11])
+    sources = [numbers.to(kind) if kind in FLOATS else numbers.abs().to(kind) for kind in KINDS]
+    sources = [
+        s / 2 if s.is_floating_point() and target != torch.uint8 else s.abs() if target == torch.uint8 else s
+        for s in sources
+    ]
+
+    def casts(*given: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        computed = [torch.where(g == 0, g, g.flip(1)) for g in given]
+        return (*(g.to(target) for g in given), *(c.to(target) for c in computed))
+
+    got = compiled(casts, *sources)(*sources)
+    for mine, torchs in zip(got, casts(*sources), strict=True):
+        assert mine.dtype == target
+        assert torch.equal(mine, torchs)
+
+
+def test_computed_integers_become_floats() -> None:
+    exact(lambda a: (a * a).to(torch.float32) / 4, integers(3, 70, most=31))
+
+
+def test_truth_values_alone() -> None:
+    a, b = integers(3, 70, most=1) > 0, integers(3, 70, most=2) > 1
+    exact(lambda a, b: ((a + b) * (a == b)) ^ (a <= b), a, b)
+    exact(lambda a, b: a.amax(-1) & b.amin(-1), a, b)
+    exact(lambda a, b: (a | b).sum(-1), a, b)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ([-11_184_819, 11_184_819, -LARGEST, LARGEST, -1], [5_592_409, -5_592_409, LARGEST, -3, LARGEST]),
+        ([LARGEST, LARGEST - 1, -LARGEST, 5, -5], [LARGEST - 1, 2, 4_194_304, 7, 7]),
+    ],
+)
+def test_whole_quotients_at_the_limits(a: list[int], b: list[int]) -> None:
+    """The first dividend is where a product of the quotient is rounded so that the remainder misleads."""
+    exact(lambda a, b: torch.div(a, b, rounding_mode="floor"), torch.tensor(a), torch.tensor(b))
+
+
+def test_an_input_compared_with_small_integers_may_be_of_any_size() -> None:
+    """Positions against a table of 100: the host limits them to just beyond what they are compared with."""
+    a = torch.tensor([0, 99, 100, 1025, -1, 2**62, -(2**62)])
+    made = exact(lambda a: torch.arange(100)[None] <= a[:, None], a)
+    assert "IEEE_FP32" not in made.mlir("spyre.kernel")
+
+
+def test_an_input_that_does_not_fit_is_refused() -> None:
+    made = compiled(lambda a: a + 1, integers(3))
+    assert torch.equal(made(torch.tensor([0, LARGEST - 1, -LARGEST])), torch.tensor([1, LARGEST, 1 - LARGEST]))
+    with pytest.raises(InputError, match=r"argument 0, 'a.*', holds 16,777,216 at \[2\]") as met:
+        made(torch.tensor([0, 1, 2**24]))
+    assert "2^24" in str(met.value.hint)
+
+
+def test_an_integer_that_becomes_a_float_must_be_one() -> None:
+    made = compiled(lambda a: a.float() * 2, integers(3))
+    with pytest.raises(InputError, match="holds 1,025"):
+        made(torch.tensor([0, 1, 1025]))
+
+
+@pytest.mark.parametrize("function", [lambda a: a * a, lambda a: a.sum(), lambda a: (a * 2 > 0).sum()], ids=str)
+def test_a_result_beyond_float32_is_a_fault(function: Callable[..., Any]) -> None:
+    made = compiled(function, integers(2, 70))
+    made(integers(2, 70, most=90))
+    with pytest.raises(MachineFault, match=r"int32-overflow: \d+ integers are beyond 16,777,215"):
+        made(integers(2, 70, most=LARGEST, least=LARGEST - 1))
+
+
+def test_a_sum_whose_parts_leave_float32_is_a_fault() -> None:
+    """The order of adding up is not public, so any order has to be exact."""
+    made = compiled(lambda a: a.sum(), integers(4))
+    with pytest.raises(MachineFault, match="int32-overflow"):
+        made(torch.tensor([2**23, 2**23, -(2**23), -(2**23)]))
+
+
+def test_padding_is_no_overflow() -> None:
+    """What fills the lanes behind 70 columns is the largest integer, and what is computed from it means nothing."""
+    exact(lambda a: a.amin(-1, keepdim=True) - a, integers(3, 70))
+
+
+def test_a_constant_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="the integer 16777216 in a constant"):
+        compiled(lambda a: a + 2**24, integers(3))
+
+
+def test_the_report_counts_integer_kernels() -> None:
+    made = compiled(lambda a, x: torch.where(a * a > 5000, x, -x), integers(5, 80), torch.ones(5, 80))
+    text = str(made.report())
+    assert "1 kernels compute integers of unknown size: beyond 16,777,215 is a fault" in text
+    assert "1 kernels convert between DL16 and float32" in text
+
+
+def test_every_level_agrees() -> None:
+    a = integers(5, 70)
+    made = spyre_mlir.compile(Function(lambda a: (a * a).t().amax(-1) + a.sum(0)), (a,), numerics="exact")
+    assert made.verify(a, tolerance=0.0)

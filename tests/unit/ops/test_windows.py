@@ -1,0 +1,118 @@
+"""Windows: convolutions, pools and folds beyond the samples of the op table, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+from xdsl.dialects.builtin import TensorType, f32
+
+import spyre_mlir
+from spyre_mlir.dialects.aten_build import result_types
+from spyre_mlir.dialects.tensors import TypedValue
+from spyre_mlir.errors import ConstraintError
+from spyre_mlir.ops import ATEN
+
+
+class Calling(nn.Module):
+    """A module that calls a function."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
+def kernels(model: nn.Module, *args: torch.Tensor) -> int:
+    """Kernels of a model that agrees with torch at every level."""
+    compiled = spyre_mlir.compile(model.eval(), args, numerics="exact")
+    compiled.verify(*args)
+    text = compiled.mlir("spyre.kernel")
+    return text.count("spyre.kernel.compute") + text.count("spyre.kernel.restickify")
+
+
+def typed(*shape: int) -> TypedValue:
+    return TypedValue(TensorType(f32, shape))
+
+
+def types(overload: str, *tensors: Any, **attributes: Any) -> list[tuple[int, ...]]:
+    entry = ATEN.find(overload)
+    assert entry is not None
+    names = [p.name for p in entry.params if p.is_tensor]
+    bound: dict[str, Any] = {p.name: p.default for p in entry.params} | dict(zip(names, tensors, strict=False))
+    return [t.get_shape() for t in result_types(entry, bound | attributes)]
+
+
+def test_a_window_costs_the_sum_of_its_extents_not_their_product() -> None:
+    torch.manual_seed(0)
+    small = kernels(nn.Conv2d(64, 64, 3), torch.randn(1, 64, 8, 8))
+    large = kernels(nn.Conv2d(64, 64, 5), torch.randn(1, 64, 8, 8))
+    assert large - small == 2 + 2
+
+
+def test_overlapping_windows_of_a_transposed_convolution_add_up() -> None:
+    layer = nn.ConvTranspose1d(1, 1, 3, bias=False)
+    nn.init.ones_(layer.weight)
+    compiled = spyre_mlir.compile(layer, (torch.ones(1, 1, 4),), numerics="exact")
+    assert compiled(torch.tensor([[[1.0, 2.0, 3.0, 4.0]]])).flatten().tolist() == [1, 3, 6, 9, 7, 4]
+
+
+@pytest.mark.parametrize(("stride", "dilation"), [(2, 1), (1, 3), (3, 2)])
+def test_fold_takes_back_what_unfold_spreads(stride: int, dilation: int) -> None:
+    size = {"kernel_size": 2, "stride": stride, "dilation": dilation, "padding": 1}
+
+    def both(x: torch.Tensor) -> torch.Tensor:
+        return functional.fold(functional.unfold(x, **size), (6, 5), **size)
+
+    kernels(Calling(both), torch.randn(1, 2, 6, 5))
+
+
+def test_the_first_of_equal_elements_is_where_the_largest_is() -> None:
+    x = torch.zeros(1, 1, 4, 4)
+    for pool in (
+        lambda x: functional.max_pool2d(x, 3, 1, return_indices=True),
+        lambda x: functional.adaptive_max_pool2d(x, 2, return_indices=True),
+    ):
+        compiled = spyre_mlir.compile(Calling(pool), (x,), numerics="exact")
+        assert torch.equal(compiled(x)[1], pool(x)[1])
+
+
+def test_unpooling_keeps_the_largest_of_elements_with_one_place() -> None:
+    values, places = torch.tensor([[[[1.0, 3.0, 2.0]]]]), torch.tensor([[[[1, 1, 2]]]])
+    compiled = spyre_mlir.compile(
+        Calling(lambda v, w: torch.ops.aten.max_unpool2d(v, w, (1, 4))), (values, places), numerics="exact"
+    )
+    assert compiled(values, places).flatten().tolist() == [0.0, 3.0, 2.0, 0.0]
+
+
+def test_a_last_window_starts_inside_the_padded_input() -> None:
+    size = {"kernel_size": (2,), "stride": (2,), "padding": (1,), "ceil_mode": True}
+    for extent in range(2, 9):
+        expected = functional.max_pool1d(torch.zeros(1, 1, extent), 2, 2, 1, ceil_mode=True).shape
+        assert types("max_pool1d", typed(1, 1, extent), **size) == [tuple(expected)]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "overload", "tensors", "attributes"),
+    [
+        ("C1", "conv2d", (typed(4, 4), typed(1, 1, 2, 2)), {}),
+        ("C2", "conv1d", (typed(1, 3, 4), typed(1, 2, 2)), {}),
+        ("C1", "max_pool2d", (typed(4, 4),), {"kernel_size": (2, 2)}),
+        ("C2", "max_pool1d", (typed(1, 1, 9),), {"kernel_size": (3,), "padding": (2,)}),
+        ("C3", "avg_pool1d", (typed(1, 1, 2),), {"kernel_size": (3,)}),
+        ("C1", "reflection_pad1d", (typed(1, 3),), {"padding": (3, 0)}),
+        ("C1", "_pad_circular", (typed(1, 3),), {"pad": (4, 0)}),
+        ("C2", "adaptive_avg_pool2d", (typed(1, 3),), {"output_size": (1, 1)}),
+    ],
+)
+def test_a_broken_constraint_is_named(
+    constraint: str, overload: str, tensors: tuple[Any, ...], attributes: dict[str, Any]
+) -> None:
+    with pytest.raises(ConstraintError, match=rf"^\[SPY-C001\] {constraint}: "):
+        types(overload, *tensors, **attributes)

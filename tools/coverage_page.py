@@ -41,7 +41,7 @@ RULES = """* **Fates.** *native*: one hardware function, or a view; *composed*: 
 * **Exceptions.** A difference is excused only if inputs or results hold values that DL16 has no code for: NaN and
   infinity, which are one symbol, negative zero, magnitudes beyond the largest or below the smallest number; and
   integers that 32 bits do not hold.
-* Samples that torch refuses do not count. Numerics of host steps are torch's."""
+* *untried* samples are still to come. Samples that torch refuses do not count. Numerics of host steps are torch's."""
 COMMAND = """The samples of one op: `python -m tests.opinfo softmax --dtype all --device`; everything, over hours, and
 going on where it stopped: `python -m tests.opinfo --run DIR --summary tools/data/opinfo.json`."""
 CORE_INTRO = """ATen tags {total} overloads as its core. Each is tried by itself: with the calls that samples of the
@@ -67,7 +67,7 @@ def cell(row: dict[str, int] | None) -> str:
     """How many samples ended how; empty if torch has none."""
     if row is None:
         return ""
-    text = ", ".join(f"{kind} {row[kind]}" for kind in KINDS if row.get(kind))
+    text = ", ".join(f"{kind} {row[kind]}" for kind in (*KINDS, "untried") if row.get(kind))
     return text + (f" ({row['exception']} excused)" if row.get("exception") else "")
 
 

@@ -272,10 +272,11 @@ class Walk:
             return Culprit(SUPERDSC, KERNELS, called, source=op.source if op else Source(), reason=str(error))
         return None
 
-    def unlike_torch(self, expected: Mapping[Operation, Array]) -> Culprit | None:
-        """The first op of the aten level whose value differs from the one torch gives for it."""
+    def unlike_torch(self, expected: Mapping[Operation, Sequence[Array]]) -> Culprit | None:
+        """The first op of the aten level of which a result differs from the one torch gives for it."""
+        left = {op: list(results) for op, results in expected.items()}
         for observed in observe_function(self.modules[ATEN], self.known, self.host):
-            wanted = expected.get(observed.op)
+            wanted = left[observed.op].pop(0) if left.get(observed.op) else None
             if wanted is None or wanted.shape != observed.values.shape:
                 continue
             if (worst := worst_difference(observed.values, wanted, self.tolerance)) is not None:

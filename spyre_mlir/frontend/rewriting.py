@@ -166,7 +166,7 @@ def _embedding_bag(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
         return None
     rows = values.emit("embedding", values.ssa(a["weight"]), values.ssa(a["indices"]))
     grouped = values.emit("view", rows, size=(bags, count // bags, shape_of(rows)[1]))
-    return {0: values.emit(_FOLDS[a["mode"]], grouped, dim=(1,))}
+    return {0: values.emit(_FOLDS[int(a["mode"])], grouped, dim=(1,))}
 
 
 _REWRITES: dict[object, Callable[[Node, dict[str, Any], Values], Rewritten]] = {

@@ -31,8 +31,8 @@ _OTHER_NAMES = {"mat2": "other", "shape": "size"}
 _REFUSED = (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError, AttributeError)
 
 
-def torch_values(module: ModuleOp, inputs: Sequence[Array]) -> dict[Operation, Array]:
-    """The value of every op of an aten function, by calling the torch operator it names, in double precision.
+def torch_values(module: ModuleOp, inputs: Sequence[Array]) -> dict[Operation, list[Array]]:
+    """The results of every op of an aten function, by calling the torch operator it names, in double precision.
 
     Args:
         module: at the aten level.
@@ -40,12 +40,12 @@ def torch_values(module: ModuleOp, inputs: Sequence[Array]) -> dict[Operation, A
     """
     main = next(op for op in module.ops if isinstance(op, func.FuncOp))
     known: dict[SSAValue, Array] = dict(zip(main.body.block.args, inputs, strict=True))
-    found: dict[Operation, Array] = {}
+    found: dict[Operation, list[Array]] = {}
     for op in main.body.block.ops:
         if isinstance(op, AtenOp):
             results = run_host_step(HostCall.of(op), [known[v] for v in op.operands], wide=True)
             known |= zip(op.results, results, strict=False)
-            found[op] = results[0]
+            found[op] = results
     return found
 
 

@@ -111,10 +111,12 @@ def _run_op(
 def _wrapped(values: Array, element: Attribute) -> HostArray:
     """The numbers as an element type holds them: whole numbers that do not fit wrap, as torch has them wrap."""
     whole = HostArray.of(values, element)
-    if not isinstance(element, IntegerType) or not 1 < element.width.data < 64:
+    if not isinstance(element, IntegerType):
         return whole
-    low = 0 if element.signedness.data is Signedness.UNSIGNED else -(1 << element.width.data - 1)
-    return HostArray((whole.values - low) % (1 << element.width.data) + low)
+    kind = cast("IntegerType[int, Signedness]", element)
+    width = kind.width.data
+    low = 0 if kind.signedness.data is Signedness.UNSIGNED else -(1 << width - 1)
+    return HostArray((whole.values - low) % (1 << width) + low) if 1 < width < 64 else whole
 
 
 def aten_rules(host: HostExecutor | None = None) -> InterpreterFunctions:

@@ -147,15 +147,15 @@ def rms_norm(input: Lanes, weight: Lanes | None = None, *, normalized_shape: Int
     return out if weight is None else out * weight
 
 
-def _floored(eps: Number) -> Number:
-    """An epsilon that does not become 0 on the device: BERT's 1e-12 is below every DL16 number."""
-    return max(eps, DL16_SMALLEST)
+def floored(eps: Number) -> Number:
+    """An epsilon that does not become 0 on the device unless it is: BERT's 1e-12 is below every DL16 number."""
+    return max(eps, DL16_SMALLEST) if eps > 0 else eps
 
 
 @decomposes(rms_norm)
 def _rms_norm(b: Build, input: Any, weight: Any, *, normalized_shape: Ints, eps: Number | None) -> Any:
     axes = tuple(range(-len(normalized_shape), 0))
-    e = _floored(1.1920928955078125e-07 if eps is None else eps)  # torch: the epsilon of float32
+    e = floored(1.1920928955078125e-07 if eps is None else eps)  # torch: the epsilon of float32
     square = b.call("mean.dim", b.call("mul.Tensor", input, input), dim=axes, keepdim=True)
     out = b.call("mul.Tensor", input, b.call("rsqrt", b.call("add.Tensor", square, e)))
     return out if weight is None else b.call("mul.Tensor", out, weight)
@@ -186,7 +186,7 @@ def _layer_norm(
     axes = tuple(range(-len(normalized_shape), 0))
     centred = b.call("sub.Tensor", input, b.call("mean.dim", input, dim=axes, keepdim=True))
     variance = b.call("mean.dim", b.call("mul.Tensor", centred, centred), dim=axes, keepdim=True)
-    out = b.call("mul.Tensor", centred, b.call("rsqrt", b.call("add.Tensor", variance, _floored(eps))))
+    out = b.call("mul.Tensor", centred, b.call("rsqrt", b.call("add.Tensor", variance, floored(eps))))
     out = out if weight is None else b.call("mul.Tensor", out, weight)
     return out if bias is None else b.call("add.Tensor", out, bias)
 
@@ -201,10 +201,13 @@ def attention_shape(
     key: tuple[int, ...],
     value: tuple[int, ...],
     attn_mask: tuple[int, ...] | None = None,
+    *,
+    enable_gqa: bool = False,
     **_: object,
 ) -> tuple[int, ...]:
-    """Shape of attention: that of query with the features of value."""
-    return (*query[:-1], value[-1])
+    """Shape of attention: that of query, against which the batches of key broadcast, with the features of value."""
+    batch = query[:-2] if enable_gqa else np.broadcast_shapes(query[:-2], key[:-2], value[:-2])
+    return (*batch, query[-2], value[-1])
 
 
 @ATEN.composite(aten=["scaled_dot_product_attention"], shape=attention_shape, ulps=32)
@@ -255,6 +258,7 @@ def _attention(
     factor = 1.0 / float(np.sqrt(b.shape(query)[-1])) if scale is None else scale
     scores = b.call("matmul", b.call("mul.Tensor", query, factor), b.call("transpose.int", key, dim0=-2, dim1=-1))
     mask = _causal_mask(b, *b.shape(scores)[-2:]) if is_causal else attn_mask
+    mask = mask if mask is None or b.is_bool(mask) else b.cast(mask, like=scores)
     return b.call("matmul", _masked_softmax(b, scores, mask), value)
 
 
@@ -268,13 +272,14 @@ def _masked_softmax(b: Build, scores: Any, mask: Any) -> Any:
     """Softmax over the last dimension; masked entries are 0, and so are fully masked rows."""
     if mask is None:
         return b.call("softmax.int", scores, dim=-1)
-    if not b.is_bool(mask):
+    if b.is_bool(mask):
+        kept = b.call("where.self", mask, scores, MASKED)
+    else:
         # The device has no infinity. What a mask takes below the floor is the floor itself, whatever the scores:
         # a row that is masked as a whole is uniform, as in torch, where the scores vanish beside finfo.min.
         masked = b.call("le.Scalar", mask, MASKED)
-        kept = b.call("where.self", masked, MASKED, b.call("add.Tensor", scores, b.call("maximum", mask, MASKED)))
-        return b.call("softmax.int", kept, dim=-1)
-    kept = b.call("where.self", mask, scores, MASKED)
+        kept = b.call("where.self", masked, MASKED, b.call("add.Tensor", scores, mask))
+        mask = b.call("ne.Scalar", mask, -INF)
     e = b.call("exp", b.call("sub.Tensor", kept, b.call("amax", kept, dim=(-1,), keepdim=True)))
     e = b.call("where.self", mask, e, 0.0)
     # A row with one entry left has a sum of at least exp(0) = 1, so the floor changes masked rows only.
@@ -300,4 +305,7 @@ ATEN.samples(
     attention,
     Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8))),
     Sample(((1, 4, 5, 8), (1, 2, 5, 8), (1, 2, 5, 8)), {"is_causal": True, "enable_gqa": True, "scale": 0.5}),
+    Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8)), {"is_causal": True}),
+    Sample(((4, 3, 8), (2, 4, 6, 8), (2, 4, 6, 8))),
+    Sample(((2, 2, 5, 8), (2, 2, 7, 8), (2, 2, 7, 8), (2, 1, 5, 7))),
 )

@@ -69,6 +69,13 @@ def _grouped_product(b: Build, columns: Any, weight: Any, bias: Any, groups: int
     right = b.call("permute", right, dims=(0, *range(3, rank + 3), 2, 1))
     right = b.call("reshape", right, size=(groups, summed, outputs))
     out = b.call("view", b.call("bmm", left, right), size=(groups, batch, *places, outputs))
+    return _from_groups(b, out, bias)
+
+
+def _from_groups(b: Build, out: Any, bias: Any) -> Any:
+    """[group, N, places…, output] as [N, channel, places…], plus bias."""
+    groups, batch, *places, outputs = b.shape(out)
+    rank = len(places)
     if bias is not None:
         out = b.call("add.Tensor", out, b.call("view", bias, size=(groups, *(1,) * (rank + 1), outputs)))
     out = b.call("permute", out, dims=(1, 0, rank + 2, *range(2, rank + 2)))
@@ -122,12 +129,7 @@ def _transposed(
         out = padded(b, out, at, -padding[d], output_padding[d] - padding[d])
         require("C3", b.shape(out)[at] > 0, f"nothing is left of dimension {d}")
         done = b.shape(out)[: at + 1]
-    out = b.call("view", out, size=(*done, outputs))
-    if bias is not None:
-        out = b.call("add.Tensor", out, b.call("view", bias, size=(groups, *(1,) * (rank + 1), outputs)))
-    sizes = b.shape(out)[2 : rank + 2]
-    out = b.call("permute", out, dims=(1, 0, rank + 2, *range(2, rank + 2)))
-    return b.call("reshape", out, size=(batch, groups * outputs, *sizes))
+    return _from_groups(b, b.call("view", out, size=(*done, outputs)), bias)
 
 
 @ATEN.composed(aten=["convolution"])

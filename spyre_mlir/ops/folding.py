@@ -101,14 +101,20 @@ def reflection_pad(b: Build, self: Lanes, *, padding: Ints) -> Any:
 
 @ATEN.composed(aten=["replication_pad1d", "replication_pad2d", "replication_pad3d"], ulps=0)
 def replication_pad(b: Build, self: Lanes, *, padding: Ints) -> Any:
-    """A border that repeats the outermost element."""
-
-    def repeated(x: Any, dim: int, count: int, end: bool) -> list[Any]:
-        shape = b.shape(x)
-        edge = taken(b, x, dim, shape[dim] - 1 if end else 0, 1)
-        return [b.call("expand", edge, size=(*shape[:dim], count, *shape[dim + 1 :]))]
-
-    return _bordered(b, self, padding, repeated)
+    """A border that repeats the outermost element; a negative one may cut all there is, and the edges stay."""
+    for at, (before, after) in enumerate(zip(padding[::2], padding[1::2], strict=True), start=1):
+        shape = b.shape(self)
+        dim = len(shape) - at
+        extent, kept = shape[dim] + before + after, shape[dim] + min(0, before) + min(0, after)
+        parts: list[Any] = [taken(b, self, dim, max(0, -before), kept)] if kept > 0 else []
+        first, last = (
+            [b.call("expand", taken(b, self, dim, place, 1), size=(*shape[:dim], count, *shape[dim + 1 :]))]
+            if count > 0
+            else list[Any]()
+            for place, count in ((0, min(before, extent)), (shape[dim] - 1, min(after, extent)))
+        )
+        self = joined(b, [*first, *parts, *last], dim)
+    return self
 
 
 @ATEN.composed(aten=["_pad_circular"], ulps=0)
@@ -144,4 +150,5 @@ for _entry in (reflection_pad, replication_pad):
         Sample(((3, 5, 6),), {"padding": (1, 0, 2, 3)}),
         Sample(((1, 2, 3, 4, 5),), {"padding": (1, 2, 0, 1, 2, 0)}),
     )
+ATEN.samples(replication_pad, Sample(((2, 3, 4, 4),), {"padding": (5, -4, -4, 5)}))
 ATEN.samples(pad_circular, Sample(((3, 5, 6),), {"pad": (2, 1)}), Sample(((1, 2, 4, 5),), {"pad": (1, -1, 4, 0)}))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.lanes import Lanes, np
-from spyre_mlir.ops.table import Sample
 
 # What compositions call: ATen has an overload for floats and integers in one, and it may wrap.
 WHOLE_QUOTIENT = "spyre::whole_quotient"
@@ -15,6 +14,3 @@ def whole_quotient(self: Lanes, other: Lanes) -> Lanes:
     """The largest integer not above `self` / `other`, for integers; exact for all that FP32 holds."""
     divisor = np.where(other == 0, 1, other)
     return np.where(other == 0, 0, np.floor_divide(self, divisor))
-
-
-ATEN.samples(whole_quotient, Sample(((2, 3, 65), (65,)), low=1.0, high=99.0))

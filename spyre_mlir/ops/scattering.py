@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
@@ -23,10 +24,12 @@ from spyre_mlir.ops.positions import (
 )
 from spyre_mlir.ops.table import Sample
 
+Change = Callable[[Any, Any], Any]
+Lay = Callable[[Any], Any]
 _REDUCTIONS = {"add": "sum", "multiply": "prod"}
 
 
-def _on_part(b: Build, self: Any, index: Any, dim: int, change: Any) -> Any:
+def _on_part(b: Build, self: Any, index: Any, dim: int, change: Change) -> Any:
     """`self` with the part that an index tensor reaches changed: `change(part, hits)`, `dim` last in both."""
     if not b.shape(self):
         line = _on_part(b, reshaped(b, self, (1,)), reshaped(b, index, (1,)), 0, change)
@@ -162,7 +165,7 @@ _COMBINED = {
 }
 
 
-def _along(b: Build, self: Any, index: Any, dim: int, change: Any) -> Any:
+def _along(b: Build, self: Any, index: Any, dim: int, change: Callable[[Any, Any, Lay], Any]) -> Any:
     """`self` as [other elements, dim] changed by `change(table, hits, lay)`; `lay` lays out a source likewise."""
     shape = b.shape(self) or (1,)
     at, count = dim % len(shape), (b.shape(index) or (1,))[0]
@@ -183,7 +186,7 @@ def index_add(b: Build, self: Lanes, index: Lanes, source: Lanes, *, dim: int, a
     """`self` plus `alpha` times the entries of `source` along `dim`, each at the place that `index` names."""
     scaled = source if alpha == 1 else b.call("mul.Tensor", source, alpha)
 
-    def change(table: Any, hits: Any, lay: Any) -> Any:
+    def change(table: Any, hits: Any, lay: Lay) -> Any:
         shape, values = b.shape(table), lay(scaled)
         flat = folded(b, hits, reshaped(b, values, (-1, b.shape(values)[-1])))
         return b.call("add.Tensor", table, reshaped(b, flat, shape))
@@ -197,7 +200,7 @@ def index_reduce(
 ) -> Any:
     """All entries of `source` that go to each place along `dim`, and those of `self` unless left out, as one."""
 
-    def change(table: Any, hits: Any, lay: Any) -> Any:
+    def change(table: Any, hits: Any, lay: Lay) -> Any:
         return combined(b, table, hits, lay(source), reduce, include_self)
 
     return _along(b, self, index, dim, change)
@@ -207,7 +210,7 @@ def index_reduce(
 def index_fill(b: Build, self: Lanes, index: Lanes, value: Lanes, *, dim: int) -> Any:
     """`self` with the entries of `dim` that `index` names replaced by one number."""
 
-    def change(table: Any, hits: Any, lay: Any) -> Any:
+    def change(table: Any, hits: Any, lay: Lay) -> Any:
         return b.call("where.self", covered(b, hits), value, table)
 
     where = from_end(b, index, (b.shape(self) or (1,))[dim])

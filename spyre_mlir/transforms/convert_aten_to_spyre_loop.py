@@ -15,21 +15,25 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, StringAttr, TensorType, f32, f64, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, TensorType, f32, f64, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
+<<<<<<< HEAD
+=======
 from spyre_mlir.dialects.spyre.attributes import IotaAttr, ResampleAttr
+>>>>>>> h6-a
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, combining
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
-from spyre_mlir.ops import creation, indexing, movement, pointwise, resampling
+from spyre_mlir.ops import indexing, movement, pointwise
 from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
 from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
+from spyre_mlir.transforms.creations import known_value
 from spyre_mlir.transforms.host_steps import is_marked, loop_step
 from spyre_mlir.transforms.integers import is_integer
 from spyre_mlir.transforms.lowerable import check_not_empty, check_supported
@@ -311,18 +315,8 @@ def lower_index_select(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
 
 def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """Numbers the host provides with the program."""
-    a, result = op.arguments(), cast(TensorType[Attribute], op.results[0].type)
-    if entry is creation.full:
-        return whole(b.emitter.add(ConstantOp(_number(a["fill_value"]), result)).results[0])
-    if entry is resampling.resample:
-        mode = StringAttr(cast(str, a["mode"]))
-        matrix = ResampleAttr(mode, _number(a["scale"]), _number(a["offset"]))
-        return whole(b.emitter.add(ConstantOp(matrix, result)).results[0])
-    return whole(b.emitter.add(ConstantOp(IotaAttr(_number(a["start"]), _number(a["step"])), result)).results[0])
-
-
-def _number(value: object) -> FloatAttr:
-    return FloatAttr(float(cast(float, value)), f64)
+    result = cast(TensorType[Attribute], op.results[0].type)
+    return whole(b.emitter.add(ConstantOp(known_value(entry, op.arguments()), result)).results[0])
 
 
 Lowering = Callable[[LoopBuilder, AtenOp, OpEntry], "Reading | Sequence[Reading]"]
@@ -373,22 +367,20 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
             rebuild(function, lambda o, b=builder: _convert(o, b), emitter)
 
 
-def _as_returned(b: LoopBuilder, reading: Reading, value: SSAValue) -> Reading:
-    """The reading in the element type the function promised: whole numbers become integers again."""
-    element = element_of(value)
-    if element_of(reading.base) == element:
-        return reading
-    return b.converted(reading if reading.is_base else b.copy(reading), element)
+def _given(b: LoopBuilder, value: SSAValue) -> SSAValue:
+    """A tensor as the model has it, for a result or the host: whole numbers become integers again."""
+    reading, element = b.readings[value], element_of(value)
+    if element_of(reading.base) != element:
+        reading = b.converted(reading if reading.is_base else b.copy(reading), element)
+    return reading.base if reading.is_base else b.copy(reading).base
 
 
 def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:
     if isinstance(op, func.ReturnOp):
-        results = [_as_returned(b, b.readings[v], v) for v in op.operands]
-        b.emitter.add(func.ReturnOp(*(r.base if r.is_base else b.copy(r).base for r in results)))
+        b.emitter.add(func.ReturnOp(*[_given(b, v) for v in op.operands]))
         return ()
     if isinstance(op, AtenOp) and op.on_host:
-        operands = [_as_returned(b, b.readings[v], v) for v in op.operands]
-        step = b.emitter.add(loop_step(op, [r.base if r.is_base else b.copy(r).base for r in operands]))
+        step = b.emitter.add(loop_step(op, [_given(b, v) for v in op.operands]))
         b.readings.update((old, whole(new)) for old, new in zip(op.results, step.results, strict=True))
         return ()
     found = lowering_of(op)

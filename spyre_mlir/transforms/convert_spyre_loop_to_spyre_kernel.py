@@ -28,6 +28,7 @@ from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops import contraction, pointwise, quotients
 from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use
 from spyre_mlir.transforms.choose_lane import candidates, lane_for, lane_of_result, read_cost, write_cost
+from spyre_mlir.transforms.host_kernels import brought, host_op
 from spyre_mlir.transforms.integers import NARROW, holds, inside, is_integer, wraps
 from spyre_mlir.transforms.number_forms import cast, forms_of, is_watched, wrapped
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
@@ -110,7 +111,7 @@ def _lower_pointwise(p: Planner, op: loop.NestOp, function: str) -> None:
     p.of(op.result).format = forms.format
     lane = lane_for(p, op, forms)
     inputs = [p.operand(v, m.data, lane, op.space.data) for v, m in zip(forms.operands, op.input_maps, strict=True)]
-    watched = is_watched(p, op, forms.format)
+    watched = is_watched(p, op, function, forms.format)
     p.step(function, op.space.data, inputs, output_of(p, op, lane), integers=watched)
     if wraps(element) and not inside(p.ranges.unwrapped(op), holds(element)):
         p.versions[op.result] = wrapped(p, p.of(op.result), element)
@@ -292,32 +293,12 @@ def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter) -> None:
         if isinstance(item, Define):
             values[item.buffer] = emitter.add(_definition(item.buffer, hosts)).results[0]
         elif isinstance(item, HostStep):
-            step = emitter.add(_host_op(item, _brought(item.origin, item.buffers, values, hosts, emitter)))
+            step = emitter.add(host_op(item, brought(item.origin, item.buffers, values, hosts, emitter)))
             hosts.update(zip(item.origin.results, step.results, strict=True))
         else:
             emitter.add(_kernel_op(item, values))
     emitter.current = returned
-    emitter.add(func.ReturnOp(*_brought(returned, results, values, hosts, emitter)))
-
-
-def _brought(
-    op: Operation,
-    buffers: Sequence[Buffer | None],
-    values: Mapping[Buffer, SSAValue],
-    hosts: Mapping[SSAValue, SSAValue],
-    emitter: Emitter,
-) -> list[SSAValue]:
-    """The operands of an op as host tensors: those in buffers are brought back from the device."""
-    return [
-        hosts.get(v, v) if b is None else emitter.add(kernel.FromDeviceOp(values[b], v.type)).results[0]
-        for v, b in zip(op.operands, buffers, strict=True)
-    ]
-
-
-def _host_op(step: HostStep, operands: Sequence[SSAValue]) -> Operation:
-    op = step.origin
-    reason = None if op.reason is None else op.reason.data
-    return host.KernelHostOp(op.callee.data, reason, operands, op.attributes, [r.type for r in op.results])
+    emitter.add(func.ReturnOp(*brought(returned, results, values, hosts, emitter)))
 
 
 def _returned(p: Planner, value: SSAValue) -> Buffer | None:

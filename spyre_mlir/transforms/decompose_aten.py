@@ -34,6 +34,7 @@ from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
 
 NO_ENTRY = "the op table has no entry for it"
 NO_LOWERING = "the op table says neither how it is lowered nor what it is made of"
+FALLBACK = "a fallback is registered for it"
 CAP = 500
 
 
@@ -104,8 +105,7 @@ def reason_for(op: AtenOp) -> str | None:
 def _registered(op: AtenOp, builder: AtenBuild, bound: Mapping[str, Any]) -> str | None:
     """Why the host runs an op that a plugin wants there; None if none does."""
     found = registry.find(registry.Kind.FALLBACK, op.overload)
-    owner = next((r.owner for r in found if r.wants(builder, bound)), None)
-    return None if owner is None else f"{owner} is its fallback"
+    return FALLBACK if any(r.wants(builder, bound) for r in found) else None
 
 
 @dataclass(frozen=True)

@@ -189,8 +189,9 @@ def _applied(entry: OpEntry | None, operands: Sequence[Bounds], op: loop.NestOp)
 
 
 def _checked(bounds: Bounds, value: SSAValue) -> Bounds:
-    if not inside(bounds, WIDE):
-        number = next(n for n in bounds if not WIDE[0] <= n <= WIDE[1])
+    """The bounds of a constant, which FP32 has exactly: compositions choose by powers of two beyond every index."""
+    number = next((n for n in bounds if abs(n) // (n & -n or 1) > WIDE[1]), None)
+    if number is not None:
         raise UnsupportedError(
             f"the integer {number} in a constant of type {value.type}",
             hint=f"integers on the device are exact from {WIDE[0]} to {WIDE[1]}",

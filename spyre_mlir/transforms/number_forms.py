@@ -138,6 +138,8 @@ def _step(p: Planner, function: str, operands: Sequence[Buffer], number: float |
     return made
 
 
-def is_watched(p: Planner, op: loop.NestOp, form: str) -> bool:
+def is_watched(p: Planner, op: loop.NestOp, function: str, form: str) -> bool:
     """Whether a kernel may leave the integers of FP32, so that the machine has to look."""
+    if function in SELECTIONS:
+        return False
     return form == FP32.name and is_integer(element_of(op.result)) and not inside(p.ranges.unwrapped(op), WIDE)

@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.aten_arguments import ORIGIN
 from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
@@ -268,6 +269,8 @@ def _put(candidate: Candidate, address: int) -> None:
         if copy is None:
             return
         alloc.location = copy.location = first.location
+        if (number := candidate.readers[0][0].attributes.get(ORIGIN)) is not None:
+            copy.attributes[ORIGIN] = number
         block.insert_ops_before([alloc, copy], first)
         for op, number in candidate.readers:
             op.operands[number] = alloc.result

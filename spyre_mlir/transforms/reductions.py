@@ -41,7 +41,7 @@ def lower_reduction(p: Planner, op: loop.NestOp, function: str) -> None:
     if forms.format == FP32.name and lane in op.reduced:
         use, space = _whole_sticks(p, op, forms.operands[0], use, lane, _NEUTRAL.get(function, 0.0))
     output = output_of(p, op, result_lane(op, lane))
-    p.step(function, space, [use], output, integers=is_watched(p, op, forms.format))
+    p.step(function, space, [use], output, integers=is_watched(p, op, function, forms.format))
 
 
 def _whole_sticks(

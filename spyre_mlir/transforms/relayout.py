@@ -236,9 +236,7 @@ class Planner:
             source = self._reordered(source, stick, stored=True)
         made = self._restickify(source, stick)
         old = source.layout.stick
-        if stick != UNIT:
-            self._started(made)
-        return made if old == UNIT else self._reordered(made, old, stored=False)
+        return self._started(made if old == UNIT else self._reordered(made, old, stored=False))
 
     def _reordered(self, source: Buffer, dim: int, *, stored: bool) -> Buffer:
         """A copy with the rows along `dim` in the order in which FP32 sticks would hold them, or back from it."""

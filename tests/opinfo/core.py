@@ -35,8 +35,10 @@ LEFT_OUT = {
     "sym_numel.default": "asks for a size: no tensor results",
     "sym_size.int": "asks for a size: no tensor results",
     "sym_stride.int": "asks for a size: no tensor results",
+    "sym_is_contiguous.default": "asks for a size: no tensor results",
     "sym_storage_offset.default": "asks for a size: no tensor results",
-    "atan2.out": "writes to a tensor of the caller; atan2.default is the same function",
+    "atan2.out": "writes to a tensor of the caller",
+    "resize_.default": "writes to a tensor of the caller",
 }
 # Calls kept of one entry of the database, and bytes beyond which a call is not kept.
 PER_ENTRY, LARGEST = 12, 1 << 22
@@ -48,14 +50,16 @@ Calls = dict[str, dict[str, list[tuple[Any, Any]]]]
 @cache
 def core_overloads() -> tuple[str, ...]:
     """Every overload of ATen with the tag `core`, as ``add.Tensor``."""
-    packets = [getattr(torch.ops.aten, name) for name in dir(torch.ops.aten)]
-    overloads = [getattr(p, o) for p in packets if hasattr(p, "overloads") for o in p.overloads()]
-    return tuple(sorted(str(o).removeprefix("aten.") for o in overloads if torch.Tag.core in o.tags))
+    # What `dir(torch.ops.aten)` lists grows with use; the dispatcher knows all.
+    names = (n.removeprefix("aten::") for n in torch._C._dispatch_get_all_op_names() if n.startswith("aten::"))
+    found = {n if "." in n else f"{n}.default" for n in names}
+    return tuple(sorted(n for n in found if (o := overload(n)) is not None and torch.Tag.core in o.tags))
 
 
 def overload(name: str) -> Any:
+    """The overload called so, or None: the dispatcher has some that Python has not."""
     packet, _, variant = name.partition(".")
-    return getattr(getattr(torch.ops.aten, packet), variant)
+    return getattr(getattr(torch.ops.aten, packet, None), variant, None)
 
 
 class _Noting(TorchDispatchMode):

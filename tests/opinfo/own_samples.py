@@ -87,6 +87,16 @@ OWN: Mapping[str, Sequence[Callable[[], Arguments]]] = {
     "_native_batch_norm_legit_no_training.default": [
         partial(_batch_norm, *s) for s in ((2, 3, 5, 5), (4, 65), (2, 7, 9), (1, 64, 4, 4, 4))
     ],
+    "adaptive_avg_pool1d.default": [
+        lambda: call(numbers(2, 3, 8), [4]),
+        lambda: call(numbers(2, 7), [3]),
+        lambda: call(numbers(1, 65, 9), [1]),
+    ],
+    "avg_pool1d.default": [
+        lambda: call(numbers(2, 3, 8), [2]),
+        lambda: call(numbers(3, 9), [3], [2], [1], True, False),
+        lambda: call(numbers(1, 65, 7), [3], [1], [1], False, True),
+    ],
     "avg_pool2d_backward.default": [
         lambda: call(numbers(2, 3, 3, 3), numbers(2, 3, 6, 6), [2, 2], [2, 2], [0, 0], False, True, None),
         lambda: call(numbers(2, 3, 4, 4), numbers(2, 3, 6, 6), [3, 3], [2, 2], [1, 1], True, False, None),

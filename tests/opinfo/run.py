@@ -75,9 +75,10 @@ def row_cases(name: str, dtype: str, count: int) -> list[Case]:
 def run(plan: Plan, store: Store) -> Iterator[dict[str, Any]]:
     """Runs what is not done yet, and gives every new record."""
     torch.set_num_threads(1)
-    if plan.core:
+    rows = [row for row in plan.rows() if _pending(row, plan, store)]
+    if any(name.startswith(PREFIX) for name, _ in rows):
         noted_calls(())  # before forking: every child has them, and none notes them again
-    rows, end = [r for r in plan.rows() if _pending(r, plan, store)], time.monotonic() + plan.minutes * 60
+    end = time.monotonic() + plan.minutes * 60
     while rows and time.monotonic() < end:
         child = _Child(plan, store, rows)
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, StringAttr, TensorType, i1, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, TensorType, i1, i64
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -43,7 +43,7 @@ from spyre_mlir.dialects.spyre.syntax import (
     print_readings,
     print_space,
 )
-from spyre_mlir.dialects.tensors import element_of, is_unsigned, shape_of
+from spyre_mlir.dialects.tensors import element_of, integer_bits, is_unsigned, shape_of
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, OpEntry
 
@@ -70,7 +70,7 @@ def combiner(scalar: str) -> OpEntry:
 
 def combining(entry: OpEntry, element: Attribute) -> str | None:
     """How a nest names the reduction `entry` of elements of a type."""
-    if entry.combine not in _COMBINED_INTEGERS or not isinstance(element, IntegerType):
+    if entry.combine not in _COMBINED_INTEGERS or not integer_bits(element):
         return entry.combine
     truths = element == i1 or is_unsigned(element)
     return _COMBINED_INTEGERS[entry.combine][truths]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import IntegerType, StringAttr, i1
+from xdsl.dialects.builtin import StringAttr, i1
 from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -21,7 +21,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.tensors import is_unsigned
+from spyre_mlir.dialects.tensors import integer_bits, is_unsigned
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import OpEntry
 
@@ -128,7 +128,7 @@ _BY_SCALAR.update({i: _BY_SCALAR[s] for table in (_ON_INTEGERS, _ON_TRUTHS) for 
 
 def _spelled(entry: OpEntry, element: Attribute) -> str | None:
     """How a body spells an entry on scalars of an element type; None where neither arith nor math can."""
-    if entry.scalar is None or not isinstance(element, IntegerType):
+    if entry.scalar is None or not integer_bits(element):
         return entry.scalar
     if is_unsigned(element):
         return None

@@ -16,9 +16,9 @@ class Square(torch.nn.Module):
         return x * x
 
 
-class Sort(torch.nn.Module):
+class Waves(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.sort(x).values
+        return torch.special.bessel_j1(torch.relu(x)) * 2
 
 
 def saved_program(path: Path, model: torch.nn.Module, x: torch.Tensor, **options: object) -> Path:
@@ -34,7 +34,6 @@ UNSUPPORTED = {
         {"dynamic_shapes": ({0: torch.export.Dim("rows")},)},
         ["dimension 0 is symbolic", "static shapes"],
     ),
-    "operation": (Sort(), torch.zeros(4, 8), {}, ["aten.sort", "test_compile_errors.py"]),
 }
 
 
@@ -44,6 +43,30 @@ def test_valid_but_unsupported(name: str, tmp_path: Path, refused: Refused) -> N
     path = saved_program(tmp_path / "model.pt2", model, x, **options)
     refused(compile_tool.run, [path, "-o", tmp_path / "bundle"], "SPY-U001", *parts, code=2)
     assert [one.name for one in tmp_path.iterdir()] == ["model.pt2"]
+
+
+def test_host_steps_are_refused_if_asked(tmp_path: Path, refused: Refused) -> None:
+    path = saved_program(tmp_path / "model.pt2", Waves(), torch.zeros(4, 8))
+    words = [path, "-o", tmp_path / "bundle", "--host-fallback", "error"]
+    parts = ("1 x aten.special_bessel_j1: the op table has no entry for it", "test_compile_errors.py:21")
+    refused(compile_tool.run, words, "SPY-U001", *parts, code=2)
+    assert [one.name for one in tmp_path.iterdir()] == ["model.pt2"]
+
+
+def test_host_steps_are_told_on_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved_program(tmp_path / "model.pt2", Waves(), torch.zeros(4, 8))
+    assert compile_tool.run([str(path), "-o", str(tmp_path / "bundle")]) == 0
+    told = capsys.readouterr()
+    assert told.err.count("1 x aten.special_bessel_j1") == 1
+    assert "1 x aten.special_bessel_j1" in told.out  # the report
+    assert compile_tool.run([str(path), "-o", str(tmp_path / "bundle"), "--host-fallback", "allow"]) == 0
+    assert "bessel" not in capsys.readouterr().err
+
+
+def test_a_host_step_has_no_ktir(tmp_path: Path, refused: Refused) -> None:
+    path = saved_program(tmp_path / "model.pt2", Waves(), torch.zeros(4, 8))
+    words = [path, "-o", tmp_path / "out.mlir", "--target", "ktir", "--host-fallback", "allow"]
+    refused(compile_tool.run, words, "SPY-U001", "the host step aten.special_bessel_j1 has no KTIR", code=2)
 
 
 @pytest.mark.parametrize(

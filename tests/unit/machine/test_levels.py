@@ -24,7 +24,13 @@ ADD = main(
 )
 
 
-@pytest.mark.parametrize(("entry", "overload", "sample"), cases.good_cases(), ids=cases.case_id)
+# Normalisation by known statistics has empty results, which no function below the aten level can return.
+WITH_ELEMENTS = [
+    c for c in cases.good_cases() if c[2].attributes.get("training") is not False and "no_training" not in c[1]
+]
+
+
+@pytest.mark.parametrize(("entry", "overload", "sample"), WITH_ELEMENTS, ids=cases.case_id)
 def test_same_numbers_at_every_level(entry: OpEntry, overload: str, sample: Sample) -> None:
     given = cases.arguments(entry, overload, sample)
     module, arrays = module_of(entry, overload, given, number=f16)

@@ -31,7 +31,17 @@ RANKS = {"mm": 2, "bmm": 3, "t": 2}
 # Arguments that hold positions.
 PLACES = ("index", "indices")
 # Overloads with samples that need more than a sample says (offsets), or whose results are undefined.
-ELSEWHERE = frozenset({"_embedding_bag", "_embedding_bag_forward_only", "masked_scatter", "empty_like", "new_empty"})
+ELSEWHERE = frozenset(
+    {
+        "_embedding_bag",
+        "_embedding_bag_forward_only",
+        "masked_scatter",
+        "empty_like",
+        "new_empty",
+        "spyre::whole_quotient",  # no operator of torch's
+    }
+)
+FIRST_RANKS = {"nll_loss": 2, "nll_loss_forward": 2, "nll_loss2d": 4, "nll_loss2d_forward": 4}
 # Arguments that hold truth values, whatever the overload.
 TRUTH_NAMES = ("condition", "mask")
 
@@ -55,6 +65,8 @@ def fits(overload: str, sample: Sample) -> bool:
     """Whether an overload takes what the sample gives."""
     rank = RANKS.get(overload)
     given = sample.attributes
+    if overload in FIRST_RANKS and FIRST_RANKS[overload] != len(sample.shapes[0]):
+        return False
     for argument in schema(overload):
         value, names = given.get(argument.name), {argument.name, ALIASES.get(argument.name)}
         if isinstance(value, tuple) and str(argument.type) in ONE_INT and len(value) != 1:
@@ -71,7 +83,9 @@ def fits(overload: str, sample: Sample) -> bool:
 
 
 def _spatial_dimensions(overload: str) -> int | None:
-    """The 2 of `conv2d` or `max_pool2d`."""
+    """The 2 of `conv2d` or `max_pool2d`; samples of losses say it by their shapes alone."""
+    if overload in FIRST_RANKS:
+        return None
     found = re.search(r"[a-z_](\d)d", overload)
     return int(found.group(1)) if found else None
 
@@ -115,22 +129,16 @@ def arguments(entry: OpEntry, overload: str, sample: Sample, seed: int = 7) -> A
         out["eps"] = FLOAT32_EPSILON
     tensors = [p for p in entry.params if p.is_tensor]
     for param, shape in zip(tensors, sample.shapes, strict=False):
-        if param.name in PLACES:
+        if shape is None:
+            out[param.name] = None
+        elif param.name in PLACES:
             out[param.name] = places(overload, param.kind, sample, shape, rng)
         elif param.kind is Kind.TENSORS:
             out[param.name] = [rng.uniform(sample.low, sample.high, s) for s in shape]
         elif types.get(param.name) == "number":
             out[param.name] = WHOLE_SCALAR if sample.whole else SCALAR
-        elif overload == "one_hot":
-            out[param.name] = rng.integers(0, int(sample.attributes["num_classes"]), shape)
-        elif param.name in ("sorted_sequence", "boundaries"):
-            out[param.name] = np.sort(rng.uniform(sample.low, sample.high, shape))
-        elif sample.whole:
-            out[param.name] = rng.integers(int(sample.low), int(sample.high), shape)
-        elif holds_truth(overload, param.name):
-            out[param.name] = rng.random(shape) < 0.5
         else:
-            out[param.name] = rng.uniform(sample.low, sample.high, shape)
+            out[param.name] = _drawn(rng, overload, param.name, sample, shape)
     return out
 
 
@@ -145,7 +153,24 @@ def places(overload: str, kind: Kind, sample: Sample, shape: Any, rng: np.random
         return rng.permutation(extent)[: shape[0]] if overload == "index_copy" else rng.integers(0, extent, shape)
     if overload in ("take", "put", "take_along_dim"):
         return rng.integers(0, prod(first), shape)
+    if overload == "spyre::keep_by_index":
+        return rng.integers(0, first[-1], shape)
     return rng.integers(int(sample.low), int(sample.high), shape)
+
+
+def _drawn(rng: np.random.Generator, overload: str, name: str, sample: Sample, shape: tuple[int, ...]) -> Array:
+    """Random values of one tensor argument: positions, truth values, sorted lists, or numbers."""
+    if overload == "one_hot":
+        return rng.integers(0, int(sample.attributes["num_classes"]), shape)
+    if name == "target" and shape != sample.shapes[0]:
+        return rng.integers(0, sample.shapes[0][min(1, len(sample.shapes[0]) - 1)], shape)
+    if name in ("sorted_sequence", "boundaries"):
+        return np.sort(rng.uniform(sample.low, sample.high, shape))
+    if sample.whole:
+        return rng.integers(int(sample.low), int(sample.high), shape)
+    if holds_truth(overload, name):
+        return rng.random(shape) < 0.5
+    return rng.uniform(sample.low, sample.high, shape)
 
 
 def expected(overload: str, given: Mapping[str, Any]) -> list[Array]:

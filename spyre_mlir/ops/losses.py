@@ -1,0 +1,170 @@
+"""Losses of classes: what torch has no decomposition for. All others arrive as differences, logarithms and means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.lanes import Lanes, Number
+from spyre_mlir.ops.reducing import positions
+from spyre_mlir.ops.sums import mean_over
+from spyre_mlir.ops.table import Sample
+
+MEAN, SUM = 1, 2  # what ATen's `reduction` says; 0 keeps the elements
+IGNORED = -100  # the class that torch leaves out unless told otherwise
+
+
+def _classes(b: Build, value: Any) -> int:
+    """The dimension of the classes: the second, or the only one."""
+    return min(1, len(b.shape(value)) - 1)
+
+
+def _hits(b: Build, value: Any, target: Any, ignored: int) -> Any:
+    """Where the class of each element is the target, unless that class is to be left out."""
+    at, shape = _classes(b, value), b.shape(value)
+    number = positions(b, shape, at)
+    if 0 <= ignored < shape[at]:
+        # No target has a number below 0: the ignored class finds none.
+        number = b.call("where.self", b.call("eq.Scalar", number, ignored), b.full((), -1, "i64"), number)
+    return b.call("eq.Tensor", b.call("unsqueeze", b.cast(target, "i64"), dim=at), number)
+
+
+def _picked(b: Build, hits: Any, value: Any, at: int) -> Any:
+    """The element that each target names; 0 where it names none."""
+    return b.call("sum.dim_IntList", b.call("where.self", hits, value, 0.0), dim=(at,))
+
+
+def _weights(b: Build, hits: Any, like: Any, weight: Any) -> Any:
+    """What each element counts: the weight of its class, or 1; 0 if its class is left out."""
+    at, rank = _classes(b, like), len(b.shape(like))
+    if weight is None:
+        counted = b.cast(hits, like=like)
+        return b.call("sum.dim_IntList", counted, dim=(at,))
+    return _picked(b, hits, b.call("view", weight, size=(-1, *(1,) * (rank - at - 1))), at)
+
+
+def _negative_likelihood(
+    b: Build, self: Any, target: Any, weight: Any, reduction: int, ignored: int
+) -> tuple[Any, Any]:
+    """The loss of log-probabilities, and the weight of all elements together."""
+    hits = _hits(b, self, target, ignored)
+    at = _classes(b, self)
+    weights = _weights(b, hits, self, weight)
+    losses = b.call("neg", _picked(b, hits, self, at))
+    losses = losses if weight is None else b.call("mul.Tensor", losses, weights)
+    if reduction not in (MEAN, SUM):
+        return losses, b.full((), 0.0, b.element(self))
+    total, loss = b.call("sum.dim_IntList", weights), b.call("sum.dim_IntList", losses)
+    return (b.call("div.Tensor", loss, total) if reduction == MEAN else loss), total
+
+
+@ATEN.composed(aten=["nll_loss_nd", "nll_loss", "nll_loss2d"])
+def nll_loss(
+    b: Build,
+    self: Lanes,
+    target: Lanes,
+    weight: Lanes | None = None,
+    *,
+    reduction: int = MEAN,
+    ignore_index: int = IGNORED,
+) -> Any:
+    """The negative of the log-probability of each target; `reduction` is 0 for none, 1 for the mean, 2 for the sum."""
+    return _negative_likelihood(b, self, target, weight, reduction, ignore_index)[0]
+
+
+@ATEN.composed(aten=["nll_loss_forward", "nll_loss2d_forward"])
+def nll_loss_forward(
+    b: Build, self: Lanes, target: Lanes, weight: Lanes | None = None, *, reduction: int, ignore_index: int
+) -> Any:
+    """The loss of `nll_loss`, and the weight of all elements together."""
+    return _negative_likelihood(b, self, target, weight, reduction, ignore_index)
+
+
+@ATEN.composed(aten=["cross_entropy_loss"])
+def cross_entropy_loss(
+    b: Build,
+    self: Lanes,
+    target: Lanes,
+    weight: Lanes | None = None,
+    *,
+    reduction: int = MEAN,
+    ignore_index: int = IGNORED,
+    label_smoothing: Number = 0.0,
+) -> Any:
+    """The negative log-probability, after a softmax, of classes, or of a distribution over them.
+
+    `label_smoothing` is the part of the target that is spread over all classes.
+    """
+    at = _classes(b, self)
+    likely = b.call("log_softmax.int", self, dim=at)
+    if b.shape(target) == b.shape(self) and b.element(target) == b.element(self):
+        return _of_distribution(b, likely, target, weight, reduction, float(label_smoothing))
+    if label_smoothing == 0:
+        return _negative_likelihood(b, likely, target, weight, reduction, ignore_index)[0]
+    return _smoothed(b, likely, target, weight, reduction, ignore_index, float(label_smoothing))
+
+
+def _weighted(b: Build, value: Any, weight: Any, at: int) -> Any:
+    if weight is None:
+        return value
+    column = b.call("view", weight, size=(-1, *(1,) * (len(b.shape(value)) - at - 1)))
+    return b.call("mul.Tensor", value, column)
+
+
+def _of_distribution(b: Build, likely: Any, target: Any, weight: Any, reduction: int, smoothing: float) -> Any:
+    at, shape = _classes(b, likely), b.shape(likely)
+    if smoothing:
+        target = b.call("mul.Tensor", target, 1.0 - smoothing)
+        target = b.call("add.Tensor", target, smoothing / shape[at])
+    terms = _weighted(b, b.call("mul.Tensor", likely, target), weight, at)
+    losses = b.call("neg", b.call("sum.dim_IntList", terms, dim=(at,)))
+    if reduction == SUM:
+        return b.call("sum.dim_IntList", losses)
+    return mean_over(b, losses, None) if reduction == MEAN else losses
+
+
+def _smoothed(b: Build, likely: Any, target: Any, weight: Any, reduction: int, ignored: int, smoothing: float) -> Any:
+    at, shape = _classes(b, likely), b.shape(likely)
+    hits = _hits(b, likely, target, ignored)
+    weights = _weights(b, hits, likely, weight)
+    exact = b.call("neg", _picked(b, hits, likely, at))
+    exact = exact if weight is None else b.call("mul.Tensor", exact, weights)
+    even = b.call("neg", b.call("sum.dim_IntList", _weighted(b, likely, weight, at), dim=(at,)))
+    # A target that is left out has no even part either, though its weight may be 0 for another reason.
+    left_out = b.call("eq.Scalar", b.cast(target, "i64"), ignored)
+    even = b.call("where.self", left_out, 0.0, even)
+    losses = b.call("add.Tensor", b.call("mul.Tensor", exact, 1.0 - smoothing), _even(b, even, smoothing / shape[at]))
+    if reduction not in (MEAN, SUM):
+        return losses
+    loss = b.call("sum.dim_IntList", losses)
+    return b.call("div.Tensor", loss, b.call("sum.dim_IntList", weights)) if reduction == MEAN else loss
+
+
+def _even(b: Build, value: Any, factor: float) -> Any:
+    return b.call("mul.Tensor", value, factor)
+
+
+PLAIN = ((5, 7), (5,))
+ATEN.samples(
+    nll_loss,
+    Sample((*PLAIN, (7,)), {"reduction": 1, "ignore_index": 2}, low=0.1),
+    Sample((*PLAIN, None), {"reduction": 0, "ignore_index": -100}),
+    Sample((*PLAIN, None), {"reduction": 2, "ignore_index": -100}),
+    Sample(((2, 5, 3, 4), (2, 3, 4), (5,)), {"reduction": 1, "ignore_index": 1}, low=0.1),
+)
+ATEN.samples(
+    nll_loss_forward,
+    Sample((*PLAIN, (7,)), {"reduction": 1, "ignore_index": 2}, low=0.1),
+    Sample(((2, 5, 3, 4), (2, 3, 4), None), {"reduction": 2, "ignore_index": 1}),
+)
+ATEN.samples(
+    cross_entropy_loss,
+    Sample((*PLAIN, None)),
+    Sample(((7,), ()), {"reduction": 0}),
+    Sample((*PLAIN, (7,)), {"reduction": 0, "ignore_index": 3}, low=0.1),
+    Sample(((2, 5, 3, 4), (2, 3, 4), None), {"reduction": 2}),
+    Sample((*PLAIN, (7,)), {"label_smoothing": 0.1, "ignore_index": 3}, low=0.1),
+    Sample(((5, 7), (5, 7), (7,)), {"label_smoothing": 0.1}, low=0.1),
+    Sample(((5, 7), (5, 7)), {"reduction": 2}, low=0.1),
+)

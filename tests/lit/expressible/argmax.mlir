@@ -1,0 +1,19 @@
+// RUN: spyre-opt -p decompose-aten %s | filecheck %s
+
+// The position of the largest element: the largest, who equals it, positions there and a number behind all elsewhere,
+// the smallest. What is not a number wins, by an infinity in its place. 6 SDSCs for a row in the lanes.
+
+func.func @main(%x: tensor<4x65xf32>) -> tensor<4xi64> {
+  %0 = aten.argmax(%x) {dim = 1 : i64} : (tensor<4x65xf32>) -> tensor<4xi64>
+  func.return %0 : tensor<4xi64>
+}
+
+// CHECK:      func.func @main(%[[X:.*]]: tensor<4x65xf32>)
+// CHECK-NEXT: %[[NAN:.*]] = aten.ne.Tensor(%[[X]], %[[X]])
+// CHECK-NEXT: %[[KEY:.*]] = aten.where.self(%[[NAN]], %[[X]])
+// CHECK-NEXT: %[[BEST:.*]] = aten.amax(%[[KEY]]) {dim = array<i64: 1>, keepdim = true}
+// CHECK:      aten.arange.start_step()
+// CHECK:      %[[SAME:.*]] = aten.eq.Tensor(%[[KEY]], %[[BEST]])
+// CHECK:      %[[FOUND:.*]] = aten.where.self(%[[SAME]]
+// CHECK-NEXT: %[[OUT:.*]] = aten.amin(%[[FOUND]]) {dim = array<i64: 1>
+// CHECK-NEXT: func.return %[[OUT]] : tensor<4xi64>

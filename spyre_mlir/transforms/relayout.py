@@ -7,6 +7,7 @@ sends and fetches them in that order, element-by-element functions do not see it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import lcm
 
@@ -104,11 +105,12 @@ class Planner:
         axis: int | None = None,
         *,
         integers: bool = False,
+        constants: Mapping[str, float] | None = None,
     ) -> None:
         """Adds a kernel step; operands gain the padding their maps ask for."""
         for buffer, index in (*inputs, output):
             buffer.suit(index)
-        self.items.append(Step(function, space, inputs, output, self.origin, axis, integers))
+        self.items.append(Step(function, space, inputs, output, self.origin, axis, integers, dict(constants or {})))
 
     def of(self, value: SSAValue) -> Versions:
         """The device forms of a value; made on first sight."""

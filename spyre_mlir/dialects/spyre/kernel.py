@@ -21,6 +21,7 @@ from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_memory import (
     INTEGER_KERNELS,
     INTEGERS,
+    NARROWED,
     POOL_BYTES,
     SATURATE,
     SEGMENT,
@@ -289,6 +290,7 @@ __all__ = [
     "CONVERSIONS",
     "INTEGERS",
     "INTEGER_KERNELS",
+    "NARROWED",
     "POOL_BYTES",
     "RESTICKIFY",
     "SATURATE",

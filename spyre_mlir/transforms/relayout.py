@@ -81,8 +81,9 @@ class Versions:
 class Planner:
     """Collects buffers and steps of one function; every method leaves a program that is right."""
 
-    def __init__(self) -> None:
-        """Starts with an empty plan."""
+    def __init__(self, *, keep_float32: bool = False) -> None:
+        """Starts with an empty plan; `keep_float32` stores float32 as it is."""
+        self.keep_float32 = keep_float32
         self.items: list[Define | Step | HostStep] = []
         self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
         self.versions: dict[SSAValue, Versions] = {}
@@ -115,7 +116,7 @@ class Planner:
     def of(self, value: SSAValue) -> Versions:
         """The device forms of a value; made on first sight."""
         if value not in self.versions:
-            made = Versions(shape_of(value), stored_format(element_of(value)))
+            made = Versions(shape_of(value), stored_format(element_of(value), keep_float32=self.keep_float32))
             if value in self.hosts:
                 made.host, made.prepared = value, self.hosts[value]
             self.versions[value] = made

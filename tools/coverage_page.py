@@ -240,7 +240,9 @@ def cast_fate(source: str, target: str) -> str:
 
     x = torch.ones(2, 64).to(getattr(torch, source))
     try:
-        kernels = spyre_mlir.compile(Cast(), (x,)).report().stages[-1].kernels
+        compiled = spyre_mlir.compile(Cast(), (x,), host_fallback="allow")
     except SpyreError as error:
         return f"refused: {error.message.partition(chr(10))[0]}"
-    return f"{kernels} kernels"
+    if compiled.host_steps:
+        return f"host: {compiled.host_steps[0].reason}"
+    return f"{compiled.report().stages[-1].kernels} kernels"

@@ -222,9 +222,12 @@ def opinfo_row(name: str) -> dict[str, int] | None:
 
 
 def own_fate(name: str) -> str:
+    """What becomes of an operator of the namespace `spyre`; ours, which define it, or none."""
+    import spyre_mlir.frontend.spyre_ops  # noqa: F401 # defines operators
+
     entry = ATEN.find(f"spyre::{name}")
     if entry is None:
-        return "none"
+        return "host" if hasattr(torch.ops.spyre, name) else "none"
     return f"native: `{entry.opfunc}`" if entry.opfunc is not None else "composed"
 
 

@@ -47,6 +47,13 @@ KTIR_PROGRAMS = tuple(f"tests/data/ktir/{name}.mlir" for name in ("lx_handoff", 
 # A file with a named scalar, which our own kernels carry as operands instead.
 WITH_CONSTANT = "tests/data/superdsc_worked/d32_clamp_128x256.json"
 WITH_LOOP = "tests/lit/dialects/spyre/kernel_loop.mlir"
+CONVERSION = """
+func.func @main(%a: tensor<5x80xi64>, %b: tensor<5x80xi64>) -> tensor<5x80xf16> {
+  %0 = aten.mul.Tensor(%a, %b) : (tensor<5x80xi64>, tensor<5x80xi64>) -> tensor<5x80xi64>
+  %1 = aten._to_copy(%0) {dtype = f16} : (tensor<5x80xi64>) -> tensor<5x80xf16>
+  func.return %1 : tensor<5x80xf16>
+}
+"""
 KTIR_EXTRA = """
 func.func @parts(%left: memref<32x64xf16>, %right: memref<32x64xf16>) attributes {grid = [4, 8]} {
   %i, %j = ktdp.get_compute_tile_id : index, index
@@ -163,6 +170,7 @@ def shown_ops(root: Path, context: Context) -> dict[str, str]:
             locations=False,
         )
     )
+    modules.append(lowered(CONVERSION, "spyre.kernel", context))
     for module in modules:
         lines = module_text(module).splitlines()
         for op in module.walk():

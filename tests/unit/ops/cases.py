@@ -94,7 +94,7 @@ def _spatial_dimensions_of(overload: str, sample: Sample) -> int | None:
     """How many spatial dimensions a sample is for, if it says."""
     if overload.startswith("grid_sampler"):
         return len(sample.shapes[0]) - 2
-    if overload.startswith("conv"):
+    if overload.rpartition("::")[2].startswith("conv"):
         return len(sample.shapes[1]) - 2
     sizes = next(
         (sample.attributes[n] for n in ("kernel_size", "output_size", "scale_factors") if n in sample.attributes), None

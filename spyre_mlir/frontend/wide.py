@@ -60,7 +60,11 @@ def in_doubles() -> Generator[None]:
 
 def _recast(tree: Any, old: torch.dtype, new: torch.dtype) -> Any:
     """A structure with the tensors of one dtype in another."""
-    return tree_map(lambda leaf: leaf.to(new) if isinstance(leaf, torch.Tensor) and leaf.dtype is old else leaf, tree)
+
+    def recast(leaf: object) -> object:
+        return leaf.to(new) if isinstance(leaf, torch.Tensor) and leaf.dtype is old else leaf
+
+    return tree_map(recast, tree)
 
 
 def widened(tree: Any) -> Any:

@@ -41,7 +41,7 @@ RULES = """* **Fates.** *native*: one hardware function, or a view; *composed*: 
 * **Exceptions.** A difference is excused only if inputs or results hold values that DL16 has no code for: NaN and
   infinity, which are one symbol, negative zero, magnitudes beyond the largest or below the smallest number; and
   integers that 32 bits do not hold.
-* Samples that torch refuses do not count. Numerics of host steps are torch's."""
+* *untried* samples are still to come. Samples that torch refuses do not count. Numerics of host steps are torch's."""
 COMMAND = """The samples of one op: `python -m tests.opinfo softmax --dtype all --device`; everything, over hours, and
 going on where it stopped: `python -m tests.opinfo --run DIR --summary tools/data/opinfo.json`."""
 CORE_INTRO = """ATen tags {total} overloads as its core. Each is tried by itself: with the calls that samples of the
@@ -67,7 +67,7 @@ def cell(row: dict[str, int] | None) -> str:
     """How many samples ended how; empty if torch has none."""
     if row is None:
         return ""
-    text = ", ".join(f"{kind} {row[kind]}" for kind in KINDS if row.get(kind))
+    text = ", ".join(f"{kind} {row[kind]}" for kind in (*KINDS, "untried") if row.get(kind))
     return text + (f" ({row['exception']} excused)" if row.get("exception") else "")
 
 
@@ -222,9 +222,12 @@ def opinfo_row(name: str) -> dict[str, int] | None:
 
 
 def own_fate(name: str) -> str:
+    """What becomes of an operator of the namespace `spyre`; ours, which define it, or none."""
+    import spyre_mlir.frontend.spyre_ops  # noqa: F401 # defines operators
+
     entry = ATEN.find(f"spyre::{name}")
     if entry is None:
-        return "none"
+        return "host" if hasattr(torch.ops.spyre, name) else "none"
     return f"native: `{entry.opfunc}`" if entry.opfunc is not None else "composed"
 
 
@@ -240,7 +243,9 @@ def cast_fate(source: str, target: str) -> str:
 
     x = torch.ones(2, 64).to(getattr(torch, source))
     try:
-        kernels = spyre_mlir.compile(Cast(), (x,)).report().stages[-1].kernels
+        compiled = spyre_mlir.compile(Cast(), (x,), host_fallback="allow")
     except SpyreError as error:
         return f"refused: {error.message.partition(chr(10))[0]}"
-    return f"{kernels} kernels"
+    if compiled.host_steps:
+        return f"host: {compiled.host_steps[0].reason}"
+    return f"{compiled.report().stages[-1].kernels} kernels"

@@ -12,9 +12,9 @@ from spyre_mlir.ops.table import Fate
 
 INTRO = """What becomes of every overload of ATen that torch {torch} has. *native*: one hardware function, or a view.
 *composed*: a composition of others; for some arguments there is none, and the host runs the step. *host*: a step of
-the host, unless PyTorch takes the operator apart before we see it, as it does with most variants that write in place or into
-`out`; those are left out here. What random numbers, complex numbers and shapes that depend on data mean for a model stands on
-[the page about host steps](../tools/host-steps.md)."""
+the host, unless PyTorch takes the operator apart before we see it. Most variants that write in place or into `out` are
+taken apart so, and are left out. What random numbers, complex numbers and shapes that depend on data mean for a model
+stands on [the page about host steps](../tools/host-steps.md)."""
 
 
 def overloads() -> dict[str, list[str]]:

@@ -187,6 +187,8 @@ def _by_operator(
         given = next((arguments[n] for n in names if n in arguments), None)
         if given is not None:
             by_schema[parameter.name] = _in_torch(parameter, given, floats)
+        elif not parameter.has_default_value():
+            by_schema[parameter.name] = None  # a program does not spell what is None
     return _flat(operator(**by_schema))
 
 

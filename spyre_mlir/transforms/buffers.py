@@ -18,13 +18,15 @@ from spyre_mlir.hw.legality import multiples
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
 
 
-def stored_format(element: Attribute) -> str:
-    """The format an element type is stored in on the device.
+def stored_format(element: Attribute, *, keep_float32: bool = False) -> str:
+    """The format an element type is stored in on the device; float32 as it is if that is asked for.
 
     Raises:
         UnsupportedError: the device has no such numbers.
     """
     match element:
+        case Float32Type() if keep_float32:
+            return formats.FP32.name
         case Float16Type() | BFloat16Type() | Float32Type():
             return formats.DL16.name
         case IntegerType() if element.width.data == 1:

@@ -299,16 +299,18 @@ def lower_index_select(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """A choice of entries of one dimension: of rows, once that dimension is the first."""
     arguments = op.arguments()
     source, index = (b.readings[cast(SSAValue, arguments[n])] for n in ("self", "index"))
-    at, shape = (
-        cast(int, arguments["dim"]) % len(source.shape),
-        cast(TensorType[Attribute], op.results[0].type).get_shape(),
-    )
+    asked = cast(TensorType[Attribute], op.results[0].type).get_shape()
+    if not asked:
+        source = Reading(source.base, source.view.reshape((1,)))
+    shape = asked or (1,)
+    at = cast(int, arguments["dim"]) % len(shape)
     order = (at, *(d for d in range(len(shape)) if d != at))
     table = Reading(source.base, source.view.permute(order))
     index = Reading(index.base, index.view.reshape((shape[at],)))
     result = TensorType(element_of(op.results[0]), [shape[d] for d in order])
     rows = lower_rows(b, table, index, result, from_end=True)
-    return Reading(rows.base, rows.view.permute(tuple(order.index(d) for d in range(len(shape)))))
+    entries = rows.view.permute(tuple(order.index(d) for d in range(len(shape))))
+    return Reading(rows.base, entries if asked else entries.reshape(()))
 
 
 def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:

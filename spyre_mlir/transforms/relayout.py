@@ -81,14 +81,15 @@ class Versions:
 class Planner:
     """Collects buffers and steps of one function; every method leaves a program that is right."""
 
-    def __init__(self) -> None:
-        """Starts with an empty plan."""
+    def __init__(self, *, keep_float32: bool = False) -> None:
+        """Starts with an empty plan; `keep_float32` stores float32 as it is."""
+        self.keep_float32 = keep_float32
         self.items: list[Define | Step | HostStep] = []
         self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
         self.versions: dict[SSAValue, Versions] = {}
         self.origin: Operation | None = None
         self.ranges = Ranges()
-        self._constants: dict[tuple[Attribute, StickLayout, str], Buffer] = {}
+        self._constants: dict[tuple[Attribute, tuple[int, ...], StickLayout, str], Buffer] = {}
         self._forms: dict[tuple[int, str, bool], Versions] = {}
 
     def define(self, buffer: Buffer) -> Buffer:
@@ -115,7 +116,7 @@ class Planner:
     def of(self, value: SSAValue) -> Versions:
         """The device forms of a value; made on first sight."""
         if value not in self.versions:
-            made = Versions(shape_of(value), stored_format(element_of(value)))
+            made = Versions(shape_of(value), stored_format(element_of(value), keep_float32=self.keep_float32))
             if value in self.hosts:
                 made.host, made.prepared = value, self.hosts[value]
             self.versions[value] = made
@@ -128,7 +129,7 @@ class Planner:
     def constant(self, value: Attribute, shape: tuple[int, ...], stick: int, form: str = DL16.name) -> Buffer:
         """A buffer the host fills with known numbers; equal ones are shared."""
         layout = StickLayout.published(shape, stick, block_of(form))
-        key = (value, layout, form)
+        key = (value, shape, layout, form)
         if key not in self._constants:
             self._constants[key] = self.define(Buffer(shape, form, layout, constant=value, zero_padding=True))
         return self._constants[key]
@@ -246,7 +247,8 @@ class Planner:
         source.pad(dim, whole)
         made = self.fresh(source.shape, source.format, source.layout.stick)
         made.pad(dim, whole)
-        extent = source.layout.extents[dim]
+        # Whole sticks of the tensor: what either buffer may reserve beyond them holds nothing of it.
+        extent = round_up(source.shape[dim], whole)
         part, inner = half // _HALF_SLICE, _HALF_SLICE
         loops = [IterDim("p", extent // whole), IterDim("h", 2), IterDim("g", part), IterDim("e", inner)]
         plain = LinearExpr(0, (("p", whole), ("g", 2 * inner), ("h", inner), ("e", 1)))

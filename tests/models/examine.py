@@ -132,7 +132,7 @@ def device_errors(name: str, compiled: CompiledModel) -> tuple[float, float | No
     except RuntimeError as error:
         if "got Double" not in str(error):
             raise
-        return device, None  # torch multiplies groups of rows in single precision only
+        return device, None  # torch multiplies groups of rows in single precision at best
     return device, max(rms_error(a, b) for a, b in zip(rounded, expected, strict=True))
 
 

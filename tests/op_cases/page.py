@@ -26,8 +26,8 @@ give every bit.
 `off` is the largest error of a group, in ulps, of the `allowed`; `theirs` counts the cases that their authors expect to
 fail, and how many of those pass here. `on host` counts passing cases with a step that the host runs.
 
-| # | group | ops | cases | passed | on host | listed | failed | off | allowed | theirs |
-|--:|---|---|--:|--:|--:|--:|--:|--:|--:|---|
+| # | group | ops | cases | passed | on host | listed | failed | not run | off | allowed | theirs |
+|--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|
 """
 
 
@@ -43,9 +43,10 @@ def page_text(outcomes: Mapping[str, Outcome]) -> str:
 
 def uncounted(group: Group, outcomes: Mapping[str, Outcome]) -> str:
     """Why a group does not count: no program can be made of any of its cases. Empty if it counts."""
-    found = [outcomes.get(case.id) for case in group.cases]
-    whys = {o.why for o in found if o is not None and o.status == NO_PROGRAM}
-    return "; ".join(sorted(whys)) if all(o is not None and o.status == NO_PROGRAM for o in found) else ""
+    found = [outcome for case in group.cases if (outcome := outcomes.get(case.id)) is not None]
+    if not found or any(outcome.status != NO_PROGRAM for outcome in found):
+        return ""
+    return "; ".join(sorted({outcome.why for outcome in found}))
 
 
 def _summary(counted: list[Group], outcomes: Mapping[str, Outcome]) -> str:
@@ -84,7 +85,8 @@ def _row(group: Group, outcomes: Mapping[str, Outcome]) -> str:
         found["passed"],
         sum(bool(o.host) for o in passed) or "",
         found["listed"] or "",
-        (found["failed"] + found["not run"]) or "",
+        found["failed"] or "",
+        found["not run"] or "",
         f"{off:.2f}",
         f"{allowed:g}",
         f"{passing} of {len(theirs)}" if theirs else "",

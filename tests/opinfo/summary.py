@@ -13,6 +13,7 @@ from tests.opinfo.store import Record, Store
 FAILING = ("crash", "wrong", "slow", "refused")
 RAN = ("ok", "exception")
 KINDS = ("native", "composed", "host", *reversed(FAILING))  # from the best to the worst
+RANKS = {kind: max(rank, 1) for rank, kind in enumerate(KINDS)}
 
 
 def by_row(store: Store) -> dict[str, list[Record]]:
@@ -22,8 +23,9 @@ def by_row(store: Store) -> dict[str, list[Record]]:
     return rows
 
 
-def row_summary(records: list[Record]) -> dict[str, Any]:
-    """How many samples ended how; samples that torch itself refuses do not count.
+def row_summary(records: list[Record], count: int = 0) -> dict[str, Any]:
+    """How many samples ended how; samples that torch itself refuses do not count. ``untried`` is how many of `count`
+    are still to come.
 
     A sample that ran counts by its fate, any other by what stopped it; ``exception`` says how many of those that ran
     differ from torch for values that DL16 cannot hold.
@@ -35,12 +37,13 @@ def row_summary(records: list[Record]) -> dict[str, Any]:
         "samples": len(counted),
         **{kind: counts[kind] for kind in KINDS if counts[kind]},
         **({"exception": exceptions} if exceptions else {}),
+        **({"untried": count - len(records)} if count > len(records) else {}),
     }
 
 
 def write_summary(store: Store, path: Path) -> None:
     """Writes the counts as JSON, one row per line so that a change reads as one."""
-    rows = {name: row_summary(records) for name, records in sorted(by_row(store).items())}
+    rows = {name: row_summary(records, store.rows.get(name, 0)) for name, records in sorted(by_row(store).items())}
     rows = {name: row for name, row in rows.items() if row["samples"]}
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
     left_out = json.dumps(LEFT_OUT, indent=2, sort_keys=True)
@@ -74,8 +77,16 @@ def worse_than(store: Store, path: Path) -> list[str]:
 
 
 def is_worse(record: Record, row: dict[str, int]) -> bool:
-    """Whether a sample ended worse than any of its row did."""
-    return record["status"] != "none" and KINDS.index(kind_of(record)) > KINDS.index(worst(row))
+    """Whether a sample ended worse than any of its row did.
+
+    On the device is on the device, in one kernel or in many. Of a row that was not tried as a whole nothing is known,
+    but that wrong numbers and crashes are not wanted.
+    """
+    if record["status"] == "none":
+        return False
+    known = worst(row)
+    known = "refused" if row.get("untried") and RANKS[known] < RANKS["refused"] else known
+    return RANKS[kind_of(record)] > RANKS[known]
 
 
 def kind_of(record: Record) -> str:

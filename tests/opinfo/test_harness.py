@@ -226,3 +226,7 @@ def test_rows_count_fates_of_what_ran_and_what_stopped_the_rest() -> None:
     assert not is_worse({"status": "wrong", "fate": "composed"}, row)
     assert is_worse({"status": "crash", "fate": ""}, row)
     assert is_worse({"status": "ok", "fate": "host"}, {"native": 3})
+    assert not is_worse({"status": "ok", "fate": "composed"}, {"native": 3})
+    assert not is_worse({"status": "refused", "fate": ""}, {"native": 3, "untried": 7})
+    assert is_worse({"status": "wrong", "fate": ""}, {"native": 3, "untried": 7})
+    assert row_summary(records, 10)["untried"] == 6

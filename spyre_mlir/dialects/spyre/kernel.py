@@ -21,6 +21,7 @@ from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_memory import (
     INTEGER_KERNELS,
     INTEGERS,
+    NARROWED,
     OP_INFO,
     POOL_BYTES,
     SATURATE,
@@ -315,6 +316,7 @@ __all__ = [
     "CONVERSIONS",
     "INTEGERS",
     "INTEGER_KERNELS",
+    "NARROWED",
     "OP_INFO",
     "POOL_BYTES",
     "RESTICKIFY",

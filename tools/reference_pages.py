@@ -13,9 +13,8 @@ from pathlib import Path
 from aten_page import doc_text
 from checks_page import checks_page
 from coverage_page import coverage_page, torch_spyre_page
-from dialect_pages import EDIT, doc_text
-from fates_page import fates_page
 from dialect_pages import EDIT
+from fates_page import fates_page
 from superdsc_page import superdsc_page
 from xdsl.passes import get_pass_option_infos
 

@@ -132,7 +132,8 @@ def _by_executor(
     several = cast("list[object]", out) if isinstance(out, list) else []
     if not isinstance(out, list) or not all(isinstance(t, torch.Tensor) for t in several):
         raise RegistrationError(
-            f"the executor {executor.owner} of {executor.op} gives {type(cast(object, out)).__name__}, not a list of tensors",
+            f"the executor {executor.owner} of {executor.op} gives {type(cast(object, out)).__name__}, "
+            "not a list of tensors",
             where=call.where,
         )
     return cast("list[torch.Tensor]", several)

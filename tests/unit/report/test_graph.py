@@ -91,7 +91,8 @@ def test_a_browser_draws_it(graph: Graph, tmp_path: Path) -> None:
         # No text leaves its box.
         inside = page.evaluate(
             "[...document.querySelectorAll('g')].every(g => { const r = g.querySelector('rect')"
-            ".getBoundingClientRect(); return [...g.querySelectorAll('text')].every(t => t.getBoundingClientRect().right <= r.right + 1) })"
+            ".getBoundingClientRect();"
+            " return [...g.querySelectorAll('text')].every(t => t.getBoundingClientRect().right <= r.right + 1) })"
         )
         assert inside
         browser.close()

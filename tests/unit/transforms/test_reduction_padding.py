@@ -6,7 +6,6 @@ import pytest
 import torch
 
 import spyre_mlir
-from spyre_mlir.errors import MachineFault
 
 
 class Extremes(torch.nn.Module):
@@ -31,20 +30,3 @@ def test_whole_numbers_beyond_half(extent: int, sign: int) -> None:
     compiled = spyre_mlir.compile(Extremes(), (x,), numerics="device")
     for got, wanted in zip(compiled(x), Extremes()(x), strict=True):
         assert torch.equal(got, wanted)
-
-
-class Squares(torch.nn.Module):
-    """Squares of equal shape: the bounds of the first are known, those of the second are not."""
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        small = x.clamp(0, 99)
-        return small * small, x * x
-
-
-def test_a_shared_file_is_watched_for_overflow() -> None:
-    x = torch.full((4, 70), 3)
-    compiled = spyre_mlir.compile(Squares(), (x,), share_files=True, numerics="device")
-    for got, wanted in zip(compiled(x), Squares()(x), strict=True):
-        assert torch.equal(got, wanted)
-    with pytest.raises(MachineFault, match="int32-overflow"):
-        compiled(x * 5000)

@@ -116,10 +116,11 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         def emit(op: kernel.KernelOp, trip: Trip) -> None:
             number = first + len(bundle.sdscs)
             try:
-                placed = describe_kernel(op, first + len(bundle.sdscs))
+                watched = _valid_lanes(op) if kernel.INTEGERS in op.attributes else None
+                placed = replace(describe_kernel(op, number), watched=watched)
                 bundle.add(placed, [_base(bases, v, trip) for v in (*op.inputs, op.output)], op.location)
-                if kernel.INTEGERS in op.attributes and first + len(bundle.sdscs) > number:
-                    integers.extend((number, _valid_lanes(op)))
+                if watched is not None and first + len(bundle.sdscs) > number:
+                    integers.extend((number, watched))
             except SpyreError as error:
                 tell_origin(error, op)
                 raise

@@ -19,6 +19,7 @@ from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
     from spyre_mlir.frontend import Program
+    from spyre_mlir.report.model_info import ModelInfo
 
 Array = NDArray[Any]
 BUNDLE = "bundle"
@@ -89,6 +90,36 @@ def check(path: Path | str) -> tuple[Finding, ...]:
     return check_path(Path(path), make_context())
 
 
+def info(
+    model: Any,
+    example_inputs: Sequence[Any] | None = None,
+    example_kwargs: Mapping[str, Any] | None = None,
+    *,
+    prefer_device: bool = False,
+) -> ModelInfo:
+    """What a model is made of and what would become of it, without compiling it to files.
+
+    Weights are not needed: modules and programs on `meta` or of fake tensors are fine.
+
+    Args:
+        model: an `nn.Module`, an `ExportedProgram`, a path of a saved ``.pt2`` file, or an fx `GraphModule`.
+        example_inputs: positional inputs; an exported program has its own.
+        example_kwargs: keyword inputs.
+        prefer_device: as for `compile`.
+
+    Raises:
+        UnsupportedError: the model has operations that cannot be expressed; all of them are listed.
+        ImportProgramError: the model cannot be read.
+    """
+    from spyre_mlir.frontend import import_program
+    from spyre_mlir.report.model_info import model_info
+
+    inputs = None if example_inputs is None else tuple(example_inputs)
+    program = import_program(model, inputs, example_kwargs)
+    options = CompileOptions(prefer_device=prefer_device).passes()
+    return model_info(program, lower(program.module, make_context(), until="spyre.kernel", options=options))
+
+
 def compile_program(path: Path, *, addresses: Literal["symbolic", "concrete"] = "symbolic") -> CompiledModel:
     """Compiles a saved ``.pt2`` program; see `compile`."""
     from spyre_mlir.frontend import import_program
@@ -140,4 +171,4 @@ class LazyModel:
         return self.compiled_for(*args, **kwargs).verify(*args, tolerance=tolerance, **kwargs)
 
 
-__all__ = ["LazyModel", "check", "compile", "compile_program"]
+__all__ = ["LazyModel", "check", "compile", "compile_program", "info"]

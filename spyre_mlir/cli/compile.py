@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spyre_mlir.cli import look
 from spyre_mlir.cli.ktir import TARGETS, write_ktir
 from spyre_mlir.cli.output import PendingOutput
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
@@ -87,10 +88,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
     _add_bundle_options(parser)
+    look.add_flags(parser)
     add_verbosity(parser)
     arguments = parser.parse_args(argv)
+    if look.wanted(arguments):
+        look.check(parser, arguments)
+        return arguments
     if (arguments.output is None) == (arguments.emit is None):
-        parser.error("give either -o DIR or --emit LEVEL")
+        parser.error("give either -o DIR or --emit LEVEL, or --info or --graph FILE")
     if arguments.emit is not None or arguments.target != TARGETS[0]:
         for name in _BUNDLE_OPTIONS:
             if getattr(arguments, name) not in (None, False):
@@ -118,6 +123,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     """Compiles one program; see ``spyre-compile --help``."""
     arguments = _arguments(argv)
     log_to_stderr(arguments.verbose)
+    if look.wanted(arguments):
+        return look.look(arguments.model, arguments.info, arguments.graph, arguments.prefer_device)
     from spyre_mlir.backend.directory import check_replaceable
     from spyre_mlir.pipeline import check_level
 

@@ -132,6 +132,7 @@ class Step:
         origin: the loop-level op it comes from.
         axis: the indexed dimension of a gather.
         integers: whether its results are integers whose bounds are not known.
+        constants: of the hardware function, by their names in its file.
     """
 
     function: str
@@ -141,6 +142,7 @@ class Step:
     origin: Operation | None
     axis: int | None = None
     integers: bool = False
+    constants: dict[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops import contraction, pointwise, quotients
 from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use
 from spyre_mlir.transforms.choose_lane import candidates, lane_for, lane_of_result, read_cost, write_cost
+from spyre_mlir.transforms.constants import as_attribute, function_constants
 from spyre_mlir.transforms.host_kernels import brought, host_op
 from spyre_mlir.transforms.integers import NARROW, holds, inside, is_integer, wraps
 from spyre_mlir.transforms.narrowed import is_narrowed
@@ -113,7 +114,8 @@ def _lower_pointwise(p: Planner, op: loop.NestOp, function: str) -> None:
     lane = lane_for(p, op, forms)
     inputs = [p.operand(v, m.data, lane, op.space.data) for v, m in zip(forms.operands, op.input_maps, strict=True)]
     watched = is_watched(p, op, function, forms.format)
-    p.step(function, op.space.data, inputs, output_of(p, op, lane), integers=watched)
+    constants = function_constants(op.body.block, function, forms.format)
+    p.step(function, op.space.data, inputs, output_of(p, op, lane), integers=watched, constants=constants)
     if wraps(element) and not inside(p.ranges.unwrapped(op), holds(element)):
         p.versions[op.result] = wrapped(p, p.of(op.result), element)
 
@@ -348,4 +350,6 @@ def _kernel_op(step: Step, values: dict[Buffer, SSAValue]) -> Operation:
     op = kernel.ComputeOp(space, inputs, output, maps, {"function": StringAttr(step.function)})
     if step.integers:
         op.attributes[kernel.INTEGERS] = UnitAttr()
+    if step.constants:
+        op.attributes[kernel.OP_INFO] = as_attribute(step.constants)
     return op

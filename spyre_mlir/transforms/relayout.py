@@ -7,6 +7,7 @@ sends and fetches them in that order, element-by-element functions do not see it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import lcm
 
@@ -88,7 +89,7 @@ class Planner:
         self.versions: dict[SSAValue, Versions] = {}
         self.origin: Operation | None = None
         self.ranges = Ranges()
-        self._constants: dict[tuple[Attribute, StickLayout, str], Buffer] = {}
+        self._constants: dict[tuple[Attribute, tuple[int, ...], StickLayout, str], Buffer] = {}
         self._forms: dict[tuple[int, str, bool], Versions] = {}
 
     def define(self, buffer: Buffer) -> Buffer:
@@ -105,11 +106,12 @@ class Planner:
         axis: int | None = None,
         *,
         integers: bool = False,
+        constants: Mapping[str, float] | None = None,
     ) -> None:
         """Adds a kernel step; operands gain the padding their maps ask for."""
         for buffer, index in (*inputs, output):
             buffer.suit(index)
-        self.items.append(Step(function, space, inputs, output, self.origin, axis, integers))
+        self.items.append(Step(function, space, inputs, output, self.origin, axis, integers, dict(constants or {})))
 
     def of(self, value: SSAValue) -> Versions:
         """The device forms of a value; made on first sight."""
@@ -127,7 +129,7 @@ class Planner:
     def constant(self, value: Attribute, shape: tuple[int, ...], stick: int, form: str = DL16.name) -> Buffer:
         """A buffer the host fills with known numbers; equal ones are shared."""
         layout = StickLayout.published(shape, stick, block_of(form))
-        key = (value, layout, form)
+        key = (value, shape, layout, form)
         if key not in self._constants:
             self._constants[key] = self.define(Buffer(shape, form, layout, constant=value, zero_padding=True))
         return self._constants[key]
@@ -254,7 +256,8 @@ class Planner:
         source.pad(dim, whole)
         made = self.fresh(source.shape, source.format, source.layout.stick)
         made.pad(dim, whole)
-        extent = source.layout.extents[dim]
+        # Whole sticks of the tensor: what either buffer may reserve beyond them holds nothing of it.
+        extent = round_up(source.shape[dim], whole)
         part, inner = half // _HALF_SLICE, _HALF_SLICE
         loops = [IterDim("p", extent // whole), IterDim("h", 2), IterDim("g", part), IterDim("e", inner)]
         plain = LinearExpr(0, (("p", whole), ("g", 2 * inner), ("h", inner), ("e", 1)))

@@ -42,6 +42,9 @@ INTEGER_KERNELS = "integer_kernels"
 # number beyond these.
 SATURATE = "saturate"
 
+# Constants of a hardware function, by their names in its file: an attribute of a kernel op, a dictionary of numbers.
+OP_INFO = "op_info"
+
 
 @irdl_op_definition
 class AllocOp(IRDLOperation):

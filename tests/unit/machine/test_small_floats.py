@@ -12,6 +12,11 @@ import torch
 from torch import nn
 
 import spyre_mlir
+import spyre_mlir.frontend.spyre_ops  # registers the operators
+from spyre_mlir.frontend import import_program
+from spyre_mlir.hw.formats import DL16
+from spyre_mlir.pipeline import lower
+from spyre_mlir.universe import make_context
 
 FP8 = torch.float8_e4m3fn
 
@@ -97,3 +102,28 @@ def test_a_cast_to_bfloat16_keeps_what_dl16_has() -> None:
     made = on_device(lambda x: x.to(torch.bfloat16).float() * 3, x)
     assert float((made(x) / (3 * x) - 1).abs().max()) < 2**-9
     assert "convert" not in made.mlir("spyre.kernel")
+
+
+@pytest.mark.parametrize("version", ["TS25", "TS26", "TSNEW"])
+def test_bfloat16_is_dl16_in_every_generation_of_files(version: str) -> None:
+    x = numbers(2, 64).to(torch.bfloat16)
+    lowered = lower(
+        import_program(Function(lambda x: x + x), (x,)).module,
+        make_context(),
+        options={"convert-spyre-kernel-to-superdsc": f"version={version}"},
+    )
+    text = str(lowered.modules["superdsc"])
+    assert DL16.name in text and "BFLOAT16" not in text
+
+
+QUANTISERS: dict[str, Callable[..., Any]] = {
+    "activations": lambda x, s: torch.ops.spyre.quantize_fp8_with_scale(x, s).float(),
+    "weights": lambda x, s: torch.ops.spyre.qfp8wt(torch.ops.spyre.qfp8ch(x).half() * s).float(),
+    "dequantised": lambda x, s: torch.ops.spyre.dequantize_fp8_with_scale(x.to(FP8), s),
+    "products": lambda x, s: torch.ops.spyre.scaled_mm(x.to(FP8), x.to(FP8).t(), torch.float16),
+}
+
+
+@pytest.mark.parametrize("name", QUANTISERS)
+def test_quantisers_by_their_names(name: str) -> None:
+    on_device(QUANTISERS[name], numbers(3, 65).half(), torch.full((3, 1), 0.5).half())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import f16
@@ -30,7 +32,14 @@ WITH_ELEMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("entry", "overload", "sample"), WITH_ELEMENTS, ids=cases.case_id)
+def first_of_each(found: list[tuple[OpEntry, str, Sample]]) -> list[Any]:
+    """The cases as parameters; all but the first of every entry take long together, and are marked so."""
+    firsts = {entry.name: case for case in reversed(found) for entry in case[:1]}
+    slow = (pytest.mark.slow,)
+    return [pytest.param(*c, marks=() if firsts[c[0].name] is c else slow) for c in found]
+
+
+@pytest.mark.parametrize(("entry", "overload", "sample"), first_of_each(WITH_ELEMENTS), ids=cases.case_id)
 def test_same_numbers_at_every_level(entry: OpEntry, overload: str, sample: Sample) -> None:
     given = cases.arguments(entry, overload, sample)
     module, arrays = module_of(entry, overload, given, number=f16)

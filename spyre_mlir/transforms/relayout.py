@@ -87,7 +87,7 @@ class Planner:
         self.versions: dict[SSAValue, Versions] = {}
         self.origin: Operation | None = None
         self.ranges = Ranges()
-        self._constants: dict[tuple[Attribute, StickLayout, str], Buffer] = {}
+        self._constants: dict[tuple[Attribute, tuple[int, ...], StickLayout, str], Buffer] = {}
         self._forms: dict[tuple[int, str, bool], Versions] = {}
 
     def define(self, buffer: Buffer) -> Buffer:
@@ -126,7 +126,7 @@ class Planner:
     def constant(self, value: Attribute, shape: tuple[int, ...], stick: int, form: str = DL16.name) -> Buffer:
         """A buffer the host fills with known numbers; equal ones are shared."""
         layout = StickLayout.published(shape, stick, block_of(form))
-        key = (value, layout, form)
+        key = (value, shape, layout, form)
         if key not in self._constants:
             self._constants[key] = self.define(Buffer(shape, form, layout, constant=value, zero_padding=True))
         return self._constants[key]

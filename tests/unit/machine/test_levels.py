@@ -56,6 +56,23 @@ def test_same_numbers_at_every_level(entry: OpEntry, overload: str, sample: Samp
     assert not [n for n in names if n.startswith(("aten.", "spyre.loop."))]
 
 
+def test_constants_that_differ_only_in_length_are_two() -> None:
+    """Both start 0, 1, 2, 3 and lie in one stick; a shared buffer would end after 4 numbers."""
+    module = parse("""
+        func.func @main(%a: tensor<4xf32>, %b: tensor<5xf32>) -> (tensor<4xf32>, tensor<5xf32>) {
+          %0 = aten.arange.start_step() {end = 4 : i64, dtype = f32} : () -> tensor<4xf32>
+          %1 = aten.arange.start_step() {end = 5 : i64, dtype = f32} : () -> tensor<5xf32>
+          %2 = aten.add.Tensor(%a, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+          %3 = aten.add.Tensor(%b, %1) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+          func.return %2, %3 : tensor<4xf32>, tensor<5xf32>
+        }""")
+    for name in LOWERING:
+        get_all_passes()[name]()().apply(make_context(), module)
+    four, five = run_function(module, [np.zeros(4), np.zeros(5)])
+    assert four.tolist() == [0, 1, 2, 3]
+    assert five.tolist() == [0, 1, 2, 3, 4]
+
+
 def test_numbers_of_other_widths_are_taken_exactly() -> None:
     (got,) = run_function(parse(ADD), [np.full((2, 3), 0.1, np.float32), np.array([1, 2, 3], np.int8)])
     assert got.dtype == np.float64

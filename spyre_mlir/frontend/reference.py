@@ -16,7 +16,7 @@ from torch.export import ExportedProgram
 from spyre_mlir.frontend.export import clone_examples, torch_noise_hidden
 from spyre_mlir.frontend.program import Argument, Program
 from spyre_mlir.frontend.torch_private import tree_flatten, tree_map
-from spyre_mlir.frontend.wide import WithoutHalves, has_halves, widened_model
+from spyre_mlir.frontend.wide import WithoutHalves, has_halves, in_doubles, widened_model
 
 
 def torch_reference(
@@ -56,7 +56,8 @@ def double_reference(
 ) -> list[NDArray[Any]]:
     """As `torch_reference`, with weights and inputs in double precision; the model is copied for it.
 
-    Casts that the model spells out by a dtype of its own stay what they are.
+    Casts that the model spells out by a dtype of its own stay what they are, and what torch cannot do in double
+    precision it does in single precision.
     """
     reference = program.reference
     # A copy in any case: the module of an exported program shares its tensors.
@@ -72,7 +73,8 @@ def double_reference(
         input_leaves=tuple(_wide_argument(a) if isinstance(a, Argument) else a for a in program.input_leaves),
     )
     wide_args, wide_kwargs = tree_map(_wide_tensor, (tuple(args), dict(kwargs or {})))
-    return torch_reference(wide, wide_args, wide_kwargs)
+    with in_doubles():
+        return torch_reference(wide, wide_args, wide_kwargs)
 
 
 def _drop_dtype_checks(module: torch.fx.GraphModule) -> None:

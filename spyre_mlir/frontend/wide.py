@@ -7,7 +7,8 @@ that would hide every error below it, so such a model is copied and run in float
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -27,6 +28,43 @@ class WithoutHalves(TorchDispatchMode):
         written = [a.alias_info is not None and a.alias_info.is_write for a in schema_of(func).arguments]
         given = [a if w else widened(a) for a, w in zip(args, written, strict=False)]
         return func(*given, **widened(dict(kwargs or {})))
+
+
+class SingleWhereNoDouble(TorchDispatchMode):
+    """Runs operators that torch has in no double precision in single precision, and widens what they return."""
+
+    def __torch_dispatch__(
+        self, func: Operator, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Runs one operator; one that writes to its arguments only as it is."""
+        named = dict(kwargs or {})
+        try:
+            return func(*args, **named)
+        except RuntimeError as error:
+            if schema_of(func).is_mutable or "double" not in str(error).lower():
+                raise
+        return _recast(func(*_recast(args, torch.float64, torch.float32), **named), torch.float32, torch.float64)
+
+
+@contextmanager
+def in_doubles() -> Generator[None]:
+    """Lets torch make new tensors in double precision, and run every operator in what it has nearest to that."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with SingleWhereNoDouble():
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _recast(tree: Any, old: torch.dtype, new: torch.dtype) -> Any:
+    """A structure with the tensors of one dtype in another."""
+
+    def recast(leaf: object) -> object:
+        return leaf.to(new) if isinstance(leaf, torch.Tensor) and leaf.dtype is old else leaf
+
+    return tree_map(recast, tree)
 
 
 def widened(tree: Any) -> Any:

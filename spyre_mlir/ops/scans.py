@@ -58,9 +58,8 @@ def _copied(b: Build, self: Any) -> bool:
 
 
 def _widened(b: Build, self: Any, dtype: str | None) -> Any:
-    if dtype is None and not b.element(self).startswith(("f", "bf")):
-        dtype = "i64"
-    return b.cast(self, dtype) if dtype else self
+    """In the element type of the result; import has widened what torch widens, all but truth values of a program."""
+    return b.cast(self, dtype or ("i64" if b.is_bool(self) else b.element(self)))
 
 
 @ATEN.composed(aten=["cumsum"], promote=True)

@@ -47,6 +47,9 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "index_hole": (lambda x, i, j: x[i, :, j], (numbers(5, 6, 3), places(5, 4), places(3, 4))),
     "index_broadcast": (lambda x, i, j: x[:, i, j], (numbers(2, 5, 6), places(5, 4, 1), places(6, 3))),
     "index_computed": (lambda x, i: (x * 2)[i + 1], (numbers(2000, 8), places(1999, 5))),
+    "two_tables": (lambda x, y, i: x[i] + y[i + 8], (numbers(9, 2), numbers(40, 2), places(9, 20))),
+    "cumsum_int32": (lambda x: torch.cumsum(x, 0, dtype=torch.int32), (places(9, 20).int(),)),
+    "cumsum_int32_to_int64": (lambda x: torch.cumsum(x, 0), (places(9, 20).int(),)),
     "index_truths": (lambda x, i: (~x)[i], (holds(40, 3), places(40, 5))),
     "index_vector": (lambda x, i: x[i], (numbers(40), places(40, 5))),
     "index_column": (lambda x, i: x[i], (numbers(40, 1), places(40, 5))),
@@ -78,13 +81,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
 }
 
 
-# Comparisons of two index tensors whose 32-bit elements lie in widened order read wrong places; and the rule
-# `read-whole` takes the clearing of padding in place, over several parts, for another result.
-WRONG = {"index_broadcast": "32-bit order", "put_sum": "32-bit order", "flip_sticks": "read-whole"}
-MARKED = [pytest.param(n, marks=pytest.mark.xfail(reason=WRONG[n])) if n in WRONG else n for n in CASES]
-
-
-@pytest.mark.parametrize("name", MARKED)
+@pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:
     function, args = CASES[name]
     wanted = function(*args)

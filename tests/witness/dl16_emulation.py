@@ -8,7 +8,8 @@ be held against each other. Arithmetic inside one ATen op is float64; its floati
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -67,6 +68,17 @@ def _with_infinities(values: torch.Tensor) -> torch.Tensor:
     return torch.where(torch.isinf(values), values, rounded(values))
 
 
+@contextmanager
+def new_tensors_in_doubles() -> Generator[None]:
+    """Gives tensors that a model makes of numbers double precision, where it says nothing else."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
 def emulate(model: torch.nn.Module, *args: torch.Tensor) -> torch.Tensor:
     """The result of a model whose weights, inputs and intermediate results are DLFloat16."""
     narrow = copy.deepcopy(model).double()
@@ -75,13 +87,13 @@ def emulate(model: torch.nn.Module, *args: torch.Tensor) -> torch.Tensor:
             if tensor.is_floating_point():
                 tensor.copy_(rounded(tensor))
         inputs = [_rounded_leaf(arg.double() if arg.is_floating_point() else arg) for arg in args]
-        with RoundEveryResult():
+        with new_tensors_in_doubles(), RoundEveryResult():
             return narrow(*inputs)
 
 
 def double(model: torch.nn.Module, *args: torch.Tensor) -> torch.Tensor:
     """The result of a model in double precision."""
-    with torch.no_grad():
+    with torch.no_grad(), new_tensors_in_doubles():
         wide = [arg.double() if arg.is_floating_point() else arg for arg in args]
         return copy.deepcopy(model).double()(*wide)
 

@@ -148,7 +148,7 @@ def places(overload: str, kind: Kind, sample: Sample, shape: Any, rng: np.random
     if kind is Kind.TENSORS:
         return [rng.integers(0, extent, s) for extent, s in zip(first, shape, strict=False)]
     if "dim" in sample.attributes:
-        extent = first[int(sample.attributes["dim"])]
+        extent = first[int(sample.attributes["dim"])] if first else 1
         # Which of two writes to one place wins is not defined here.
         return rng.permutation(extent)[: shape[0]] if overload == "index_copy" else rng.integers(0, extent, shape)
     if overload in ("take", "put", "take_along_dim"):

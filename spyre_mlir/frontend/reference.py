@@ -12,11 +12,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.export import ExportedProgram
+from xdsl.dialects.builtin import TensorType
 
+from spyre_mlir.dialects.tensors import element_of
+from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.export import clone_examples, torch_noise_hidden
 from spyre_mlir.frontend.program import Argument, Program
 from spyre_mlir.frontend.torch_private import tree_flatten, tree_map
-from spyre_mlir.frontend.wide import WithoutHalves, has_halves, in_doubles, widened_model
+from spyre_mlir.frontend.wide import HALF, WithoutHalves, has_halves, in_doubles, widened_model
 
 
 def torch_reference(
@@ -33,7 +36,7 @@ def torch_reference(
     fresh_args, fresh_kwargs = clone_examples(tuple(args), dict(kwargs or {}))
     reference = program.reference
     model = cast(torch.nn.Module, _module_of(reference))
-    half = has_halves([*model.parameters(), *model.buffers(), *program.flatten(fresh_args, fresh_kwargs)])
+    half = _has_halves(program, [*model.parameters(), *model.buffers(), *program.flatten(fresh_args, fresh_kwargs)])
     model = widened_model(model) if half else model
     with (
         torch.no_grad(),
@@ -45,6 +48,13 @@ def torch_reference(
         results = {i: leaf for i, leaf in zip(program.output_leaves, leaves, strict=True) if isinstance(i, int)}
         results |= {i: inputs[name] if name in inputs else buffers[name] for i, name in program.mutations.items()}
         return [to_numpy(cast(torch.Tensor, results[i])) for i in range(len(program.results))]
+
+
+def _has_halves(program: Program, tensors: Sequence[object]) -> bool:
+    """Whether the model has tensors in half precision, or makes some."""
+    halves = {ELEMENT_TYPES[dtype] for dtype in HALF}
+    values = (result for op in program.module.walk() for result in op.results)
+    return has_halves(tensors) or any(element_of(v) in halves for v in values if isinstance(v.type, TensorType))
 
 
 def _module_of(reference: object) -> object:

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spyre_mlir.api import check, compile
+    from spyre_mlir.api import check, compile, info
     from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.errors import SpyreError
     from spyre_mlir.frontend import import_program
@@ -18,10 +18,11 @@ _HOMES = {
     "SpyreSpec": "spyre_mlir.hw.spec",
     "check": "spyre_mlir.api",
     "compile": "spyre_mlir.api",
+    "info": "spyre_mlir.api",
     "import_program": "spyre_mlir.frontend",
 }
 
-__all__ = ["CompiledModel", "SpyreError", "SpyreSpec", "check", "compile", "import_program"]
+__all__ = ["CompiledModel", "SpyreError", "SpyreSpec", "check", "compile", "import_program", "info"]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,10 +14,12 @@ from spyre_mlir.machine.faults import OnFault
 from spyre_mlir.machine.options import MachineOptions, Numerics
 from spyre_mlir.pipeline import HostFallback, lower
 from spyre_mlir.report import Accuracy, Verification
+from spyre_mlir.transforms.narrowed import tell_narrowed
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
     from spyre_mlir.frontend import Program
+    from spyre_mlir.report.model_info import ModelInfo
 
 Array = NDArray[Any]
 BUNDLE = "bundle"
@@ -36,6 +38,7 @@ def compile(
     on_fault: OnFault = "raise",
     host_fallback: HostFallback = "warn",
     prefer_device: bool = False,
+    keep_float32: bool = False,
 ) -> CompiledModel | LazyModel:
     """Compiles a model for Spyre.
 
@@ -57,6 +60,8 @@ def compile(
         host_fallback: what the device cannot run becomes a host step: ``warn`` warns once with a list, ``allow`` says
             nothing, ``error`` refuses.
         prefer_device: an operation that takes many kernels runs on the device whatever their number.
+        keep_float32: float32 stays float32 on the device instead of DL16, at twice the bytes; products of matrices and
+            functions without a form on float32 compute in DL16, which a warning lists and the report counts.
 
     Raises:
         UnsupportedError: the model has operations that cannot be expressed, or host steps that are refused; all of
@@ -67,7 +72,7 @@ def compile(
     from spyre_mlir.frontend import import_program, is_complete
 
     options = CompileOptions(
-        numerics, addresses, share_files, coarse_tile, loops, on_fault, host_fallback, prefer_device
+        numerics, addresses, share_files, coarse_tile, loops, on_fault, host_fallback, prefer_device, keep_float32
     )
     MachineOptions(numerics=numerics, on_fault=on_fault)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
@@ -85,6 +90,36 @@ def check(path: Path | str) -> tuple[Finding, ...]:
     return check_path(Path(path), make_context())
 
 
+def info(
+    model: Any,
+    example_inputs: Sequence[Any] | None = None,
+    example_kwargs: Mapping[str, Any] | None = None,
+    *,
+    prefer_device: bool = False,
+) -> ModelInfo:
+    """What a model is made of and what would become of it, without compiling it to files.
+
+    Weights are not needed: modules and programs on `meta` or of fake tensors are fine.
+
+    Args:
+        model: an `nn.Module`, an `ExportedProgram`, a path of a saved ``.pt2`` file, or an fx `GraphModule`.
+        example_inputs: positional inputs; an exported program has its own.
+        example_kwargs: keyword inputs.
+        prefer_device: as for `compile`.
+
+    Raises:
+        UnsupportedError: the model has operations that cannot be expressed; all of them are listed.
+        ImportProgramError: the model cannot be read.
+    """
+    from spyre_mlir.frontend import import_program
+    from spyre_mlir.report.model_info import model_info
+
+    inputs = None if example_inputs is None else tuple(example_inputs)
+    program = import_program(model, inputs, example_kwargs)
+    options = CompileOptions(prefer_device=prefer_device).passes()
+    return model_info(program, lower(program.module, make_context(), until="spyre.kernel", options=options))
+
+
 def compile_program(path: Path, *, addresses: Literal["symbolic", "concrete"] = "symbolic") -> CompiledModel:
     """Compiles a saved ``.pt2`` program; see `compile`."""
     from spyre_mlir.frontend import import_program
@@ -95,6 +130,8 @@ def compile_program(path: Path, *, addresses: Literal["symbolic", "concrete"] = 
 def _compile(program: Program, options: CompileOptions) -> CompiledModel:
     context = make_context()
     lowered = lower(program.module, context, options=options.passes(), host_fallback=options.host_fallback)
+    if options.keep_float32:
+        tell_narrowed(lowered.modules["spyre.kernel"])
     return CompiledModel(program, lowered, options)
 
 
@@ -134,4 +171,4 @@ class LazyModel:
         return self.compiled_for(*args, **kwargs).verify(*args, tolerance=tolerance, **kwargs)
 
 
-__all__ = ["LazyModel", "check", "compile", "compile_program"]
+__all__ = ["LazyModel", "check", "compile", "compile_program", "info"]

@@ -56,6 +56,7 @@ class CompileOptions:
     on_fault: OnFault = "raise"
     host_fallback: HostFallback = "warn"
     prefer_device: bool = False
+    keep_float32: bool = False
 
     def passes(self) -> dict[str, str]:
         """Options of passes, as `pipeline.lower` takes them."""
@@ -63,6 +64,7 @@ class CompileOptions:
         last = f"addresses={self.addresses} share={share} loops={self.loops}"
         chosen = {"convert-spyre-kernel-to-superdsc": last}
         chosen |= {"coarse-tile": ""} if self.coarse_tile else {}
+        chosen |= {"convert-spyre-loop-to-spyre-kernel": "keep-float32=true"} if self.keep_float32 else {}
         return chosen | ({"decompose-aten": "prefer-device=true"} if self.prefer_device else {})
 
 

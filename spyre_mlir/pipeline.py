@@ -31,6 +31,7 @@ from spyre_mlir.transforms.fallback import (
     lower_with_more_on_host,
     tell_host_steps,
 )
+from spyre_mlir.transforms.narrowed import narrowed
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +93,7 @@ class StageRecord:
         traffic_bytes: bytes of device memory that kernels read and write in all trips, at the kernel level.
         integers: kernels whose results are integers of unknown size, at the kernel level; the machine watches them.
         conversions: kernels that change the format of a tensor, at the kernel level.
+        narrowed: kernels that compute in DL16 although float32 was to be kept, at the kernel level.
         seconds: time the passes and the checks took.
         host_steps: operators that the host runs because the device cannot.
     """
@@ -106,6 +108,7 @@ class StageRecord:
     host_steps: int = 0
     integers: int = 0
     conversions: int = 0
+    narrowed: int = 0
 
     def summary(self) -> str:
         """One line for a log."""
@@ -291,4 +294,7 @@ def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     steps = len(host_steps_of(module))
     integers = sum(INTEGERS in op.attributes for op in kernels)
     conversions = sum(isinstance(op, ConvertOp) for op in kernels)
-    return StageRecord(level, len(ops), count, arguments + pool, seconds, used, traffic, steps, integers, conversions)
+    fewer = narrowed(module).total()
+    return StageRecord(
+        level, len(ops), count, arguments + pool, seconds, used, traffic, steps, integers, conversions, fewer
+    )

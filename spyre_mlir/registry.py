@@ -7,15 +7,18 @@ written. All look-ups give lists, the highest priority first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, partial
 from importlib.metadata import entry_points
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.functions import function_of
 from spyre_mlir.ops.reduction import reduced_shape
 from spyre_mlir.ops.table import Family, OpEntry, Sample, Unit
 
@@ -105,12 +108,31 @@ class _Registry:
 _REGISTRY = _Registry()
 
 
+@contextmanager
+def isolated() -> Generator[None]:
+    """What is registered inside the block is gone after it; for tests and notebooks.
+
+    Plugins that are installed stay.
+    """
+    load_plugins()
+    before = copy(_REGISTRY)
+    _REGISTRY.functions = {key: list(found) for key, found in before.functions.items()}
+    _REGISTRY.passes = {point: list(found) for point, found in before.passes.items()}
+    _REGISTRY.whole = dict(before.whole)
+    try:
+        with ATEN.isolated():
+            yield
+    finally:
+        _REGISTRY.functions, _REGISTRY.passes, _REGISTRY.whole = before.functions, before.passes, before.whole
+
+
 def _key(op: str) -> str:
     return op.removeprefix("aten.").removesuffix(".default")
 
 
 def _owner(function: object) -> str:
-    return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', function)}"
+    named = getattr(function, "__qualname__", None)  # operators of torch have none
+    return str(function) if named is None else f"{getattr(function, '__module__', '?')}.{named}"
 
 
 def _add(kind: Kind, op: str, function: F, priority: int, when: Callable[..., bool] | None = None) -> F:
@@ -163,15 +185,17 @@ def map_op(
         samples: arguments for tests.
 
     Raises:
-        RegistrationError: the operation has an owner already; both are named.
+        RegistrationError: the operation has an owner already; both are named. Or the hardware function has no such
+            constants.
     """
 
     def add(function: Callable[..., Any]) -> OpEntry:
         family = Family.POINTWISE if combine is None else Family.REDUCTION
         facts = {"shape": reduced_shape, "combine": combine} if combine is not None else {}
         _check_free(op, function)
-        entry = ATEN.declare(
-            family,
+        entry = _declared(
+            partial(ATEN.declare, family),
+            function,
             aten=[_key(op)],
             opfunc=opfunc,
             op_info=dict(op_info or {}),
@@ -181,11 +205,37 @@ def map_op(
             source=source,
             owner=_owner(function),
             **facts,
-        )(function)
+        )
         ATEN.samples(entry, *samples)
         return entry
 
+    _check_constants(op, opfunc, op_info or {})
     return add
+
+
+def _declared(declare: Callable[..., Any], function: Callable[..., Any], **facts: Any) -> OpEntry:
+    """The entry of a function in the op table.
+
+    Raises:
+        RegistrationError: its parameters do not say what they hold, or its name is taken.
+    """
+    try:
+        return cast(OpEntry, declare(**facts)(function))
+    except (TypeError, ValueError) as error:
+        raise RegistrationError(
+            f"{_owner(function)} cannot be declared: {error}", hint="annotate its parameters as the op table does"
+        ) from error
+
+
+def _check_constants(op: str, opfunc: str, op_info: Mapping[str, str]) -> None:
+    """Raises RegistrationError if the hardware function has no constants of these names."""
+    function = function_of(opfunc)
+    wrong = [] if function is None else [c for c in op_info.values() if c not in function.constants]
+    if function is not None and wrong:
+        known = ", ".join(function.constants) or "none"
+        raise RegistrationError(
+            f"{op}: the hardware function {opfunc} has no constant {', '.join(wrong)}", hint=f"its constants: {known}"
+        )
 
 
 def _check_free(op: str, function: object) -> None:
@@ -219,11 +269,12 @@ def register_decomposition(
     """
 
     def add(function: F) -> F:
-        _add(Kind.DECOMPOSITION, op, function, priority, when)
         if ATEN.find(_key(op)) is None:
-            entry = ATEN.composed(aten=[_key(op)], promote=promote, ulps=ulps, owner=_owner(function))(function)
+            entry = _declared(
+                ATEN.composed, function, aten=[_key(op)], promote=promote, ulps=ulps, owner=_owner(function)
+            )
             object.__setattr__(entry, "decompose", partial(_none_wants, _key(op)))
-        return function
+        return _add(Kind.DECOMPOSITION, op, function, priority, when)
 
     return add
 

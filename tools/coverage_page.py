@@ -222,9 +222,12 @@ def opinfo_row(name: str) -> dict[str, int] | None:
 
 
 def own_fate(name: str) -> str:
+    """What becomes of an operator of the namespace `spyre`; ours, which define it, or none."""
+    import spyre_mlir.frontend.spyre_ops  # noqa: F401 # defines operators
+
     entry = ATEN.find(f"spyre::{name}")
     if entry is None:
-        return "none"
+        return "host" if hasattr(torch.ops.spyre, name) else "none"
     return f"native: `{entry.opfunc}`" if entry.opfunc is not None else "composed"
 
 
@@ -240,7 +243,9 @@ def cast_fate(source: str, target: str) -> str:
 
     x = torch.ones(2, 64).to(getattr(torch, source))
     try:
-        kernels = spyre_mlir.compile(Cast(), (x,)).report().stages[-1].kernels
+        compiled = spyre_mlir.compile(Cast(), (x,), host_fallback="allow")
     except SpyreError as error:
         return f"refused: {error.message.partition(chr(10))[0]}"
-    return f"{kernels} kernels"
+    if compiled.host_steps:
+        return f"host: {compiled.host_steps[0].reason}"
+    return f"{compiled.report().stages[-1].kernels} kernels"

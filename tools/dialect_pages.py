@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from aten_page import doc_text, entry_section, first_text
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayOfConstraint, FloatAttr, ModuleOp, TensorType, f16
-from xdsl.ir import Attribute, Block, Dialect, Operation
+from xdsl.dialects.builtin import ArrayOfConstraint, ModuleOp
+from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.irdl import (
     AnyAttr,
     AnyOf,
@@ -28,15 +28,13 @@ from xdsl.irdl import (
 )
 
 from spyre_mlir.backend.read import read_json
-from spyre_mlir.dialects.aten import OP_CLASSES, Aten, make_op
-from spyre_mlir.dialects.aten_arguments import to_attribute
-from spyre_mlir.dialects.aten_build import result_types
+from spyre_mlir.dialects.aten import OP_CLASSES, Aten
 from spyre_mlir.dialects.ktdp import Ktdp
 from spyre_mlir.dialects.sdscbundle import Sdscbundle
 from spyre_mlir.dialects.spyre import Spyre
 from spyre_mlir.dialects.superdsc import Superdsc
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import Family, Kind, OpEntry, Sample
+from spyre_mlir.ops.table import Family
 from spyre_mlir.pipeline import LEVELS, lower
 from spyre_mlir.text.ktir import ktir_text
 from spyre_mlir.text.render import module_text, parse_module
@@ -49,6 +47,13 @@ KTIR_PROGRAMS = tuple(f"tests/data/ktir/{name}.mlir" for name in ("lx_handoff", 
 # A file with a named scalar, which our own kernels carry as operands instead.
 WITH_CONSTANT = "tests/data/superdsc_worked/d32_clamp_128x256.json"
 WITH_LOOP = "tests/lit/dialects/spyre/kernel_loop.mlir"
+CONVERSION = """
+func.func @main(%a: tensor<5x80xi64>, %b: tensor<5x80xi64>) -> tensor<5x80xf16> {
+  %0 = aten.mul.Tensor(%a, %b) : (tensor<5x80xi64>, tensor<5x80xi64>) -> tensor<5x80xi64>
+  %1 = aten._to_copy(%0) {dtype = f16} : (tensor<5x80xi64>) -> tensor<5x80xf16>
+  func.return %1 : tensor<5x80xf16>
+}
+"""
 KTIR_EXTRA = """
 func.func @parts(%left: memref<32x64xf16>, %right: memref<32x64xf16>) attributes {grid = [4, 8]} {
   %i, %j = ktdp.get_compute_tile_id : index, index
@@ -165,24 +170,13 @@ def shown_ops(root: Path, context: Context) -> dict[str, str]:
             locations=False,
         )
     )
+    modules.append(lowered(CONVERSION, "spyre.kernel", context))
     for module in modules:
         lines = module_text(module).splitlines()
         for op in module.walk():
-            if op.name not in texts and (found := _first_text(op.name, lines)):
+            if op.name not in texts and (found := first_text(op.name, lines)):
                 texts[op.name] = found
     return texts
-
-
-def _first_text(name: str, lines: list[str]) -> str:
-    """The op's text as it stands in its module, its region with it."""
-    place = next((n for n, line in enumerate(lines) if re.match(rf"\s*(%\S+ = )?{re.escape(name)}\b", line)), None)
-    if place is None:
-        return ""
-    indent = len(lines[place]) - len(lines[place].lstrip())
-    end = place + 1
-    if lines[place].endswith("{"):
-        end = next(n for n in range(place + 1, len(lines)) if lines[n] == " " * indent + "}") + 1
-    return "\n".join(line[indent:] for line in lines[place:end])
 
 
 # --- what an op takes ---------------------------------------------------------------------------------------------
@@ -249,103 +243,9 @@ def op_section(op: type[Operation], shown: dict[str, str]) -> str:
     return "\n\n".join(parts)
 
 
-def doc_text(doc: str) -> str:
-    """A docstring as Markdown: sections with indented entries become lists."""
-    lines: list[str] = []
-    for line in doc.splitlines():
-        entry = re.match(r"    (\w[\w, ]*): (.*)", line)
-        if re.fullmatch(r"(Constraints|Attributes|Args):", line):
-            lines += [line, ""]
-        elif entry:
-            lines.append(f"* **{entry[1]}**: {entry[2]}")
-        else:
-            lines.append("  " + line.strip() if line.startswith("     ") else line)
-    return "\n".join(lines)
-
-
 def attribute_section(attribute: type[Attribute]) -> str:
     """Summary of an attribute or a type."""
     return f"### `{attribute.name}`\n\n{doc_text(inspect.cleandoc(attribute.__doc__ or ''))}"
-
-
-# --- the aten page ------------------------------------------------------------------------------------------------
-
-
-def aten_text(entry: OpEntry, overload: str) -> str:
-    """An op made from the first good sample of its entry, as text."""
-    for sample in entry.samples:
-        if sample.breaks is None and (text := _sample_text(entry, overload, sample)):
-            return text
-    return ""
-
-
-def _sample_text(entry: OpEntry, overload: str, sample: Sample) -> str:
-    block, bound, attributes = Block(), dict[str, object](), {k: to_attribute(v) for k, v in sample.attributes.items()}
-    shapes = list(sample.shapes)
-    for param in entry.params:
-        scalar = param.name == "other" and overload.endswith(".Scalar")
-        if param.is_tensor and shapes and not scalar:
-            bound[param.name] = _arguments(block, param.kind, shapes.pop(0), param.name)
-        else:
-            bound[param.name] = sample.attributes.get(param.name, param.default)
-        if scalar:
-            attributes[param.name], bound[param.name] = FloatAttr(2.0, 64), 2.0
-    try:
-        op = make_op(overload, list(block.args), attributes, result_types(entry, bound))
-        op.verify()
-    except ValueError:
-        return ""  # the sample is one of another overload, of other ranks
-    block.add_op(op)
-    module = ModuleOp([op_in := _as_function(block)])
-    text = _first_text(op.name, module_text(module).splitlines())
-    op_in.detach()
-    return text
-
-
-def _as_function(block: Block) -> Operation:
-    from xdsl.dialects import func
-    from xdsl.ir import Region
-
-    block.add_op(func.ReturnOp())
-    return func.FuncOp("main", ([a.type for a in block.args], []), Region(block))
-
-
-def _arguments(block: Block, kind: Kind, shape: object, name: str) -> object:
-    shapes = list(shape) if kind is Kind.TENSORS else [shape]
-    values = [block.insert_arg(TensorType(f16, list(s)), len(block.args)) for s in shapes]
-    for value in values:
-        value.name_hint = name
-    return values if kind is Kind.TENSORS else values[0]
-
-
-def entry_section(entry: OpEntry) -> str:
-    """Everything the table says about an op."""
-    heading = " · ".join(f"`aten.{overload}`" for overload in entry.overloads)
-    parts = [f"### {heading}", doc_text(entry.doc)]
-    rows = [f"| `{p.name}` | {p.kind.value} | {'' if p.required else f'`{p.default}`'} |" for p in entry.params]
-    if rows:
-        parts.append("\n".join(["| argument | holds | default |", "|---|---|---|", *rows]))
-    parts.append(hardware_line(entry))
-    texts = [text for overload in entry.overloads if (text := aten_text(entry, overload))]
-    if texts:
-        parts.append("```mlir\n" + "\n".join(texts) + "\n```")
-    return "\n\n".join(parts)
-
-
-def hardware_line(entry: OpEntry) -> str:
-    """Where the op runs, and who says so."""
-    if entry.family is Family.VIEW:
-        return "Runs nowhere: it becomes part of index maps."
-    if entry.family is Family.CREATION:
-        return "The host provides it with the program."
-    if entry.opfunc is None:
-        return (
-            "Rewritten by `decompose-aten`." if entry.decompose is not None else "Has no hardware function of its own."
-        )
-    formats = "DL16 and FP32" if entry.fp32 else "DL16"
-    rewritten = " Some arguments are rewritten by `decompose-aten` first." if entry.decompose is not None else ""
-    source = f" Source: {entry.source}." if entry.source else ""
-    return f"Hardware function `{entry.opfunc}` on the {entry.unit.name}, {formats}.{source}{rewritten}"
 
 
 def page_text(page: Page, shown: dict[str, str]) -> str:

@@ -10,9 +10,10 @@ import tokenize
 from dataclasses import fields
 from pathlib import Path
 
+from aten_page import doc_text
 from checks_page import checks_page
 from coverage_page import coverage_page, torch_spyre_page
-from dialect_pages import EDIT, doc_text
+from dialect_pages import EDIT
 from superdsc_page import superdsc_page
 from xdsl.passes import get_pass_option_infos
 
@@ -136,8 +137,9 @@ def passes_page() -> str:
                 table(
                     ("option", "type", "default"),
                     [
-                        (f"`{o.name}`", option_type(str(o.expected_type).strip("\"'")), f"`{defaults[o.name]}`")
+                        (f"`{name}`", option_type(str(o.expected_type).strip("\"'")), f"`{defaults[name]}`")
                         for o in options
+                        for name in [o.name.replace("_", "-")]
                     ],
                 ),
             ]

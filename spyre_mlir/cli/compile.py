@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spyre_mlir.cli import look
 from spyre_mlir.cli.ktir import TARGETS, write_ktir
 from spyre_mlir.cli.output import PendingOutput
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
@@ -75,6 +76,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="run on the device whatever the device can, also where that takes very many kernels",
     )
     parser.add_argument(
+        "--keep-float32",
+        action="store_true",
+        help="store float32 as float32 instead of DL16; what the hardware computes in DL16 only is listed",
+    )
+    parser.add_argument(
         "--sdsc-version",
         choices=("TS25", "TS26", "TSNEW"),
         default="TS26",
@@ -82,10 +88,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
     _add_bundle_options(parser)
+    look.add_flags(parser)
     add_verbosity(parser)
     arguments = parser.parse_args(argv)
+    if look.wanted(arguments):
+        look.check(parser, arguments)
+        return arguments
     if (arguments.output is None) == (arguments.emit is None):
-        parser.error("give either -o DIR or --emit LEVEL")
+        parser.error("give either -o DIR or --emit LEVEL, or --info or --graph FILE")
     if arguments.emit is not None or arguments.target != TARGETS[0]:
         for name in _BUNDLE_OPTIONS:
             if getattr(arguments, name) not in (None, False):
@@ -113,6 +123,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     """Compiles one program; see ``spyre-compile --help``."""
     arguments = _arguments(argv)
     log_to_stderr(arguments.verbose)
+    if look.wanted(arguments):
+        return look.look(arguments.model, arguments.info, arguments.graph, arguments.prefer_device)
     from spyre_mlir.backend.directory import check_replaceable
     from spyre_mlir.pipeline import check_level
 
@@ -173,6 +185,7 @@ def _lower(program: Program, arguments: argparse.Namespace, wanted: str, step: C
     from spyre_mlir.cli.watch import PassWatch
     from spyre_mlir.pipeline import lower
     from spyre_mlir.transforms.fallback import warning_text
+    from spyre_mlir.transforms.narrowed import narrowed_text
     from spyre_mlir.universe import make_context
 
     watch = PassWatch(arguments.dump_dir, step=step)
@@ -181,11 +194,14 @@ def _lower(program: Program, arguments: argparse.Namespace, wanted: str, step: C
         "convert-spyre-kernel-to-superdsc": f"addresses={arguments.addresses} version={arguments.sdsc_version} "
         f"share={'true' if arguments.share_files else 'false'} loops={arguments.loops}",
         **({"coarse-tile": ""} if arguments.coarse_tile else {}),
+        **({"convert-spyre-loop-to-spyre-kernel": "keep-float32=true"} if arguments.keep_float32 else {}),
         **({"decompose-aten": "prefer-device=true"} if arguments.prefer_device else {}),
     }
     refuse: HostFallback = "error" if arguments.host_fallback == "error" else "allow"
     context = make_context()
     lowered = lower(program.module, context, until=wanted, options=options, watch=watch, host_fallback=refuse)
+    if (text := narrowed_text(lowered.modules.get("spyre.kernel", program.module))) and arguments.keep_float32:
+        log.warning("%s", text)
     if lowered.host_steps and arguments.host_fallback == "warn":
         log.warning("%s", warning_text(lowered.host_steps))
     return lowered

@@ -23,8 +23,10 @@ from spyre_mlir.cli.report import TakesArguments, add_verbosity, guarded, log_to
 from spyre_mlir.cli.watch import PassWatch
 from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.errors import InputError
+from spyre_mlir.registry import load_plugins
 from spyre_mlir.text.printer import SpyrePrinter
 from spyre_mlir.text.render import module_text, parse_module, verify_module
+from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import SPYRE_UNIVERSE
 
 
@@ -48,9 +50,10 @@ class SpyreOptMain(xDSLOptMain):
             self.ctx.register_dialect(name, SPYRE_UNIVERSE.all_dialects[name])
 
     def register_all_passes(self) -> None:
-        """Register the passes of every installed universe, and ours even from a checkout."""
+        """Register the passes of every installed universe, ours even from a checkout, and those of plugins."""
         super().register_all_passes()
-        for name, factory in SPYRE_UNIVERSE.all_passes.items():
+        load_plugins()
+        for name, factory in get_all_passes().items():
             self.available_passes.setdefault(name, factory)
 
     def register_all_frontends(self) -> None:
@@ -147,7 +150,7 @@ class SpyreOptMain(xDSLOptMain):
     def run(self) -> None:
         """Run the tool; the output file appears at the end, whole."""
         if self.args.list_passes:
-            print_list(PASS_COLUMNS, pass_rows(self.available_passes, SPYRE_UNIVERSE.all_passes))
+            print_list(PASS_COLUMNS, pass_rows(self.available_passes, get_all_passes()))
             return
         if self.args.list_ops:
             print_list(OP_COLUMNS, op_rows())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, TensorType, i1
 from xdsl.ir import Attribute, SSAValue
@@ -18,7 +18,14 @@ from spyre_mlir.ops.table import Kind, OpEntry
 
 
 class AtenBuild:
-    """Binds the arguments of calls and finds the types of results; `make` is what differs."""
+    """Binds the arguments of calls and finds the types of results; `make` is what differs.
+
+    Attributes:
+        inside: whether composed ops that a plugin keeps whole are taken apart all the same: their types and numbers are
+            those of their parts.
+    """
+
+    inside: ClassVar[bool] = False
 
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Any:
         """The result of one op that is not rewritten."""
@@ -33,6 +40,8 @@ class AtenBuild:
         bound: dict[str, Any] = {p.name: p.default for p in entry.params}
         bound |= dict(zip(names, tensors, strict=False)) | attributes
         rewritten = self.rewrite(entry, bound)
+        if rewritten is None and entry.composed:
+            raise UnsupportedError(f"{overload} is kept whole, and the device runs it only in parts")
         return self.make(overload, entry, bound, result_type(entry, bound)) if rewritten is None else rewritten
 
     def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
@@ -42,7 +51,8 @@ class AtenBuild:
                 made = registered.function(self, **bound) if registered.wants(self, bound) else None
                 if made is not None:
                     return made
-        if entry.decompose is None or any(map(registry.is_kept_whole, entry.overloads)):
+        kept = any(map(registry.is_kept_whole, entry.overloads)) and not self.inside
+        if entry.decompose is None or kept:
             return None
         return entry.decompose(self, **bound)
 
@@ -78,6 +88,8 @@ def _typed(value: Any) -> SSAValue | TypedValue:
 
 class TypeBuild(AtenBuild):
     """Finds types and computes nothing."""
+
+    inside = True
 
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Any:
         """The type of one result."""

@@ -18,18 +18,22 @@ from torch.export.graph_signature import InputKind
 from spyre_mlir import registry
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from spyre_mlir.frontend.keep import KEEP_COMPOSITES
-from spyre_mlir.frontend.locations import place_of
+from spyre_mlir.frontend.locations import place_of, raised_at
 from spyre_mlir.frontend.torch_private import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
     FakeTensorMode,
     GuardOnDataDependentSymNode,
     Operator,
     OpOverload,
     TorchDynamoException,
+    UnsupportedOperatorException,
     holders,
     is_fake,
     schema_of,
     tree_map,
 )
+from spyre_mlir.frontend.unsupported import DATA
 from spyre_mlir.ops import ATEN
 
 
@@ -130,6 +134,8 @@ def _export(
         with torch_noise_hidden(), torch.no_grad(), _fake_instead_of_meta(model) as fake:
             fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
             return torch.export.export(model, fresh_args, fresh_kwargs, strict=strict)
+    except (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException) as error:
+        raise _without_values(error) from error
     except GuardOnDataDependentSymNode as error:
         text = f"{name} decides its control flow or a shape by the values of a tensor: {_first_line(error)}"
         raise UnsupportedError(
@@ -140,6 +146,21 @@ def _export(
             f"torch.export cannot trace {name}: {_first_line(error)}",
             hint="see if torch.export.export(model, args) works alone",
         ) from error
+
+
+def _without_values(
+    error: DataDependentOutputException | DynamicOutputShapeException | UnsupportedOperatorException,
+) -> UnsupportedError:
+    """What to say of an operator that torch cannot trace, because it traces without values."""
+    op = str(error.func).removesuffix(".default")
+    if isinstance(error, UnsupportedOperatorException):
+        reason, hint = "torch cannot say the shape of its result", "register a fake implementation of the operator"
+    elif isinstance(error, DataDependentOutputException):
+        reason, hint = "its result is a Python value that depends on the data", DATA
+    else:
+        reason, hint = "the shape of its result depends on the data", DATA
+    what = f"a part of this model cannot be expressed\n  1 x {op}: {reason}"
+    return UnsupportedError(what, where=raised_at(error), hint=hint)
 
 
 def _first_line(error: Exception) -> str:
@@ -166,9 +187,16 @@ def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:
 
 
 def decompose(exported: ExportedProgram) -> ExportedProgram:
-    """Brings an exported program to functional form; composites of `KEEP_COMPOSITES` stay whole."""
-    with torch_noise_hidden(), torch.no_grad():
-        return cast(Any, exported).run_decompositions(_table(_whole()))
+    """Brings an exported program to functional form; composites of `KEEP_COMPOSITES` stay whole.
+
+    Raises:
+        UnsupportedError: an operator has a shape or a Python value as its result that depends on the data.
+    """
+    try:
+        with torch_noise_hidden(), torch.no_grad():
+            return cast(Any, exported).run_decompositions(_table(_whole()))
+    except (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException) as error:
+        raise _without_values(error) from error
 
 
 def load_pt2(path: str | Path) -> ExportedProgram:

@@ -13,8 +13,10 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Region
 
+from spyre_mlir import registry
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.effects import drop_checks
 from spyre_mlir.frontend.export import decompose, export_model, load_pt2
 from spyre_mlir.frontend.folding import Folded
 from spyre_mlir.frontend.liveness import find_aliases, live_nodes
@@ -42,6 +44,7 @@ def import_program(
         ImportProgramError: the model or file cannot be read.
         UnsupportedError: parts of the model have no form; all of them are named.
     """
+    registry.load_plugins()
     given = args is not None or kwargs is not None
     if isinstance(model, torch.nn.Module):
         if not given:
@@ -60,6 +63,7 @@ def import_program(
 
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
     functional = decompose(exported)
+    drop_checks(functional)
     nodes = list(functional.graph.nodes)
     aliases = find_aliases(nodes)
     live = live_nodes(nodes)

@@ -15,6 +15,7 @@ KEEP_COMPOSITES: tuple[str, ...] = (
     "gelu.default",
     "silu.default",
     "mish.default",
+    "softplus.default",
     "hardshrink.default",
     "matmul.default",
     "one_hot.default",

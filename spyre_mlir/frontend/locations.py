@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 from functools import lru_cache
 from pathlib import Path
 from typing import cast
@@ -12,6 +13,7 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in')
 _TORCH = str(Path(torch.__file__).parent)
+_OURS = str(Path(__file__).resolve().parents[1])
 
 
 @lru_cache(maxsize=4096)
@@ -20,6 +22,13 @@ def _innermost_frame(stack_trace: str) -> tuple[str, int] | None:
     frames = [(file, int(line)) for file, line in _FRAME.findall(stack_trace)]
     own = [frame for frame in frames if not frame[0].startswith((_TORCH, "<"))]
     return (own or frames or [None])[-1]
+
+
+def raised_at(error: BaseException) -> str | None:
+    """File and line of the model where torch raised an error while it ran the model."""
+    frames = [(f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)]
+    own = [f for f in frames if not f[0].startswith((_TORCH, _OURS, "<"))]
+    return f"{own[-1][0]}:{own[-1][1]}" if own else None
 
 
 def source_of(node: torch.fx.Node) -> tuple[str, int] | None:

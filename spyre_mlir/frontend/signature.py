@@ -40,7 +40,7 @@ class Slot:
     argument: Argument
     value: torch.Tensor | None = None
     foldable: bool = False
-    memory: object = None
+    memory: tuple[object, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,20 @@ def _slot(exported: ExportedProgram, spec: InputSpec, node: Node, rename: Callab
 
 
 def _ties(slots: list[Slot]) -> dict[Node, Node]:
-    """Weights that are the same memory read the same way become one argument, named as the first."""
+    """Weights that are the same memory read the same way become one argument, named as the first.
+
+    Programs that were saved without values come back with one storage for all weights, of any shape: that says nothing.
+    """
+    shapes: dict[object, set[object]] = {}
+    for slot in slots:
+        if slot.memory is not None and slot.value is None:
+            shapes.setdefault(slot.memory[0], set()).add(slot.memory[2])
     first: dict[object, Node] = {}
     ties: dict[Node, Node] = {}
     for slot in slots:
-        if slot.memory is not None and first.setdefault(slot.memory, slot.node) is not slot.node:
+        if slot.memory is None or (slot.value is None and len(shapes[slot.memory[0]]) > 1):
+            continue
+        if first.setdefault(slot.memory, slot.node) is not slot.node:
             ties[slot.node] = first[slot.memory]
     return ties
 

@@ -57,12 +57,70 @@ def _copied(x: Tensor, *_: object) -> Tensor:
     return x.clone()
 
 
+def _clamp(x: Tensor, low: Any = None, high: Any = None) -> Tensor:
+    return x.clamp(low, high)
+
+
+def _softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    return f.softplus(x, beta, threshold)
+
+
+def _gelu(x: Tensor, approximate: str = "none") -> Tensor:
+    return f.gelu(x, approximate=approximate)
+
+
+def _topkvalue(x: Tensor, k: int, dim: int = -1, largest: bool = True) -> Tensor:
+    return x.topk(k, dim, largest).values
+
+
+def _topkindex(x: Tensor, k: int, dim: int = -1, largest: bool = True) -> Tensor:
+    return x.topk(k, dim, largest).indices
+
+
+def _fp8(x: Tensor) -> Tensor:
+    return x.to(_FP8)
+
+
+def _scale_per_token(x: Tensor, scale_ub: float = _FP8_LARGEST) -> Tensor:
+    return x.abs().amax(-1, keepdim=True) / scale_ub
+
+
+def _dequantized(x: Tensor, scale: Tensor) -> Tensor:
+    return x.to(torch.float16) * scale
+
+
+def _scaled_mm(a: Tensor, b: Tensor, out_dtype: torch.dtype) -> Tensor:
+    return (a.float() @ b.float()).to(out_dtype)
+
+
+def _kept_by_index(x: Tensor, index: Tensor) -> Tensor:
+    return torch.gather(x, -1, index)
+
+
+def _causal_mask(rows: int, columns: int, dtype: torch.dtype) -> Tensor:
+    return torch.full((rows, columns), float("-inf")).triu(1 + columns - rows).to(dtype)
+
+
+def _max_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, ...]:
+    return tuple(x.max(dim, keepdim))
+
+
+def _min_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, ...]:
+    return tuple(x.min(dim, keepdim))
+
+
+def _prod_dim(x: Tensor, dim: int, keepdim: bool = False) -> Tensor:
+    return x.prod(dim, keepdim)
+
+
+def _to_dtype(x: Tensor, dtype: torch.dtype) -> Tensor:
+    return x.to(dtype, copy=True)
+
+
 _OPERATORS: dict[str, Callable[..., Any]] = {
-    "clamp(Tensor input, Scalar? min=None, Scalar? max=None) -> Tensor": lambda x, a=None, b=None: x.clamp(a, b),
-    "softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor": lambda x, b=1.0, t=20.0: f.softplus(
-        x, b, t
-    ),
-    "gelu(Tensor input, str approximate='none') -> Tensor": lambda x, a="none": f.gelu(x, approximate=a),
+    "clamp(Tensor input, Scalar? min=None, Scalar? max=None) -> Tensor": _clamp,
+    "softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor": _softplus,
+    "gelu(Tensor input, str approximate='none') -> Tensor": _gelu,
     "silu(Tensor input) -> Tensor": f.silu,
     "logical_not(Tensor input) -> Tensor": torch.logical_not,
     "layer_norm(Tensor x, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor": (
@@ -72,44 +130,32 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "exx2(Tensor input, float scale, bool use_zero_mean=False) -> Tensor": _exx2,
     "layernormscale(Tensor input, float eps) -> Tensor": _layernormscale,
     "layernormnorm(Tensor input, Tensor mean, Tensor norm_mean, Tensor weight, Tensor bias) -> Tensor": _layernormnorm,
-    "topkvalue(Tensor input, int k, int dim=-1, bool largest=True) -> Tensor": (
-        lambda x, k, d=-1, g=True: x.topk(k, d, g).values
-    ),
-    "topkindex(Tensor input, int k, int dim=-1, bool largest=True) -> Tensor": (
-        lambda x, k, d=-1, g=True: x.topk(k, d, g).indices
-    ),
+    "topkvalue(Tensor input, int k, int dim=-1, bool largest=True) -> Tensor": _topkvalue,
+    "topkindex(Tensor input, int k, int dim=-1, bool largest=True) -> Tensor": _topkindex,
     "batched_matmul(Tensor a, Tensor b) -> Tensor": torch.matmul,
     "conv2d(Tensor input, Tensor weight, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor": _conv2d,
     "conv2d_with_bias(Tensor input, Tensor weight, Tensor bias, int[] stride, int[] padding, int[] dilation, "
     "int groups) -> Tensor": f.conv2d,
-    "qfp8ch(Tensor input) -> Tensor": lambda x: x.to(_FP8),
-    "qfp8wt(Tensor input) -> Tensor": lambda x: x.to(_FP8),
-    "quantscalepertokenfp8(Tensor input, float scale_ub=448.0) -> Tensor": (
-        lambda x, ub=_FP8_LARGEST: x.abs().amax(-1, keepdim=True) / ub
-    ),
+    "qfp8ch(Tensor input) -> Tensor": _fp8,
+    "qfp8wt(Tensor input) -> Tensor": _fp8,
+    "quantscalepertokenfp8(Tensor input, float scale_ub=448.0) -> Tensor": _scale_per_token,
     "quantize_fp8_with_scale(Tensor input, Tensor scale) -> Tensor": _quantized,
     "quantize_weight_fp8_with_scale(Tensor input, Tensor scale) -> Tensor": _quantized,
-    "dequantize_fp8_with_scale(Tensor input, Tensor scale) -> Tensor": lambda x, s: x.to(torch.float16) * s,
-    "scaled_mm(Tensor a, Tensor b, ScalarType out_dtype) -> Tensor": lambda a, b, t: (a.float() @ b.float()).to(t),
+    "dequantize_fp8_with_scale(Tensor input, Tensor scale) -> Tensor": _dequantized,
+    "scaled_mm(Tensor a, Tensor b, ScalarType out_dtype) -> Tensor": _scaled_mm,
     "restickify(Tensor input) -> Tensor": _copied,
     "compact(Tensor input) -> Tensor": _copied,
     "copy_forced(Tensor input) -> Tensor": _copied,
     "tile_dim_marker(Tensor input, int dim) -> Tensor": _copied,
     "overwrite_f(Tensor input, Tensor output, int[] dims, int[] offsets) -> Tensor": _overwritten,
-    "keep_by_index(Tensor input, Tensor index) -> Tensor": lambda x, i: torch.gather(x, -1, i),
-    "causal_mask(int rows, int columns, ScalarType dtype) -> Tensor": (
-        lambda r, c, t: torch.full((r, c), float("-inf")).triu(1 + c - r).to(t)
-    ),
+    "keep_by_index(Tensor input, Tensor index) -> Tensor": _kept_by_index,
+    "causal_mask(int rows, int columns, ScalarType dtype) -> Tensor": _causal_mask,
     "sliding_window_attention(Tensor q, Tensor k, Tensor v, int window, float? scale=None) -> Tensor": _windowed,
-    "max_dim_int64_fallback(Tensor input, int dim, bool keepdim=False) -> (Tensor, Tensor)": (
-        lambda x, d, k=False: tuple(x.max(d, k))
-    ),
-    "min_dim_int64_fallback(Tensor input, int dim, bool keepdim=False) -> (Tensor, Tensor)": (
-        lambda x, d, k=False: tuple(x.min(d, k))
-    ),
+    "max_dim_int64_fallback(Tensor input, int dim, bool keepdim=False) -> (Tensor, Tensor)": _max_dim,
+    "min_dim_int64_fallback(Tensor input, int dim, bool keepdim=False) -> (Tensor, Tensor)": _min_dim,
     "max_default_int64_fallback(Tensor input) -> Tensor": torch.max,
-    "prod_dim_int(Tensor input, int dim, bool keepdim=False) -> Tensor": lambda x, d, k=False: x.prod(d, k),
-    "to_dtype_cpu(Tensor input, ScalarType dtype) -> Tensor": lambda x, t: x.to(t, copy=True),
+    "prod_dim_int(Tensor input, int dim, bool keepdim=False) -> Tensor": _prod_dim,
+    "to_dtype_cpu(Tensor input, ScalarType dtype) -> Tensor": _to_dtype,
 }
 
 
@@ -121,7 +167,7 @@ def _define() -> Any:
         if not hasattr(torch.ops.spyre, name):
             library.define(signature)
             library.impl(name, meaning, "CPU")
-            torch.library.register_fake(f"spyre::{name}", meaning, lib=library)
+            cast(Any, torch.library).register_fake(f"spyre::{name}", meaning, lib=library)
     return library
 
 

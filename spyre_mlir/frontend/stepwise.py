@@ -18,7 +18,7 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_build import TypeBuild
 from spyre_mlir.dialects.host_call import HostCall, Slot
 from spyre_mlir.dialects.tensors import TypedValue
-from spyre_mlir.errors import MachineFault, UnsupportedError
+from spyre_mlir.errors import MachineFault, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.reference import to_numpy
 
@@ -57,6 +57,7 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
     Raises:
         MachineFault: the operator refused these values.
         UnsupportedError: there is no such operator.
+        RegistrationError: an executor gives no list of tensors.
     """
     run, refusal = _runner(call), None
     for floats in (torch.float64, None, torch.float32) if wide else (None, torch.float32, torch.float64):
@@ -64,6 +65,8 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
             with torch.no_grad():
                 results = run(call, operands, floats)
                 return [_result(t, k, wide) for t, k in zip(results, call.results, strict=False)]
+        except RegistrationError:
+            raise
         except _REFUSED as error:
             refusal = refusal or error
     message = f"torch refuses {call.overload}: {str(refusal).partition(chr(10))[0]}"
@@ -77,13 +80,14 @@ def _result(tensor: torch.Tensor, type_: TensorType[Attribute], wide: bool) -> A
 
 
 def _runner(call: HostCall) -> Callable[[HostCall, Sequence[Array], torch.dtype | None], list[torch.Tensor]]:
-    """What runs a call: a function that a plugin registered for it, else the operator of torch."""
+    """What runs a call: the executor of a plugin, else its fallback that wants the call, else the operator of torch."""
+    registry.load_plugins()
+    for registered in registry.find(registry.Kind.EXECUTOR, call.overload):
+        return partial(_by_executor, registered)
     typed = {name: _filled(value, [TypedValue(t) for t in call.operands]) for name, value in call.arguments.items()}
     for registered in registry.find(registry.Kind.FALLBACK, call.overload):
         if registered.wants(TypeBuild(), typed):
             return partial(_by_fallback, registered.function)
-    for registered in registry.find(registry.Kind.EXECUTOR, call.overload):
-        return partial(_by_executor, registered.function)
     return partial(_by_operator, _operator(call))
 
 
@@ -102,10 +106,22 @@ def _by_fallback(
 
 
 def _by_executor(
-    function: Callable[..., Any], call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
+    executor: registry.Registered[Any], call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
 ) -> list[torch.Tensor]:
+    """What an executor gives.
+
+    Raises:
+        RegistrationError: it gives no list of tensors.
+    """
     plain = {name: value for name, value in call.arguments.items() if not _holds_slot(value)}
-    return _flat(function(_tensors(call, operands, floats), plain))
+    out: object = executor.function(_tensors(call, operands, floats), plain)
+    several = cast("list[object]", out) if isinstance(out, list) else []
+    if not isinstance(out, list) or not all(isinstance(t, torch.Tensor) for t in several):
+        raise RegistrationError(
+            f"the executor {executor.owner} of {executor.op} gives {type(cast(object, out)).__name__}, not a list of tensors",
+            where=call.where,
+        )
+    return cast("list[torch.Tensor]", several)
 
 
 def _holds_slot(value: object) -> bool:
@@ -157,6 +173,8 @@ def _by_operator(
         given = next((arguments[n] for n in names if n in arguments), None)
         if given is not None:
             by_schema[parameter.name] = _in_torch(parameter, given, floats)
+        elif not parameter.has_default_value():
+            by_schema[parameter.name] = None  # a program does not spell what is None
     return _flat(operator(**by_schema))
 
 

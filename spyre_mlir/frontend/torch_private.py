@@ -1,7 +1,7 @@
 """Every use of an interface that torch does not promise to keep: one place to look when torch moves.
 
-Used: `torch._subclasses` (which tensors are fake), `torch._dynamo.exc` and `symbolic_shapes` (what
-export raises), `torch.utils._pytree` (argument and output trees), `torch.utils._python_dispatch` (running
+Used: `torch._subclasses` (which tensors are fake, and what they cannot do), `torch._dynamo.exc` and
+`symbolic_shapes` (what export raises), `torch.utils._pytree` (argument and output trees), `torch.utils._python_dispatch` (running
 in double precision), `torch._ops` (classes of operators), `OpOverload._schema` (their arguments),
 `UntypedStorage._cdata` (identity of memory, also for tensors without any), `Module._parameters` and
 `_buffers` (where a module holds its tensors), `torch._guards` (which
@@ -17,7 +17,13 @@ from torch._dynamo.exc import TorchDynamoException
 from torch._dynamo.utils import get_compilation_metrics
 from torch._guards import CompileContext
 from torch._ops import HigherOrderOperator, OpOverload
-from torch._subclasses.fake_tensor import FakeTensorMode, is_fake
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+    UnsupportedOperatorException,
+    is_fake,
+)
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -26,6 +32,8 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_flatten_with_path, 
 Operator = OpOverload[..., Any]
 
 __all__ = [
+    "DataDependentOutputException",
+    "DynamicOutputShapeException",
     "FakeTensorMode",
     "GuardOnDataDependentSymNode",
     "HigherOrderOperator",
@@ -34,6 +42,7 @@ __all__ = [
     "TorchDispatchMode",
     "TorchDynamoException",
     "TreeSpec",
+    "UnsupportedOperatorException",
     "capture_recurrent_layers",
     "compile_id",
     "holders",

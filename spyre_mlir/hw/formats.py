@@ -70,6 +70,9 @@ _ALL = (
 # What stands for infinity in DL16, which has none of its own: the largest half (torch-spyre mask constants; likely).
 INFINITY_STAND_IN = 65504.0
 
+# The largest finite float32: binary32 of IEEE 754; certain.
+FP32_LARGEST = (2.0 - 2.0**-23) * 2.0**127
+
 # The smallest positive DL16 number; half of it and less is 0 (from the definition of the format; inferred).
 DL16_SMALLEST = 2.0**-31 * (1 + 2.0**-9)
 

@@ -42,6 +42,8 @@ class _Computed(TypedValue):
 class _ArrayBuild(AtenBuild):
     """Computes what the parts of a composed operation give."""
 
+    inside = True
+
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> _Computed:
         """The numbers of one op."""
         values = run_entry(entry, {name: _numbers(value) for name, value in bound.items()})

@@ -201,7 +201,7 @@ def pointwise(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
     values = [x.values(axes) for x in inputs]
     states = [x.initialised(axes) for x in inputs]
     with np.errstate(all="ignore"):
-        result = np.asarray(op.entry.meaning(*values))
+        result = np.asarray(op.entry.meaning(*values, **op.numbers))
     if op.function_name == "where3":
         state = np.asarray(states[0] & np.where(values[0] != 0, states[1], states[2]))
     else:

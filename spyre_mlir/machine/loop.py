@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.spyre.attributes import FROM_END, FirstOnesAttr, IndexMapAttr, IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, GatherOp, NestOp, combiner
-from spyre_mlir.dialects.spyre.scalars import ApplyOp, YieldOp, body_function, entry_of, scalar_classes
+from spyre_mlir.dialects.spyre.scalars import ApplyOp, YieldOp, body_function, entry_of, numbers_of, scalar_classes
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.arrays import (
     Array,
@@ -215,7 +215,7 @@ def _run_scalar(
         raise UnsupportedError(
             f"{op.name} on whole tensors", where=place_of(op), hint="use the aten op, for example aten.add.Tensor"
         )
-    values = np.asarray(entry.meaning(*args))
+    values = np.asarray(entry.meaning(*args, **numbers_of(op)))
     result = op.results[0].type
     return (in_width(values.astype(numpy_type(result), copy=False), result),)
 

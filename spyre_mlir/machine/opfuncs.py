@@ -85,12 +85,6 @@ class Contraction:
 Meaning = Pointwise | Movement | Reduction | Contraction
 
 
-def _softplus(args: Sequence[Floats], constants: Constants) -> Floats:
-    beta, threshold = constants["softplusBeta"], constants["softplusThresh"]
-    scaled = args[0] * beta
-    return np.where(scaled > threshold, args[0], np.logaddexp(0.0, scaled) / beta)
-
-
 # Functions no ATen op stands for alone: draft SuperDSC specification, "Supported OpFuncs"; likely.
 _OWN: dict[str, Meaning] = {
     "ReStickifyOpHBM": Movement(),
@@ -102,7 +96,6 @@ _OWN: dict[str, Meaning] = {
     "batchmatmulfp8": Contraction(packed=True),
     "int32tofp32": Movement(),
     "fp32toint32": Pointwise(lambda args, _: np.trunc(args[0])),
-    "softplus": Pointwise(_softplus),
     "addi32toi32": Pointwise(lambda args, _: args[0] + args[1]),
     "muli32toi32": Pointwise(lambda args, _: args[0] * args[1]),
     "revsub": Pointwise(lambda args, _: args[1] - args[0]),
@@ -120,9 +113,6 @@ _OWN: dict[str, Meaning] = {
 
 # How the op table names a reduction's combining operation.
 _FOLDS: dict[str, np.ufunc] = {"arith.addf": np.add, "arith.maximumf": np.maximum, "arith.minimumf": np.minimum}
-
-# Constants of a file that are arguments of the ATen op; torch-spyre code generation; likely.
-_ARGUMENTS: dict[str, str] = {"clipMin": "min", "clipMax": "max"}
 
 _SELECT = "where3"
 _NONSTICK = "nonstick"
@@ -165,8 +155,7 @@ def _rule(entry: OpEntry) -> Meaning | None:
 
 def _elementwise(entry: OpEntry) -> Callable[[Sequence[Floats], Constants], Floats]:
     def apply(args: Sequence[Floats], constants: Constants) -> Floats:
-        given = {_ARGUMENTS[name]: value for name, value in constants.items() if name in _ARGUMENTS}
-        result = np.asarray(entry.meaning(*args, **given))
+        result = np.asarray(entry.meaning(*args, **entry.numbers(constants)))
         return result if result.dtype.kind == "f" else result.astype(np.result_type(*args))
 
     return apply

@@ -75,7 +75,7 @@ class ArrayView:
     def squeeze(self, dims: tuple[int, ...] | None = None) -> ArrayView:
         """Drops dimensions of extent 1."""
         rank = self.array.ndim
-        chosen = range(rank) if dims is None else [d % rank for d in dims]
+        chosen = range(rank) if dims is None or not rank else [d % rank for d in dims]
         return ArrayView(self.array.squeeze(tuple(d for d in chosen if self.array.shape[d] == 1)))
 
     def expand(self, shape: tuple[int, ...]) -> ArrayView:

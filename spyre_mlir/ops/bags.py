@@ -7,6 +7,7 @@ from typing import Any
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.composite import MASKED
 from spyre_mlir.ops.lanes import Lanes
 from spyre_mlir.ops.positions import WHOLE, folded
 from spyre_mlir.ops.table import Sample
@@ -30,8 +31,8 @@ def embedding_bag(
 ) -> Any:
     """The rows of `weight` that `indices` name, summed, averaged or the largest of each bag; a bag starts at an offset.
 
-    The second result is the bag of every index, the third the number of rows of every bag. The fourth, which only
-    training needs, is -1: the device does not look for it.
+    The second result is the bag of every index, the third the number of rows of every bag, zero where rows are summed.
+    The fourth is the index of the largest row of every bag and column, and otherwise the third once more.
     """
     if mode == MAX and per_sample_weights is not None:
         raise UnsupportedError("the largest of weighted rows", hint="use mode sum")
@@ -51,13 +52,13 @@ def embedding_bag(
     out = (
         _largest(b, counted, rows, sizes) if mode == MAX else _summed(b, counted, rows, sizes if mode == MEAN else None)
     )
-    largest = b.full((bags, b.shape(weight)[1]) if mode == MAX else (bags,), -1, b.element(indices))
     # torch leaves the bags of the indices out where its own sum needs none.
     needless = mode == SUM and padding_idx < 0 and b.element(weight) in ("f16", "f32")
     where = b.full((0,), 0, b.element(offsets)) if needless else b.cast(bag_of, like=offsets)
-    if include_last_offset:  # torch counts the end of the last bag as one more bag of no rows
-        sizes = b.call("cat", [sizes, b.full((1,), 0, "f32")], dim=0)
-    return out, where, b.cast(sizes, like=offsets), largest
+    if mode == SUM:  # nobody needs them, and torch does not count
+        sizes = b.full((bags,), 0, "f32")
+    sizes = b.cast(sizes, like=offsets)
+    return out, where, sizes, _largest_indices(b, counted, rows, indices) if mode == MAX else sizes
 
 
 def _members(b: Build, starts: Any, count: int, bags: int) -> tuple[Any, Any]:
@@ -79,10 +80,22 @@ def _summed(b: Build, inside: Any, rows: Any, sizes: Any) -> Any:
 
 
 def _largest(b: Build, inside: Any, rows: Any, sizes: Any) -> Any:
-    lowest = b.call("amin", rows, dim=(0,))
-    kept = b.call("where.self", b.call("unsqueeze", inside, dim=2), rows, lowest)
     some = b.call("unsqueeze", b.call("gt.Scalar", sizes, 0.0), dim=1)
-    return b.call("where.self", some, b.call("amax", kept, dim=(1,)), 0.0)
+    return b.call("where.self", some, b.call("amax", _of_bags(b, inside, rows), dim=(1,)), 0.0)
+
+
+def _of_bags(b: Build, inside: Any, rows: Any) -> Any:
+    """[bags, indices, width]: the rows, and what is below all of them in other bags than theirs."""
+    return b.call("where.self", b.call("unsqueeze", inside, dim=2), rows, MASKED)
+
+
+def _largest_indices(b: Build, inside: Any, rows: Any, indices: Any) -> Any:
+    """[bags, width]: the index whose row is the largest of its bag, 0 for a bag of none."""
+    at = b.call("argmax", _of_bags(b, inside, rows), dim=1)
+    places = b.iota(b.shape(indices)[0], b.element(at))
+    chosen = b.call("eq.Tensor", b.call("unsqueeze", at, dim=2), places)
+    chosen = b.call("logical_and", chosen, b.call("unsqueeze", inside, dim=1))
+    return b.cast(b.call("sum.dim_IntList", b.call("where.self", chosen, indices, 0), dim=(2,)), like=indices)
 
 
 ATEN.samples(embedding_bag, Sample(((10, 5), (8,), (3,)), {"mode": MEAN, "padding_idx": 2}, low=0, high=9))

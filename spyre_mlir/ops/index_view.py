@@ -83,7 +83,8 @@ class IndexView:
 
     def squeeze(self, dims: tuple[int, ...] | None = None) -> IndexView:
         """Drops the dimensions of extent 1 among `dims` (all by default)."""
-        chosen = range(len(self.dims)) if dims is None else {self._dim(d) for d in dims}
+        # A tensor of no dimensions has none to drop, and torch names its dimension 0 all the same.
+        chosen = range(len(self.dims)) if dims is None or not self.dims else {self._dim(d) for d in dims}
         return replace(self, dims=tuple(d for i, d in enumerate(self.dims) if not (i in chosen and not d)))
 
     def expand(self, shape: tuple[int, ...]) -> IndexView:
@@ -121,6 +122,9 @@ class IndexView:
         picked = range(*slice(start, end, step).indices(self.shape[at]))
         if len(picked) == self.shape[at]:
             return self
+        if not picked:  # nothing is read, so any axis will do
+            dims = (*self.dims[:at], (len(self.extents),), *self.dims[at + 1 :])
+            return replace(self, dims=dims, extents=(*self.extents, 0))
         axes = self.dims[at]
         if len(axes) != 1:
             return self._slice_merged(at, picked)

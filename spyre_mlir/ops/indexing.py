@@ -28,15 +28,16 @@ def index_select(self: Lanes, index: Lanes, *, dim: int) -> Lanes:
     Constraints:
         C1: index has rank 0 or 1.
     """
-    return np.take(self, index.astype(np.int64).reshape(-1), axis=dim)
+    entries = np.take(self.reshape(self.shape or (1,)), index.astype(np.int64).reshape(-1), axis=dim)
+    return entries if self.ndim else entries.reshape(())
 
 
 def index_copy_shape(
     self: tuple[int, ...], index: tuple[int, ...], source: tuple[int, ...], *, dim: int
 ) -> tuple[int, ...]:
     """Shape of self, once the others fit."""
-    at = dim % len(self)
-    expected = (*self[:at], index[0] if index else 1, *self[at + 1 :])
+    at = dim % max(len(self), 1)
+    expected = (*self[:at], index[0] if index else 1, *self[at + 1 :]) if self else ()
     require("C1", source == expected, f"source of shape {source}, expected {expected}")
     return self
 
@@ -52,13 +53,16 @@ def index_copy(self: Lanes, index: Lanes, source: Lanes, *, dim: int) -> Lanes:
     Constraints:
         C1: source has the shape of self, with as many entries along dim as index.
     """
-    out = np.moveaxis(self.copy(), dim, 0)
-    out[index.astype(np.int64).reshape(-1)] = np.moveaxis(source, dim, 0)
-    return np.moveaxis(out, 0, dim)
+    out = np.moveaxis(self.copy().reshape(self.shape or (1,)), dim, 0)
+    out[index.astype(np.int64).reshape(-1)] = np.moveaxis(source.reshape(source.shape or (1,)), dim, 0)
+    return np.moveaxis(out, 0, dim).reshape(self.shape)
 
 
 @decomposes(index_copy)
 def _index_copy(b: Build, self: Any, index: Any, source: Any, *, dim: int) -> Any:
+    if not b.shape(self):
+        made = _index_copy(b, *(b.call("view", x, size=(1,)) for x in (self, index, source)), dim=0)
+        return b.call("view", made, size=())
     shape, at = b.shape(self), dim % len(b.shape(self))
     if not b.element(self).startswith(("f", "bf")):
         # Whole numbers and truth values know no NaN, and products round them.
@@ -218,11 +222,17 @@ def _border(b: Build, value: Any, dim: int, extent: int, fill: Number) -> Any:
     return b.cast(made, like=value)
 
 
-ATEN.samples(index_select, Sample(((5, 6), (3,)), {"dim": 0}), Sample(((5, 6, 4), (2,)), {"dim": 1}))
+ATEN.samples(
+    index_select,
+    Sample(((5, 6), (3,)), {"dim": 0}),
+    Sample(((5, 6, 4), (2,)), {"dim": 1}),
+    Sample(((), (1,)), {"dim": 0}),
+)
 ATEN.samples(
     index_copy,
     Sample(((2, 7, 4), (1,), (2, 1, 4)), {"dim": 1}),
     Sample(((2, 7, 4), (3,), (2, 3, 4)), {"dim": 1}),
+    Sample(((), (1,), ()), {"dim": 0}),
     Sample(((2, 7), (3,), (2, 4)), {"dim": 1}, breaks="C1"),
 )
 ATEN.samples(

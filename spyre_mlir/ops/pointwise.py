@@ -217,7 +217,7 @@ def gelu(self: Lanes, *, approximate: str = "none") -> Lanes:
     return 0.5 * self * (1.0 + erf(self / np.sqrt(2.0)))
 
 
-@ATEN.pointwise(aten=["clamp"], opfunc="clip", fp32=True, source=_TABLE)
+@ATEN.pointwise(aten=["clamp"], opfunc="clip", fp32=True, source=_TABLE, op_info={"min": "clipMin", "max": "clipMax"})
 def clamp(self: Lanes, *, min: Number | None = None, max: Number | None = None) -> Lanes:
     """Limits every element to [min, max]; None leaves a side open. As in torch, max wins if min > max."""
     return np.minimum(np.maximum(self, -INF if min is None else min), INF if max is None else max)

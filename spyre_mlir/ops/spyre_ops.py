@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.lanes import DType, Ints, Lanes, Number
+from spyre_mlir.ops.lanes import Ints, Lanes, Number
 from spyre_mlir.ops.table import Sample
 
 
@@ -185,34 +184,6 @@ def sliding_window_attention(b: Build, q: Lanes, k: Lanes, v: Lanes, *, window: 
     back = b.call("sub.Tensor", row, b.iota(columns, "i64"))
     near = b.call("logical_and", b.call("ge.Scalar", back, 0), b.call("lt.Scalar", back, window))
     return b.call("scaled_dot_product_attention", q, k, v, near, scale=scale)
-
-
-def _on_host(what: str) -> Any:
-    raise UnsupportedError(f"{what} is a step of the host by its definition")
-
-
-@ATEN.composed(aten=["spyre::max_dim_int64_fallback", "spyre::min_dim_int64_fallback"], ulps=0)
-def dim_int64_fallback(b: Build, input: Lanes, *, dim: int, keepdim: bool = False) -> Any:
-    """The extreme elements of 64-bit integers along a dimension and where they are, on the host."""
-    return _on_host("an extreme of 64-bit integers")
-
-
-@ATEN.composed(aten=["spyre::max_default_int64_fallback"], ulps=0)
-def max_default_int64_fallback(b: Build, input: Lanes) -> Any:
-    """The largest of 64-bit integers, on the host."""
-    return _on_host("the largest of 64-bit integers")
-
-
-@ATEN.composed(aten=["spyre::prod_dim_int"], ulps=0)
-def prod_dim_int(b: Build, input: Lanes, *, dim: int, keepdim: bool = False) -> Any:
-    """The product of integers along a dimension, on the host."""
-    return _on_host("a product of 64-bit integers")
-
-
-@ATEN.composed(aten=["spyre::to_dtype_cpu"], ulps=0)
-def to_dtype_cpu(b: Build, input: Lanes, *, dtype: DType) -> Any:
-    """Another element type, on the host."""
-    return _on_host("this conversion")
 
 
 ATEN.samples(spyre_clamp, Sample(((3, 65),), {"min": -0.5, "max": 1.0}), Sample(((3, 65),), {"max": 0.0}))

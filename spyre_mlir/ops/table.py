@@ -8,7 +8,8 @@ body never rounds; the machine rounds where the hardware does.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -164,11 +165,16 @@ class OpEntry:
         """The parameter called `name`, or None."""
         return next((p for p in self.params if p.name == name), None)
 
+    def numbers(self, constants: Mapping[str, float]) -> dict[str, float]:
+        """The arguments that constants of the hardware function set."""
+        return {name: constants[constant] for name, constant in self.op_info.items() if constant in constants}
+
 
 def _params(function: Callable[..., Any], skipped: int = 0) -> tuple[Param, ...]:
     params: list[Param] = []
     for parameter in list(inspect.signature(function).parameters.values())[skipped:]:
-        annotation = str(parameter.annotation).removesuffix(" | None")
+        said = parameter.annotation  # text, or a type where annotations are evaluated
+        annotation = (said.__name__ if isinstance(said, type) else str(said)).removesuffix(" | None")
         if annotation not in KINDS:
             raise TypeError(
                 f"{function.__name__}: parameter {parameter.name} is annotated {annotation!r}, "
@@ -289,6 +295,18 @@ class Table:
         self._entries[entry.name] = entry
         if entry.opfunc is not None:
             self._by_opfunc.setdefault(entry.opfunc, entry)
+
+    @contextmanager
+    def isolated(self) -> Generator[None]:
+        """What is declared inside the block is gone after it."""
+        tables = (self._entries, self._owners, self._by_opfunc)
+        before = [dict(table) for table in tables]
+        try:
+            yield
+        finally:
+            for table, kept in zip(tables, before, strict=True):
+                table.clear()
+                table.update(kept)
 
     def __iter__(self) -> Iterator[OpEntry]:
         """The entries in order of declaration."""

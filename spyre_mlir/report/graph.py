@@ -9,8 +9,8 @@ from typing import Any, cast
 import networkx as nx
 from jinja2 import Environment, PackageLoader, select_autoescape
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.places import source_of
@@ -46,7 +46,7 @@ class Graph:
     edges: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
-def graph_of(module: ModuleOp, fates: Mapping[Operation, str]) -> Graph:
+def graph_of(module: ModuleOp, fates: Mapping[AtenOp, str]) -> Graph:
     """The graph of a program at the aten level; weights are part of the operation that reads them.
 
     Args:
@@ -56,8 +56,8 @@ def graph_of(module: ModuleOp, fates: Mapping[Operation, str]) -> Graph:
     main = next(op for op in module.ops if isinstance(op, func.FuncOp))
     graph, makers = Graph(), dict[SSAValue, str]()
     for number, argument in enumerate(main.body.block.args):
-        attributes = main.arg_attrs.data[number].data if main.arg_attrs is not None else {}
-        if str(attributes.get("aten.kind", "input")).strip('"') == "input":
+        kind = main.arg_attrs.data[number].data.get("aten.kind") if main.arg_attrs is not None else None
+        if not isinstance(kind, StringAttr) or kind.data == "input":
             makers[argument] = _add(graph, Node(f"in{number}", argument.name_hint or "input", _type(argument), "input"))
     for number, op in enumerate(main.body.block.ops):
         name = f"aten.{op.overload}" if isinstance(op, AtenOp) else "output"
@@ -66,7 +66,7 @@ def graph_of(module: ModuleOp, fates: Mapping[Operation, str]) -> Graph:
             f"op{number}",
             name.removeprefix("aten."),
             detail,
-            fates.get(op, "output"),
+            fates[op] if isinstance(op, AtenOp) else "output",
             str(source_of(op.location) or ""),
         )
         key = _add(graph, node)
@@ -99,7 +99,7 @@ def mermaid(graph: Graph) -> str:
 COLOURS = {
     "native": "#cfe8cf",
     "composed": "#d5e3f7",
-    "view": "#eeeeee",
+    "removed": "#eeeeee",
     "host": "#f7c9c2",
     "input": "#fff3c4",
     "output": "#fff3c4",
@@ -114,16 +114,25 @@ def svg(graph: Graph) -> str:
     environment = Environment(loader=PackageLoader("spyre_mlir.report"), autoescape=select_autoescape(default=True))
     return environment.get_template("graph.svg.j2").render(
         nodes=[(n, *places[n.key]) for n in graph.nodes.values()],
-        edges=[(*places[a], *places[b]) for a, b in graph.edges],
+        edges=[_edge(places[a], places[b]) for a, b in graph.edges],
         box=(BOX_WIDTH, BOX_HEIGHT),
         size=(width, height),
         colours=COLOURS,
     )
 
 
+def _edge(above: tuple[int, int], below: tuple[int, int]) -> str:
+    """The path of an edge; one that passes other layers swings out to the right of their boxes."""
+    x1, y1, x2, y2 = above[0] + BOX_WIDTH // 2, above[1] + BOX_HEIGHT, below[0] + BOX_WIDTH // 2, below[1]
+    if y2 - y1 <= GAP_Y:
+        return f"M{x1} {y1} L{x2} {y2}"
+    side = max(x1, x2) + BOX_WIDTH // 2 + GAP_X // 2
+    return f"M{x1} {y1} C{side} {y1 + GAP_Y} {side} {y1 + GAP_Y} {side} {(y1 + y2) // 2} S{side} {y2 - GAP_Y} {x2} {y2}"
+
+
 def _places(graph: Graph) -> dict[str, tuple[int, int]]:
     """The upper left corner of every box."""
-    network: Any = nx.DiGraph()
+    network: Any = cast(Any, nx).DiGraph()
     network.add_nodes_from(graph.nodes)
     network.add_edges_from(graph.edges)
     above: dict[str, float] = {}

@@ -15,6 +15,7 @@ from spyre_mlir.errors import ImportProgramError, LoweringError, UnsupportedErro
 from spyre_mlir.frontend import signature_of
 from spyre_mlir.frontend.torch_private import schema_of, tree_flatten
 from spyre_mlir.torch_device.module import DeviceModule
+from spyre_mlir.transforms.fallback import HostStepWarning
 
 aten = torch.ops.aten
 # Memory is the host's: allocation, copies, filling and what brings single numbers to Python are not programs.
@@ -23,10 +24,6 @@ _MEMORY = frozenset(
     | {"_local_scalar_dense", "is_nonzero", "equal"}
 )
 _MAKERS = ("new_", "ones_like", "zeros_like", "full_like", "empty_like", "rand", "uniform", "normal", "bernoulli")
-
-
-class HostStepWarning(UserWarning):
-    """An operator ran on the host because the device cannot do it."""
 
 
 class _OneOperator(torch.nn.Module):
@@ -82,7 +79,8 @@ def _program(
     try:
         # In a thread of its own: the dispatch keys that are off during dispatch would be off in tracing too.
         with ThreadPoolExecutor(1) as thread:
-            made = thread.submit(api.compile, module, tuple(tensors), numerics=cast(Any, _module().numerics))
+            numerics = cast(Any, _module().numerics)
+            made = thread.submit(api.compile, module, tuple(tensors), numerics=numerics, host_fallback="error")
             program = cast(CompiledModel, made.result())
             return program if program.kernels else None  # nothing to compute: the host's memory is the device's
     except (UnsupportedError, ImportProgramError, LoweringError) as error:

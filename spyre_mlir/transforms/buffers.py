@@ -18,13 +18,15 @@ from spyre_mlir.hw.legality import multiples
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
 
 
-def stored_format(element: Attribute) -> str:
-    """The format an element type is stored in on the device.
+def stored_format(element: Attribute, *, keep_float32: bool = False) -> str:
+    """The format an element type is stored in on the device; float32 as it is if that is asked for.
 
     Raises:
         UnsupportedError: the device has no such numbers.
     """
     match element:
+        case Float32Type() if keep_float32:
+            return formats.FP32.name
         case Float16Type() | BFloat16Type() | Float32Type():
             return formats.DL16.name
         case IntegerType() if element.width.data == 1:
@@ -127,6 +129,7 @@ class Step:
         origin: the loop-level op it comes from.
         axis: the indexed dimension of a gather.
         integers: whether its results are integers whose bounds are not known.
+        constants: of the hardware function, by their names in its file.
     """
 
     function: str
@@ -136,6 +139,7 @@ class Step:
     origin: Operation | None
     axis: int | None = None
     integers: bool = False
+    constants: dict[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ becomes one nest that reads ``%0[d1, d0]``. A view that no index map can express
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -84,6 +84,7 @@ class LoopBuilder:
         readings: Sequence[Reading],
         result: TensorType[Attribute],
         cut: IndexView | None = None,
+        numbers: Mapping[str, float] | None = None,
     ) -> Reading:
         """One nest that applies `entry` to readings broadcast to the result's shape.
 
@@ -95,7 +96,7 @@ class LoopBuilder:
         loops, out, readings = self.align(readings, target, stems(len(shape)))
         if loop_count(loops) > MOST_LOOPS:
             loops, out, readings = self._with_fewer_loops(loops, out, readings, target, shape)
-        op = make_nest(loops, [r.base for r in readings], out, result, entry)
+        op = make_nest(loops, [r.base for r in readings], out, result, entry, numbers=numbers)
         return whole(self.emitter.add(op).results[0])
 
     def _with_fewer_loops(
@@ -165,7 +166,8 @@ def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
         for n, r in enumerate(readings)
     ]
     operands = [r if chosen and not n else b.converted(r, element) for n, r in enumerate(operands)]
-    return b.pointwise(_on_truths(op, entry) if element == i1 else entry, operands, result)
+    numbers = {n: float(cast(float, arguments[n])) for n in entry.op_info if arguments[n] is not None}
+    return b.pointwise(_on_truths(op, entry) if element == i1 else entry, operands, result, numbers=numbers)
 
 
 def _common(elements: Sequence[Attribute]) -> Attribute:
@@ -297,16 +299,18 @@ def lower_index_select(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """A choice of entries of one dimension: of rows, once that dimension is the first."""
     arguments = op.arguments()
     source, index = (b.readings[cast(SSAValue, arguments[n])] for n in ("self", "index"))
-    at, shape = (
-        cast(int, arguments["dim"]) % len(source.shape),
-        cast(TensorType[Attribute], op.results[0].type).get_shape(),
-    )
+    asked = cast(TensorType[Attribute], op.results[0].type).get_shape()
+    if not asked:
+        source = Reading(source.base, source.view.reshape((1,)))
+    shape = asked or (1,)
+    at = cast(int, arguments["dim"]) % len(shape)
     order = (at, *(d for d in range(len(shape)) if d != at))
     table = Reading(source.base, source.view.permute(order))
     index = Reading(index.base, index.view.reshape((shape[at],)))
     result = TensorType(element_of(op.results[0]), [shape[d] for d in order])
     rows = lower_rows(b, table, index, result, from_end=True)
-    return Reading(rows.base, rows.view.permute(tuple(order.index(d) for d in range(len(shape)))))
+    entries = rows.view.permute(tuple(order.index(d) for d in range(len(shape))))
+    return Reading(rows.base, entries if asked else entries.reshape(()))
 
 
 def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:

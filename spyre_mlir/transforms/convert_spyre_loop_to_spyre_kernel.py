@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, f32, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -28,8 +28,10 @@ from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops import contraction, pointwise, quotients
 from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use
 from spyre_mlir.transforms.choose_lane import candidates, lane_for, lane_of_result, read_cost, write_cost
+from spyre_mlir.transforms.constants import as_attribute, function_constants
 from spyre_mlir.transforms.host_kernels import brought, host_op
 from spyre_mlir.transforms.integers import NARROW, holds, inside, is_integer, wraps
+from spyre_mlir.transforms.narrowed import is_narrowed
 from spyre_mlir.transforms.number_forms import cast, forms_of, is_watched, wrapped
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
 from spyre_mlir.transforms.reductions import lower_quotient, lower_reduction, output_of
@@ -112,7 +114,8 @@ def _lower_pointwise(p: Planner, op: loop.NestOp, function: str) -> None:
     lane = lane_for(p, op, forms)
     inputs = [p.operand(v, m.data, lane, op.space.data) for v, m in zip(forms.operands, op.input_maps, strict=True)]
     watched = is_watched(p, op, function, forms.format)
-    p.step(function, op.space.data, inputs, output_of(p, op, lane), integers=watched)
+    constants = function_constants(op.body.block, function, forms.format)
+    p.step(function, op.space.data, inputs, output_of(p, op, lane), integers=watched, constants=constants)
     if wraps(element) and not inside(p.ranges.unwrapped(op), holds(element)):
         p.versions[op.result] = wrapped(p, p.of(op.result), element)
 
@@ -120,6 +123,8 @@ def _lower_pointwise(p: Planner, op: loop.NestOp, function: str) -> None:
 def _lower_product(p: Planner, op: loop.NestOp) -> None:
     """A product: the summed loop in the lanes of the first operand, the column loop in the others'."""
     (summed,) = op.reduced
+    if op.dest is None:
+        p.of(op.result).format = DL16.name  # the matrix unit knows no other
     first, second = 0, 1
     columns = [n for n in _names(op, 1) if n not in _names(op, 0)]
     if len(columns) > 1:
@@ -167,7 +172,7 @@ def _whole_along(p: Planner, op: loop.NestOp, operand: int, summed: str, lane: s
 def lower_gather(p: Planner, op: loop.GatherOp) -> None:
     """Rows of a table: the indexed dimension outermost, another one in the lanes."""
     index_map, table_map, out_map = (m.data for m in op.maps)
-    form = DL16.name
+    form = FP32.name if p.keep_float32 and element_of(op.table) == f32 else DL16.name
     if is_integer(element_of(op.table)) and not inside(p.ranges.of(op.table), NARROW):
         form = FP32.name
     lane = next(
@@ -241,14 +246,21 @@ def lower_constant(p: Planner, op: loop.ConstantOp) -> None:
 
 @dataclass(frozen=True)
 class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
-    """Turns nests into hardware functions on device tensors."""
+    """Turns nests into hardware functions on device tensors.
+
+    Attributes:
+        keep_float32: store float32 tensors as they are instead of as DL16; a function without a form for them, and
+            every product of matrices, still computes in DL16, its operands converted before.
+    """
 
     name = "convert-spyre-loop-to-spyre-kernel"
+
+    keep_float32: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts every function of the module."""
         for function in functions(op):
-            emitter, planner = Emitter(), Planner()
+            emitter, planner = Emitter(), Planner(keep_float32=self.keep_float32)
             for number, argument in enumerate(function.body.block.args):
                 planner.hosts[argument] = _kind(function, number) in PREPARED_KINDS
             rebuild(function, lambda o, p=planner, e=emitter: _convert(o, p, e), emitter)
@@ -296,7 +308,9 @@ def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter) -> None:
             step = emitter.add(host_op(item, brought(item.origin, item.buffers, values, hosts, emitter)))
             hosts.update(zip(item.origin.results, step.results, strict=True))
         else:
-            emitter.add(_kernel_op(item, values))
+            made = emitter.add(_kernel_op(item, values))
+            if p.keep_float32 and is_narrowed(item):
+                made.attributes[kernel.NARROWED] = UnitAttr()
     emitter.current = returned
     emitter.add(func.ReturnOp(*brought(returned, results, values, hosts, emitter)))
 
@@ -335,4 +349,6 @@ def _kernel_op(step: Step, values: dict[Buffer, SSAValue]) -> Operation:
     op = kernel.ComputeOp(space, inputs, output, maps, {"function": StringAttr(step.function)})
     if step.integers:
         op.attributes[kernel.INTEGERS] = UnitAttr()
+    if step.constants:
+        op.attributes[kernel.OP_INFO] = as_attribute(step.constants)
     return op

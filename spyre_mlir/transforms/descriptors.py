@@ -23,6 +23,7 @@ from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import Access, walk
 from spyre_mlir.ops.composite import MASKED
 from spyre_mlir.ops.table import Family
+from spyre_mlir.transforms.constants import file_constants
 
 # Positional labels (torch-spyre code generation; certain): the last of these n for products, and for everything
 # else the first n - 1 of the others and then `out`.
@@ -103,9 +104,9 @@ def describe_kernel(op: kernel.KernelOp, index: int) -> Placed:
     if kind is OpClass.GATHER:
         operands = _gather_operands(op, operands, labels)
     function = op.function_name
-    constants = _mask_constant(function) if any(d.valid is not None for d in dims) else ()
+    own, mask = file_constants(op), _mask_constant(function) if any(d.valid is not None for d in dims) else ()
     unit = op.entry.unit.value if isinstance(op, kernel.ComputeOp) else "sfp"
-    descriptor = Descriptor(index, function, unit, kind, dims, tuple(operands), constants, 0 if constants else -1)
+    descriptor = Descriptor(index, function, unit, kind, dims, tuple(operands), (*own, *mask), len(own) if mask else -1)
     return Placed(descriptor, offsets, labels)
 
 

@@ -101,6 +101,15 @@ def _silu(code: Code, args: Sequence[SSAValue]) -> SSAValue:
     return code.add(arith.MulfOp(args[0], _sigmoid(code, args)))
 
 
+def _mish(code: Code, args: Sequence[SSAValue]) -> SSAValue:
+    """x tanh(log(1 + e^x)); the logarithm is max(x, 0) + log(1 + e^-|x|), which does not overflow."""
+    x = args[0]
+    falling = code.add(math.ExpOp(code.add(arith.NegfOp(code.add(math.AbsFOp(x))))))
+    rest = code.add(math.LogOp(code.add(arith.AddfOp(_full(code, 1.0, x), falling))))
+    softplus = code.add(arith.AddfOp(code.add(arith.MaximumfOp(x, _full(code, 0.0, x))), rest))
+    return code.add(arith.MulfOp(x, code.add(math.TanhOp(softplus))))
+
+
 def _gelu(code: Code, args: Sequence[SSAValue]) -> SSAValue:
     x = args[0]
     scaled = code.add(arith.MulfOp(x, _full(code, 1.0 / numbers.sqrt(2.0), x)))
@@ -164,6 +173,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "sigmoid": _wide(_sigmoid),
     "silu": _wide(_silu),
     "gelufwd": _wide(_gelu),
+    "mish": _wide(_mish),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -146,13 +146,15 @@ def align(views: Sequence[IndexView], stems: Sequence[str]) -> Loops:
     return Loops(names, tuple(tuple(factors(aligned[0], d)) for d in range(len(stems))), maps)
 
 
-def body_of(entry: OpEntry | None, inputs: Sequence[SSAValue], result: Attribute) -> Region:
-    """A nest body that applies `entry` to one element of each input, or copies."""
+def body_of(
+    entry: OpEntry | None, inputs: Sequence[SSAValue], result: Attribute, numbers: Mapping[str, float] | None = None
+) -> Region:
+    """A nest body that applies `entry` to one element of each input and to numbers, or copies."""
     block = Block(arg_types=[element_of(v) for v in inputs])
     if entry is None:
         block.add_op(YieldOp.create(operands=[block.args[0]]))
     else:
-        op = scalar_op(entry, block.args, result)
+        op = scalar_op(entry, block.args, result, numbers)
         block.add_ops([op, YieldOp.create(operands=[op.results[0]])])
     return Region(block)
 
@@ -166,8 +168,9 @@ def make_nest(
     *,
     combine: str | None = None,
     dest: SSAValue | None = None,
+    numbers: Mapping[str, float] | None = None,
 ) -> NestOp:
     """A nest over `loops`; `out` maps the result."""
     maps = [IndexMapAttr(m) for m in (*loops.maps, out)]
-    body = body_of(entry, inputs, result.get_element_type())
+    body = body_of(entry, inputs, result.get_element_type(), numbers)
     return NestOp(loops.space(), inputs, maps, result, body, combine=combine, dest=dest)

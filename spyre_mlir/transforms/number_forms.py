@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerType, i1
+from xdsl.dialects.builtin import IntegerType, f32, i1
 from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.scalars import body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.formats import DL16, FP32
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.table import OpEntry
-from spyre_mlir.transforms.buffers import Buffer
+from spyre_mlir.transforms.buffers import Buffer, stored_format
 from spyre_mlir.transforms.integers import NARROW, SELECTIONS, WIDE, holds, inside, is_integer, wraps
 from spyre_mlir.transforms.relayout import Planner, Versions
 
@@ -42,22 +43,30 @@ def forms_of(p: Planner, op: loop.NestOp, function: str) -> Forms:
     """The format of a nest that the hardware function computes, and its operands in that format."""
     entry = body_function(op.body.block)
     saturated = _saturated(p, op, entry)
-    form = DL16.name if saturated is not None else _format(p, op, function)
+    form = DL16.name if saturated is not None else _format(p, op, function, entry)
     return Forms(form, [p.form(v, form, saturate=v is saturated) for v in op.inputs])
 
 
-def _format(p: Planner, op: loop.NestOp, function: str) -> str:
+def _format(p: Planner, op: loop.NestOp, function: str, entry: OpEntry | None) -> str:
+    has_wide = entry.fp32 if entry is not None else True  # a copy, or a reduction: all of them have
     if op.dest is not None:
-        return p.of(op.dest).format
+        return _of_destination(p.of(op.dest).format, function, has_wide=has_wide)
     result = element_of(op.result)
-    if not all(isinstance(e, IntegerType) for e in (result, *map(element_of, op.inputs))):
-        return DL16.name
+    elements = (result, *map(element_of, op.inputs))
+    if not all(isinstance(e, IntegerType) for e in elements):
+        return FP32.name if p.keep_float32 and f32 in elements and has_wide else DL16.name
     exact = all(exact_in_dl16(p, v) for v in op.inputs)
     kept = result == i1 or function in SELECTIONS or inside(p.ranges.unwrapped(op), NARROW)
     if not (exact and kept):
         return FP32.name
     fixed = [p.of(v).format for v in op.inputs if not p.of(v).provided]
     return FP32.name if 2 * fixed.count(FP32.name) > len(fixed) else DL16.name
+
+
+def _of_destination(form: str, function: str, *, has_wide: bool) -> str:
+    if form == FP32.name and not has_wide:
+        raise LoweringError(f"{function} has no form on float32, in which its result is stored", hint="copy the result")
+    return form
 
 
 def exact_in_dl16(p: Planner, value: SSAValue) -> bool:
@@ -96,15 +105,17 @@ def _saturated(p: Planner, op: loop.NestOp, entry: OpEntry | None) -> SSAValue |
 def cast(p: Planner, op: loop.NestOp) -> bool:
     """Makes the result of a change of element type a form of its operand, which costs at most a conversion.
 
-    Returns whether the nest is a change between integers and something else, of a whole tensor.
+    Returns whether the nest is a change between integers and something else, or of kept float32, of a whole tensor.
     """
     (value,) = op.inputs
     old, new = element_of(value), element_of(op.result)
     same = op.input_maps[0].data == op.output_map.data and shape_of(value) == shape_of(op.result)
-    if old == new or not same or op.dest is not None or not (is_integer(old) or is_integer(new)):
+    if old == new or not same or op.dest is not None:
+        return False
+    if not (is_integer(old) or is_integer(new) or (p.keep_float32 and f32 in (old, new))):
         return False
     if not is_integer(new):
-        p.versions[op.result] = p.form(value, DL16.name)
+        p.versions[op.result] = p.form(value, stored_format(new, keep_float32=p.keep_float32))
     elif is_integer(old) and wraps(new) and not inside(p.ranges.of(value), holds(new)):
         p.versions[op.result] = wrapped(p, p.form(value, FP32.name) if p.of(value).provided else p.of(value), new)
     else:

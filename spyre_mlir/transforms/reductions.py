@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from xdsl.dialects.builtin import IntegerType
+
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.attributes import IterDim
-from spyre_mlir.hw.formats import FP32
+from spyre_mlir.dialects.tensors import element_of
+from spyre_mlir.hw.formats import FP32, FP32_LARGEST
 from spyre_mlir.hw.legality import stick_for
 from spyre_mlir.hw.sticks import UNIT, LinearExpr, round_up
 from spyre_mlir.transforms.buffers import Use
@@ -30,6 +33,7 @@ def output_of(p: Planner, op: loop.NestOp, lane: str | None) -> Use:
 
 # What takes no part in a reduction, by its hardware function (0 in a sum).
 _NEUTRAL = {"max": float(WIDE[0]), "min": float(WIDE[1])}
+_NEUTRAL_FLOATS = {"max": -FP32_LARGEST, "min": FP32_LARGEST}
 
 
 def lower_reduction(p: Planner, op: loop.NestOp, function: str) -> None:
@@ -39,7 +43,8 @@ def lower_reduction(p: Planner, op: loop.NestOp, function: str) -> None:
     lane, (index,) = lane_for(p, op, forms), (m.data for m in op.input_maps)
     use, space = p.operand(forms.operands[0], index, lane, op.space.data), op.space.data
     if forms.format == FP32.name and lane in op.reduced:
-        use, space = _whole_sticks(p, op, forms.operands[0], use, lane, _NEUTRAL.get(function, 0.0))
+        neutral = _NEUTRAL if isinstance(element_of(op.result), IntegerType) else _NEUTRAL_FLOATS
+        use, space = _whole_sticks(p, op, forms.operands[0], use, lane, neutral.get(function, 0.0))
     output = output_of(p, op, result_lane(op, lane))
     p.step(function, space, [use], output, integers=is_watched(p, op, function, forms.format))
 

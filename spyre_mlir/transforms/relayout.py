@@ -7,6 +7,7 @@ sends and fetches them in that order, element-by-element functions do not see it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import lcm
 
@@ -80,8 +81,9 @@ class Versions:
 class Planner:
     """Collects buffers and steps of one function; every method leaves a program that is right."""
 
-    def __init__(self) -> None:
-        """Starts with an empty plan."""
+    def __init__(self, *, keep_float32: bool = False) -> None:
+        """Starts with an empty plan; `keep_float32` stores float32 as it is."""
+        self.keep_float32 = keep_float32
         self.items: list[Define | Step | HostStep] = []
         self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
         self.versions: dict[SSAValue, Versions] = {}
@@ -104,16 +106,17 @@ class Planner:
         axis: int | None = None,
         *,
         integers: bool = False,
+        constants: Mapping[str, float] | None = None,
     ) -> None:
         """Adds a kernel step; operands gain the padding their maps ask for."""
         for buffer, index in (*inputs, output):
             buffer.suit(index)
-        self.items.append(Step(function, space, inputs, output, self.origin, axis, integers))
+        self.items.append(Step(function, space, inputs, output, self.origin, axis, integers, dict(constants or {})))
 
     def of(self, value: SSAValue) -> Versions:
         """The device forms of a value; made on first sight."""
         if value not in self.versions:
-            made = Versions(shape_of(value), stored_format(element_of(value)))
+            made = Versions(shape_of(value), stored_format(element_of(value), keep_float32=self.keep_float32))
             if value in self.hosts:
                 made.host, made.prepared = value, self.hosts[value]
             self.versions[value] = made
@@ -244,7 +247,8 @@ class Planner:
         source.pad(dim, whole)
         made = self.fresh(source.shape, source.format, source.layout.stick)
         made.pad(dim, whole)
-        extent = source.layout.extents[dim]
+        # Whole sticks of the tensor: what either buffer may reserve beyond them holds nothing of it.
+        extent = round_up(source.shape[dim], whole)
         part, inner = half // _HALF_SLICE, _HALF_SLICE
         loops = [IterDim("p", extent // whole), IterDim("h", 2), IterDim("g", part), IterDim("e", inner)]
         plain = LinearExpr(0, (("p", whole), ("g", 2 * inner), ("h", inner), ("e", 1)))

@@ -81,13 +81,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
 }
 
 
-# Comparisons of two index tensors whose 32-bit elements lie in widened order read wrong places; and the rule
-# `read-whole` takes the clearing of padding in place, over several parts, for another result.
-WRONG = {"index_broadcast": "32-bit order", "put_sum": "32-bit order", "flip_sticks": "read-whole"}
-MARKED = [pytest.param(n, marks=pytest.mark.xfail(reason=WRONG[n])) if n in WRONG else n for n in CASES]
-
-
-@pytest.mark.parametrize("name", MARKED)
+@pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:
     function, args = CASES[name]
     wanted = function(*args)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.ir import SSAValue
 
@@ -21,7 +21,8 @@ class _Range:
     Args:
         buffer: the scratch buffer.
         first, last: the bytes.
-        part: whether they lie in an allocation that is larger than what is touched, or follow from data.
+        part: whether they lie in an allocation that is larger than what is touched, follow from data, or are written
+            by a launch that reads them too: an update of the result that is there.
     """
 
     buffer: SSAValue | None
@@ -98,12 +99,15 @@ def _reads(bundle: Bundle) -> Iterator[_Read]:
         sdsc = bundle.files.get(launch.file)
         for dsc in sdsc.dscs if sdsc is not None else ():
             inputs = {*dsc.references(keys.INPUTS), *dsc.references(keys.INDICES)} - {dsc.output.number}
+            read: list[_Range] = []
             for number in sorted(inputs):
                 one = _range(bundle, launch, dsc.operands[number])
                 if one is not None:
                     yield _Read(launch, dsc.operands[number], one, written)
+                    read.append(one)
             result = _range(bundle, launch, dsc.output)
-            written += [result] if result is not None else []
+            if result is not None:
+                written.append(replace(result, part=True) if result in read else result)
 
 
 def _range(bundle: Bundle, launch: Launch, operand: Operand) -> _Range | None:

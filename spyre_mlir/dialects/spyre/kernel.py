@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, prop_def
 from xdsl.parser import Parser
@@ -21,6 +21,8 @@ from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_memory import (
     INTEGER_KERNELS,
     INTEGERS,
+    NARROWED,
+    OP_INFO,
     POOL_BYTES,
     SATURATE,
     SEGMENT,
@@ -37,6 +39,7 @@ from spyre_mlir.hw.arrangement import STANDARD, WIDENED
 from spyre_mlir.hw.formats import DL16, FP32
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.functions import function_of
 from spyre_mlir.ops.table import Family, OpEntry
 
 # By formats: the hardware function, and the orders of elements it takes sticks from and to.
@@ -59,6 +62,7 @@ class ComputeOp(KernelOp):
         C3: splits divide whole sticks, and their product is at most the number of cores.
         C4: operands with a dimension in the lanes have their elements in one order; a reduction of sticks in
             another order than `standard` runs over whole sticks, a product has none.
+        C5: `op_info`, if there is one, holds numbers for constants of the function.
     """
 
     name = "spyre.kernel.compute"
@@ -81,6 +85,28 @@ class ComputeOp(KernelOp):
         if entry is None:
             raise VerifyException(f"no op-table entry has the hardware function '{self.function.data}'")
         return entry
+
+    @property
+    def constants(self) -> dict[str, float]:
+        """Constants of the function, in the order of its file.
+
+        Raises:
+            VerifyException: they are no dictionary of numbers, or not those of the function.
+        """
+        said = self.attributes.get(OP_INFO, DictionaryAttr({}))
+        if not isinstance(said, DictionaryAttr):
+            raise VerifyException(f"{OP_INFO} is {said}, expected a dictionary of numbers")
+        numbers = {name: a.value.data for name, a in said.data.items() if isinstance(a, FloatAttr)}
+        function = function_of(self.function.data)
+        order = list(said.data) if function is None else function.constants
+        if set(numbers) != set(said.data) or not set(numbers) <= set(order):
+            raise VerifyException(f"{OP_INFO} of {self.function.data} is {said}, expected numbers {', '.join(order)}")
+        return {name: numbers[name] for name in order if name in numbers}
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The arguments of the function that are no tensors, by their names in the op table."""
+        return self.entry.numbers(self.constants)
 
     def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:
         """Whether the function goes element by element, and both have every element at the same place."""
@@ -108,8 +134,9 @@ class ComputeOp(KernelOp):
         printer.print_string(" ")
 
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
-        """Checks C2 and C4."""
+        """Checks C2, C4 and C5."""
         self._verify_order(lanes)
+        self.constants  # noqa: B018 # raises for constants that the function lacks
         match self.entry.family:
             case Family.CONTRACTION:
                 self._verify_product(lanes)
@@ -289,6 +316,8 @@ __all__ = [
     "CONVERSIONS",
     "INTEGERS",
     "INTEGER_KERNELS",
+    "NARROWED",
+    "OP_INFO",
     "POOL_BYTES",
     "RESTICKIFY",
     "SATURATE",

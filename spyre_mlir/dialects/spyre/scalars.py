@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import StringAttr, i1
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, StringAttr, f64, i1
 from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -47,7 +47,10 @@ def _nest() -> type[Operation]:
 
 @irdl_op_definition
 class ApplyOp(IRDLOperation):
-    """A scalar function that arith and math lack: ``spyre.loop.apply "silu"(%x) : (f32) -> f32``."""
+    """A scalar function that arith and math lack: ``spyre.loop.apply "silu"(%x) : (f32) -> f32``.
+
+    Arguments that are no tensors are attributes: ``spyre.loop.apply "softplus"(%x) {beta = 2.0 : f64} : …``.
+    """
 
     name = "spyre.loop.apply"
 
@@ -57,27 +60,43 @@ class ApplyOp(IRDLOperation):
 
     traits = traits_def(Pure())
 
-    def __init__(self, function: str, args: Sequence[SSAValue], result: Attribute) -> None:
-        """Applies the op-table entry called `function` to scalars."""
-        super().__init__(operands=[list(args)], properties={"function": StringAttr(function)}, result_types=[result])
+    def __init__(
+        self, function: str, args: Sequence[SSAValue], result: Attribute, numbers: Mapping[str, Attribute] | None = None
+    ) -> None:
+        """Applies the op-table entry called `function` to scalars; `numbers` are its other arguments."""
+        super().__init__(
+            operands=[list(args)],
+            properties={"function": StringAttr(function)},
+            result_types=[result],
+            attributes=dict(numbers or {}),
+        )
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The arguments that are no tensors."""
+        return {name: float(a.value.data) for name, a in self.attributes.items() if isinstance(a, FloatAttr)}
 
     @classmethod
     def parse(cls, parser: Parser) -> ApplyOp:
-        """Reads ``"name"(%x, …) : (types) -> type``."""
+        """Reads ``"name"(%x, …) {numbers} : (types) -> type``."""
         function = parser.parse_str_literal()
         unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        numbers = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         start = parser.pos
         inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
         parser.parse_punctuation("->")
-        return cls(function, parser.resolve_operands(unresolved, inputs, start), parser.parse_type())
+        return cls(function, parser.resolve_operands(unresolved, inputs, start), parser.parse_type(), numbers)
 
     def print(self, printer: Printer) -> None:
-        """Writes ``"name"(%x, …) : (types) -> type``."""
+        """Writes ``"name"(%x, …) {numbers} : (types) -> type``."""
         printer.print_string(" ")
         printer.print_string_literal(self.function.data)
         with printer.in_parens():
             printer.print_list(self.args, printer.print_ssa_value)
+        if self.attributes:
+            printer.print_string(" ")
+            printer.print_attribute(DictionaryAttr(self.attributes))
         printer.print_string(" : ")
         with printer.in_parens():
             printer.print_list([a.type for a in self.args], printer.print_attribute)
@@ -85,10 +104,15 @@ class ApplyOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
     def verify_(self) -> None:
-        """The function is in the op table."""
-        if _applied(self.function.data) is None:
+        """The function is in the op table, and takes numbers of these names."""
+        entry = _applied(self.function.data)
+        if entry is None:
             known = ", ".join(e.name for e in ATEN if _applied(e.name))
             raise VerifyException(f"no op-table entry is called '{self.function.data}'; known: {known}")
+        for name, value in self.attributes.items():
+            if name not in entry.op_info or not isinstance(value, FloatAttr):
+                known = ", ".join(entry.op_info) or "none"
+                raise VerifyException(f"'{entry.name}' takes no number {name} = {value}; it takes {known}")
 
 
 def _known_scalar_classes() -> dict[str, type[Operation]]:
@@ -141,11 +165,14 @@ def _applied(name: str) -> OpEntry | None:
     return entry if entry is not None and (entry.scalar is not None or entry.opfunc is not None) else None
 
 
-def scalar_op(entry: OpEntry, args: Sequence[SSAValue], result: Attribute) -> Operation:
-    """The body operation that computes `entry` on scalars."""
+def scalar_op(
+    entry: OpEntry, args: Sequence[SSAValue], result: Attribute, numbers: Mapping[str, float] | None = None
+) -> Operation:
+    """The body operation that computes `entry` on scalars; `numbers` are its arguments that are no tensors."""
     spelled = _spelled(entry, args[0].type)
     if spelled is None:
-        return ApplyOp(entry.name, args, result)
+        said = {name: FloatAttr(value, f64) for name, value in (numbers or {}).items()}
+        return ApplyOp(entry.name, args, result, said)
     name, _, predicate = spelled.partition(" ")
     if predicate:
         compare = arith.CmpiOp if name == arith.CmpiOp.name else arith.CmpfOp
@@ -198,6 +225,16 @@ def entry_of(op: Operation) -> OpEntry | None:
     if isinstance(op, ApplyOp):
         return _applied(op.function.data)
     return _BY_SCALAR.get(_spelling(op))
+
+
+def numbers_of(op: Operation) -> dict[str, float]:
+    """The arguments of a body operation that are no scalars of the tensors."""
+    return op.numbers if isinstance(op, ApplyOp) else {}
+
+
+def body_numbers(body: Block) -> dict[str, float]:
+    """The arguments that are no tensors, of the function that a nest's body computes."""
+    return {} if body.first_op is None else numbers_of(body.first_op)
 
 
 def body_function(body: Block) -> OpEntry | None:

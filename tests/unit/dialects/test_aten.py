@@ -75,12 +75,11 @@ def test_list_of_tensors_without_count_takes_all() -> None:
 
 def test_overload_without_entry_becomes_a_call() -> None:
     (x,) = values(TensorType(f32, [4]))
-    op = make_op(
-        "topk", [x], {"self": OperandsAttr(1), "k": to_attribute(2)}, [TensorType(f32, [2]), TensorType(i64, [2])]
-    )
+    given = {"self": OperandsAttr(1), "UPLO": to_attribute("U")}
+    op = make_op("linalg_eigh", [x], given, [TensorType(f32, [4]), TensorType(f32, [4, 4])])
     assert isinstance(op, CallOp)
-    assert op.overload == "topk"
-    assert op.arguments() == {"self": x, "k": 2}
+    assert op.overload == "linalg_eigh"
+    assert op.arguments() == {"self": x, "UPLO": "U"}
     assert op.ENTRY is None
 
 

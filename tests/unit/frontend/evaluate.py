@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.frontend import Program, to_numpy
+from spyre_mlir.machine import aten as machine
 from spyre_mlir.ops.array_view import ArrayView
 from spyre_mlir.ops.table import Family
 
@@ -28,7 +29,7 @@ def evaluate(program: Program, args: Sequence[Any] = (), kwargs: Mapping[str, An
             return [known[v] for v in op.arguments]
         assert isinstance(op, AtenOp)
         assert op.ENTRY is not None, f"{op.name} has no meaning in the table"
-        known[op.outputs[0]] = _run(op, known)
+        known |= dict(zip(op.outputs, _run(op, known), strict=True))
     raise AssertionError("the function does not return")
 
 
@@ -36,7 +37,7 @@ def _wide(array: Any) -> Any:
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
-def _run(op: AtenOp, known: Mapping[SSAValue, Any]) -> Any:
+def _run(op: AtenOp, known: Mapping[SSAValue, Any]) -> list[Any]:
     assert op.ENTRY is not None
 
     def value(argument: Any) -> Any:
@@ -45,9 +46,11 @@ def _run(op: AtenOp, known: Mapping[SSAValue, Any]) -> Any:
         return known[argument] if isinstance(argument, SSAValue) else argument
 
     bound = op.arguments()
+    if op.ENTRY.composed:
+        return [_wide(a) for a in machine.evaluate(op.ENTRY, {name: value(a) for name, a in bound.items()})]
     tensors = {p.name: value(bound[p.name]) for p in op.ENTRY.params if p.is_tensor}
     rest = {p.name: bound[p.name] for p in op.ENTRY.params if not p.is_tensor}
     if op.ENTRY.family is Family.VIEW:
         (array,) = tensors.values()
-        return op.ENTRY.meaning(ArrayView(array), **rest).array
-    return op.ENTRY.meaning(**tensors, **rest)
+        return [op.ENTRY.meaning(ArrayView(array), **rest).array]
+    return [op.ENTRY.meaning(**tensors, **rest)]

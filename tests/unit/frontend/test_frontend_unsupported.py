@@ -124,3 +124,25 @@ def test_custom_op_is_a_call() -> None:
 
 def test_import_errors_are_not_unsupported() -> None:
     assert not issubclass(ImportProgramError, UnsupportedError)
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda x: torch.allclose(x, x), "1 x aten.allclose: its result is a Python value that depends on the data"),
+        (torch.cov, "1 x aten.equal: its result is a Python value that depends on the data"),
+        (
+            lambda x: nn.functional.ctc_loss(x.view(3, 1, 2), torch.ones(1, 1, dtype=torch.long), (3,), (1,)),
+            "1 x aten._ctc_loss: the shape of its result depends on the data",
+        ),
+    ],
+)
+def test_what_torch_cannot_trace_without_values_is_named(call: Any, reason: str) -> None:
+    class Calling(nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return call(x)
+
+    text = refused(Calling(), X)
+    assert reason in text
+    assert f"{HERE}:" in text
+    assert "torch.where" in text

@@ -94,7 +94,7 @@ def _spatial_dimensions_of(overload: str, sample: Sample) -> int | None:
     """How many spatial dimensions a sample is for, if it says."""
     if overload.startswith("grid_sampler"):
         return len(sample.shapes[0]) - 2
-    if overload.startswith("conv"):
+    if overload.rpartition("::")[2].startswith("conv"):
         return len(sample.shapes[1]) - 2
     sizes = next(
         (sample.attributes[n] for n in ("kernel_size", "output_size", "scale_factors") if n in sample.attributes), None
@@ -148,7 +148,7 @@ def places(overload: str, kind: Kind, sample: Sample, shape: Any, rng: np.random
     if kind is Kind.TENSORS:
         return [rng.integers(0, extent, s) for extent, s in zip(first, shape, strict=False)]
     if "dim" in sample.attributes:
-        extent = first[int(sample.attributes["dim"])]
+        extent = first[int(sample.attributes["dim"])] if first else 1
         # Which of two writes to one place wins is not defined here.
         return rng.permutation(extent)[: shape[0]] if overload == "index_copy" else rng.integers(0, extent, shape)
     if overload in ("take", "put", "take_along_dim"):

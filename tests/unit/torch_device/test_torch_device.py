@@ -15,6 +15,7 @@ from torch import nn
 from spyre_mlir import torch_compile
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.torch_device import register
+from spyre_mlir.transforms.fallback import HostStepWarning
 
 register()
 SPYRE = cast(Any, torch).spyre
@@ -76,6 +77,15 @@ def test_item_and_truth() -> None:
     assert bool(torch.tensor(True).to("spyre"))
 
 
+def test_what_the_device_cannot_do_is_warned_about_once_and_counted() -> None:
+    x = torch.rand(3)
+    with pytest.warns(HostStepWarning, match="special_bessel_j0"):
+        y = torch.special.bessel_j0(x.to("spyre"))
+    close(y, torch.special.bessel_j0(x))
+    torch.special.bessel_j0(x.to("spyre"))
+    assert SPYRE.host_steps["aten.special_bessel_j0.default"] == 2
+
+
 def test_mixed_devices_are_an_error() -> None:
     x = torch.randn(3)
     with pytest.raises(InputError, match="tensors on spyre:0 and on cpu"):
@@ -84,7 +94,7 @@ def test_mixed_devices_are_an_error() -> None:
 
 
 def test_a_module_moves_and_runs_eagerly_and_compiled() -> None:
-    model = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2))
+    model = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 2))
     x, wanted = (x := torch.randn(3, 4)), model(x)
     moved = copy.deepcopy(model).to("spyre")
     close(moved(x.to("spyre")), wanted)

@@ -60,9 +60,15 @@ CASES: dict[str, Case] = {
         ("math.erf", "arith.truncf", "arith.maximumf"),
     ),
     "more_functions": (
-        lambda a: a.clamp(-0.5, 0.5) + torch.reciprocal(a.abs() + 1) - torch.tanh(a) + torch.rsqrt(a * a + 1),
+        lambda a: (
+            a.clamp(-0.5, 0.5)
+            + torch.reciprocal(a.abs() + 1)
+            - torch.tanh(a)
+            + torch.rsqrt(a * a + 1)
+            + functional.mish(a)
+        ),
         (half(64, 128),),
-        ("math.tanh", "math.rsqrt", "arith.divf", "math.absf"),
+        ("math.tanh", "math.rsqrt", "arith.divf", "math.absf", "math.log"),
     ),
     "sum_on_the_stick": (lambda a: a.sum(-1), (half(128, 200),), ("linalg.reduce", "dimensions = [0, 2]")),
     "sum_off_the_stick": (lambda a: a.sum(0), (half(128, 256),), ("linalg.reduce",)),

@@ -211,6 +211,12 @@ func.func @silu(%a: tensor<3x65xf32>) -> tensor<3x65xf32> {
   func.return %r : tensor<3x65xf32>
 }
 
+// CHECK: aten.mish(%{{.*}}) : (tensor<3x65xf32>) -> tensor<3x65xf32>
+func.func @mish(%a: tensor<3x65xf32>) -> tensor<3x65xf32> {
+  %r = aten.mish(%a) : (tensor<3x65xf32>) -> tensor<3x65xf32>
+  func.return %r : tensor<3x65xf32>
+}
+
 // CHECK: aten.gelu(%{{.*}}) {approximate = "tanh"} : (tensor<4x5xf32>) -> tensor<4x5xf32>
 func.func @gelu(%a: tensor<4x5xf32>) -> tensor<4x5xf32> {
   %r = aten.gelu(%a) {approximate = "tanh"} : (tensor<4x5xf32>) -> tensor<4x5xf32>

@@ -1,0 +1,65 @@
+"""Edges of ops that samples of single entries do not reach: no dimensions, no elements, results of several kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import spyre_mlir
+
+pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.fallback.HostStepWarning")
+ZERO = torch.tensor(0)
+TABLE = torch.randn(10, 8, generator=torch.Generator().manual_seed(1))
+INDICES, OFFSETS = torch.tensor([1, 2, 4, 5, 4, 3]), torch.tensor([0, 3, 3])
+aten = torch.ops.aten
+
+
+class Function(torch.nn.Module):
+    """A function as a model."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Tensor) -> Any:
+        return self.function(*args)
+
+
+def bag(mode: int, padding: int = -1, last: bool = False) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
+    def function(w: Tensor, i: Tensor, o: Tensor) -> Any:
+        return aten._embedding_bag(w, i, o, False, mode, False, None, last, padding)
+
+    return function, (TABLE, INDICES, OFFSETS)
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
+    "select_of_a_number": (lambda x, i: x.index_select(0, i), (torch.tensor(3.0), torch.tensor([0]))),
+    "select_of_an_integer": (lambda x, i: x.index_select(0, i), (torch.tensor(3), ZERO)),
+    "copy_to_a_number": (
+        lambda x, i, y: x.index_copy(0, i, y),
+        (torch.tensor(3.0), torch.tensor([0]), torch.tensor(4.0)),
+    ),
+    "maximum_of_a_number": (lambda x: torch.max(x, 0), (torch.tensor(3.0),)),
+    "squeeze_of_a_number": (lambda x: x.squeeze((0,)) + 1, (torch.tensor(3.0),)),
+    "nothing_of_one": (lambda x: torch.cat([x.view(1, 3)[1:], x.view(1, 3) * 2]), (torch.arange(3.0),)),
+    "bags_summed": bag(0),
+    "bags_averaged_without_some": bag(1, padding=4),
+    "bags_largest": bag(2),
+    "bags_largest_with_an_end": bag(2, padding=5, last=True),
+    "a_host_step_with_none": (
+        lambda g, x: aten.avg_pool3d_backward(g, x, [2, 2, 2], [2, 2, 2], [0, 0, 0], False, True, None),
+        (torch.ones(1, 1, 1, 1, 1), torch.ones(1, 1, 2, 2, 2)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_edges_are_as_torch_has_them(name: str) -> None:
+    function, args = CASES[name]
+    model = Function(function)
+    got: Any = spyre_mlir.compile(model, args, numerics="exact", host_fallback="allow")(*args)
+    torch.testing.assert_close(got, model(*args), rtol=1e-4, atol=1e-5)

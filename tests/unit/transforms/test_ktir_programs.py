@@ -66,6 +66,7 @@ CASES: dict[str, Case] = {
             - torch.tanh(a)
             + torch.rsqrt(a * a + 1)
             + functional.mish(a)
+            + functional.softplus(a, 2.0, 1.0)
         ),
         (half(64, 128),),
         ("math.tanh", "math.rsqrt", "arith.divf", "math.absf", "math.log"),

@@ -214,7 +214,6 @@ def _launches(block: Block) -> list[_Launch]:
             case _:
                 _check_kept(op)
                 found[-1].body.append(op)
-    alone = len(found) == 1
     found = [launch for launch in found if any(isinstance(o, kernel.KernelOp) for op in launch.body for o in op.walk())]
     order: dict[SSAValue, int] = {
         value: number for number, value in enumerate(r for op in block.walk() for r in op.results)
@@ -222,8 +221,6 @@ def _launches(block: Block) -> list[_Launch]:
     for launch in found:
         kernels = [o for op in launch.body for o in op.walk() if isinstance(o, kernel.KernelOp)]
         used = {origin_of(v).buffer for op in kernels for v in op.operands}
-        if alone:  # a buffer that no kernel uses is an argument too
-            used |= {r for op in block.ops for r in op.results if _is_argument(r)}
         for value in sorted(used, key=lambda v: order[v]):
             _sort(value, launch)
     _check_lifetimes(found)

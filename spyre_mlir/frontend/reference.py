@@ -12,7 +12,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.export import ExportedProgram
+from xdsl.dialects.builtin import bf16, f16
 
+from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.frontend.export import clone_examples, torch_noise_hidden
 from spyre_mlir.frontend.program import Argument, Program
 from spyre_mlir.frontend.torch_private import tree_flatten, tree_map
@@ -24,7 +26,8 @@ def torch_reference(
 ) -> list[NDArray[Any]]:
     """Runs the model eagerly, and gives the program's results in their order; the model is not changed.
 
-    A model that computes in half precision runs in double precision, see `frontend.wide`.
+    What a model computes in half precision is computed in double precision, see `frontend.wide`; so a conversion to
+    bfloat16 or float16 does not round, which the device does not do either.
 
     Raises:
         InputError: the arguments are not what the program was made for.
@@ -33,8 +36,9 @@ def torch_reference(
     fresh_args, fresh_kwargs = clone_examples(tuple(args), dict(kwargs or {}))
     reference = program.reference
     model = cast(torch.nn.Module, _module_of(reference))
-    half = has_halves([*model.parameters(), *model.buffers(), *program.flatten(fresh_args, fresh_kwargs)])
-    model = widened_model(model) if half else model
+    held = has_halves([*model.parameters(), *model.buffers(), *program.flatten(fresh_args, fresh_kwargs)])
+    model = widened_model(model) if held else model
+    half = held or _becomes_half(program)
     with (
         torch.no_grad(),
         WithoutHalves() if half else nullcontext(),
@@ -45,6 +49,12 @@ def torch_reference(
         results = {i: leaf for i, leaf in zip(program.output_leaves, leaves, strict=True) if isinstance(i, int)}
         results |= {i: inputs[name] if name in inputs else buffers[name] for i, name in program.mutations.items()}
         return [to_numpy(cast(torch.Tensor, results[i])) for i in range(len(program.results))]
+
+
+def _becomes_half(program: Program) -> bool:
+    """Whether some tensor of the program is in half precision."""
+    types = (as_tensor_type(r.type) for op in program.module.walk() for r in op.results)
+    return any(t is not None and t.get_element_type() in (bf16, f16) for t in types)
 
 
 def _module_of(reference: object) -> object:

@@ -27,7 +27,10 @@ class WithoutHalves(TorchDispatchMode):
         """Runs one operator on widened arguments; tensors it writes to stay what they are."""
         written = [a.alias_info is not None and a.alias_info.is_write for a in schema_of(func).arguments]
         given = [a if w else widened(a) for a, w in zip(args, written, strict=False)]
-        return func(*given, **widened(dict(kwargs or {})))
+        wide = widened(dict(kwargs or {}))
+        if func is torch.ops.aten._scaled_mm.default:  # its results have 32 bits at most
+            return func(*_single(given), **_single(wide)).double()
+        return func(*given, **wide)
 
 
 class SingleWhereNoDouble(TorchDispatchMode):
@@ -76,6 +79,17 @@ def widened(tree: Any) -> Any:
         return leaf.double() if isinstance(leaf, torch.Tensor) and leaf.dtype in HALF else leaf
 
     return tree_map(wide, tree)
+
+
+def _single(tree: Any) -> Any:
+    """A structure with double-precision tensors and dtypes made single."""
+
+    def single(leaf: object) -> object:
+        if isinstance(leaf, torch.dtype):
+            return torch.float32 if leaf is torch.float64 else leaf
+        return leaf.float() if isinstance(leaf, torch.Tensor) and leaf.dtype is torch.float64 else leaf
+
+    return tree_map(single, tree)
 
 
 def has_halves(tensors: Iterable[object]) -> bool:

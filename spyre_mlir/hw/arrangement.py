@@ -17,6 +17,7 @@ from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 
 STANDARD = "standard"
 WIDENED = "dl16_to_fp32"
+PACKED = "qfp8ch"  # eight-bit floats as narrowing two DL16 sticks leaves them
 
 # The data path works on slices of this many bytes (torch-spyre docs, element_arrangement.md; likely).
 SLICE_BYTES = 16

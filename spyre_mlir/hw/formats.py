@@ -70,6 +70,9 @@ _ALL = (
 # What stands for infinity in DL16, which has none of its own: the largest half (torch-spyre mask constants; likely).
 INFINITY_STAND_IN = 65504.0
 
+# The largest number of SEN143_FP8 (torch float8_e4m3fn; certain).
+FP8_LARGEST = 448.0
+
 # The largest finite float32: binary32 of IEEE 754; certain.
 FP32_LARGEST = (2.0 - 2.0**-23) * 2.0**127
 
@@ -84,6 +87,7 @@ FORMATS: dict[str, DeviceFormat] = {entry.name: entry for entry in _ALL}
 DL16 = FORMATS["SEN169_FP16"]
 FP32 = FORMATS["IEEE_FP32"]
 INDEX = FORMATS["SENUINT32"]
+FP8 = FORMATS["SEN143_FP8"]
 INT32 = FORMATS["IEEE_INT32"]
 
 

@@ -14,13 +14,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import IndexType, IntegerType, LocationAttr, TensorType, UnknownLoc
+from xdsl.dialects.builtin import Float8E4M3FNType, IndexType, IntegerType, LocationAttr, TensorType, UnknownLoc
 from xdsl.interpreter import InterpreterFunctions
 from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.tensors import integer_bits, is_unsigned
 from spyre_mlir.errors import FaultPlace, MachineFault
+from spyre_mlir.hw import fp8
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 
 Array = NDArray[Any]
@@ -137,7 +138,9 @@ def as_numbers(values: Array, element: Attribute, *, narrow: bool = False) -> Ar
 
 
 def in_width(values: Array, element: Attribute) -> Array:
-    """Integers as their type holds them: what is beyond it wraps, as in torch."""
+    """Numbers as their type holds them: integers beyond it wrap, as in torch, and eight-bit floats are rounded."""
+    if isinstance(element, Float8E4M3FNType):
+        return fp8.round_trip(values)
     bits = integer_bits(element)
     if bits in (0, 1, 64) or values.size == 0:
         return values

@@ -11,6 +11,7 @@ import numpy as np
 
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, IndirectKind
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw import fp8
 from spyre_mlir.machine.constants import decode_constant
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.frames import Frame, blocks
@@ -150,6 +151,8 @@ def _moved(view: Descriptor, meaning: Movement, tensor: Tensor, frame: Frame) ->
         return tensor
     axis = [dim.label for dim in view.dims].index(view.stick)
     narrow = max(operand.elements_per_stick for operand in view.operands)
+    if meaning.rounded:
+        tensor = Tensor(fp8.round_trip(tensor.values), tensor.written)
     return _in_order(tensor, frame, axis, meaning.lanes, narrow)
 
 

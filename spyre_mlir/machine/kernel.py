@@ -28,6 +28,8 @@ from spyre_mlir.dialects.spyre.kernel import (
     ToDeviceOp,
     device_tensor,
 )
+from spyre_mlir.hw import fp8
+from spyre_mlir.hw.formats import FP8
 from spyre_mlir.hw.sticks import Access
 from spyre_mlir.machine.arrays import (
     Array,
@@ -253,6 +255,8 @@ def convert(op: ConvertOp, source: Operand, out: Operand) -> None:
     _check_every_point_kept(op, out)
     names, grid, axes = out.grid.names(out.access), out.grid, out.own_axes
     values, states = source.values(axes), source.initialised(axes)
+    if out.buffer.tensor.format == FP8.name:
+        values = fp8.round_trip(values)
     if out.access.lane is not None:
         narrow = max(source.buffer.tensor.lanes, out.buffer.tensor.lanes)
         lanes = Lanes.WIDENED if out.buffer.tensor.lanes < narrow else Lanes.NARROWED

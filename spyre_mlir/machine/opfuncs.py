@@ -47,13 +47,15 @@ class Lanes(Enum):
 
 @dataclass(frozen=True)
 class Movement:
-    """Copies elements without looking at them.
+    """Copies elements.
 
     Args:
         lanes: the order they arrive in.
+        rounded: whether they become eight-bit floats, in wide numerics too.
     """
 
     lanes: Lanes = Lanes.KEPT
+    rounded: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ _OWN: dict[str, Meaning] = {
     "dl16tofp32": Movement(Lanes.WIDENED),
     "fp32todl16": Movement(Lanes.NARROWED),
     "fp8todl16": Movement(Lanes.WIDENED),
-    "qfp8ch": Movement(Lanes.NARROWED),
+    "qfp8ch": Movement(Lanes.NARROWED, rounded=True),
     "batchmatmulfp8": Contraction(packed=True),
     "int32tofp32": Movement(),
     "fp32toint32": Pointwise(lambda args, _: np.trunc(args[0])),

@@ -60,7 +60,7 @@ def _integers(records: Sequence[StageRecord]) -> list[str]:
     """What is said about integers of unknown size, and what other formats than DL16 cost; nothing if there are none."""
     limit = FP32.integers[1]
     counted = [(r.integers, f"kernels compute integers of unknown size: beyond {limit:,} is a fault") for r in records]
-    counted += [(r.conversions, "kernels convert between DL16 and float32") for r in records]
+    counted += [(r.conversions, "kernels convert between formats of numbers") for r in records]
     counted += [(r.narrowed, "kernels compute float32 in DL16: the hardware has no other form") for r in records]
     return [f"{count} {text}" for count, text in counted if count]
 

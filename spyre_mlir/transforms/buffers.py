@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import lcm
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerType
+from xdsl.dialects.builtin import BFloat16Type, Float8E4M3FNType, Float16Type, Float32Type, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IterDim
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw import formats
-from spyre_mlir.hw.arrangement import STANDARD, WIDENED, block
+from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED, block
 from spyre_mlir.hw.legality import multiples
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
 
@@ -27,6 +27,8 @@ def stored_format(element: Attribute, *, keep_float32: bool = False) -> str:
     match element:
         case Float32Type() if keep_float32:
             return formats.FP32.name
+        case Float8E4M3FNType():
+            return formats.DL16.name  # has them all; a conversion to them rounds
         case Float16Type() | BFloat16Type() | Float32Type():
             return formats.DL16.name
         case IntegerType() if element.width.data == 1:
@@ -73,7 +75,8 @@ class Buffer:
     @property
     def arrangement(self) -> str:
         """Order of the elements in its sticks; see `spyre_mlir.transforms.relayout`."""
-        return WIDENED if self.format == formats.FP32.name and self.layout.stick != UNIT else STANDARD
+        kept = {formats.FP32.name: WIDENED, formats.FP8.name: PACKED}
+        return kept.get(self.format, STANDARD) if self.layout.stick != UNIT else STANDARD
 
     @property
     def block(self) -> int:

@@ -15,7 +15,7 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, TensorType, f32, f64, i1
+from xdsl.dialects.builtin import Float8E4M3FNType, FloatAttr, IntegerType, ModuleOp, TensorType, f32, f64, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -24,6 +24,7 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, combining
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.formats import FP8_LARGEST
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.ops import indexing, movement, pointwise
 from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
@@ -256,7 +257,16 @@ def lower_cast(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
         return b.pointwise(pointwise.ne, [source, b.reading(0.0, old)], result)
     if is_integer(new) and not isinstance(old, IntegerType):
         source = _towards_zero(b, source)
+    if isinstance(new, Float8E4M3FNType) and not isinstance(old, Float8E4M3FNType):
+        source = _limited(b, source)
     return b.converted(source, new)
+
+
+def _limited(b: LoopBuilder, x: Reading) -> Reading:
+    """Numbers between the limits of eight-bit floats: what becomes of others in a conversion is not public."""
+    element, same = element_of(x.base), TensorType(element_of(x.base), x.shape)
+    below = b.pointwise(pointwise.minimum, [x, b.reading(FP8_LARGEST, element)], same)
+    return b.pointwise(pointwise.maximum, [below, b.reading(-FP8_LARGEST, element)], same)
 
 
 def _towards_zero(b: LoopBuilder, x: Reading) -> Reading:

@@ -22,7 +22,7 @@ from spyre_mlir.dialects.spyre.loop import combiner
 from spyre_mlir.dialects.spyre.scalars import body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError, UnsupportedError
-from spyre_mlir.hw.formats import DL16, FP32, INDEX
+from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
 from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops import contraction, pointwise, quotients
@@ -320,7 +320,8 @@ def _returned(p: Planner, value: SSAValue) -> Buffer | None:
     if value in p.hosts:
         return None
     versions = p.of(value)
-    return p.some(p.form(value, FP32.name) if versions.format == INDEX.name else versions)
+    sent = {INDEX.name: FP32.name, FP8.name: DL16.name}.get(versions.format, versions.format)
+    return p.some(p.form(value, sent))
 
 
 def _definition(buffer: Buffer, hosts: Mapping[SSAValue, SSAValue]) -> Operation:

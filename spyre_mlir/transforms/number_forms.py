@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerType, f32, i1
+from xdsl.dialects.builtin import Float8E4M3FNType, IntegerType, f32, i1
 from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.spyre import loop
@@ -105,14 +105,18 @@ def _saturated(p: Planner, op: loop.NestOp, entry: OpEntry | None) -> SSAValue |
 def cast(p: Planner, op: loop.NestOp) -> bool:
     """Makes the result of a change of element type a form of its operand, which costs at most a conversion.
 
-    Returns whether the nest is a change between integers and something else, or of kept float32, of a whole tensor.
+    Returns whether the nest is such a change of a whole tensor: of integers, of eight-bit floats, or of kept float32.
     """
     (value,) = op.inputs
     old, new = element_of(value), element_of(op.result)
     same = op.input_maps[0].data == op.output_map.data and shape_of(value) == shape_of(op.result)
     if old == new or not same or op.dest is not None:
         return False
-    if not (is_integer(old) or is_integer(new) or (p.keep_float32 and f32 in (old, new))):
+    if isinstance(new, Float8E4M3FNType):
+        p.versions[op.result] = p.rounded(value)
+        return True
+    kept = p.keep_float32 and f32 in (old, new)
+    if not (is_integer(old) or is_integer(new) or isinstance(old, Float8E4M3FNType) or kept):
         return False
     if not is_integer(new):
         p.versions[op.result] = p.form(value, stored_format(new, keep_float32=p.keep_float32))

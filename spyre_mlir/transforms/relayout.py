@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IterDim
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.arrangement import SLICE_BYTES, STANDARD, WIDENED, block
-from spyre_mlir.hw.formats import DL16, FP32, device_format
+from spyre_mlir.hw.formats import DL16, FP8, FP32, device_format
 from spyre_mlir.hw.legality import stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
 from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use, stored_format
@@ -169,11 +169,20 @@ class Planner:
 
     def _converted(self, versions: Versions, source: Buffer) -> Buffer:
         """A buffer in another format, with the same stick dimension."""
-        made = self.fresh(versions.shape, versions.format, source.layout.stick)
+        made, stick = self.fresh(versions.shape, versions.format, source.layout.stick), source.layout.stick
+        if FP8.name in (source.format, versions.format) and stick != UNIT:
+            for buffer in (source, made):
+                buffer.pad(stick, block_of(FP8.name))  # two sticks of DL16 belong to one
         space, index = self.whole(versions.shape)
         self.step(CONVERT_STEP, space, [(source, index)], (made, index))
         versions.buffers.append(made)
         return self._started(made)
+
+    def rounded(self, value: SSAValue) -> Versions:
+        """A tensor as eight-bit floats, made on the device; whoever reads it converts it back."""
+        narrow = Versions(shape_of(value), FP8.name)
+        self._converted(narrow, self.some(self.form(value, DL16.name)))
+        return narrow
 
     def _started(self, buffer: Buffer) -> Buffer:
         """An FP32 buffer each of whose sticks begins with something: few elements leave the last one empty."""

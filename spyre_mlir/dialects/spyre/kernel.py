@@ -35,8 +35,8 @@ from spyre_mlir.dialects.spyre.kernel_memory import (
     shared_view,
 )
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
-from spyre_mlir.hw.arrangement import STANDARD, WIDENED
-from spyre_mlir.hw.formats import DL16, FP32
+from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED
+from spyre_mlir.hw.formats import DL16, FP8, FP32
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.functions import function_of
@@ -45,6 +45,8 @@ from spyre_mlir.ops.table import Family, OpEntry
 # By formats: the hardware function, and the orders of elements it takes sticks from and to.
 CONVERSIONS = {
     (DL16.name, FP32.name): ("dl16tofp32", (STANDARD, WIDENED)),
+    (DL16.name, FP8.name): ("qfp8ch", (STANDARD, PACKED)),
+    (FP8.name, DL16.name): ("fp8todl16", (PACKED, STANDARD)),
     (FP32.name, DL16.name): ("fp32todl16", (WIDENED, STANDARD)),
 }
 RESTICKIFY = {"hbm": "ReStickifyOpHBM", "lx": "ReStickifyOpLx"}

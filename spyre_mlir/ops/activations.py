@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.hw.dl16 import round_trip
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composite import decomposes
@@ -132,6 +131,8 @@ def softplus(self: Lanes, *, beta: Number = 1, threshold: Number = 20) -> Lanes:
 
 @decomposes(softplus)
 def _softplus(b: Build, self: Any, *, beta: Number, threshold: Number) -> Any:
+    from spyre_mlir.hw.dl16 import round_trip  # numpy, which text tools never need
+
     if all(float(round_trip([n])[0]) == float(n) for n in (beta, threshold)):
         return None
     # The file would hold other numbers: constants are DL16 codes.

@@ -79,6 +79,14 @@ RIGHT: dict[str, tuple[Body, tuple[Shape, ...]]] = {
         lambda p, table: p.call("embedding", table, p.argument((1,), rows=100)),
         ((100, 3),),
     ),
+    "a narrow table": (
+        lambda p, table: p.call("embedding", table, p.argument((3,), rows=5)),
+        ((5, 1),),
+    ),
+    "truths compared": (
+        lambda p, x: p.call("eq.Tensor", p.call("gt.Tensor", x, 0.0), p.call("lt.Tensor", x, 1.0)),
+        ((5, 70),),
+    ),
     "a table of one row": (
         lambda p, table: p.call("embedding", table, p.argument((3,), rows=1)),
         ((1, 130),),
@@ -96,22 +104,12 @@ REFUSED: dict[str, tuple[Body, tuple[Shape, ...], str]] = {
     "nine loops": (op("neg"), ((2,) * 9,), "9 loops .* the file format has 8 labels"),
     "nothing": (op("neg"), ((0, 64),), "a tensor without elements"),
     "sum of nothing": (op("sum.dim_IntList", dim=(1,)), ((5, 0),), "a tensor without elements"),
-    "a narrow table": (
-        lambda p, table: p.call("embedding", table, p.argument((3,), rows=5)),
-        ((5, 1),),
-        "a gather of rows of one element",
-    ),
     "a part of an index tensor": (
         lambda p, table: p.call(
             "embedding", table, p.call("slice.Tensor", p.argument((6,), rows=5), dim=0, start=2, end=5)
         ),
         ((5, 70),),
         "a gather by a part of an index tensor",
-    ),
-    "truths compared": (
-        lambda p, x: p.call("eq.Tensor", p.call("gt.Tensor", x, 0.0), p.call("lt.Tensor", x, 1.0)),
-        ((5, 70),),
-        "truth values alone",
     ),
 }
 

@@ -63,6 +63,8 @@ def torch_noise_hidden() -> Generator[None]:
         warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\)", category=FutureWarning)
         # Recurrent layers keep a list of their own parameters, which export swaps as it does the parameters.
         warnings.filterwarnings("ignore", message=r"The tensor attributes? .*_flat_weights", category=UserWarning)
+        # Weights of programs that were saved without values come back as results of a cast.
+        warnings.filterwarnings("ignore", message=r"The \.grad attribute of a Tensor", category=UserWarning)
         yield
 
 

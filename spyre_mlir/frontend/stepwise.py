@@ -102,7 +102,21 @@ def _by_fallback(
     function: Callable[..., Any], call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
 ) -> list[torch.Tensor]:
     tensors = _tensors(call, operands, floats)
-    return _flat(function(**{name: _filled(value, tensors) for name, value in call.arguments.items()}))
+    named = {name: _filled(value, tensors) for name, value in call.arguments.items()}
+    positional: list[object] = []
+    for parameter in _positional(call):
+        if parameter not in named:
+            break
+        positional.append(named.pop(parameter))
+    return _flat(function(*positional, **named))
+
+
+def _positional(call: HostCall) -> list[str]:
+    """The arguments that the operator takes by position: functions of torch have other names for them."""
+    try:
+        return [a.name for a in _operator(call)._schema.arguments if not a.kwarg_only]
+    except UnsupportedError:
+        return []
 
 
 def _by_executor(
@@ -118,7 +132,8 @@ def _by_executor(
     several = cast("list[object]", out) if isinstance(out, list) else []
     if not isinstance(out, list) or not all(isinstance(t, torch.Tensor) for t in several):
         raise RegistrationError(
-            f"the executor {executor.owner} of {executor.op} gives {type(cast(object, out)).__name__}, not a list of tensors",
+            f"the executor {executor.owner} of {executor.op} gives {type(cast(object, out)).__name__}, "
+            "not a list of tensors",
             where=call.where,
         )
     return cast("list[torch.Tensor]", several)

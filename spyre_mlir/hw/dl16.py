@@ -21,6 +21,7 @@ MAX_CODE = 0x7FFE
 NAN_CODE = 0x7FFF
 SIGN_BIT = 0x8000
 MIN_POSITIVE = DL16_SMALLEST
+LARGEST = 2.0**32 * (2 - 2.0 ** (1 - FRACTION_BITS))
 # The largest code's value plus half a step: from here on, the nearest number would need a larger code.
 BEYOND_LARGEST = 2.0**32 * (2 - 3 * 2.0 ** -(FRACTION_BITS + 1))
 

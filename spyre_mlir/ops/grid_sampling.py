@@ -53,8 +53,6 @@ def _weights(b: Build, places: Any, extent: int, mode: int) -> Any:
     """What every element along a dimension gives to every place: [N, places, extent]."""
     column = b.call("unsqueeze", places, dim=-1)
     own = b.iota(extent, b.element(places))
-    if mode == NEAREST:
-        return b.cast(b.call("eq.Tensor", b.call("round", column), own), like=places)
     distance = b.call("abs", b.call("sub.Tensor", column, own))
     if mode == LINEAR:
         return b.call("relu", b.call("rsub.Scalar", distance, 1.0))
@@ -87,6 +85,8 @@ def grid_sampler(
     """
     extents, out = _extents(b, input, grid), b.shape(grid)[1:-1]
     batch, channels = b.shape(input)[:2]
+    if interpolation_mode == NEAREST:
+        raise UnsupportedError("the nearest place: of coordinates with ten significant bits it may be another")
     if interpolation_mode == CUBICALLY and padding_mode != ZEROS:
         raise UnsupportedError("cubic interpolation at the border of a grid", hint='padding_mode="zeros" is possible')
     if batch * prod(out) * prod(extents) > MOST_WEIGHTS:

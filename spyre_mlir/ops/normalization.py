@@ -8,7 +8,7 @@ from typing import Any
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composite import floored
-from spyre_mlir.ops.lanes import Ints, Lanes, Number
+from spyre_mlir.ops.lanes import Bools, Ints, Lanes, Number
 from spyre_mlir.ops.table import Sample
 
 
@@ -87,6 +87,45 @@ def native_group_norm(
     """Normalisation of each group of channels, the means, and one over the standard deviations."""
     out, mean, inverse = _grouped(b, input, weight, bias, group, eps)
     return out, b.call("view", mean, size=(N, group)), b.call("view", inverse, size=(N, group))
+
+
+@ATEN.composed(aten=["native_group_norm_backward"])
+def native_group_norm_backward(
+    b: Build,
+    grad_out: Lanes,
+    input: Lanes,
+    mean: Lanes,
+    rstd: Lanes,
+    weight: Lanes | None = None,
+    *,
+    N: int,  # noqa: N803
+    C: int,  # noqa: N803
+    HxW: int,  # noqa: N803
+    group: int,
+    output_mask: Bools,
+) -> Any:
+    """Gradients of a group norm by its input, its weight and its bias: those that the mask asks for.
+
+    The input is centred first: sums of products with it, which torch takes, cancel each other's leading digits.
+    """
+    flat, split = (N, C, HxW), (N, group, C // group * HxW)
+    value, gradient = (b.call("reshape", x, size=flat) for x in (input, grad_out))
+    own_mean, own_rstd = (b.call("view", x, size=(N, group, 1)) for x in (mean, rstd))
+    normal = b.call("mul.Tensor", b.call("sub.Tensor", b.call("view", value, size=split), own_mean), own_rstd)
+    out: list[Any] = []
+    if output_mask[0]:
+        scaled = gradient if weight is None else b.call("mul.Tensor", gradient, b.call("view", weight, size=(C, 1)))
+        scaled = b.call("reshape", scaled, size=split)
+        along = b.call("mean.dim", b.call("mul.Tensor", scaled, normal), dim=(2,), keepdim=True)
+        rest = b.call("sub.Tensor", scaled, b.call("mean.dim", scaled, dim=(2,), keepdim=True))
+        rest = b.call("sub.Tensor", rest, b.call("mul.Tensor", normal, along))
+        out.append(b.call("reshape", b.call("mul.Tensor", rest, own_rstd), size=b.shape(input)))
+    if output_mask[1]:
+        product = b.call("mul.Tensor", gradient, b.call("reshape", normal, size=flat))
+        out.append(b.call("sum.dim_IntList", product, dim=(0, 2)))
+    if output_mask[2]:
+        out.append(b.call("sum.dim_IntList", gradient, dim=(0, 2)))
+    return tuple(out)
 
 
 def by_statistics(b: Build, input: Any, weight: Any, bias: Any, mean: Any, variance: Any, eps: Number) -> Any:
@@ -236,6 +275,13 @@ ATEN.samples(
     Sample(IMAGE, {"num_groups": 3}),
     Sample(IMAGE, {"num_groups": 2, "eps": 0.5}),
     Sample(((2, 4, 65), None, None), {"num_groups": 2}),
+)
+ATEN.samples(
+    native_group_norm_backward,
+    Sample(
+        ((2, 6, 5, 3), (2, 6, 5, 3), (2, 2), (2, 2), (6,)),
+        {"N": 2, "C": 6, "HxW": 15, "group": 2, "output_mask": (True, True, True)},
+    ),
 )
 ATEN.samples(native_group_norm, Sample(IMAGE, {"N": 2, "C": 6, "HxW": 15, "group": 2, "eps": 1e-5}))
 ATEN.samples(

@@ -60,6 +60,18 @@ def cdist(b: Build, x1: Lanes, x2: Lanes, *, p: Number, compute_mode: int | None
     return norm_of(b, difference, float(p), (len(b.shape(difference)) - 1,), False)
 
 
+@ATEN.composed(aten=["_pdist_forward"], promote=True)
+def pdist(b: Build, self: Lanes, *, p: Number = 2) -> Any:
+    """The distance of every row from every later one, in row-major order."""
+    count = b.shape(self)[0]
+    if count < 2:
+        return b.full((0,), 0.0, b.element(self))
+    every = b.call("_cdist_forward", self, self, p=float(p), compute_mode=None)
+    rows = [b.call("select.int", every, dim=0, index=n) for n in range(count - 1)]
+    later = [b.call("slice.Tensor", row, dim=0, start=n + 1, end=count) for n, row in enumerate(rows)]
+    return later[0] if len(later) == 1 else b.call("cat", later, dim=0)
+
+
 ATEN.samples(
     linalg_vector_norm,
     Sample(((3, 65),), {"dim": (-1,), "keepdim": True}),
@@ -74,3 +86,4 @@ ATEN.samples(
     Sample(((4, 5), (3, 5)), {"p": 2.0, "compute_mode": None}),
     Sample(((2, 4, 5), (2, 3, 5)), {"p": 1.0, "compute_mode": None}),
 )
+ATEN.samples(pdist, *(Sample(((4, 5),), {"p": p}) for p in (0.0, 1.0, 2.0, INF)), Sample(((2, 65),)))

@@ -9,7 +9,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.gathering import Indexed, cut_to
-from spyre_mlir.ops.lanes import Lanes, LanesList, Number
+from spyre_mlir.ops.lanes import Lanes, LanesList, Number, np
 from spyre_mlir.ops.positions import (
     covered,
     folded,
@@ -239,18 +239,19 @@ def index_put(b: Build, self: Lanes, indices: LanesList, values: Lanes, *, accum
 
 
 def _put_by_mask(b: Build, self: Any, indices: list[Any], values: Any, accumulate: bool) -> Any:
-    """One number where a mask over the first dimensions holds.
+    """The same values wherever a mask over the first dimensions holds.
 
     Raises:
         UnsupportedError: there are other indices, or as many values as the mask has truths.
     """
     used = [(d, i) for d, i in enumerate(indices) if i is not None]
     ((dim, mask),) = used if len(used) == 1 else ((0, None),)
-    if mask is None or dim != 0 or any(e != 1 for e in b.shape(values)):
+    missing = 0 if mask is None else len(b.shape(self)) - len(b.shape(mask))
+    own, given = b.shape(values), max(len(b.shape(values)) - missing, 0)  # dimensions that count the truths
+    if mask is None or dim != 0 or any(e != 1 for e in own[:given]):
         raise UnsupportedError("several values written where a mask holds", hint="use torch.where or masked_scatter")
-    missing = len(b.shape(self)) - len(b.shape(mask))
     holds = reshaped(b, mask, (*b.shape(mask), *(1,) * missing))
-    value = reshaped(b, values, ())
+    value = reshaped(b, values, own[given:])
     return b.call("where.self", holds, b.call("add.Tensor", self, value) if accumulate else value, self)
 
 
@@ -267,7 +268,8 @@ def masked_scatter(b: Build, self: Lanes, mask: Lanes, source: Lanes) -> Any:
     """`self` with the elements of `source`, in order, where the mask holds."""
     if ATEN.find("cumsum") is None:
         raise UnsupportedError("masked_scatter", hint="use torch.where")
-    shape = b.shape(self)
+    shape = np.broadcast_shapes(b.shape(self), b.shape(mask))
+    self = widened(b, self, shape)
     holds = reshaped(b, widened(b, mask, shape), (-1,))
     count = b.call("cumsum", b.cast(holds, "i32"), dim=0)
     flat = reshaped(b, source, (-1,))
@@ -296,4 +298,4 @@ ATEN.samples(
     Sample(((5, 6, 3), ((4,), (4,)), (4, 3)), {"accumulate": True}),
     Sample(((5, 67), ((3,),), (67,))),
 )
-ATEN.samples(masked_scatter, Sample(((3, 4), (3, 4), (12,))))
+ATEN.samples(masked_scatter, Sample(((3, 4), (3, 4), (12,))), Sample(((4,), (3, 4), (12,))))

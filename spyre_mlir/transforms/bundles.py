@@ -53,6 +53,10 @@ class _File:
     ids: tuple[int, ...]
 
 
+# What launches of one file have in common: the file but for its symbol ids and number, names of loops, and `watched`.
+_Key = tuple[Descriptor, tuple[tuple[str, str], ...], int | None]
+
+
 def _sdsc(descriptor: Descriptor, version: Version, placed: Placed, location: LocationAttr) -> SdscOp:
     """The op of a file; it says which loop of the kernel each label stands for."""
     op = build(descriptor, version)
@@ -75,7 +79,7 @@ class SymbolicBundle:
     version: Version
     share: bool = False
     sdscs: list[SdscOp] = field(default_factory=list[SdscOp])
-    _files: dict[tuple[Descriptor, tuple[tuple[str, str], ...]], _File] = field(default_factory=dict[Any, "_File"])
+    _files: dict[_Key, _File] = field(default_factory=dict[Any, "_File"])
     _setup: list[Operation] = field(default_factory=list[Operation])
     _body: LoopNest = field(default_factory=LoopNest)
     _values: dict[tuple[Base, int], SSAValue] = field(default_factory=dict[tuple[Base, int], SSAValue])
@@ -107,7 +111,8 @@ class SymbolicBundle:
 
     def _file(self, descriptor: Descriptor, placed: Placed, symbols: int, location: LocationAttr) -> _File:
         """The file of a descriptor whose start addresses are places in a list of `symbols` ids."""
-        key = (replace(descriptor, index=0), tuple(placed.labels.items()))
+        # What the machine watches for overflow, it knows by its file.
+        key = (replace(descriptor, index=0), tuple(placed.labels.items()), placed.watched)
         if self.share and key in self._files:
             return self._files[key]
         first = self._next_symbol

@@ -116,10 +116,11 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         def emit(op: kernel.KernelOp, trip: Trip) -> None:
             number = first + len(bundle.sdscs)
             try:
-                placed = describe_kernel(op, first + len(bundle.sdscs))
+                watched = _valid_lanes(op) if kernel.INTEGERS in op.attributes else None
+                placed = replace(describe_kernel(op, number), watched=watched)
                 bundle.add(placed, [_base(bases, v, trip) for v in (*op.inputs, op.output)], op.location)
-                if kernel.INTEGERS in op.attributes and first + len(bundle.sdscs) > number:
-                    integers.extend((number, _valid_lanes(op)))
+                if watched is not None and first + len(bundle.sdscs) > number:
+                    integers.extend((number, watched))
             except SpyreError as error:
                 tell_origin(error, op)
                 raise
@@ -213,7 +214,6 @@ def _launches(block: Block) -> list[_Launch]:
             case _:
                 _check_kept(op)
                 found[-1].body.append(op)
-    alone = len(found) == 1
     found = [launch for launch in found if any(isinstance(o, kernel.KernelOp) for op in launch.body for o in op.walk())]
     order: dict[SSAValue, int] = {
         value: number for number, value in enumerate(r for op in block.walk() for r in op.results)
@@ -221,8 +221,6 @@ def _launches(block: Block) -> list[_Launch]:
     for launch in found:
         kernels = [o for op in launch.body for o in op.walk() if isinstance(o, kernel.KernelOp)]
         used = {origin_of(v).buffer for op in kernels for v in op.operands}
-        if alone:  # a buffer that no kernel uses is an argument too
-            used |= {r for op in block.ops for r in op.results if _is_argument(r)}
         for value in sorted(used, key=lambda v: order[v]):
             _sort(value, launch)
     _check_lifetimes(found)

@@ -21,7 +21,6 @@ from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import Access, walk
-from spyre_mlir.ops.composite import MASKED
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.constants import file_constants
 
@@ -30,8 +29,9 @@ from spyre_mlir.transforms.constants import file_constants
 PRODUCT_LABELS = ("ki", "kj", "y", "x", "mb", "out", "in")
 OTHER_LABELS = ("mb", "x", "y", "i", "j", "ki", "kj")
 
-# What stands in for padding when a reduction reads it (torch-spyre constants; likely).
-MASK_VALUES = {"max": MASKED, "min": -MASKED}
+# What stands in for padding when a reduction reads it: no number is beyond the largest. The front end in use today
+# writes the largest half (torch-spyre constants; likely), which wins over what lies further out.
+MASK_VALUES = {"max": -dl16.LARGEST, "min": dl16.LARGEST}
 MASK_NAME = "samv-maskvalue"
 
 
@@ -43,11 +43,14 @@ class Placed:
         descriptor: start addresses are missing.
         offsets: per operand, bytes from its buffer's base to each core's first stick.
         labels: label of every loop, fillers included.
+        watched: for a kernel of integers that may leave those of its format, how many elements in the lanes are no
+            padding (0: all); None for any other.
     """
 
     descriptor: Descriptor
     offsets: tuple[tuple[int, ...], ...]
     labels: dict[str, str]
+    watched: int | None = None
 
 
 def op_class(op: kernel.KernelOp) -> OpClass:

@@ -42,8 +42,6 @@ FAMILIES = {
     "float16": ("add", "softmax", "mm", "nn.functional.gelu"),
 }
 ROWS = [(name, dtype) for dtype, names in FAMILIES.items() for name in names]
-# Bugs that are known; a sample of them that passes is welcome.
-KNOWN = {("max.reduction_with_dim", "float32"): "maxima of 0-d tensors write a bundle with an argument nothing uses"}
 # Of the ten samples of a row, those in the middle: the first ones are often the simplest.
 TRIED = 1
 
@@ -53,11 +51,7 @@ def counts() -> dict[str, dict[str, int]]:
     return json.loads(COUNTS.read_text(encoding="utf-8"))["rows"]
 
 
-def marks(row: tuple[str, str]) -> tuple[pytest.MarkDecorator, ...]:
-    return (pytest.mark.xfail(reason=KNOWN[row], strict=False),) if row in KNOWN else ()
-
-
-@pytest.mark.parametrize(("name", "dtype"), [pytest.param(*row, id="/".join(row), marks=marks(row)) for row in ROWS])
+@pytest.mark.parametrize(("name", "dtype"), [pytest.param(*row, id="/".join(row)) for row in ROWS])
 def test_samples_end_no_worse_than_the_page_says(name: str, dtype: str) -> None:
     known = counts().get(f"{name}/{dtype}")
     found = list(cases(name, dtype, 2 * TRIED + 1))

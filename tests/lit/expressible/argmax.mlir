@@ -1,7 +1,8 @@
 // RUN: spyre-opt -p decompose-aten %s | filecheck %s
 
 // The position of the largest element: the largest, who equals it, positions there and a number behind all elsewhere,
-// the smallest. What is not a number wins, by an infinity in its place. 6 SDSCs for a row in the lanes.
+// the smallest. What is not a number wins, by an infinity in its place. 6 SDSCs for a row
+// in the lanes, and one copy each of what the host brings and of what it reads.
 
 func.func @main(%x: tensor<4x65xf32>) -> tensor<4xi64> {
   %0 = aten.argmax(%x) {dim = 1 : i64} : (tensor<4x65xf32>) -> tensor<4xi64>

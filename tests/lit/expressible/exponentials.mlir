@@ -1,6 +1,7 @@
 // RUN: spyre-opt -p decompose-aten %s | filecheck %s
 
-// e^x - 1 without a difference that cancels: tanh(x/2) (e^x + 1). Cost: 5 SDSCs.
+// e^x - 1 without a difference that cancels: tanh(x/2) (e^x + 1). Cost: 5 SDSCs, and one that
+// arranges what the host brings.
 
 func.func @main(%x: tensor<4x8xf16>) -> tensor<4x8xf16> {
   %0 = aten.expm1(%x) : (tensor<4x8xf16>) -> tensor<4x8xf16>

@@ -123,12 +123,11 @@ def test_padded_maximum() -> None:
     assert dsc["N_"] == {"name_": "n", "mb_": 64, "out_": 128}
     assert dsc["coordinateMasking_"] == {"out": [[70, 58]]}
     assert dsc["maskingConstId_"] == 0
-    # -65504 is nearest to -65536 = -2^16. The exponent field counts from 31: 47 = 0b101111. Sign, six bits of
-    # exponent, nine of fraction: 1 101111 000000000 = 0xDE00 = 56832.
+    # No number is less than the one with all bits set but the last: all of them are the symbol for what is no number.
     (constant,) = dsc["constantInfo_"].values()
     assert list(dsc["constantInfo_"]) == ["0"]
     assert (constant["name_"], constant["dataFormat_"]) == ("samv-maskvalue", DL16)
-    assert constant["data_"]["data_"] == {"[0, 0, 0]": [0b1101111000000000]}
+    assert constant["data_"]["data_"] == {"[0, 0, 0]": [0b1111111111111110]}
     # The same on every core and corelet; the number of cores stands in the first fold.
     assert constant["data_"]["dim_prop_func"] == [{"Const": {}}, {"Const": {}}, {"Map": {}}]
     assert [prop["factor_"] for prop in constant["data_"]["dim_prop_attr"]] == [4, 1, 1]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from spyre_mlir.frontend import double_reference, import_program
+from spyre_mlir.frontend import double_reference, import_program, torch_reference
 from spyre_mlir.frontend.wide import in_doubles
 
 
@@ -41,3 +41,27 @@ def test_other_errors_stay() -> None:
     with in_doubles(), pytest.raises(RuntimeError, match="size of tensor"):
         _ = torch.ones(3) + torch.ones(4)
     assert torch.get_default_dtype() is torch.float32
+
+
+class Narrows(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.to(torch.bfloat16)
+
+
+def test_a_cast_to_half_precision_does_not_round() -> None:
+    """Exact numerics never round, so neither may what they are held against: 1.001 is no bfloat16."""
+    x = torch.tensor([1.001])
+    [found] = torch_reference(import_program(Narrows(), (x,), None), (x,))
+    assert found.tolist() == [float(x)]
+
+
+@pytest.mark.parametrize("equation", ["bij,jk->bik", "bij,bkj->bik", "bij,bij->b", "bij->jb", "bi...->b..."])
+def test_einsum_is_taken_apart_at_import(equation: str) -> None:
+    x = torch.ones(2, 4, 4)
+    second = (torch.ones(4, 4) if "jk" in equation else x,) if "," in equation else ()
+
+    class Einsum(torch.nn.Module):
+        def forward(self, *args: torch.Tensor) -> torch.Tensor:
+            return torch.einsum(equation, *args)
+
+    assert "aten.call" not in str(import_program(Einsum(), (x, *second), None).module)

@@ -180,6 +180,23 @@ def test_a_result_beyond_float32_is_a_fault(function: Callable[..., Any]) -> Non
         made(integers(2, 70, most=LARGEST, least=LARGEST - 1))
 
 
+class Doubled(nn.Module):
+    """Two sums of one shape: the bounds of the first are known, those of the second are not."""
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return a.long() + a.long(), b + b
+
+
+def test_overflow_is_seen_where_files_are_shared() -> None:
+    a, b = torch.full((4, 70), 9999, dtype=torch.int16), torch.full((4, 70), LARGEST)
+    made = spyre_mlir.compile(Doubled(), (a, b), share_files=True)
+    with pytest.raises(MachineFault, match="int32-overflow"):
+        made(a, b)
+    small = b // 4
+    for got, wanted in zip(made(a, small), Doubled()(a, small), strict=True):
+        assert torch.equal(got, wanted)
+
+
 def test_a_sum_whose_parts_leave_float32_is_a_fault() -> None:
     """The order of adding up is not public, so any order has to be exact."""
     made = compiled(lambda a: a.sum(), integers(4))

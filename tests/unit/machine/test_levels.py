@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import f16
@@ -30,7 +32,14 @@ WITH_ELEMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("entry", "overload", "sample"), WITH_ELEMENTS, ids=cases.case_id)
+def first_of_each(found: list[tuple[OpEntry, str, Sample]]) -> list[Any]:
+    """The cases as parameters; all but the first of every entry take long together, and are marked so."""
+    firsts = {entry.name: case for case in reversed(found) for entry in case[:1]}
+    slow = (pytest.mark.slow,)
+    return [pytest.param(*c, marks=() if firsts[c[0].name] is c else slow) for c in found]
+
+
+@pytest.mark.parametrize(("entry", "overload", "sample"), first_of_each(WITH_ELEMENTS), ids=cases.case_id)
 def test_same_numbers_at_every_level(entry: OpEntry, overload: str, sample: Sample) -> None:
     given = cases.arguments(entry, overload, sample)
     module, arrays = module_of(entry, overload, given, number=f16)
@@ -45,6 +54,23 @@ def test_same_numbers_at_every_level(entry: OpEntry, overload: str, sample: Samp
             )
     names = {op.name for op in module.walk()}
     assert not [n for n in names if n.startswith(("aten.", "spyre.loop."))]
+
+
+def test_constants_that_differ_only_in_length_are_two() -> None:
+    """Both start 0, 1, 2, 3 and lie in one stick; a shared buffer would end after 4 numbers."""
+    module = parse("""
+        func.func @main(%a: tensor<4xf32>, %b: tensor<5xf32>) -> (tensor<4xf32>, tensor<5xf32>) {
+          %0 = aten.arange.start_step() {end = 4 : i64, dtype = f32} : () -> tensor<4xf32>
+          %1 = aten.arange.start_step() {end = 5 : i64, dtype = f32} : () -> tensor<5xf32>
+          %2 = aten.add.Tensor(%a, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+          %3 = aten.add.Tensor(%b, %1) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+          func.return %2, %3 : tensor<4xf32>, tensor<5xf32>
+        }""")
+    for name in LOWERING:
+        get_all_passes()[name]()().apply(make_context(), module)
+    four, five = run_function(module, [np.zeros(4), np.zeros(5)])
+    assert four.tolist() == [0, 1, 2, 3]
+    assert five.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_numbers_of_other_widths_are_taken_exactly() -> None:

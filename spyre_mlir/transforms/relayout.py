@@ -169,8 +169,7 @@ class Planner:
 
     def _converted(self, versions: Versions, source: Buffer) -> Buffer:
         """A buffer in another format, with the same stick dimension."""
-        stick = source.layout.stick
-        made = self.fresh(versions.shape, versions.format, stick)
+        made = self.fresh(versions.shape, versions.format, stick := source.layout.stick)
         for buffer in (source, made) if FP8.name in (source.format, versions.format) and stick != UNIT else ():
             buffer.pad(stick, block_of(FP8.name))  # two sticks of DL16 belong to one
         space, index = self.whole(versions.shape)

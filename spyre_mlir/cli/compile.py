@@ -35,6 +35,26 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--emit", metavar="LEVEL", help="print a level instead: aten, spyre.loop, spyre.kernel, superdsc"
     )
+    _add_choices(parser)
+    parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
+    _add_bundle_options(parser)
+    look.add_flags(parser)
+    add_verbosity(parser)
+    arguments = parser.parse_args(argv)
+    if look.wanted(arguments):
+        look.check(parser, arguments)
+        return arguments
+    if (arguments.output is None) == (arguments.emit is None):
+        parser.error("give either -o DIR or --emit LEVEL, or --info or --graph FILE")
+    if arguments.emit is not None or arguments.target != TARGETS[0]:
+        for name in _BUNDLE_OPTIONS:
+            if getattr(arguments, name) not in (None, False):
+                parser.error(f"--{name.replace('_', '-')} is about a bundle, and goes with -o DIR alone")
+    return arguments
+
+
+def _add_choices(parser: argparse.ArgumentParser) -> None:
+    """Adds what decides how a program is compiled."""
     parser.add_argument(
         "--target",
         choices=TARGETS,
@@ -86,21 +106,6 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         default="TS26",
         help="which generation of SuperDSC files to write (default TS26)",
     )
-    parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
-    _add_bundle_options(parser)
-    look.add_flags(parser)
-    add_verbosity(parser)
-    arguments = parser.parse_args(argv)
-    if look.wanted(arguments):
-        look.check(parser, arguments)
-        return arguments
-    if (arguments.output is None) == (arguments.emit is None):
-        parser.error("give either -o DIR or --emit LEVEL, or --info or --graph FILE")
-    if arguments.emit is not None or arguments.target != TARGETS[0]:
-        for name in _BUNDLE_OPTIONS:
-            if getattr(arguments, name) not in (None, False):
-                parser.error(f"--{name.replace('_', '-')} is about a bundle, and goes with -o DIR alone")
-    return arguments
 
 
 def _add_bundle_options(parser: argparse.ArgumentParser) -> None:

@@ -53,7 +53,7 @@ class SpyreOptMain(xDSLOptMain):
         """Register the passes of every installed universe, ours even from a checkout, and those of plugins."""
         super().register_all_passes()
         load_plugins()
-        for name, factory in get_all_passes().items():
+        for name, factory in {**get_all_passes(), **SPYRE_UNIVERSE.all_passes}.items():
             self.available_passes.setdefault(name, factory)
 
     def register_all_frontends(self) -> None:

@@ -10,7 +10,8 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composite import decomposes
 from spyre_mlir.ops.lanes import INF, Lanes, Number
-from spyre_mlir.ops.series import is_float, number, with_sign_of
+from spyre_mlir.ops.reducing import is_float
+from spyre_mlir.ops.series import number, with_sign_of
 from spyre_mlir.ops.table import OpEntry, Sample
 
 # The largest number of a format, which stands in for infinity where torch is asked to replace it.

@@ -13,7 +13,8 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Lanes
 from spyre_mlir.ops.quotients import WHOLE_QUOTIENT
-from spyre_mlir.ops.series import is_float, number, with_sign_of
+from spyre_mlir.ops.reducing import is_float
+from spyre_mlir.ops.series import number, with_sign_of
 from spyre_mlir.ops.table import Sample
 
 # A divisor is cut in two parts of half the bits of DL16, so that products with quotients below 32 are exact.

@@ -10,7 +10,8 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.exponentials import exp_of_multiple
 from spyre_mlir.ops.lanes import Lanes, Number
-from spyre_mlir.ops.series import is_float, number
+from spyre_mlir.ops.reducing import is_float
+from spyre_mlir.ops.series import number
 from spyre_mlir.ops.table import Sample
 
 # Whole exponents up to here are products; a product per squaring and per bit.

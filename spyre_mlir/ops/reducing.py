@@ -63,8 +63,3 @@ def comparable(b: Build, value: Any) -> Any:
 def part(b: Build, value: Any, dim: int, start: int, end: int, step: int = 1) -> Any:
     """A range of one dimension."""
     return b.call("slice.Tensor", value, dim=dim, start=start, end=end, step=step)
-
-
-def shifted_dim(b: Build, value: Any, dim: int) -> Any:
-    """One dimension of extent 1 dropped."""
-    return b.call("squeeze.dims", value, dim=(dim,))

@@ -7,7 +7,8 @@ from typing import Any
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Lanes
-from spyre_mlir.ops.series import is_float, with_sign_of
+from spyre_mlir.ops.reducing import is_float
+from spyre_mlir.ops.series import with_sign_of
 from spyre_mlir.ops.table import Sample
 
 

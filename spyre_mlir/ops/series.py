@@ -51,8 +51,3 @@ def log_of_one_plus_exp(b: Build, x: Any) -> Any:
 def number(b: Build, value: float, like: Any) -> Any:
     """One number as a tensor without dimensions, in the element type of another value."""
     return b.full((), value, b.element(like))
-
-
-def is_float(b: Build, value: Any) -> bool:
-    """Whether a value is a tensor of floats."""
-    return "f" in b.element(value)

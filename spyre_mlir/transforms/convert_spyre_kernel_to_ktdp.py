@@ -26,7 +26,7 @@ from spyre_mlir.ops.table import Family
 from spyre_mlir.text.ktir_program import BUFFERS
 from spyre_mlir.transforms.ktdp_buffers import describe_buffers, named_buffers
 from spyre_mlir.transforms.ktdp_code import ELEMENTS, Code
-from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS
+from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS, WITH_CONSTANTS
 from spyre_mlir.transforms.ktdp_gaps import Gaps
 from spyre_mlir.transforms.ktdp_gather import Gather
 from spyre_mlir.transforms.ktdp_groups import Group, Item, grouped, kernels_of, spill
@@ -187,7 +187,7 @@ def refuse_unsupported(kernels: Sequence[kernel.KernelOp]) -> None:
         count = "a kernel has" if len(problems) == 1 else f"{len(problems)} kernels have"
         raise UnsupportedError(
             f"{count} no KTIR: {'; '.join(problems)}",
-            hint=f"elements are {', '.join(ELEMENTS)}; functions are {', '.join(sorted({*FUNCTIONS, *FOLDS}))}",
+            hint=f"elements are {', '.join(ELEMENTS)}; functions are {', '.join(sorted({*FUNCTIONS, *WITH_CONSTANTS, *FOLDS}))}",
         )
 
 
@@ -195,7 +195,7 @@ def _problem(op: kernel.KernelOp) -> str | None:
     where = f"{op.function_name} at {describe_location(op)}"
     if isinstance(op, kernel.ComputeOp):
         known = {Family.CONTRACTION: ("batchmatmul",), Family.REDUCTION: tuple(FOLDS)}
-        if op.function_name not in known.get(op.entry.family, tuple(FUNCTIONS)):
+        if op.function_name not in known.get(op.entry.family, (*FUNCTIONS, *WITH_CONSTANTS)):
             return where
     for tensor in op.tensors:
         if tensor.format not in ELEMENTS:

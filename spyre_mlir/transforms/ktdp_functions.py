@@ -162,6 +162,31 @@ def _where(code: Code, args: Sequence[SSAValue]) -> SSAValue:
     return _elementwise(code, args, body, args[1])
 
 
+def _softplus(constants: Mapping[str, float]) -> Function:
+    """log(1 + e^(beta x)) / beta, without overflow; x itself where beta x is above the threshold."""
+    beta, threshold = constants["softplusBeta"], constants["softplusThresh"]
+
+    def run(code: Code, args: Sequence[SSAValue]) -> SSAValue:
+        x = args[0]
+        scaled = code.add(arith.MulfOp(x, _full(code, beta, x)))
+        falling = code.add(math.ExpOp(code.add(arith.NegfOp(code.add(math.AbsFOp(scaled))))))
+        rest = code.add(math.LogOp(code.add(arith.AddfOp(_full(code, 1.0, x), falling))))
+        positive = code.add(arith.MaximumfOp(scaled, _full(code, 0.0, x)))
+        soft = code.add(arith.DivfOp(code.add(arith.AddfOp(positive, rest)), _full(code, beta, x)))
+        limit = code.number(threshold, element_of(x))
+
+        def body(values: Sequence[SSAValue]) -> Sequence[Operation]:
+            above = arith.CmpfOp(values[0], limit, "ogt")
+            return [above, arith.SelectOp(above.result, values[1], values[2])]
+
+        return _elementwise(code, [scaled, x, soft], body, x)
+
+    return _wide(run)
+
+
+# Functions that a kernel gives constants, by what they make of them.
+WITH_CONSTANTS: Mapping[str, Callable[[Mapping[str, float]], Function]] = {"softplus": _softplus}
+
 FUNCTIONS: Mapping[str, Function] = {
     "identity": _identity,
     **{name: _binary(make) for name, make in _BINARY.items()},
@@ -189,4 +214,4 @@ def fold(code: Code, function: str, value: SSAValue, dims: Sequence[int]) -> SSA
     return code.add(linalg.ReduceOp(value, start, DenseArrayBase.from_list(i64, list(dims)), Region(block)))
 
 
-__all__ = ["FOLDS", "FUNCTIONS", "fold"]
+__all__ = ["FOLDS", "FUNCTIONS", "WITH_CONSTANTS", "fold"]

@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, f32
 from xdsl.ir import SSAValue
 from xdsl.utils.hints import isa
 
-from spyre_mlir.dialects.spyre.kernel import ComputeOp, ConstantOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import ComputeOp, ConstantOp, KernelOp, device_tensor
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.transforms.ktdp_code import ONE, Box, Code, Span, element_type
-from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS, fold
+from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS, WITH_CONSTANTS, Function, fold
 from spyre_mlir.transforms.ktdp_tiles import Axis, Kernel, Piece, Reading, fit
 
 # Tiles that live at one time in the widest function, each of four bytes an element (from `ktdp_functions`).
@@ -113,10 +113,17 @@ def float_type(reading: Reading) -> AnyFloat:
     return element
 
 
+def _function(op: KernelOp) -> Function:
+    if not isinstance(op, ComputeOp):
+        return FUNCTIONS["identity"]
+    made = WITH_CONSTANTS.get(op.function_name)
+    return FUNCTIONS[op.function_name] if made is None else made(op.constants)
+
+
 def pointwise(code: Code, kernel: Kernel, limit: int) -> None:
     """Element by element, tile by tile: the result's order in memory is the order of the tiles."""
     op = kernel.op
-    function = FUNCTIONS[op.function_name if isinstance(op, ComputeOp) else "identity"]
+    function = _function(op)
     *inputs, out = kernel.readings
     axes = list(out.device_order) or [ONE]
     names = list(dict.fromkeys(a[0] for a in axes if a != ONE))

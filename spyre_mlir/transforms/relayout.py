@@ -1,8 +1,7 @@
 """Getting a tensor into the layout and format a consumer needs: host layouts, restickify, copies, cleared padding.
 
-FP32 tensors with a dimension in the lanes always have their elements in the order that a widening of DL16 sticks
-leaves: then a conversion in either direction is one kernel and nothing has to be put in order afterwards. The host
-sends and fetches them in that order, element-by-element functions do not see it, and reductions fold whole sticks.
+FP32 tensors with a dimension in the lanes have their elements in the order that a widening of DL16 sticks leaves: a
+conversion is one kernel then, the host sends and fetches that order, and reductions fold whole sticks.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ RESTICKIFY_STEP = "restickify"
 CONVERT_STEP = "convert"
 # Elements that a widening keeps together: half a slice of the narrow format, and a slice of the wide one.
 _HALF_SLICE = SLICE_BYTES * 8 // FP32.bits
-COPY = "identity"
-SELECT = "where3"
+COPY, SELECT = "identity", "where3"
 
 
 def lanes_of(form: str) -> int:
@@ -148,6 +146,8 @@ class Planner:
             made = Versions(home.shape, form, saturate=saturate)
             if home.provided:
                 made.host, made.prepared, made.constant = home.host, home.prepared, home.constant
+            elif home.format == FP8.name and form != DL16.name:  # these convert to DL16 only
+                made.origin = self.form(value, DL16.name)
             else:
                 made.origin = home
             self._forms[key] = made
@@ -169,10 +169,10 @@ class Planner:
 
     def _converted(self, versions: Versions, source: Buffer) -> Buffer:
         """A buffer in another format, with the same stick dimension."""
-        made, stick = self.fresh(versions.shape, versions.format, source.layout.stick), source.layout.stick
-        if FP8.name in (source.format, versions.format) and stick != UNIT:
-            for buffer in (source, made):
-                buffer.pad(stick, block_of(FP8.name))  # two sticks of DL16 belong to one
+        stick = source.layout.stick
+        made = self.fresh(versions.shape, versions.format, stick)
+        for buffer in (source, made) if FP8.name in (source.format, versions.format) and stick != UNIT else ():
+            buffer.pad(stick, block_of(FP8.name))  # two sticks of DL16 belong to one
         space, index = self.whole(versions.shape)
         self.step(CONVERT_STEP, space, [(source, index)], (made, index))
         versions.buffers.append(made)
@@ -180,9 +180,9 @@ class Planner:
 
     def rounded(self, value: SSAValue) -> Versions:
         """A tensor as eight-bit floats, made on the device; whoever reads it converts it back."""
-        narrow = Versions(shape_of(value), FP8.name)
-        self._converted(narrow, self.some(self.form(value, DL16.name)))
-        return narrow
+        made = Versions(shape_of(value), FP8.name)
+        self._converted(made, self.some(self.form(value, DL16.name)))
+        return made
 
     def _started(self, buffer: Buffer) -> Buffer:
         """An FP32 buffer each of whose sticks begins with something: few elements leave the last one empty."""
@@ -270,7 +270,6 @@ class Planner:
         return made
 
     def _restickify(self, source: Buffer, stick: int) -> Buffer:
-        lanes = source.block
         made = Buffer(source.shape, source.format, StickLayout.published(source.shape, stick, block_of(source.format)))
         for buffer, other in ((source, stick), (made, source.layout.stick)):
             if other == UNIT:
@@ -279,8 +278,8 @@ class Planner:
                 buffer.pad(other, block_of(source.format))
         self.define(made)
         moved = (source.layout.stick, stick)
-        lanes = block_of(source.format)
-        dims = [IterDim(f"d{d}", round_up(e, lanes) if d in moved else e) for d, e in enumerate(source.shape)]
+        block = block_of(source.format)
+        dims = [IterDim(f"d{d}", round_up(e, block) if d in moved else e) for d, e in enumerate(source.shape)]
         if UNIT in moved:
             dims.append(IterDim("u", source.lanes))
         index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)

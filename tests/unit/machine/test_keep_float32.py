@@ -84,3 +84,9 @@ def test_the_tool_keeps_float32(tmp_path: Path, capsys: pytest.CaptureFixture[st
     out, err = capsys.readouterr()
     assert "narrowed" in out
     assert "1 x tanh" in err
+
+
+def test_eight_bit_floats_become_float32_by_way_of_dl16() -> None:
+    x, fp8 = numbers(5, 100).bfloat16().float(), torch.float8_e4m3fn
+    made = compiled(lambda x: x.to(fp8).float() * 3.3, x)
+    assert float((made(x) - x.to(fp8).float() * 3.3).abs().max()) < 1e-5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.dialects.spyre.loop import NestOp
@@ -144,7 +145,8 @@ def test_nest_over_one_point() -> None:
     close(run(main("%a: tensor<f32>", body, "tensor<f32>"), np.array(1.5)), np.array(3.0))
 
 
-SCALARS = [(e.scalar, e.name) for e in ATEN if e.scalar is not None]
+# The one operation of integers has a test of its own.
+SCALARS = [(e.scalar, e.name) for e in ATEN if e.scalar not in (None, "arith.floordivsi")]
 
 
 @pytest.mark.parametrize(("spelling", "name"), SCALARS, ids=[s for s, _ in SCALARS])
@@ -191,11 +193,25 @@ def test_every_scalar_operation_of_the_table(spelling: str, name: str) -> None:
     module = parse(main("%a: tensor<4xf32>, %b: tensor<4xf32>", body, f"tensor<4x{result}>"))
     (got,) = run_function(module, [a, b])
     close(got.astype(float), reference(*((a, b) if binary else (a,))).astype(float))
+    assert function_in(module) == name
+
+
+def function_in(module: ModuleOp) -> str:
+    """The table's name of what the only body of a module says."""
     (caller,) = [o for o in module.ops if isinstance(o, FuncOp)]
     (nest,) = [o for o in caller.body.block.ops if isinstance(o, NestOp)]
     function = body_function(nest.body.block)
     assert function is not None
-    assert function.name == name
+    return function.name
+
+
+def test_the_whole_quotient_of_integers() -> None:
+    body = """%out = spyre.loop.nest [i = 4] ins(%a[i] : tensor<4xi64>, %b[i] : tensor<4xi64>) -> [i] : tensor<4xi64>
+        { ^bb0(%x: i64, %y: i64): %z = arith.floordivsi %x, %y : i64 spyre.loop.yield %z : i64 }"""
+    module = parse(main("%a: tensor<4xi64>, %b: tensor<4xi64>", body, "tensor<4xi64>"))
+    (got,) = run_function(module, [np.array([-7, 7, 7, -7]), np.array([2, 2, -2, -2])])
+    assert got.tolist() == [-4, 3, -4, 3]
+    assert function_in(module) == "whole_quotient"
 
 
 def test_apply_goes_through_the_op_table() -> None:

@@ -20,7 +20,7 @@ from spyre_mlir.pipeline import lower_to_ktir
 from spyre_mlir.text.ktir_program import program_text
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms.convert_spyre_kernel_to_ktdp import ConvertSpyreKernelToKtdpPass
-from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS
+from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS, WITH_CONSTANTS
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.ktir_programs import Program, program_of
 
@@ -66,6 +66,7 @@ CASES: dict[str, Case] = {
             - torch.tanh(a)
             + torch.rsqrt(a * a + 1)
             + functional.mish(a)
+            + functional.softplus(a, 2.0, 1.0)
         ),
         (half(64, 128),),
         ("math.tanh", "math.rsqrt", "arith.divf", "math.absf", "math.log"),
@@ -332,7 +333,7 @@ def test_a_loop_of_several_numbers_of_cores_is_refused() -> None:
 def test_every_function_of_the_op_table_has_ktir() -> None:
     """All but `clip`, which has two constants and is never a kernel: clamp becomes maximum and minimum."""
     functions = {entry.opfunc for entry in ATEN if entry.opfunc is not None}
-    assert functions - {*FUNCTIONS, *FOLDS} == {"batchmatmul", "clip"}
+    assert functions - {*FUNCTIONS, *WITH_CONSTANTS, *FOLDS} == {"batchmatmul", "clip"}
 
 
 def test_everything_without_ktir_is_listed() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 import torch
 
@@ -15,7 +17,7 @@ class Extremes(torch.nn.Module):
 
 @pytest.mark.parametrize("numerics", ["exact", "device"])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_numbers_beyond_half(numerics: str, sign: int) -> None:
+def test_numbers_beyond_half(numerics: Literal["exact", "device"], sign: int) -> None:
     """70 columns are two sticks: all elements are beyond 65504, and numbers of DL16."""
     x = sign * (2.0 ** (17 + torch.arange(3 * 70) % 15)).reshape(3, 70)
     compiled = spyre_mlir.compile(Extremes(), (x,), numerics=numerics)

@@ -52,7 +52,7 @@ class Resident:
 
     def remember(self, key: tuple[Any, ...], array: Array, region: Region) -> None:
         """Keep what a region holds now, if the array cannot change."""
-        if array.flags.writeable or array.base is not None or not isinstance(array, np.ndarray):
+        if array.flags.writeable or array.base is not None or array.ndim == 0:
             return  # numpy's arithmetic makes numbers of arrays without dimensions
         whole = (id(array), *key)
         source = weakref.ref(array, lambda _: self._images.pop(whole, None))

@@ -36,24 +36,37 @@ def bag(mode: int, padding: int = -1, last: bool = False) -> tuple[Callable[...,
     return function, (TABLE, INDICES, OFFSETS)
 
 
+def one(function: Callable[[Tensor], Any], x: Tensor) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
+    return function, (x,)
+
+
+def two(
+    function: Callable[[Tensor, Tensor], Any], x: Tensor, y: Tensor
+) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
+    return function, (x, y)
+
+
+def copied(x: Tensor, index: Tensor, source: Tensor) -> Tensor:
+    return x.index_copy(0, index, source)
+
+
+def pooled_backward(grad: Tensor, x: Tensor) -> Any:
+    return aten.avg_pool3d_backward(grad, x, [2, 2, 2], [2, 2, 2], [0, 0, 0], False, True, None)
+
+
+NUMBER, FIRST = torch.tensor(3.0), torch.tensor([0])
 CASES: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
-    "select_of_a_number": (lambda x, i: x.index_select(0, i), (torch.tensor(3.0), torch.tensor([0]))),
-    "select_of_an_integer": (lambda x, i: x.index_select(0, i), (torch.tensor(3), ZERO)),
-    "copy_to_a_number": (
-        lambda x, i, y: x.index_copy(0, i, y),
-        (torch.tensor(3.0), torch.tensor([0]), torch.tensor(4.0)),
-    ),
-    "maximum_of_a_number": (lambda x: torch.max(x, 0), (torch.tensor(3.0),)),
-    "squeeze_of_a_number": (lambda x: x.squeeze((0,)) + 1, (torch.tensor(3.0),)),
-    "nothing_of_one": (lambda x: torch.cat([x.view(1, 3)[1:], x.view(1, 3) * 2]), (torch.arange(3.0),)),
+    "select_of_a_number": two(lambda x, i: x.index_select(0, i), NUMBER, FIRST),
+    "select_of_an_integer": two(lambda x, i: x.index_select(0, i), torch.tensor(3), ZERO),
+    "copy_to_a_number": (copied, (NUMBER, FIRST, torch.tensor(4.0))),
+    "maximum_of_a_number": one(lambda x: torch.max(x, 0), NUMBER),
+    "squeeze_of_a_number": one(lambda x: x.squeeze((0,)) + 1, NUMBER),
+    "nothing_of_one": one(lambda x: torch.cat([x.view(1, 3)[1:], x.view(1, 3) * 2]), torch.arange(3.0)),
     "bags_summed": bag(0),
     "bags_averaged_without_some": bag(1, padding=4),
     "bags_largest": bag(2),
     "bags_largest_with_an_end": bag(2, padding=5, last=True),
-    "a_host_step_with_none": (
-        lambda g, x: aten.avg_pool3d_backward(g, x, [2, 2, 2], [2, 2, 2], [0, 0, 0], False, True, None),
-        (torch.ones(1, 1, 1, 1, 1), torch.ones(1, 1, 2, 2, 2)),
-    ),
+    "a_host_step_with_none": two(pooled_backward, torch.ones(1, 1, 1, 1, 1), torch.ones(1, 1, 2, 2, 2)),
 }
 
 

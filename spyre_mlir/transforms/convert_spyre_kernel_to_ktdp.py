@@ -184,10 +184,11 @@ def refuse_unsupported(kernels: Sequence[kernel.KernelOp]) -> None:
     """Raises one UnsupportedError that lists every kernel without KTIR."""
     problems = list(dict.fromkeys(p for op in kernels if (p := _problem(op)) is not None))
     if problems:
+        functions = sorted({*FUNCTIONS, *WITH_CONSTANTS, *FOLDS})
         count = "a kernel has" if len(problems) == 1 else f"{len(problems)} kernels have"
         raise UnsupportedError(
             f"{count} no KTIR: {'; '.join(problems)}",
-            hint=f"elements are {', '.join(ELEMENTS)}; functions are {', '.join(sorted({*FUNCTIONS, *WITH_CONSTANTS, *FOLDS}))}",
+            hint=f"elements are {', '.join(ELEMENTS)}; functions are {', '.join(functions)}",
         )
 
 

@@ -95,7 +95,9 @@ def test_the_place_of_the_largest_of_5000() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
 @pytest.mark.parametrize(
-    "function", [lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: -a], ids=str
+    "function",
+    [lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: -a],
+    ids=["sum", "difference", "product", "negative"],
 )
 def test_short_integers_wrap_as_in_torch(function: Callable[..., Any], dtype: torch.dtype) -> None:
     whole = all_of(dtype)
@@ -172,7 +174,9 @@ def test_an_integer_that_becomes_a_float_must_be_one() -> None:
         made(torch.tensor([0, 1, 1025]))
 
 
-@pytest.mark.parametrize("function", [lambda a: a * a, lambda a: a.sum(), lambda a: (a * 2 > 0).sum()], ids=str)
+@pytest.mark.parametrize(
+    "function", [lambda a: a * a, lambda a: a.sum(), lambda a: (a * 2 > 0).sum()], ids=["square", "sum", "operand"]
+)
 def test_a_result_beyond_float32_is_a_fault(function: Callable[..., Any]) -> None:
     made = compiled(function, integers(2, 70))
     made(integers(2, 70, most=90))

@@ -70,13 +70,16 @@ def _with_infinities(values: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def new_tensors_in_doubles() -> Generator[None]:
-    """Gives tensors that a model makes of numbers double precision, where it says nothing else."""
-    before = torch.get_default_dtype()
+    """Gives tensors that a model makes of numbers double precision, and takes layers apart."""
+    before, whole = torch.get_default_dtype(), torch.backends.mha.get_fastpath_enabled()
     torch.set_default_dtype(torch.float64)
+    # A layer of a transformer as one op would be rounded once.
+    torch.backends.mha.set_fastpath_enabled(False)
     try:
         yield
     finally:
         torch.set_default_dtype(before)
+        torch.backends.mha.set_fastpath_enabled(whole)
 
 
 def emulate(model: torch.nn.Module, *args: torch.Tensor) -> torch.Tensor:

@@ -205,6 +205,12 @@ func.func @sigmoid(%a: tensor<3x65xf32>) -> tensor<3x65xf32> {
   func.return %r : tensor<3x65xf32>
 }
 
+// CHECK: aten.softplus(%{{.*}}) {beta = 2.000000e+00 : f64} : (tensor<3x65xf32>) -> tensor<3x65xf32>
+func.func @softplus(%a: tensor<3x65xf32>) -> tensor<3x65xf32> {
+  %r = aten.softplus(%a) {beta = 2.0 : f64} : (tensor<3x65xf32>) -> tensor<3x65xf32>
+  func.return %r : tensor<3x65xf32>
+}
+
 // CHECK: aten.silu(%{{.*}}) : (tensor<3x65xf32>) -> tensor<3x65xf32>
 func.func @silu(%a: tensor<3x65xf32>) -> tensor<3x65xf32> {
   %r = aten.silu(%a) : (tensor<3x65xf32>) -> tensor<3x65xf32>

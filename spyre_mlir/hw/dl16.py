@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from spyre_mlir.hw.formats import DL16_SMALLEST
+from spyre_mlir.hw.formats import DL16_LARGEST, DL16_SMALLEST
 
 BIAS = 31
 FRACTION_BITS = 9
@@ -21,7 +21,7 @@ MAX_CODE = 0x7FFE
 NAN_CODE = 0x7FFF
 SIGN_BIT = 0x8000
 MIN_POSITIVE = DL16_SMALLEST
-LARGEST = 2.0**32 * (2 - 2.0 ** (1 - FRACTION_BITS))
+LARGEST = DL16_LARGEST
 # The largest code's value plus half a step: from here on, the nearest number would need a larger code.
 BEYOND_LARGEST = 2.0**32 * (2 - 3 * 2.0 ** -(FRACTION_BITS + 1))
 

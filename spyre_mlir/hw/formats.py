@@ -76,6 +76,9 @@ FP8_LARGEST = 448.0
 # The largest finite float32: binary32 of IEEE 754; certain.
 FP32_LARGEST = (2.0 - 2.0**-23) * 2.0**127
 
+# The largest DL16 number (IBM zDNN `DLF16_MAX`; certain).
+DL16_LARGEST = 2.0**32 * (2 - 2.0**-8)
+
 # The smallest positive DL16 number; half of it and less is 0 (from the definition of the format; inferred).
 DL16_SMALLEST = 2.0**-31 * (1 + 2.0**-9)
 

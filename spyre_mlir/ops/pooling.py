@@ -9,15 +9,18 @@ from math import prod
 from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.formats import DL16_LARGEST
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.composite import MASKED
 from spyre_mlir.ops.lanes import Ints, Lanes
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.windows import folded, joined, padded, reach, spread, taken
 
 # Elements of the comparison of every value with every place of a result; beyond, unpooling is the host's.
 MOST_COMPARED = 2**22
+
+# What loses to every element of a window: the least number of the device.
+LOWEST = -DL16_LARGEST
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def _taps(b: Build, x: Any, dim: int, s: Slide, fill: float) -> list[Any]:
 
 def _largest(b: Build, x: Any, slides: Sequence[Slide]) -> Any:
     for dim, s in _from_last(slides):
-        x = folded(b, _taps(b, x, dim, s, MASKED), "maximum")
+        x = folded(b, _taps(b, x, dim, s, LOWEST), "maximum")
     return x
 
 
@@ -103,7 +106,7 @@ def _largest_with_places(b: Build, x: Any, slides: Sequence[Slide]) -> tuple[Any
     """The largest of every window, and where the first that is as large stands in its channel."""
     along, where = _strides(b.shape(x), len(slides)), None
     for dim, s in _from_last(slides):
-        values = _taps(b, x, dim, s, MASKED)
+        values = _taps(b, x, dim, s, LOWEST)
         step, start = along[dim], -s.padding * along[dim]
         own = [
             _behind(b, b.iota(s.places, "i64", start=start + t * s.dilation * step, step=s.stride * step), dim)
@@ -291,9 +294,9 @@ def max_unpool(
         raise UnsupportedError(f"unpooling {count} elements to {places} places, {prod(outer)} times")
     column = (*outer, count, 1)
     here = b.call("eq.Tensor", b.call("reshape", indices, size=column), b.iota(places, b.element(indices)))
-    chosen = b.call("where.self", here, b.call("reshape", self, size=column), MASKED)
+    chosen = b.call("where.self", here, b.call("reshape", self, size=column), LOWEST)
     found = b.call("amax", chosen, dim=(-2,))
-    out = b.call("where.self", b.call("ne.Scalar", found, MASKED), found, 0)
+    out = b.call("where.self", b.call("ne.Scalar", found, LOWEST), found, 0)
     return b.call("view", out, size=(*outer, *output_size))
 
 

@@ -32,7 +32,7 @@ class Calling(nn.Module):
 def kernels(model: nn.Module, *args: torch.Tensor) -> int:
     """Kernels of a model that agrees with torch at every level."""
     compiled = spyre_mlir.compile(model.eval(), args, numerics="exact")
-    compiled.verify(*args)
+    assert compiled.verify(*args)
     text = compiled.mlir("spyre.kernel")
     return text.count("spyre.kernel.compute") + text.count("spyre.kernel.restickify")
 
@@ -116,3 +116,11 @@ def test_a_broken_constraint_is_named(
 ) -> None:
     with pytest.raises(ConstraintError, match=rf"^\[SPY-C001\] {constraint}: "):
         types(overload, *tensors, **attributes)
+
+
+def test_padding_loses_to_numbers_below_the_halves() -> None:
+    x = -70000.0 - 1000 * torch.arange(12.0).view(1, 1, 3, 4)
+    pool = Calling(lambda x: functional.max_pool2d(x, 3, 2, 1, return_indices=True))
+    compiled = spyre_mlir.compile(pool, (x,))
+    assert compiled.verify(x), compiled.verify(x)
+    torch.testing.assert_close(compiled(x)[0], functional.max_pool2d(x, 3, 2, 1), rtol=2e-3, atol=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
@@ -17,7 +18,7 @@ from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Kind, OpEntry
 
 
-class AtenBuild:
+class AtenBuild(ABC):
     """Binds the arguments of calls and finds the types of results; `make` is what differs.
 
     Attributes:
@@ -27,9 +28,9 @@ class AtenBuild:
 
     inside: ClassVar[bool] = False
 
+    @abstractmethod
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Any:
         """The result of one op that is not rewritten."""
-        raise NotImplementedError
 
     def call(self, overload: str, *tensors: Any, **attributes: Any) -> Any:
         """Adds an op of the table, or what it decomposes into; see `ops.build.Build`."""

@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 import torch
-from xdsl.dialects.builtin import (
-    Float8E4M3FNType,
-    Float8E4M3FNUZType,
-    Float8E5M2FNUZType,
-    Float8E5M2Type,
-    IntegerType,
-    Signedness,
-    TensorType,
-    bf16,
-    f16,
-    f32,
-    f64,
-    i1,
-    i8,
-    i16,
-    i32,
-    i64,
-)
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
+from spyre_mlir.dialects.tensors import ELEMENTS
+
 # Signed integers are signless, as ATen's arithmetic is two's complement; unsigned ones say so.
-ELEMENT_TYPES: dict[torch.dtype, Attribute] = {
-    torch.bool: i1,
-    torch.int8: i8,
-    torch.int16: i16,
-    torch.int32: i32,
-    torch.int64: i64,
-    torch.uint8: IntegerType(8, Signedness.UNSIGNED),
-    torch.uint16: IntegerType(16, Signedness.UNSIGNED),
-    torch.uint32: IntegerType(32, Signedness.UNSIGNED),
-    torch.uint64: IntegerType(64, Signedness.UNSIGNED),
-    torch.float16: f16,
-    torch.bfloat16: bf16,
-    torch.float32: f32,
-    torch.float64: f64,
-    torch.float8_e4m3fn: Float8E4M3FNType(),
-    torch.float8_e5m2: Float8E5M2Type(),
-    torch.float8_e4m3fnuz: Float8E4M3FNUZType(),
-    torch.float8_e5m2fnuz: Float8E5M2FNUZType(),
+_NAMES: dict[torch.dtype, str] = {
+    torch.bool: "i1",
+    torch.int8: "i8",
+    torch.int16: "i16",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.uint8: "ui8",
+    torch.uint16: "ui16",
+    torch.uint32: "ui32",
+    torch.uint64: "ui64",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.float32: "f32",
+    torch.float64: "f64",
+    torch.float8_e4m3fn: "f8E4M3FN",
+    torch.float8_e5m2: "f8E5M2",
+    torch.float8_e4m3fnuz: "f8E4M3FNUZ",
+    torch.float8_e5m2fnuz: "f8E5M2FNUZ",
 }
+ELEMENT_TYPES: dict[torch.dtype, Attribute] = {dtype: ELEMENTS[name] for dtype, name in _NAMES.items()}
 
 
 def tensor_type(value: torch.Tensor) -> TensorType[Attribute]:

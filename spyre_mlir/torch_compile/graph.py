@@ -57,7 +57,7 @@ class _Made:
 
     def holds(self, inputs: Sequence[Any]) -> bool:
         """Whether the frozen buffers are what they were."""
-        return all(torch.equal(value, inputs[place]) for place, value in self.frozen.items())
+        return all(_same(value, inputs[place]) for place, value in self.frozen.items())
 
 
 @dataclass
@@ -143,6 +143,11 @@ def _function_of(graph: GraphModule) -> str:
         if (trace := node.meta.get("stack_trace")) and (names := re.findall(r", in (\w+)", trace)):
             return str(names[-1])
     return "graph"
+
+
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two buffers hold the same, NaN counting as itself."""
+    return bool(((a == b) | ((a != a) & (b != b))).all())
 
 
 def _share_memory(inputs: Sequence[Any]) -> bool:

@@ -16,6 +16,7 @@ from spyre_mlir.dialects.spyre.attributes import (
     IterDim,
     SpaceAttr,
 )
+from spyre_mlir.hw.arrangement import block
 from spyre_mlir.hw.formats import FORMATS
 from spyre_mlir.hw.sticks import UNIT, LinearExpr, StickLayout
 from spyre_mlir.universe import make_context
@@ -61,15 +62,17 @@ def test_range_of_an_expression(expr: LinearExpr, data: st.DataObject) -> None:
 @st.composite
 def device_tensors(draw: st.DrawFn) -> DeviceTensor:
     form = draw(st.sampled_from(sorted(FORMATS)))
+    arrangement = draw(st.sampled_from(ARRANGEMENTS))
     lanes = FORMATS[form].elements_per_stick()
+    whole = block(lanes, arrangement)
     shape = tuple(draw(st.lists(st.integers(1, 300), max_size=4)))
     stick = draw(st.integers(-1, len(shape) - 1))
     extra = draw(st.integers(0, 2))
-    extents = tuple(-(-e // lanes) * lanes + extra * lanes if d == stick else e + extra for d, e in enumerate(shape))
+    extents = tuple(-(-e // whole) * whole + extra * whole if d == stick else e + extra for d, e in enumerate(shape))
     unit = 1 if stick == UNIT else draw(st.sampled_from([1, 1, lanes]))
     dims = [*range(len(shape)), *([UNIT] if stick == UNIT or unit > 1 else [])]
     layout = StickLayout(tuple(draw(st.permutations(dims))), stick, extents, unit)
-    return DeviceTensor(shape, form, layout, draw(st.sampled_from(SPACES)), draw(st.sampled_from(ARRANGEMENTS)))
+    return DeviceTensor(shape, form, layout, draw(st.sampled_from(SPACES)), arrangement)
 
 
 @given(device_tensors())

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Operand
 from spyre_mlir.machine.faults import FaultKind, Place, fault
@@ -144,8 +145,11 @@ class History:
         low, high = max(0, int(shift.max())), min(owner.numbers.shape[1], int(shift.min()) + mine.shape[1])
         if high <= low or (shift != shift[0]).any():
             return
+        wanted = _wanted(layout.view, layout.operand)[low - shift[0] : high - shift[0]]
+        if not wanted.any():
+            return
         apart = mine[:, low - shift[0] : high - shift[0]] - owner.numbers[:, low:high]
-        off = apart != apart[0, 0]
+        off = (apart != apart[0, wanted.argmax()]) & wanted
         if off.any():
             core, at = (int(n) for n in np.argwhere(off)[0])
             address = int(layout.starts[core]) + (at + low - int(shift[0])) * STICK
@@ -197,6 +201,17 @@ def _numbers(view: Descriptor, operand: Operand, slices: Ints) -> Ints:
         line = own[:, None] + np.arange(count) * step
         # The first entry of the order is the innermost, so earlier dims run fastest.
         result = (line[:, :, None] + result[:, None, :]).reshape(len(slices), -1)
+    return result
+
+
+def _wanted(view: Descriptor, operand: Operand) -> NDArray[np.bool_]:
+    """Which of a core's sticks in LX, in the order of their addresses, are no gap between those that it touches."""
+    held = operand.stick_lanes
+    touched = {dim.label: -(-dim.per_core // held.get(dim.label, 1)) for dim in view.dims}
+    result = np.ones(1, dtype=np.bool_)
+    for label, count in zip(operand.order, operand.counts(), strict=True):
+        line = np.arange(count) < touched.get(label, count)
+        result = (line[:, None] & result[None, :]).reshape(-1)
     return result
 
 

@@ -17,12 +17,12 @@ from spyre_mlir.ops.reducing import is_float
 from spyre_mlir.ops.series import number, with_sign_of
 from spyre_mlir.ops.table import Sample
 
-# A divisor is cut in two parts of half the bits of DL16, so that products with quotients below 32 are exact.
+# Quotients and divisors are cut in two parts of half the bits of DL16, so that their products are exact.
 _HALF_BITS = 5
 
 
 def _parts(b: Build, y: Any) -> list[Any]:
-    """Numbers that add up to a divisor, with few bits each."""
+    """Numbers that add up to one, the larger first, with few bits each."""
     if not b.element(y):
         mantissa, exponent = frexp(y)
         first = ldexp(round(mantissa * 2**_HALF_BITS), exponent - _HALF_BITS)
@@ -37,8 +37,10 @@ def _parts(b: Build, y: Any) -> list[Any]:
 
 def _rest(b: Build, x: Any, quotient: Any, y: Any) -> Any:
     """x - quotient * y."""
-    for part in _parts(b, y):
-        x = b.call("sub.Tensor", x, b.call("mul.Tensor", quotient, part))
+    divisors = _parts(b, y)
+    for factor in _parts(b, quotient):
+        for part in divisors:
+            x = b.call("sub.Tensor", x, b.call("mul.Tensor", factor, part))
     return x
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from spyre_mlir.hw.formats import DL16_LARGEST, DL16_SMALLEST
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import INF, DType, Ints, Lanes, Number
@@ -12,20 +13,32 @@ from spyre_mlir.ops.table import Sample
 
 
 def norm_of(b: Build, value: Any, order: float, dim: Ints, keepdim: bool) -> Any:
-    """The p-norm over `dim`; orders 0, 1, 2 and both infinities have a form of their own."""
+    """The p-norm over `dim`; orders 0, 1, 2 and both infinities have a form of their own.
+
+    High powers leave the range of DL16 for sizes that are in it, so other orders are taken of sizes that are divided
+    by the one that decides: the largest, or of negative orders the smallest.
+    """
     if abs(order) == INF:
         return b.call("amax" if order > 0 else "amin", b.call("abs", value), dim=dim, keepdim=keepdim)
     if order == 0:
         terms = b.cast(b.call("ne.Scalar", value, 0.0), like=value)
     elif order == 2:
         terms = b.call("mul.Tensor", value, value)
+    elif order == 1:
+        terms = b.call("abs", value)
     else:
-        size = b.call("abs", value)
-        terms = size if order == 1 else b.call("pow.Tensor_Scalar", size, exponent=order)
+        return _of_high_order(b, b.call("abs", value), order, dim, keepdim)
     total = b.call("sum.dim_IntList", terms, dim=dim, keepdim=keepdim)
-    if order in (0, 1):
-        return total
-    return b.call("sqrt", total) if order == 2 else b.call("pow.Tensor_Scalar", total, exponent=1 / order)
+    return b.call("sqrt", total) if order == 2 else total
+
+
+def _of_high_order(b: Build, size: Any, order: float, dim: Ints, keepdim: bool) -> Any:
+    deciding = b.call("amax" if order > 0 else "amin", size, dim=dim, keepdim=True)
+    unit = b.call("clamp", deciding, min=DL16_SMALLEST, max=DL16_LARGEST)  # nothing is divided by 0 or infinity
+    terms = b.call("pow.Tensor_Scalar", b.call("div.Tensor", size, unit), exponent=order)
+    total = b.call("sum.dim_IntList", terms, dim=dim, keepdim=True)
+    norm = b.call("mul.Tensor", b.call("pow.Tensor_Scalar", total, exponent=1 / order), unit)
+    return norm if keepdim else b.call("view", norm, size=folded_shape(b, size, dim, False))
 
 
 @ATEN.composed(aten=["linalg_vector_norm"], promote=True)

@@ -324,6 +324,7 @@ for _entry in (adaptive_avg_pool, adaptive_max_pool):
         Sample(((3, 5, 6),), {"output_size": (5, 4)}),
         Sample(((1, 2, 4, 3, 5),), {"output_size": (2, 3, 2)}),
     )
+ATEN.samples(adaptive_avg_pool, Sample(((3, 3, 8, 8, 6),), {"output_size": (5, 7, 6)}))
 ATEN.samples(
     max_unpool,
     Sample(((2, 3, 1, 1), (2, 3, 1, 1)), {"output_size": (2, 3)}, low=0, high=6),

@@ -1,0 +1,50 @@
+"""Compositions whose steps must stay exact, or in range, in the device's arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import spyre_mlir
+from spyre_mlir.hw.dl16 import round_trip
+
+
+class Model(torch.nn.Module):
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: Tensor) -> Any:
+        return self.function(*inputs)
+
+
+def on_device(function: Any, *inputs: Tensor) -> Tensor:
+    return spyre_mlir.compile(Model(function), inputs)(*inputs)
+
+
+def dl16(numbers: Any) -> Tensor:
+    return torch.from_numpy(round_trip(np.asarray(numbers, dtype=np.float64)).astype(np.float32))
+
+
+def test_whole_quotients_up_to_a_thousand() -> None:
+    draw = np.random.default_rng(3)
+    y = dl16(draw.uniform(0.1, 9.0, 512) * draw.choice([-1, 1], 512))
+    x = dl16(y.double().numpy() * draw.integers(1, 1000, 512))  # at the edge of the next quotient
+    quotient = on_device(lambda a, b: torch.div(a, b, rounding_mode="floor"), x, y)
+    assert torch.equal(quotient, torch.floor(x.double() / y.double()).float())
+
+
+@pytest.mark.parametrize("order", [10.0, -10.0])
+def test_a_norm_whose_powers_leave_the_range(order: float) -> None:
+    x = dl16([[1000.0, 3.0, -2000.0], [1e-4, 2e-4, -4e-4], [3.0, -4.0, 5.0]])
+    got = on_device(lambda a: torch.linalg.vector_norm(a, ord=order, dim=-1), x)
+    torch.testing.assert_close(got.double(), torch.linalg.vector_norm(x.double(), ord=order, dim=-1), rtol=2e-2, atol=0)
+
+
+def test_the_norm_of_zeros() -> None:
+    x = torch.tensor([[0.0, 0.0, 0.0], [0.0, 2.0, 0.0]])
+    assert on_device(lambda a: torch.linalg.vector_norm(a, ord=3.0, dim=-1), x).tolist() == [0.0, 2.0]

@@ -7,8 +7,8 @@ result is a sum whose terms may cancel, that of the sum of magnitudes (`Program.
 zero says nothing of how it was computed. Where the dtype of a result is coarser than DLFloat16 (bfloat16, and float16
 below its normal numbers), the unit is the dtype's. Since the device accumulates wide and rounds once per stored result,
 no allowance grows with the length of a sum. Truth values and integers are equal or wrong; indices count as what they
-select. DLFloat16 has one code for infinity and NaN: where torch gives infinity, NaN is right. Shapes and dtypes are
-those that torch gives.
+select. DLFloat16 has one code for infinity and NaN: where torch gives infinity, NaN is right; beyond the range of a
+result's dtype infinity is right. Shapes and dtypes are those that torch gives.
 """
 
 from __future__ import annotations
@@ -153,6 +153,7 @@ def error(got: torch.Tensor, wanted: torch.Tensor, sized: torch.Tensor, *, peak:
     if not got.is_floating_point():
         return 0.0 if torch.equal(got.double(), wanted.double()) else math.inf
     dtype, got, wanted = got.dtype, got.double(), wanted.double()
+    wanted = torch.where(wanted.to(dtype).isinf(), wanted.to(dtype).double(), wanted)  # beyond the dtype's range
     same = (got == wanted) | (got.isnan() & ~wanted.isfinite())
     magnitude = torch.maximum(sized.double().abs(), wanted.abs())
     magnitude = magnitude.max().expand_as(wanted) if peak else magnitude

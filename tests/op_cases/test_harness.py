@@ -110,6 +110,14 @@ def test_what_only_moves_must_be_exact_and_of_the_right_kind() -> None:
     assert "shapes" in judged(Program(other_shape, (X,))).why
 
 
+def test_what_a_half_cannot_hold_is_infinite_in_halves() -> None:
+    wanted = torch.tensor([7e4, -7e4, 6e4], dtype=torch.float64)
+    inf = math.inf
+    assert error(torch.tensor([inf, -inf, 6e4]).half(), wanted, wanted, peak=False) < 1
+    assert error(torch.tensor([-inf, -inf, 6e4]).half(), wanted, wanted, peak=False) == inf
+    assert error(torch.tensor([7e4, -7e4, inf]), wanted, wanted, peak=False) == inf
+
+
 def test_units() -> None:
     one = torch.tensor([1.0])
     assert error(one + 2.0**-9, one, one, peak=False) == 1.0

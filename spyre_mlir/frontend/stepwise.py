@@ -200,13 +200,14 @@ def _tensor(values: Array, type_: TensorType[Attribute], floats: torch.dtype | N
 
 
 def _in_torch(parameter: Any, value: object, floats: torch.dtype | None) -> object:
-    """An argument as torch spells it."""
-    if isinstance(value, str) and parameter.name in ("memory_format", "layout"):
-        return getattr(torch, value)
-    if isinstance(value, str) and parameter.name in ("dtype", "out_dtype", "output_dtype"):
+    """An argument as torch spells it: a type, a layout or a memory format is a number to its schema."""
+    kind = str(parameter.real_type)
+    if not isinstance(value, str):
+        return value
+    if "ScalarType" in kind:
         dtype = _DTYPES[value]
         return floats if floats is not None and dtype.is_floating_point else dtype
-    return value
+    return getattr(torch, value) if "MemoryFormat" in kind or "Layout" in kind else value
 
 
 __all__ = ["run_host_step", "torch_values"]

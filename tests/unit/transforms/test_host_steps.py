@@ -121,6 +121,20 @@ def test_a_custom_operator_runs_on_the_host() -> None:
     assert [step.op for step in model.host_steps] == ["hosttest::mirror"]
 
 
+def test_a_type_is_known_by_the_schema_whatever_its_name() -> None:
+    @torch.library.custom_op("hosttest::summed", mutates_args=())
+    def summed(x: Tensor, kept: torch.dtype) -> Tensor:
+        return x.sum(-1, dtype=kept)
+
+    @summed.register_fake
+    def _(x: Tensor, kept: torch.dtype) -> Tensor:
+        return x.new_empty(x.shape[:-1], dtype=kept)
+
+    x = random(4, 16)
+    got = compiled(lambda x: torch.ops.hosttest.summed(x, torch.float16), x)(x)
+    assert torch.equal(got, x.sum(-1, dtype=torch.float16))
+
+
 def test_double_precision_stays_on_the_host_and_exact() -> None:
     def function(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return x.double() / 3 + y, torch.relu(x)

@@ -1,4 +1,7 @@
-"""Losses of classes: what torch has no decomposition for. All others arrive as differences, logarithms and means."""
+"""Losses that torch has no decomposition for, or none that keeps to the range of DL16.
+
+All others arrive as differences, logarithms and means.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Lanes, Number
 from spyre_mlir.ops.reducing import positions
+from spyre_mlir.ops.series import log_of_one_plus_exp
 from spyre_mlir.ops.sums import mean_over
 from spyre_mlir.ops.table import Sample
 
@@ -118,10 +122,7 @@ def _of_distribution(b: Build, likely: Any, target: Any, weight: Any, reduction:
         target = b.call("mul.Tensor", target, 1.0 - smoothing)
         target = b.call("add.Tensor", target, smoothing / shape[at])
     terms = _weighted(b, b.call("mul.Tensor", likely, target), weight, at)
-    losses = b.call("neg", b.call("sum.dim_IntList", terms, dim=(at,)))
-    if reduction == SUM:
-        return b.call("sum.dim_IntList", losses)
-    return mean_over(b, losses, None) if reduction == MEAN else losses
+    return _reduced(b, b.call("neg", b.call("sum.dim_IntList", terms, dim=(at,))), reduction)
 
 
 def _smoothed(b: Build, likely: Any, target: Any, weight: Any, reduction: int, ignored: int, smoothing: float) -> Any:
@@ -145,7 +146,23 @@ def _even(b: Build, value: Any, factor: float) -> Any:
     return b.call("mul.Tensor", value, factor)
 
 
+@ATEN.composed(aten=["soft_margin_loss"], promote=True)
+def soft_margin_loss(b: Build, self: Lanes, target: Lanes, *, reduction: int = MEAN) -> Any:
+    """log(1 + e^(-target self)), without an exponential that leaves the range."""
+    losses = log_of_one_plus_exp(b, b.call("neg", b.call("mul.Tensor", self, target)))
+    return _reduced(b, losses, reduction)
+
+
+def _reduced(b: Build, losses: Any, reduction: int) -> Any:
+    if reduction == SUM:
+        return b.call("sum.dim_IntList", losses)
+    return mean_over(b, losses, None) if reduction == MEAN else losses
+
+
 PLAIN = ((5, 7), (5,))
+ATEN.samples(
+    soft_margin_loss, *(Sample(((5, 7), (5, 7)), {"reduction": n}, low=-9.0, high=9.0) for n in (0, MEAN, SUM))
+)
 ATEN.samples(
     nll_loss,
     Sample((*PLAIN, (7,)), {"reduction": 1, "ignore_index": 2}, low=0.1),

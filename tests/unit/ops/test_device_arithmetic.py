@@ -48,3 +48,10 @@ def test_a_norm_whose_powers_leave_the_range(order: float) -> None:
 def test_the_norm_of_zeros() -> None:
     x = torch.tensor([[0.0, 0.0, 0.0], [0.0, 2.0, 0.0]])
     assert on_device(lambda a: torch.linalg.vector_norm(a, ord=3.0, dim=-1), x).tolist() == [0.0, 2.0]
+
+
+def test_a_margin_loss_whose_exponentials_leave_the_range() -> None:
+    x, target = dl16([30.0, -40.0, 0.5, 200.0]), dl16([-1.0, 1.0, 1.0, 1.0])
+    got = on_device(torch.nn.functional.soft_margin_loss, x, target)
+    wanted = torch.nn.functional.soft_margin_loss(x.double(), target.double())
+    torch.testing.assert_close(got.double(), wanted, rtol=4e-3, atol=0)

@@ -197,7 +197,10 @@ def _compare(case: Case, outcome: Outcome, got: Any, narrow: Any, wide: Any) -> 
 def _device(case: Case, outcome: Outcome, compiled: Any, narrow: Any, wide: Any) -> None:
     compiled._options = replace(compiled._options, numerics="device")
     outcome.device_error, outcome.device_allowed = 0.0, max(2.0, sum(e.ulps for e in entries_of(compiled))) * ULP
-    for n, (a, b) in enumerate(zip(compiled(*case.fresh()), narrow, strict=True)):
+    got = compiled(*case.fresh())
+    if outcome.fate == "host":
+        return  # what the host makes of rounded inputs is its own: signs of vectors may turn
+    for n, (a, b) in enumerate(zip(got, narrow, strict=True)):
         w = b if wide is None or not isinstance(b, torch.Tensor) else wide[n]
         if (what := difference(case, a, b, w, outcome, device=True)) is not None:
             _blame(case, outcome, f"device numerics, result {n}: {what}", (b, w))

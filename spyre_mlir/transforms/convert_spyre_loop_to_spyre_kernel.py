@@ -330,7 +330,7 @@ def _definition(buffer: Buffer, hosts: Mapping[SSAValue, SSAValue]) -> Operation
         if buffer.saturate:
             op.attributes[kernel.SATURATE] = UnitAttr()
         if buffer.zero_padding:
-            op.attributes["zero_padding"] = UnitAttr()
+            op.attributes[kernel.ZERO_PADDING] = UnitAttr()
         if buffer.rows is not None:
             op.attributes[FROM_END] = IntegerAttr(buffer.rows, i64)
         return op

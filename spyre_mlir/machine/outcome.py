@@ -77,29 +77,29 @@ def require_integers(view: Descriptor, meaning: Meaning, tile: Tile, memory: Mem
     if isinstance(meaning, Reduction) and meaning.fold is np.add:
         parts = np.abs(tile.frame.joined(fetch(tile, 0, memory).values).astype(np.float64))
         values = np.maximum(values, parts.sum(axis=tuple(places), keepdims=True))
-    wrong = (values > FORMATS[view.output.format].integers[1]) & _no_padding(view, tile, memory)
+    wrong = ~(values <= FORMATS[view.output.format].integers[1]) & _no_padding(view, tile, memory)  # NaN is none
     if not wrong.any():
         return
     place = tile.accesses[last].place_at([int(i) for i in np.argwhere(wrong)[0]])
     message = (
         f"{int(wrong.sum())} integers are beyond {FORMATS[view.output.format].integers[1]:,}, the largest exact one"
     )
-    hint = "integers are float32 numbers on the device; split them into parts, or subtract an offset"
+    hint = "integers are float32 numbers on the device; split them, subtract an offset, or look for a division by 0"
     memory.log.meet(fault(FaultKind.INT32_OVERFLOW, message, place, hint=hint))
 
 
 def _no_padding(view: Descriptor, tile: Tile, memory: Memory) -> Bools:
     """Which elements of an operation's result mean something, of size one along dims that have no padding."""
     valid, sizes = memory.integer_kernels[view.index], [1] * len(view.dims)
-    if valid == 0 or view.output.stick not in view.output.order:
+    if view.output.stick not in view.output.order:
         return np.ones(sizes, np.bool_)
     place = [dim.label for dim in view.dims].index(view.output.stick)
     extent = tile.accesses[-1].shape[place]
     at = np.arange(extent) + tile.origin[place]
-    if view.output.format == FP32.name:
+    if valid > 0 and view.output.format == FP32.name:
         at = widened(at, 0, DL16.elements_per_stick())
     sizes[place] = extent
-    return (at < valid).reshape(sizes)
+    return (at < max(valid, 1)).reshape(sizes)  # a sparse stick has one element
 
 
 def require_numbers(view: Descriptor, tile: Tile, memory: Memory) -> None:

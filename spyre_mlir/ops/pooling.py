@@ -19,8 +19,9 @@ from spyre_mlir.ops.windows import folded, joined, padded, reach, spread, taken
 # Elements of the comparison of every value with every place of a result; beyond, unpooling is the host's.
 MOST_COMPARED = 2**22
 
-# What loses to every element of a window: the least number of the device.
+# What loses to every element of a window: the least number of the device, or where it would wrap, of the type.
 LOWEST = -DL16_LARGEST
+_LEAST = {"i8": -(2**7), "i16": -(2**15), "ui8": 0}
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,9 @@ def _taps(b: Build, x: Any, dim: int, s: Slide, fill: float) -> list[Any]:
 
 
 def _largest(b: Build, x: Any, slides: Sequence[Slide]) -> Any:
+    lowest = _LEAST.get(b.element(x), LOWEST)
     for dim, s in _from_last(slides):
-        x = folded(b, _taps(b, x, dim, s, LOWEST), "maximum")
+        x = folded(b, _taps(b, x, dim, s, lowest), "maximum")
     return x
 
 
@@ -104,7 +106,9 @@ def _first(b: Build, values: Sequence[Any], places: Sequence[Any]) -> tuple[Any,
 
 def _largest_with_places(b: Build, x: Any, slides: Sequence[Slide]) -> tuple[Any, Any]:
     """The largest of every window, and where the first that is as large stands in its channel."""
-    along, where = _strides(b.shape(x), len(slides)), None
+    along, where, element = _strides(b.shape(x), len(slides)), None, b.element(x)
+    if element in _LEAST:
+        x = b.cast(x, "i32")  # padding that is as large as an element would be found first
     for dim, s in _from_last(slides):
         values = _taps(b, x, dim, s, LOWEST)
         step, start = along[dim], -s.padding * along[dim]
@@ -116,7 +120,7 @@ def _largest_with_places(b: Build, x: Any, slides: Sequence[Slide]) -> tuple[Any
             known = _taps(b, where, dim, s, 0)
             own = [b.call("add.Tensor", k, o) for k, o in zip(known, own, strict=True)]
         x, where = _first(b, values, own)
-    return x, where
+    return b.cast(x, element), where
 
 
 @ATEN.composed(aten=["max_pool1d", "max_pool2d", "max_pool3d"], ulps=0)

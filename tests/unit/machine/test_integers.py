@@ -180,6 +180,15 @@ def test_a_whole_quotient_by_zero_is_a_fault(function: Callable[..., Any]) -> No
     assert "division by 0" in str(met.value.hint)
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int64])
+def test_the_padding_of_pools_loses_to_the_least_integer(dtype: torch.dtype) -> None:
+    least = max(torch.iinfo(dtype).min, -LARGEST)
+    a = torch.full((1, 2, 5, 5), least, dtype=dtype)
+    a[0, 0, 2, 2] = 7
+    exact(lambda a: torch.max_pool2d(a, 3, 2, 1), a)
+    exact(lambda a: nn.functional.max_pool2d(a, 3, 2, 1, return_indices=True)[1], a)
+
+
 def test_an_input_compared_with_small_integers_may_be_of_any_size() -> None:
     """Positions against a table of 100: the host limits them to just beyond what they are compared with."""
     a = torch.tensor([0, 99, 100, 1025, -1, 2**62, -(2**62)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -102,22 +102,24 @@ def _no_padding(view: Descriptor, tile: Tile, memory: Memory) -> Bools:
     return (at < max(valid, 1)).reshape(sizes)  # a sparse stick has one element
 
 
-def require_numbers(view: Descriptor, tile: Tile, memory: Memory) -> None:
+def require_numbers(tiles: Sequence[Tile], memory: Memory) -> None:
     """Refuse a result that is infinite or NaN where no operand is, if the run asked for that.
+
+    Args:
+        tiles: all that the operation did; several may share a result.
+        memory: where it computed.
 
     Raises:
         MachineFault: ``nan-born``.
     """
     if not memory.nan_is_a_fault:
         return
-    last = len(tile.accesses) - 1
-    result = tile.frame.joined(fetch(tile, last, memory).values)
-    if np.isfinite(result).all():
+    last = len(tiles[0].accesses) - 1
+    born = [(tile, ~np.isfinite(tile.frame.joined(fetch(tile, last, memory).values))) for tile in tiles]
+    born = [(tile, wrong) for tile, wrong in born if wrong.any()]
+    if not born or not all(np.isfinite(fetch(t, n, memory).values).all() for t in tiles for n in range(last)):
         return
-    for index in range(last):
-        if not np.isfinite(fetch(tile, index, memory).values).all():
-            return
-    at = [int(i) for i in np.argwhere(~np.isfinite(result))[0]]
-    message = f"{int((~np.isfinite(result)).sum())} results are infinite or NaN, and no operand is"
-    place = tile.accesses[last].place_at(at)
+    (tile, wrong) = born[0]
+    message = f"{int(wrong.sum())} results are infinite or NaN, and no operand is"
+    place = tile.accesses[last].place_at([int(i) for i in np.argwhere(wrong)[0]])
     memory.log.meet(fault(FaultKind.NAN_BORN, message, place, hint="look for a division by zero, or a logarithm"))

@@ -141,7 +141,7 @@ def _lower_product(p: Planner, op: loop.NestOp) -> None:
     right = _whole_along(p, op, second, summed, lane=column)
     stick = next(d for d, e in enumerate(left[1]) if any(n == summed for n, _ in e.terms))
     rows = next(d for d, e in enumerate(right[1]) if any(n == summed for n, _ in e.terms))
-    left = p.cleared_tail(left, stick, extents[summed])
+    left = p.filled_tail(left, stick, extents[summed], 0.0)
     right = p.cleared_rows(right, rows, extents[summed])
     if not may_write(op.output_map.data, shape_of(op.result), column, extents, lanes_of(p.of(op.result).format)):
         raise LoweringError(

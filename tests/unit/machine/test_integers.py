@@ -171,6 +171,13 @@ def test_the_least_number_of_a_short_type_is_divided(dtype: torch.dtype) -> None
     exact(lambda a, b: torch.stack([torch.fmod(a, b), quotient(a, b), a % b, torch.fmod(a, 3)]), a, b)
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
+def test_a_number_beyond_a_short_type_wraps(dtype: torch.dtype) -> None:
+    a = torch.tensor([100, 5, 50, 127], dtype=dtype)
+    exact(lambda a: torch.stack([a % 1000, a + 300, a * 300, a // 1000]), a)
+    exact(lambda a: torch.stack([a < 300, a >= 299, a == 256 + 5, a > 1000]), a)
+
+
 @pytest.mark.parametrize("function", [torch.floor_divide, torch.remainder], ids=["quotient", "remainder"])
 def test_a_whole_quotient_by_zero_is_a_fault(function: Callable[..., Any]) -> None:
     a = torch.tensor([5, -5, 0])

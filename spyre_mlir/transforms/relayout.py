@@ -325,10 +325,9 @@ class Planner:
     def _copy_lane(self, versions: Versions, index: IndexMap, dims: tuple[IterDim, ...]) -> str | None:
         """The loop a copy keeps in its lanes: one that needs no re-laying if there is one, else the longest."""
         lanes = block_of(versions.format)
-        legal = {d.name: stick_for(index, d.name, lanes) for d in dims}
-        possible = [d for d in dims if legal[d.name] is not None]
-        kept = [d for d in possible if versions.find(legal[d.name] or 0) is not None]
-        return max(kept or possible, key=lambda d: d.extent).name if possible else None
+        possible = [(d, stick) for d in dims if (stick := stick_for(index, d.name, lanes)) is not None]
+        kept = [(d, stick) for d, stick in possible if versions.find(stick) is not None]
+        return max(kept or possible, key=lambda found: found[0].extent)[0].name if possible else None
 
     def filled_tail(self, use: Use, dim: int, extent: int, fill: float) -> Use:
         """The operand with a number behind `extent` along its stick dimension, up to the end of its last block."""

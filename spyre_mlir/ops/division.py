@@ -14,12 +14,9 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Lanes
 from spyre_mlir.ops.quotients import WHOLE_QUOTIENT
-from spyre_mlir.ops.reducing import is_float
+from spyre_mlir.ops.reducing import SHORT_BITS, is_float
 from spyre_mlir.ops.series import number, with_sign_of
 from spyre_mlir.ops.table import Sample
-
-# Types without the magnitude of their least number.
-_SHORT = ("i8", "ui8", "i16")
 
 # A divisor is cut in two parts of half the bits of DL16, so that products with quotients below 32 are exact.
 _HALF_BITS = 5
@@ -78,10 +75,10 @@ def _operands(b: Build, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _with_room(b: Build, x: Any, y: Any, compute: Callable[[Build, Any, Any], Any]) -> Any:
-    """`compute` on operands, short integers as longer ones: only the result wraps."""
+    """`compute` on operands, short integers as longer ones: these have the magnitude of their least number."""
     x, y = _operands(b, x, y)
     element = b.element(x)
-    if element in _SHORT:
+    if element in SHORT_BITS:
         x, y = (b.cast(v, "i32") if b.element(v) else v for v in (x, y))
     return b.cast(compute(b, x, y), element)
 

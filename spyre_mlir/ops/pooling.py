@@ -13,15 +13,15 @@ from spyre_mlir.hw.formats import DL16_LARGEST
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints, Lanes
+from spyre_mlir.ops.reducing import SHORT_BITS
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.windows import folded, joined, padded, reach, spread, taken
 
 # Elements of the comparison of every value with every place of a result; beyond, unpooling is the host's.
 MOST_COMPARED = 2**22
 
-# What loses to every element of a window: the least number of the device, or where it would wrap, of the type.
+# What loses to every element of a window: the least number of the device.
 LOWEST = -DL16_LARGEST
-_LEAST = {"i8": -(2**7), "i16": -(2**15), "ui8": 0}
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,15 @@ def _taps(b: Build, x: Any, dim: int, s: Slide, fill: float) -> list[Any]:
     return [taken(b, x, dim, tap * s.dilation, s.places, s.stride) for tap in range(s.kernel)]
 
 
+def _lowest(element: str) -> float:
+    """What loses as padding: the least number of a type, if one below it would wrap."""
+    if element not in SHORT_BITS:
+        return LOWEST
+    return 0 if element.startswith("u") else -(2 ** (SHORT_BITS[element] - 1))
+
+
 def _largest(b: Build, x: Any, slides: Sequence[Slide]) -> Any:
-    lowest = _LEAST.get(b.element(x), LOWEST)
+    lowest = _lowest(b.element(x))
     for dim, s in _from_last(slides):
         x = folded(b, _taps(b, x, dim, s, lowest), "maximum")
     return x
@@ -107,7 +114,7 @@ def _first(b: Build, values: Sequence[Any], places: Sequence[Any]) -> tuple[Any,
 def _largest_with_places(b: Build, x: Any, slides: Sequence[Slide]) -> tuple[Any, Any]:
     """The largest of every window, and where the first that is as large stands in its channel."""
     along, where, element = _strides(b.shape(x), len(slides)), None, b.element(x)
-    if element in _LEAST:
+    if element in SHORT_BITS:
         x = b.cast(x, "i32")  # padding that is as large as an element would be found first
     for dim, s in _from_last(slides):
         values = _taps(b, x, dim, s, LOWEST)

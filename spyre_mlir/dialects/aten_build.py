@@ -78,7 +78,7 @@ class AtenBuild(ABC):
         """One number everywhere; see `ops.build.Build`."""
         return self.call("full", size=tuple(shape), fill_value=number, dtype=element)
 
-    def iota(self, count: int, element: str, *, start: int = 0, step: int = 1) -> Any:
+    def iota(self, count: int, element: str, *, start: float = 0, step: float = 1) -> Any:
         """start, start + step, …; see `ops.build.Build`."""
         return self.call("arange.start_step", start=start, end=start + step * count, step=step, dtype=element)
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import torch
 from torch.fx import Node
 
 from spyre_mlir.frontend.arguments import Bound, NotInTableError
 from spyre_mlir.ops.table import Family, OpEntry
+
+T = TypeVar("T")
 
 # Operands that have a type of their own: truth values that choose, and positions.
 AS_THEY_ARE = frozenset({"condition", "mask", "indices", "index", "attn_mask"})
@@ -44,6 +46,14 @@ def operand_dtype(entry: OpEntry, node: Node, bound: Mapping[str, Bound]) -> tor
         return cast(torch.Tensor, values[0]).dtype
     first = torch.result_type(values[0], values[1])
     return reduce(torch.promote_types, [cast(torch.Tensor, v).dtype for v in values[2:]], first)
+
+
+def held(value: T, dtype: torch.dtype | None) -> T | int:
+    """A number as an element type of integers holds it: torch wraps what a tensor is combined with."""
+    if type(value) is not int or dtype is None or dtype.is_floating_point or dtype is torch.bool:
+        return value
+    limits = torch.iinfo(dtype)
+    return (value - limits.min) % 2**limits.bits + limits.min
 
 
 def without_result_dtype(bound: Mapping[str, Bound]) -> dict[str, Bound]:

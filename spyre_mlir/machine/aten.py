@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, f32, i1, i64
+from xdsl.dialects.builtin import TensorType, f32, i1, i64
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl
 from xdsl.ir import Attribute, SSAValue
 
@@ -107,18 +107,7 @@ def _run_op(
     for found, type_ in zip(values, types, strict=True):
         if found.shape != type_.get_shape():
             raise fault("wrong-shape", f"the result has shape {found.shape}, its type is {type_}", op)
-    return tuple(_wrapped(v, t.get_element_type()) for v, t in zip(values, types, strict=True))
-
-
-def _wrapped(values: Array, element: Attribute) -> HostArray:
-    """The numbers as an element type holds them: whole numbers that do not fit wrap, as torch has them wrap."""
-    whole = HostArray.of(values, element)
-    if not isinstance(element, IntegerType):
-        return whole
-    kind = cast("IntegerType[int, Signedness]", element)
-    width = kind.width.data
-    low = 0 if kind.signedness.data is Signedness.UNSIGNED else -(1 << width - 1)
-    return HostArray((whole.values - low) % (1 << width) + low) if 1 < width < 64 else whole
+    return tuple(HostArray.of(v, t.get_element_type()) for v, t in zip(values, types, strict=True))
 
 
 def aten_rules(host: HostExecutor | None = None) -> InterpreterFunctions:

@@ -109,8 +109,9 @@ def sent_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor, name: str
     if values.size == 0 or (form.floating and values.dtype.kind != "i"):
         return values
     if SATURATE in op.attributes:
-        beyond = EXACT_INTEGERS[form.name] + 2  # the next number of the format
-        return np.clip(values, -beyond, beyond)
+        most = EXACT_INTEGERS[form.name]
+        beyond = most + 2  # the next number of the format
+        return np.where(values > most, beyond, np.where(values < -most, -beyond, values))
     low, high = form.integers
     wrong = (round_trip(values) != values) if form is DL16 else (values < low) | (values > high)
     if wrong.any():

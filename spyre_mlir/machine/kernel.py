@@ -8,14 +8,13 @@ behind it may stay poisoned: padding is computed on and never looked at.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import cast
 
 import numpy as np
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 
 from spyre_mlir.dialects.spyre.kernel import (
+    ZERO_PADDING,
     AllocOp,
     ComputeOp,
     ConstantOp,
@@ -23,7 +22,6 @@ from spyre_mlir.dialects.spyre.kernel import (
     FreeOp,
     FromDeviceOp,
     GatherOp,
-    KernelOp,
     RestickifyOp,
     ToDeviceOp,
     device_tensor,
@@ -39,8 +37,6 @@ from spyre_mlir.machine.arrays import (
     check_known,
     contract,
     fault,
-    first_index,
-    strided,
     tensor_type,
 )
 from spyre_mlir.machine.buffers import Buffer, receive, send, sent_integers, source_name
@@ -48,158 +44,14 @@ from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.machine.loop import gather_rows, known_numbers
 from spyre_mlir.machine.opfuncs import Lanes, rearranged
 from spyre_mlir.machine.scratchpads import Scratchpads
+from spyre_mlir.machine.walks import Operand, check_every_point_kept, operands_of, write
 from spyre_mlir.ops.table import Family
-
-ZERO_PADDING = "zero_padding"
-
-Sub = tuple[str, int]  # a part of an iteration dimension: its name, and the elements one step advances
-
-
-@dataclass(frozen=True)
-class Grid:
-    """An iteration space whose lane dimensions are cut at the sticks of every operand.
-
-    Attributes:
-        extents: padded extent of every dimension.
-        parts: per dimension, (elements per step, steps), outermost first.
-    """
-
-    extents: dict[str, int]
-    parts: dict[str, tuple[tuple[int, int], ...]]
-
-    @staticmethod
-    def of(op: KernelOp) -> Grid:
-        """The grid of an op: a dimension in lanes of 64 and of 32 is [sticks of 64, 2, 32]."""
-        extents, parts = op.padded_extents(), dict[str, tuple[tuple[int, int], ...]]()
-        accesses = op.accesses()
-        for name, extent in extents.items():
-            cuts = sorted({t.lanes for a, t in zip(accesses, op.tensors, strict=True) if a.lane == name}, reverse=True)
-            bounds = [extent, *cuts, 1]
-            pairs = [(inner, outer // inner) for outer, inner in pairwise(bounds)]
-            parts[name] = tuple(pairs)
-        return Grid(extents, parts)
-
-    @property
-    def axes(self) -> list[Sub]:
-        """All parts of all dimensions."""
-        return self.of_names(list(self.extents))
-
-    def of_names(self, names: Sequence[str]) -> list[Sub]:
-        """The parts of some dimensions."""
-        return [(n, w) for n in names for w, _ in self.parts[n]]
-
-    def shape(self, axes: Sequence[Sub]) -> list[int]:
-        """Steps of every axis."""
-        steps = {(n, w): count for n, parts in self.parts.items() for w, count in parts}
-        return [steps[a] for a in axes]
-
-    def names(self, acc: Access) -> list[str]:
-        """The dimensions an access walks, in the order of the space."""
-        return [n for n in self.extents if n in acc.strides]
-
-
-def lane_step(acc: Access, axis: Sub, lanes: int) -> int:
-    """Elements of memory per step of an axis, in a buffer of `lanes` elements per stick."""
-    name, weight = axis
-    stride = acc.strides.get(name, 0) * lanes
-    if acc.lane != name:
-        return stride * weight
-    return stride * (weight // lanes) if weight >= lanes else weight
-
-
-@dataclass(frozen=True)
-class Operand:
-    """One operand of a kernel op: a buffer and the way through it."""
-
-    buffer: Buffer
-    access: Access
-    grid: Grid
-    op: KernelOp
-    what: str
-
-    @property
-    def own_axes(self) -> list[Sub]:
-        """The axes it walks."""
-        return self.grid.of_names(self.grid.names(self.access))
-
-    def view(self, data: Array, axes: Sequence[Sub]) -> Array:
-        """The walk over `data` (values or states), one axis each; axes it does not walk repeat.
-
-        Raises:
-            MachineFault: the walk leaves the buffer, or the buffer was freed.
-        """
-        if self.buffer.dead:
-            raise fault(FaultKind.USE_AFTER_FREE, f"{self.what} was freed", self.op, tensor=self.what)
-        lanes = self.buffer.tensor.lanes
-        try:
-            return strided(
-                data.reshape(-1),
-                self.access.offset * lanes,
-                self.grid.shape(axes),
-                [lane_step(self.access, a, lanes) for a in axes],
-            )
-        except IndexError as error:
-            raise fault(
-                "out-of-bounds",
-                f"{self.what}: {error}",
-                self.op,
-                hint="reserve whole sticks in the layout of this tensor",
-                tensor=self.what,
-            ) from error
-
-    def values(self, axes: Sequence[Sub]) -> Array:
-        """The elements along axes."""
-        return self.view(self.buffer.values, axes)
-
-    def initialised(self, axes: Sequence[Sub]) -> Mask:
-        """The states along axes."""
-        return self.view(self.buffer.initialised, axes)
-
-
-def operands_of(op: KernelOp, args: Sequence[object]) -> list[Operand]:
-    """The operands of an op, the output last."""
-    grid = Grid.of(op)
-    names = [*(f"input {n}" for n in range(len(op.inputs))), "the output"]
-    return [Operand(cast(Buffer, b), a, grid, op, w) for b, a, w in zip(args, op.accesses(), names, strict=True)]
-
-
-def write(out: Operand, values: Array, initialised: Mask, *, copies: bool) -> None:
-    """Writes values and states along the output's axes.
-
-    Raises:
-        MachineFault: arithmetic leaves lane 0 of a stick poisoned.
-    """
-    axes = out.own_axes
-    if not copies:
-        _check_first_lanes(out, axes, initialised)
-    states = out.initialised(axes)
-    out.values(axes)[...] = np.where(initialised, values, np.nan)
-    states[...] = initialised
-
-
-def _check_first_lanes(out: Operand, axes: Sequence[Sub], initialised: Mask) -> None:
-    lanes = out.buffer.tensor.lanes
-    inside = [name == out.access.lane and weight < lanes for name, weight in axes]
-    first = initialised[tuple(slice(0, 1) if i else slice(None) for i in inside)]
-    if first.all():
-        return
-    at = dict.fromkeys((name for name, _ in axes), 0)
-    for (name, weight), index in zip(axes, first_index(~first), strict=True):
-        at[name] += weight * index
-    where = ", ".join(f"{name} = {index}" for name, index in at.items())
-    raise fault(
-        "uninitialised-read",
-        f"{out.op.function_name} computes element [{where}] from lanes nobody wrote",
-        out.op,
-        hint="fill the padding of the operands with zeros, or write them first",
-        tensor="the output",
-    )
 
 
 def pointwise(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
     """Element by element; states combine, except that a selection has the state of what it selects."""
     axes = out.own_axes
-    _check_every_point_kept(op, out)
+    check_every_point_kept(op, out)
     values = [x.values(axes) for x in inputs]
     states = [x.initialised(axes) for x in inputs]
     with np.errstate(all="ignore"):
@@ -209,12 +61,6 @@ def pointwise(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
     else:
         state = np.asarray(np.logical_and.reduce(states))
     write(out, result, state, copies=op.entry.family is Family.MOVEMENT)
-
-
-def _check_every_point_kept(op: KernelOp, out: Operand) -> None:
-    lost = [n for n, e in op.space.extents.items() if e > 1 and n not in out.access.strides]
-    if lost:
-        raise fault("double-write", f"{op.function_name} writes the same element for every {', '.join(lost)}", op)
 
 
 def reduction(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
@@ -252,7 +98,7 @@ def contraction(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
 
 def convert(op: ConvertOp, source: Operand, out: Operand) -> None:
     """Elements in the order in which a change of width leaves them; a sparse stick stays one."""
-    _check_every_point_kept(op, out)
+    check_every_point_kept(op, out)
     names, grid, axes = out.grid.names(out.access), out.grid, out.own_axes
     values, states = source.values(axes), source.initialised(axes)
     if out.buffer.tensor.format == FP8.name:
@@ -301,7 +147,8 @@ def _element_grid(acc: Access, lanes: int, extents: dict[str, int]) -> Array:
 
 def _inside(op: GatherOp, positions: Array, buffer: Buffer, what: str) -> Array:
     if positions.min() < 0 or positions.max() >= buffer.values.size:
-        raise fault("out-of-bounds", f"{what}: element {int(positions.max())} of a buffer of {buffer.values.size}", op)
+        message = f"{what}: element {int(positions.max())} of a buffer of {buffer.values.size}"
+        raise fault(FaultKind.OUT_OF_BOUNDS, message, op)
     return positions
 
 
@@ -340,7 +187,7 @@ class KernelFunctions(InterpreterFunctions):
         buffers = cast(tuple[Buffer, ...], args)
         self.scratchpads.check(op, buffers)
         source, out = operands_of(op, args)
-        _check_every_point_kept(op, out)
+        check_every_point_kept(op, out)
         axes = out.own_axes
         write(out, source.values(axes), source.initialised(axes), copies=True)
         self.scratchpads.overwrite(op, buffers)
@@ -402,6 +249,3 @@ class KernelFunctions(InterpreterFunctions):
         values, known = receive(buffer)
         check_known(known, op, "the source", FaultKind.UNWRITTEN_OUTPUT)
         return (HostArray.of(values, tensor_type(op.result.type).get_element_type()),)
-
-
-__all__ = ["ZERO_PADDING", "Buffer", "KernelFunctions", "receive", "send", "sent_integers", "source_name"]

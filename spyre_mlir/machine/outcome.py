@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -77,47 +77,49 @@ def require_integers(view: Descriptor, meaning: Meaning, tile: Tile, memory: Mem
     if isinstance(meaning, Reduction) and meaning.fold is np.add:
         parts = np.abs(tile.frame.joined(fetch(tile, 0, memory).values).astype(np.float64))
         values = np.maximum(values, parts.sum(axis=tuple(places), keepdims=True))
-    wrong = (values > FORMATS[view.output.format].integers[1]) & _no_padding(view, tile, memory)
+    wrong = ~(values <= FORMATS[view.output.format].integers[1]) & _no_padding(view, tile, memory)  # NaN is none
     if not wrong.any():
         return
     place = tile.accesses[last].place_at([int(i) for i in np.argwhere(wrong)[0]])
     message = (
         f"{int(wrong.sum())} integers are beyond {FORMATS[view.output.format].integers[1]:,}, the largest exact one"
     )
-    hint = "integers are float32 numbers on the device; split them into parts, or subtract an offset"
+    hint = "integers are float32 numbers on the device; split them, subtract an offset, or look for a division by 0"
     memory.log.meet(fault(FaultKind.INT32_OVERFLOW, message, place, hint=hint))
 
 
 def _no_padding(view: Descriptor, tile: Tile, memory: Memory) -> Bools:
     """Which elements of an operation's result mean something, of size one along dims that have no padding."""
     valid, sizes = memory.integer_kernels[view.index], [1] * len(view.dims)
-    if valid == 0 or view.output.stick not in view.output.order:
+    if view.output.stick not in view.output.order:
         return np.ones(sizes, np.bool_)
     place = [dim.label for dim in view.dims].index(view.output.stick)
     extent = tile.accesses[-1].shape[place]
     at = np.arange(extent) + tile.origin[place]
-    if view.output.format == FP32.name:
+    if valid > 0 and view.output.format == FP32.name:
         at = widened(at, 0, DL16.elements_per_stick())
     sizes[place] = extent
-    return (at < valid).reshape(sizes)
+    return (at < max(valid, 1)).reshape(sizes)  # a sparse stick has one element
 
 
-def require_numbers(view: Descriptor, tile: Tile, memory: Memory) -> None:
+def require_numbers(tiles: Sequence[Tile], memory: Memory) -> None:
     """Refuse a result that is infinite or NaN where no operand is, if the run asked for that.
+
+    Args:
+        tiles: all that the operation did; several may share a result.
+        memory: where it computed.
 
     Raises:
         MachineFault: ``nan-born``.
     """
     if not memory.nan_is_a_fault:
         return
-    last = len(tile.accesses) - 1
-    result = tile.frame.joined(fetch(tile, last, memory).values)
-    if np.isfinite(result).all():
+    last = len(tiles[0].accesses) - 1
+    born = [(tile, ~np.isfinite(tile.frame.joined(fetch(tile, last, memory).values))) for tile in tiles]
+    born = [(tile, wrong) for tile, wrong in born if wrong.any()]
+    if not born or not all(np.isfinite(fetch(t, n, memory).values).all() for t in tiles for n in range(last)):
         return
-    for index in range(last):
-        if not np.isfinite(fetch(tile, index, memory).values).all():
-            return
-    at = [int(i) for i in np.argwhere(~np.isfinite(result))[0]]
-    message = f"{int((~np.isfinite(result)).sum())} results are infinite or NaN, and no operand is"
-    place = tile.accesses[last].place_at(at)
+    (tile, wrong) = born[0]
+    message = f"{int(wrong.sum())} results are infinite or NaN, and no operand is"
+    place = tile.accesses[last].place_at([int(i) for i in np.argwhere(wrong)[0]])
     memory.log.meet(fault(FaultKind.NAN_BORN, message, place, hint="look for a division by zero, or a logarithm"))

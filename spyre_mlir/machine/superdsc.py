@@ -93,7 +93,7 @@ def execute(
                     past.require_own(memory, layout, layout.core(core), slices, name)
             for core in range(view.cores):
                 require_tensor(memory, layouts[-1].core(core), names[len(layouts) - 1])
-            _by_cores(view, meaning, memory, layouts, slices)
+            tiles = _by_cores(view, meaning, memory, layouts, slices)
         else:
             cores = range(view.cores)
             require_no_race([tile.accesses], memory.log, lambda: [[x.core(core) for x in layouts] for core in cores])
@@ -101,14 +101,11 @@ def execute(
                 if layout.operand.indirect is None:
                     past.require_own(memory, layout, access, slices, name)
             require_tensor(memory, tile.accesses[-1], names[len(layouts) - 1])
-            picks = any(operand.indirect is not None for operand in view.operands)
-            doomed = [] if picks or _in_place(tile) else past.doomed(memory, tile.accesses[-1])
-            memory.log.why = lambda address: past.why(memory, address)
-            if not run_in_place(view, meaning, tile, memory):
-                keep(tile, compute(view, meaning, tile, memory), memory)
-            past.end(memory, doomed, f"{view.index}:{view.op_func_name}")
-            require_numbers(view, tile, memory)
-            require_integers(view, meaning, tile, memory)
+            _at_once(view, meaning, memory, tile, past)
+            tiles = [tile]
+        require_numbers(tiles, memory)
+        for done in tiles:
+            require_integers(view, meaning, done, memory)
     past.wrote(memory, layouts[-1], None if tile is None else tile.accesses[-1], slices, names[len(layouts) - 1])
 
 
@@ -135,14 +132,26 @@ def _schedule(view: Descriptor, memory: Memory) -> Ints:
     return slices
 
 
-def _by_cores(view: Descriptor, meaning: Meaning, memory: Memory, layouts: Sequence[Layout], slices: Ints) -> None:
+def _at_once(view: Descriptor, meaning: Meaning, memory: Memory, tile: Tile, past: History) -> None:
+    """One pass for all cores."""
+    picks = any(operand.indirect is not None for operand in view.operands)
+    doomed = [] if picks or _in_place(tile) else past.doomed(memory, tile.accesses[-1])
+    memory.log.why = lambda address: past.why(memory, address)
+    if not run_in_place(view, meaning, tile, memory):
+        keep(tile, compute(view, meaning, tile, memory), memory)
+    past.end(memory, doomed, f"{view.index}:{view.op_func_name}")
+
+
+def _by_cores(
+    view: Descriptor, meaning: Meaning, memory: Memory, layouts: Sequence[Layout], slices: Ints
+) -> list[Tile]:
+    """One core after the other; returns what each did."""
     tiles = [_one_core(view, layouts, slices, core) for core in range(view.cores)]
     require_no_race([tile.accesses for tile in tiles], memory.log)
     # Every core reads before any core writes: an in-place operation must not see its own results.
     parts = [compute(view, meaning, tile, memory) for tile in tiles]
     _write_cohorts(view, meaning, memory, list(zip(tiles, parts, strict=True)))
-    for tile in tiles:
-        require_integers(view, meaning, tile, memory)
+    return tiles
 
 
 def _all_cores(view: Descriptor, layouts: Sequence[Layout], slices: Ints) -> Tile | None:

@@ -42,6 +42,6 @@ class Build(Protocol):
         """One number everywhere."""
         ...
 
-    def iota(self, count: int, element: str, *, start: int = 0, step: int = 1) -> Any:
+    def iota(self, count: int, element: str, *, start: float = 0, step: float = 1) -> Any:
         """The vector start, start + step, … of `count` elements."""
         ...

@@ -5,6 +5,7 @@ A quotient rounded up to a whole number is one too large: the remainder, compute
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import frexp, isinf, ldexp
 from typing import Any
 
@@ -13,7 +14,7 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Lanes
 from spyre_mlir.ops.quotients import WHOLE_QUOTIENT
-from spyre_mlir.ops.reducing import is_float
+from spyre_mlir.ops.reducing import SHORT_BITS, is_float
 from spyre_mlir.ops.series import number, with_sign_of
 from spyre_mlir.ops.table import Sample
 
@@ -75,6 +76,15 @@ def _operands(b: Build, x: Any, y: Any) -> tuple[Any, Any]:
     return x, y
 
 
+def _with_room(b: Build, x: Any, y: Any, compute: Callable[[Build, Any, Any], Any]) -> Any:
+    """`compute` on operands, short integers as longer ones: these have the magnitude of their least number."""
+    x, y = _operands(b, x, y)
+    element = b.element(x)
+    if element in SHORT_BITS:
+        x, y = (b.cast(v, "i32") if b.element(v) else v for v in (x, y))
+    return b.cast(compute(b, x, y), element)
+
+
 def floor_division(b: Build, x: Any, y: Any) -> Any:
     """The largest whole number not above x / y."""
     x, y = _operands(b, x, y)
@@ -89,7 +99,10 @@ def floor_division(b: Build, x: Any, y: Any) -> Any:
 
 def truncated_division(b: Build, x: Any, y: Any) -> Any:
     """x / y without what is behind the point."""
-    x, y = _operands(b, x, y)
+    return _with_room(b, x, y, _truncated)
+
+
+def _truncated(b: Build, x: Any, y: Any) -> Any:
     quotient = floor_division(b, b.call("abs", x), _magnitude(b, y))
     negative = b.call("lt.Scalar", x, 0)
     if b.element(y):
@@ -115,9 +128,16 @@ def remainder(b: Build, self: Lanes, other: Lanes) -> Any:
 
 def floored_remainder(b: Build, x: Any, y: Any) -> Any:
     """x - y * floor(x / y)."""
-    x, y = _operands(b, x, y)
+    return _with_room(b, x, y, _floored_rest)
+
+
+def _floored_rest(b: Build, x: Any, y: Any) -> Any:
     if not is_float(b, x):
-        return _rest(b, x, floor_division(b, x, y), y)
+        # The product may be beyond the integers of the device; that of the whole number nearer to 0 is not.
+        quotient = floor_division(b, x, y)
+        below = b.cast(b.call("lt.Scalar", quotient, 0), b.element(x))
+        rest = _rest(b, x, b.call("add.Tensor", quotient, below), y)
+        return b.call("add.Tensor", rest, b.call("mul.Tensor", below, y))
     rest = _rest(b, x, _floor_of_quotient(b, x, y), y)
     # A smaller x remains as a whole, also under an infinite y.
     smaller = b.call("lt.Tensor" if b.element(y) else "lt.Scalar", b.call("abs", x), _magnitude(b, y))
@@ -128,8 +148,14 @@ def floored_remainder(b: Build, x: Any, y: Any) -> Any:
 @ATEN.composed(aten=["fmod.Tensor", "fmod.Scalar"], promote=True, ulps=8)
 def fmod(b: Build, self: Lanes, other: Lanes) -> Any:
     """What remains of a division rounded towards 0: it has the sign of `self`."""
-    x, y = _operands(b, self, other)
-    return with_sign_of(b, x, floored_remainder(b, b.call("abs", x), _magnitude(b, y)))
+    return _with_room(b, self, other, _truncated_rest)
+
+
+def _truncated_rest(b: Build, x: Any, y: Any) -> Any:
+    above, below = b.call("abs", x), _magnitude(b, y)
+    if is_float(b, x):
+        return with_sign_of(b, x, _floored_rest(b, above, below))
+    return with_sign_of(b, x, _rest(b, above, floor_division(b, above, below), below))
 
 
 _FAR = Sample(((2, 3, 65), (65,)), low=-9.0, high=9.0)

@@ -31,12 +31,12 @@ def _mul(b: Build, x: Any, factor: float) -> Any:
 
 
 def _places(b: Build, grid: Any, extent: int, outside: int, align: bool) -> Any:
-    """Coordinates from -1 to 1 as places among `extent` elements."""
-    x = _add(b, _mul(b, grid, ((extent - 1) if align else extent) / 2), (extent - 1) / 2)
+    """Coordinates from -1 to 1 as places among `extent` elements, from their middle: small numbers round finely."""
+    span = float(extent - 1 if align else extent)
+    x = _mul(b, grid, span / 2)
     if outside == REFLECTION:
-        low, span = (0.0, extent - 1.0) if align else (-0.5, float(extent))
-        x = _reflected(b, _add(b, x, -low), span, low)
-    return x if outside == ZEROS else b.call("clamp", x, min=0.0, max=float(extent - 1))
+        x = _reflected(b, _add(b, x, span / 2), span, -span / 2)
+    return x if outside == ZEROS else b.call("clamp", x, min=-(extent - 1) / 2, max=(extent - 1) / 2)
 
 
 def _reflected(b: Build, x: Any, span: float, low: float) -> Any:
@@ -52,7 +52,7 @@ def _reflected(b: Build, x: Any, span: float, low: float) -> Any:
 def _weights(b: Build, places: Any, extent: int, mode: int) -> Any:
     """What every element along a dimension gives to every place: [N, places, extent]."""
     column = b.call("unsqueeze", places, dim=-1)
-    own = b.iota(extent, b.element(places))
+    own = b.iota(extent, b.element(places), start=-(extent - 1) / 2)
     distance = b.call("abs", b.call("sub.Tensor", column, own))
     if mode == LINEAR:
         return b.call("relu", b.call("rsub.Scalar", distance, 1.0))

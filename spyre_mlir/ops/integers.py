@@ -9,11 +9,10 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.division import floor_division, floored_remainder
 from spyre_mlir.ops.lanes import Lanes
+from spyre_mlir.ops.reducing import SHORT_BITS
 from spyre_mlir.ops.series import number
 from spyre_mlir.ops.table import Sample
 
-# Types whose `and` of two tensors stays below the cap on kernels: some ten per bit.
-_NARROW = {"i8": 8, "ui8": 8, "i16": 16}
 _TRUTH = "i1"
 
 
@@ -25,7 +24,7 @@ def _split(b: Build, x: Any) -> tuple[Any, Any]:
 
 def _and_number(b: Build, x: Any, mask: int) -> Any:
     """x & mask: remainders by powers of two, one per end of a run of ones."""
-    bits = {"i8": 8, "ui8": 8, "i16": 16, "i32": 32}.get(b.element(x), 64)
+    bits = (SHORT_BITS | {"i32": 32}).get(b.element(x), 64)
     signed = not b.element(x).startswith("u")
     mask %= 2**bits
     out: Any = None
@@ -45,8 +44,8 @@ def _and(b: Build, x: Any, y: Any) -> Any:
         x, y = y, x
     if not b.element(y):
         return _and_number(b, x, int(y))
-    bits = _NARROW.get(b.element(x))
-    if bits is None:
+    bits = SHORT_BITS.get(b.element(x))
+    if bits is None:  # some ten kernels per bit are above the cap
         raise UnsupportedError(
             f"bitwise operations of two {b.element(x)} tensors", hint="8 and 16 bits, or a number, are possible"
         )

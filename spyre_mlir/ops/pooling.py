@@ -13,6 +13,7 @@ from spyre_mlir.hw.formats import DL16_LARGEST
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints, Lanes
+from spyre_mlir.ops.reducing import SHORT_BITS
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.windows import folded, joined, padded, reach, spread, taken
 
@@ -72,9 +73,17 @@ def _taps(b: Build, x: Any, dim: int, s: Slide, fill: float) -> list[Any]:
     return [taken(b, x, dim, tap * s.dilation, s.places, s.stride) for tap in range(s.kernel)]
 
 
+def _lowest(element: str) -> float:
+    """What loses as padding: the least number of a type, if one below it would wrap."""
+    if element not in SHORT_BITS:
+        return LOWEST
+    return 0 if element.startswith("u") else -(2 ** (SHORT_BITS[element] - 1))
+
+
 def _largest(b: Build, x: Any, slides: Sequence[Slide]) -> Any:
+    lowest = _lowest(b.element(x))
     for dim, s in _from_last(slides):
-        x = folded(b, _taps(b, x, dim, s, LOWEST), "maximum")
+        x = folded(b, _taps(b, x, dim, s, lowest), "maximum")
     return x
 
 
@@ -104,7 +113,9 @@ def _first(b: Build, values: Sequence[Any], places: Sequence[Any]) -> tuple[Any,
 
 def _largest_with_places(b: Build, x: Any, slides: Sequence[Slide]) -> tuple[Any, Any]:
     """The largest of every window, and where the first that is as large stands in its channel."""
-    along, where = _strides(b.shape(x), len(slides)), None
+    along, where, element = _strides(b.shape(x), len(slides)), None, b.element(x)
+    if element in SHORT_BITS:
+        x = b.cast(x, "i32")  # padding that is as large as an element would be found first
     for dim, s in _from_last(slides):
         values = _taps(b, x, dim, s, LOWEST)
         step, start = along[dim], -s.padding * along[dim]
@@ -116,7 +127,7 @@ def _largest_with_places(b: Build, x: Any, slides: Sequence[Slide]) -> tuple[Any
             known = _taps(b, where, dim, s, 0)
             own = [b.call("add.Tensor", k, o) for k, o in zip(known, own, strict=True)]
         x, where = _first(b, values, own)
-    return x, where
+    return b.cast(x, element), where
 
 
 @ATEN.composed(aten=["max_pool1d", "max_pool2d", "max_pool3d"], ulps=0)

@@ -10,6 +10,7 @@ from spyre_mlir.ops.lanes import INF, Ints
 from spyre_mlir.ops.reduction import reduced_dims, reduced_shape
 
 FLOATS = ("f16", "bf16", "f32", "f64")
+SHORT_BITS = {"i8": 8, "ui8": 8, "i16": 16}  # integers that wrap on the device as in torch
 
 
 def is_float(b: Build, value: Any) -> bool:

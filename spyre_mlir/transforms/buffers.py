@@ -49,8 +49,7 @@ class Buffer:
         host: the host tensor it is filled from, if any.
         constant: the number or pattern it is filled with, if any.
         zero_padding: whether everything behind the logical extents is known to be 0.
-        cleared: dimensions whose padding has been set to 0 by the program.
-        filled: dimensions whose last sticks have been filled up by the program, and with what.
+        filled: dimensions whose padding has been overwritten by the program, and with what.
         saturate: whether the host sends numbers beyond DL16's integers as the next number beyond these.
         rows: the rows of the table that it indexes, if negative indices count from the end of it.
     """
@@ -61,7 +60,6 @@ class Buffer:
     host: SSAValue | None = None
     constant: Attribute | None = None
     zero_padding: bool = False
-    cleared: set[int] = field(default_factory=set[int])
     filled: dict[int, float] = field(default_factory=dict[int, float])
     saturate: bool = False
     rows: int | None = None
@@ -87,6 +85,10 @@ class Buffer:
     def sticks(self) -> int:
         """Sticks it takes now."""
         return self.layout.sticks(self.lanes)
+
+    def behind(self, dim: int) -> float | None:
+        """The number behind the elements along a dimension, if it is known."""
+        return self.filled.get(dim, 0.0 if self.zero_padding else None)
 
     def pad(self, dim: int, multiple: int) -> None:
         """Reserves whole multiples of `multiple` elements along `dim`, on top of earlier demands."""

@@ -141,7 +141,7 @@ def _lower_product(p: Planner, op: loop.NestOp) -> None:
     right = _whole_along(p, op, second, summed, lane=column)
     stick = next(d for d, e in enumerate(left[1]) if any(n == summed for n, _ in e.terms))
     rows = next(d for d, e in enumerate(right[1]) if any(n == summed for n, _ in e.terms))
-    left = p.cleared_tail(left, stick, extents[summed])
+    left = p.filled_tail(left, stick, extents[summed], 0.0)
     right = p.cleared_rows(right, rows, extents[summed])
     if not may_write(op.output_map.data, shape_of(op.result), column, extents, lanes_of(p.of(op.result).format)):
         raise LoweringError(
@@ -175,15 +175,14 @@ def lower_gather(p: Planner, op: loop.GatherOp) -> None:
     form = FP32.name if p.keep_float32 and element_of(op.table) == f32 else DL16.name
     if is_integer(element_of(op.table)) and not inside(p.ranges.of(op.table), NARROW):
         form = FP32.name
-    lane = next(
-        (n for n in candidates(op.space.data) if n is not None and _gathers(table_map, out_map, n, op, form)), None
-    )
-    if lane is None:
+    possible = (_gather_sticks(op, lane, block_of(form)) for lane in candidates(op.space.data) if lane is not None)
+    sticks = next((found for found in possible if found is not None), None)
+    if sticks is None:
         raise UnsupportedError(
             "a gather of rows of one element: no loop can walk the lanes of both table and result",
             hint="use a table with two columns or more",
         )
-    table = _table(p, p.form(op.table, form), stick_for(table_map, lane, block_of(form)) or 0)
+    table = _table(p, p.form(op.table, form), sticks[0])
     if table.layout.order[0] != op.axis.value.data:
         raise UnsupportedError(f"a gather along dimension {op.axis.value.data} of a table of shape {table.shape}")
     rows = p.of(op.indices)
@@ -192,7 +191,7 @@ def lower_gather(p: Planner, op: loop.GatherOp) -> None:
     _check_indices(indices, index_map, op)
     versions = p.of(op.result)
     versions.format = form
-    versions.buffers.append(p.fresh(versions.shape, form, stick_for(out_map, lane, block_of(form)) or 0))
+    versions.buffers.append(p.fresh(versions.shape, form, sticks[1]))
     p.step(
         GATHER_STEP,
         op.space.data,
@@ -212,10 +211,13 @@ def _check_indices(indices: Buffer, index_map: IndexMap, op: loop.GatherOp) -> N
         ) from error
 
 
-def _gathers(table_map: IndexMap, out_map: IndexMap, lane: str, op: loop.GatherOp, form: str) -> bool:
-    lanes = block_of(form)
-    in_table = stick_for(table_map, lane, lanes)
-    return in_table not in (None, UNIT) and may_write(out_map, shape_of(op.result), lane, op.space.extents, lanes)
+def _gather_sticks(op: loop.GatherOp, lane: str, lanes: int) -> tuple[int, int] | None:
+    """The stick dimensions of table and result, if `lane` can walk the lanes of both."""
+    _, table_map, out_map = (m.data for m in op.maps)
+    table, out = stick_for(table_map, lane, lanes), stick_for(out_map, lane, lanes)
+    if table is None or table == UNIT or out is None:
+        return None
+    return (table, out) if may_write(out_map, shape_of(op.result), lane, op.space.extents, lanes) else None
 
 
 def _alone(p: Planner, versions: Versions) -> Buffer:
@@ -330,7 +332,7 @@ def _definition(buffer: Buffer, hosts: Mapping[SSAValue, SSAValue]) -> Operation
         if buffer.saturate:
             op.attributes[kernel.SATURATE] = UnitAttr()
         if buffer.zero_padding:
-            op.attributes["zero_padding"] = UnitAttr()
+            op.attributes[kernel.ZERO_PADDING] = UnitAttr()
         if buffer.rows is not None:
             op.attributes[FROM_END] = IntegerAttr(buffer.rows, i64)
         return op

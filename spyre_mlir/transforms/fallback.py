@@ -78,7 +78,7 @@ def tell_host_steps(steps: Sequence[HostStep], fallback: HostFallback) -> None:
             where=steps[0].place or None,
             hint="allow host steps (host_fallback='warn'), or write these operations with others",
         )
-    warnings.warn(warning_text(steps), HostStepWarning, stacklevel=_frames_of_ours())
+    warnings.warn(warning_text(steps), HostStepWarning, stacklevel=frames_of_ours())
 
 
 def warning_text(steps: Sequence[HostStep]) -> str:
@@ -90,7 +90,7 @@ def _count(steps: Sequence[HostStep]) -> str:
     return "a step" if len(steps) == 1 else f"{len(steps)} steps"
 
 
-def _frames_of_ours() -> int:
+def frames_of_ours() -> int:
     """The `stacklevel` that shows the line which called us: the first that is not of this package."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").startswith("spyre_mlir."):
@@ -143,6 +143,7 @@ __all__ = [
     "HostFallback",
     "HostStep",
     "HostStepWarning",
+    "frames_of_ours",
     "host_steps_of",
     "listed",
     "lower_with_more_on_host",

@@ -161,10 +161,10 @@ class Ranges:
             return holds(element_of(op.result))
         operands = [self.of(v) for v in op.inputs]
         entry = body_function(op.body.block)
-        found = _applied(entry, operands, op)
+        found = _applied(entry, operands)
         if op.combine is not None and loop.combiner(op.combine.data) is reduction.sum:
             times = prod(op.space.extents[name] for name in op.reduced)
-            found = _around(found[0] * times, found[1] * times, *(found if times == 1 else ()))
+            found = found[0] * times, found[1] * times
         return found
 
 
@@ -179,7 +179,7 @@ def _stated(argument: BlockArgument, limits: Bounds) -> Bounds:
     return max(low, limits[0]), min(high, limits[1])
 
 
-def _applied(entry: OpEntry | None, operands: Sequence[Bounds], op: loop.NestOp) -> Bounds:
+def _applied(entry: OpEntry | None, operands: Sequence[Bounds]) -> Bounds:
     if entry is None:
         return operands[0]
     if entry.boolean:

@@ -14,7 +14,7 @@ from spyre_mlir.ops.index_view import Axis, IndexView
 from spyre_mlir.transforms.nests import Loops, Reading, whole
 
 if TYPE_CHECKING:
-    from spyre_mlir.transforms.convert_aten_to_spyre_loop import LoopBuilder
+    from spyre_mlir.transforms.loop_builder import LoopBuilder
 
 # A file has eight labels (torch-spyre code generation; certain). One may go to the lanes of a sparse operation, and
 # one to a gap between rows.

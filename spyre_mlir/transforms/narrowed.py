@@ -12,6 +12,7 @@ from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.ops import ATEN
 from spyre_mlir.transforms.buffers import Step
+from spyre_mlir.transforms.fallback import frames_of_ours
 
 
 class NarrowedWarning(UserWarning):
@@ -45,4 +46,4 @@ def tell_narrowed(module: ModuleOp) -> None:
     """Warns once about all of them."""
     text = narrowed_text(module)
     if text:
-        warnings.warn(text, NarrowedWarning, stacklevel=4)
+        warnings.warn(text, NarrowedWarning, stacklevel=frames_of_ours())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -11,6 +10,7 @@ from xdsl.ir import Attribute
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops import pointwise, reduction
 from spyre_mlir.ops.index_view import IndexView, NotAView
+from spyre_mlir.transforms.loop_builder import LoopBuilder
 from spyre_mlir.transforms.nests import (
     Loops,
     Reading,
@@ -22,9 +22,6 @@ from spyre_mlir.transforms.nests import (
     refine_together,
     whole,
 )
-
-if TYPE_CHECKING:
-    from spyre_mlir.transforms.convert_aten_to_spyre_loop import LoopBuilder
 
 # What one hardware product can say (interface specification, stick constraints; certain): at most two
 # loops the second operand lacks, and at most two that all three operands have.

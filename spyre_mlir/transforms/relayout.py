@@ -325,30 +325,15 @@ class Planner:
     def _copy_lane(self, versions: Versions, index: IndexMap, dims: tuple[IterDim, ...]) -> str | None:
         """The loop a copy keeps in its lanes: one that needs no re-laying if there is one, else the longest."""
         lanes = block_of(versions.format)
-        legal = {d.name: stick_for(index, d.name, lanes) for d in dims}
-        possible = [d for d in dims if legal[d.name] is not None]
-        kept = [d for d in possible if versions.find(legal[d.name] or 0) is not None]
-        return max(kept or possible, key=lambda d: d.extent).name if possible else None
-
-    def cleared_tail(self, use: Use, dim: int, extent: int) -> Use:
-        """The operand with zeros behind `extent` along its stick dimension `dim`, up to the end of the stick."""
-        buffer, _ = use
-        lanes = buffer.lanes
-        if extent % lanes == 0 or buffer.zero_padding or dim in buffer.cleared:
-            return use
-        mask = self.constant(FirstOnesAttr(IntegerAttr(extent % lanes, 64)), (lanes,), 0)
-        dims, own = _all_elements(buffer.shape, dim, lanes)
-        last = tuple(e.shifted(extent - extent % lanes) if d == dim else e for d, e in enumerate(own))
-        through = [(mask, (LinearExpr.of(f"d{dim}"),)), (buffer, last), (self.number(0.0), ())]
-        self.step(SELECT, dims, through, (buffer, last))
-        buffer.cleared.add(dim)
-        return use
+        possible = [(d, stick) for d in dims if (stick := stick_for(index, d.name, lanes)) is not None]
+        kept = [(d, stick) for d, stick in possible if versions.find(stick) is not None]
+        return max(kept or possible, key=lambda found: found[0].extent)[0].name if possible else None
 
     def filled_tail(self, use: Use, dim: int, extent: int, fill: float) -> Use:
-        """The FP32 operand with a number behind `extent` along its stick dimension, to the end of its last sticks."""
+        """The operand with a number behind `extent` along its stick dimension, up to the end of its last block."""
         buffer, _ = use
         lanes = buffer.block
-        if extent % lanes == 0 or buffer.filled.get(dim, 0.0 if buffer.zero_padding else None) == fill:
+        if extent % lanes == 0 or buffer.behind(dim) == fill:
             return use
         mask = self.constant(FirstOnesAttr(IntegerAttr(extent % lanes, 64)), (lanes,), 0, buffer.format)
         dims, own = _all_elements(buffer.shape, dim, lanes)
@@ -363,12 +348,12 @@ class Planner:
         buffer, _ = use
         lanes = buffer.lanes
         buffer.pad(dim, lanes)
-        if extent % lanes == 0 or buffer.zero_padding or dim in buffer.cleared:
+        if extent % lanes == 0 or buffer.behind(dim) == 0:
             return use
         dims, own = _all_elements(buffer.shape, dim, round_up(extent, lanes) - extent)
         behind = tuple(e.shifted(extent) if d == dim else e for d, e in enumerate(own))
         self.step(COPY, dims, [(self.number(0.0), ())], (buffer, behind))
-        buffer.cleared.add(dim)
+        buffer.filled[dim] = 0.0
         return use
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import FloatAttr, IntegerType, TensorType, UnitAttr, f32, f64, i1
 from xdsl.ir import Attribute, BlockArgument
@@ -15,11 +14,9 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops import pointwise, reduction
 from spyre_mlir.ops.index_view import IndexView, NotAView
 from spyre_mlir.transforms.integers import is_integer
+from spyre_mlir.transforms.loop_builder import LoopBuilder
 from spyre_mlir.transforms.nests import Reading, align, whole
 from spyre_mlir.transforms.products import lower_product
-
-if TYPE_CHECKING:
-    from spyre_mlir.transforms.convert_aten_to_spyre_loop import LoopBuilder
 
 # Comparisons above this number are dearer than the rows are worth.
 MOST_COMPARISONS = 1 << 26

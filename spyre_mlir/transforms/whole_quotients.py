@@ -32,10 +32,10 @@ class WholeQuotient:
         stick = stick_for(self.index, lane, block_of(FP32.name))
         self.stick = UNIT if stick is None else stick
 
-    def step(self, function: str, *operands: Use) -> Use:
-        """One function of operands."""
+    def step(self, function: str, *operands: Use, integers: bool = False) -> Use:
+        """One function of operands; the machine looks whether `integers` are any."""
         made = (self.planner.fresh(self.shape, FP32.name, self.stick), self.index)
-        self.planner.step(function, self.space, list(operands), made)
+        self.planner.step(function, self.space, list(operands), made, integers=integers)
         return made
 
     def number(self, value: float) -> Use:
@@ -45,15 +45,20 @@ class WholeQuotient:
     def of(self, a: Use, b: Use, bounds: Sequence[Bounds]) -> Use:
         """The largest integer not above a / b."""
         (low, high), divisor = bounds
-        whole = self.step("floor", self.step("realdiv", a, b))
+        by_zero = divisor[0] <= 0 <= divisor[1]  # torch raises then: no integer may come of it here
+        whole = self.step("floor", self.step("realdiv", a, b), integers=by_zero)
         if divisor[0] == divisor[1] and (divisor[0] & -divisor[0]) == abs(divisor[0]):
             return whole  # a power of two only scales
         product = self.step("mul", whole, b)
-        if (low >= 0 and divisor[0] > 0) or max(-low, high) + max(-divisor[0], divisor[1]) <= _EXACT:
+        if (low >= 0 and divisor[0] >= 0) or max(-low, high) + max(-divisor[0], divisor[1]) <= _EXACT:
             rest = self.step("realdiv", self.step("sub", a, product), b)
             return self.step("add", whole, self.step("floor", rest))
-        beyond = self.step("realdiv", self.step("sub", product, a), b)
+        beyond = self._over(self.step("sub", product, a), b, divisor)
         whole = self.step("sub", whole, self.step("greaterthan", beyond, self.number(0.0)))
         following = self.step("mul", self.step("add", whole, self.number(1.0)), b)
-        left = self.step("realdiv", self.step("sub", following, a), b)
+        left = self._over(self.step("sub", following, a), b, divisor)
         return self.step("add", whole, self.step("lesserequal", left, self.number(0.0)))
+
+    def _over(self, x: Use, b: Use, divisor: Bounds) -> Use:
+        """A number with the sign of x / b."""
+        return x if divisor[0] >= 0 else self.step("realdiv", x, b)

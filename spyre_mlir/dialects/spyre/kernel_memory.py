@@ -34,13 +34,17 @@ POOL_BYTES = "pool_bytes"
 # list of the numbers of their SuperDSCs, each with the elements in the lanes that are no padding. A result beyond what
 # the format holds exactly is a fault of the machine.
 INTEGERS = "integers"
+INTEGER_KERNELS = "integer_kernels"
+
 # Marks a kernel that computes in DL16 although the program keeps its float32: its function has no other form.
 NARROWED = "narrowed"
-INTEGER_KERNELS = "integer_kernels"
 
 # A transfer of integers for comparisons with small ones only: the host sends those beyond DL16's integers as the next
 # number beyond these.
 SATURATE = "saturate"
+
+# A transfer that fills what the layout reserves beyond the tensor with zeros.
+ZERO_PADDING = "zero_padding"
 
 # Constants of a hardware function, by their names in its file: an attribute of a kernel op, a dictionary of numbers.
 OP_INFO = "op_info"

@@ -1,7 +1,7 @@
 // RUN: spyre-opt -p decompose-aten %s | filecheck %s
 
 // Bits by arithmetic: a mask of low bits is a remainder by a power of two, a shift is a product or a floored quotient.
-// Cost: 1 SDSC for a left shift, and for a mask 2 behind the 2 of the whole quotient.
+// Cost: 1 SDSC for a left shift, and for a mask 6 behind the 2 of the whole quotient.
 
 func.func @left(%x: tensor<4x8xi64>) -> tensor<4x8xi64> {
   %0 = aten.__lshift__.Scalar(%x) {other = 2 : i64} : (tensor<4x8xi64>) -> tensor<4x8xi64>

@@ -137,6 +137,11 @@ def test_nan_is_a_fault_where_it_is_born_if_asked_for() -> None:
     memory.store(np.asarray([2 * 70]), [0.0], DL16)
     fault = met(program("reciprocal", operand(0), operand(8192)), memory)
     assert (fault.kind, fault.place.op, fault.place.low) == ("nan-born", "0:reciprocal", 8192 + 2 * 70)
+    alone = program("reciprocal", operand(0), operand(8192))
+    first, second, *others = alone.operands[1].start
+    apart = replace(alone.operands[1], start=(second, first, *others))  # addresses in no order: core after core
+    fault = met(replace(alone, operands=(alone.operands[0], apart)), memory)
+    assert (fault.kind, fault.place.core) == ("nan-born", 0)
     execute(program("reciprocal", operand(0), operand(8192)), (free := card()))
     assert not free.log.faults
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -151,6 +152,48 @@ def test_truth_values_alone() -> None:
 def test_whole_quotients_at_the_limits(a: list[int], b: list[int]) -> None:
     """The first dividend is where a product of the quotient is rounded so that the remainder misleads."""
     exact(lambda a, b: torch.div(a, b, rounding_mode="floor"), torch.tensor(a), torch.tensor(b))
+
+
+def test_remainders_at_the_limits() -> None:
+    """The product of the floored quotient is beyond 2^24, that of the one nearer to 0 is not."""
+    a = torch.tensor([-LARGEST, LARGEST, -LARGEST, LARGEST, -LARGEST, 7, -7, 0])
+    exact(torch.remainder, a, torch.tensor([10, -10, LARGEST, -LARGEST, -16, -LARGEST, LARGEST, -3]))
+    exact(lambda a: torch.stack([a % 10, a % -10, a % 16, a & 60]), a)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int16])
+def test_the_least_number_of_a_short_type_is_divided(dtype: torch.dtype) -> None:
+    """It has no magnitude there."""
+    least = torch.iinfo(dtype).min
+    a = torch.tensor([least, least, least, least, least + 1, 5], dtype=dtype)
+    b = torch.tensor([3, -3, least, 127, least, least], dtype=dtype)
+    quotient = partial(torch.div, rounding_mode="trunc")
+    exact(lambda a, b: torch.stack([torch.fmod(a, b), quotient(a, b), a % b, torch.fmod(a, 3)]), a, b)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
+def test_a_number_beyond_a_short_type_wraps(dtype: torch.dtype) -> None:
+    a = torch.tensor([100, 5, 50, 127], dtype=dtype)
+    exact(lambda a: torch.stack([a % 1000, a + 300, a * 300, a // 1000]), a)
+    exact(lambda a: torch.stack([a < 300, a >= 299, a == 256 + 5, a > 1000]), a)
+
+
+@pytest.mark.parametrize("function", [torch.floor_divide, torch.remainder], ids=["quotient", "remainder"])
+def test_a_whole_quotient_by_zero_is_a_fault(function: Callable[..., Any]) -> None:
+    a = torch.tensor([5, -5, 0])
+    made = compiled(function, a, torch.tensor([1, 2, 3]))
+    with pytest.raises(MachineFault, match="int32-overflow: 3 integers") as met:
+        made(a, torch.tensor([0, 0, 0]))
+    assert "division by 0" in str(met.value.hint)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int64])
+def test_the_padding_of_pools_loses_to_the_least_integer(dtype: torch.dtype) -> None:
+    least = max(torch.iinfo(dtype).min, -LARGEST)
+    a = torch.full((1, 2, 5, 5), least, dtype=dtype)
+    a[0, 0, 2, 2] = 7
+    exact(lambda a: torch.max_pool2d(a, 3, 2, 1), a)
+    exact(lambda a: nn.functional.max_pool2d(a, 3, 2, 1, return_indices=True)[1], a)
 
 
 def test_an_input_compared_with_small_integers_may_be_of_any_size() -> None:

@@ -77,3 +77,16 @@ def test_a_step_more_costs_the_same_whatever_the_number_of_steps() -> None:
         text = compiled.mlir("spyre.kernel")
         counts.append(text.count("spyre.kernel.compute") + text.count("spyre.kernel.restickify"))
     assert counts[2] - counts[1] == counts[1] - counts[0] <= 12
+
+
+def test_places_near_the_middle_of_a_grid_are_fine() -> None:
+    """Counted from the end, places near 32 would be rounded to multiples of 1/32."""
+
+    class Sampled(nn.Module):
+        def forward(self, image: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
+            return functional.grid_sample(image, grid, align_corners=False)
+
+    image = (torch.arange(64) % 2).float().expand(1, 1, 1, 64).contiguous()
+    grid = torch.stack([torch.linspace(-0.03, 0.03, 16), torch.zeros(16)], -1)[None, None].half().float()
+    got = spyre_mlir.compile(Sampled(), (image, grid))(image, grid)
+    assert (got - Sampled()(image, grid)).abs().max() < 2e-3

@@ -250,7 +250,7 @@ def _put_by_mask(b: Build, self: Any, indices: list[Any], values: Any, accumulat
     own, given = b.shape(values), max(len(b.shape(values)) - missing, 0)  # dimensions that count the truths
     if mask is None or dim != 0 or any(e != 1 for e in own[:given]):
         raise UnsupportedError("several values written where a mask holds", hint="use torch.where or masked_scatter")
-    holds = reshaped(b, mask, (*b.shape(mask), *(1,) * missing))
+    holds = reshaped(b, b.cast(mask, "i1"), (*b.shape(mask), *(1,) * missing))  # bytes hold where they are not 0
     value = reshaped(b, values, own[given:])
     return b.call("where.self", holds, b.call("add.Tensor", self, value) if accumulate else value, self)
 

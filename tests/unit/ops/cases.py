@@ -41,7 +41,14 @@ ELSEWHERE = frozenset(
         "spyre::whole_quotient",  # no operator of torch's
     }
 )
-FIRST_RANKS = {"nll_loss": 2, "nll_loss_forward": 2, "nll_loss2d": 4, "nll_loss2d_forward": 4}
+# Overloads that take a first tensor of one rank only.
+FIRST_RANKS = {
+    "nll_loss": 2,
+    "nll_loss_forward": 2,
+    "nll_loss2d": 4,
+    "nll_loss2d_forward": 4,
+    "searchsorted.Scalar": 1,
+}
 # Arguments that hold truth values, whatever the overload.
 TRUTH_NAMES = ("condition", "mask")
 

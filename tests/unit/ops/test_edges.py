@@ -10,8 +10,12 @@ import torch
 from torch import Tensor
 
 import spyre_mlir
+from spyre_mlir.errors import UnsupportedError
 
-pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.fallback.HostStepWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.fallback.HostStepWarning"),
+    pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8"),
+]
 ZERO = torch.tensor(0)
 TABLE = torch.randn(10, 8, generator=torch.Generator().manual_seed(1))
 INDICES, OFFSETS = torch.tensor([1, 2, 4, 5, 4, 3]), torch.tensor([0, 3, 3])
@@ -66,6 +70,9 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
     "bags_averaged_without_some": bag(1, padding=4),
     "bags_largest": bag(2),
     "bags_largest_with_an_end": bag(2, padding=5, last=True),
+    # Deprecated by torch, which still takes it here.
+    "bytes_as_a_mask": two(lambda x, m: aten.index_put(x, [m], FIRST + 0.5, True), TABLE, (TABLE > 0).byte() * 200),
+    "rows_by_bytes": two(lambda x, m: aten.index_put(x, [m], FIRST + 0.5, True), TABLE, (TABLE[:, 0] > 0).byte()),
     "a_host_step_with_none": two(pooled_backward, torch.ones(1, 1, 1, 1, 1), torch.ones(1, 1, 2, 2, 2)),
 }
 
@@ -76,3 +83,18 @@ def test_edges_are_as_torch_has_them(name: str) -> None:
     model = Function(function)
     got: Any = spyre_mlir.compile(model, args, numerics="exact", host_fallback="allow")(*args)
     torch.testing.assert_close(got, model(*args), rtol=1e-4, atol=1e-5)
+
+
+def test_what_depends_on_the_rank_of_a_matrix_is_refused_with_its_place() -> None:
+    """The residuals of least squares are as many as the data have columns to spare: torch itself cannot trace it."""
+    model = Function(lambda a, b: torch.linalg.lstsq(a, b).solution)
+    with pytest.raises(UnsupportedError, match=r"aten\.linalg_lstsq: the shape of its result"):
+        spyre_mlir.compile(model, (TABLE, TABLE[:, :2]))
+
+
+def test_blocks_with_scales_of_their_own_are_refused_by_torch_itself() -> None:
+    """So there is no host step for them: neither tracing nor eager torch computes such a product on the CPU."""
+    a, b = (torch.ones(128, 256).to(torch.float8_e4m3fn) for _ in range(2))
+    scales = torch.ones(128, 2), torch.ones(2, 1)
+    with pytest.raises(ValueError, match="Invalid scaling configuration"):
+        torch._scaled_mm(a, b.t(), *scales, out_dtype=torch.bfloat16)

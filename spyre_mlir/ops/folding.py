@@ -9,19 +9,9 @@ from typing import Any
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints, Lanes
+from spyre_mlir.ops.parts import joined, padded, side_by_side, taken
 from spyre_mlir.ops.table import Sample, require
-from spyre_mlir.ops.windows import (
-    bordered,
-    joined,
-    overlap_added,
-    padded,
-    reach,
-    side_by_side,
-    spread,
-    taken,
-    taps,
-    with_batch,
-)
+from spyre_mlir.ops.windows import bordered, overlap_added, reach, spread, taps, with_batch
 
 
 @ATEN.composed(aten=["im2col"], ulps=0)

@@ -41,7 +41,7 @@ def linalg_vector_norm(
     """The p-norm of the vectors along `dim`, or of all elements as one vector."""
     value = b.cast(self, dtype) if dtype else self
     dims = dims_of(b, value, dim)
-    if is_empty(b, value, dims):
+    if is_empty(b, value):
         return b.full(folded_shape(b, value, dims, keepdim), 0.0 if ord >= 0 else INF, b.element(value))
     return norm_of(b, value, float(ord), dims, keepdim)
 

@@ -13,8 +13,9 @@ from spyre_mlir.hw.formats import DL16_LARGEST
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints, Lanes
+from spyre_mlir.ops.parts import along, joined, padded, taken
 from spyre_mlir.ops.table import Sample, require
-from spyre_mlir.ops.windows import folded, joined, padded, reach, spread, taken
+from spyre_mlir.ops.windows import accumulated, reach, spread
 
 # Elements of the comparison of every value with every place of a result; beyond, unpooling is the host's.
 MOST_COMPARED = 2**22
@@ -74,18 +75,13 @@ def _taps(b: Build, x: Any, dim: int, s: Slide, fill: float) -> list[Any]:
 
 def _largest(b: Build, x: Any, slides: Sequence[Slide]) -> Any:
     for dim, s in _from_last(slides):
-        x = folded(b, _taps(b, x, dim, s, LOWEST), "maximum")
+        x = accumulated(b, _taps(b, x, dim, s, LOWEST), "maximum")
     return x
 
 
 def _from_last(slides: Sequence[Slide]) -> list[tuple[int, Slide]]:
     """Dimensions, as negative numbers, with how the window moves along them; the last dimension first."""
     return [(at - len(slides), s) for at, s in reversed(list(enumerate(slides)))]
-
-
-def _behind(b: Build, vector: Any, dim: int) -> Any:
-    """A vector along dimension `dim`, a negative number, against tensors of any rank."""
-    return b.call("view", vector, size=(-1, *(1,) * (-1 - dim))) if dim < -1 else vector
 
 
 def _strides(shape: Ints, rank: int) -> dict[int, int]:
@@ -104,14 +100,11 @@ def _first(b: Build, values: Sequence[Any], places: Sequence[Any]) -> tuple[Any,
 
 def _largest_with_places(b: Build, x: Any, slides: Sequence[Slide]) -> tuple[Any, Any]:
     """The largest of every window, and where the first that is as large stands in its channel."""
-    along, where = _strides(b.shape(x), len(slides)), None
+    strides, where = _strides(b.shape(x), len(slides)), None
     for dim, s in _from_last(slides):
-        values = _taps(b, x, dim, s, LOWEST)
-        step, start = along[dim], -s.padding * along[dim]
-        own = [
-            _behind(b, b.iota(s.places, "i64", start=start + t * s.dilation * step, step=s.stride * step), dim)
-            for t in range(s.kernel)
-        ]
+        values, step = _taps(b, x, dim, s, LOWEST), strides[dim]
+        starts = [(t * s.dilation - s.padding) * step for t in range(s.kernel)]
+        own = [along(b, b.iota(s.places, "i64", start=n, step=s.stride * step), len(b.shape(x)), dim) for n in starts]
         if where is not None:
             known = _taps(b, where, dim, s, 0)
             own = [b.call("add.Tensor", k, o) for k, o in zip(known, own, strict=True)]
@@ -179,7 +172,7 @@ def avg_pool(
     """
     slides, x = _slides(b.shape(self), kernel_size, stride, padding, (1,), ceil_mode, len(kernel_size)), self
     for dim, s in _from_last(slides):
-        x = folded(b, _taps(b, x, dim, s, 0.0), "add.Tensor")
+        x = accumulated(b, _taps(b, x, dim, s, 0.0), "add.Tensor")
     if divisor_override is not None:
         return b.call("div.Tensor", x, float(divisor_override))
     return _divided(b, x, [(dim, s.counts(count_include_pad)) for dim, s in _from_last(slides)])
@@ -192,7 +185,7 @@ def _divided(b: Build, x: Any, counts: Sequence[tuple[int, list[int]]]) -> Any:
         if len(set(several)) > 1:
             runs = [(n, len(list(same))) for n, same in groupby(several)]
             vector = joined(b, [b.full((length,), float(n), b.element(x)) for n, length in runs], 0)
-            x = b.call("div.Tensor", x, _behind(b, vector, dim))
+            x = b.call("div.Tensor", x, along(b, vector, len(b.shape(x)), dim))
     return x if even == 1 else b.call("div.Tensor", x, float(even))
 
 
@@ -251,9 +244,9 @@ def adaptive_avg_pool(b: Build, self: Lanes, *, output_size: Ints) -> Any:
 def adaptive_max_pool(b: Build, self: Lanes, *, output_size: Ints) -> Any:
     """The largest elements of as many windows as the result has elements, and where they stand in their channel."""
     x, sizes = self, _sizes(b.shape(self), output_size)
-    along, where = _strides(b.shape(self), len(output_size)), None
+    strides, where = _strides(b.shape(self), len(output_size)), None
     for dim, places in sizes:
-        own = _behind(b, b.iota(b.shape(self)[dim], "i64", step=along[dim]), dim)
+        own = along(b, b.iota(b.shape(self)[dim], "i64", step=strides[dim]), len(b.shape(self)), dim)
         where = own if where is None else b.call("add.Tensor", where, own)
         x, where = _first_by_window(b, x, b.call("expand", where, size=b.shape(x)), dim, places)
     return x, where

@@ -9,8 +9,8 @@ from typing import Any
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import DType, Floats, Ints, Lanes, Number, np
+from spyre_mlir.ops.parts import joined, taken, widened
 from spyre_mlir.ops.table import OpEntry, Sample, require
-from spyre_mlir.ops.windows import joined, taken
 
 # Slices that a nearest-neighbour choice along one dimension may take; a product with zeros and ones is cheaper then.
 MOST_SLICES = 64
@@ -153,7 +153,7 @@ def _picked(b: Build, x: Any, at: int, places: list[int]) -> Any | None:
     parts = [
         taken(b, x, at, start, count, step)
         if step
-        else b.call("expand", taken(b, x, at, start, 1), size=(*shape[:at], count, *shape[at + 1 :]))
+        else widened(b, taken(b, x, at, start, 1), (*shape[:at], count, *shape[at + 1 :]))
         for start, step, count in runs
     ]
     return joined(b, parts, at)

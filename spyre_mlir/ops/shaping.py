@@ -8,23 +8,12 @@ from typing import Any
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import DType, Ints, Lanes, Number
-from spyre_mlir.ops.positions import chosen, is_whole, moved, reshaped, widened
+from spyre_mlir.ops.parts import joined, moved, part, permuted, reshaped, side_by_side, widened
+from spyre_mlir.ops.positions import chosen, is_whole
 from spyre_mlir.ops.table import Sample
 
 # Parts side by side, one copy each, up to this number; beyond, elements are selected by their places.
 MOST_PARTS = 16
-
-
-def part(b: Build, value: Any, dim: int, start: int, end: int, step: int = 1) -> Any:
-    """A range of one dimension."""
-    whole = start == 0 and end >= b.shape(value)[dim] and step == 1
-    return value if whole else b.call("slice.Tensor", value, dim=dim, start=start, end=end, step=step)
-
-
-def joined(b: Build, parts: list[Any], dim: int) -> Any:
-    """Parts one after another; those without elements are left out."""
-    kept = [p for p in parts if b.shape(p)[dim]] or parts[:1]
-    return kept[0] if len(kept) == 1 else b.call("cat", kept, dim=dim)
 
 
 def by_places(b: Build, value: Any, places: Any, dim: int) -> Any:
@@ -107,9 +96,9 @@ def unfold(b: Build, self: Lanes, *, dimension: int, size: int, step: int) -> An
         return moved(b, reshaped(b, wide, (*shape[:at], count, size, *shape[at + 1 :])), at + 1, last)
     if count <= size:
         windows = [part(b, self, at, n * step, n * step + size) for n in range(count)]
-        return moved(b, joined(b, [b.call("unsqueeze", w, dim=at) for w in windows], at), at + 1, last)
+        return moved(b, side_by_side(b, windows, at), at + 1, last)
     entries = [part(b, self, at, n, n + step * (count - 1) + 1, step) for n in range(size)]
-    return joined(b, [b.call("unsqueeze", e, dim=last) for e in entries], last)
+    return side_by_side(b, entries, last)
 
 
 def _on_diagonal(b: Build, rows: int, columns: int, offset: int) -> Any:
@@ -121,7 +110,7 @@ def _on_diagonal(b: Build, rows: int, columns: int, offset: int) -> Any:
 def _pair_last(b: Build, value: Any, dim1: int, dim2: int) -> Any:
     rank = len(b.shape(value))
     order = (*(d for d in range(rank) if d not in (dim1 % rank, dim2 % rank)), dim1 % rank, dim2 % rank)
-    return value if order == tuple(range(rank)) else b.call("permute", value, dims=order)
+    return permuted(b, value, order)
 
 
 @ATEN.composed(aten=["diagonal", "diagonal_copy"], ulps=0)
@@ -165,7 +154,7 @@ def _pair_back(b: Build, value: Any, dim1: int, dim2: int) -> Any:
     others = iter(range(rank - 2))
     places = {dim1 % rank: rank - 2, dim2 % rank: rank - 1}
     order = tuple(places[d] if d in places else next(others) for d in range(rank))
-    return value if order == tuple(range(rank)) else b.call("permute", value, dims=order)
+    return permuted(b, value, order)
 
 
 @ATEN.composed(aten=["diagonal_scatter"], ulps=0)

@@ -73,6 +73,9 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
     # Deprecated by torch, which still takes it here.
     "bytes_as_a_mask": two(lambda x, m: aten.index_put(x, [m], FIRST + 0.5, True), TABLE, (TABLE > 0).byte() * 200),
     "rows_by_bytes": two(lambda x, m: aten.index_put(x, [m], FIRST + 0.5, True), TABLE, (TABLE[:, 0] > 0).byte()),
+    "an_integer_filled_with_a_fraction": one(lambda x: x + x.new_full((3,), -2.5), torch.arange(3)),
+    "a_border_of_a_fraction": one(lambda x: 2 * aten.constant_pad_nd(x, [1, 1], -2.5), torch.arange(3)),
+    "a_border_of_truth": one(lambda x: aten.constant_pad_nd(x, [1, 1], 0.5), torch.arange(3) > 1),
     "a_host_step_with_none": two(pooled_backward, torch.ones(1, 1, 1, 1, 1), torch.ones(1, 1, 2, 2, 2)),
 }
 

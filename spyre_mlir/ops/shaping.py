@@ -235,15 +235,9 @@ def full_like(
     return _filled(b, b.shape(self), fill_value, dtype or b.element(self))
 
 
-@ATEN.composed(aten=["zeros_like"], ulps=0)
+@ATEN.composed(aten=["zeros_like", "empty_like"], ulps=0)
 def zeros_like(b: Build, self: Lanes, *, dtype: DType | None = None, memory_format: str | None = None) -> Any:
-    """0 in the shape of `self`."""
-    return b.full(b.shape(self), 0, dtype or b.element(self))
-
-
-@ATEN.composed(aten=["empty_like"], ulps=0)
-def empty_like(b: Build, self: Lanes, *, dtype: DType | None = None, memory_format: str | None = None) -> Any:
-    """Anything in the shape of `self`: 0."""
+    """0 in the shape of `self`; what is empty may hold that too."""
     return b.full(b.shape(self), 0, dtype or b.element(self))
 
 
@@ -259,15 +253,9 @@ def new_full(b: Build, self: Lanes, *, size: Ints, fill_value: Number, dtype: DT
     return _filled(b, size, fill_value, dtype or b.element(self))
 
 
-@ATEN.composed(aten=["new_empty"], ulps=0)
-def new_empty(b: Build, self: Lanes, *, size: Ints, dtype: DType | None = None) -> Any:
-    """Anything, in the element type of `self`: 0."""
-    return b.full(tuple(size), 0, dtype or b.element(self))
-
-
-@ATEN.composed(aten=["new_zeros"], ulps=0)
+@ATEN.composed(aten=["new_zeros", "new_empty"], ulps=0)
 def new_zeros(b: Build, self: Lanes, *, size: Ints, dtype: DType | None = None) -> Any:
-    """0 everywhere, in the element type of `self`."""
+    """0 everywhere, in the element type of `self`; what is empty may hold that too."""
     return b.full(tuple(size), 0, dtype or b.element(self))
 
 
@@ -297,8 +285,8 @@ ATEN.samples(as_strided_scatter, Sample(((3, 8), (3, 2)), {"size": (3, 2), "stri
 ATEN.samples(copy, Sample(((3, 5), (5,))))
 ATEN.samples(fill, Sample(((3, 5), ())))
 ATEN.samples(full_like, Sample(((3, 5),), {"fill_value": 0.5}))
-for _entry in (zeros_like, ones_like, empty_like):
+for _entry in (zeros_like, ones_like):
     ATEN.samples(_entry, _SQUARE)
 ATEN.samples(new_full, Sample(((3, 5),), {"size": (2, 4), "fill_value": 0.5}))
-for _entry in (new_zeros, new_ones, new_empty):
+for _entry in (new_zeros, new_ones):
     ATEN.samples(_entry, Sample(((3, 5),), {"size": (2, 4)}))

@@ -313,8 +313,16 @@ ATEN.samples(addmm, Sample(((4,), (3, 5), (5, 4))), Sample(((3, 4), (3, 5), (5, 
 ATEN.samples(mean, Sample(((3, 65),), {"dim": (-1,), "keepdim": True}), Sample(((4, 5, 6),), {"dim": (0, 2)}))
 ATEN.samples(softmax, Sample(((3, 65),), {"dim": -1}), Sample(((4, 5, 6),), {"dim": 1}))
 ATEN.samples(softmax, Sample(((3, 65),), {"dim": -1, "half_to_float": False}))
-ATEN.samples(rms_norm, Sample(((3, 65), (65,)), {"normalized_shape": (65,)}))
-ATEN.samples(layer_norm, Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,)}))
+ATEN.samples(
+    rms_norm,
+    Sample(((3, 65), (65,)), {"normalized_shape": (65,)}),
+    Sample(((2, 3, 5),), {"normalized_shape": (3, 5), "eps": 0.5}),
+)
+ATEN.samples(
+    layer_norm,
+    Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,)}),
+    Sample(((2, 3, 5),), {"normalized_shape": (3, 5), "eps": 0.5}),
+)
 ATEN.samples(
     attention,
     Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8))),

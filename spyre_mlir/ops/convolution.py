@@ -255,6 +255,7 @@ ATEN.samples(
     Sample(((2, 3, 8), (4, 3, 4), (4,)), {"padding": "same"}),
     Sample(((3, 6, 7), (4, 3, 3, 2)), {"padding": "same", "dilation": (2, 1)}),
     Sample(((1, 2, 4, 5, 4), (3, 2, 2, 3, 2)), {"padding": "valid", "stride": (1, 2, 1)}),
+    Sample(((2, 4, 8), (6, 2, 3)), {"padding": "same", "groups": 2}),
 )
 ATEN.samples(
     conv_transpose,

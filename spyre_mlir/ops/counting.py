@@ -82,9 +82,9 @@ def one_hot(b: Build, self: Lanes, *, num_classes: int = -1) -> Any:
 ATEN.samples(
     searchsorted,
     Sample(((7,), (3, 4))),
-    Sample(((3, 7), (3, 4)), {"right": True}),
+    Sample(((3, 7), (3, 4)), {"right": True, "out_int32": True}),
     Sample(((7,), ()), {"side": "right"}),
 )
-ATEN.samples(bucketize, Sample(((3, 4), (7,))), Sample(((3, 65), (5,)), {"right": True}))
+ATEN.samples(bucketize, Sample(((3, 4), (7,))), Sample(((3, 65), (5,)), {"right": True, "out_int32": True}))
 ATEN.samples(histc, Sample(((3, 65),), {"bins": 5, "min": -1, "max": 1}), Sample(((40,),), {"bins": 4}))
 ATEN.samples(one_hot, Sample(((3, 4),), {"num_classes": 6}))

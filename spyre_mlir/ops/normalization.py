@@ -275,4 +275,5 @@ ATEN.samples(
 ATEN.samples(batch_norm_no_training, Sample((*_IMAGE, (6,), (6,)), _STATISTICS, low=0.1))
 ATEN.samples(batch_norm_no_stats, Sample(_IMAGE, {"training": True, **_STATISTICS}))
 for _entry in (native_batch_norm, batch_norm_functional):
-    ATEN.samples(_entry, Sample((*_IMAGE, (6,), (6,)), {"training": False, **_STATISTICS}, low=0.1))
+    for _mode in (False, True):
+        ATEN.samples(_entry, Sample((*_IMAGE, (6,), (6,)), {"training": _mode, **_STATISTICS}, low=0.1))

@@ -316,6 +316,7 @@ for _entry in (upsample_nearest, upsample_nearest_exact):
         Sample(_LINE, {"output_size": (8,), "scales": 1.7}),
         Sample(_IMAGE, {"output_size": (3, 7)}),
         Sample(_CUBE, {"output_size": (6, 3, 2)}),
+        Sample(_CUBE, {"output_size": (5, 3, 6), "scales_d": 1.7, "scales_h": 1.6, "scales_w": 1.5}),
     )
 for _entry in (upsample_nearest_vec, upsample_nearest_exact_vec):
     ATEN.samples(
@@ -331,6 +332,11 @@ for _entry in (upsample_linear, upsample_cubic, upsample_linear_aa, upsample_cub
         Sample(_IMAGE, {"output_size": (7, 3), "align_corners": True}),
         Sample(_IMAGE, {"output_size": (6, 8), "align_corners": False, "scales_h": 1.6, "scales_w": 1.7}),
         Sample(_CUBE, {"output_size": (2, 4, 1), "align_corners": True}),
+        Sample(_LINE, {"output_size": (8,), "align_corners": False, "scales": 1.7}),
+        Sample(
+            _CUBE,
+            {"output_size": (5, 3, 6), "align_corners": False, "scales_d": 1.7, "scales_h": 1.6, "scales_w": 1.5},
+        ),
     )
 for _entry in (upsample_linear_vec, upsample_cubic_vec, upsample_linear_aa_vec, upsample_cubic_aa_vec):
     ATEN.samples(

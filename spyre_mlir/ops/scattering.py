@@ -270,12 +270,14 @@ for _name in _COMBINED:
         Sample(((5, 7), (4, 7), (4, 7)), {"dim": 0, "reduce": _name, "include_self": _name != "amin"}, low=0, high=5),
     )
     if _name != "sum":
-        ATEN.samples(index_reduce, Sample(((5, 7), (4,), (4, 7)), {"dim": 0, "reduce": _name}))
+        ATEN.samples(
+            index_reduce, Sample(((5, 7), (4,), (4, 7)), {"dim": 0, "reduce": _name, "include_self": _name != "mean"})
+        )
 ATEN.samples(scatter_reduced, Sample(((5, 7), (4, 7), (4, 7)), {"dim": 0, "reduce": "multiply"}, low=0, high=5))
 ATEN.samples(scatter_value_reduced, Sample(((5, 7), (4, 7), ()), {"dim": 0, "reduce": "add"}, low=0, high=5))
 ATEN.samples(index_add, Sample(((5, 7, 3), (4,), (5, 4, 3)), {"dim": 1, "alpha": 2}))
 ATEN.samples(index_fill, Sample(((5, 7), (3,), ()), {"dim": 1}))
-ATEN.samples(put, Sample(((3, 5), (2, 2), (2, 2)), low=0, high=14))
+ATEN.samples(put, *(Sample(((3, 5), (2, 2), (2, 2)), {"accumulate": a}, low=0, high=14) for a in (False, True)))
 ATEN.samples(
     index_put,
     Sample(((5, 6, 3), ((4,), (4,)), (4, 3)), {"accumulate": True}),

@@ -276,9 +276,14 @@ ATEN.samples(
     Sample(((3, 70),), {"dimension": 1, "size": 3, "step": 1}),
     Sample(((3, 70),), {"dimension": -1, "size": 20, "step": 20}),
 )
-ATEN.samples(diagonal, _SQUARE, Sample(((4, 6, 5),), {"offset": -1, "dim1": 0, "dim2": 2}))
+ATEN.samples(diagonal, _SQUARE, Sample(((4, 6, 5),), {"offset": -1, "dim1": 2, "dim2": 0}))
 ATEN.samples(diag_embed, _SQUARE, Sample(((2, 5),), {"offset": -1, "dim1": 0, "dim2": 2}))
-ATEN.samples(diagonal_scatter, Sample(((5, 7), (5,)), {"offset": 1}), Sample(((5, 7), (3,)), {"offset": -2}))
+ATEN.samples(
+    diagonal_scatter,
+    Sample(((5, 7), (5,)), {"offset": 1}),
+    Sample(((5, 7), (3,)), {"offset": -2}),
+    Sample(((4, 5, 3), (5, 3)), {"offset": 1, "dim1": -1, "dim2": 0}),
+)
 ATEN.samples(trace, _SQUARE)
 ATEN.samples(as_strided, Sample(((3, 8),), {"size": (3, 2), "stride": (2, 1), "storage_offset": 1}))
 ATEN.samples(as_strided_scatter, Sample(((3, 8), (3, 2)), {"size": (3, 2), "stride": (8, 1), "storage_offset": 2}))

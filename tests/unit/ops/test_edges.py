@@ -68,6 +68,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
     "nothing_of_one": one(lambda x: torch.cat([x.view(1, 3)[1:], x.view(1, 3) * 2]), torch.arange(3.0)),
     "bags_summed": bag(0),
     "bags_averaged_without_some": bag(1, padding=4),
+    "bags_weighted": (
+        lambda w, i, o, by: torch.nn.functional.embedding_bag(i, w, o, mode="sum", per_sample_weights=by),
+        (TABLE, INDICES, OFFSETS, TABLE[:6, 0]),
+    ),
     "bags_largest": bag(2),
     "bags_largest_with_an_end": bag(2, padding=5, last=True),
     # Deprecated by torch, which still takes it here.

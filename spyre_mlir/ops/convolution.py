@@ -239,6 +239,9 @@ ATEN.samples(
     Sample(((1, 3, 9), (4, 3, 3)), _PLAIN | {"dilation": (2,)}),
     Sample(((2, 4, 6), (4, 3, 4), (6,)), _PLAIN | {"transposed": True, "stride": (3,), "groups": 2, "padding": (2,)}),
     Sample(((1, 3, 4, 3), (3, 2, 2, 3)), _PLAIN | {"transposed": True, "stride": (2, 1), "dilation": (3, 2)}),
+    Sample(((3, 9), (4, 3, 3, 3)), _PLAIN, breaks="C1"),
+    Sample(((1, 3, 9), (4, 2, 3)), _PLAIN, breaks="C2"),
+    Sample(((1, 3, 4), (3, 2, 2)), _PLAIN | {"transposed": True, "padding": (3,)}, breaks="C3"),
 )
 ATEN.samples(
     conv,

@@ -211,6 +211,7 @@ ATEN.samples(
     Sample(((5, 6), (3,)), {"dim": 0}),
     Sample(((5, 6, 4), (2,)), {"dim": 1}),
     Sample(((), (1,)), {"dim": 0}),
+    Sample(((5, 6), (2, 2)), {"dim": 0}, breaks="C1"),
 )
 ATEN.samples(
     index_copy,

@@ -72,4 +72,5 @@ ATEN.samples(
     embedding,
     Sample(((10, 65), (2, 3)), low=0, high=9),
     Sample(((10, 5), (4,)), {"padding_idx": 1}, low=0, high=9),
+    Sample(((10,), (2,)), breaks="C1"),
 )

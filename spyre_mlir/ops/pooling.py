@@ -191,7 +191,6 @@ def _divided(b: Build, x: Any, counts: Sequence[tuple[int, list[int]]]) -> Any:
 
 def _windows(extent: int, places: int) -> list[tuple[int, int]]:
     """Where the windows of an adaptive pool begin and end."""
-    require("C1", places > 0, f"{places} places")
     return [(at * extent // places, -(-(at + 1) * extent // places)) for at in range(places)]
 
 
@@ -212,6 +211,7 @@ def _by_window(b: Build, x: Any, dim: int, places: int, reduce: Callable[[Any, i
 def _sizes(shape: Ints, output_size: Ints) -> list[tuple[int, int]]:
     """Dimensions, as negative numbers, with their new extents, the last dimension first."""
     rank = len(output_size)
+    require("C1", min(output_size) > 0, f"output_size {output_size}")
     require("C2", len(shape) in (rank + 1, rank + 2), f"input of rank {len(shape)}, expected {rank + 1} or {rank + 2}")
     return [(at - rank, size) for at, size in reversed(list(enumerate(output_size)))]
 
@@ -305,6 +305,12 @@ for _entry in (max_pool, max_pool_with_indices, avg_pool):
 for _entry in (max_pool, max_pool_with_indices):
     ATEN.samples(_entry, Sample(_TWO, {"kernel_size": (2, 3), "stride": (1, 1), "dilation": (3, 2)}))
 ATEN.samples(
+    max_pool,
+    Sample(((4, 4),), {"kernel_size": (2, 2)}, breaks="C1"),
+    Sample(((1, 4, 4),), {"kernel_size": (2, 2), "padding": (2, 2)}, breaks="C2"),
+    Sample(((1, 4, 4),), {"kernel_size": (9, 9)}, breaks="C3"),
+)
+ATEN.samples(
     avg_pool,
     Sample(_TWO, {"kernel_size": (3, 3), "stride": (2, 3), "padding": (1, 1), "count_include_pad": False}),
     Sample(_TWO, {"kernel_size": (2, 2), "divisor_override": 3}),
@@ -317,6 +323,11 @@ for _entry in (adaptive_avg_pool, adaptive_max_pool):
         Sample(((3, 5, 6),), {"output_size": (5, 4)}),
         Sample(((1, 2, 4, 3, 5),), {"output_size": (2, 3, 2)}),
     )
+ATEN.samples(
+    adaptive_avg_pool,
+    Sample(((1, 4, 4),), {"output_size": (0, 2)}, breaks="C1"),
+    Sample(((4, 4),), {"output_size": (2, 2)}, breaks="C2"),
+)
 ATEN.samples(
     max_unpool,
     Sample(((2, 3, 1, 1), (2, 3, 1, 1)), {"output_size": (2, 3)}, low=0, high=6),

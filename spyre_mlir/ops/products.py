@@ -81,7 +81,12 @@ ATEN.samples(
     addbmm, Sample(((3, 5), (2, 3, 4), (2, 4, 5))), Sample(((1, 5), (2, 3, 4), (2, 4, 5)), {"beta": 0, "alpha": 3})
 )
 ATEN.samples(addmv, Sample(((3,), (3, 65), (65,))), Sample(((3,), (3, 4), (4,)), _SCALED))
-ATEN.samples(bilinear, Sample(((2, 3), (2, 4), (5, 3, 4), (5,))), Sample(((2, 2, 3), (2, 2, 4), (1, 3, 4))))
+ATEN.samples(
+    bilinear,
+    Sample(((2, 3), (2, 4), (5, 3, 4), (5,))),
+    Sample(((2, 2, 3), (2, 2, 4), (1, 3, 4))),
+    Sample(((2, 3), (3, 4), (5, 3, 4)), breaks="C1"),
+)
 ATEN.samples(
     trilinear,
     Sample(((2, 3), (5, 3, 4), (2, 4)), {"expand1": (1, 3), "expand2": (0,), "expand3": (1, 2), "sumdim": (2, 3)}),

@@ -289,6 +289,7 @@ ATEN.samples(
     Sample(
         ((3, 2, 4), [(1, 2, 3), (1, 2, 5)], [(20, 4), (20, 3), (20,), (20,), (3, 5)]), _FACTS | {"batch_first": False}
     ),
+    Sample(((3, 4), [(1, 2, 5)] * 2, [(20, 4), (20, 5), (20,), (20,)]), _FACTS | {"batch_first": False}, breaks="C1"),
 )
 for _entry, _gates_ in ((lstm_cell, 4), (gru_cell, 3), (rnn_tanh_cell, 1), (rnn_relu_cell, 1)):
     _rows = 5 * _gates_

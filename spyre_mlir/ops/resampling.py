@@ -308,6 +308,7 @@ upsample_cubic_aa, upsample_cubic_aa_vec = _interpolation(
     "Cubic interpolation over windows that widen as the image shrinks",
 )
 
+ATEN.samples(resample, Sample((), {"size": (2, 3, 4), "mode": "linear", "scale": 1.0, "offset": 0.0}, breaks="C1"))
 _LINE, _IMAGE, _CUBE = ((2, 3, 5),), ((2, 3, 4, 5),), ((1, 2, 3, 2, 4),)
 for _entry in (upsample_nearest, upsample_nearest_exact):
     ATEN.samples(

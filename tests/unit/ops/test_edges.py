@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import spyre_mlir
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import MachineFault, UnsupportedError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.fallback.HostStepWarning"),
@@ -99,9 +99,13 @@ def test_what_depends_on_the_rank_of_a_matrix_is_refused_with_its_place() -> Non
         spyre_mlir.compile(model, (TABLE, TABLE[:, :2]))
 
 
-def test_blocks_with_scales_of_their_own_are_refused_by_torch_itself() -> None:
-    """So there is no host step for them: neither tracing nor eager torch computes such a product on the CPU."""
-    a, b = (torch.ones(128, 256).to(torch.float8_e4m3fn) for _ in range(2))
-    scales = torch.ones(128, 2), torch.ones(2, 1)
-    with pytest.raises(ValueError, match="Invalid scaling configuration"):
-        torch._scaled_mm(a, b.t(), *scales, out_dtype=torch.bfloat16)
+def test_blocks_with_scales_of_their_own_are_a_host_step_which_torch_has_on_other_processors_only() -> None:
+    way = torch.nn.functional.ScalingType
+    a, b = (torch.ones(128, 512).to(torch.float8_e4m3fn) for _ in range(2))
+    recipes = {"scale_recipe_a": way.BlockWise1x128, "scale_recipe_b": way.BlockWise128x128}
+    model = Function(lambda a, b, s, t: torch.nn.functional.scaled_mm(a, b.t(), s, scale_b=t, **recipes))
+    args = a, b, torch.ones(4, 128).t(), torch.ones(1, 4).t()
+    compiled = spyre_mlir.compile(model, args)
+    assert [step.op for step in compiled.report().host_steps] == ["aten._scaled_mm_v2"]
+    with pytest.raises(MachineFault, match="torch refuses _scaled_mm_v2: Invalid scaling configuration"):
+        compiled(*args)

@@ -19,7 +19,14 @@ FOR_COMPOSITIONS = {"resample", "whole_quotient"}
 # Operators that other packages define, with a test of their own: test_grouped.py.
 OF_PACKAGES = {"grouped_mm"}
 # Samples are drawn in float32: what takes 8-bit floats is compared by name in machine/test_small_floats.py.
-OF_SMALL_FLOATS = {"scaled_mm", "scaled_mm_of_aten", "quantized", "quantized_with_scale", "dequantized"}
+OF_SMALL_FLOATS = {
+    "scaled_mm",
+    "scaled_mm_of_aten",
+    "scaled_mm_by_recipes",
+    "quantized",
+    "quantized_with_scale",
+    "dequantized",
+}
 
 # Constraints on values, which a sample does not give: test_resampling.py, and below.
 BY_VALUES = {"resample": {"C2"}, "embedding": {"C2"}}

@@ -31,7 +31,7 @@ TOOL_MODULES = {
     "spyre-run": "spyre_mlir.cli.run",
     "spyre-translate": "spyre_mlir.cli.translate",
 }
-EXTERNAL_TOOLS = ("mlir-opt", "cat", "test", "ls")
+EXTERNAL_TOOLS = ("mlir-opt", "cat", "grep", "test", "ls")
 
 
 MLIR_OPT_NAMES = ("mlir-opt", "mlir-opt-22")

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import bf16, f16
 from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.frontend.export import clone_examples, torch_noise_hidden
 from spyre_mlir.frontend.program import Argument, Program
+from spyre_mlir.frontend.ties import EqualsInOrder
 from spyre_mlir.frontend.torch_private import tree_flatten, tree_map
 from spyre_mlir.frontend.wide import WithoutHalves, has_halves, in_doubles, widened_model
 
@@ -27,7 +28,8 @@ def torch_reference(
     """Runs the model eagerly, and gives the program's results in their order; the model is not changed.
 
     What a model computes in half precision is computed in double precision, see `frontend.wide`; so a conversion to
-    bfloat16 or float16 does not round, which the device does not do either.
+    bfloat16 or float16 does not round, which the device does not do either. Where torch leaves the order of equal
+    elements free they keep it, see `frontend.ties`.
 
     Raises:
         InputError: the arguments are not what the program was made for.
@@ -42,6 +44,7 @@ def torch_reference(
     with (
         torch.no_grad(),
         WithoutHalves() if half else nullcontext(),
+        EqualsInOrder(),
         _buffers_restored(model, program.mutations.values()) as buffers,
     ):
         leaves, _ = tree_flatten(model(*fresh_args, **fresh_kwargs))

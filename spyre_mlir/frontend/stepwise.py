@@ -21,6 +21,7 @@ from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import MachineFault, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.reference import to_numpy
+from spyre_mlir.frontend.ties import EqualsInOrder
 
 Array = NDArray[Any]
 
@@ -62,7 +63,7 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
     run, refusal = _runner(call), None
     for floats in (torch.float64, None, torch.float32) if wide else (None, torch.float32, torch.float64):
         try:
-            with torch.no_grad():
+            with torch.no_grad(), EqualsInOrder():
                 results = run(call, operands, floats)
                 return [_result(t, k, wide) for t, k in zip(results, call.results, strict=False)]
         except RegistrationError:

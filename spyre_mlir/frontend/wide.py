@@ -28,7 +28,7 @@ class WithoutHalves(TorchDispatchMode):
         written = [a.alias_info is not None and a.alias_info.is_write for a in schema_of(func).arguments]
         given = [a if w else widened(a) for a, w in zip(args, written, strict=False)]
         wide = widened(dict(kwargs or {}))
-        if func is torch.ops.aten._scaled_mm.default:  # its results have 32 bits at most
+        if func in (torch.ops.aten._scaled_mm.default, torch.ops.aten._scaled_mm_v2.default):  # 32 bits at most
             return func(*_single(given), **_single(wide)).double()
         return func(*given, **wide)
 

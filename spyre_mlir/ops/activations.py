@@ -9,6 +9,7 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composite import decomposes
 from spyre_mlir.ops.lanes import Lanes, Number, np
+from spyre_mlir.ops.parts import along, part, reshaped
 from spyre_mlir.ops.series import log_of_one_plus_exp
 from spyre_mlir.ops.table import Sample
 
@@ -54,10 +55,8 @@ def _sloped_below(b: Build, x: Any, slope: Any) -> Any:
 def prelu(b: Build, self: Lanes, weight: Lanes) -> Any:
     """The element where positive, else the weight of its channel, dimension 1, times it."""
     rank = len(b.shape(self))
-    if len(b.shape(weight)) == 1 and rank != 1:
-        one = (1,) * max(0, rank - 2) if rank > 1 else ()
-        lead = (1,) if rank > 1 else ()
-        weight = b.call("view", weight, size=(*lead, *(b.shape(weight) if rank else ()), *one))
+    if len(b.shape(weight)) == 1:
+        weight = along(b, weight, rank, 1) if rank > 1 else reshaped(b, weight, (1,) * rank)
     return _sloped_below(b, self, weight)
 
 
@@ -159,9 +158,7 @@ def log_sigmoid_forward(b: Build, self: Lanes) -> Any:
 def glu(b: Build, self: Lanes, *, dim: int = -1) -> Any:
     """The first half along `dim` times the sigmoid of the second."""
     half = b.shape(self)[dim] // 2
-    first = b.call("slice.Tensor", self, dim=dim, start=0, end=half)
-    second = b.call("slice.Tensor", self, dim=dim, start=half, end=2 * half)
-    return b.call("mul.Tensor", first, b.call("sigmoid", second))
+    return b.call("mul.Tensor", part(b, self, dim, 0, half), b.call("sigmoid", part(b, self, dim, half, 2 * half)))
 
 
 @ATEN.composed(aten=["rrelu_with_noise_functional"], ulps=2)
@@ -195,4 +192,4 @@ ATEN.samples(celu, Sample(((4, 5),), {"alpha": 0.5}))
 ATEN.samples(softshrink, Sample(((4, 5),), {"lambd": 0.25}))
 ATEN.samples(softplus, Sample(((4, 5),), {"beta": 2.0, "threshold": 1.0}), Sample(((4, 5),), {"beta": 0.3}))
 ATEN.samples(glu, Sample(((3, 130),)), Sample(((4, 5),), {"dim": 0}), Sample(((2, 6, 5),), {"dim": -2}))
-ATEN.samples(rrelu, Sample(((3, 65), (3, 65))))
+ATEN.samples(rrelu, Sample(((3, 65), (3, 65))), Sample(((4, 5), (4, 5)), {"lower": 0.25, "upper": 0.75}))

@@ -9,6 +9,7 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composite import MASKED
 from spyre_mlir.ops.lanes import Lanes
+from spyre_mlir.ops.parts import part
 from spyre_mlir.ops.positions import WHOLE, folded
 from spyre_mlir.ops.table import Sample
 
@@ -37,14 +38,9 @@ def embedding_bag(
     if mode == MAX and per_sample_weights is not None:
         raise UnsupportedError("the largest of weighted rows", hint="use mode sum")
     count, bags = b.shape(indices)[0], b.shape(offsets)[0] - include_last_offset
-    starts = b.cast(offsets, WHOLE)
-    if include_last_offset:
-        starts = b.call("slice.Tensor", starts, dim=0, start=0, end=bags)
-    inside, bag_of = _members(b, starts, count, bags)
-    counted = inside
+    counted, bag_of = _members(b, part(b, b.cast(offsets, WHOLE), 0, 0, bags), count, bags)
     if padding_idx >= 0:
-        real = b.call("ne.Scalar", indices, padding_idx)
-        counted = b.call("where.self", inside, real, False)
+        counted = b.call("where.self", counted, b.call("ne.Scalar", indices, padding_idx), False)
     sizes = b.call("sum.dim_IntList", b.cast(counted, "f32"), dim=(1,))
     rows = b.call("embedding", weight, indices)
     if per_sample_weights is not None:

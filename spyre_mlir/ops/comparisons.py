@@ -9,6 +9,7 @@ from spyre_mlir.ops import pointwise
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composite import decomposes
+from spyre_mlir.ops.integers import negated
 from spyre_mlir.ops.lanes import INF, Lanes, Number
 from spyre_mlir.ops.reducing import is_float
 from spyre_mlir.ops.series import number, with_sign_of
@@ -16,11 +17,6 @@ from spyre_mlir.ops.table import OpEntry, Sample
 
 # The largest number of a format, which stands in for infinity where torch is asked to replace it.
 _LARGEST = {"f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.4028234663852886e38, "f64": 1.7976931348623157e308}
-
-
-def negated(b: Build, truth: Any) -> Any:
-    """Not."""
-    return (not truth) if isinstance(truth, bool) else b.call("logical_not", truth)
 
 
 # Comparisons of truth values by a choice: arith compares numbers only.

@@ -102,12 +102,15 @@ def addmm(self: Lanes, mat1: Lanes, mat2: Lanes, *, beta: Number = 1, alpha: Num
 
 @decomposes(addmm)
 def _addmm(b: Build, self: Any, mat1: Any, mat2: Any, *, beta: Number, alpha: Number) -> Any:
-    product = b.call("mm", mat1, mat2)
-    if alpha != 1:
-        product = b.call("mul.Tensor", product, alpha)
+    return weighted(b, self, b.call("mm", mat1, mat2), beta, alpha)
+
+
+def weighted(b: Build, value: Any, product: Any, beta: Number, alpha: Number) -> Any:
+    """beta * value + alpha * product; a beta of 0 drops the value, whatever it holds."""
+    product = product if alpha == 1 else _scaled(b, product, alpha)
     if beta == 0:
         return product
-    return b.call("add.Tensor", product, self if beta == 1 else b.call("mul.Tensor", self, beta))
+    return b.call("add.Tensor", product, value if beta == 1 else _scaled(b, value, beta))
 
 
 @ATEN.composite(aten=["mean.dim"], shape=reduced_shape, ulps=8)
@@ -158,7 +161,7 @@ def _rms_norm(b: Build, input: Any, weight: Any, *, normalized_shape: Ints, eps:
     e = floored(1.1920928955078125e-07 if eps is None else eps)  # torch: the epsilon of float32
     square = b.call("mean.dim", b.call("mul.Tensor", input, input), dim=axes, keepdim=True)
     out = b.call("mul.Tensor", input, b.call("rsqrt", b.call("add.Tensor", square, e)))
-    return out if weight is None else b.call("mul.Tensor", out, weight)
+    return affine(b, out, weight, None)
 
 
 @ATEN.composite(aten=["layer_norm"], ulps=16)
@@ -184,11 +187,22 @@ def _layer_norm(
     b: Build, input: Any, weight: Any, bias: Any, *, normalized_shape: Ints, eps: Number, cudnn_enable: bool
 ) -> Any:
     axes = tuple(range(-len(normalized_shape), 0))
-    centred = b.call("sub.Tensor", input, b.call("mean.dim", input, dim=axes, keepdim=True))
-    variance = b.call("mean.dim", b.call("mul.Tensor", centred, centred), dim=axes, keepdim=True)
-    out = b.call("mul.Tensor", centred, b.call("rsqrt", b.call("add.Tensor", variance, floored(eps))))
-    out = out if weight is None else b.call("mul.Tensor", out, weight)
-    return out if bias is None else b.call("add.Tensor", out, bias)
+    return affine(b, normalized(b, input, axes, eps)[0], weight, bias)
+
+
+def normalized(b: Build, value: Any, dims: Ints, eps: Number) -> tuple[Any, Any, Any]:
+    """(value - mean) / sqrt(variance + eps) over `dims`, the mean, and the inverse root."""
+    mean = b.call("mean.dim", value, dim=dims, keepdim=True)
+    centred = b.call("sub.Tensor", value, mean)
+    variance = b.call("mean.dim", b.call("mul.Tensor", centred, centred), dim=dims, keepdim=True)
+    inverse = b.call("rsqrt", b.call("add.Tensor", variance, floored(eps)))
+    return b.call("mul.Tensor", centred, inverse), mean, inverse
+
+
+def affine(b: Build, value: Any, weight: Any, bias: Any) -> Any:
+    """value * weight + bias; either may be absent."""
+    value = value if weight is None else b.call("mul.Tensor", value, weight)
+    return value if bias is None else b.call("add.Tensor", value, bias)
 
 
 def _with_mask(scores: Lanes, mask: Lanes) -> Lanes:
@@ -299,8 +313,16 @@ ATEN.samples(addmm, Sample(((4,), (3, 5), (5, 4))), Sample(((3, 4), (3, 5), (5, 
 ATEN.samples(mean, Sample(((3, 65),), {"dim": (-1,), "keepdim": True}), Sample(((4, 5, 6),), {"dim": (0, 2)}))
 ATEN.samples(softmax, Sample(((3, 65),), {"dim": -1}), Sample(((4, 5, 6),), {"dim": 1}))
 ATEN.samples(softmax, Sample(((3, 65),), {"dim": -1, "half_to_float": False}))
-ATEN.samples(rms_norm, Sample(((3, 65), (65,)), {"normalized_shape": (65,)}))
-ATEN.samples(layer_norm, Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,)}))
+ATEN.samples(
+    rms_norm,
+    Sample(((3, 65), (65,)), {"normalized_shape": (65,)}),
+    Sample(((2, 3, 5),), {"normalized_shape": (3, 5), "eps": 0.5}),
+)
+ATEN.samples(
+    layer_norm,
+    Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,)}),
+    Sample(((2, 3, 5),), {"normalized_shape": (3, 5), "eps": 0.5}),
+)
 ATEN.samples(
     attention,
     Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8))),

@@ -72,6 +72,13 @@ ATEN.samples(
     Sample(((3, 5), (5,))),
     Sample(((5,), (5,))),
     Sample(((2, 3, 65), (2, 65, 7))),
+    Sample(((), (5,)), breaks="C1"),
     Sample(((3, 5), (4, 4)), breaks="C2"),
 )
-ATEN.samples(linear, Sample(((2, 3, 65), (33, 65))), Sample(((3, 5), (4, 5), (4,))))
+ATEN.samples(
+    linear,
+    Sample(((2, 3, 65), (33, 65))),
+    Sample(((3, 5), (4, 5), (4,))),
+    Sample(((3, 5), (5,)), breaks="C1"),
+    Sample(((3, 5), (4, 6)), breaks="C2"),
+)

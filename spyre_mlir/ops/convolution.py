@@ -14,18 +14,9 @@ from typing import Any
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints, Lanes
+from spyre_mlir.ops.parts import joined, padded, side_by_side
 from spyre_mlir.ops.table import Sample, require
-from spyre_mlir.ops.windows import (
-    bordered,
-    joined,
-    overlap_added,
-    padded,
-    reach,
-    side_by_side,
-    spread,
-    taps,
-    with_batch,
-)
+from spyre_mlir.ops.windows import bordered, overlap_added, reach, spread, taps, with_batch
 
 
 def _spatial(b: Build, input: Any, weight: Any) -> int:
@@ -248,6 +239,9 @@ ATEN.samples(
     Sample(((1, 3, 9), (4, 3, 3)), _PLAIN | {"dilation": (2,)}),
     Sample(((2, 4, 6), (4, 3, 4), (6,)), _PLAIN | {"transposed": True, "stride": (3,), "groups": 2, "padding": (2,)}),
     Sample(((1, 3, 4, 3), (3, 2, 2, 3)), _PLAIN | {"transposed": True, "stride": (2, 1), "dilation": (3, 2)}),
+    Sample(((3, 9), (4, 3, 3, 3)), _PLAIN, breaks="C1"),
+    Sample(((1, 3, 9), (4, 2, 3)), _PLAIN, breaks="C2"),
+    Sample(((1, 3, 4), (3, 2, 2)), _PLAIN | {"transposed": True, "padding": (3,)}, breaks="C3"),
 )
 ATEN.samples(
     conv,
@@ -264,6 +258,7 @@ ATEN.samples(
     Sample(((2, 3, 8), (4, 3, 4), (4,)), {"padding": "same"}),
     Sample(((3, 6, 7), (4, 3, 3, 2)), {"padding": "same", "dilation": (2, 1)}),
     Sample(((1, 2, 4, 5, 4), (3, 2, 2, 3, 2)), {"padding": "valid", "stride": (1, 2, 1)}),
+    Sample(((2, 4, 8), (6, 2, 3)), {"padding": "same", "groups": 2}),
 )
 ATEN.samples(
     conv_transpose,

@@ -15,19 +15,13 @@ def _places(b: Build, borders: Any, values: Any, right: bool, narrow: bool) -> A
     """How many of the borders along the last dimension go before each value."""
     if b.element(borders) != b.element(values) and b.element(values):
         borders, values = (b.cast(v, "f32") for v in (borders, values))
-    own = values if not b.element(values) else b.call("unsqueeze", values, dim=-1)
+    own = b.call("unsqueeze", values, dim=-1) if b.element(values) else values
     other = borders if len(b.shape(borders)) == 1 else b.call("unsqueeze", borders, dim=-2)
-    if len(b.shape(borders)) == 1 and b.element(values):
-        other = borders
     before = b.call("le.Tensor" if right else "lt.Tensor", other, own)
     return b.call("sum.dim_IntList", b.cast(before, "i32" if narrow else "i64"), dim=(-1,))
 
 
-def _is_right(right: bool, side: str | None) -> bool:
-    return right if side is None else side == "right"
-
-
-@ATEN.composed(aten=["searchsorted.Tensor"], ulps=0)
+@ATEN.composed(aten=["searchsorted.Tensor", "searchsorted.Scalar"], ulps=0)
 def searchsorted(
     b: Build,
     sorted_sequence: Lanes,
@@ -38,27 +32,13 @@ def searchsorted(
     right: bool = False,
     side: str | None = None,
 ) -> Any:
-    """Where each value would be put into the sorted lists of the last dimension: before or, `right`, behind equals."""
+    """Where each value would be put into the sorted lists of the last dimension: before or, `right`, behind equals.
+
+    `side`, "left" or "right", goes before `right`.
+    """
     if sorter is not None:
         raise UnsupportedError("searchsorted with a sorter", hint="sort the sequence")
-    return _places(b, sorted_sequence, self, _is_right(right, side), out_int32)
-
-
-@ATEN.composed(aten=["searchsorted.Scalar"], ulps=0)
-def searchsorted_scalar(
-    b: Build,
-    sorted_sequence: Lanes,
-    self: Lanes,
-    sorter: Lanes | None = None,
-    *,
-    out_int32: bool = False,
-    right: bool = False,
-    side: str | None = None,
-) -> Any:
-    """Where one number would be put into a sorted list: before or, `right`, behind equals."""
-    if sorter is not None:
-        raise UnsupportedError("searchsorted with a sorter", hint="sort the sequence")
-    return _places(b, sorted_sequence, self, _is_right(right, side), out_int32)
+    return _places(b, sorted_sequence, self, right if side is None else side == "right", out_int32)
 
 
 @ATEN.composed(aten=["bucketize.Tensor", "bucketize.Scalar"], ulps=0)
@@ -99,8 +79,12 @@ def one_hot(b: Build, self: Lanes, *, num_classes: int = -1) -> Any:
     return b.cast(hit, "i64")
 
 
-ATEN.samples(searchsorted, Sample(((7,), (3, 4))), Sample(((3, 7), (3, 4)), {"right": True}))
-ATEN.samples(searchsorted_scalar, Sample(((7,), ())), Sample(((7,), ()), {"side": "right"}))
-ATEN.samples(bucketize, Sample(((3, 4), (7,))), Sample(((3, 65), (5,)), {"right": True}))
+ATEN.samples(
+    searchsorted,
+    Sample(((7,), (3, 4))),
+    Sample(((3, 7), (3, 4)), {"right": True, "out_int32": True}),
+    Sample(((7,), ()), {"side": "right"}),
+)
+ATEN.samples(bucketize, Sample(((3, 4), (7,))), Sample(((3, 65), (5,)), {"right": True, "out_int32": True}))
 ATEN.samples(histc, Sample(((3, 65),), {"bins": 5, "min": -1, "max": 1}), Sample(((40,),), {"bins": 4}))
 ATEN.samples(one_hot, Sample(((3, 4),), {"num_classes": 6}))

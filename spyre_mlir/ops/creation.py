@@ -35,4 +35,9 @@ def full(*, size: Ints, fill_value: Number, dtype: DType | None = None) -> Lanes
 
 
 ATEN.samples(full, Sample((), {"size": (3, 5), "fill_value": 0.5}))
-ATEN.samples(arange, Sample((), {"start": 0, "end": 5, "step": 1}), Sample((), {"end": 3, "step": 0}, breaks="C1"))
+ATEN.samples(
+    arange,
+    Sample((), {"start": 0, "end": 5, "step": 1}),
+    Sample((), {"start": 2, "end": -9, "step": -3}),
+    Sample((), {"end": 3, "step": 0}, breaks="C1"),
+)

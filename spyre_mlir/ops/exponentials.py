@@ -138,7 +138,7 @@ def atanh(b: Build, self: Lanes) -> Any:
     return with_sign_of(b, self, b.call("mul.Tensor", log_of_one_plus(b, ratio), 0.5))
 
 
-@ATEN.composed(aten=["logit"], promote=True, ulps=8)
+@ATEN.composed(aten=["logit"], promote=True, ulps=4)
 def logit(b: Build, self: Lanes, *, eps: Number | None = None) -> Any:
     """log(x / (1 - x)), x limited to [eps, 1 - eps] first: with m the smaller of x and 1 - x, log1p(|1 - 2x| / m)."""
     x = self if eps is None else b.call("minimum", b.call("maximum", self, float(eps)), 1.0 - eps)

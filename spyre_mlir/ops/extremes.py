@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
@@ -45,9 +46,7 @@ def where_first(b: Build, overload: str, self: Any, dim: int | None, keepdim: bo
     dims = () if dim is None else (dim,)
     best = b.call(overload, key, dim=dims, keepdim=True)
     if dim is None:
-        count = 1
-        for extent in shape:
-            count *= extent
+        count = prod(shape)
         place = b.call("view", b.iota(count, "i64"), size=shape)
     else:
         place, count = positions(b, shape, dim), shape[dim]

@@ -9,19 +9,9 @@ from typing import Any
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints, Lanes
+from spyre_mlir.ops.parts import joined, padded, side_by_side, taken
 from spyre_mlir.ops.table import Sample, require
-from spyre_mlir.ops.windows import (
-    bordered,
-    joined,
-    overlap_added,
-    padded,
-    reach,
-    side_by_side,
-    spread,
-    taken,
-    taps,
-    with_batch,
-)
+from spyre_mlir.ops.windows import bordered, overlap_added, reach, spread, taps, with_batch
 
 
 @ATEN.composed(aten=["im2col"], ulps=0)
@@ -142,6 +132,7 @@ ATEN.samples(
     col2im,
     Sample(((2, 18, 16),), _FOLD | {"output_size": (7, 6)}),
     Sample(((8, 6),), _PLAIN | {"output_size": (3, 4)}),
+    Sample(((8, 5),), _PLAIN | {"output_size": (3, 4)}, breaks="C1"),
 )
 for _entry in (reflection_pad, replication_pad):
     ATEN.samples(
@@ -151,4 +142,6 @@ for _entry in (reflection_pad, replication_pad):
         Sample(((1, 2, 3, 4, 5),), {"padding": (1, 2, 0, 1, 2, 0)}),
     )
 ATEN.samples(replication_pad, Sample(((2, 3, 4, 4),), {"padding": (5, -4, -4, 5)}))
+ATEN.samples(reflection_pad, Sample(((2, 3, 4),), {"padding": (4, 0)}, breaks="C1"))
+ATEN.samples(pad_circular, Sample(((2, 3),), {"pad": (4, 0)}, breaks="C1"))
 ATEN.samples(pad_circular, Sample(((3, 5, 6),), {"pad": (2, 1)}), Sample(((1, 2, 4, 5),), {"pad": (1, -1, 4, 0)}))

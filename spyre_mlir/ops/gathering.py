@@ -9,16 +9,9 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints, Lanes, LanesList
-from spyre_mlir.ops.positions import all_named, chosen, from_end, moved, named, reshaped, widened
+from spyre_mlir.ops.parts import cut_to, moved, permuted, reshaped, widened
+from spyre_mlir.ops.positions import all_named, chosen, from_end, named
 from spyre_mlir.ops.table import Sample
-
-
-def cut_to(b: Build, value: Any, shape: Ints, but: int) -> Any:
-    """A value cut to a shape in every dimension but one."""
-    for dim, (have, wanted) in enumerate(zip(b.shape(value), shape, strict=True)):
-        if dim != but and have != wanted:
-            value = b.call("slice.Tensor", value, dim=dim, start=0, end=wanted)
-    return value
 
 
 @ATEN.composed(aten=["gather"], ulps=1)
@@ -111,22 +104,18 @@ class Indexed:
 
     def flattened(self, b: Build, value: Any) -> Any:
         """The indexed tensor as [kept elements, places]."""
-        if self.order != tuple(range(len(self.order))):
-            value = b.call("permute", value, dims=self.order)
-        return reshaped(b, value, (prod(self.kept), self.places))
+        return reshaped(b, permuted(b, value, self.order), (prod(self.kept), self.places))
 
     def unflattened(self, b: Build, value: Any) -> Any:
         """[kept elements, places] in the shape of the indexed tensor."""
         value = reshaped(b, value, tuple(self.shape[d] for d in self.order))
-        back = tuple(self.order.index(d) for d in range(len(self.order)))
-        return value if back == tuple(range(len(back))) else b.call("permute", value, dims=back)
+        return permuted(b, value, [self.order.index(d) for d in range(len(self.order))])
 
     def restored(self, b: Build, value: Any, common: Ints) -> Any:
         """[kept elements, indices] in the shape of a result of indexing."""
         value = reshaped(b, value, (*self.kept, *common))
         count, inner = len(self.kept), len(common)
-        order = (*range(self.at), *range(count, count + inner), *range(self.at, count))
-        return value if order == tuple(range(len(order))) else b.call("permute", value, dims=order)
+        return permuted(b, value, (*range(self.at), *range(count, count + inner), *range(self.at, count)))
 
     def arranged(self, b: Build, value: Any) -> Any:
         """What is written, of a result's shape or one that broadcasts to it, as [kept elements, indices]."""
@@ -134,9 +123,7 @@ class Indexed:
         value = widened(b, value, full)
         count = len(self.common)
         order = (*range(self.at), *range(self.at + count, len(full)), *range(self.at, self.at + count))
-        if order != tuple(range(len(order))):
-            value = b.call("permute", value, dims=order)
-        return reshaped(b, value, (prod(self.kept), prod(self.common)))
+        return reshaped(b, permuted(b, value, order), (prod(self.kept), prod(self.common)))
 
 
 ATEN.samples(

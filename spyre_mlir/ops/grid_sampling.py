@@ -118,4 +118,5 @@ ATEN.samples(
     Sample(_IMAGE, _FACTS | {"padding_mode": REFLECTION, "align_corners": True}),
     Sample(_IMAGE, _FACTS | {"interpolation_mode": CUBICALLY}),
     Sample(_CUBE, _FACTS | {"align_corners": True}),
+    Sample(((2, 3, 4, 5), (2, 3, 2, 3)), _FACTS, breaks="C1"),
 )

@@ -9,7 +9,9 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composite import decomposes
 from spyre_mlir.ops.lanes import Ints, Lanes, LanesList, Number, np
-from spyre_mlir.ops.positions import moved, named, written
+from spyre_mlir.ops.parts import along, joined, moved, padded, part, side_by_side
+from spyre_mlir.ops.positions import named, written
+from spyre_mlir.ops.reducing import is_float
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.view import TO_END
 
@@ -64,11 +66,10 @@ def _index_copy(b: Build, self: Any, index: Any, source: Any, *, dim: int) -> An
         made = _index_copy(b, *(b.call("view", x, size=(1,)) for x in (self, index, source)), dim=0)
         return b.call("view", made, size=())
     shape, at = b.shape(self), dim % len(b.shape(self))
-    if not b.element(self).startswith(("f", "bf")):
+    if not is_float(b, self):
         # Whole numbers and truth values know no NaN, and products round them.
         hits = named(b, b.call("view", index, size=(-1,)), shape[at])
         return moved(b, written(b, moved(b, self, at, -1), hits, moved(b, source, at, -1)), -1, at)
-    column = (-1, *(1,) * (len(shape) - at - 1))  # a vector along `dim`, against all of self
     places = b.call("arange.start_step", start=0, end=shape[at], step=1)
     number = b.cast(index, "f32")
     below, beyond = b.call("lt.Scalar", number, 0.0), b.call("ge.Scalar", number, float(shape[at]))
@@ -78,14 +79,14 @@ def _index_copy(b: Build, self: Any, index: Any, source: Any, *, dim: int) -> An
         one, wrong = b.call("view", number, size=(1,)), b.call("view", outside, size=(1,))
         here = b.call("logical_or", b.call("eq.Tensor", places, one), wrong)
         value = b.call("where.self", b.call("view", wrong, size=(1,) * len(shape)), nan, source)
-        return b.call("where.self", b.call("view", here, size=column), value, self)
+        return b.call("where.self", along(b, here, len(shape), at), value, self)
     # Row p of the source goes to place index[p]: a product with a matrix of zeros and ones moves all of them.
     hits = b.call("eq.Tensor", b.call("unsqueeze", places, dim=1), number)
     ones = b.call("where.self", _named_again(b, number), 0.0, b.cast(hits, like=source))
     ones = b.call("where.self", outside, nan, ones)
     rows = _rows_moved(b, ones, source, at)
     here = b.call("ne.Scalar", b.call("amax", ones, dim=(1,)), 0.0)
-    return b.call("where.self", b.call("view", here, size=column), rows, self)
+    return b.call("where.self", along(b, here, len(shape), at), rows, self)
 
 
 def _named_again(b: Build, number: Any) -> Any:
@@ -122,24 +123,22 @@ def _slice_scatter(b: Build, self: Any, src: Any, *, dim: int, start: int | None
     low, high, _ = slice(start, end).indices(b.shape(self)[dim])
     if step != 1:
         src, high = _among_others(b, self, src, dim, range(low, high, step)), max(low, high)
-    return b.call("cat", [_part(b, self, dim, 0, low), src, _part(b, self, dim, max(low, high), TO_END)], dim=dim)
+    return joined(b, [part(b, self, dim, 0, low), src, part(b, self, dim, max(low, high), TO_END)], dim)
 
 
 def _among_others(b: Build, self: Any, src: Any, dim: int, places: range) -> Any:
     """The part of `self` from the first of some places on, every `step`-th element taken from `src`."""
     count, step, extent = len(places), places.step, len(places) * places.step
-    own = _part(b, self, dim, places.start, places.stop)
+    own = part(b, self, dim, places.start, places.stop)
     at = dim % len(b.shape(self))
     shape = b.shape(self)
-    behind = extent - b.shape(own)[at]
-    if behind > 0:
-        own = b.call("cat", [own, _border(b, own, at, behind, 0)], dim=at)
+    own = padded(b, own, at, 0, max(0, extent - b.shape(own)[at]))
     # Blocks of `step` entries, the first of each replaced.
     blocks = b.call("view", own, size=(*shape[:at], count, step, *shape[at + 1 :]))
-    rest = _part(b, blocks, at + 1, 1, TO_END)
+    rest = part(b, blocks, at + 1, 1, TO_END)
     made = b.call("cat", [b.call("unsqueeze", b.cast(src, like=self), dim=at + 1), rest], dim=at + 1)
     line = b.call("view", made, size=(*shape[:at], extent, *shape[at + 1 :]))
-    return _part(b, line, at, 0, len(range(places.start, places.stop)))
+    return part(b, line, at, 0, len(range(places.start, places.stop)))
 
 
 @ATEN.composite(aten=["select_scatter"], shape=_slice_scatter_shape)
@@ -154,12 +153,8 @@ def select_scatter(self: Lanes, src: Lanes, *, dim: int, index: int) -> Lanes:
 def _select_scatter(b: Build, self: Any, src: Any, *, dim: int, index: int) -> Any:
     at = index % b.shape(self)[dim]
     rank = len(b.shape(self))
-    parts = [_part(b, self, dim, 0, at), b.call("unsqueeze", src, dim=dim % rank), _part(b, self, dim, at + 1, TO_END)]
-    return b.call("cat", parts, dim=dim)
-
-
-def _part(b: Build, value: Any, dim: int, start: int, end: int) -> Any:
-    return b.call("slice.Tensor", value, dim=dim % len(b.shape(value)), start=start, end=end)
+    parts = [part(b, self, dim, 0, at), b.call("unsqueeze", src, dim=dim % rank), part(b, self, dim, at + 1, TO_END)]
+    return joined(b, parts, dim)
 
 
 def stack_shape(tensors: list[tuple[int, ...]], *, dim: int = 0) -> tuple[int, ...]:
@@ -181,7 +176,7 @@ def stack(tensors: LanesList, *, dim: int = 0) -> Lanes:
 
 @decomposes(stack)
 def _stack(b: Build, tensors: Any, *, dim: int) -> Any:
-    return b.call("cat", [b.call("unsqueeze", t, dim=dim) for t in tensors], dim=dim)
+    return side_by_side(b, tensors, dim)
 
 
 def pad_shape(self: tuple[int, ...], *, pad: Ints, value: Number = 0) -> tuple[int, ...]:
@@ -207,19 +202,8 @@ def constant_pad_nd(self: Lanes, *, pad: Ints, value: Number = 0) -> Lanes:
 @decomposes(constant_pad_nd)
 def _constant_pad_nd(b: Build, self: Any, *, pad: Ints, value: Number) -> Any:
     for at, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True), start=1):
-        dim = len(b.shape(self)) - at
-        extent = b.shape(self)[dim]
-        parts = [_part(b, self, dim, max(0, -before), extent - max(0, -after))]
-        parts[:0] = [_border(b, self, dim, before, value)] if before > 0 else []
-        parts += [_border(b, self, dim, after, value)] if after > 0 else []
-        self = parts[0] if len(parts) == 1 else b.call("cat", parts, dim=dim)
+        self = padded(b, self, -at, before, after, value)
     return self
-
-
-def _border(b: Build, value: Any, dim: int, extent: int, fill: Number) -> Any:
-    shape = b.shape(value)
-    made = b.call("full", size=(*shape[:dim], extent, *shape[dim + 1 :]), fill_value=float(fill))
-    return b.cast(made, like=value)
 
 
 ATEN.samples(
@@ -227,6 +211,7 @@ ATEN.samples(
     Sample(((5, 6), (3,)), {"dim": 0}),
     Sample(((5, 6, 4), (2,)), {"dim": 1}),
     Sample(((), (1,)), {"dim": 0}),
+    Sample(((5, 6), (2, 2)), {"dim": 0}, breaks="C1"),
 )
 ATEN.samples(
     index_copy,

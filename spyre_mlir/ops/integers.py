@@ -13,7 +13,6 @@ from spyre_mlir.ops.reducing import SHORT_BITS
 from spyre_mlir.ops.series import number
 from spyre_mlir.ops.table import Sample
 
-_TRUTH = "i1"
 
 
 def _split(b: Build, x: Any) -> tuple[Any, Any]:
@@ -67,7 +66,8 @@ def _truth_first(b: Build, x: Any, y: Any) -> tuple[Any, Any] | None:
     return (y, x) if isinstance(x, bool) else (x, y)
 
 
-def _negated(b: Build, truth: Any) -> Any:
+def negated(b: Build, truth: Any) -> Any:
+    """Not, by a choice: comparisons take no truth values."""
     return (not truth) if isinstance(truth, bool) else b.call("where.self", truth, False, True)
 
 
@@ -81,8 +81,7 @@ def _truth(b: Build, x: Any) -> Any:
 @ATEN.composed(aten=["logical_not"], ulps=1)
 def logical_not(b: Build, self: Lanes) -> Any:
     """1 where the element is 0, else 0."""
-    # Not a comparison: arith.cmpf takes no booleans.
-    return _negated(b, self) if b.is_bool(self) else b.call("eq.Scalar", self, 0)
+    return negated(b, self) if b.is_bool(self) else b.call("eq.Scalar", self, 0)
 
 
 @ATEN.composed(aten=["logical_and"], ulps=1)
@@ -101,14 +100,14 @@ def logical_or(b: Build, self: Lanes, other: Lanes) -> Any:
 def logical_xor(b: Build, self: Lanes, other: Lanes) -> Any:
     """1 where exactly one of two elements is not 0, else 0."""
     y = _truth(b, other)
-    return b.call("where.self", _truth(b, self), _negated(b, y), y)
+    return b.call("where.self", _truth(b, self), negated(b, y), y)
 
 
 @ATEN.composed(aten=["bitwise_not"], promote=True, ulps=1)
 def bitwise_not(b: Build, self: Lanes) -> Any:
     """Every bit turned: not for truth values, -x - 1 for whole numbers."""
     if b.is_bool(self):
-        return _negated(b, self)
+        return negated(b, self)
     if b.element(self).startswith("u"):
         return b.call("sub.Tensor", number(b, 2 ** int(b.element(self)[2:]) - 1, self), self)
     return b.call("sub.Tensor", b.call("neg", self), 1)
@@ -134,7 +133,7 @@ def bitwise_or(b: Build, self: Lanes, other: Lanes) -> Any:
 def bitwise_xor(b: Build, self: Lanes, other: Lanes) -> Any:
     """The bits that exactly one has: a + b - 2 (a & b)."""
     if (truth := _truth_first(b, self, other)) is not None:
-        return b.call("where.self", truth[0], _negated(b, truth[1]), truth[1])
+        return b.call("where.self", truth[0], negated(b, truth[1]), truth[1])
     both = b.call("mul.Tensor", _and(b, self, other), 2)
     return b.call("sub.Tensor", b.call("add.Tensor", self, other), both)
 

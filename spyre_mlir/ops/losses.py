@@ -10,6 +10,7 @@ from typing import Any
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Lanes, Number
+from spyre_mlir.ops.parts import along
 from spyre_mlir.ops.reducing import positions
 from spyre_mlir.ops.series import log_of_one_plus_exp
 from spyre_mlir.ops.sums import mean_over
@@ -45,7 +46,7 @@ def _weights(b: Build, hits: Any, like: Any, weight: Any) -> Any:
     if weight is None:
         counted = b.cast(hits, like=like)
         return b.call("sum.dim_IntList", counted, dim=(at,))
-    return _picked(b, hits, b.call("view", weight, size=(-1, *(1,) * (rank - at - 1))), at)
+    return _picked(b, hits, along(b, weight, rank, at), at)
 
 
 def _negative_likelihood(
@@ -112,8 +113,7 @@ def cross_entropy_loss(
 def _weighted(b: Build, value: Any, weight: Any, at: int) -> Any:
     if weight is None:
         return value
-    column = b.call("view", weight, size=(-1, *(1,) * (len(b.shape(value)) - at - 1)))
-    return b.call("mul.Tensor", value, column)
+    return b.call("mul.Tensor", value, along(b, weight, len(b.shape(value)), at))
 
 
 def _of_distribution(b: Build, likely: Any, target: Any, weight: Any, reduction: int, smoothing: float) -> Any:
@@ -135,15 +135,12 @@ def _smoothed(b: Build, likely: Any, target: Any, weight: Any, reduction: int, i
     # A target that is left out has no even part either, though its weight may be 0 for another reason.
     left_out = b.call("eq.Scalar", b.cast(target, "i64"), ignored)
     even = b.call("where.self", left_out, 0.0, even)
-    losses = b.call("add.Tensor", b.call("mul.Tensor", exact, 1.0 - smoothing), _even(b, even, smoothing / shape[at]))
+    exact, even = (b.call("mul.Tensor", v, f) for v, f in ((exact, 1.0 - smoothing), (even, smoothing / shape[at])))
+    losses = b.call("add.Tensor", exact, even)
     if reduction not in (MEAN, SUM):
         return losses
     loss = b.call("sum.dim_IntList", losses)
     return b.call("div.Tensor", loss, b.call("sum.dim_IntList", weights)) if reduction == MEAN else loss
-
-
-def _even(b: Build, value: Any, factor: float) -> Any:
-    return b.call("mul.Tensor", value, factor)
 
 
 @ATEN.composed(aten=["soft_margin_loss"], promote=True)

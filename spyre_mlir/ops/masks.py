@@ -40,27 +40,25 @@ def triu(self: Lanes, *, diagonal: int = 0) -> Lanes:
     return np.triu(self, diagonal)
 
 
-def _row_against_column(b: Build, comparison: str, value: Any, diagonal: int) -> Any:
+def _triangle(b: Build, comparison: str, value: Any, diagonal: int) -> Any:
+    """The elements whose row number, less the diagonal, compares with their column number; 0 elsewhere."""
     rows, columns = b.shape(value)[-2:]
     # The row numbers start at the diagonal, so that no addition is needed.
     row = b.call("arange.start_step", start=diagonal, end=rows + diagonal, step=1)
     column = b.call("arange.start_step", start=0, end=columns, step=1)
-    return b.call(comparison, b.call("unsqueeze", row, dim=1), column)
+    inside = b.call(comparison, b.call("unsqueeze", row, dim=1), column)
+    # A selection, not a product: infinities and NaN outside the triangle do not reach the result.
+    return b.call("where.self", inside, value, False if b.is_bool(value) else 0)
 
 
 @decomposes(tril)
 def _tril(b: Build, self: Any, *, diagonal: int) -> Any:
-    # A selection, not a product: infinities and NaN outside the triangle do not reach the result.
-    return b.call(
-        "where.self", _row_against_column(b, "ge.Tensor", self, diagonal), self, False if b.is_bool(self) else 0
-    )
+    return _triangle(b, "ge.Tensor", self, diagonal)
 
 
 @decomposes(triu)
 def _triu(b: Build, self: Any, *, diagonal: int) -> Any:
-    return b.call(
-        "where.self", _row_against_column(b, "le.Tensor", self, diagonal), self, False if b.is_bool(self) else 0
-    )
+    return _triangle(b, "le.Tensor", self, diagonal)
 
 
 @ATEN.composite(aten=["rsub.Scalar"])

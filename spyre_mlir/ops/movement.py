@@ -68,4 +68,9 @@ def embedding(
 ATEN.samples(clone, Sample(((3, 65),)))
 ATEN.samples(_to_copy, Sample(((3, 65),), {"dtype": "f16"}))
 ATEN.samples(cat, Sample((((3, 5), (3, 7)),), {"dim": 1}), Sample((((3, 5), (4, 7)),), {"dim": 1}, breaks="C1"))
-ATEN.samples(embedding, Sample(((10, 65), (2, 3)), low=0, high=9))
+ATEN.samples(
+    embedding,
+    Sample(((10, 65), (2, 3)), low=0, high=9),
+    Sample(((10, 5), (4,)), {"padding_idx": 1}, low=0, high=9),
+    Sample(((10,), (2,)), breaks="C1"),
+)

@@ -7,29 +7,15 @@ from typing import Any
 
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.composite import floored
+from spyre_mlir.ops.composite import affine, floored, normalized
 from spyre_mlir.ops.lanes import Bools, Ints, Lanes, Number
+from spyre_mlir.ops.parts import along
 from spyre_mlir.ops.table import Sample
-
-
-def normalized(b: Build, value: Any, dims: Ints, eps: Number) -> tuple[Any, Any, Any]:
-    """(value - mean) / sqrt(variance + eps) over `dims`, the mean, and the inverse root."""
-    mean = b.call("mean.dim", value, dim=dims, keepdim=True)
-    centred = b.call("sub.Tensor", value, mean)
-    variance = b.call("mean.dim", b.call("mul.Tensor", centred, centred), dim=dims, keepdim=True)
-    inverse = b.call("rsqrt", b.call("add.Tensor", variance, floored(eps)))
-    return b.call("mul.Tensor", centred, inverse), mean, inverse
-
-
-def _affine(b: Build, value: Any, weight: Any, bias: Any) -> Any:
-    """value * weight + bias; either may be absent."""
-    value = value if weight is None else b.call("mul.Tensor", value, weight)
-    return value if bias is None else b.call("add.Tensor", value, bias)
 
 
 def _per_channel(b: Build, vector: Any, rank: int) -> Any:
     """A vector along dimension 1 of a tensor of `rank`."""
-    return None if vector is None else b.call("view", vector, size=(-1, *(1,) * (rank - 2)))
+    return None if vector is None else along(b, vector, rank, 1)
 
 
 @ATEN.composed(aten=["native_layer_norm"])
@@ -44,7 +30,7 @@ def native_layer_norm(
 ) -> Any:
     """Layer normalisation, the mean, and one over the standard deviation."""
     out, mean, inverse = normalized(b, input, tuple(range(-len(normalized_shape), 0)), eps)
-    return _affine(b, out, weight, bias), mean, inverse
+    return affine(b, out, weight, bias), mean, inverse
 
 
 def _grouped(b: Build, input: Any, weight: Any, bias: Any, groups: int, eps: Number) -> tuple[Any, Any, Any]:
@@ -53,7 +39,7 @@ def _grouped(b: Build, input: Any, weight: Any, bias: Any, groups: int, eps: Num
     out, mean, inverse = normalized(b, split, tuple(range(2, len(shape) + 1)), eps)
     out = b.call("view", out, size=shape)
     weight, bias = (_per_channel(b, v, len(shape)) for v in (weight, bias))
-    return _affine(b, out, weight, bias), mean, inverse
+    return affine(b, out, weight, bias), mean, inverse
 
 
 @ATEN.composed(aten=["group_norm"])
@@ -135,18 +121,14 @@ def by_statistics(b: Build, input: Any, weight: Any, bias: Any, mean: Any, varia
     scale = scale if weight is None else b.call("mul.Tensor", scale, b.cast(weight, like=input))
     moved = b.call("mul.Tensor", b.cast(mean, like=input), scale)
     shift = b.call("neg", moved) if bias is None else b.call("sub.Tensor", b.cast(bias, like=input), moved)
-    return _affine(b, input, _per_channel(b, scale, rank), _per_channel(b, shift, rank))
+    return affine(b, input, _per_channel(b, scale, rank), _per_channel(b, shift, rank))
 
 
 def by_batch(b: Build, input: Any, weight: Any, bias: Any, eps: Number, dims: Ints) -> tuple[Any, Any, Any]:
     """Normalisation by the statistics of the input itself over `dims`, channel by channel."""
     out, mean, inverse = normalized(b, input, dims, eps)
     rank = len(b.shape(input))
-    return _affine(b, out, _per_channel(b, weight, rank), _per_channel(b, bias, rank)), mean, inverse
-
-
-def _all_but_channels(b: Build, input: Any) -> Ints:
-    return tuple(d for d in range(len(b.shape(input))) if d != 1)
+    return affine(b, out, _per_channel(b, weight, rank), _per_channel(b, bias, rank)), mean, inverse
 
 
 @ATEN.composed(aten=["instance_norm"])
@@ -192,7 +174,8 @@ def batch_norm_no_training(
 
 
 def _training(b: Build, input: Any, weight: Any, bias: Any, eps: Number) -> tuple[Any, Any, Any]:
-    out, mean, inverse = by_batch(b, input, weight, bias, eps, _all_but_channels(b, input))
+    dims = tuple(d for d in range(len(b.shape(input))) if d != 1)
+    out, mean, inverse = by_batch(b, input, weight, bias, eps, dims)
     return out, b.call("view", mean, size=(-1,)), b.call("view", inverse, size=(-1,))
 
 
@@ -263,17 +246,17 @@ def native_batch_norm(
     return out, _nothing(b, running_mean), _nothing(b, running_mean)
 
 
-IMAGE = ((2, 6, 5, 3), (6,), (6,))
-STATISTICS = {"momentum": 0.1, "eps": 1e-5}
-for _sample in (
+_IMAGE = ((2, 6, 5, 3), (6,), (6,))
+_STATISTICS = {"momentum": 0.1, "eps": 1e-5}
+ATEN.samples(
+    native_layer_norm,
     Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,), "eps": 1e-5}),
     Sample(((2, 4, 5, 6), None, None), {"normalized_shape": (5, 6), "eps": 1e-5}),
-):
-    ATEN.samples(native_layer_norm, _sample)
+)
 ATEN.samples(
     group_norm,
-    Sample(IMAGE, {"num_groups": 3}),
-    Sample(IMAGE, {"num_groups": 2, "eps": 0.5}),
+    Sample(_IMAGE, {"num_groups": 3}),
+    Sample(_IMAGE, {"num_groups": 2, "eps": 0.5}),
     Sample(((2, 4, 65), None, None), {"num_groups": 2}),
 )
 ATEN.samples(
@@ -283,13 +266,14 @@ ATEN.samples(
         {"N": 2, "C": 6, "HxW": 15, "group": 2, "output_mask": (True, True, True)},
     ),
 )
-ATEN.samples(native_group_norm, Sample(IMAGE, {"N": 2, "C": 6, "HxW": 15, "group": 2, "eps": 1e-5}))
+ATEN.samples(native_group_norm, Sample(_IMAGE, {"N": 2, "C": 6, "HxW": 15, "group": 2, "eps": 1e-5}))
 ATEN.samples(
     instance_norm,
-    Sample((*IMAGE, None, None), {"use_input_stats": True, "cudnn_enabled": True, **STATISTICS}),
-    Sample((*IMAGE, (6,), (6,)), {"use_input_stats": False, "cudnn_enabled": True, **STATISTICS}, low=0.1),
+    Sample((*_IMAGE, None, None), {"use_input_stats": True, "cudnn_enabled": True, **_STATISTICS}),
+    Sample((*_IMAGE, (6,), (6,)), {"use_input_stats": False, "cudnn_enabled": True, **_STATISTICS}, low=0.1),
 )
-ATEN.samples(batch_norm_no_training, Sample((*IMAGE, (6,), (6,)), STATISTICS, low=0.1))
-ATEN.samples(batch_norm_no_stats, Sample(IMAGE, {"training": True, **STATISTICS}))
+ATEN.samples(batch_norm_no_training, Sample((*_IMAGE, (6,), (6,)), _STATISTICS, low=0.1))
+ATEN.samples(batch_norm_no_stats, Sample(_IMAGE, {"training": True, **_STATISTICS}))
 for _entry in (native_batch_norm, batch_norm_functional):
-    ATEN.samples(_entry, Sample((*IMAGE, (6,), (6,)), {"training": False, **STATISTICS}, low=0.1))
+    for _mode in (False, True):
+        ATEN.samples(_entry, Sample((*_IMAGE, (6,), (6,)), {"training": _mode, **_STATISTICS}, low=0.1))

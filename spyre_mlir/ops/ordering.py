@@ -17,7 +17,8 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.extremes import where_first
 from spyre_mlir.ops.lanes import INF, Lanes
-from spyre_mlir.ops.reducing import comparable, is_float, part, positions, without_nan
+from spyre_mlir.ops.parts import joined, part
+from spyre_mlir.ops.reducing import comparable, is_float, positions, without, without_nan
 from spyre_mlir.ops.table import Sample
 
 # Elements of the largest square of comparisons that is made at once, and of all of them together.
@@ -64,10 +65,7 @@ def _in_blocks(b: Build, value: Any, dim: int, count: int, of_block: Callable[[A
         return of_block(value)
     rows = max(1, SQUARE * shape[other] // whole)
     parts = [of_block(part(b, value, other, at, min(at + rows, shape[other]))) for at in range(0, shape[other], rows)]
-    return (
-        b.call("cat", [p[0] for p in parts], dim=other),
-        b.call("cat", [p[1] for p in parts], dim=other),
-    )
+    return joined(b, [p[0] for p in parts], other), joined(b, [p[1] for p in parts], other)
 
 
 def _too_long(shape: tuple[int, ...], dim: int) -> UnsupportedError:
@@ -116,17 +114,11 @@ def _picked(b: Build, self: Any, dim: int, descending: bool, count: int) -> Pair
         values.append(b.call(fold, number, dim=(dim,), keepdim=True))
         found.append(where)
         number = b.call("where.self", b.call("eq.Tensor", place, where), out, number)
-    return b.cast(b.call("cat", values, dim=dim), like=self), b.call("cat", found, dim=dim)
+    return b.cast(joined(b, values, dim), like=self), joined(b, found, dim)
 
 
-@ATEN.composed(aten=["sort"], ulps=1)
-def sort(b: Build, self: Lanes, *, dim: int = -1, descending: bool = False) -> Any:
-    """The elements along `dim` in order, and where they stood; equal elements keep their order."""
-    return _all_sorted(b, self, dim, descending)
-
-
-@ATEN.composed(aten=["sort.stable"], ulps=1)
-def stable_sort(b: Build, self: Lanes, *, stable: bool | None = None, dim: int = -1, descending: bool = False) -> Any:
+@ATEN.composed(aten=["sort", "sort.stable"], ulps=1)
+def sort(b: Build, self: Lanes, *, stable: bool | None = None, dim: int = -1, descending: bool = False) -> Any:
     """The elements along `dim` in order, and where they stood; equal elements keep their order."""
     return _all_sorted(b, self, dim, descending)
 
@@ -156,9 +148,8 @@ def topk(b: Build, self: Lanes, *, k: int, dim: int = -1, largest: bool = True, 
 
 def _of_rank(b: Build, self: Any, rank: int, dim: int, keepdim: bool) -> Pair:
     values, where = sorted_along(b, self, dim, False, rank, 1)
-    if keepdim or not b.shape(self):
-        return values, where
-    return b.call("squeeze.dims", values, dim=(dim,)), b.call("squeeze.dims", where, dim=(dim,))
+    keepdim = keepdim or not b.shape(self)
+    return without(b, values, (dim,), keepdim), without(b, where, (dim,), keepdim)
 
 
 @ATEN.composed(aten=["kthvalue"], ulps=1)
@@ -207,10 +198,10 @@ def mode(b: Build, self: Lanes, *, dim: int = -1, keepdim: bool = False) -> Any:
     best = b.call("amin", b.call("where.self", most, number, largest), dim=(at,), keepdim=True)
     here = b.call("where.self", b.call("eq.Tensor", number, best), positions(b, shape, at), b.full((), 0, "i64"))
     values, where = b.cast(best, like=self), b.call("amax", here, dim=(at,), keepdim=True)
-    return (values, where) if keepdim else tuple(b.call("squeeze.dims", v, dim=(at,)) for v in (values, where))
+    return without(b, values, (at,), keepdim), without(b, where, (at,), keepdim)
 
 
-for _entry in (sort, stable_sort, argsort):
+for _entry in (sort, argsort):
     ATEN.samples(
         _entry,
         Sample(((3, 65),)),
@@ -218,7 +209,7 @@ for _entry in (sort, stable_sort, argsort):
         Sample(((7,),), {"dim": 0}),
         Sample(((),)),
     )
-for _entry in (stable_sort, argsort):
+for _entry in (sort, argsort):
     ATEN.samples(_entry, Sample(((4, 9),), {"stable": True, "descending": True}))
 ATEN.samples(msort, Sample(((5, 7),)))
 ATEN.samples(

@@ -230,6 +230,7 @@ for _entry in (neg, abs, exp, tanh, floor, relu, sigmoid, silu, gelu):
 for _entry in (log, sqrt, rsqrt, reciprocal):
     ATEN.samples(_entry, POSITIVE)
 ATEN.samples(where, Sample(((3, 64), (3, 64), (64,))))
-ATEN.samples(add, Sample(((3, 64), (3, 64)), {"alpha": 2}))
+for _entry in (add, sub):
+    ATEN.samples(_entry, Sample(((3, 64), (3, 64)), {"alpha": 2}))
 ATEN.samples(gelu, Sample(((4, 5),), {"approximate": "tanh"}), Sample(((4, 5),), {"approximate": "x"}, breaks="C1"))
 ATEN.samples(clamp, Sample(((3, 64),), {"min": -0.5, "max": 1.0}), Sample(((3, 64),), {"min": 0.0}))

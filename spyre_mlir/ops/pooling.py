@@ -13,9 +13,10 @@ from spyre_mlir.hw.formats import DL16_LARGEST
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints, Lanes
+from spyre_mlir.ops.parts import along, joined, padded, taken
 from spyre_mlir.ops.reducing import SHORT_BITS
 from spyre_mlir.ops.table import Sample, require
-from spyre_mlir.ops.windows import folded, joined, padded, reach, spread, taken
+from spyre_mlir.ops.windows import accumulated, reach, spread
 
 # Elements of the comparison of every value with every place of a result; beyond, unpooling is the host's.
 MOST_COMPARED = 2**22
@@ -83,18 +84,13 @@ def _lowest(element: str) -> float:
 def _largest(b: Build, x: Any, slides: Sequence[Slide]) -> Any:
     lowest = _lowest(b.element(x))
     for dim, s in _from_last(slides):
-        x = folded(b, _taps(b, x, dim, s, lowest), "maximum")
+        x = accumulated(b, _taps(b, x, dim, s, lowest), "maximum")
     return x
 
 
 def _from_last(slides: Sequence[Slide]) -> list[tuple[int, Slide]]:
     """Dimensions, as negative numbers, with how the window moves along them; the last dimension first."""
     return [(at - len(slides), s) for at, s in reversed(list(enumerate(slides)))]
-
-
-def _behind(b: Build, vector: Any, dim: int) -> Any:
-    """A vector along dimension `dim`, a negative number, against tensors of any rank."""
-    return b.call("view", vector, size=(-1, *(1,) * (-1 - dim))) if dim < -1 else vector
 
 
 def _strides(shape: Ints, rank: int) -> dict[int, int]:
@@ -113,16 +109,13 @@ def _first(b: Build, values: Sequence[Any], places: Sequence[Any]) -> tuple[Any,
 
 def _largest_with_places(b: Build, x: Any, slides: Sequence[Slide]) -> tuple[Any, Any]:
     """The largest of every window, and where the first that is as large stands in its channel."""
-    along, where, element = _strides(b.shape(x), len(slides)), None, b.element(x)
+    strides, where, element = _strides(b.shape(x), len(slides)), None, b.element(x)
     if element in SHORT_BITS:
         x = b.cast(x, "i32")  # padding that is as large as an element would be found first
     for dim, s in _from_last(slides):
-        values = _taps(b, x, dim, s, LOWEST)
-        step, start = along[dim], -s.padding * along[dim]
-        own = [
-            _behind(b, b.iota(s.places, "i64", start=start + t * s.dilation * step, step=s.stride * step), dim)
-            for t in range(s.kernel)
-        ]
+        values, step = _taps(b, x, dim, s, LOWEST), strides[dim]
+        starts = [(t * s.dilation - s.padding) * step for t in range(s.kernel)]
+        own = [along(b, b.iota(s.places, "i64", start=n, step=s.stride * step), len(b.shape(x)), dim) for n in starts]
         if where is not None:
             known = _taps(b, where, dim, s, 0)
             own = [b.call("add.Tensor", k, o) for k, o in zip(known, own, strict=True)]
@@ -190,7 +183,7 @@ def avg_pool(
     """
     slides, x = _slides(b.shape(self), kernel_size, stride, padding, (1,), ceil_mode, len(kernel_size)), self
     for dim, s in _from_last(slides):
-        x = folded(b, _taps(b, x, dim, s, 0.0), "add.Tensor")
+        x = accumulated(b, _taps(b, x, dim, s, 0.0), "add.Tensor")
     if divisor_override is not None:
         return b.call("div.Tensor", x, float(divisor_override))
     return _divided(b, x, [(dim, s.counts(count_include_pad)) for dim, s in _from_last(slides)])
@@ -203,13 +196,12 @@ def _divided(b: Build, x: Any, counts: Sequence[tuple[int, list[int]]]) -> Any:
         if len(set(several)) > 1:
             runs = [(n, len(list(same))) for n, same in groupby(several)]
             vector = joined(b, [b.full((length,), float(n), b.element(x)) for n, length in runs], 0)
-            x = b.call("div.Tensor", x, _behind(b, vector, dim))
+            x = b.call("div.Tensor", x, along(b, vector, len(b.shape(x)), dim))
     return x if even == 1 else b.call("div.Tensor", x, float(even))
 
 
 def _windows(extent: int, places: int) -> list[tuple[int, int]]:
     """Where the windows of an adaptive pool begin and end."""
-    require("C1", places > 0, f"{places} places")
     return [(at * extent // places, -(-(at + 1) * extent // places)) for at in range(places)]
 
 
@@ -230,6 +222,7 @@ def _by_window(b: Build, x: Any, dim: int, places: int, reduce: Callable[[Any, i
 def _sizes(shape: Ints, output_size: Ints) -> list[tuple[int, int]]:
     """Dimensions, as negative numbers, with their new extents, the last dimension first."""
     rank = len(output_size)
+    require("C1", min(output_size) > 0, f"output_size {output_size}")
     require("C2", len(shape) in (rank + 1, rank + 2), f"input of rank {len(shape)}, expected {rank + 1} or {rank + 2}")
     return [(at - rank, size) for at, size in reversed(list(enumerate(output_size)))]
 
@@ -262,9 +255,9 @@ def adaptive_avg_pool(b: Build, self: Lanes, *, output_size: Ints) -> Any:
 def adaptive_max_pool(b: Build, self: Lanes, *, output_size: Ints) -> Any:
     """The largest elements of as many windows as the result has elements, and where they stand in their channel."""
     x, sizes = self, _sizes(b.shape(self), output_size)
-    along, where = _strides(b.shape(self), len(output_size)), None
+    strides, where = _strides(b.shape(self), len(output_size)), None
     for dim, places in sizes:
-        own = _behind(b, b.iota(b.shape(self)[dim], "i64", step=along[dim]), dim)
+        own = along(b, b.iota(b.shape(self)[dim], "i64", step=strides[dim]), len(b.shape(self)), dim)
         where = own if where is None else b.call("add.Tensor", where, own)
         x, where = _first_by_window(b, x, b.call("expand", where, size=b.shape(x)), dim, places)
     return x, where
@@ -323,6 +316,12 @@ for _entry in (max_pool, max_pool_with_indices, avg_pool):
 for _entry in (max_pool, max_pool_with_indices):
     ATEN.samples(_entry, Sample(_TWO, {"kernel_size": (2, 3), "stride": (1, 1), "dilation": (3, 2)}))
 ATEN.samples(
+    max_pool,
+    Sample(((4, 4),), {"kernel_size": (2, 2)}, breaks="C1"),
+    Sample(((1, 4, 4),), {"kernel_size": (2, 2), "padding": (2, 2)}, breaks="C2"),
+    Sample(((1, 4, 4),), {"kernel_size": (9, 9)}, breaks="C3"),
+)
+ATEN.samples(
     avg_pool,
     Sample(_TWO, {"kernel_size": (3, 3), "stride": (2, 3), "padding": (1, 1), "count_include_pad": False}),
     Sample(_TWO, {"kernel_size": (2, 2), "divisor_override": 3}),
@@ -336,6 +335,11 @@ for _entry in (adaptive_avg_pool, adaptive_max_pool):
         Sample(((1, 2, 4, 3, 5),), {"output_size": (2, 3, 2)}),
     )
 ATEN.samples(adaptive_avg_pool, Sample(((3, 3, 8, 8, 6),), {"output_size": (5, 7, 6)}))
+ATEN.samples(
+    adaptive_avg_pool,
+    Sample(((1, 4, 4),), {"output_size": (0, 2)}, breaks="C1"),
+    Sample(((4, 4),), {"output_size": (2, 2)}, breaks="C2"),
+)
 ATEN.samples(
     max_unpool,
     Sample(((2, 3, 1, 1), (2, 3, 1, 1)), {"output_size": (2, 3)}, low=0, high=6),

@@ -12,7 +12,7 @@ from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.lanes import Ints
+from spyre_mlir.ops.parts import joined, part, reshaped
 
 # Comparisons above this number are dearer on the device than the whole operation on the host.
 MOST_COMPARISONS = 1 << 26
@@ -24,23 +24,6 @@ WHOLE = "i32"  # the element type of places: whole numbers that the device compa
 def is_whole(b: Build, value: Any) -> bool:
     """Whether a value holds integers."""
     return b.element(value).startswith(("i", "ui", "si")) and not b.is_bool(value)
-
-
-def moved(b: Build, value: Any, source: int, target: int) -> Any:
-    """A value with one dimension in another place, the others in order."""
-    order = list(range(len(b.shape(value))))
-    order.insert(target % len(order), order.pop(source % len(order)))
-    return value if order == sorted(order) else b.call("permute", value, dims=tuple(order))
-
-
-def reshaped(b: Build, value: Any, shape: Ints) -> Any:
-    """A value under another shape of as many elements."""
-    return value if b.shape(value) == tuple(shape) else b.call("view", value, size=tuple(shape))
-
-
-def widened(b: Build, value: Any, shape: Ints) -> Any:
-    """A value repeated up to a shape."""
-    return value if b.shape(value) == tuple(shape) else b.call("expand", value, size=tuple(shape))
 
 
 def from_end(b: Build, index: Any, count: int) -> Any:
@@ -122,8 +105,6 @@ def multiplied(b: Build, value: Any, dim: int) -> Any:
     """The product over one dimension, by halves."""
     while (count := b.shape(value)[dim]) > 1:
         half = count // 2
-        low, high = (b.call("slice.Tensor", value, dim=dim, start=s, end=s + half) for s in (0, half))
-        product = b.call("mul.Tensor", low, high)
-        rest = b.call("slice.Tensor", value, dim=dim, start=2 * half, end=count)
-        value = b.call("cat", [product, rest], dim=dim) if count % 2 else product
+        product = b.call("mul.Tensor", part(b, value, dim, 0, half), part(b, value, dim, half, 2 * half))
+        value = joined(b, [product, part(b, value, dim, 2 * half, count)], dim)
     return b.call("squeeze.dim", value, dim=(dim,))

@@ -6,22 +6,15 @@ from typing import Any
 
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.composite import weighted
 from spyre_mlir.ops.lanes import Ints, Lanes, Number
 from spyre_mlir.ops.table import Sample, require
-
-
-def _weighted(b: Build, self: Any, product: Any, beta: Number, alpha: Number) -> Any:
-    """beta * self + alpha * product; a beta of 0 drops self, whatever it holds."""
-    product = product if alpha == 1 else b.call("mul.Tensor", product, alpha)
-    if beta == 0:
-        return product
-    return b.call("add.Tensor", product, self if beta == 1 else b.call("mul.Tensor", self, beta))
 
 
 @ATEN.composed(aten=["baddbmm"])
 def baddbmm(b: Build, self: Lanes, batch1: Lanes, batch2: Lanes, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """beta * self + alpha * batch1 @ batch2."""
-    return _weighted(b, self, b.call("bmm", batch1, batch2), beta, alpha)
+    return weighted(b, self, b.call("bmm", batch1, batch2), beta, alpha)
 
 
 @ATEN.composed(aten=["addbmm"])
@@ -30,13 +23,13 @@ def addbmm(b: Build, self: Lanes, batch1: Lanes, batch2: Lanes, *, beta: Number 
     batch, rows, features = b.shape(batch1)
     left = b.call("reshape", b.call("transpose.int", batch1, dim0=0, dim1=1), size=(rows, batch * features))
     right = b.call("reshape", batch2, size=(batch * features, b.shape(batch2)[2]))
-    return _weighted(b, self, b.call("mm", left, right), beta, alpha)
+    return weighted(b, self, b.call("mm", left, right), beta, alpha)
 
 
 @ATEN.composed(aten=["addmv"])
 def addmv(b: Build, self: Lanes, mat: Lanes, vec: Lanes, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """beta * self + alpha * mat @ vec."""
-    return _weighted(b, self, b.call("matmul", mat, vec), beta, alpha)
+    return weighted(b, self, b.call("matmul", mat, vec), beta, alpha)
 
 
 @ATEN.composed(aten=["bilinear"])
@@ -88,7 +81,12 @@ ATEN.samples(
     addbmm, Sample(((3, 5), (2, 3, 4), (2, 4, 5))), Sample(((1, 5), (2, 3, 4), (2, 4, 5)), {"beta": 0, "alpha": 3})
 )
 ATEN.samples(addmv, Sample(((3,), (3, 65), (65,))), Sample(((3,), (3, 4), (4,)), _SCALED))
-ATEN.samples(bilinear, Sample(((2, 3), (2, 4), (5, 3, 4), (5,))), Sample(((2, 2, 3), (2, 2, 4), (1, 3, 4))))
+ATEN.samples(
+    bilinear,
+    Sample(((2, 3), (2, 4), (5, 3, 4), (5,))),
+    Sample(((2, 2, 3), (2, 2, 4), (1, 3, 4))),
+    Sample(((2, 3), (3, 4), (5, 3, 4)), breaks="C1"),
+)
 ATEN.samples(
     trilinear,
     Sample(((2, 3), (5, 3, 4), (2, 4)), {"expand1": (1, 3), "expand2": (0,), "expand3": (1, 2), "sumdim": (2, 3)}),

@@ -12,9 +12,10 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import FP8_LARGEST
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.lanes import DType, Lanes
+from spyre_mlir.ops.lanes import DType, Ints, Lanes, LanesList
 
 FP8 = "f8E4M3FN"
+ONE_SCALE, BY_LINE = 0, 1  # torch's numbers of ways to scale; the others are by blocks
 
 
 def _product(b: Build, left: Any, right: Any) -> Any:
@@ -44,11 +45,38 @@ def scaled_mm_of_aten(
     """The product of two matrices of eight-bit floats, times the scales of rows and columns, plus a bias."""
     if scale_result is not None:
         raise UnsupportedError("a scaled product with a scale of its result", hint="multiply the result instead")
-    rows, columns = b.shape(self)[0], b.shape(mat2)[1]
-    by_row, by_column = _checked_scale(b, scale_a, ((rows, 1),)), _checked_scale(b, scale_b, ((1, columns),))
-    out = b.call("mul.Tensor", b.call("mul.Tensor", _product(b, self, mat2), by_row), by_column)
+    return _scaled(b, self, mat2, scale_a, scale_b, bias, out_dtype)
+
+
+def _scaled(b: Build, left: Any, right: Any, scale_a: Any, scale_b: Any, bias: Any, element: str | None) -> Any:
+    by_row = _checked_scale(b, scale_a, ((b.shape(left)[0], 1),))
+    by_column = _checked_scale(b, scale_b, ((1, b.shape(right)[1]),))
+    out = b.call("mul.Tensor", b.call("mul.Tensor", _product(b, left, right), by_row), by_column)
     out = out if bias is None else b.call("add.Tensor", out, b.cast(bias, "f32"))
-    return b.cast(out, out_dtype or b.element(self))
+    return b.cast(out, element or b.element(left))
+
+
+@ATEN.composed(aten=["_scaled_mm_v2"], ulps=8)
+def scaled_mm_by_recipes(
+    b: Build,
+    self: Lanes,
+    mat2: Lanes,
+    scale_a: LanesList,
+    scale_b: LanesList,
+    bias: Lanes | None = None,
+    *,
+    recipe_a: Ints,
+    swizzle_a: Ints,
+    recipe_b: Ints,
+    swizzle_b: Ints,
+    out_dtype: DType | None = None,
+    contraction_dim: Ints = (),
+    use_fast_accum: bool = False,
+) -> Any:
+    """As `_scaled_mm`; a recipe says if an operand has one scale, or one per row or column."""
+    if any(recipe not in (ONE_SCALE, BY_LINE) for recipe in (*recipe_a, *recipe_b)):
+        raise UnsupportedError("a product of blocks with scales of their own", hint="scale by tensor or by row")
+    return _scaled(b, self, mat2, scale_a[0], scale_b[0], bias, out_dtype)
 
 
 @ATEN.composed(aten=["spyre::scaled_mm"], ulps=8)

@@ -14,8 +14,8 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Lanes, LanesList
+from spyre_mlir.ops.parts import joined, side_by_side, taken
 from spyre_mlir.ops.table import OpEntry, Sample, require
-from spyre_mlir.ops.windows import joined, taken
 
 State = tuple[Any, ...]
 
@@ -99,8 +99,8 @@ def _direction(b: Build, cell: Cell, x: Any, state: State, w: Weights, time: int
     steps = range(b.shape(x)[time])
     for t in reversed(steps) if backwards else steps:
         state = _next(b, cell, b.call("select.int", given, dim=time, index=t), state, w)
-        seen.append(b.call("unsqueeze", state[0], dim=time))
-    return joined(b, seen[::-1] if backwards else seen, time), state
+        seen.append(state[0])
+    return side_by_side(b, seen[::-1] if backwards else seen, time), state
 
 
 def _layers(
@@ -134,7 +134,7 @@ def _layers(
             outs.append(out)
             ends.append(end)
         x = joined(b, outs, -1)
-    last = (joined(b, [b.call("unsqueeze", s, dim=0) for s in several], 0) for several in zip(*ends, strict=True))
+    last = (side_by_side(b, several, 0) for several in zip(*ends, strict=True))
     return (x, *last)
 
 
@@ -289,6 +289,7 @@ ATEN.samples(
     Sample(
         ((3, 2, 4), [(1, 2, 3), (1, 2, 5)], [(20, 4), (20, 3), (20,), (20,), (3, 5)]), _FACTS | {"batch_first": False}
     ),
+    Sample(((3, 4), [(1, 2, 5)] * 2, [(20, 4), (20, 5), (20,), (20,)]), _FACTS | {"batch_first": False}, breaks="C1"),
 )
 for _entry, _gates_ in ((lstm_cell, 4), (gru_cell, 3), (rnn_tanh_cell, 1), (rnn_relu_cell, 1)):
     _rows = 5 * _gates_

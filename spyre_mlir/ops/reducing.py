@@ -7,6 +7,7 @@ from typing import Any
 
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import INF, Ints
+from spyre_mlir.ops.parts import along
 from spyre_mlir.ops.reduction import reduced_dims, reduced_shape
 
 FLOATS = ("f16", "bf16", "f32", "f64")
@@ -34,14 +35,14 @@ def count_of(b: Build, value: Any, dim: Ints | int | None) -> int:
     return prod(shape[d] for d in dims_of(b, value, dim))
 
 
-def is_empty(b: Build, value: Any, dim: Ints | int | None) -> bool:
+def without(b: Build, value: Any, dims: Ints, keepdim: bool) -> Any:
+    """A value that was folded over `dims`, without them unless they are kept."""
+    return value if keepdim or not dims else b.call("squeeze.dims", value, dim=dims)
+
+
+def is_empty(b: Build, value: Any) -> bool:
     """Whether a tensor has no elements: what folding gives is then neutral, or nothing at all."""
     return 0 in b.shape(value)
-
-
-def along(b: Build, vector: Any, rank: int, dim: int) -> Any:
-    """A vector that runs along one dimension of a tensor of `rank`, and broadcasts over the others."""
-    return b.call("view", vector, size=(-1, *(1,) * (rank - dim % rank - 1)))
 
 
 def positions(b: Build, shape: tuple[int, ...], dim: int) -> Any:
@@ -59,8 +60,3 @@ def without_nan(b: Build, value: Any, stand_in: float = INF) -> Any:
 def comparable(b: Build, value: Any) -> Any:
     """A value as numbers: truth values have no order of their own."""
     return b.cast(value, "f32") if b.is_bool(value) else value
-
-
-def part(b: Build, value: Any, dim: int, start: int, end: int, step: int = 1) -> Any:
-    """A range of one dimension."""
-    return b.call("slice.Tensor", value, dim=dim, start=start, end=end, step=step)

@@ -9,8 +9,8 @@ from typing import Any
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import DType, Floats, Ints, Lanes, Number, np
+from spyre_mlir.ops.parts import joined, taken, widened
 from spyre_mlir.ops.table import OpEntry, Sample, require
-from spyre_mlir.ops.windows import joined, taken
 
 # Slices that a nearest-neighbour choice along one dimension may take; a product with zeros and ones is cheaper then.
 MOST_SLICES = 64
@@ -153,7 +153,7 @@ def _picked(b: Build, x: Any, at: int, places: list[int]) -> Any | None:
     parts = [
         taken(b, x, at, start, count, step)
         if step
-        else b.call("expand", taken(b, x, at, start, 1), size=(*shape[:at], count, *shape[at + 1 :]))
+        else widened(b, taken(b, x, at, start, 1), (*shape[:at], count, *shape[at + 1 :]))
         for start, step, count in runs
     ]
     return joined(b, parts, at)
@@ -308,6 +308,7 @@ upsample_cubic_aa, upsample_cubic_aa_vec = _interpolation(
     "Cubic interpolation over windows that widen as the image shrinks",
 )
 
+ATEN.samples(resample, Sample((), {"size": (2, 3, 4), "mode": "linear", "scale": 1.0, "offset": 0.0}, breaks="C1"))
 _LINE, _IMAGE, _CUBE = ((2, 3, 5),), ((2, 3, 4, 5),), ((1, 2, 3, 2, 4),)
 for _entry in (upsample_nearest, upsample_nearest_exact):
     ATEN.samples(
@@ -316,6 +317,7 @@ for _entry in (upsample_nearest, upsample_nearest_exact):
         Sample(_LINE, {"output_size": (8,), "scales": 1.7}),
         Sample(_IMAGE, {"output_size": (3, 7)}),
         Sample(_CUBE, {"output_size": (6, 3, 2)}),
+        Sample(_CUBE, {"output_size": (5, 3, 6), "scales_d": 1.7, "scales_h": 1.6, "scales_w": 1.5}),
     )
 for _entry in (upsample_nearest_vec, upsample_nearest_exact_vec):
     ATEN.samples(
@@ -331,6 +333,11 @@ for _entry in (upsample_linear, upsample_cubic, upsample_linear_aa, upsample_cub
         Sample(_IMAGE, {"output_size": (7, 3), "align_corners": True}),
         Sample(_IMAGE, {"output_size": (6, 8), "align_corners": False, "scales_h": 1.6, "scales_w": 1.7}),
         Sample(_CUBE, {"output_size": (2, 4, 1), "align_corners": True}),
+        Sample(_LINE, {"output_size": (8,), "align_corners": False, "scales": 1.7}),
+        Sample(
+            _CUBE,
+            {"output_size": (5, 3, 6), "align_corners": False, "scales_d": 1.7, "scales_h": 1.6, "scales_w": 1.5},
+        ),
     )
 for _entry in (upsample_linear_vec, upsample_cubic_vec, upsample_linear_aa_vec, upsample_cubic_aa_vec):
     ATEN.samples(

@@ -13,8 +13,10 @@ from typing import Any
 
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.lanes import INF, DType, Lanes
-from spyre_mlir.ops.reducing import comparable, part, positions
+from spyre_mlir.ops.lanes import DType, Lanes
+from spyre_mlir.ops.parts import joined, part
+from spyre_mlir.ops.reducing import comparable, positions
+from spyre_mlir.ops.sums import finite
 from spyre_mlir.ops.table import Sample
 
 # Elements of the largest square that is made: 2 MiB in DL16, what all scratchpads together hold.
@@ -45,9 +47,7 @@ def doubled(b: Build, values: Values, dim: int, fold: Callable[[Values, Values],
         earlier = tuple(part(b, v, dim, 0, extent - reach) for v in values)
         later = tuple(part(b, v, dim, reach, extent) for v in values)
         folded = fold(earlier, later)
-        values = tuple(
-            b.call("cat", [part(b, v, dim, 0, reach), f], dim=dim) for v, f in zip(values, folded, strict=True)
-        )
+        values = tuple(joined(b, [part(b, v, dim, 0, reach), f], dim) for v, f in zip(values, folded, strict=True))
         reach *= 2
     return values
 
@@ -123,10 +123,6 @@ def cummin(b: Build, self: Lanes, *, dim: int) -> Any:
     return _running_extreme(b, self, dim, "amin", "le.Tensor")
 
 
-def _finite(b: Build, peak: Any) -> Any:
-    return b.call("where.self", b.call("eq.Tensor", b.call("abs", peak), INF), 0.0, peak)
-
-
 @ATEN.composed(aten=["logcumsumexp"], promote=True)
 def logcumsumexp(b: Build, self: Lanes, *, dim: int) -> Any:
     """The logarithm of the sum of the exponentials of each element and all before it along `dim`."""
@@ -136,14 +132,14 @@ def logcumsumexp(b: Build, self: Lanes, *, dim: int) -> Any:
     if not fits_a_square(b, self, at):
 
         def together(x: Values, y: Values) -> Values:
-            peak = _finite(b, b.call("maximum", x[0], y[0]))
+            peak = finite(b, b.call("maximum", x[0], y[0]))
             terms = [b.call("exp", b.call("sub.Tensor", v[0], peak)) for v in (x, y)]
             return (b.call("add.Tensor", b.call("log", b.call("add.Tensor", *terms)), peak),)
 
         return doubled(b, (self,), at, together)[0]
     rows, columns, before = square(b, self, at)
     seen = b.call("where.self", before, columns, rows)
-    peak = _finite(b, b.call("amax", seen, dim=(at + 1,), keepdim=True))
+    peak = finite(b, b.call("amax", seen, dim=(at + 1,), keepdim=True))
     terms = b.call("where.self", before, b.call("exp", b.call("sub.Tensor", seen, peak)), 0.0)
     total = b.call("sum.dim_IntList", terms, dim=(at + 1,), keepdim=True)
     return b.call("squeeze.dims", b.call("add.Tensor", b.call("log", total), peak), dim=(at + 1,))

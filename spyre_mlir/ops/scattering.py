@@ -8,20 +8,10 @@ from typing import Any
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.gathering import Indexed, cut_to
+from spyre_mlir.ops.gathering import Indexed
 from spyre_mlir.ops.lanes import Lanes, LanesList, Number, np
-from spyre_mlir.ops.positions import (
-    covered,
-    folded,
-    from_end,
-    is_whole,
-    moved,
-    multiplied,
-    named,
-    reshaped,
-    widened,
-    written,
-)
+from spyre_mlir.ops.parts import cut_to, joined, moved, part, reshaped, widened
+from spyre_mlir.ops.positions import covered, folded, from_end, is_whole, multiplied, named, written
 from spyre_mlir.ops.table import Sample
 
 Change = Callable[[Any, Any], Any]
@@ -37,24 +27,19 @@ def _on_part(b: Build, self: Any, index: Any, dim: int, change: Change) -> Any:
     shape, at = b.shape(index), dim % len(b.shape(self))
     if 0 in shape:
         return self
-    part = cut_to(b, self, shape, at)
+    reached = cut_to(b, self, shape, at)
     hits = named(b, moved(b, index, at, -1), b.shape(self)[at])
-    out = moved(b, change(moved(b, part, at, -1), hits), -1, at)
+    out = moved(b, change(moved(b, reached, at, -1), hits), -1, at)
     return _put_back(b, self, out, at)
 
 
-def _put_back(b: Build, self: Any, part: Any, at: int) -> Any:
-    """`self` with its first elements along every dimension but `at` replaced by a part."""
-    for dim, extent in reversed(list(enumerate(b.shape(part)))):
-        if dim == at or extent == b.shape(self)[dim]:
-            continue
-        own = self
-        for inner in range(dim):
-            if inner != at:
-                own = b.call("slice.Tensor", own, dim=inner, start=0, end=b.shape(part)[inner])
-        rest = b.call("slice.Tensor", own, dim=dim, start=extent, end=b.shape(self)[dim])
-        part = b.call("cat", [part, rest], dim=dim)
-    return part
+def _put_back(b: Build, self: Any, changed: Any, at: int) -> Any:
+    """`self` with its first elements along every dimension but `at` replaced."""
+    for dim, extent in reversed(list(enumerate(b.shape(changed)))):
+        if dim != at and extent != b.shape(self)[dim]:
+            own = cut_to(b, self, b.shape(changed)[:dim], at)
+            changed = joined(b, [changed, part(b, own, dim, extent, b.shape(self)[dim])], dim)
+    return changed
 
 
 def _as_line(b: Build, values: Any, index: Any, dim: int) -> Any:
@@ -250,7 +235,7 @@ def _put_by_mask(b: Build, self: Any, indices: list[Any], values: Any, accumulat
     own, given = b.shape(values), max(len(b.shape(values)) - missing, 0)  # dimensions that count the truths
     if mask is None or dim != 0 or any(e != 1 for e in own[:given]):
         raise UnsupportedError("several values written where a mask holds", hint="use torch.where or masked_scatter")
-    holds = reshaped(b, mask, (*b.shape(mask), *(1,) * missing))
+    holds = reshaped(b, b.cast(mask, "i1"), (*b.shape(mask), *(1,) * missing))  # bytes hold where they are not 0
     value = reshaped(b, values, own[given:])
     return b.call("where.self", holds, b.call("add.Tensor", self, value) if accumulate else value, self)
 
@@ -266,8 +251,6 @@ def put(b: Build, self: Lanes, index: Lanes, source: Lanes, *, accumulate: bool 
 @ATEN.composed(aten=["masked_scatter"], ulps=1)
 def masked_scatter(b: Build, self: Lanes, mask: Lanes, source: Lanes) -> Any:
     """`self` with the elements of `source`, in order, where the mask holds."""
-    if ATEN.find("cumsum") is None:
-        raise UnsupportedError("masked_scatter", hint="use torch.where")
     shape = np.broadcast_shapes(b.shape(self), b.shape(mask))
     self = widened(b, self, shape)
     holds = reshaped(b, widened(b, mask, shape), (-1,))
@@ -287,12 +270,14 @@ for _name in _COMBINED:
         Sample(((5, 7), (4, 7), (4, 7)), {"dim": 0, "reduce": _name, "include_self": _name != "amin"}, low=0, high=5),
     )
     if _name != "sum":
-        ATEN.samples(index_reduce, Sample(((5, 7), (4,), (4, 7)), {"dim": 0, "reduce": _name}))
+        ATEN.samples(
+            index_reduce, Sample(((5, 7), (4,), (4, 7)), {"dim": 0, "reduce": _name, "include_self": _name != "mean"})
+        )
 ATEN.samples(scatter_reduced, Sample(((5, 7), (4, 7), (4, 7)), {"dim": 0, "reduce": "multiply"}, low=0, high=5))
 ATEN.samples(scatter_value_reduced, Sample(((5, 7), (4, 7), ()), {"dim": 0, "reduce": "add"}, low=0, high=5))
 ATEN.samples(index_add, Sample(((5, 7, 3), (4,), (5, 4, 3)), {"dim": 1, "alpha": 2}))
 ATEN.samples(index_fill, Sample(((5, 7), (3,), ()), {"dim": 1}))
-ATEN.samples(put, Sample(((3, 5), (2, 2), (2, 2)), low=0, high=14))
+ATEN.samples(put, *(Sample(((3, 5), (2, 2), (2, 2)), {"accumulate": a}, low=0, high=14) for a in (False, True)))
 ATEN.samples(
     index_put,
     Sample(((5, 6, 3), ((4,), (4,)), (4, 3)), {"accumulate": True}),

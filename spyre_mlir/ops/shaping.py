@@ -8,23 +8,12 @@ from typing import Any
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import DType, Ints, Lanes, Number
-from spyre_mlir.ops.positions import chosen, is_whole, moved, reshaped, widened
+from spyre_mlir.ops.parts import joined, moved, part, permuted, reshaped, side_by_side, widened
+from spyre_mlir.ops.positions import chosen, is_whole
 from spyre_mlir.ops.table import Sample
 
 # Parts side by side, one copy each, up to this number; beyond, elements are selected by their places.
 MOST_PARTS = 16
-
-
-def part(b: Build, value: Any, dim: int, start: int, end: int, step: int = 1) -> Any:
-    """A range of one dimension."""
-    whole = start == 0 and end >= b.shape(value)[dim] and step == 1
-    return value if whole else b.call("slice.Tensor", value, dim=dim, start=start, end=end, step=step)
-
-
-def joined(b: Build, parts: list[Any], dim: int) -> Any:
-    """Parts one after another; those without elements are left out."""
-    kept = [p for p in parts if b.shape(p)[dim]] or parts[:1]
-    return kept[0] if len(kept) == 1 else b.call("cat", kept, dim=dim)
 
 
 def by_places(b: Build, value: Any, places: Any, dim: int) -> Any:
@@ -107,9 +96,9 @@ def unfold(b: Build, self: Lanes, *, dimension: int, size: int, step: int) -> An
         return moved(b, reshaped(b, wide, (*shape[:at], count, size, *shape[at + 1 :])), at + 1, last)
     if count <= size:
         windows = [part(b, self, at, n * step, n * step + size) for n in range(count)]
-        return moved(b, joined(b, [b.call("unsqueeze", w, dim=at) for w in windows], at), at + 1, last)
+        return moved(b, side_by_side(b, windows, at), at + 1, last)
     entries = [part(b, self, at, n, n + step * (count - 1) + 1, step) for n in range(size)]
-    return joined(b, [b.call("unsqueeze", e, dim=last) for e in entries], last)
+    return side_by_side(b, entries, last)
 
 
 def _on_diagonal(b: Build, rows: int, columns: int, offset: int) -> Any:
@@ -121,7 +110,7 @@ def _on_diagonal(b: Build, rows: int, columns: int, offset: int) -> Any:
 def _pair_last(b: Build, value: Any, dim1: int, dim2: int) -> Any:
     rank = len(b.shape(value))
     order = (*(d for d in range(rank) if d not in (dim1 % rank, dim2 % rank)), dim1 % rank, dim2 % rank)
-    return value if order == tuple(range(rank)) else b.call("permute", value, dims=order)
+    return permuted(b, value, order)
 
 
 @ATEN.composed(aten=["diagonal", "diagonal_copy"], ulps=0)
@@ -165,7 +154,7 @@ def _pair_back(b: Build, value: Any, dim1: int, dim2: int) -> Any:
     others = iter(range(rank - 2))
     places = {dim1 % rank: rank - 2, dim2 % rank: rank - 1}
     order = tuple(places[d] if d in places else next(others) for d in range(rank))
-    return value if order == tuple(range(rank)) else b.call("permute", value, dims=order)
+    return permuted(b, value, order)
 
 
 @ATEN.composed(aten=["diagonal_scatter"], ulps=0)
@@ -246,15 +235,9 @@ def full_like(
     return _filled(b, b.shape(self), fill_value, dtype or b.element(self))
 
 
-@ATEN.composed(aten=["zeros_like"], ulps=0)
+@ATEN.composed(aten=["zeros_like", "empty_like"], ulps=0)
 def zeros_like(b: Build, self: Lanes, *, dtype: DType | None = None, memory_format: str | None = None) -> Any:
-    """0 in the shape of `self`."""
-    return b.full(b.shape(self), 0, dtype or b.element(self))
-
-
-@ATEN.composed(aten=["empty_like"], ulps=0)
-def empty_like(b: Build, self: Lanes, *, dtype: DType | None = None, memory_format: str | None = None) -> Any:
-    """Anything in the shape of `self`: 0."""
+    """0 in the shape of `self`; what is empty may hold that too."""
     return b.full(b.shape(self), 0, dtype or b.element(self))
 
 
@@ -270,15 +253,9 @@ def new_full(b: Build, self: Lanes, *, size: Ints, fill_value: Number, dtype: DT
     return _filled(b, size, fill_value, dtype or b.element(self))
 
 
-@ATEN.composed(aten=["new_empty"], ulps=0)
-def new_empty(b: Build, self: Lanes, *, size: Ints, dtype: DType | None = None) -> Any:
-    """Anything, in the element type of `self`: 0."""
-    return b.full(tuple(size), 0, dtype or b.element(self))
-
-
-@ATEN.composed(aten=["new_zeros"], ulps=0)
+@ATEN.composed(aten=["new_zeros", "new_empty"], ulps=0)
 def new_zeros(b: Build, self: Lanes, *, size: Ints, dtype: DType | None = None) -> Any:
-    """0 everywhere, in the element type of `self`."""
+    """0 everywhere, in the element type of `self`; what is empty may hold that too."""
     return b.full(tuple(size), 0, dtype or b.element(self))
 
 
@@ -299,17 +276,22 @@ ATEN.samples(
     Sample(((3, 70),), {"dimension": 1, "size": 3, "step": 1}),
     Sample(((3, 70),), {"dimension": -1, "size": 20, "step": 20}),
 )
-ATEN.samples(diagonal, _SQUARE, Sample(((4, 6, 5),), {"offset": -1, "dim1": 0, "dim2": 2}))
+ATEN.samples(diagonal, _SQUARE, Sample(((4, 6, 5),), {"offset": -1, "dim1": 2, "dim2": 0}))
 ATEN.samples(diag_embed, _SQUARE, Sample(((2, 5),), {"offset": -1, "dim1": 0, "dim2": 2}))
-ATEN.samples(diagonal_scatter, Sample(((5, 7), (5,)), {"offset": 1}), Sample(((5, 7), (3,)), {"offset": -2}))
+ATEN.samples(
+    diagonal_scatter,
+    Sample(((5, 7), (5,)), {"offset": 1}),
+    Sample(((5, 7), (3,)), {"offset": -2}),
+    Sample(((4, 5, 3), (5, 3)), {"offset": 1, "dim1": -1, "dim2": 0}),
+)
 ATEN.samples(trace, _SQUARE)
 ATEN.samples(as_strided, Sample(((3, 8),), {"size": (3, 2), "stride": (2, 1), "storage_offset": 1}))
 ATEN.samples(as_strided_scatter, Sample(((3, 8), (3, 2)), {"size": (3, 2), "stride": (8, 1), "storage_offset": 2}))
 ATEN.samples(copy, Sample(((3, 5), (5,))))
 ATEN.samples(fill, Sample(((3, 5), ())))
 ATEN.samples(full_like, Sample(((3, 5),), {"fill_value": 0.5}))
-for _entry in (zeros_like, ones_like, empty_like):
+for _entry in (zeros_like, ones_like):
     ATEN.samples(_entry, _SQUARE)
 ATEN.samples(new_full, Sample(((3, 5),), {"size": (2, 4), "fill_value": 0.5}))
-for _entry in (new_zeros, new_ones, new_empty):
+for _entry in (new_zeros, new_ones):
     ATEN.samples(_entry, Sample(((3, 5),), {"size": (2, 4)}))

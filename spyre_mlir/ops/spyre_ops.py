@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from spyre_mlir.hw.formats import FP8_LARGEST
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints, Lanes, Number
@@ -16,19 +17,19 @@ def spyre_clamp(b: Build, input: Lanes, *, min: Number | None = None, max: Numbe
     return b.call("clamp", input, min=min, max=max)
 
 
-@ATEN.composed(aten=["spyre::softplus"], ulps=8)
+@ATEN.composed(aten=["spyre::softplus"], ulps=4)
 def spyre_softplus(b: Build, input: Lanes, *, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """log(1 + exp(beta x)) / beta, and x above the threshold."""
     return b.call("softplus", input, beta=beta, threshold=threshold)
 
 
-@ATEN.composed(aten=["spyre::gelu"], ulps=8)
+@ATEN.composed(aten=["spyre::gelu"], ulps=4)
 def spyre_gelu(b: Build, input: Lanes, *, approximate: str = "none") -> Any:
     """The Gaussian error linear unit."""
     return b.call("gelu", input, approximate=approximate)
 
 
-@ATEN.composed(aten=["spyre::silu"], ulps=8)
+@ATEN.composed(aten=["spyre::silu"], ulps=4)
 def spyre_silu(b: Build, input: Lanes) -> Any:
     """x times its sigmoid."""
     return b.call("silu", input)
@@ -108,43 +109,33 @@ def batched_matmul(build: Build, a: Lanes, b: Lanes) -> Any:
     return build.call("matmul", a, b)
 
 
-@ATEN.composed(aten=["spyre::conv2d"])
+@ATEN.composed(aten=["spyre::conv2d", "spyre::conv2d_with_bias"])
 def spyre_conv2d(
-    b: Build, input: Lanes, weight: Lanes, *, stride: Ints, padding: Ints, dilation: Ints, groups: int
+    b: Build,
+    input: Lanes,
+    weight: Lanes,
+    bias: Lanes | None = None,
+    *,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
 ) -> Any:
-    """A convolution over two dimensions."""
-    return _convolved(b, input, weight, None, stride, padding, dilation, groups)
-
-
-@ATEN.composed(aten=["spyre::conv2d_with_bias"])
-def spyre_conv2d_with_bias(
-    b: Build, input: Lanes, weight: Lanes, bias: Lanes, *, stride: Ints, padding: Ints, dilation: Ints, groups: int
-) -> Any:
-    """A convolution over two dimensions, plus a bias per channel."""
-    return _convolved(b, input, weight, bias, stride, padding, dilation, groups)
-
-
-def _convolved(
-    b: Build, x: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int
-) -> Any:
+    """A convolution over two dimensions, plus a bias per channel if there is one."""
     said = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    return b.call("conv2d", x, weight, bias, **said)
-
-
-def _same(b: Build, value: Any) -> Any:
-    return b.call("clone", value)
+    return b.call("conv2d", input, weight, bias, **said)
 
 
 @ATEN.composed(aten=["spyre::restickify", "spyre::compact", "spyre::copy_forced"], ulps=0)
 def spyre_copy(b: Build, input: Lanes) -> Any:
     """The same elements; layouts are chosen by the compiler."""
-    return _same(b, input)
+    return b.call("clone", input)
 
 
 @ATEN.composed(aten=["spyre::tile_dim_marker"], ulps=0)
 def tile_dim_marker(b: Build, input: Lanes, *, dim: int) -> Any:
     """The same elements; dimensions keep their names here without markers."""
-    return _same(b, input)
+    return b.call("clone", input)
 
 
 @ATEN.composed(aten=["spyre::overwrite_f"], ulps=0)
@@ -170,7 +161,7 @@ def keep_by_index(b: Build, input: Lanes, index: Lanes) -> Any:
 
 
 @ATEN.composed(aten=["spyre::quantscalepertokenfp8"], ulps=4)
-def quantscalepertokenfp8(b: Build, input: Lanes, *, scale_ub: float = 448.0) -> Any:
+def quantscalepertokenfp8(b: Build, input: Lanes, *, scale_ub: float = FP8_LARGEST) -> Any:
     """The largest magnitude of every row over the largest number of the format."""
     largest = b.call("amax", b.call("abs", input), dim=(-1,), keepdim=True)
     return b.call("div.Tensor", largest, scale_ub)
@@ -187,24 +178,31 @@ def sliding_window_attention(b: Build, q: Lanes, k: Lanes, v: Lanes, *, window: 
 
 
 ATEN.samples(spyre_clamp, Sample(((3, 65),), {"min": -0.5, "max": 1.0}), Sample(((3, 65),), {"max": 0.0}))
-ATEN.samples(spyre_softplus, Sample(((3, 65),), {"beta": 2.0}))
+ATEN.samples(spyre_softplus, Sample(((3, 65),), {"beta": 2.0, "threshold": 1.0}))
 ATEN.samples(spyre_gelu, Sample(((3, 65),)), Sample(((3, 65),), {"approximate": "tanh"}))
 ATEN.samples(spyre_silu, Sample(((3, 65),)))
 ATEN.samples(spyre_logical_not, Sample(((3, 65),)))
-ATEN.samples(spyre_layer_norm, Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,)}))
+ATEN.samples(
+    spyre_layer_norm,
+    Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,)}),
+    Sample(((3, 5),), {"normalized_shape": (5,), "eps": 0.5}),
+)
 ATEN.samples(spyre_rms_norm, Sample(((3, 65), (65,)), {"normalized_shape": (65,), "eps": 1e-5}))
 ATEN.samples(exx2, Sample(((3, 65),), {"scale": 1 / 65}), Sample(((3, 64),), {"scale": 0.5, "use_zero_mean": True}))
 ATEN.samples(layernormscale, Sample(((3, 2),), {"eps": 8.0}))
 ATEN.samples(layernormnorm, Sample(((3, 65), (3, 2), (3, 1), (65,), (65,))))
 ATEN.samples(topkvalue, Sample(((3, 9),), {"k": 2}), Sample(((5, 4),), {"k": 1, "dim": 0, "largest": False}))
-ATEN.samples(topkindex, Sample(((3, 9),), {"k": 2}))
+ATEN.samples(topkindex, Sample(((3, 9),), {"k": 2}), Sample(((5, 4),), {"k": 1, "dim": 0, "largest": False}))
 ATEN.samples(batched_matmul, Sample(((2, 1, 5, 8), (3, 8, 4))))
 _WINDOW = {"stride": (1, 2), "padding": (1, 0), "dilation": (1, 1), "groups": 1}
-ATEN.samples(spyre_conv2d, Sample(((1, 3, 6, 7), (4, 3, 3, 3)), _WINDOW))
-ATEN.samples(spyre_conv2d_with_bias, Sample(((1, 3, 6, 7), (4, 3, 3, 3), (4,)), _WINDOW))
+ATEN.samples(
+    spyre_conv2d,
+    Sample(((1, 3, 6, 7), (4, 3, 3, 3)), _WINDOW),
+    Sample(((1, 3, 6, 7), (4, 3, 3, 3), (4,)), _WINDOW),
+)
 ATEN.samples(spyre_copy, Sample(((3, 65),)))
 ATEN.samples(tile_dim_marker, Sample(((3, 65),), {"dim": 0}))
 ATEN.samples(overwrite_f, Sample(((2, 3), (5, 7)), {"dims": (0, 1), "offsets": (1, 4)}))
 ATEN.samples(keep_by_index, Sample(((3, 7), (3, 2))))
-ATEN.samples(quantscalepertokenfp8, Sample(((3, 65),)))
-ATEN.samples(sliding_window_attention, Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8)), {"window": 3}))
+ATEN.samples(quantscalepertokenfp8, Sample(((3, 65),)), Sample(((3, 5),), {"scale_ub": 2.0}))
+ATEN.samples(sliding_window_attention, Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8)), {"window": 3, "scale": 0.5}))

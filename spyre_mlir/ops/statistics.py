@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints, Lanes, Number
-from spyre_mlir.ops.reduction import reduced_dims
+from spyre_mlir.ops.reducing import count_of, dims_of, without
 from spyre_mlir.ops.table import Sample
 
 
@@ -21,17 +20,16 @@ def aminmax(b: Build, self: Lanes, *, dim: int | None = None, keepdim: bool = Fa
 
 def _moments(b: Build, self: Any, dim: Ints | None, correction: Number | None) -> tuple[Any, Any]:
     """Variance and mean over `dim`, kept as dimensions of 1; the count is lessened by `correction`, 1 if not given."""
-    shape = b.shape(self)
-    count = prod(shape[d] for d in reduced_dims(len(shape), dim))
     mean = b.call("mean.dim", self, dim=dim, keepdim=True)
     centred = b.call("sub.Tensor", self, mean)
     total = b.call("sum.dim_IntList", b.call("mul.Tensor", centred, centred), dim=dim, keepdim=True)
-    return b.call("div.Tensor", total, float(max(0.0, count - (1 if correction is None else correction)))), mean
+    return b.call(
+        "div.Tensor", total, float(max(0.0, count_of(b, self, dim) - (1 if correction is None else correction)))
+    ), mean
 
 
 def _kept(b: Build, value: Any, self: Any, dim: Ints | None, keepdim: bool) -> Any:
-    dims = reduced_dims(len(b.shape(self)), dim)
-    return value if keepdim or not dims else b.call("squeeze.dims", value, dim=dims)
+    return without(b, value, dims_of(b, self, dim), keepdim)
 
 
 @ATEN.composed(aten=["var.correction"])

@@ -7,7 +7,8 @@ from typing import Any
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import INF, DType, Ints, Lanes
-from spyre_mlir.ops.reducing import count_of, dims_of, folded_shape, is_empty, part
+from spyre_mlir.ops.parts import part
+from spyre_mlir.ops.reducing import count_of, dims_of, folded_shape, is_empty, without
 from spyre_mlir.ops.table import Sample
 
 
@@ -32,12 +33,12 @@ def product(
     Truth values multiply as 64-bit integers, as all operands do that torch widens.
     """
     out = b.cast(self, dtype or ("i64" if b.is_bool(self) else b.element(self)))
-    if is_empty(b, out, dim):
+    if is_empty(b, out):
         return b.full(folded_shape(b, out, dim, keepdim), 1, b.element(out))
     dims = dims_of(b, out, dim)
     for d in dims:
         out = _product_along(b, out, d)
-    return out if keepdim or not dims else b.call("squeeze.dims", out, dim=dims)
+    return without(b, out, dims, keepdim)
 
 
 def _product_along(b: Build, value: Any, dim: int) -> Any:
@@ -51,12 +52,11 @@ def _product_along(b: Build, value: Any, dim: int) -> Any:
     return value if left is None else b.call("mul.Tensor", value, left)
 
 
-def finite_peak(b: Build, value: Any, dim: Ints) -> Any:
-    """The largest element over `dim`, kept as dimensions of 1, and 0 where that is infinite.
+def finite(b: Build, peak: Any) -> Any:
+    """The largest of some elements, 0 where that is infinite.
 
     What is subtracted before an exponential: an infinity less itself is no number.
     """
-    peak = b.call("amax", value, dim=dim, keepdim=True)
     return b.call("where.self", b.call("eq.Tensor", b.call("abs", peak), INF), 0.0, peak)
 
 
@@ -64,12 +64,12 @@ def finite_peak(b: Build, value: Any, dim: Ints) -> Any:
 def logsumexp(b: Build, self: Lanes, *, dim: Ints, keepdim: bool = False) -> Any:
     """The logarithm of the sum of exponentials over `dim`; the largest element is taken out first."""
     dims = dims_of(b, self, dim)
-    if is_empty(b, self, dims):
+    if is_empty(b, self):
         return b.full(folded_shape(b, self, dims, keepdim), -INF, b.element(self))
-    peak = finite_peak(b, self, dims)
+    peak = finite(b, b.call("amax", self, dim=dims, keepdim=True))
     total = b.call("sum.dim_IntList", b.call("exp", b.call("sub.Tensor", self, peak)), dim=dims, keepdim=True)
     out = b.call("add.Tensor", b.call("log", total), peak)
-    return out if keepdim or not dims else b.call("squeeze.dims", out, dim=dims)
+    return without(b, out, dims, keepdim)
 
 
 @ATEN.composed(aten=["nansum"], promote=True, ulps=8)

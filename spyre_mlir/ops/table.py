@@ -8,7 +8,7 @@ body never rounds; the machine rounds where the hardware does.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -207,20 +207,17 @@ class Table:
         """
 
         def add(function: Callable[..., Any]) -> OpEntry:
-            doc = inspect.cleandoc(function.__doc__ or "")
-            entry = OpEntry(
-                name=function.__name__,
-                overloads=tuple(aten),
-                params=_params(function),
-                family=family,
-                meaning=function,
-                doc=doc,
-                **facts,
-            )
-            self._add(entry)
-            return entry
+            return self._declared(function, _params(function), aten, family=family, meaning=function, **facts)
 
         return add
+
+    def _declared(
+        self, function: Callable[..., Any], params: tuple[Param, ...], aten: Sequence[str], **facts: Any
+    ) -> OpEntry:
+        doc = inspect.cleandoc(function.__doc__ or "")
+        entry = OpEntry(name=function.__name__, overloads=tuple(aten), params=params, doc=doc, **facts)
+        self._add(entry)
+        return entry
 
     def pointwise(self, *, aten: list[str], **facts: Any) -> Callable[..., OpEntry]:
         """Declares an element-by-element operation; shapes broadcast."""
@@ -261,23 +258,11 @@ class Table:
             promote: bring all operands to the element type of the result first, as element-by-element ops want.
             facts: other attributes of the entry.
         """
+        facts = {"ulps": 16.0, "promote": promote, "composed": True, "family": Family.COMPOSITE} | facts
 
         def add(function: Callable[..., Any]) -> OpEntry:
-            facts.setdefault("ulps", 16.0)
-            made = OpEntry(
-                name=function.__name__,
-                overloads=tuple(aten),
-                params=_params(function, skipped=1),  # the first is what it builds with
-                family=Family.COMPOSITE,
-                meaning=_of_its_parts,
-                doc=inspect.cleandoc(function.__doc__ or ""),
-                decompose=function,
-                composed=True,
-                promote=promote,
-                **facts,
-            )
-            self._add(made)
-            return made
+            params = _params(function, skipped=1)  # the first is what it builds with
+            return self._declared(function, params, aten, meaning=_of_its_parts, decompose=function, **facts)
 
         return add
 

@@ -16,38 +16,32 @@ def _answer(b: Build, self: Any, truth: Any) -> Any:
     return b.cast(truth, "ui8") if b.element(self) == "ui8" else truth
 
 
-def _dims(dim: int | Ints | None) -> Ints | None:
-    return (dim,) if isinstance(dim, int) else dim
-
-
 @ATEN.composed(aten=["any", "any.dim", "any.dims"], ulps=0)
 def any_of(b: Build, self: Lanes, *, dim: Ints | None = None, keepdim: bool = False) -> Any:
     """Whether an element over `dim` is not 0."""
-    dims = _dims(dim)
-    if is_empty(b, self, dims):
-        return _answer(b, self, b.full(folded_shape(b, self, dims, keepdim), 0, "i1"))
-    if dims == ():
+    if is_empty(b, self):
+        return _answer(b, self, b.full(folded_shape(b, self, dim, keepdim), 0, "i1"))
+    if dim == ():
         return _answer(b, self, b.cast(self, "i1"))
     # The magnitude keeps what is not a number, which counts as true.
     size = b.cast(self, "f32") if b.is_bool(self) else b.call("abs", self)
-    largest = b.call("amax", size, dim=dims_of(b, self, dims), keepdim=keepdim)
+    largest = b.call("amax", size, dim=dims_of(b, self, dim), keepdim=keepdim)
     return _answer(b, self, b.call("ne.Scalar", largest, 0))
 
 
 @ATEN.composed(aten=["all", "all.dim", "all.dims"], ulps=0)
 def all_of(b: Build, self: Lanes, *, dim: Ints | None = None, keepdim: bool = False) -> Any:
     """Whether every element over `dim` is not 0."""
-    dims = _dims(dim)
-    if is_empty(b, self, dims):
-        return _answer(b, self, b.full(folded_shape(b, self, dims, keepdim), 1, "i1"))
-    if dims == ():
+    if is_empty(b, self):
+        return _answer(b, self, b.full(folded_shape(b, self, dim, keepdim), 1, "i1"))
+    if dim == ():
         return _answer(b, self, b.cast(self, "i1"))
     if is_float(b, self):
         # The smallest magnitude would hide a 0 beside what is not a number.
         size = b.cast(b.call("ne.Scalar", self, 0.0), "f32")
     else:
         size = b.cast(self, "f32") if b.is_bool(self) else b.call("abs", self)
-    smallest = b.call("amin", size, dim=dims_of(b, self, dims), keepdim=keepdim)
+    smallest = b.call("amin", size, dim=dims_of(b, self, dim), keepdim=keepdim)
     return _answer(b, self, b.call("ne.Scalar", smallest, 0))
 
 

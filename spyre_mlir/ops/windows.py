@@ -12,6 +12,7 @@ from typing import Any, cast
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Ints
+from spyre_mlir.ops.parts import joined, padded, taken
 
 
 def spread(values: Ints | None, rank: int, otherwise: Ints = (1,)) -> Ints:
@@ -23,27 +24,6 @@ def spread(values: Ints | None, rank: int, otherwise: Ints = (1,)) -> Ints:
 def reach(kernel: int, dilation: int = 1) -> int:
     """Elements from the first tap of a window to the last, both counted."""
     return dilation * (kernel - 1) + 1
-
-
-def taken(b: Build, x: Any, dim: int, start: int, count: int, step: int = 1) -> Any:
-    """`count` elements of `dim` from `start` on, `step` apart."""
-    if start == 0 and step == 1 and count == b.shape(x)[dim]:
-        return x
-    return b.call(
-        "slice.Tensor", x, dim=dim % len(b.shape(x)), start=start, end=start + step * (count - 1) + 1, step=step
-    )
-
-
-def padded(b: Build, x: Any, dim: int, before: int, after: int, value: float = 0.0) -> Any:
-    """`x` with a number before and behind `dim`; negative counts cut."""
-    shape = b.shape(x)
-    at = dim % len(shape)
-    kept = shape[at] + min(0, before) + min(0, after)
-    borders = [
-        [b.full((*shape[:at], count, *shape[at + 1 :]), value, b.element(x))] if count > 0 else list[Any]()
-        for count in (before, after)
-    ]
-    return joined(b, [*borders[0], taken(b, x, at, max(0, -before), kept), *borders[1]], at)
 
 
 def bordered(b: Build, x: Any, dim: int, before: int, after: int, kernel: int, stride: int, dilation: int) -> Any:
@@ -61,17 +41,7 @@ def taps(b: Build, x: Any, dim: int, kernel: int, stride: int, dilation: int = 1
     return [taken(b, x, dim, tap * dilation, count, stride) for tap in range(kernel)]
 
 
-def joined(b: Build, parts: Sequence[Any], dim: int) -> Any:
-    """Tensors one after another along `dim`; one alone is itself."""
-    return parts[0] if len(parts) == 1 else b.call("cat", list(parts), dim=dim)
-
-
-def side_by_side(b: Build, parts: Sequence[Any], dim: int) -> Any:
-    """Tensors along a new dimension."""
-    return joined(b, [b.call("unsqueeze", p, dim=dim) for p in parts], dim)
-
-
-def folded(b: Build, parts: Sequence[Any], function: str) -> Any:
+def accumulated(b: Build, parts: Sequence[Any], function: str) -> Any:
     """Tensors combined one after another, in order."""
     out = parts[0]
     for part in parts[1:]:
@@ -94,7 +64,7 @@ def overlap_added(b: Build, x: Any, dim: int, kernel: int, stride: int, dilation
     depth = -(-reach(kernel, dilation) // stride)  # strides that a window reaches over
     blocks = [padded(b, block, dim, q, depth - 1 - q) for q, block in _blocks(b, x, dim, kernel, stride, dilation)]
     shape = b.shape(x)
-    total = folded(b, blocks, "add.Tensor")
+    total = accumulated(b, blocks, "add.Tensor")
     total = b.call("view", total, size=(*shape[:dim], (places + depth - 1) * stride, *shape[dim + 2 :]))
     return taken(b, total, dim, 0, (places - 1) * stride + reach(kernel, dilation))
 

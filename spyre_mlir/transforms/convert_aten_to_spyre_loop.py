@@ -202,7 +202,7 @@ def lower_index_select(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
 def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     """Numbers the host provides with the program."""
     result = cast(TensorType[Attribute], op.results[0].type)
-    return whole(b.emitter.add(ConstantOp(known_value(entry, op.arguments()), result)).results[0])
+    return whole(b.emitter.add(ConstantOp(known_value(entry, op.arguments(), result.element_type), result)).results[0])
 
 
 Lowering = Callable[[LoopBuilder, AtenOp, OpEntry], "Reading | Sequence[Reading]"]

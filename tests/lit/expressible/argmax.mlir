@@ -1,8 +1,9 @@
 // RUN: spyre-opt -p decompose-aten %s | filecheck %s
+// RUN: spyre-opt -p decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | grep -c -e kernel.compute -e kernel.restickify -e kernel.gather -e kernel.convert | filecheck %s --check-prefix COST
 
 // The position of the largest element: the largest, who equals it, positions there and a number behind all elsewhere,
-// the smallest. What is not a number wins, by an infinity in its place. 6 SDSCs for a row
-// in the lanes, and one copy each of what the host brings and of what it reads.
+// the smallest. What is not a number wins, by an infinity in its place. Cost: 7 SDSCs for a
+// row in the lanes, the last one a copy of what the host reads.
 
 func.func @main(%x: tensor<4x65xf32>) -> tensor<4xi64> {
   %0 = aten.argmax(%x) {dim = 1 : i64} : (tensor<4x65xf32>) -> tensor<4xi64>
@@ -18,3 +19,5 @@ func.func @main(%x: tensor<4x65xf32>) -> tensor<4xi64> {
 // CHECK:      %[[FOUND:.*]] = aten.where.self(%[[SAME]]
 // CHECK-NEXT: %[[OUT:.*]] = aten.amin(%[[FOUND]]) {dim = array<i64: 1>
 // CHECK-NEXT: func.return %[[OUT]] : tensor<4xi64>
+
+// COST: {{^}}7{{$}}

@@ -1,4 +1,5 @@
 // RUN: spyre-opt -p decompose-aten %s | filecheck %s
+// RUN: spyre-opt -p decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | grep -c -e kernel.compute -e kernel.restickify -e kernel.gather -e kernel.convert | filecheck %s --check-prefix COST
 
 // Bits by arithmetic: a mask of low bits is a remainder by a power of two, a shift is a product or a floored quotient.
 // Cost: 1 SDSC for a left shift, and for a mask 6 behind the 2 of the whole quotient.
@@ -21,3 +22,5 @@ func.func @mask(%x: tensor<4x8xi64>) -> tensor<4x8xi64> {
 // CHECK-NOT:  bitwise
 // CHECK:      aten.mul.Tensor(%{{.*}}) {other = 8 : i64}
 // CHECK:      func.return
+
+// COST: {{^}}5{{$}}

@@ -1,4 +1,5 @@
 // RUN: spyre-opt -p decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | filecheck %s
+// RUN: spyre-opt -p decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | grep -c -e kernel.compute -e kernel.restickify -e kernel.gather -e kernel.convert | filecheck %s --check-prefix COST
 
 // 3 by 3 over 64 channels, stride 2, padding 1: borders where the window reaches them, 3 copies along the one and 3 along the
 // other, and one product over 9 * 64 elements. The weight is brought into that order by one more copy.
@@ -19,3 +20,5 @@ func.func @main(%x: tensor<1x64x8x8xf16>, %w: tensor<64x64x3x3xf16> {aten.kind =
 // CHECK: spyre.kernel.compute "identity" [d1 = 64, d2 = 4, d3 = 4]
 // CHECK-NOT: spyre.kernel.compute
 // CHECK-NOT: spyre.kernel.restickify
+
+// COST: {{^}}13{{$}}

@@ -1,4 +1,5 @@
 // RUN: spyre-opt -p decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | filecheck %s
+// RUN: spyre-opt -p decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | grep -c -e kernel.compute -e kernel.restickify -e kernel.gather -e kernel.convert | filecheck %s --check-prefix COST
 
 // Every channel by itself, 3 by 3: the taps side by side, 3 copies along each dimension, one multiplication, and a sum
 // along each dimension of taps. The channels stay in the lanes.
@@ -17,3 +18,5 @@ func.func @main(%x: tensor<1x8x8x64xf16>, %w: tensor<64x1x3x3xf16> {aten.kind = 
 // CHECK: spyre.kernel.compute "identity" [d1 = 64, d2 = 6, d3 = 6]
 // CHECK-NOT: spyre.kernel.compute
 // CHECK-NOT: spyre.kernel.restickify
+
+// COST: {{^}}10{{$}}

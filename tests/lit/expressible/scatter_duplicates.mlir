@@ -1,4 +1,5 @@
 // RUN: spyre-opt -p decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | filecheck %s
+// RUN: spyre-opt -p decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | grep -c -e kernel.compute -e kernel.restickify -e kernel.gather -e kernel.convert | filecheck %s --check-prefix COST
 
 // A scatter in which an index may come twice: of several elements for one place the last stays.
 // Cost: 9 SuperDSCs.
@@ -18,3 +19,5 @@ func.func @main(%x: tensor<5x7xf32>, %i: tensor<3x7xi64>, %s: tensor<3x7xf32>) -
 // CHECK: spyre.kernel.compute "where3" [d0 = 7, d1 = 5]
 // CHECK: spyre.kernel.compute "identity" [d0 = 5, d1 = 7]
 // CHECK-NOT: spyre.kernel.{{compute|restickify|gather|convert}}
+
+// COST: {{^}}9{{$}}

@@ -1,4 +1,5 @@
 // RUN: spyre-opt -p decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | filecheck %s
+// RUN: spyre-opt -p decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | grep -c -e kernel.compute -e kernel.restickify -e kernel.gather -e kernel.convert | filecheck %s --check-prefix COST
 
 // Windows that do not overlap, 2 by 2 with stride 2: one product, and its result read in another order.
 // Cost: 3 SDSCs.
@@ -13,3 +14,5 @@ func.func @main(%x: tensor<1x64x4x4xf16>, %w: tensor<64x64x2x2xf16> {aten.kind =
 // CHECK: spyre.kernel.compute "identity" [d1 = 64, d2_0 = 4, d2_1 = 2, d3_0 = 4, d3_1 = 2]
 // CHECK-NOT: spyre.kernel.compute
 // CHECK-NOT: spyre.kernel.restickify
+
+// COST: {{^}}3{{$}}

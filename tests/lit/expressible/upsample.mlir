@@ -1,4 +1,5 @@
 // RUN: spyre-opt -p decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | filecheck %s
+// RUN: spyre-opt -p decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | grep -c -e kernel.compute -e kernel.restickify -e kernel.gather -e kernel.convert | filecheck %s --check-prefix COST
 
 // Every dimension is a product with a matrix that the host provides.
 // Cost: 7 SDSCs; the others clear the lanes behind 4 elements, and change the order of dimensions.
@@ -18,3 +19,5 @@ func.func @main(%x: tensor<1x2x4x4xf16>) -> tensor<1x2x8x6xf16> {
 // CHECK: spyre.kernel.compute "batchmatmul" [b0 = 2, m = 6, n = 8, k = 4]
 // CHECK: spyre.kernel.compute "identity"
 // CHECK-NOT: spyre.kernel.compute
+
+// COST: {{^}}7{{$}}

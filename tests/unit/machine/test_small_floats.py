@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -82,6 +83,16 @@ def test_scaled_products(by_row: bool) -> None:
     )
     wanted = (a.double() @ w.double().t()) * scales[0] * scales[1] + 1
     assert float((made(a, w, *scales, bias).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+def test_scaled_products_by_recipes(by_row: bool) -> None:
+    """The public function of torch."""
+    a, w, c = numbers(16, 48).to(FP8), numbers(32, 48).to(FP8), torch.ones(32, dtype=torch.bfloat16)
+    scales = (torch.full((16, 1), 0.5), torch.full((1, 32), 0.25)) if by_row else (torch.tensor(2.0), torch.tensor(0.5))
+    way = nn.functional.ScalingType.RowWise if by_row else nn.functional.ScalingType.TensorWise
+    product = partial(nn.functional.scaled_mm, output_dtype=torch.bfloat16)
+    on_device(lambda a, w, s, t, c: product(a, w.t(), s, way, t, way, bias=c), a, w, *scales, c)
 
 
 def test_quantised_and_back() -> None:

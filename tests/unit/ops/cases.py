@@ -41,7 +41,14 @@ ELSEWHERE = frozenset(
         "spyre::whole_quotient",  # no operator of torch's
     }
 )
-FIRST_RANKS = {"nll_loss": 2, "nll_loss_forward": 2, "nll_loss2d": 4, "nll_loss2d_forward": 4}
+# Overloads that take a first tensor of one rank only.
+FIRST_RANKS = {
+    "nll_loss": 2,
+    "nll_loss_forward": 2,
+    "nll_loss2d": 4,
+    "nll_loss2d_forward": 4,
+    "searchsorted.Scalar": 1,
+}
 # Arguments that hold truth values, whatever the overload.
 TRUTH_NAMES = ("condition", "mask")
 
@@ -74,6 +81,10 @@ def fits(overload: str, sample: Sample) -> bool:
         number = str(argument.type) in ("int", "float", "bool", "List[int]", "List[float]")
         if (number or argument.kwarg_only) and not argument.has_default_value() and not names & set(given):
             return False
+    needed = sum(str(a.type) == "Tensor" and not a.has_default_value() for a in schema(overload))
+    possible = sum("Tensor" in str(a.type) or str(a.type) == "number" for a in schema(overload))
+    if not needed <= len(sample.shapes) <= possible:
+        return False
     known = {n for a in schema(overload) for n in (a.name, ALIASES.get(a.name))}
     return (
         set(given) <= known

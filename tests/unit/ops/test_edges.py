@@ -10,8 +10,12 @@ import torch
 from torch import Tensor
 
 import spyre_mlir
+from spyre_mlir.errors import MachineFault, UnsupportedError
 
-pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.fallback.HostStepWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.fallback.HostStepWarning"),
+    pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8"),
+]
 ZERO = torch.tensor(0)
 TABLE = torch.randn(10, 8, generator=torch.Generator().manual_seed(1))
 INDICES, OFFSETS = torch.tensor([1, 2, 4, 5, 4, 3]), torch.tensor([0, 3, 3])
@@ -64,8 +68,18 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
     "nothing_of_one": one(lambda x: torch.cat([x.view(1, 3)[1:], x.view(1, 3) * 2]), torch.arange(3.0)),
     "bags_summed": bag(0),
     "bags_averaged_without_some": bag(1, padding=4),
+    "bags_weighted": (
+        lambda w, i, o, by: torch.nn.functional.embedding_bag(i, w, o, mode="sum", per_sample_weights=by),
+        (TABLE, INDICES, OFFSETS, TABLE[:6, 0]),
+    ),
     "bags_largest": bag(2),
     "bags_largest_with_an_end": bag(2, padding=5, last=True),
+    # Deprecated by torch, which still takes it here.
+    "bytes_as_a_mask": two(lambda x, m: aten.index_put(x, [m], FIRST + 0.5, True), TABLE, (TABLE > 0).byte() * 200),
+    "rows_by_bytes": two(lambda x, m: aten.index_put(x, [m], FIRST + 0.5, True), TABLE, (TABLE[:, 0] > 0).byte()),
+    "an_integer_filled_with_a_fraction": one(lambda x: x + x.new_full((3,), -2.5), torch.arange(3)),
+    "a_border_of_a_fraction": one(lambda x: 2 * aten.constant_pad_nd(x, [1, 1], -2.5), torch.arange(3)),
+    "a_border_of_truth": one(lambda x: aten.constant_pad_nd(x, [1, 1], 0.5), torch.arange(3) > 1),
     "a_host_step_with_none": two(pooled_backward, torch.ones(1, 1, 1, 1, 1), torch.ones(1, 1, 2, 2, 2)),
 }
 
@@ -76,3 +90,22 @@ def test_edges_are_as_torch_has_them(name: str) -> None:
     model = Function(function)
     got: Any = spyre_mlir.compile(model, args, numerics="exact", host_fallback="allow")(*args)
     torch.testing.assert_close(got, model(*args), rtol=1e-4, atol=1e-5)
+
+
+def test_what_depends_on_the_rank_of_a_matrix_is_refused_with_its_place() -> None:
+    """The residuals of least squares are as many as the data have columns to spare: torch itself cannot trace it."""
+    model = Function(lambda a, b: torch.linalg.lstsq(a, b).solution)
+    with pytest.raises(UnsupportedError, match=r"aten\.linalg_lstsq: the shape of its result"):
+        spyre_mlir.compile(model, (TABLE, TABLE[:, :2]))
+
+
+def test_blocks_with_scales_of_their_own_are_a_host_step_which_torch_has_on_other_processors_only() -> None:
+    way = torch.nn.functional.ScalingType
+    a, b = (torch.ones(128, 512).to(torch.float8_e4m3fn) for _ in range(2))
+    recipes = {"scale_recipe_a": way.BlockWise1x128, "scale_recipe_b": way.BlockWise128x128}
+    model = Function(lambda a, b, s, t: torch.nn.functional.scaled_mm(a, b.t(), s, scale_b=t, **recipes))
+    args = a, b, torch.ones(4, 128).t(), torch.ones(1, 4).t()
+    compiled = spyre_mlir.compile(model, args)
+    assert [step.op for step in compiled.report().host_steps] == ["aten._scaled_mm_v2"]
+    with pytest.raises(MachineFault, match="torch refuses _scaled_mm_v2: Invalid scaling configuration"):
+        compiled(*args)

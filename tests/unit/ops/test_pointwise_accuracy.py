@@ -60,11 +60,14 @@ UNIT: dict[str, Function] = {
     "logit": torch.logit,
     "special_ndtri": special.ndtri,
 }
+# Near the end where 2 x - 1 says nothing of x any more.
+LOW: dict[str, Function] = {"logit": torch.logit, "erfinv": torch.erfinv, "special_ndtri": special.ndtri}
 GRIDS: dict[str, tuple[float, float, dict[str, Function]]] = {
     "wide": (-7.0, 7.0, WIDE),
     "normal": (-3.0, 4.0, NORMAL),
     "positive": (1.5, 900.0, POSITIVE),
     "unit": (0.51, 0.995, UNIT),
+    "low": (0.0005, 0.45, LOW),
 }
 
 

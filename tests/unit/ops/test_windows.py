@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import TensorType, f32
 import spyre_mlir
 from spyre_mlir.dialects.aten_build import result_types
 from spyre_mlir.dialects.tensors import TypedValue
-from spyre_mlir.errors import ConstraintError
 from spyre_mlir.ops import ATEN
 
 
@@ -96,26 +95,6 @@ def test_a_last_window_starts_inside_the_padded_input() -> None:
     for extent in range(2, 9):
         expected = functional.max_pool1d(torch.zeros(1, 1, extent), 2, 2, 1, ceil_mode=True).shape
         assert types("max_pool1d", typed(1, 1, extent), **size) == [tuple(expected)]
-
-
-@pytest.mark.parametrize(
-    ("constraint", "overload", "tensors", "attributes"),
-    [
-        ("C1", "conv2d", (typed(4, 4), typed(1, 1, 2, 2)), {}),
-        ("C2", "conv1d", (typed(1, 3, 4), typed(1, 2, 2)), {}),
-        ("C1", "max_pool2d", (typed(4, 4),), {"kernel_size": (2, 2)}),
-        ("C2", "max_pool1d", (typed(1, 1, 9),), {"kernel_size": (3,), "padding": (2,)}),
-        ("C3", "avg_pool1d", (typed(1, 1, 2),), {"kernel_size": (3,)}),
-        ("C1", "reflection_pad1d", (typed(1, 3),), {"padding": (3, 0)}),
-        ("C1", "_pad_circular", (typed(1, 3),), {"pad": (4, 0)}),
-        ("C2", "adaptive_avg_pool2d", (typed(1, 3),), {"output_size": (1, 1)}),
-    ],
-)
-def test_a_broken_constraint_is_named(
-    constraint: str, overload: str, tensors: tuple[Any, ...], attributes: dict[str, Any]
-) -> None:
-    with pytest.raises(ConstraintError, match=rf"^\[SPY-C001\] {constraint}: "):
-        types(overload, *tensors, **attributes)
 
 
 def test_padding_loses_to_numbers_below_the_halves() -> None:

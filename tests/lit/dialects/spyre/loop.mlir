@@ -31,6 +31,14 @@ func.func @ops(%a: tensor<4x8xf32>, %b: tensor<2x4x6xf32>, %ids: tensor<3xi64>) 
     %z = spyre.loop.apply "silu"(%x) : (f32) -> f32
     spyre.loop.yield %z : f32
   }
+  // CHECK: spyre.loop.nest [j = 8] ins(%{{.*}}[j] : tensor<8xf32>) -> [j] : tensor<8xf32> {
+  %6 = spyre.loop.nest [j = 8] ins(%1[j] : tensor<8xf32>) -> [j] : tensor<8xf32> {
+  ^bb0(%x: f32):
+    // CHECK: spyre.loop.apply "softplus"(%{{.*}}) {beta = 2.000000e+00 : f64, threshold = 8.000000e+00 : f64} : (f32) -> f32
+    // GENERIC: "spyre.loop.apply"(%{{.*}}) <{function = "softplus"}> {beta = 2.000000e+00 : f64, threshold = 8.000000e+00 : f64}
+    %z = spyre.loop.apply "softplus"(%x) {beta = 2.0 : f64, threshold = 8.0 : f64} : (f32) -> f32
+    spyre.loop.yield %z : f32
+  }
   // CHECK: spyre.loop.gather [s = 3, h = 8] rows(%ids[s] : tensor<3xi64>) of axis 0 in %a[0, h] : tensor<4x8xf32> -> [s, h] : tensor<3x8xf32>
   // GENERIC: "spyre.loop.gather"
   %5 = spyre.loop.gather [s = 3, h = 8] rows(%ids[s] : tensor<3xi64>) of axis 0 in %a[0, h] : tensor<4x8xf32> -> [s, h] : tensor<3x8xf32>

@@ -84,6 +84,18 @@ def test_changed_small_buffer_is_noticed() -> None:
     assert "a buffer of the model has changed" in [c.reason for c in torch_compile.compilations()]
 
 
+def test_buffer_with_nan_is_compiled_once() -> None:
+    model = Counted()
+    model.scale[1] = torch.nan
+    fast, x = compiled(model), torch.randn(2, 4)
+    for _ in range(3):
+        assert fast(x)[:, 1].isnan().all()
+    reasons = [c.reason for c in torch_compile.compilations()]
+    assert "a buffer of the model has changed" not in reasons
+    model.scale[2] = torch.nan
+    assert fast(x)[:, 1:3].isnan().all(), "another NaN is a change"
+
+
 def test_swapped_module_and_changed_weights() -> None:
     model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     fast, x = compiled(model), torch.randn(3, 4)

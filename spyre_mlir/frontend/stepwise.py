@@ -20,6 +20,7 @@ from spyre_mlir.dialects.host_call import HostCall, Slot
 from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import MachineFault, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+from spyre_mlir.frontend.export import REFUSED
 from spyre_mlir.frontend.reference import to_numpy
 
 Array = NDArray[Any]
@@ -27,8 +28,6 @@ Array = NDArray[Any]
 _DTYPES = {str(element): dtype for dtype, element in ELEMENT_TYPES.items()}
 # Where an entry of the op table calls a parameter otherwise than the operator it stands for.
 _OTHER_NAMES = {"mat2": "other", "shape": "size"}
-# What torch raises where an operator has no form for a dtype, or does not take these values.
-_REFUSED = (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError, AttributeError)
 
 
 def torch_values(module: ModuleOp, inputs: Sequence[Array]) -> dict[Operation, list[Array]]:
@@ -67,7 +66,7 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
                 return [_result(t, k, wide) for t, k in zip(results, call.results, strict=False)]
         except RegistrationError:
             raise
-        except _REFUSED as error:
+        except REFUSED as error:  # no form for a dtype, or not for these values
             refusal = refusal or error
     message = f"torch refuses {call.overload}: {str(refusal).partition(chr(10))[0]}"
     raise MachineFault("host-step", message, where=call.where) from refusal

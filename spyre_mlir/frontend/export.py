@@ -17,7 +17,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from spyre_mlir import registry
-from spyre_mlir.errors import ImportProgramError, UnsupportedError
+from spyre_mlir.errors import ImportProgramError, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.keep import KEEP_COMPOSITES
 from spyre_mlir.frontend.locations import place_of, raised_at, raised_by_torch
 from spyre_mlir.frontend.torch_private import (
@@ -59,7 +59,12 @@ def _table(whole: frozenset[str]) -> Any:
     table = cast("dict[Any, Any]", torch.export.default_decompositions())
     for name in whole:
         packet, overload = name.rsplit(".", 1)
-        table.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
+        operator = getattr(getattr(torch.ops.aten, packet, None), overload, None)
+        if operator is None:
+            raise RegistrationError(
+                f"torch has no operator aten.{name} that could be kept whole", hint="name an overload, as 'max.dim'"
+            )
+        table.pop(operator, None)
     return table
 
 

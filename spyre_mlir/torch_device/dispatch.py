@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -22,14 +22,15 @@ def dispatch(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     """What an operator gives for tensors of the device.
 
     Raises:
-        InputError: tensors of the device and of the host together.
+        InputError: tensors of the device and of the host together, or another device than the first.
     """
     _check_one_device(operator, args, kwargs)
     leaves = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)]
     wanted = kwargs.get("device")
     back_to_host = operator is aten._to_copy.default and wanted is not None and torch.device(wanted).type != DEVICE
     onto_host = operator is aten.copy_.default and not isinstance(args[0], SpyreTensor)
-    if wanted is not None:
+    if wanted is not None and torch.device(wanted).type == DEVICE:
+        cast(Any, torch).spyre.set_device(torch.device(wanted))
         kwargs = kwargs | {"device": _CPU}
     host_args, host_kwargs = tree_map(as_host_tensor, (args, kwargs))
     traced = any(is_fake(as_host_tensor(x)) for x in leaves)

@@ -151,6 +151,24 @@ def test_unknown_option_names_those_there_are() -> None:
     assert "no option numeric" in str(caught.value)
 
 
+def test_mode_is_for_other_back_ends() -> None:
+    with pytest.raises(Exception, match="has no mode max-autotune"):
+        torch.compile(nn.ReLU(), backend=torch_compile.spyre, mode="max-autotune")(torch.randn(3))
+
+
+def test_shape_that_depends_on_data_is_refused_with_its_line() -> None:
+    whole = torch.compile(lambda x: x.nonzero() * 2, backend=torch_compile.spyre, fullgraph=True)
+    with pytest.raises(UnsupportedError, match=r"aten.nonzero: the shape of its result depends on the data") as caught:
+        whole(torch.ones(3))
+    assert "torch.where" in str(caught.value)
+
+
+def test_place_of_a_layer_of_torch_is_not_ours() -> None:
+    with pytest.raises(UnsupportedError, match="random numbers") as caught:
+        compiled(nn.Dropout())(torch.ones(3))
+    assert "spyre_mlir" not in str(caught.value.where)
+
+
 def test_recurrent_and_encoder_layers_are_captured() -> None:
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
     x = torch.randn(1, 3, 8)

@@ -175,10 +175,11 @@ class CompiledModel:
         """
         timeline = self.timeline(profile)
         met, open_ = tuple(self.log.lines()) if self._called else None, tuple(self.log.undecided())
+        program, _, _ = split_module(self._lowered.modules["superdsc"])
+        host = tuple(host_steps(program))
         if page is not None:
-            program, _, _ = split_module(self._lowered.modules["superdsc"])
-            save_text(Path(page), page_text(self.name, timeline, host_steps(program), met, open_))
-        return Report(self.name, tuple(self._lowered.records), timeline, met, open_, self._lowered.host_steps)
+            save_text(Path(page), page_text(self.name, timeline, host, met, open_))
+        return Report(self.name, tuple(self._lowered.records), timeline, met, open_, self._lowered.host_steps, host)
 
     @property
     def host_steps(self) -> tuple[HostStep, ...]:

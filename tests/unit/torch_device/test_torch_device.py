@@ -137,6 +137,14 @@ def test_a_module_moves_and_runs_eagerly_and_compiled() -> None:
     close(compiled(x.to("spyre")), wanted)
 
 
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+@pytest.mark.parametrize("bias", [True, False])
+def test_recurrent_layers_run_step_by_step(kind: Any, bias: bool) -> None:
+    layer, x = kind(3, 4, bias=bias), torch.randn(2, 3)
+    close(copy.deepcopy(layer).to("spyre")(x.to("spyre"))[0], layer(x)[0])
+    assert not SPYRE.host_steps
+
+
 def test_a_module_that_makes_tensors_on_its_device_compiles() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         return x * torch.arange(4, device=x.device)

@@ -68,6 +68,7 @@ class CapturedGraph:
     options: Mapping[str, Any]
     _made: dict[str, _Made] = field(default_factory=dict[str, _Made])
     _effects: dict[str, Effects] = field(default_factory=dict[str, "Effects"])
+    _told: set[str] = field(default_factory=set[str])
     _last: str = ""
 
     def __post_init__(self) -> None:
@@ -88,7 +89,7 @@ class CapturedGraph:
         if key not in self._effects:
             self._effects[key] = Effects.of(self.graph, inputs)
         if self._effects[key].writes and _share_memory(inputs):
-            return self._on_host(inputs)
+            return self._on_host(inputs, key)
         made = self._made.get(key)
         if made is None or not made.holds(inputs):
             made = self._made[key] = self._compile(inputs, key)
@@ -98,13 +99,15 @@ class CapturedGraph:
             results[place] = view.taken(inputs[view.of])
         return tuple(results)
 
-    def _on_host(self, inputs: Sequence[Any]) -> Any:
+    def _on_host(self, inputs: Sequence[Any], key: str) -> Any:
         if self.options.get("host_fallback") == "error":
             raise UnsupportedError(
                 f"the graph of {self._function} writes to inputs that share memory with others",
                 hint="pass copies, or allow host steps",
             )
-        record(Compilation(self._id, self._function, ON_HOST, _described(inputs), 0, 0.0))
+        if key not in self._told:
+            self._told.add(key)
+            record(Compilation(self._id, self._function, ON_HOST, _described(inputs), 0, 0.0))
         return Interpreter(self.graph).run(*inputs)
 
     def _compile(self, inputs: Sequence[Any], key: str) -> _Made:

@@ -78,10 +78,12 @@ def test_changed_small_buffer_is_noticed() -> None:
     twin, fast = copy.deepcopy(model), compiled(model)
     x = torch.randn(2, 4)
     close(fast(x), twin(x))
-    model.scale.mul_(2)
-    twin.scale.mul_(2)
-    close(fast(x), twin(x))
-    assert "a buffer of the model has changed" in [c.reason for c in torch_compile.compilations()]
+    for _ in range(3):
+        model.scale.mul_(2)
+        twin.scale.mul_(2)
+        close(fast(x), twin(x))
+    reasons = [c.reason for c in torch_compile.compilations()]
+    assert reasons.count("a buffer of the model has changed") == 1, "it is an input from then on"
 
 
 def test_buffer_with_nan_is_compiled_once() -> None:

@@ -38,9 +38,9 @@ class AtenBuild(ABC):
         if entry is None:
             raise UnsupportedError(f"a decomposition uses aten.{overload}, which the op table lacks")
         names = [p.name for p in entry.params if p.is_tensor]
-        bound: dict[str, Any] = {p.name: p.default for p in entry.params}
-        bound |= dict(zip(names, tensors, strict=False)) | attributes
-        if missing := [p.name for p in entry.params if p.required and bound[p.name] is None]:
+        given = dict(zip(names, tensors, strict=False)) | attributes
+        bound: dict[str, Any] = {p.name: p.default for p in entry.params} | given
+        if missing := [p.name for p in entry.params if p.required and p.name not in given]:
             raise TypeError(f"{overload} needs {', '.join(missing)}")
         if strange := [name for name in bound if entry.param(name) is None]:
             raise TypeError(f"{overload} has no argument {', '.join(strange)}")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from spyre_mlir.backend.check import Finding, check_path
-from spyre_mlir.compiled import CompiledModel, CompileOptions
+from spyre_mlir.compiled import Addresses, CompiledModel, CompileOptions, Loops
+from spyre_mlir.errors import InputError
 from spyre_mlir.machine.faults import OnFault
-from spyre_mlir.machine.options import MachineOptions, Numerics
+from spyre_mlir.machine.options import Numerics
 from spyre_mlir.pipeline import HostFallback, lower
 from spyre_mlir.report import Accuracy, Verification
 from spyre_mlir.transforms.narrowed import tell_narrowed
@@ -31,10 +32,10 @@ def compile(
     example_kwargs: Mapping[str, Any] | None = None,
     *,
     numerics: Numerics = "device",
-    addresses: Literal["symbolic", "concrete"] = "symbolic",
+    addresses: Addresses = "symbolic",
     share_files: bool = False,
     coarse_tile: bool = False,
-    loops: Literal["loop", "unroll"] = "loop",
+    loops: Loops = "loop",
     on_fault: OnFault = "raise",
     host_fallback: HostFallback = "warn",
     prefer_device: bool = False,
@@ -64,6 +65,7 @@ def compile(
             functions without a form on float32 compute in DL16, which a warning lists and the report counts.
 
     Raises:
+        InputError: an option has no such value, or the inputs are no tuple.
         UnsupportedError: the model has operations that cannot be expressed, or host steps that are refused; all of
             them are listed.
         ImportProgramError: the model cannot be read.
@@ -74,11 +76,9 @@ def compile(
     options = CompileOptions(
         numerics, addresses, share_files, coarse_tile, loops, on_fault, host_fallback, prefer_device, keep_float32
     )
-    MachineOptions(numerics=numerics, on_fault=on_fault)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         return LazyModel(model, options)
-    inputs = None if example_inputs is None else tuple(example_inputs)
-    return _compile(import_program(model, inputs, example_kwargs), options)
+    return _compile(import_program(model, _as_tuple(example_inputs), example_kwargs), options)
 
 
 def check(path: Path | str) -> tuple[Finding, ...]:
@@ -108,23 +108,26 @@ def info(
         prefer_device: as for `compile`.
 
     Raises:
+        InputError: the inputs are no tuple.
         UnsupportedError: the model has operations that cannot be expressed; all of them are listed.
         ImportProgramError: the model cannot be read.
     """
     from spyre_mlir.frontend import import_program
     from spyre_mlir.report.model_info import model_info
 
-    inputs = None if example_inputs is None else tuple(example_inputs)
-    program = import_program(model, inputs, example_kwargs)
+    program = import_program(model, _as_tuple(example_inputs), example_kwargs)
     options = CompileOptions(prefer_device=prefer_device).passes()
     return model_info(program, lower(program.module, make_context(), until="spyre.kernel", options=options))
 
 
-def compile_program(path: Path, *, addresses: Literal["symbolic", "concrete"] = "symbolic") -> CompiledModel:
-    """Compiles a saved ``.pt2`` program; see `compile`."""
-    from spyre_mlir.frontend import import_program
-
-    return _compile(import_program(path), CompileOptions(addresses=addresses))
+def _as_tuple(example_inputs: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    """The example inputs; a tensor alone would be taken for the sequence of its rows."""
+    if example_inputs is None or isinstance(example_inputs, (tuple, list)):
+        return None if example_inputs is None else tuple(example_inputs)
+    raise InputError(
+        f"example inputs are a tuple, got {type(example_inputs).__name__}",
+        hint="compile(model, (x,)) for one input x, (x, y) for two",
+    )
 
 
 def _compile(program: Program, options: CompileOptions) -> CompiledModel:
@@ -171,4 +174,4 @@ class LazyModel:
         return self.compiled_for(*args, **kwargs).verify(*args, tolerance=tolerance, **kwargs)
 
 
-__all__ = ["LazyModel", "check", "compile", "compile_program", "info"]
+__all__ = ["LazyModel", "check", "compile", "info"]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from numpy.typing import NDArray
 
@@ -18,7 +18,7 @@ from spyre_mlir.backend.whole_file import save_text
 from spyre_mlir.culprit import Culprit, Walk
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.errors import InputError
-from spyre_mlir.hw.cost_parameters import Profile
+from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 from spyre_mlir.machine.faults import FaultLog, OnFault
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
@@ -41,22 +41,36 @@ if TYPE_CHECKING:
     from spyre_mlir.frontend import Program
 
 Array = NDArray[Any]
+Addresses = Literal["symbolic", "concrete"]
+Loops = Literal["loop", "unroll"]
 BUNDLE = "bundle"
 
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """What `compile` was asked for besides the model."""
+    """What `compile` was asked for besides the model.
+
+    Raises:
+        InputError: an option has no such value.
+    """
 
     numerics: Numerics = "device"
-    addresses: Literal["symbolic", "concrete"] = "symbolic"
+    addresses: Addresses = "symbolic"
     share_files: bool = False
     coarse_tile: bool = False
-    loops: Literal["loop", "unroll"] = "loop"
+    loops: Loops = "loop"
     on_fault: OnFault = "raise"
     host_fallback: HostFallback = "warn"
     prefer_device: bool = False
     keep_float32: bool = False
+
+    def __post_init__(self) -> None:
+        MachineOptions(numerics=self.numerics, on_fault=self.on_fault)
+        chosen = {"addresses": (self.addresses, Addresses), "loops": (self.loops, Loops)}
+        chosen |= {"host_fallback": (self.host_fallback, HostFallback)}
+        for name, (value, allowed) in chosen.items():
+            if value not in get_args(allowed):
+                raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, got {value!r}")
 
     def passes(self) -> dict[str, str]:
         """Options of passes, as `pipeline.lower` takes them."""
@@ -161,10 +175,11 @@ class CompiledModel:
         """
         timeline = self.timeline(profile)
         met, open_ = tuple(self.log.lines()) if self._called else None, tuple(self.log.undecided())
+        program, _, _ = split_module(self._lowered.modules["superdsc"])
+        host = tuple(host_steps(program))
         if page is not None:
-            program, _, _ = split_module(self._lowered.modules["superdsc"])
-            save_text(Path(page), page_text(self.name, timeline, host_steps(program), met, open_))
-        return Report(self.name, tuple(self._lowered.records), timeline, met, open_, self._lowered.host_steps)
+            save_text(Path(page), page_text(self.name, timeline, host, met, open_))
+        return Report(self.name, tuple(self._lowered.records), timeline, met, open_, self._lowered.host_steps, host)
 
     @property
     def host_steps(self) -> tuple[HostStep, ...]:
@@ -172,7 +187,13 @@ class CompiledModel:
         return self._lowered.host_steps
 
     def timeline(self, profile: Profile = "calibrated") -> Timeline:
-        """When every kernel runs on which engine, as the cost model predicts it."""
+        """When every kernel runs on which engine, as the cost model predicts it.
+
+        Raises:
+            InputError: there is no such profile.
+        """
+        if profile not in PROFILES:
+            raise InputError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
         return module_timeline(self._lowered.modules["superdsc"], profile)
 
     def trace(self, path: str | Path, *, profile: Profile = "calibrated") -> Path:

@@ -14,69 +14,24 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, partial
 from importlib.metadata import entry_points
-from typing import Any, Generic, TypeVar, cast
+from inspect import signature
+from typing import Any, TypeVar, cast
+
+from xdsl.passes import ModulePass
 
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.functions import function_of
 from spyre_mlir.ops.reduction import reduced_shape
 from spyre_mlir.ops.table import Family, OpEntry, Sample, Unit
+from spyre_mlir.registered import MISTAKES
+from spyre_mlir.registered import NodeInfo as NodeInfo  # noqa: PLC0414 - part of this interface
+from spyre_mlir.registered import Registered as Registered  # noqa: PLC0414 - part of this interface
+from spyre_mlir.registered import TensorMeta as TensorMeta  # noqa: PLC0414 - part of this interface
 
 GROUP = "spyre_mlir.plugins"
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True)
-class TensorMeta:
-    """Shape and element type of a tensor: its name in the graph, extents, and torch's name of the dtype."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-
-
-@dataclass(frozen=True)
-class NodeInfo:
-    """One operator call of a model, as conversions get it.
-
-    Attributes:
-        name: of the node.
-        target: the operator, e.g. ``acme::blend``.
-        args, kwargs: as the graph has them; tensors are the values a `Build` takes.
-        inputs, outputs: what the tensors look like.
-        attributes: the arguments that are no tensors, by their names in the schema, defaults filled in.
-    """
-
-    name: str
-    target: str
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    inputs: tuple[TensorMeta, ...]
-    outputs: tuple[TensorMeta, ...]
-    attributes: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Registered(Generic[F]):
-    """One thing that was added.
-
-    Attributes:
-        op: the operation.
-        function: what was registered for it.
-        owner: module and name of the function.
-        priority: the highest is asked first.
-        when: whether it wants a call; called with the `Build` and the arguments.
-    """
-
-    op: str
-    function: F
-    owner: str
-    priority: int = 0
-    when: Callable[..., bool] | None = None
-
-    def wants(self, build: Any, bound: Mapping[str, Any]) -> bool:
-        """Whether it is for a call with these arguments."""
-        return self.when is None or self.when(build, **bound)
+P = TypeVar("P", bound=type[ModulePass])
 
 
 class Kind(Enum):
@@ -126,7 +81,12 @@ def isolated() -> Generator[None]:
         _REGISTRY.functions, _REGISTRY.passes, _REGISTRY.whole = before.functions, before.passes, before.whole
 
 
-def _key(op: str) -> str:
+def _key(op: object) -> str:
+    if not isinstance(op, str) or not op:
+        raise RegistrationError(
+            f"an operation is named by text, got {op!r}",
+            hint="'erfinv' and 'max.dim' of ATen, 'namespace::name' of others",
+        )
     return op.removeprefix("aten.").removesuffix(".default")
 
 
@@ -136,6 +96,7 @@ def _owner(function: object) -> str:
 
 
 def _add(kind: Kind, op: str, function: F, priority: int, when: Callable[..., bool] | None = None) -> F:
+    _check_callable(op, function)
     known = _REGISTRY.functions.setdefault((kind, _key(op)), [])
     new = Registered(_key(op), function, _owner(function), priority, when)
     for other in known:
@@ -147,6 +108,11 @@ def _add(kind: Kind, op: str, function: F, priority: int, when: Callable[..., bo
     known.append(new)
     known.sort(key=lambda r: -r.priority)
     return function
+
+
+def _check_callable(op: str, function: object) -> None:
+    if not callable(function):
+        raise RegistrationError(f"a function is registered for {op}, got {function!r}", hint="use it as a decorator")
 
 
 def find(kind: Kind, op: str) -> list[Registered[Any]]:
@@ -190,9 +156,14 @@ def map_op(
     """
 
     def add(function: Callable[..., Any]) -> OpEntry:
+        _check_callable(op, function)
         family = Family.POINTWISE if combine is None else Family.REDUCTION
         facts = {"shape": reduced_shape, "combine": combine} if combine is not None else {}
         _check_free(op, function)
+        if strange := [name for name in op_info or () if name not in signature(function).parameters]:
+            raise RegistrationError(
+                f"{op}: {_owner(function)} has no parameter {', '.join(strange)}, which op_info names"
+            )
         entry = _declared(
             partial(ATEN.declare, family),
             function,
@@ -269,6 +240,7 @@ def register_decomposition(
     """
 
     def add(function: F) -> F:
+        _check_callable(op, function)
         if ATEN.find(_key(op)) is None:
             entry = _declared(
                 ATEN.composed, function, aten=[_key(op)], promote=promote, ulps=ulps, owner=_owner(function)
@@ -336,18 +308,26 @@ def register_executor(op: str, *, priority: int = 0) -> Callable[[F], F]:
     return lambda function: _add(Kind.EXECUTOR, op, function, priority)
 
 
-def register_pass(point: Point | str, *, priority: int = 0) -> Callable[[F], F]:
+def register_pass(point: Point | str, *, priority: int = 0) -> Callable[[P], P]:
     """Decorator: a `ModulePass` runs in every compilation, and by its name in `spyre-opt`.
 
     Args:
         point: ``aten`` (before decomposition), ``aten-decomposed``, ``spyre.loop``, or ``spyre.kernel`` (the schedule
             of kernels, before work is divided).
         priority: among the passes of one point the highest runs first.
-    """
-    where = Point(point)
 
-    def add(pass_type: F) -> F:
+    Raises:
+        RegistrationError: there is no such point, it is no pass, or its name is taken; both owners are named.
+    """
+    where = _point(point)
+
+    def add(pass_type: P) -> P:
         name = str(getattr(pass_type, "name", ""))
+        given = cast(object, pass_type)
+        if not (isinstance(given, type) and issubclass(given, ModulePass)) or not name:
+            raise RegistrationError(
+                f"a pass is a class, a ModulePass of xDSL with a name; got {pass_type!r}", hint="name = 'my-pass'"
+            )
         for other in (r for rs in _REGISTRY.passes.values() for r in rs):
             if other.op == name:
                 raise RegistrationError(f"the pass {name} is claimed by both {other.owner} and {_owner(pass_type)}")
@@ -359,9 +339,17 @@ def register_pass(point: Point | str, *, priority: int = 0) -> Callable[[F], F]:
     return add
 
 
+def _point(point: Point | str) -> Point:
+    try:
+        return Point(point)
+    except ValueError as error:
+        known = ", ".join(p.value for p in Point)
+        raise RegistrationError(f"there is no point {point!r} for passes", hint=f"the points are {known}") from error
+
+
 def passes_at(point: Point | str) -> list[Registered[Any]]:
     """The passes of plugins at a point, in the order they run in."""
-    return list(_REGISTRY.passes.get(Point(point), ()))
+    return list(_REGISTRY.passes.get(_point(point), ()))
 
 
 def all_passes() -> list[Registered[Any]]:
@@ -380,7 +368,13 @@ def load_plugins() -> tuple[str, ...]:
     for point in sorted(entry_points(group=GROUP), key=lambda p: p.name):
         try:
             point.load()()
-        except (ImportError, AttributeError, TypeError, ValueError) as error:
+        except RegistrationError as error:
+            raise RegistrationError(
+                f"the plugin {point.name} ({point.value}) cannot be loaded: {error.message}",
+                where=error.where,
+                hint=error.hint,
+            ) from error
+        except MISTAKES as error:
             raise RegistrationError(
                 f"the plugin {point.name} ({point.value}) cannot be loaded: {error}",
                 hint="mend it, or uninstall the package it comes with",

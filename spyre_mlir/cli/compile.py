@@ -17,6 +17,7 @@ from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, lo
 from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
+    from spyre_mlir.compiled import CompileOptions
     from spyre_mlir.frontend import Program
     from spyre_mlir.pipeline import HostFallback, Lowered
 
@@ -144,23 +145,24 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 def _compile(arguments: argparse.Namespace) -> int:
     from spyre_mlir.cli.progress import progress
-    from spyre_mlir.compiled import CompiledModel, CompileOptions
+    from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.pipeline import LEVELS
     from spyre_mlir.text.render import module_text
 
+    options = _options(arguments)
     ktir = arguments.target == "ktir" and arguments.emit is None
     wanted = arguments.emit or ("spyre.kernel" if ktir else LEVELS[-1])
     pending = PendingOutput(arguments.output) if ktir and arguments.output != "-" else None
     with progress(wanted, wanted=not arguments.verbose) as step:
         program = _import(Path(arguments.model), step)
-        lowered = _lower(program, arguments, wanted, step)
+        lowered = _lower(program, options, arguments, wanted, step)
         if arguments.emit is not None:
             text = module_text(lowered.modules[wanted]) + "\n"
         elif ktir:
             text = write_ktir(lowered.modules[wanted], pending)
         else:
             step("write")
-            compiled = CompiledModel(program, lowered, CompileOptions(addresses=arguments.addresses))
+            compiled = CompiledModel(program, lowered, options)
             saved = compiled.save(
                 arguments.output, host_weights=not arguments.device_weights_only, levels=arguments.levels
             )
@@ -186,7 +188,23 @@ def _import(path: Path, step: Callable[[str], None]) -> Program:
     return program
 
 
-def _lower(program: Program, arguments: argparse.Namespace, wanted: str, step: Callable[[str], None]) -> Lowered:
+def _options(arguments: argparse.Namespace) -> CompileOptions:
+    from spyre_mlir.compiled import CompileOptions
+
+    return CompileOptions(
+        addresses=arguments.addresses,
+        share_files=arguments.share_files,
+        coarse_tile=arguments.coarse_tile,
+        loops=arguments.loops,
+        host_fallback=arguments.host_fallback,
+        prefer_device=arguments.prefer_device,
+        keep_float32=arguments.keep_float32,
+    )
+
+
+def _lower(
+    program: Program, options: CompileOptions, arguments: argparse.Namespace, wanted: str, step: Callable[[str], None]
+) -> Lowered:
     from spyre_mlir.cli.watch import PassWatch
     from spyre_mlir.pipeline import lower
     from spyre_mlir.transforms.fallback import warning_text
@@ -195,19 +213,14 @@ def _lower(program: Program, arguments: argparse.Namespace, wanted: str, step: C
 
     watch = PassWatch(arguments.dump_dir, step=step)
     watch.entered(program.module)
-    options = {
-        "convert-spyre-kernel-to-superdsc": f"addresses={arguments.addresses} version={arguments.sdsc_version} "
-        f"share={'true' if arguments.share_files else 'false'} loops={arguments.loops}",
-        **({"coarse-tile": ""} if arguments.coarse_tile else {}),
-        **({"convert-spyre-loop-to-spyre-kernel": "keep-float32=true"} if arguments.keep_float32 else {}),
-        **({"decompose-aten": "prefer-device=true"} if arguments.prefer_device else {}),
-    }
-    refuse: HostFallback = "error" if arguments.host_fallback == "error" else "allow"
+    passes = options.passes()
+    passes["convert-spyre-kernel-to-superdsc"] += f" version={arguments.sdsc_version}"
+    refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
     context = make_context()
-    lowered = lower(program.module, context, until=wanted, options=options, watch=watch, host_fallback=refuse)
-    if (text := narrowed_text(lowered.modules.get("spyre.kernel", program.module))) and arguments.keep_float32:
+    lowered = lower(program.module, context, until=wanted, options=passes, watch=watch, host_fallback=refuse)
+    if (text := narrowed_text(lowered.modules.get("spyre.kernel", program.module))) and options.keep_float32:
         log.warning("%s", text)
-    if lowered.host_steps and arguments.host_fallback == "warn":
+    if lowered.host_steps and options.host_fallback == "warn":
         log.warning("%s", warning_text(lowered.host_steps))
     return lowered
 

@@ -226,30 +226,44 @@ def _runnable(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runna
     from spyre_mlir.dialects.superdsc.ops import SdscOp
 
     if any(isinstance(op, SdscOp) for op in module.ops):
-        from spyre_mlir.backend.directory import split_module
-        from spyre_mlir.cli.probe import module_probes
-        from spyre_mlir.dialects.superdsc.describe import describe
-        from spyre_mlir.machine.host import DeviceProgram, run_program
-        from spyre_mlir.stored_runs import run_on_host
-
-        host, bundle, files = split_module(module)
-        program = DeviceProgram(host, bundle, lambda name: describe(files[name]), executor=run_on_host)
-        return Runnable(
-            host,
-            lambda inputs: run_program(program, inputs, options, None, met),
-            {},
-            observe=lambda inputs: module_probes(program, inputs, options),
-        )
+        return _runnable_files(module, options, met)
     if any(op.name.startswith("ktdp.") for op in module.walk()):
-        from spyre_mlir.cli import run_ktir
+        return _runnable_ktir(module, options)
+    return _runnable_level(module, options)
 
-        if options.numerics != "exact":
-            raise InputError("KTIR programs compute in the types they state", hint="leave out --numerics")
 
-        def gives(given: list[Array | None]) -> Mapping[str, Array]:
-            return run_ktir.run(module, [value for value in given if value is not None])  # none of them is held
+def _runnable_files(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runnable:
+    """What runs a module at the superdsc level."""
+    from spyre_mlir.backend.directory import split_module
+    from spyre_mlir.cli.probe import module_probes
+    from spyre_mlir.dialects.superdsc.describe import describe
+    from spyre_mlir.machine.host import DeviceProgram, run_program
+    from spyre_mlir.stored_runs import run_on_host
 
-        return Runnable(module, lambda _: [], {}, takes=run_ktir.takes(module), gives=gives)
+    host, bundle, files = split_module(module)
+    program = DeviceProgram(host, bundle, lambda name: describe(files[name]), executor=run_on_host)
+    return Runnable(
+        host,
+        lambda inputs: run_program(program, inputs, options, None, met),
+        {},
+        observe=lambda inputs: module_probes(program, inputs, options),
+    )
+
+
+def _runnable_ktir(module: ModuleOp, options: MachineOptions) -> Runnable:
+    from spyre_mlir.cli import run_ktir
+
+    if options.numerics != "exact":
+        raise InputError("KTIR programs compute in the types they state", hint="leave out --numerics")
+
+    def gives(given: list[Array | None]) -> Mapping[str, Array]:
+        return run_ktir.run(module, [value for value in given if value is not None])  # none of them is held
+
+    return Runnable(module, lambda _: [], {}, takes=run_ktir.takes(module), gives=gives)
+
+
+def _runnable_level(module: ModuleOp, options: MachineOptions) -> Runnable:
+    """What runs a module at a level above superdsc."""
     from spyre_mlir.machine.levels import find_function, run_function
     from spyre_mlir.machine.observe import observe_function
     from spyre_mlir.stored_runs import run_on_host

@@ -14,7 +14,7 @@ from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 
 if TYPE_CHECKING:
     from spyre_mlir.machine.timeline import Timeline
-    from spyre_mlir.report.page import HostStep
+    from spyre_mlir.report.host_steps import HostWork
 
 
 def add_time_options(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +52,7 @@ class Predictions:
 
     name: str
     timeline: Timeline | None
-    host: Sequence[HostStep]
+    host: Sequence[HostWork]
     printed: bool
     trace: PendingOutput | None
     page: PendingOutput | None
@@ -69,7 +69,7 @@ class Predictions:
             _write(self.trace, trace_text(self.timeline, self.name))
         if self.page is not None:
             _write(self.page, page_text(self.name, self.timeline, self.host, faults))
-        return timing_text(self.timeline) + "\n" if self.printed else ""
+        return timing_text(self.timeline, self.host) + "\n" if self.printed else ""
 
 
 def _write(pending: PendingOutput, text: str) -> None:
@@ -94,7 +94,7 @@ def predictions(path: Path, options: argparse.Namespace) -> Predictions:
     return Predictions(path.resolve().stem, timeline, host, options.time is not None, trace, page)
 
 
-def timeline_of(path: Path, profile: Profile) -> tuple[Timeline, Sequence[HostStep]]:
+def timeline_of(path: Path, profile: Profile) -> tuple[Timeline, Sequence[HostWork]]:
     """The timeline and the host steps of a bundle directory, or of an .mlir file at the superdsc level.
 
     Raises:

@@ -36,7 +36,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.aten_arguments import HOST, NoneAttr, OperandsAttr, bound_arguments, is_argument, to_value
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue, as_tensor_type, element_of, shape_of
-from spyre_mlir.errors import SpyreError, UnsupportedError
+from spyre_mlir.errors import RegistrationError, SpyreError, UnsupportedError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.index_view import IndexView, NotAView
 from spyre_mlir.ops.table import Family, Kind, OpEntry, Param
@@ -138,6 +138,8 @@ class AtenOp(IRDLOperation):
             return
         try:
             shapes = result_shapes(self.entry, bound)
+        except RegistrationError:
+            raise  # the plugin that is to blame is named
         except UnsupportedError:
             return  # no other ops say what this one means; whether that is an error is not for its types to decide
         except (SpyreError, IndexError, ValueError) as error:

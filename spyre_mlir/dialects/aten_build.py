@@ -13,7 +13,7 @@ from spyre_mlir import registry
 from spyre_mlir.dialects.aten import result_type
 from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue, element_of, shape_of
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Kind, OpEntry
 
@@ -38,8 +38,12 @@ class AtenBuild(ABC):
         if entry is None:
             raise UnsupportedError(f"a decomposition uses aten.{overload}, which the op table lacks")
         names = [p.name for p in entry.params if p.is_tensor]
-        bound: dict[str, Any] = {p.name: p.default for p in entry.params}
-        bound |= dict(zip(names, tensors, strict=False)) | attributes
+        given = dict(zip(names, tensors, strict=False)) | attributes
+        bound: dict[str, Any] = {p.name: p.default for p in entry.params} | given
+        if missing := [p.name for p in entry.params if p.required and p.name not in given]:
+            raise TypeError(f"{overload} needs {', '.join(missing)}")
+        if strange := [name for name in bound if entry.param(name) is None]:
+            raise TypeError(f"{overload} has no argument {', '.join(strange)}")
         rewritten = self.rewrite(entry, bound)
         if rewritten is None and entry.composed:
             raise UnsupportedError(f"{overload} is kept whole, and the device runs it only in parts")
@@ -49,9 +53,9 @@ class AtenBuild(ABC):
         """The value, or tuple of values, that replaces an op; None if the op stays."""
         for overload in entry.overloads:
             for registered in registry.find(registry.Kind.DECOMPOSITION, overload):
-                made = registered.function(self, **bound) if registered.wants(self, bound) else None
+                made = registered(self, **bound) if registered.wants(self, bound) else None
                 if made is not None:
-                    return made
+                    return _values(registered, made)
         kept = any(map(registry.is_kept_whole, entry.overloads)) and not self.inside
         if entry.decompose is None or kept:
             return None
@@ -81,6 +85,16 @@ class AtenBuild(ABC):
     def iota(self, count: int, element: str, *, start: float = 0, step: float = 1) -> Any:
         """start, start + step, …; see `ops.build.Build`."""
         return self.call("arange.start_step", start=start, end=start + step * count, step=step, dtype=element)
+
+
+def _values(registered: registry.Registered[Any], made: object) -> object:
+    """What a decomposition of a plugin gives, if that is a value or several."""
+    several = cast("tuple[object, ...]", made) if isinstance(made, tuple) else (made,)
+    if not all(isinstance(v, SSAValue | TypedValue) for v in several):
+        raise RegistrationError(
+            f"{registered.owner} decomposes {registered.op} to {made!r}, not to a value of the build or a tuple"
+        )
+    return cast(object, made)
 
 
 def _typed(value: Any) -> SSAValue | TypedValue:

@@ -16,6 +16,7 @@ from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_build import AtenBuild, spelled
 from spyre_mlir.errors import RegistrationError
 from spyre_mlir.frontend.arguments import bind, overload_name
+from spyre_mlir.frontend.element_types import tensor_type
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.ops.table import OpEntry
 
@@ -44,15 +45,18 @@ def converted(node: Node, ssa: Callable[[Node], SSAValue], build: ImportBuild) -
         RegistrationError: the conversion gives other results than the operation has.
     """
     for found in registry.find(registry.Kind.CONVERSION, overload_name(cast(Any, node.target))):
-        results = list(cast(Sequence[SSAValue], found.function(node_info(node, ssa), build)))
-        wanted = [tuple(v.shape) for v in _tensors(node.meta["val"])]
-        shapes = [build.shape(r) for r in results]
-        if shapes != wanted:
+        made: object = found(node_info(node, ssa), build)
+        results = cast("list[object]", made) if isinstance(made, (list, tuple)) else [made]
+        wanted = [tensor_type(v) for v in _tensors(node.meta["val"])]
+        types = [cast("SSAValue[Attribute]", r).type if isinstance(r, SSAValue) else type(r).__name__ for r in results]
+        if not isinstance(made, (list, tuple)) or types != wanted:
             raise RegistrationError(
-                f"{found.owner} converts {found.op} to results of shapes {shapes}, the operation has {wanted}",
+                f"{found.owner} converts {found.op} to {', '.join(map(str, types))}; "
+                f"the operation has {', '.join(map(str, wanted))}",
                 where=place_of(node),
+                hint="give a list with one value per result",
             )
-        return results
+        return cast("list[SSAValue]", results)
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 import zipfile
 from collections.abc import Callable, Generator, Mapping
@@ -16,9 +17,9 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from spyre_mlir import registry
-from spyre_mlir.errors import ImportProgramError, UnsupportedError
+from spyre_mlir.errors import ImportProgramError, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.keep import KEEP_COMPOSITES
-from spyre_mlir.frontend.locations import place_of, raised_at
+from spyre_mlir.frontend.locations import place_of, raised_at, raised_by_torch
 from spyre_mlir.frontend.torch_private import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -36,6 +37,12 @@ from spyre_mlir.frontend.torch_private import (
 from spyre_mlir.frontend.unsupported import DATA
 from spyre_mlir.ops import ATEN
 
+# What torch cannot trace, because it traces without the values of tensors.
+NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
+# What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit.
+REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError)
+_LOGGERS = ("torch.export", "torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
+
 
 def _whole() -> frozenset[str]:
     """The overloads that torch's own decompositions leave alone: ours, and those listed beside them."""
@@ -52,20 +59,41 @@ def _table(whole: frozenset[str]) -> Any:
     table = cast("dict[Any, Any]", torch.export.default_decompositions())
     for name in whole:
         packet, overload = name.rsplit(".", 1)
-        table.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
+        operator = getattr(getattr(torch.ops.aten, packet, None), overload, None)
+        if operator is None:
+            raise RegistrationError(
+                f"torch has no operator aten.{name} that could be kept whole", hint="name an overload, as 'max.dim'"
+            )
+        table.pop(operator, None)
     return table
 
 
 @contextmanager
-def torch_noise_hidden() -> Generator[None]:
-    """Silences what torch says about its own internals while it exports; the model's warnings pass."""
+def torch_noise_hidden() -> Generator[list[logging.LogRecord]]:
+    """Silences what torch says about its own internals while it exports; the model's warnings pass.
+
+    Gives what torch would have logged: traces of what becomes our errors.
+    """
+    hidden: list[logging.LogRecord] = []
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+
+    def hide(record: logging.LogRecord) -> bool:
+        hidden.append(record)
+        return False
+
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\)", category=FutureWarning)
         # Recurrent layers keep a list of their own parameters, which export swaps as it does the parameters.
         warnings.filterwarnings("ignore", message=r"The tensor attributes? .*_flat_weights", category=UserWarning)
         # Weights of programs that were saved without values come back as results of a cast.
         warnings.filterwarnings("ignore", message=r"The \.grad attribute of a Tensor", category=UserWarning)
-        yield
+        try:
+            for logger in loggers:
+                logger.addFilter(hide)
+            yield hidden
+        finally:
+            for logger in loggers:
+                logger.removeFilter(hide)
 
 
 def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -112,7 +140,8 @@ def export_model(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[
 
     Raises:
         UnsupportedError: the control flow depends on data.
-        ImportProgramError: torch cannot trace the module, or it writes to tensors that are not its buffers.
+        ImportProgramError: torch cannot trace the module for these arguments, or it writes to tensors that are not its
+            buffers.
     """
     exported = _export(model, args, kwargs, strict=False)
     if (node := _mutated_constant(exported)) is not None:
@@ -136,21 +165,26 @@ def _export(
         with torch_noise_hidden(), torch.no_grad(), _fake_instead_of_meta(model) as fake:
             fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
             return torch.export.export(model, fresh_args, fresh_kwargs, strict=strict)
-    except (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException) as error:
-        raise _without_values(error) from error
+    except NEEDS_VALUES as error:
+        raise without_values(error) from error
     except GuardOnDataDependentSymNode as error:
         text = f"{name} decides its control flow or a shape by the values of a tensor: {_first_line(error)}"
         raise UnsupportedError(
-            text, hint="use torch.where instead of `if`, and sizes that do not depend on data"
+            text,
+            where=raised_at(error),
+            hint="use torch.where instead of `if`, and sizes that do not depend on data",
         ) from error
-    except TorchDynamoException as error:
+    except (TorchDynamoException, *REFUSED) as error:
+        if not raised_by_torch(error):
+            raise  # an error of the model's own says best what it means
         raise ImportProgramError(
             f"torch.export cannot trace {name}: {_first_line(error)}",
-            hint="see if torch.export.export(model, args) works alone",
+            where=raised_at(error),
+            hint="see if model(*args) and torch.export.export(model, args) work alone",
         ) from error
 
 
-def _without_values(
+def without_values(
     error: DataDependentOutputException | DynamicOutputShapeException | UnsupportedOperatorException,
 ) -> UnsupportedError:
     """What to say of an operator that torch cannot trace, because it traces without values."""
@@ -197,8 +231,8 @@ def decompose(exported: ExportedProgram) -> ExportedProgram:
     try:
         with torch_noise_hidden(), torch.no_grad():
             return cast(Any, exported).run_decompositions(_table(_whole()))
-    except (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException) as error:
-        raise _without_values(error) from error
+    except NEEDS_VALUES as error:
+        raise without_values(error) from error
 
 
 def load_pt2(path: str | Path) -> ExportedProgram:
@@ -220,14 +254,19 @@ def load_pt2(path: str | Path) -> ExportedProgram:
             else "this is no .pt2 file: not a zip archive"
         )
         raise ImportProgramError(what, where=str(file), hint=hint)
-    log = logging.getLogger("torch.export")
-    disabled, log.disabled = log.disabled, True  # torch logs a trace for what becomes our error
-    try:
-        with torch_noise_hidden():
+    with torch_noise_hidden() as hidden:
+        try:
             return torch.export.load(str(file))
-    except (RuntimeError, ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise ImportProgramError(
-            f"this is no .pt2 file that torch can read: {_first_line(error)}", where=str(file), hint=hint
-        ) from error
-    finally:
-        log.disabled = disabled
+        except (*REFUSED, OSError, zipfile.BadZipFile) as error:
+            what = f"this is no .pt2 file that torch can read: {_first_line(error)}"
+            if (operator := _unknown_operator(hidden)) is not None:
+                what = f"the program calls {operator}, which is not registered with torch"
+                hint = "import the module that registers it first; a plugin does so for the command line"
+            raise ImportProgramError(what, where=str(file), hint=hint) from error
+
+
+def _unknown_operator(logged: list[logging.LogRecord]) -> str | None:
+    """The operator of a saved program that torch does not know; its error does not say so, but what it logs does."""
+    text = "".join(map(logging.Formatter().format, logged))
+    found = re.search(r"failed to resolve torch\.ops\.(\w+)\.(\w+)", text)
+    return None if found is None else f"{found[1]}::{found[2]}"

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Region
 from spyre_mlir import registry
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.calls import is_complete
 from spyre_mlir.frontend.effects import drop_checks
 from spyre_mlir.frontend.export import decompose, export_model, load_pt2
 from spyre_mlir.frontend.folding import Folded
@@ -40,11 +41,16 @@ def import_program(
         kwargs: keyword example arguments.
 
     Raises:
-        InputError: a module without example arguments, or an exported program with some.
+        InputError: no model, a module without example arguments, or an exported program with some.
         ImportProgramError: the model or file cannot be read.
         UnsupportedError: parts of the model have no form; all of them are named.
     """
     registry.load_plugins()
+    if not isinstance(model, torch.nn.Module) and not is_complete(model):
+        raise InputError(
+            f"a model is a module, an exported program or a .pt2 file, got {type(model).__name__}",
+            hint="call a function from the forward of a torch.nn.Module",
+        )
     given = args is not None or kwargs is not None
     if isinstance(model, torch.nn.Module):
         if not given:

@@ -13,22 +13,35 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in')
 _TORCH = str(Path(torch.__file__).parent)
+_PYTHON = str(Path(traceback.__file__).parent)
 _OURS = str(Path(__file__).resolve().parents[1])
 
 
 @lru_cache(maxsize=4096)
 def _innermost_frame(stack_trace: str) -> tuple[str, int] | None:
-    """The innermost frame that is neither torch's own code nor made up by torch."""
-    frames = [(file, int(line)) for file, line in _FRAME.findall(stack_trace)]
-    own = [frame for frame in frames if not frame[0].startswith((_TORCH, "<"))]
+    """The innermost frame of the model, else of torch; never one of ours, which runs graphs that Dynamo captured."""
+    frames = [(file, int(line)) for file, line in _FRAME.findall(stack_trace) if not file.startswith(_OURS)]
+    own = [frame for frame in frames if _of_model(frame[0])]
     return (own or frames or [None])[-1]
+
+
+def _of_model(file: str) -> bool:
+    """Whether a file is neither torch's, ours nor Python's, nor made up by torch."""
+    of_python = file.startswith(_PYTHON) and "site-packages" not in file
+    return not of_python and not file.startswith((_TORCH, _OURS, "<"))
 
 
 def raised_at(error: BaseException) -> str | None:
     """File and line of the model where torch raised an error while it ran the model."""
     frames = [(f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)]
-    own = [f for f in frames if not f[0].startswith((_TORCH, _OURS, "<"))]
+    own = [f for f in frames if _of_model(f[0])]
     return f"{own[-1][0]}:{own[-1][1]}" if own else None
+
+
+def raised_by_torch(error: BaseException) -> bool:
+    """Whether torch raised an error, or Python for it, and not a line of the model itself."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and not _of_model(frames[-1].filename) and not frames[-1].filename.startswith(_OURS)
 
 
 def source_of(node: torch.fx.Node) -> tuple[str, int] | None:

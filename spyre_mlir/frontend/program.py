@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.element_types import describe
+from spyre_mlir.frontend.folding import is_real
 from spyre_mlir.frontend.torch_private import TreeSpec, tree_flatten
 
 ArgumentKind = Literal["input", "parameter", "buffer", "constant"]
@@ -129,6 +130,11 @@ def _checked(wanted: Argument, leaf: object) -> torch.Tensor:
     expected = describe(wanted.shape, wanted.dtype)
     if not isinstance(leaf, torch.Tensor):
         raise InputError(f"argument '{wanted.name}': expected a tensor {expected}, got {type(leaf).__name__}")
+    if leaf.layout is not torch.strided or not is_real(leaf):
+        what = f"of layout {leaf.layout}" if leaf.layout is not torch.strided else "without elements"
+        raise InputError(
+            f"argument '{wanted.name}': expected {expected}, got a tensor {what}", hint="give a dense tensor of numbers"
+        )
     if tuple(leaf.shape) != wanted.shape or leaf.dtype is not wanted.dtype:
         raise InputError(
             f"argument '{wanted.name}': expected {expected}, got {describe(tuple(leaf.shape), leaf.dtype)}",

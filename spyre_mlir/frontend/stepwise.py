@@ -20,6 +20,7 @@ from spyre_mlir.dialects.host_call import HostCall, Slot
 from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import MachineFault, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+from spyre_mlir.frontend.export import REFUSED
 from spyre_mlir.frontend.reference import to_numpy
 from spyre_mlir.frontend.ties import EqualsInOrder
 
@@ -28,8 +29,6 @@ Array = NDArray[Any]
 _DTYPES = {str(element): dtype for dtype, element in ELEMENT_TYPES.items()}
 # Where an entry of the op table calls a parameter otherwise than the operator it stands for.
 _OTHER_NAMES = {"mat2": "other", "shape": "size"}
-# What torch raises where an operator has no form for a dtype, or does not take these values.
-_REFUSED = (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError, AttributeError)
 
 
 def torch_values(module: ModuleOp, inputs: Sequence[Array]) -> dict[Operation, list[Array]]:
@@ -60,7 +59,7 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
         UnsupportedError: there is no such operator.
         RegistrationError: an executor gives no list of tensors.
     """
-    run, refusal = _runner(call), None
+    (who, run), refusal = _runner(call), None
     for floats in (torch.float64, None, torch.float32) if wide else (None, torch.float32, torch.float64):
         try:
             with torch.no_grad(), EqualsInOrder():
@@ -68,10 +67,10 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
                 return [_result(t, k, wide) for t, k in zip(results, call.results, strict=False)]
         except RegistrationError:
             raise
-        except _REFUSED as error:
+        except (*REFUSED, ArithmeticError) as error:  # no form for a dtype, or not for these values
             refusal = refusal or error
-    message = f"torch refuses {call.overload}: {str(refusal).partition(chr(10))[0]}"
-    raise MachineFault("host-step", message, where=call.where) from refusal
+    reason = str(refusal).partition("\n")[0]
+    raise MachineFault("host-step", f"{who} refuses {call.overload}: {reason}", where=call.where) from refusal
 
 
 def _result(tensor: torch.Tensor, type_: TensorType[Attribute], wide: bool) -> Array:
@@ -80,16 +79,18 @@ def _result(tensor: torch.Tensor, type_: TensorType[Attribute], wide: bool) -> A
     return to_numpy(tensor if keeps else tensor.to(wanted))
 
 
-def _runner(call: HostCall) -> Callable[[HostCall, Sequence[Array], torch.dtype | None], list[torch.Tensor]]:
-    """What runs a call: the executor of a plugin, else its fallback that wants the call, else the operator of torch."""
+def _runner(
+    call: HostCall,
+) -> tuple[str, Callable[[HostCall, Sequence[Array], torch.dtype | None], list[torch.Tensor]]]:
+    """Who runs a call, and how: the executor of a plugin, else its fallback that wants the call, else torch."""
     registry.load_plugins()
     for registered in registry.find(registry.Kind.EXECUTOR, call.overload):
-        return partial(_by_executor, registered)
+        return registered.owner, partial(_by_executor, registered)
     typed = {name: _filled(value, [TypedValue(t) for t in call.operands]) for name, value in call.arguments.items()}
     for registered in registry.find(registry.Kind.FALLBACK, call.overload):
         if registered.wants(TypeBuild(), typed):
-            return partial(_by_fallback, registered.function)
-    return partial(_by_operator, _operator(call))
+            return registered.owner, partial(_by_fallback, registered.function)
+    return "torch", partial(_by_operator, _operator(call))
 
 
 def _filled(value: object, operands: Sequence[object]) -> Any:

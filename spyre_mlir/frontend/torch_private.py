@@ -92,7 +92,7 @@ def recompile_reason(of: str) -> str:
     """Why Dynamo compiled again, in its own words, for a `compile_id`; "" if it was the first time."""
     for metrics in reversed(list(get_compilation_metrics())):  # a reset of Dynamo starts the numbers anew
         if metrics.compile_id == of and metrics.recompile_reason:
-            return metrics.recompile_reason.partition("\n")[0].rstrip()
+            return " ".join(metrics.recompile_reason.partition("\n")[0].split())
     return ""
 
 

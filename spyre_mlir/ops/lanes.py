@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NewType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
     Lanes = NDArray[Any]
     LanesList = Sequence[Lanes]
+    Number = int | float
+    Ints = tuple[int, ...]
+    Floats = tuple[float, ...]
+    Bools = tuple[bool, ...]
+    DType = str
 else:
 
     class _Numpy:
@@ -21,13 +26,10 @@ else:
             return getattr(importlib.import_module("numpy"), name)
 
     np = _Numpy()
-    Lanes = LanesList = Any
-
-Number = int | float
-Ints = tuple[int, ...]
-Floats = tuple[float, ...]
-Bools = tuple[bool, ...]
-DType = str
+    # Names of their own, so that annotations which Python evaluates say as much as those it keeps as text.
+    Lanes, LanesList = NewType("Lanes", object), NewType("LanesList", object)
+    Number, Ints, Floats = NewType("Number", object), NewType("Ints", object), NewType("Floats", object)
+    Bools, DType = NewType("Bools", object), NewType("DType", object)
 
 INF = float("inf")
 

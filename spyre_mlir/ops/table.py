@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, get_args
 
 from spyre_mlir.errors import ConstraintError
 
@@ -173,8 +173,7 @@ class OpEntry:
 def _params(function: Callable[..., Any], skipped: int = 0) -> tuple[Param, ...]:
     params: list[Param] = []
     for parameter in list(inspect.signature(function).parameters.values())[skipped:]:
-        said = parameter.annotation  # text, or a type where annotations are evaluated
-        annotation = (said.__name__ if isinstance(said, type) else str(said)).removesuffix(" | None")
+        annotation = _annotation(parameter.annotation)
         if annotation not in KINDS:
             raise TypeError(
                 f"{function.__name__}: parameter {parameter.name} is annotated {annotation!r}, "
@@ -183,6 +182,13 @@ def _params(function: Callable[..., Any], skipped: int = 0) -> tuple[Param, ...]
         required = parameter.default is inspect.Parameter.empty
         params.append(Param(parameter.name, KINDS[annotation], required, None if required else parameter.default))
     return tuple(params)
+
+
+def _annotation(said: Any) -> str:
+    """The name in an annotation, without ``| None``: of text, or of what the text stands for where it is evaluated."""
+    alternatives = [a for a in get_args(said) if a is not type(None)]
+    of_one = alternatives[0] if len(alternatives) == 1 and type(None) in get_args(said) else said
+    return str(getattr(of_one, "__name__", of_one)).removesuffix(" | None")
 
 
 def _of_its_parts(*_: object, **__: object) -> Any:

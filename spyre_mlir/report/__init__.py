@@ -15,6 +15,7 @@ from spyre_mlir.errors import MachineFault, SpyreError
 from spyre_mlir.hw.formats import FP32
 from spyre_mlir.machine.timeline import Timeline
 from spyre_mlir.pipeline import StageRecord
+from spyre_mlir.report.host_steps import HostWork
 from spyre_mlir.report.tables import rendered
 from spyre_mlir.report.timing import timing_text
 from spyre_mlir.transforms.fallback import HostStep, listed
@@ -30,6 +31,7 @@ class Report:
         name: name of the program.
         stages: one record per level.
         timeline: the predicted time of every kernel, if the program came down to files.
+        host: what the host does beside them, which no time is predicted for.
         faults: what the machine found in the last call; None if there was none.
         host_steps: what the host runs because the device cannot.
         undecided: by setting that public sources leave open, which results of the last call depend on it.
@@ -41,6 +43,7 @@ class Report:
     faults: tuple[str, ...] | None = None
     undecided: tuple[str, ...] = ()
     host_steps: tuple[HostStep, ...] = ()
+    host: tuple[HostWork, ...] = ()
 
     def __str__(self) -> str:
         """A table with one row per stage, one with the kernels that take longest, and what the last call met."""
@@ -48,7 +51,7 @@ class Report:
         if self.host_steps:
             parts.append(f"on the host, because the device cannot:\n{listed(self.host_steps)}")
         if self.timeline is not None:
-            parts.append(timing_text(self.timeline))
+            parts.append(timing_text(self.timeline, self.host))
         if self.faults is not None:
             parts.append("\n".join(f"last call: {line}" for line in self.faults or ("no faults",)))
         return "\n".join([*parts, *(f"depends on an open question: {line}" for line in self.undecided)])

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
 
-import networkx as nx
 from jinja2 import Environment, PackageLoader, select_autoescape
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -132,14 +130,18 @@ def _edge(above: tuple[int, int], below: tuple[int, int]) -> str:
 
 def _places(graph: Graph) -> dict[str, tuple[int, int]]:
     """The upper left corner of every box."""
-    network: Any = cast(Any, nx).DiGraph()
-    network.add_nodes_from(graph.nodes)
-    network.add_edges_from(graph.edges)
+    reads: dict[str, list[str]] = {key: [] for key in graph.nodes}
+    for maker, reader in graph.edges:
+        reads[reader].append(maker)
+    depths: dict[str, int] = {}
+    layers: dict[int, list[str]] = {}
+    for key, makers in reads.items():  # the program has every node behind those it reads
+        depths[key] = max((depths[m] + 1 for m in makers), default=0)
+        layers.setdefault(depths[key], []).append(key)
     above: dict[str, float] = {}
     found: dict[str, tuple[int, int]] = {}
-    layers = cast("Sequence[list[str]]", list(cast(Any, nx).topological_generations(network)))
-    for depth, layer in enumerate(layers):
-        ordered = sorted(layer, key=lambda key: _mean([above[p] for p in network.predecessors(key)]))
+    for depth, layer in sorted(layers.items()):
+        ordered = sorted(layer, key=lambda key: _mean([above[m] for m in reads[key]]))
         for column, key in enumerate(ordered):
             above[key] = column
             found[key] = (MARGIN + column * (BOX_WIDTH + GAP_X), MARGIN + depth * (BOX_HEIGHT + GAP_Y))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
@@ -9,7 +12,7 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, LaunchOp, ToDeviceOp, device_tensor
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.report.page import HostStep
+from spyre_mlir.report.plots import short
 
 _WORDS: dict[type[Operation], str] = {
     ToDeviceOp: "send a tensor to the device, in the layout its kernels read",
@@ -20,14 +23,41 @@ _WORDS: dict[type[Operation], str] = {
 }
 
 
-def host_steps(program: ModuleOp) -> list[HostStep]:
+@dataclass(frozen=True)
+class HostWork:
+    """What the host does for a program, and how often.
+
+    Attributes:
+        what: one line.
+        count: how many steps of this kind.
+        bytes: what they move, all together.
+        kind: the operation.
+    """
+
+    what: str
+    count: int
+    bytes: int
+    kind: type[Operation] = Operation
+
+
+def left_out(host: Iterable[HostWork]) -> str:
+    """What the predicted time of a program leaves out: no public source says how long the host takes for it."""
+    work = list(host)
+    moved = sum(w.bytes for w in work if w.kind in (ToDeviceOp, FromDeviceOp))
+    steps = sum(w.count for w in work if issubclass(w.kind, HostOp))
+    transfers = "transfers between host and device" + (f" ({short(moved)}B)" if moved else "")
+    also = f" and {steps} host step{'s' * (steps > 1)}" if steps else ""
+    return f"without {transfers}{also}"
+
+
+def host_steps(program: ModuleOp) -> list[HostWork]:
     """The steps of a host program by kind, in the order of the kinds' first use; other ops by their names."""
-    found: dict[str, list[int]] = {}
+    found: dict[tuple[str, type[Operation]], list[int]] = {}
     for op in program.walk():
         if op.name.startswith(("builtin.", "func.")):
             continue
-        found.setdefault(_what(op), []).append(_bytes(op))
-    return [HostStep(what, len(moved), sum(moved)) for what, moved in found.items()]
+        found.setdefault((_what(op), type(op)), []).append(_bytes(op))
+    return [HostWork(what, len(moved), sum(moved), kind) for (what, kind), moved in found.items()]
 
 
 def _what(op: Operation) -> str:

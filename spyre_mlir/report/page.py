@@ -14,26 +14,12 @@ from spyre_mlir.dialects.superdsc.certainty import certainty_of
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.timeline import Kernel, Timeline
+from spyre_mlir.report.host_steps import HostWork, left_out
 from spyre_mlir.report.pictures import core_use, roofline, scratchpads
 from spyre_mlir.report.plots import short
 
 UNKNOWN_SOURCE = "unknown"
 _TEMPLATE = "page.html.j2"
-
-
-@dataclass(frozen=True)
-class HostStep:
-    """What the host does for a program, and how often.
-
-    Attributes:
-        what: one line.
-        count: how many steps of this kind.
-        bytes: what they move, all together.
-    """
-
-    what: str
-    count: int
-    bytes: int
 
 
 @dataclass(frozen=True)
@@ -70,7 +56,7 @@ class Row:
 def page_text(
     name: str,
     timeline: Timeline,
-    host: Sequence[HostStep],
+    host: Sequence[HostWork],
     faults: Sequence[str] | None,
     undecided: Sequence[str] = (),
 ) -> str:
@@ -90,7 +76,7 @@ def page_text(
     return environment.get_template(_TEMPLATE).render(
         name=name,
         profile=timeline.profile,
-        facts=facts(timeline),
+        facts=facts(timeline, host),
         kernels=kernel_rows(timeline),
         sources=source_rows(timeline),
         roofline=roofline(timeline),
@@ -103,14 +89,17 @@ def page_text(
     )
 
 
-def facts(timeline: Timeline) -> list[Fact]:
+def facts(timeline: Timeline, host: Sequence[HostWork]) -> list[Fact]:
     """The numbers at the head of the page."""
     total, least = timeline.total_us, timeline.roofline_us
     bounds = [f"{bound} {us / total:.0%}" for bound, us in timeline.times_by_bound.items() if total]
     weakest = Tag.weakest(certainty_of(k.launch.descriptor).tag for k in timeline.kernels)
     own = timeline.moved_per_core_bytes
     found = [
-        Fact(f"{total:,.1f} us", f"predicted for {len(timeline.kernels)} kernels, {timeline.profile} profile"),
+        Fact(
+            f"{total:,.1f} us",
+            f"predicted for {len(timeline.kernels)} kernels, {timeline.profile} profile; {left_out(host)}",
+        ),
         Fact(f"{total / least:.1f} x" if least else "-", f"the {least:,.1f} us of the roofline"),
         Fact(bounds[0] if bounds else "-", "bottleneck" + (f"; then {', '.join(bounds[1:])}" if bounds[1:] else "")),
         Fact(f"{timeline.traffic_ratio:.2f} x", f"the {short(timeline.compulsory_bytes)}B that must move"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import floor, log10
 from typing import Literal
 
@@ -19,6 +19,7 @@ from spyre_mlir.hw.cost_parameters import Profile
 from spyre_mlir.machine.bundle import Loader
 from spyre_mlir.machine.schedule import launches, read_schedule, source_line
 from spyre_mlir.machine.timeline import Kernel, Timeline, make_timeline
+from spyre_mlir.report.host_steps import HostWork, left_out
 from spyre_mlir.report.tables import rendered
 
 COLUMNS: dict[str, Literal["left", "right"]] = {
@@ -58,8 +59,8 @@ def sources_of(files: Mapping[str, SdscOp]) -> dict[str, str]:
     return {name: source_line(str(op.location)) for name, op in files.items()}
 
 
-def timing_text(timeline: Timeline, shown: int = SHOWN) -> str:
-    """The kernels that take longest, in the order they run, and totals."""
+def timing_text(timeline: Timeline, host: Sequence[HostWork] = (), shown: int = SHOWN) -> str:
+    """The kernels that take longest, in the order they run, and totals; `host` is what they leave out."""
     order = sorted(range(len(timeline.kernels)), key=lambda n: -timeline.kernels[n].cost.total)
     longest, rest = set(order[:shown]), order[shown:]
     table = Table(title=f"predicted time, {timeline.profile} profile", title_justify="left", box=SIMPLE_HEAD)
@@ -72,7 +73,7 @@ def timing_text(timeline: Timeline, shown: int = SHOWN) -> str:
     if rest:
         together = sum(timeline.kernels[n].cost.total for n in rest)
         lines.append(f"and {_count(len(rest), 'shorter kernel')}, {three_digits(together)} us together")
-    return "\n".join([*lines, *_totals(timeline)])
+    return "\n".join([*lines, *_totals(timeline, host)])
 
 
 def _cells(kernel: Kernel) -> tuple[str, ...]:
@@ -107,7 +108,7 @@ def _count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def _totals(timeline: Timeline) -> list[str]:
+def _totals(timeline: Timeline, host: Sequence[HostWork]) -> list[str]:
     total, roofline = timeline.total_us, timeline.roofline_us
     waits = ", ".join(f"{bound} {us / total:.0%}" for bound, us in timeline.times_by_bound.items() if total)
     distance = f", {total / roofline:.1f} times the {three_digits(roofline)} us of the roofline" if roofline else ""
@@ -118,7 +119,7 @@ def _totals(timeline: Timeline) -> list[str]:
     unknown = sum(None in launch.loops for launch in launches(tuple(k.launch for k in timeline.kernels)))
     moved, must, copies = (three_digits(count / _BYTES_PER_MB) for count in (once, least, own))
     lines = [
-        f"time: {three_digits(total)} us for {_count(len(timeline.kernels), 'kernel')}{distance}",
+        f"time: {three_digits(total)} us for {_count(len(timeline.kernels), 'kernel')}{distance}; {left_out(host)}",
         f"bottleneck: {waits or 'none'}",
         f"device memory: {moved} MB moved, {must} MB compulsory: {ratio}; {copies} MB if cores loaded their own copies",
         f"cores in use: {timeline.core_use:.0%}" + (f"; PE array filled: {timeline.fill:.0%}" if products else ""),

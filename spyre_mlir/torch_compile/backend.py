@@ -25,7 +25,11 @@ _GIVEN_BY_DYNAMO = ("model", "example_inputs", "example_kwargs")
 
 
 def spyre(
-    graph: GraphModule, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None
+    graph: GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    options: Mapping[str, Any] | None = None,
+    mode: str | None = None,
 ) -> Callable[..., Any]:
     """Compiles a captured graph for Spyre and runs it on the hardware model.
 
@@ -36,10 +40,13 @@ def spyre(
         example_inputs: the inputs of the call at hand.
         options: keyword arguments of `spyre_mlir.compile`, as in ``torch.compile(model, backend="spyre",
             options={"numerics": "exact"})``.
+        mode: of torch.compile, for other back ends.
 
     Raises:
-        InputError: an option that `compile` does not have.
+        InputError: an option that `compile` does not have, or a mode.
     """
+    if mode is not None:
+        raise InputError(f'torch.compile(backend="spyre") has no mode {mode}', hint="leave it out; see `options`")
     captured = CapturedGraph(on_host(graph), _checked(options or {}))
 
     def run(*inputs: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import torch
 from torch.fx import GraphModule, Interpreter
 
+from spyre_mlir.frontend.export import NEEDS_VALUES, without_values
 from spyre_mlir.frontend.torch_private import FakeTensorMode, storage_identity
 
 
@@ -46,12 +47,19 @@ class Effects:
 
     @staticmethod
     def of(graph: GraphModule, inputs: Sequence[Any]) -> Effects:
-        """Runs a graph without computing anything."""
+        """Runs a graph without computing anything.
+
+        Raises:
+            UnsupportedError: what the graph does depends on the values of its inputs.
+        """
         mode = FakeTensorMode(allow_non_fake_inputs=True)
         with mode:
             fakes = [_empty(x) if isinstance(x, torch.Tensor) else x for x in inputs]
             before = [_version(f) for f in fakes]
-            results = cast("Callable[..., Sequence[Any]]", Interpreter(graph).run)(*fakes)
+            try:
+                results = cast("Callable[..., Sequence[Any]]", Interpreter(graph).run)(*fakes)
+            except NEEDS_VALUES as error:
+                raise without_values(error) from error
         memory = {storage_identity(f): i for i, f in enumerate(fakes) if isinstance(f, torch.Tensor)}
         views: dict[int, View] = {}
         for place, result in enumerate(results):

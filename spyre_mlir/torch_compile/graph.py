@@ -55,9 +55,9 @@ class _Made:
     program: CompiledModel
     frozen: Mapping[int, torch.Tensor]
 
-    def holds(self, inputs: Sequence[Any]) -> bool:
-        """Whether the frozen buffers are what they were."""
-        return all(_same(value, inputs[place]) for place, value in self.frozen.items())
+    def changed(self, inputs: Sequence[Any]) -> set[int]:
+        """The frozen buffers that are not what they were."""
+        return {place for place, value in self.frozen.items() if not _same(value, inputs[place])}
 
 
 @dataclass
@@ -68,6 +68,8 @@ class CapturedGraph:
     options: Mapping[str, Any]
     _made: dict[str, _Made] = field(default_factory=dict[str, _Made])
     _effects: dict[str, Effects] = field(default_factory=dict[str, "Effects"])
+    _told: set[str] = field(default_factory=set[str])
+    _changing: set[int] = field(default_factory=set[int])  # buffers that have changed once, and are inputs since
     _last: str = ""
 
     def __post_init__(self) -> None:
@@ -88,9 +90,11 @@ class CapturedGraph:
         if key not in self._effects:
             self._effects[key] = Effects.of(self.graph, inputs)
         if self._effects[key].writes and _share_memory(inputs):
-            return self._on_host(inputs)
+            return self._on_host(inputs, key)
         made = self._made.get(key)
-        if made is None or not made.holds(inputs):
+        changed = set[int]() if made is None else made.changed(inputs)
+        if made is None or changed:
+            self._changing |= changed
             made = self._made[key] = self._compile(inputs, key)
         given = [x for place, x in enumerate(inputs) if place not in made.frozen]
         results = list(made.program(*given))
@@ -98,13 +102,15 @@ class CapturedGraph:
             results[place] = view.taken(inputs[view.of])
         return tuple(results)
 
-    def _on_host(self, inputs: Sequence[Any]) -> Any:
+    def _on_host(self, inputs: Sequence[Any], key: str) -> Any:
         if self.options.get("host_fallback") == "error":
             raise UnsupportedError(
                 f"the graph of {self._function} writes to inputs that share memory with others",
                 hint="pass copies, or allow host steps",
             )
-        record(Compilation(self._id, self._function, ON_HOST, _described(inputs), 0, 0.0))
+        if key not in self._told:
+            self._told.add(key)
+            record(Compilation(self._id, self._function, ON_HOST, _described(inputs), 0, 0.0))
         return Interpreter(self.graph).run(*inputs)
 
     def _compile(self, inputs: Sequence[Any], key: str) -> _Made:
@@ -113,7 +119,7 @@ class CapturedGraph:
         frozen = {
             place: value.detach().clone()
             for place, (buffer, value) in enumerate(zip(self._buffers, inputs, strict=True))
-            if buffer and isinstance(value, torch.Tensor) and value.numel() <= FROZEN_ELEMENTS
+            if buffer and place not in self._changing and _is_small(value)
         }
         program = self._program(inputs, frozen)
         if changing := [p for p in frozen if f"frozen_{p}" in program.mutated]:
@@ -143,6 +149,10 @@ def _function_of(graph: GraphModule) -> str:
         if (trace := node.meta.get("stack_trace")) and (names := re.findall(r", in (\w+)", trace)):
             return str(names[-1])
     return "graph"
+
+
+def _is_small(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.numel() <= FROZEN_ELEMENTS
 
 
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:

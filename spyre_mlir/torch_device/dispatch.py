@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.torch_private import is_fake, return_and_correct_aliasing, schema_of, tree_flatten, tree_map
+from spyre_mlir.torch_device.fused import FUSED
 from spyre_mlir.torch_device.registration import DEVICE
 from spyre_mlir.torch_device.run import run_operator
 from spyre_mlir.torch_device.tensor import SpyreTensor, as_device_tensor, as_host_tensor
@@ -22,14 +23,17 @@ def dispatch(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     """What an operator gives for tensors of the device.
 
     Raises:
-        InputError: tensors of the device and of the host together.
+        InputError: tensors of the device and of the host together, or another device than the first.
     """
     _check_one_device(operator, args, kwargs)
+    if operator in FUSED:
+        return FUSED[operator](*args, **kwargs)
     leaves = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)]
     wanted = kwargs.get("device")
     back_to_host = operator is aten._to_copy.default and wanted is not None and torch.device(wanted).type != DEVICE
     onto_host = operator is aten.copy_.default and not isinstance(args[0], SpyreTensor)
-    if wanted is not None:
+    if wanted is not None and torch.device(wanted).type == DEVICE:
+        cast(Any, torch).spyre.set_device(torch.device(wanted))
         kwargs = kwargs | {"device": _CPU}
     host_args, host_kwargs = tree_map(as_host_tensor, (args, kwargs))
     traced = any(is_fake(as_host_tensor(x)) for x in leaves)

@@ -26,8 +26,8 @@ def register() -> None:
     registration._setup_privateuseone_for_python_backend(rename=DEVICE, backend_module=_state["module"])
     library: Any = torch.library
     kernels = library.Library("aten", "IMPL")
-    kernels.impl("empty.memory_format", _factory("empty.memory_format"), "PrivateUse1")
-    kernels.impl("empty_strided", _factory("empty_strided"), "PrivateUse1")
+    for name in ("empty.memory_format", "empty_strided", "copy_"):  # `torch.tensor` copies where no subclass is asked
+        kernels.impl(name, _factory(name), "PrivateUse1")
     fallback = library.Library("_", "IMPL")
     fallback.fallback(_any_factory, "PrivateUse1")
     _state["libraries"] = (kernels, fallback)

@@ -68,7 +68,8 @@ def _moves_memory(operator: Any) -> bool:
     schema = schema_of(operator)
     view = any(a.alias_info is not None and not a.alias_info.is_write for a in schema.arguments)
     name = schema.name.partition("::")[2]
-    return view or name in _MEMORY or name.startswith(_MAKERS)
+    reads = any("Tensor" in str(a.type) and not cast(Any, a).is_out for a in schema.arguments)
+    return view or not reads or name in _MEMORY or name.startswith(_MAKERS)
 
 
 def _program(
@@ -80,10 +81,12 @@ def _program(
         # In a thread of its own: the dispatch keys that are off during dispatch would be off in tracing too.
         with ThreadPoolExecutor(1) as thread:
             numerics = cast(Any, _module().numerics)
-            made = thread.submit(api.compile, module, tuple(tensors), numerics=numerics, host_fallback="error")
+            made = thread.submit(api.compile, module, tuple(tensors), numerics=numerics, host_fallback="allow")
             program = cast(CompiledModel, made.result())
-            return program if program.kernels else None  # nothing to compute: the host's memory is the device's
+            if not program.host_steps:
+                return program if program.kernels else None  # nothing to compute: the host's memory is the device's
+            reason = program.host_steps[0].reason
     except (UnsupportedError, ImportProgramError, LoweringError) as error:
-        message = f"{operator} runs on the host: {error.message}"
-        warnings.warn(message, HostStepWarning, stacklevel=6)
-        return None
+        reason = error.message
+    warnings.warn(f"{operator} runs on the host: {reason}", HostStepWarning, stacklevel=6)
+    return None

@@ -8,6 +8,7 @@ from typing import Any, cast
 import torch
 from torch.fx.node import map_aggregate
 
+from spyre_mlir.errors import InputError
 from spyre_mlir.torch_device.registration import DEVICE
 
 
@@ -66,6 +67,20 @@ class SpyreTensor(torch.Tensor):
         shown = repr(self.host)
         grad = ", requires_grad=True" if self.requires_grad else ""
         return f"{shown[:-1]}, device='{self.device}'{grad})"
+
+    def tolist(self) -> Any:
+        """The elements as Python numbers."""
+        return cast(Any, self.host).tolist()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """The elements as an array, if forced: as with every device, they are brought to the host first.
+
+        Raises:
+            InputError: it is not forced.
+        """
+        if not force:
+            raise InputError(f"a tensor on {self.device} is no array", hint="x.cpu().numpy()")
+        return self.host.numpy(force=True)
 
     def __tensor_flatten__(self) -> tuple[list[str], None]:
         """The inner tensors, for tracing."""

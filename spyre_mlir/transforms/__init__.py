@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from typing import Any, cast
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir import registry
+from spyre_mlir.errors import RegistrationError
+from spyre_mlir.text.render import verify_module
 
 PASSES: dict[str, str] = {
     "decompose-aten": "DecomposeAtenPass",
@@ -36,8 +42,26 @@ def _loader(name: str, class_name: str) -> Callable[[], type[ModulePass]]:
 def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
     """Loaders of our passes and of those that plugins registered, by name."""
     ours = {name: _loader(name, class_name) for name, class_name in PASSES.items()}
-    return ours | {r.op: partial(_given, r.function) for r in registry.all_passes()}
+    for registered in registry.all_passes():
+        if registered.op in PASSES:
+            raise RegistrationError(
+                f"the pass {registered.op} is claimed by both spyre_mlir and {registered.owner}",
+                hint="give yours another name",
+            )
+    return ours | {r.op: partial(_of_plugin, r) for r in registry.all_passes()}
 
 
-def _given(pass_type: type[ModulePass]) -> type[ModulePass]:
-    return pass_type
+def _of_plugin(registered: registry.Registered[type[ModulePass]]) -> type[ModulePass]:
+    """A pass as its author wrote it; mistakes in it, and IR that does not verify, are told with the author's name."""
+
+    class Blamed(registered.function):
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            with registered.blamed():
+                cast(Any, super()).apply(ctx, op)
+            try:
+                verify_module(op)
+            except VerifyException as error:
+                message = f"the pass {registered.op} of {registered.owner} leaves IR that does not verify: {error}"
+                raise RegistrationError(message, where=str(getattr(error, "op", op).location)) from error
+
+    return Blamed

@@ -23,7 +23,7 @@ from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.hw.formats import FP8_LARGEST
 from spyre_mlir.ops import indexing, movement, pointwise
 from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
@@ -228,7 +228,7 @@ def lowering_of(op: Operation) -> tuple[Lowering, OpEntry | None] | None:
     if not isinstance(op, AtenOp):
         return None
     for registered in registry.find(registry.Kind.LOWERING, op.overload):
-        return cast(Lowering, registered.function), op.entry
+        return registered, op.entry
     if op.entry is None:
         return None
     lowering = BY_ENTRY.get(op.entry.name) or BY_FAMILY.get(op.entry.family)
@@ -273,6 +273,13 @@ def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:
     if found is None:
         raise UnsupportedError(f"{op.name} has no lowering")
     lowering, entry = found
-    made = lowering(b, cast(AtenOp, op), cast(OpEntry, entry))
-    b.readings.update(zip(op.results, [made] if isinstance(made, Reading) else made, strict=True))
+    made: object = lowering(b, cast(AtenOp, op), cast(OpEntry, entry))
+    several = cast("Sequence[object]", made if isinstance(made, (list, tuple)) else [made])
+    readings = [r for r in several if isinstance(r, Reading)]
+    if not len(readings) == len(several) == len(op.results):
+        raise RegistrationError(
+            f"the lowering of {op.name} gives {made!r}, not a Reading for each of {len(op.results)} results",
+            where=str(op.location),
+        )
+    b.readings.update(zip(op.results, readings, strict=True))
     return ()

@@ -12,7 +12,7 @@ says why the host runs it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -25,7 +25,7 @@ from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_build import AtenBuild, spelled
 from spyre_mlir.dialects.tensors import element_of
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.transforms.buffers import stored_format
 from spyre_mlir.transforms.convert_aten_to_spyre_loop import lowering_of
@@ -148,6 +148,8 @@ def _convert(op: Operation, builder: _Builder, value: dict[SSAValue, SSAValue]) 
             if replacement is not None:
                 several = isinstance(replacement, tuple)
                 made = list(cast("tuple[SSAValue, ...]", replacement)) if several else [replacement]
+                if registry.find(registry.Kind.DECOMPOSITION, op.overload):
+                    _check_types(op, made)
                 value.update(zip(op.results, made, strict=True))
                 return made
             if reason is None and lowering_of(op) is None:
@@ -158,6 +160,17 @@ def _convert(op: Operation, builder: _Builder, value: dict[SSAValue, SSAValue]) 
     builder.emitter.add(new)
     value.update(zip(op.results, new.results, strict=True))
     return list(new.results)
+
+
+def _check_types(op: AtenOp, made: Sequence[object]) -> None:
+    """Raises RegistrationError if a decomposition of a plugin gives something else than the results of an op."""
+    types = [cast("SSAValue[Attribute]", v).type if isinstance(v, SSAValue) else type(v).__name__ for v in made]
+    if types != [r.type for r in op.results]:
+        raise RegistrationError(
+            f"the decomposition of {op.overload} gives {', '.join(map(str, types))}; "
+            f"the operation has {', '.join(str(r.type) for r in op.results)}",
+            where=str(op.location),
+        )
 
 
 def _mapped(argument: object, value: dict[SSAValue, SSAValue]) -> object:

@@ -108,12 +108,34 @@ def test_pass_of_a_plugin_is_listed(site: Path) -> None:
     assert any(line.startswith("acme-drop-markers\tspyre") for line in done.stdout.splitlines())
 
 
+def test_plugins_that_clash_are_both_named(tmp_path: Path) -> None:
+    site = install(tmp_path, "acme_spyre:register")
+    info = site / "bolt-1.0.dist-info"
+    info.mkdir()
+    (site / "bolt.py").write_text("import torch\ndef register():\n    from spyre_mlir import registry\n"
+        "    registry.register_fallback('acme::median')(torch.median)\n")  # fmt: skip
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bolt\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[spyre_mlir.plugins]\nbolt = bolt:register\n")
+    program = tmp_path / "empty.mlir"
+    program.write_text("builtin.module {}\n")
+    done = run(site, "-m", "spyre_mlir.cli.opt", str(program))
+    assert done.returncode == 1, done.stderr
+    assert (
+        "the plugin bolt (bolt:register) cannot be loaded: the fallback of acme::median is claimed by both "
+        in done.stderr
+    )
+    assert "acme" in done.stderr.partition("claimed by both")[2]
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("entry", "because"),
     [
         ("acme_missing:register", "No module named 'acme_missing'"),
         ("acme_spyre:absent", "has no attribute 'absent'"),
         ("acme_spyre:define", "missing 2 required positional arguments"),
+        ("json:JSONDecodeError", "missing 3 required positional arguments"),
+        ("os:abc", "'module' object is not callable"),
     ],
 )
 def test_plugin_that_cannot_be_loaded_is_named(entry: str, because: str, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import spyre_mlir
 from spyre_mlir import registry
 from spyre_mlir.errors import RegistrationError
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.lanes import Lanes
+from spyre_mlir.ops.lanes import Ints, Lanes, Number
 from spyre_mlir.registry import Kind
 
 pytestmark = pytest.mark.usefixtures("clean")
@@ -269,7 +269,9 @@ def test_conversion_is_told_of_the_call() -> None:
 
 def test_conversion_to_another_shape_is_refused() -> None:
     registry.register_op("tried::same")(lambda node, build: [build.call("amax", node.args[0], dim=(-1,))])
-    with pytest.raises(RegistrationError, match=r"converts tried::same to results of shapes \[\(3,\)\]"):
+    with pytest.raises(
+        RegistrationError, match=r"converts tried::same to tensor<3xf32>; the operation has tensor<3x65xf32>"
+    ):
         compiled(torch.ops.tried.same)
 
 
@@ -298,6 +300,20 @@ def test_function_without_annotations_is_refused_and_leaves_nothing() -> None:
         registry.register_decomposition("tried::same")(lambda build, self: self)
     assert registry.find(Kind.DECOMPOSITION, "tried::same") == []
     assert registry.registered_ops() == []
+
+
+def test_annotations_may_be_evaluated() -> None:
+    """As they are in a module that does not import `annotations` from the future."""
+
+    def scaled(build: Any, self: Any, other: Any = None, *, beta: Any = 1.0, dim: Any = ()) -> Any:
+        return build.call("mul.Tensor", self, beta)
+
+    scaled.__annotations__ |= {"self": Lanes, "other": Lanes | None, "beta": Number | None, "dim": Ints}
+    registry.register_decomposition("tried::soft")(scaled)
+    entry = ATEN.find("tried::soft")
+    assert entry is not None
+    assert [p.kind.name for p in entry.params] == ["TENSOR", "TENSOR", "NUMBER", "INTS"]
+    torch.testing.assert_close(compiled(lambda x: torch.ops.tried.soft(x, 2.0))(X), X * 2)
 
 
 def test_annotations_may_be_types() -> None:

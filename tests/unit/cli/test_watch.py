@@ -10,7 +10,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from spyre_mlir.api import compile_program
+import spyre_mlir
 from spyre_mlir.cli import compile as compile_tool
 from spyre_mlir.cli import opt
 from spyre_mlir.cli import run as run_tool
@@ -181,7 +181,7 @@ def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_report_prints_itself(saved: Path) -> None:
-    report = compile_program(saved).report()
+    report = spyre_mlir.compile(saved).report()
     assert [stage.level for stage in report.stages] == ["aten", "spyre.loop", "spyre.kernel", "superdsc"]
     assert str(report) == repr(report)
     assert "HBM bytes" in str(report)

@@ -75,6 +75,8 @@ def test_module_attributes_hold_the_calling_convention() -> None:
             "argument 'pair_a_1': expected float32[2, 3], got float32[1, 3]",
         ),
         ((3, {"a": (X, X)}, 2.5), {"extra": None}, "argument 'x': expected a tensor float32[2, 3], got int"),
+        ((X.to_sparse(), {"a": (X, X)}, 2.5), {"extra": None}, "got a tensor of layout torch.sparse_coo"),
+        ((X.to("meta"), {"a": (X, X)}, 2.5), {"extra": None}, "got a tensor without elements"),
         ((X, {"a": (X, X)}, 2.0), {"extra": None}, "argument 'n' is 2.0, but the program was made for 2.5"),
         ((X, {"a": (X, X)}, 2.5), {"extra": 1}, "argument 'extra' is 1, but the program was made for None"),
     ],

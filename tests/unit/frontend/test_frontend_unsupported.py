@@ -87,7 +87,9 @@ def test_branch_on_data() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x if x.sum() > 0 else -x
 
-    assert "decides its control flow" in refused(Branch(), X)
+    text = refused(Branch(), X)
+    assert "decides its control flow" in text
+    assert line_of(Branch, "return x if") in text
 
 
 def test_dropout_in_training_is_random_and_outside_it_nothing() -> None:
@@ -103,6 +105,40 @@ def test_the_models_own_error_passes() -> None:
 
     with pytest.raises(LookupError, match="of the model"):
         import_program(Broken(), (X,))
+
+
+class Squared(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x @ x
+
+
+@torch.library.custom_op("spyre_frontend_test::faceless", mutates_args=())
+def faceless(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+class Faceless(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return faceless(x)
+
+
+@pytest.mark.parametrize(
+    ("model", "args", "reason", "line"),
+    [
+        (Squared, (X,), "cannot trace Squared: .*same reduction dim, but got", "x @ x"),
+        (Squared, (X, X), "cannot trace Squared: too many positional arguments", ""),
+        (Faceless, (X,), "cannot trace Faceless: There was no fake impl registered", "faceless(x)"),
+    ],
+)
+def test_what_torch_refuses_is_told_with_the_line(
+    model: type[nn.Module], args: Any, reason: str, line: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ImportProgramError, match=reason) as caught:
+        import_program(model(), args)
+    assert caught.value.hint
+    if line:
+        assert line_of(model, line) in str(caught.value.where)
+    assert capfd.readouterr().err == "", "torch logs no traces beside our error"
 
 
 def test_custom_op_is_a_call() -> None:

@@ -35,6 +35,18 @@ def test_every_direct_dependency_is_pinned():
         assert re.fullmatch(rf"{re.escape(name)}==[0-9][\w.]*", dev.pinned(name))
 
 
+def test_what_is_imported_is_a_dependency():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = {re.split(r"[\[<>=]", one)[0].lower() for one in project["dependencies"]}
+    imported = {
+        name.partition(".")[0]
+        for file in (ROOT / "spyre_mlir").rglob("*.py")
+        for name in re.findall(r"^ *(?:from|import) ([a-z][\w.]*)(?: import .*| as \w+)?$", file.read_text(), re.M)
+    }
+    assert {"torch", "jinja2"} <= imported
+    assert imported - set(sys.stdlib_module_names) - {"spyre_mlir"} <= named
+
+
 def test_torch_is_pinned_without_a_build_tag():
     assert "+" not in dev.pinned("torch")
 

@@ -11,7 +11,8 @@ import pytest
 
 import spyre_mlir
 from spyre_mlir.machine.timeline import Timeline
-from spyre_mlir.report.page import HostStep, page_text, source_rows
+from spyre_mlir.report.host_steps import HostWork
+from spyre_mlir.report.page import page_text, source_rows
 from spyre_mlir.report.plots import Scale, short
 
 VOID = {"meta", "link"}
@@ -50,7 +51,7 @@ def outline(html: str) -> Outline:
 
 @pytest.fixture(scope="module")
 def html(softmax_timeline: Timeline) -> str:
-    return page_text("soft<max>", softmax_timeline, [HostStep("to the device", 1, 1_048_576)], ["a fault & more"])
+    return page_text("soft<max>", softmax_timeline, [HostWork("to the device", 1, 1_048_576)], ["a fault & more"])
 
 
 def test_it_is_whole_and_refers_to_nothing_outside(html: str) -> None:

@@ -53,7 +53,27 @@ def test_only_the_longest_kernels_are_shown() -> None:
 
 def test_an_empty_bundle() -> None:
     text = timing_text(make_timeline(()))
-    assert "time: 0.00 us for 0 kernels" in text and "bottleneck: none" in text
+    assert (
+        "time: 0.00 us for 0 kernels; without transfers between host and device\n" in text
+        and "bottleneck: none" in text
+    )
+
+
+class Waves(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.special.bessel_j1(torch.special.bessel_j0(x + 1)) * x
+
+
+def test_what_the_predicted_time_leaves_out_stands_beside_it(tmp_path: Path) -> None:
+    x = torch.zeros(64, 64)
+    compiled = spyre_mlir.compile(Waves(), (x,), host_fallback="allow")
+    # x is sent once, as is the result of the host steps; the sum is brought there and the product back: 8 KiB each.
+    told = "without transfers between host and device (32.8 kB) and 2 host steps"
+    text = str(compiled.report(tmp_path / "page.html"))
+    assert next(line for line in text.splitlines() if line.startswith("time: ")).endswith(f"; {told}")
+    assert told in (tmp_path / "page.html").read_text()
+    plain = str(spyre_mlir.compile(torch.nn.ReLU(), (x,)).report())
+    assert "; without transfers between host and device (16.4 kB)\n" in plain
 
 
 def test_source_lines() -> None:

@@ -78,10 +78,24 @@ def test_changed_small_buffer_is_noticed() -> None:
     twin, fast = copy.deepcopy(model), compiled(model)
     x = torch.randn(2, 4)
     close(fast(x), twin(x))
-    model.scale.mul_(2)
-    twin.scale.mul_(2)
-    close(fast(x), twin(x))
-    assert "a buffer of the model has changed" in [c.reason for c in torch_compile.compilations()]
+    for _ in range(3):
+        model.scale.mul_(2)
+        twin.scale.mul_(2)
+        close(fast(x), twin(x))
+    reasons = [c.reason for c in torch_compile.compilations()]
+    assert reasons.count("a buffer of the model has changed") == 1, "it is an input from then on"
+
+
+def test_buffer_with_nan_is_compiled_once() -> None:
+    model = Counted()
+    model.scale[1] = torch.nan
+    fast, x = compiled(model), torch.randn(2, 4)
+    for _ in range(3):
+        assert fast(x)[:, 1].isnan().all()
+    reasons = [c.reason for c in torch_compile.compilations()]
+    assert "a buffer of the model has changed" not in reasons
+    model.scale[2] = torch.nan
+    assert fast(x)[:, 1:3].isnan().all(), "another NaN is a change"
 
 
 def test_swapped_module_and_changed_weights() -> None:
@@ -109,9 +123,11 @@ def test_write_through_a_view_across_a_break() -> None:
 
     a = torch.randn(2, 3)
     b = a.clone()
-    close(compiled(function)(a), function(b))
+    fast = compiled(function)
+    close(fast(a), function(b))
     close(a, b)
-    assert [c for c in torch_compile.compilations() if "on the host" in c.reason]
+    fast(torch.randn(2, 3))
+    assert len([c for c in torch_compile.compilations() if "on the host" in c.reason]) == 1
 
 
 def test_mutated_input() -> None:
@@ -137,6 +153,24 @@ def test_unknown_option_names_those_there_are() -> None:
     with pytest.raises(Exception, match="the options are numerics") as caught:
         torch.compile(nn.ReLU(), backend=torch_compile.spyre, options={"numeric": "exact"})(torch.randn(3))
     assert "no option numeric" in str(caught.value)
+
+
+def test_mode_is_for_other_back_ends() -> None:
+    with pytest.raises(Exception, match="has no mode max-autotune"):
+        torch.compile(nn.ReLU(), backend=torch_compile.spyre, mode="max-autotune")(torch.randn(3))
+
+
+def test_shape_that_depends_on_data_is_refused_with_its_line() -> None:
+    whole = torch.compile(lambda x: x.nonzero() * 2, backend=torch_compile.spyre, fullgraph=True)
+    with pytest.raises(UnsupportedError, match=r"aten.nonzero: the shape of its result depends on the data") as caught:
+        whole(torch.ones(3))
+    assert "torch.where" in str(caught.value)
+
+
+def test_place_of_a_layer_of_torch_is_not_ours() -> None:
+    with pytest.raises(UnsupportedError, match="random numbers") as caught:
+        compiled(nn.Dropout())(torch.ones(3))
+    assert "spyre_mlir" not in str(caught.value.where)
 
 
 def test_recurrent_and_encoder_layers_are_captured() -> None:

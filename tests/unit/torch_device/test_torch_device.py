@@ -72,6 +72,41 @@ def test_factories() -> None:
     assert torch.rand(3, device="spyre").device.type == "spyre"
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda device: torch.tensor([1.0, 2.0], device=device),
+        lambda device: torch.as_tensor(3, device=device),
+        lambda device: torch.eye(3, device=device),
+        lambda device: torch.linspace(0, 1, 3, device=device),
+        lambda device: torch.ones(2).to(device).new_tensor([4, 5]),
+    ],
+)
+def test_tensors_are_made_there(make: Any, recwarn: pytest.WarningsRecorder) -> None:
+    close(make("spyre"), make("cpu"))
+    assert not recwarn.list
+
+
+def test_autocast_is_switched_off_with_a_warning() -> None:
+    x = torch.ones(2, 2).to("spyre")
+    with torch.autocast("spyre", enabled=False):
+        close(x @ x, torch.full((2, 2), 2.0))
+    with pytest.warns(UserWarning, match="Disabling autocast"):
+        off = torch.autocast("spyre")
+    with off:
+        close(x @ x, torch.full((2, 2), 2.0))
+
+
+def test_values_for_python() -> None:
+    x = torch.tensor([[1.5, 2.0]]).to("spyre")
+    assert x.tolist() == [[1.5, 2.0]]
+    with pytest.raises(InputError, match="is no array") as caught:
+        x.numpy()
+    assert "x.cpu().numpy()" in str(caught.value)
+    assert x.numpy(force=True).tolist() == [[1.5, 2.0]]
+    assert x.to("meta").device.type == "meta"
+
+
 def test_item_and_truth() -> None:
     assert torch.tensor([2.5]).to("spyre").item() == 2.5
     assert bool(torch.tensor(True).to("spyre"))
@@ -79,7 +114,7 @@ def test_item_and_truth() -> None:
 
 def test_what_the_device_cannot_do_is_warned_about_once_and_counted() -> None:
     x = torch.rand(3)
-    with pytest.warns(HostStepWarning, match="special_bessel_j0"):
+    with pytest.warns(HostStepWarning, match="special_bessel_j0.default runs on the host: the op table has no entry"):
         y = torch.special.bessel_j0(x.to("spyre"))
     close(y, torch.special.bessel_j0(x))
     torch.special.bessel_j0(x.to("spyre"))
@@ -102,6 +137,14 @@ def test_a_module_moves_and_runs_eagerly_and_compiled() -> None:
     close(compiled(x.to("spyre")), wanted)
 
 
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+@pytest.mark.parametrize("bias", [True, False])
+def test_recurrent_layers_run_step_by_step(kind: Any, bias: bool) -> None:
+    layer, x = kind(3, 4, bias=bias), torch.randn(2, 3)
+    close(copy.deepcopy(layer).to("spyre")(x.to("spyre"))[0], layer(x)[0])
+    assert not SPYRE.host_steps
+
+
 def test_a_module_that_makes_tensors_on_its_device_compiles() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         return x * torch.arange(4, device=x.device)
@@ -122,6 +165,9 @@ def test_backward_of_a_compiled_graph_on_the_device_is_refused() -> None:
 def test_another_device_number_is_refused() -> None:
     with pytest.raises(InputError, match="no device spyre:1"):
         SPYRE.set_device(1)
+    for make in (lambda: torch.ones(2).to("spyre:1"), lambda: torch.ones(2, device="spyre:1")):
+        with pytest.raises(InputError, match="no device spyre:1"):
+            make()
 
 
 def test_importing_torch_costs_nothing_but_the_registration() -> None:

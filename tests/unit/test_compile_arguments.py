@@ -1,0 +1,49 @@
+"""Wrong arguments of `compile`, `info` and of what they give are errors that say what was expected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import spyre_mlir
+from spyre_mlir.errors import InputError
+
+X = torch.ones(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("option", "known"),
+    [
+        ("numerics", "exact, device"),
+        ("addresses", "symbolic, concrete"),
+        ("loops", "loop, unroll"),
+        ("on_fault", "raise, warn, collect"),
+        ("host_fallback", "warn, allow, error"),
+    ],
+)
+def test_option_without_such_a_value_names_those_there_are(option: str, known: str) -> None:
+    wrong: dict[str, Any] = {option: "never"}
+    with pytest.raises(InputError, match=f"{option} must be one of {known}, got 'never'"):
+        spyre_mlir.compile(torch.nn.ReLU(), (X,), **wrong)
+
+
+@pytest.mark.parametrize("door", [spyre_mlir.compile, spyre_mlir.info])
+def test_tensor_alone_is_no_tuple_of_inputs(door: Any) -> None:
+    with pytest.raises(InputError, match="example inputs are a tuple, got Tensor") as caught:
+        door(torch.nn.ReLU(), torch.ones(1, 3))
+    assert "(x,)" in str(caught.value)
+
+
+def test_function_is_no_model() -> None:
+    with pytest.raises(InputError, match="got builtin_function_or_method"):
+        spyre_mlir.compile(torch.relu)(X)
+
+
+def test_profile_without_such_a_name_names_those_there_are() -> None:
+    model = spyre_mlir.compile(torch.nn.ReLU(), (X,))
+    assert isinstance(model, spyre_mlir.CompiledModel)
+    for ask in (model.timeline, lambda profile: model.report(profile=profile)):
+        with pytest.raises(InputError, match="profile must be one of calibrated, peak, got 'best'"):
+            ask("best")

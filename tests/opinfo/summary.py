@@ -10,7 +10,8 @@ from typing import Any
 from tests.opinfo.core import LEFT_OUT, core_overloads
 from tests.opinfo.store import Record, Store
 
-FAILING = ("crash", "wrong", "slow", "refused")
+BAD = ("crash", "wrong", "slow")
+FAILING = (*BAD, "refused")
 RAN = ("ok", "exception")
 KINDS = ("native", "composed", "host", *reversed(FAILING))  # from the best to the worst
 RANKS = {kind: max(rank, 1) for rank, kind in enumerate(KINDS)}
@@ -66,14 +67,25 @@ def failures_text(store: Store) -> str:
     return "\n".join(lines) + "\n"
 
 
-def worse_than(store: Store, path: Path) -> list[str]:
+def worse_than(store: Store, path: Path) -> dict[str, str]:
     """Samples that end worse than the worst of their row does in the committed counts; unknown rows may be anything."""
     rows: dict[str, dict[str, int]] = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return [
-        f"{key}: {kind_of(record)}, at worst {worst(known)} before. {record['detail']}"
+    return {
+        key: f"{kind_of(record)}, at worst {worst(known)} before. {record['detail']}"
         for key, record in sorted(store.samples.items())
         if (known := rows.get(key.rpartition("/")[0])) is not None and is_worse(record, known)
-    ]
+    }
+
+
+def reason_of(record: Record) -> str:
+    """Why a sample that is not wrong does not count as right."""
+    if record["status"] == "exception":
+        return "differs, with values that DL16 has no code for"
+    if record["status"] == "none":
+        return "torch refuses it"
+    first, *rest = record["detail"].splitlines()
+    parts = [line.partition(": ")[2] for line in rest if line.lstrip()[:1].isdigit()]
+    return f"refused: {parts[0] if parts else first.partition('] ')[2] or first}"
 
 
 def is_worse(record: Record, row: dict[str, int]) -> bool:

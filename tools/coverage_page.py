@@ -39,8 +39,8 @@ RULES = """* **Fates.** *native*: one hardware function, or a view; *composed*: 
 * **Inputs** are numbers that DL16 holds, so that no rounding decides on which side of a step they are.
 * **Indices** of sorts, maxima and the like are judged by the values they select.
 * **Exceptions.** A difference is excused only if inputs or results hold values that DL16 has no code for: NaN and
-  infinity, which are one symbol, negative zero, magnitudes beyond the largest or below the smallest number; and
-  integers that 32 bits do not hold.
+  infinity, which are one symbol; magnitudes beyond the largest or below the smallest number; negative zero, if torch's
+  result depends on its sign; and integers that 32 bits do not hold.
 * *untried* samples are still to come. Samples that torch refuses do not count. Numerics of host steps are torch's."""
 COMMAND = """The samples of one op: `python -m tests.opinfo softmax --dtype all --device`; everything, over hours, and
 going on where it stopped: `python -m tests.opinfo --run DIR --summary tools/data/opinfo.json`."""

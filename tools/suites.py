@@ -173,7 +173,7 @@ def run_samples(suite: Suite, jobs: int) -> Counts:
     return counts
 
 
-def of_samples(records: Mapping[str, Mapping[str, Any]], worse: Mapping[str, str]) -> Counts:
+def of_samples(records: Mapping[str, dict[str, Any]], worse: Mapping[str, str]) -> Counts:
     """Counts of samples: wrong, crashed and slow ones fail, and `worse` ones; others that differ or stop are skips."""
     from tests.opinfo.summary import BAD, reason_of
 

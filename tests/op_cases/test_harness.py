@@ -123,6 +123,16 @@ def test_units() -> None:
     assert error(one, nan, nan, peak=False) == math.inf
 
 
+def test_infinity_stands_for_what_a_half_cannot_hold() -> None:
+    infinity, large = torch.tensor([math.inf], dtype=F16), torch.tensor([106184.0], dtype=torch.float64)
+    assert error(infinity, large, large, peak=False) == 0.0
+    assert error(infinity, large * 0 + 65504, large, peak=False) == 0.25
+    assert error(infinity, large / 4, large / 4, peak=False) > 1000
+    assert error(-infinity, large, large, peak=False) > 1000
+    assert error(torch.tensor([65504.0], dtype=F16), large, large, peak=False) > 100
+    assert error(infinity.float(), large, large, peak=False) == math.inf
+
+
 def test_a_result_that_leaves_the_program_is_no_program() -> None:
     case = next(case for case in cases() if case.template == "test_item_cpu")
     with pytest.raises(NotAProgramError, match="Python number"):

@@ -77,7 +77,7 @@ def coverage_page() -> str:
     entries = {n: r for n, r in rows.items() if not n.startswith(CORE)}
     parts = ["# Coverage of ATen", EDIT.format(source="tools/data/opinfo.json"), INTRO, RULES, COMMAND]
     parts += ["## Core ATen", *_core_parts(core, results()["left_out"])]
-    parts += ["## Totals", *_totals(entries), "## By op", _by_op(entries)]
+    parts += ["## Totals", *_state(rows), *_totals(entries), "## By op", _by_op(entries)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -95,6 +95,19 @@ def _core_parts(core: dict[str, dict[str, int] | None], left_out: dict[str, str]
         table(("fate", "overloads"), [(kind, kinds[kind]) for kind in (*KINDS, "not tried") if kinds[kind]]),
         table(("overload", "samples"), [(f"`{n}`", cell(r)) for n, r in core.items()]),
     ]
+
+
+def _state(rows: dict[str, dict[str, int]]) -> list[str]:
+    """How much has been tried, by which compiler, and why samples are refused."""
+    tried, untried = (sum(row.get(key, 0) for row in rows.values()) for key in ("samples", "untried"))
+    text = f"{tried:,} samples have been tried, and {untried:,} are still to come"
+    if codes := results().get("codes"):
+        states = ", ".join(f"`{code}` {count:,}" for code, count in sorted(codes.items(), key=lambda c: -c[1]))
+        text += f": with torch {results()['torch']} by {len(codes)} states of the compiler: {states}"
+        text += " (digests of its sources, as `tests/opinfo/store.py` makes them)"
+    refused = sorted(results().get("refused", {}).items(), key=lambda r: -r[1])
+    reasons = [table(("why samples are refused", "samples"), refused)] if refused else []
+    return [text + ".", *reasons]
 
 
 def _totals(entries: dict[str, dict[str, int]]) -> list[str]:
@@ -158,10 +171,11 @@ def torch_spyre_page() -> str:
         "# torch-spyre's coverage beside ours",
         EDIT.format(source="tools/data/torch_spyre.toml"),
         SPYRE_INTRO,
-        *_counts(ops),
+        _counts(ops),
         "## Operations of ATen",
         table(("op", "torch-spyre", "its limits", "ours", "OpInfo, float32"), body),
         "## Conversions",
+        "Ours are found by compiling a model that casts its input.",
         table(("conversion", "torch-spyre", "ours"), casts),
         "## Its own operations",
         table(("op", "meaning", "ours"), own),
@@ -169,11 +183,16 @@ def torch_spyre_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _counts(ops: list[tuple[str, dict[str, Any]]]) -> list[str]:
+def _counts(ops: list[tuple[str, dict[str, Any]]]) -> str:
     theirs_on = sum(row["how"] not in ("host", "partial", "none") for _, row in ops)
-    ours_on = sum(kind_of(row) in ("native", "composed") for n, _ in ops if (row := opinfo_row(n)) is not None)
-    there, here = f"{theirs_on} run on the device alone there", f"{ours_on} here, by all samples that OpInfo has"
-    return [f"Of the {len(ops)} operations below, {there}, within the limits given, and {here}."]
+    ours_on = sum(not ours(name).startswith(("host", "refused")) for name, _ in ops)
+    kinds = [kind_of(row) for name, _ in ops if (row := opinfo_row(name)) is not None]
+    whole = sum(kind in ("native", "composed") for kind in kinds)
+    return (
+        f"Of the {len(ops)} operations below, torch-spyre runs {theirs_on} on the device alone, within the limits "
+        f"given; we have kernels or views for {ours_on}. OpInfo has float32 samples of {len(kinds)} of them; all "
+        f"samples of {whole} run here without a host step."
+    )
 
 
 def theirs(row: dict[str, Any]) -> str:
@@ -193,7 +212,7 @@ def ours(name: str) -> str:
         if entry.opfunc is not None:
             return f"native: `{entry.opfunc}`"
         return "composed" if entry.decompose is not None else "native"
-    if _torch_decomposes(name):
+    if torch_decomposes(name):
         return "composed, by torch's decomposition"
     return "host"
 
@@ -203,7 +222,8 @@ def _decompositions() -> dict[Any, Any]:
     return dict(torch.export.default_decompositions())
 
 
-def _torch_decomposes(name: str) -> bool:
+def torch_decomposes(name: str) -> bool:
+    """Whether PyTorch takes an overload apart before we see it."""
     packet, _, variant = name.partition(".")
     found = getattr(torch.ops.aten, packet, None)
     if found is None:
@@ -248,4 +268,5 @@ def cast_fate(source: str, target: str) -> str:
         return f"refused: {error.message.partition(chr(10))[0]}"
     if compiled.host_steps:
         return f"host: {compiled.host_steps[0].reason}"
-    return f"{compiled.report().stages[-1].kernels} kernels"
+    kernels = compiled.kernels
+    return f"{kernels} kernel{'s' if kernels > 1 else ''}" if kernels else "converted by the transfer to the device"

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 import torch
+from coverage_page import torch_decomposes
 from dialect_pages import EDIT
 
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Fate
 
 INTRO = """What becomes of every overload of ATen that torch {torch} has. *native*: one hardware function, or a view.
-*composed*: a composition of others; for some arguments there is none, and the host runs the step. *host*: a step of
-the host, unless PyTorch takes the operator apart before we see it. Most variants that write in place or into `out` are
-taken apart so, and are left out. What random numbers, complex numbers and shapes that depend on data mean for a model
-stands on [the page about host steps](../tools/host-steps.md)."""
+*composed*: a composition of others; for some arguments there is none, and the host runs the step. *by PyTorch*: taken
+apart by PyTorch before we see it, and what it is made of has the fates given here. *host*: a step of the host. Variants
+that write in place or into `out` are taken apart too, and are left out. What random numbers, complex numbers and shapes
+that depend on data mean for a model stands on [the page about host steps](../tools/host-steps.md)."""
+COLUMNS = (*(fate.value for fate in (Fate.NATIVE, Fate.COMPOSED)), "by PyTorch", Fate.HOST.value)
 
 
 def overloads() -> dict[str, list[str]]:
@@ -38,24 +40,27 @@ def _writes(operator: str, overload: str) -> bool:
     return any(a.alias_info is not None and a.alias_info.is_write for a in schema.arguments)
 
 
+def column(overload: str) -> str:
+    """Under which heading an overload stands."""
+    fate = ATEN.fate(overload)
+    return "by PyTorch" if fate is Fate.HOST and torch_decomposes(overload) else fate.value
+
+
 def fates_page() -> str:
     """One line per operator: its overloads by fate."""
     lines: list[str] = []
-    totals: Counter[Fate] = Counter()
+    totals: Counter[str] = Counter()
     for operator, names in overloads().items():
-        by_fate: dict[Fate, list[str]] = {}
+        found: dict[str, list[str]] = defaultdict(list)
         for overload in names:
-            fate = ATEN.fate(f"{operator}.{overload}" if overload else operator)
-            by_fate.setdefault(fate, []).append(overload or "default")
-            totals[fate] += 1
-        cells = [" ".join(f"`{o}`" for o in by_fate.get(fate, ())) for fate in Fate]
-        lines.append(f"| `{operator}` | {' | '.join(cells)} |")
-    counted = ", ".join(f"{totals[fate]} {fate.value}" for fate in Fate)
-    head = "| operator | native | composed | host |\n| --- | --- | --- | --- |"
-    version = torch.__version__.partition("+")[0]
-    return (
-        f"# What becomes of every ATen overload\n\n{EDIT.format(source='spyre_mlir/ops')}\n\n"
-        f"{INTRO.format(torch=version)}\n\n{sum(totals.values())} overloads: {counted}.\n\n{head}\n"
-        + "\n".join(lines)
-        + "\n"
-    )
+            found[column(f"{operator}.{overload}" if overload else operator)].append(f"`{overload or 'default'}`")
+        totals.update({heading: len(those) for heading, those in found.items()})
+        lines.append(f"| `{operator}` | {' | '.join(' '.join(found[heading]) for heading in COLUMNS)} |\n")
+    parts = [
+        "# What becomes of every ATen overload",
+        EDIT.format(source="spyre_mlir/ops"),
+        INTRO.format(torch=torch.__version__.partition("+")[0]),
+        f"{sum(totals.values())} overloads: {', '.join(f'{totals[heading]} {heading}' for heading in COLUMNS)}.",
+        f"| operator | {' | '.join(COLUMNS)} |\n|{' --- |' * (len(COLUMNS) + 1)}\n" + "".join(lines),
+    ]
+    return "\n\n".join(parts)

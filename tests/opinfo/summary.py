@@ -7,6 +7,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from tests.opinfo.core import LEFT_OUT, core_overloads
 from tests.opinfo.store import Record, Store
 
@@ -47,10 +49,17 @@ def write_summary(store: Store, path: Path) -> None:
     rows = {name: row_summary(records, store.rows.get(name, 0)) for name, records in sorted(by_row(store).items())}
     rows = {name: row for name, row in rows.items() if row["samples"]}
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
-    left_out = json.dumps(LEFT_OUT, indent=2, sort_keys=True)
+    records = store.samples.values()
+    head = {
+        "left_out": LEFT_OUT,
+        "core": [n for n in core_overloads() if n not in LEFT_OUT],
+        "torch": torch.__version__.partition("+")[0],
+        "codes": Counter(r["code"] for r in records if r["status"] != "none"),
+        "refused": Counter(reason_of(r).removeprefix("refused: ") for r in records if r["status"] == "refused"),
+    }
+    facts = "".join(f"{json.dumps(k)}: {json.dumps(v, indent=2, sort_keys=True)},\n" for k, v in head.items())
     path.parent.mkdir(parents=True, exist_ok=True)
-    core = json.dumps([n for n in core_overloads() if n not in LEFT_OUT])
-    path.write_text(f'{{"left_out": {left_out},\n"core": {core},\n"rows": {{\n{lines}\n}}}}\n', encoding="utf-8")
+    path.write_text(f'{{{facts}"rows": {{\n{lines}\n}}}}\n', encoding="utf-8")
 
 
 def failures_text(store: Store) -> str:

@@ -104,7 +104,7 @@ def _state(rows: dict[str, dict[str, int]]) -> list[str]:
     if codes := results().get("codes"):
         states = ", ".join(f"`{code}` {count:,}" for code, count in sorted(codes.items(), key=lambda c: -c[1]))
         text += f": with torch {results()['torch']} by {len(codes)} states of the compiler: {states}"
-        text += " (digests of its sources, as `tests/opinfo/store.py` makes them)"
+        text += " (digests of its sources, as `tests/states.py` makes them)"
     refused = sorted(results().get("refused", {}).items(), key=lambda r: -r[1])
     reasons = [table(("why samples are refused", "samples"), refused)] if refused else []
     return [text + ".", *reasons]

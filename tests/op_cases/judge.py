@@ -32,6 +32,7 @@ from spyre_mlir.ops.table import Family
 from tests.op_cases.cases import Case
 from tests.op_cases.notation import Tensor, make
 from tests.op_cases.program import TEMPLATES, Called, NotAProgramError, Program, Tensors
+from tests.states import code_digest
 from tests.witness.bundle_steps import host_steps
 
 # Fraction bits, and the exponent of the smallest normal number, whose unit is that of everything below.
@@ -48,6 +49,7 @@ class Outcome:
     Attributes:
         ulps: largest error, in the units that the rule says.
         host: names of the steps that the host computes.
+        code: digest of the compiler that was judged.
     """
 
     status: str
@@ -57,6 +59,7 @@ class Outcome:
     kernels: int = 0
     host: tuple[str, ...] = ()
     seconds: float = 0.0
+    code: str = ""
 
 
 def program_of(case: Case) -> Program:
@@ -83,7 +86,7 @@ def run(case: Case) -> Outcome:
         outcome = Outcome(WRONG, f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 - a crash is an outcome too, and the rest is to run
         outcome = Outcome(CRASHED, f"{type(error).__name__}: {error}")
-    facts = {**vars(outcome), "seconds": round(time.monotonic() - start, 2)}
+    facts = {**vars(outcome), "seconds": round(time.monotonic() - start, 2), "code": code_digest()}
     return Outcome(**facts)
 
 

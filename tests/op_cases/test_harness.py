@@ -154,6 +154,12 @@ def test_the_page_is_of_the_outcomes() -> None:
     assert FILE.read_text(encoding="utf-8") == page_text(load()), "try: python -m tests.op_cases --page"
 
 
+def test_the_page_says_of_which_compiler_it_is() -> None:
+    cases_ = [next(cases()).id, list(cases())[1].id]
+    text = page_text({name: Outcome(PASSED, code=code) for name, code in zip(cases_, ("ab", "cd"), strict=True)})
+    assert "Outcomes by state of the compiler" in text and "`ab` 1, `cd` 1" in text
+
+
 def test_what_is_listed_fails_and_what_fails_is_listed() -> None:
     outcomes, named = load(), {case.id: case for case in cases()}
     assert set(outcomes) <= set(named)

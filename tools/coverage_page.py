@@ -143,7 +143,13 @@ SPYRE_INTRO = """What torch-spyre does with an operation, from its public source
 (issue numbers are its own), and what happens here. The column *ours* is asked of the op table: the hardware function,
 or *composed* of others, by us or by a decomposition of torch's. *OpInfo* counts the float32 samples of
 [the coverage page](coverage.md). A hardware function that takes float32 there is said on [the page of ops](ops.md)."""
-DATA_DEPENDENT = ("item", "is_nonzero")
+DATA_DEPENDENT = ("item", "is_nonzero")  # taken apart into what is
+# What import refuses by name, by the tag that PyTorch gives it.
+REFUSED = {
+    torch.Tag.nondeterministic_seeded: "random numbers",
+    torch.Tag.dynamic_output_shape: "a shape depends on data",
+    torch.Tag.data_dependent_output: "a number depends on data",
+}
 HOWS = {
     "direct": "one function",
     "decomposed": "decomposed",
@@ -203,7 +209,7 @@ def ours(name: str) -> str:
     """The fate of an overload, asked of the op table and of torch's decompositions."""
     entry = ATEN.find(name)
     if name in DATA_DEPENDENT:
-        return "refused: depends on data"
+        return "refused: a number depends on data"
     if entry is not None:
         if entry.family is Family.VIEW:
             return "view"
@@ -214,7 +220,7 @@ def ours(name: str) -> str:
         return "composed" if entry.decompose is not None else "native"
     if torch_decomposes(name):
         return "composed, by torch's decomposition"
-    return "host"
+    return f"refused: {why}" if (why := why_refused(name)) else "host"
 
 
 @cache
@@ -222,15 +228,23 @@ def _decompositions() -> dict[Any, Any]:
     return dict(torch.export.default_decompositions())
 
 
+def _overload(name: str) -> Any:
+    packet, _, variant = name.partition(".")
+    return getattr(getattr(torch.ops.aten, packet, None), variant or "default", None)
+
+
 def torch_decomposes(name: str) -> bool:
     """Whether PyTorch takes an overload apart before we see it."""
-    packet, _, variant = name.partition(".")
-    found = getattr(torch.ops.aten, packet, None)
-    if found is None:
-        return hasattr(torch, packet)  # a Python function of others, as einsum
-    op = getattr(found, variant or "default", None)
+    if not hasattr(torch.ops.aten, name.partition(".")[0]):
+        return hasattr(torch, name)  # a Python function of others
+    op = _overload(name)
     implicit = torch._C.DispatchKey.CompositeImplicitAutograd
     return op is not None and (op in _decompositions() or op.has_kernel_for_dispatch_key(implicit))
+
+
+def why_refused(name: str) -> str:
+    """Why a model with an overload that has no entry is refused; empty if the host runs it."""
+    return next((why for tag, why in REFUSED.items() if tag in getattr(_overload(name), "tags", ())), "")
 
 
 def opinfo_row(name: str) -> dict[str, int] | None:

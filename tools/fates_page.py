@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 import torch
-from coverage_page import torch_decomposes
+from coverage_page import torch_decomposes, why_refused
 from dialect_pages import EDIT
 
 from spyre_mlir.ops import ATEN
@@ -13,10 +13,12 @@ from spyre_mlir.ops.table import Fate
 
 INTRO = """What becomes of every overload of ATen that torch {torch} has. *native*: one hardware function, or a view.
 *composed*: a composition of others; for some arguments there is none, and the host runs the step. *by PyTorch*: taken
-apart by PyTorch before we see it, and what it is made of has the fates given here. *host*: a step of the host. Variants
-that write in place or into `out` are taken apart too, and are left out. What random numbers, complex numbers and shapes
-that depend on data mean for a model stands on [the page about host steps](../tools/host-steps.md)."""
-COLUMNS = (*(fate.value for fate in (Fate.NATIVE, Fate.COMPOSED)), "by PyTorch", Fate.HOST.value)
+apart by PyTorch before we see it, and what it is made of has the fates given here. *host*: a step of the host.
+*refused*: random numbers, unless as in dropout outside training none are drawn, and results of which a number or a
+shape depends on data. Variants that write in place or into `out` are taken apart too, and are left out; complex numbers
+are refused in any operator: see [the page about host steps](../tools/host-steps.md)."""
+APART, REFUSED = "by PyTorch", "refused"
+COLUMNS = (Fate.NATIVE.value, Fate.COMPOSED.value, APART, Fate.HOST.value, REFUSED)
 
 
 def overloads() -> dict[str, list[str]]:
@@ -43,7 +45,9 @@ def _writes(operator: str, overload: str) -> bool:
 def column(overload: str) -> str:
     """Under which heading an overload stands."""
     fate = ATEN.fate(overload)
-    return "by PyTorch" if fate is Fate.HOST and torch_decomposes(overload) else fate.value
+    if fate is not Fate.HOST:
+        return fate.value
+    return APART if torch_decomposes(overload) else REFUSED if why_refused(overload) else fate.value
 
 
 def fates_page() -> str:

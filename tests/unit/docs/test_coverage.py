@@ -68,6 +68,8 @@ def test_torch_spyres_operations_are_counted_by_the_table_and_by_samples(
         ("conv_transpose2d.input", "composed"),
         ("chunk", "composed, by torch's"),
         ("geqrf", "host"),
+        ("normal_", "refused: random numbers"),
+        ("unique_dim", "refused: a shape depends on data"),
     ],
 )
 def test_fates_are_asked_of_the_op_table(page: ModuleType, name: str, fate: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from dialect_pages import EDIT
+from dialect_pages import EDIT, table
 
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family
@@ -46,11 +46,6 @@ COMMAND = """The samples of one op: `python -m tests.opinfo softmax --dtype all 
 going on where it stopped: `python -m tests.opinfo --run DIR --summary tools/data/opinfo.json`."""
 CORE_INTRO = """ATen tags {total} overloads as its core. Each is tried by itself: with the calls that samples of the
 database make of it, and with samples of our own where there are none. {left} overloads are left out:"""
-
-
-def table(head: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 @cache

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 import torch
 from coverage_page import torch_decomposes, why_refused
-from dialect_pages import EDIT
+from dialect_pages import EDIT, table
 
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Fate
@@ -52,19 +52,19 @@ def column(overload: str) -> str:
 
 def fates_page() -> str:
     """One line per operator: its overloads by fate."""
-    lines: list[str] = []
+    rows: list[tuple[str, ...]] = []
     totals: Counter[str] = Counter()
     for operator, names in overloads().items():
         found: dict[str, list[str]] = defaultdict(list)
         for overload in names:
             found[column(f"{operator}.{overload}" if overload else operator)].append(f"`{overload or 'default'}`")
         totals.update({heading: len(those) for heading, those in found.items()})
-        lines.append(f"| `{operator}` | {' | '.join(' '.join(found[heading]) for heading in COLUMNS)} |\n")
+        rows.append((f"`{operator}`", *(" ".join(found[heading]) for heading in COLUMNS)))
     parts = [
         "# What becomes of every ATen overload",
         EDIT.format(source="spyre_mlir/ops"),
         INTRO.format(torch=torch.__version__.partition("+")[0]),
         f"{sum(totals.values())} overloads: {', '.join(f'{totals[heading]} {heading}' for heading in COLUMNS)}.",
-        f"| operator | {' | '.join(COLUMNS)} |\n|{' --- |' * (len(COLUMNS) + 1)}\n" + "".join(lines),
+        table(("operator", *COLUMNS), rows),
     ]
-    return "\n\n".join(parts)
+    return "\n\n".join(parts) + "\n"

@@ -13,7 +13,7 @@ from pathlib import Path
 from aten_page import doc_text
 from checks_page import checks_page
 from coverage_page import coverage_page, torch_spyre_page
-from dialect_pages import EDIT
+from dialect_pages import EDIT, table
 from fates_page import fates_page
 from superdsc_page import superdsc_page
 from xdsl.passes import get_pass_option_infos
@@ -72,11 +72,6 @@ says, and no published model says how much of it does not. Batched products depe
 published fit, 214 us per 10^9 multiplications, and a published measurement, 441 us, disagree by a factor of two."""
 DL16_NOTE = """`SEN169_FP16` is DLFloat16: sign, six exponent bits, nine fraction bits, no subnormals, one symbol for
 NaN and infinity."""
-
-
-def table(head: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 def ops_page() -> str:

@@ -63,10 +63,10 @@ Two profiles: `calibrated` has what others fitted to measurements on cards, `pea
 Nothing is fitted here. `benchmarks/cost_model.py` holds the calibrated profile against 190 published measurements,
 with the effect of changing each number that is not certain by half. Over all of them the RMS error is 29.2 % and the
 rank correlation 0.972; most of the fits were made on points like these, so this is how well the model describes
-them, not how well it foretells others. By class: restickify 1 %, pointwise 2 %, reductions 3 %, softmax in scratchpads
-6 %, products of a few rows 9 %, chains of adds 12 %, broadcasts 20 %, matrix products 22 %, concatenations and outer
-transpositions 28 %, batched products 54 %, and 116 % for five softmaxes of 1 MB on one and four cores. Two of those
-five would need more than the memory's peak rate; without these two the RMS error is 24.0 %. Large products are
+them, not how well it foretells others. By class: restickify below 1 %, pointwise 2 %, reductions 3 %, softmax in
+scratchpads 6 %, products of a few rows 9 %, chains of adds 12 %, broadcasts 20 %, matrix products 22 %, concatenations
+and outer transpositions 28 %, batched products 54 %, and 116 % for five softmaxes of 1 MB on one and four cores. Two of
+those five would need more than the memory's peak rate; without these two the RMS error is 24.0 %. Large products are
 predicted too fast, by 20 % to 40 %: their memory time does not hide behind arithmetic as completely as the maximum
 says, and no published model says how much of it does not. Batched products depend on layouts and on the build: the
 published fit, 214 us per 10^9 multiplications, and a published measurement, 441 us, disagree by a factor of two."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dialect_pages import EDIT
+from dialect_pages import EDIT, table
 
-from spyre_mlir.backend.check import RULES, Rule, Severity
+from spyre_mlir.backend.check import RULES, Severity
 
 INTRO = """`spyre-translate --check PATH` holds a SuperDSC file or a bundle directory against rules beyond the published
 schemas; `spyre_mlir.check(path)` does it from Python. A finding names the rule, the file, the place in it, what was
@@ -20,11 +20,7 @@ def checks_page() -> str:
     """Every rule: name, meaning, source, certainty."""
     parts = ["# Checks", EDIT.format(source="spyre_mlir/dialects/superdsc/check, spyre_mlir/backend/check"), INTRO]
     for severity, title in SEVERITIES.items():
-        rows = [_row(rule) for rule in RULES if rule.severity is severity]
-        lines = ["| rule | meaning | certainty | source |", "| --- | --- | --- | --- |", *rows]
-        parts += [f"## {title}", "\n".join(lines)]
+        rules = [rule for rule in RULES if rule.severity is severity]
+        rows = [(f"`{rule.name}`", rule.meaning, rule.certainty, rule.source) for rule in rules]
+        parts += [f"## {title}", table(("rule", "meaning", "certainty", "source"), rows)]
     return "\n\n".join(parts) + "\n"
-
-
-def _row(rule: Rule[object]) -> str:
-    return f"| `{rule.name}` | {rule.meaning} | {rule.certainty} | {rule.source} |"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from dialect_pages import EDIT
+from dialect_pages import EDIT, table
 
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family
@@ -39,18 +39,13 @@ RULES = """* **Fates.** *native*: one hardware function, or a view; *composed*: 
 * **Inputs** are numbers that DL16 holds, so that no rounding decides on which side of a step they are.
 * **Indices** of sorts, maxima and the like are judged by the values they select.
 * **Exceptions.** A difference is excused only if inputs or results hold values that DL16 has no code for: NaN and
-  infinity, which are one symbol, negative zero, magnitudes beyond the largest or below the smallest number; and
-  integers that 32 bits do not hold.
+  infinity, which are one symbol; magnitudes beyond the largest or below the smallest number; negative zero, if torch's
+  result depends on its sign; and integers that 32 bits do not hold.
 * *untried* samples are still to come. Samples that torch refuses do not count. Numerics of host steps are torch's."""
 COMMAND = """The samples of one op: `python -m tests.opinfo softmax --dtype all --device`; everything, over hours, and
 going on where it stopped: `python -m tests.opinfo --run DIR --summary tools/data/opinfo.json`."""
 CORE_INTRO = """ATen tags {total} overloads as its core. Each is tried by itself: with the calls that samples of the
 database make of it, and with samples of our own where there are none. {left} overloads are left out:"""
-
-
-def table(head: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 @cache
@@ -77,7 +72,7 @@ def coverage_page() -> str:
     entries = {n: r for n, r in rows.items() if not n.startswith(CORE)}
     parts = ["# Coverage of ATen", EDIT.format(source="tools/data/opinfo.json"), INTRO, RULES, COMMAND]
     parts += ["## Core ATen", *_core_parts(core, results()["left_out"])]
-    parts += ["## Totals", *_totals(entries), "## By op", _by_op(entries)]
+    parts += ["## Totals", *_state(rows), *_totals(entries), "## By op", _by_op(entries)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -95,6 +90,19 @@ def _core_parts(core: dict[str, dict[str, int] | None], left_out: dict[str, str]
         table(("fate", "overloads"), [(kind, kinds[kind]) for kind in (*KINDS, "not tried") if kinds[kind]]),
         table(("overload", "samples"), [(f"`{n}`", cell(r)) for n, r in core.items()]),
     ]
+
+
+def _state(rows: dict[str, dict[str, int]]) -> list[str]:
+    """How much has been tried, by which compiler, and why samples are refused."""
+    tried, untried = (sum(row.get(key, 0) for row in rows.values()) for key in ("samples", "untried"))
+    text = f"{tried:,} samples have been tried, and {untried:,} are still to come"
+    if codes := results().get("codes"):
+        states = ", ".join(f"`{code}` {count:,}" for code, count in sorted(codes.items(), key=lambda c: -c[1]))
+        text += f": with torch {results()['torch']} by {len(codes)} states of the compiler: {states}"
+        text += " (digests of its sources, as `tests/states.py` makes them)"
+    refused = sorted(results().get("refused", {}).items(), key=lambda r: -r[1])
+    reasons = [table(("why samples are refused", "samples"), refused)] if refused else []
+    return [text + ".", *reasons]
 
 
 def _totals(entries: dict[str, dict[str, int]]) -> list[str]:
@@ -130,7 +138,13 @@ SPYRE_INTRO = """What torch-spyre does with an operation, from its public source
 (issue numbers are its own), and what happens here. The column *ours* is asked of the op table: the hardware function,
 or *composed* of others, by us or by a decomposition of torch's. *OpInfo* counts the float32 samples of
 [the coverage page](coverage.md). A hardware function that takes float32 there is said on [the page of ops](ops.md)."""
-DATA_DEPENDENT = ("item", "is_nonzero")
+DATA_DEPENDENT = ("item", "is_nonzero")  # taken apart into what is
+# What import refuses by name, by the tag that PyTorch gives it.
+REFUSED = {
+    torch.Tag.nondeterministic_seeded: "random numbers",
+    torch.Tag.dynamic_output_shape: "a shape depends on data",
+    torch.Tag.data_dependent_output: "a number depends on data",
+}
 HOWS = {
     "direct": "one function",
     "decomposed": "decomposed",
@@ -158,10 +172,11 @@ def torch_spyre_page() -> str:
         "# torch-spyre's coverage beside ours",
         EDIT.format(source="tools/data/torch_spyre.toml"),
         SPYRE_INTRO,
-        *_counts(ops),
+        _counts(ops),
         "## Operations of ATen",
         table(("op", "torch-spyre", "its limits", "ours", "OpInfo, float32"), body),
         "## Conversions",
+        "Ours are found by compiling a model that casts its input.",
         table(("conversion", "torch-spyre", "ours"), casts),
         "## Its own operations",
         table(("op", "meaning", "ours"), own),
@@ -169,11 +184,16 @@ def torch_spyre_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _counts(ops: list[tuple[str, dict[str, Any]]]) -> list[str]:
+def _counts(ops: list[tuple[str, dict[str, Any]]]) -> str:
     theirs_on = sum(row["how"] not in ("host", "partial", "none") for _, row in ops)
-    ours_on = sum(kind_of(row) in ("native", "composed") for n, _ in ops if (row := opinfo_row(n)) is not None)
-    there, here = f"{theirs_on} run on the device alone there", f"{ours_on} here, by all samples that OpInfo has"
-    return [f"Of the {len(ops)} operations below, {there}, within the limits given, and {here}."]
+    ours_on = sum(not ours(name).startswith(("host", "refused")) for name, _ in ops)
+    kinds = [kind_of(row) for name, _ in ops if (row := opinfo_row(name)) is not None]
+    whole = sum(kind in ("native", "composed") for kind in kinds)
+    return (
+        f"Of the {len(ops)} operations below, torch-spyre runs {theirs_on} on the device alone, within the limits "
+        f"given; we have kernels or views for {ours_on}. OpInfo has float32 samples of {len(kinds)} of them; all "
+        f"samples of {whole} run here without a host step."
+    )
 
 
 def theirs(row: dict[str, Any]) -> str:
@@ -184,7 +204,7 @@ def ours(name: str) -> str:
     """The fate of an overload, asked of the op table and of torch's decompositions."""
     entry = ATEN.find(name)
     if name in DATA_DEPENDENT:
-        return "refused: depends on data"
+        return "refused: a number depends on data"
     if entry is not None:
         if entry.family is Family.VIEW:
             return "view"
@@ -193,9 +213,9 @@ def ours(name: str) -> str:
         if entry.opfunc is not None:
             return f"native: `{entry.opfunc}`"
         return "composed" if entry.decompose is not None else "native"
-    if _torch_decomposes(name):
+    if torch_decomposes(name):
         return "composed, by torch's decomposition"
-    return "host"
+    return f"refused: {why}" if (why := why_refused(name)) else "host"
 
 
 @cache
@@ -203,14 +223,23 @@ def _decompositions() -> dict[Any, Any]:
     return dict(torch.export.default_decompositions())
 
 
-def _torch_decomposes(name: str) -> bool:
+def _overload(name: str) -> Any:
     packet, _, variant = name.partition(".")
-    found = getattr(torch.ops.aten, packet, None)
-    if found is None:
-        return hasattr(torch, packet)  # a Python function of others, as einsum
-    op = getattr(found, variant or "default", None)
+    return getattr(getattr(torch.ops.aten, packet, None), variant or "default", None)
+
+
+def torch_decomposes(name: str) -> bool:
+    """Whether PyTorch takes an overload apart before we see it."""
+    if not hasattr(torch.ops.aten, name.partition(".")[0]):
+        return hasattr(torch, name)  # a Python function of others
+    op = _overload(name)
     implicit = torch._C.DispatchKey.CompositeImplicitAutograd
     return op is not None and (op in _decompositions() or op.has_kernel_for_dispatch_key(implicit))
+
+
+def why_refused(name: str) -> str:
+    """Why a model with an overload that has no entry is refused; empty if the host runs it."""
+    return next((why for tag, why in REFUSED.items() if tag in getattr(_overload(name), "tags", ())), "")
 
 
 def opinfo_row(name: str) -> dict[str, int] | None:
@@ -248,4 +277,5 @@ def cast_fate(source: str, target: str) -> str:
         return f"refused: {error.message.partition(chr(10))[0]}"
     if compiled.host_steps:
         return f"host: {compiled.host_steps[0].reason}"
-    return f"{compiled.report().stages[-1].kernels} kernels"
+    kernels = compiled.kernels
+    return f"{kernels} kernel{'s' if kernels > 1 else ''}" if kernels else "converted by the transfer to the device"

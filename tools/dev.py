@@ -32,7 +32,11 @@ def run(*command: str | Path) -> int:
     words = [str(word) for word in command]
     print("+", " ".join(words), flush=True)
     path = str(BIN) + os.pathsep + os.environ.get("PATH", "")
-    return subprocess.run(words, cwd=ROOT, env={**os.environ, "PATH": path}, check=False).returncode
+    with subprocess.Popen(words, cwd=ROOT, env={**os.environ, "PATH": path}) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            return process.wait() or 1  # the command was interrupted too, and may have to clean up
 
 
 def must(what: str, *command: str | Path) -> None:

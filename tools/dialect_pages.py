@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +67,12 @@ func.func @parts(%left: memref<32x64xf16>, %right: memref<32x64xf16>) attributes
 }
 """
 EDIT = "Written by `tools/generate.py` from `{source}`; edit that and run `python3 tools/dev.py gen`."
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 import torch
-from dialect_pages import EDIT
+from coverage_page import torch_decomposes, why_refused
+from dialect_pages import EDIT, table
 
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Fate
 
 INTRO = """What becomes of every overload of ATen that torch {torch} has. *native*: one hardware function, or a view.
-*composed*: a composition of others; for some arguments there is none, and the host runs the step. *host*: a step of
-the host, unless PyTorch takes the operator apart before we see it. Most variants that write in place or into `out` are
-taken apart so, and are left out. What random numbers, complex numbers and shapes that depend on data mean for a model
-stands on [the page about host steps](../tools/host-steps.md)."""
+*composed*: a composition of others; for some arguments there is none, and the host runs the step. *by PyTorch*: taken
+apart by PyTorch before we see it, and what it is made of has the fates given here. *host*: a step of the host.
+*refused*: random numbers, unless as in dropout outside training none are drawn, and results of which a number or a
+shape depends on data. Variants that write in place or into `out` are taken apart too, and are left out; complex numbers
+are refused in any operator: see [the page about host steps](../tools/host-steps.md)."""
+APART, REFUSED = "by PyTorch", "refused"
+COLUMNS = (Fate.NATIVE.value, Fate.COMPOSED.value, APART, Fate.HOST.value, REFUSED)
 
 
 def overloads() -> dict[str, list[str]]:
@@ -38,24 +42,29 @@ def _writes(operator: str, overload: str) -> bool:
     return any(a.alias_info is not None and a.alias_info.is_write for a in schema.arguments)
 
 
+def column(overload: str) -> str:
+    """Under which heading an overload stands."""
+    fate = ATEN.fate(overload)
+    if fate is not Fate.HOST:
+        return fate.value
+    return APART if torch_decomposes(overload) else REFUSED if why_refused(overload) else fate.value
+
+
 def fates_page() -> str:
     """One line per operator: its overloads by fate."""
-    lines: list[str] = []
-    totals: Counter[Fate] = Counter()
+    rows: list[tuple[str, ...]] = []
+    totals: Counter[str] = Counter()
     for operator, names in overloads().items():
-        by_fate: dict[Fate, list[str]] = {}
+        found: dict[str, list[str]] = defaultdict(list)
         for overload in names:
-            fate = ATEN.fate(f"{operator}.{overload}" if overload else operator)
-            by_fate.setdefault(fate, []).append(overload or "default")
-            totals[fate] += 1
-        cells = [" ".join(f"`{o}`" for o in by_fate.get(fate, ())) for fate in Fate]
-        lines.append(f"| `{operator}` | {' | '.join(cells)} |")
-    counted = ", ".join(f"{totals[fate]} {fate.value}" for fate in Fate)
-    head = "| operator | native | composed | host |\n| --- | --- | --- | --- |"
-    version = torch.__version__.partition("+")[0]
-    return (
-        f"# What becomes of every ATen overload\n\n{EDIT.format(source='spyre_mlir/ops')}\n\n"
-        f"{INTRO.format(torch=version)}\n\n{sum(totals.values())} overloads: {counted}.\n\n{head}\n"
-        + "\n".join(lines)
-        + "\n"
-    )
+            found[column(f"{operator}.{overload}" if overload else operator)].append(f"`{overload or 'default'}`")
+        totals.update({heading: len(those) for heading, those in found.items()})
+        rows.append((f"`{operator}`", *(" ".join(found[heading]) for heading in COLUMNS)))
+    parts = [
+        "# What becomes of every ATen overload",
+        EDIT.format(source="spyre_mlir/ops"),
+        INTRO.format(torch=torch.__version__.partition("+")[0]),
+        f"{sum(totals.values())} overloads: {', '.join(f'{totals[heading]} {heading}' for heading in COLUMNS)}.",
+        table(("operator", *COLUMNS), rows),
+    ]
+    return "\n\n".join(parts) + "\n"

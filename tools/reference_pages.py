@@ -13,7 +13,7 @@ from pathlib import Path
 from aten_page import doc_text
 from checks_page import checks_page
 from coverage_page import coverage_page, torch_spyre_page
-from dialect_pages import EDIT
+from dialect_pages import EDIT, table
 from fates_page import fates_page
 from superdsc_page import superdsc_page
 from xdsl.passes import get_pass_option_infos
@@ -63,20 +63,15 @@ Two profiles: `calibrated` has what others fitted to measurements on cards, `pea
 Nothing is fitted here. `benchmarks/cost_model.py` holds the calibrated profile against 190 published measurements,
 with the effect of changing each number that is not certain by half. Over all of them the RMS error is 29.2 % and the
 rank correlation 0.972; most of the fits were made on points like these, so this is how well the model describes
-them, not how well it foretells others. By class: restickify 1 %, pointwise 2 %, reductions 3 %, softmax in scratchpads
-6 %, products of a few rows 9 %, chains of adds 12 %, broadcasts 20 %, matrix products 22 %, concatenations and outer
-transpositions 28 %, batched products 54 %, and 116 % for five softmaxes of 1 MB on one and four cores. Two of those
-five would need more than the memory's peak rate; without these two the RMS error is 24.0 %. Large products are
+them, not how well it foretells others. By class: restickify below 1 %, pointwise 2 %, reductions 3 %, softmax in
+scratchpads 6 %, products of a few rows 9 %, chains of adds 12 %, broadcasts 20 %, matrix products 22 %, concatenations
+and outer transpositions 28 %, batched products 54 %, and 116 % for five softmaxes of 1 MB on one and four cores. Two of
+those five would need more than the memory's peak rate; without these two the RMS error is 24.0 %. Large products are
 predicted too fast, by 20 % to 40 %: their memory time does not hide behind arithmetic as completely as the maximum
 says, and no published model says how much of it does not. Batched products depend on layouts and on the build: the
 published fit, 214 us per 10^9 multiplications, and a published measurement, 441 us, disagree by a factor of two."""
 DL16_NOTE = """`SEN169_FP16` is DLFloat16: sign, six exponent bits, nine fraction bits, no subnormals, one symbol for
 NaN and infinity."""
-
-
-def table(head: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 def ops_page() -> str:

@@ -2,27 +2,33 @@
 
 `python3 tools/dev.py suites [NAMES] [--jobs N] [--quick]`. Counts come from pytest's own JUnit reports, and from the
 results that `tests.opinfo` keeps; nothing is read from printed text. What failed is named below the line of its suite;
-the reports and the output of every suite stay in build/suites. `--quick` leaves out what is marked slow.
+the reports and the output of every suite stay in build/suites. `--quick` leaves out what is marked slow. A run that is
+stopped goes on with the samples of opinfo where it was, as long as the compiler stays as it is.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import signal
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "build" / "suites"
-NOT_STARTED = 5  # pytest: no tests were collected
+COUNTS = ROOT / "tools" / "data" / "opinfo.json"
+NONE_CHOSEN = 5  # pytest: no tests were collected, as when all of a suite are slow
 SHOWN = 20
+STOPPED = 128 + signal.SIGINT
+PATIENCE = 30  # seconds that a process has to end when it is asked to
 
 
 @dataclass(frozen=True)
@@ -89,27 +95,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="leave out what is marked slow")
     options = parser.parse_args(argv)
     KEPT.mkdir(parents=True, exist_ok=True)
-    failed = False
-    for suite in SUITES:
-        if options.names and suite.name not in options.names:
-            continue
-        start = time.monotonic()
-        counts = run(suite, options.jobs, quick=options.quick)
-        print(f"{suite.name:12} {counts.line()}, {time.monotonic() - start:,.0f} s", flush=True)
-        for name in counts.failed[:SHOWN]:
-            print(f"    failed: {name}")
-        if len(counts.failed) > SHOWN:
-            print(f"    and {len(counts.failed) - SHOWN} more: see {KEPT.relative_to(ROOT)}")
-        failed |= bool(counts.failed)
-    return int(failed)
+    chosen = [suite for suite in SUITES if not options.names or suite.name in options.names]
+    try:
+        good = [shown(suite, options.jobs, quick=options.quick) for suite in chosen]
+    except KeyboardInterrupt:
+        print(f"stopped; what ran is in {KEPT}")
+        return STOPPED
+    return int(not all(good))
+
+
+def shown(suite: Suite, jobs: int, *, quick: bool) -> bool:
+    """Runs a suite, prints its line, and says whether nothing failed."""
+    start = time.monotonic()
+    counts = run(suite, jobs, quick=quick)
+    print(f"{suite.name:12} {counts.line()}, {time.monotonic() - start:,.0f} s")
+    for name in counts.failed[:SHOWN]:
+        print(f"    failed: {name}")
+    if len(counts.failed) > SHOWN:
+        print(f"    and {len(counts.failed) - SHOWN} more: see {KEPT}")
+    sys.stdout.flush()
+    return not counts.failed
 
 
 def run(suite: Suite, jobs: int, *, quick: bool) -> Counts:
     """Runs a suite and counts."""
     if not suite.exists:
         return Counts(skipped=Counter({"this checkout has no such suite": 1}))
-    counts = run_pytest(suite, jobs, quick=quick)
-    return counts + run_samples(suite, jobs) if suite.module and not quick else counts
+    samples = bool(suite.module) and not quick
+    counts = run_pytest(suite, jobs, quick=quick or samples)  # slow tests of samples try a part of them
+    return counts + run_samples(suite, jobs) if samples else counts
 
 
 def run_pytest(suite: Suite, jobs: int, *, quick: bool) -> Counts:
@@ -117,12 +131,13 @@ def run_pytest(suite: Suite, jobs: int, *, quick: bool) -> Counts:
     report = KEPT / f"{suite.name}.xml"
     report.unlink(missing_ok=True)
     which = "not slow" if quick else "slow or not slow"
-    options = ["-q", "-m", which, "-n", str(jobs), f"--junitxml={report}", "-o", "junit_family=xunit2"]
-    code = logged(suite.name, [sys.executable, "-m", "pytest", *suite.paths, *suite.options, *options])
+    options = ["-q", "-m", which, "-n", str(jobs), f"--junitxml={report}"]
+    command = [sys.executable, "-m", "pytest", *suite.paths, *suite.options, *options, "-o", "junit_family=xunit2"]
+    (code,) = exit_codes({suite.name: command})
     if not report.exists():
         return Counts(failed=[f"pytest ended with exit code {code} and without a report"])
     counts = counted(ET.parse(report).getroot())
-    if code not in (0, NOT_STARTED) and not counts.failed:
+    if code not in (0, NONE_CHOSEN) and not counts.failed:
         counts.failed.append(f"pytest ended with exit code {code}")
     return counts
 
@@ -145,50 +160,65 @@ def counted(report: ET.Element) -> Counts:
 
 def run_samples(suite: Suite, jobs: int) -> Counts:
     """Runs a suite that keeps its results in a directory, in shards, and counts what they keep there."""
+    from tests.opinfo.store import Store
+    from tests.opinfo.summary import worse_than
+
     kept = KEPT / suite.name
-    command = [sys.executable, "-m", suite.module, "--run", str(kept)]
-    running = [started(f"{suite.name}-{n}", [*command, "--shard", f"{n}/{jobs}"]) for n in range(jobs)]
-    codes = [process.wait() for process in running]
-    counts = of_samples(latest(kept))
+    command = [sys.executable, "-m", suite.module, "--run", str(kept), "--fresh"]
+    shards = {f"{suite.name}-{n}": [*command, "--shard", f"{n}/{jobs}"] for n in range(jobs)}
+    codes = exit_codes(shards)
+    store = Store(kept)
+    counts = of_samples(store.samples, worse_than(store, COUNTS))
     counts.failed += [f"shard {n} ended with exit code {code}" for n, code in enumerate(codes) if code]
     return counts
 
 
-def latest(directory: Path) -> dict[str, Mapping[str, str]]:
-    """The last result of every sample."""
-    records: dict[str, Mapping[str, str]] = {}
-    for path in sorted(directory.glob("results-*.jsonl"), key=lambda path: path.stat().st_mtime):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            record = json.loads(line)
-            if "key" in record:
-                records[record["key"]] = record
-    return records
+def of_samples(records: Mapping[str, dict[str, Any]], worse: Mapping[str, str]) -> Counts:
+    """Counts of samples: wrong, crashed and slow ones fail, and `worse` ones; others that differ or stop are skips."""
+    from tests.opinfo.summary import BAD, reason_of
 
-
-def of_samples(records: Mapping[str, Mapping[str, str]]) -> Counts:
-    """Counts of samples: wrong, crashed and slow ones fail; what is neither run nor wrong is a skip."""
     counts = Counts()
     for key, record in sorted(records.items()):
-        match record["status"]:
-            case "ok":
-                counts.passed += 1
-            case "wrong" | "crash" | "slow":
-                counts.failed.append(f"{key}: {record['status']}")
-            case other:
-                counts.skipped[other] += 1
+        if key in worse:
+            counts.failed.append(f"{key}: {worse[key].splitlines()[0]}")
+        elif record["status"] in BAD:
+            counts.failed.append(f"{key}: {record['status']}")
+        elif record["status"] == "ok":
+            counts.passed += 1
+        else:
+            counts.skipped[reason_of(record)] += 1
     return counts
 
 
-def logged(name: str, command: Sequence[str]) -> int:
-    """Runs a command; its output goes to a file."""
-    return started(name, command).wait()
+def exit_codes(commands: Mapping[str, Sequence[str]]) -> list[int]:
+    """Runs commands side by side, the output of each in a file of its name; whatever happens, none outlives this."""
+    running = [started(name, command) for name, command in commands.items()]
+    try:
+        return [process.wait() for process in running]
+    finally:
+        for process in running:
+            ended(process)
 
 
 def started(name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
-    """A running command whose output goes to a file."""
+    """A running command, with its children in a group of their own."""
     with (KEPT / f"{name}.log").open("wb") as log:
-        return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT)
+        return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+
+
+def ended(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process and its children, unless it has ended: first as with Ctrl-C, so that it can clean up."""
+    if process.poll() is not None:
+        return
+    os.killpg(process.pid, signal.SIGINT)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(PATIENCE)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))  # for what the tests know of their results
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

@@ -60,7 +60,7 @@ def _given(attributes: Iterable[Attribute] | None, number: int) -> str | None:
 
 def _word(name: str) -> str:
     """A name that MLIR printers keep as it is: letters, digits and `_`, no number after the last `_`."""
-    word = re.sub(r"_+(\d+)$", r"\1", re.sub(r"\W", "_", name)).strip("_") or "buffer"
+    word = re.sub(r"(_+\d+)+$", lambda end: end[0].replace("_", ""), re.sub(r"\W", "_", name)).strip("_") or "buffer"
     return f"v{word}" if word[0].isdigit() else word
 
 

@@ -7,8 +7,8 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 from typing import Any
 
 import torch
@@ -23,6 +23,7 @@ from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.superdsc.certainty import certainty_of
 from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.certainty import Tag
+from spyre_mlir.text.render import module_text
 from tests.models.zoo import build
 from tests.witness.bundle_steps import Step, host_steps
 from tests.witness.dl16_emulation import double, emulate, rms_error
@@ -71,10 +72,7 @@ class Examined:
 @cache
 def examined(name: str) -> Examined:
     """Compiles and runs a program of the zoo; once per session, however many tests ask."""
-    model, inputs = build(name)
-    start = time.monotonic()
-    compiled = compiled_quietly(model, inputs)
-    seconds = time.monotonic() - start
+    compiled, inputs, seconds = compiled_once(name)
     verification = compiled.verify(*copy.deepcopy(inputs))
     found = {kernel.launch.file: certainty_of(kernel.launch.descriptor) for kernel in compiled.timeline().kernels}
     return Examined(
@@ -90,11 +88,14 @@ def examined(name: str) -> Examined:
     )
 
 
-def compiled_quietly(model: nn.Module, inputs: tuple[torch.Tensor, ...], **options: Any) -> CompiledModel:
-    """Compiles; that there are host steps is asserted, not warned about."""
-    compiled = spyre_mlir.compile(model, copy.deepcopy(inputs), host_fallback="allow", **options)
+@lru_cache(maxsize=1)  # the tests of a program follow one another: see conftest.py
+def compiled_once(name: str) -> tuple[CompiledModel, tuple[torch.Tensor, ...], float]:
+    """A program of the zoo, compiled, its inputs, and seconds; host steps are asserted elsewhere, not warned about."""
+    model, inputs = build(name)
+    start = time.monotonic()
+    compiled = spyre_mlir.compile(model, copy.deepcopy(inputs), host_fallback="allow")
     assert isinstance(compiled, CompiledModel)
-    return compiled
+    return compiled, inputs, time.monotonic() - start
 
 
 def kernels_by_fate(compiled: CompiledModel) -> dict[str, int]:
@@ -147,22 +148,28 @@ def weightless(model: nn.Module) -> nn.Module:
     return model
 
 
-def aten_text(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> str:
-    """The imported program as text."""
-    return str(import_program(model, copy.deepcopy(inputs), {}).module)
+def imported_without_weights(name: str) -> str:
+    """The program at the aten level, imported from a model whose parameters have no values."""
+    model, inputs = build(name)
+    return module_text(import_program(weightless(model), inputs, {}).module)
 
 
-def by_compile(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
+def by_compile(name: str) -> Any:
     """The results in exact numerics, by `spyre_mlir.compile`."""
-    return compiled_quietly(model, inputs, numerics="exact")(*inputs)
+    compiled, inputs, _ = compiled_once(name)
+    # With values of its own: a call leaves what it writes to buffers behind.
+    called = CompiledModel(compiled._program, compiled._lowered, replace(compiled._options, numerics="exact"))
+    called._stored = compiled._bundle()
+    return called(*copy.deepcopy(inputs))
 
 
-def by_torch_compile(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
+def by_torch_compile(name: str) -> Any:
     """The results in exact numerics, by `torch.compile`."""
     from spyre_mlir import torch_compile
 
     torch._dynamo.reset()
     torch_compile.forget()
+    model, inputs = build(name)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.compile(
@@ -171,7 +178,4 @@ def by_torch_compile(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
 
 
 # Every way from a model to results; a row of the page is made by the first.
-ROUTES: dict[str, Callable[[nn.Module, tuple[torch.Tensor, ...]], Any]] = {
-    "compile": by_compile,
-    "torch.compile": by_torch_compile,
-}
+ROUTES: dict[str, Callable[[str], Any]] = {"compile": by_compile, "torch.compile": by_torch_compile}

@@ -10,6 +10,7 @@ from typing import Any
 
 from spyre_mlir.errors import SpyreError
 from tests.models.zoo import ZOO
+from tests.states import code_digest, states_text
 
 FILE = Path(__file__).parents[2] / "docs" / "reference" / "zoo.md"
 RESULTS = Path(__file__).with_name("results.json")
@@ -27,9 +28,11 @@ weights, and runs each at every level and from its files.
 * device: root mean square error of the bundle in device numerics against double precision, and how many times that of
   PyTorch with every result rounded to DLFloat16.
 * claim: the weakest claim about the hardware that a kernel rests on: C certain, L likely, I inferred.
-* seconds: to compile.
+* seconds: to compile, in the run that made the row, which others may have shared the machine with.
 
-| model | kind | native | composed | host | error | device | times | claim | seconds |
+Device errors have no `times` where results are not all finite numbers, or PyTorch cannot follow in double precision.
+
+{states}| model | kind | native | composed | host | error | device | times | claim | seconds |
 |---|---|--:|--:|--:|--:|--:|--:|---|--:|
 """
 
@@ -47,6 +50,7 @@ class Row:
     certainty: str = ""
     seconds: float = 0.0
     trouble: str = ""
+    code: str = ""
 
 
 def row_of(name: str) -> Row:
@@ -69,6 +73,7 @@ def row_of(name: str) -> Row:
         found.certainty,
         round(found.seconds, 1),
         found.trouble,
+        code_digest(),
     )
 
 
@@ -94,7 +99,8 @@ def page_text(rows: Mapping[str, Row]) -> str:
         f"**{len(good)} of {len(ZOO)} compile, and agree at every level with PyTorch; {len(device_only)} of them need "
         f"no step of the host.**"
     )
-    head = HEAD.format(count=len(ZOO), summary=summary)
+    states = states_text((row.code for row in rows.values()), "Rows")
+    head = HEAD.format(count=len(ZOO), summary=summary, states=states)
     return head + "".join(_line(name, rows.get(name, Row(trouble="not run"))) for name in ZOO) + _notes(rows)
 
 

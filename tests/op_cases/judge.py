@@ -7,8 +7,8 @@ result is a sum whose terms may cancel, that of the sum of magnitudes (`Program.
 zero says nothing of how it was computed. Where the dtype of a result is coarser than DLFloat16 (bfloat16, and float16
 below its normal numbers), the unit is the dtype's. Since the device accumulates wide and rounds once per stored result,
 no allowance grows with the length of a sum. Truth values and integers are equal or wrong; indices count as what they
-select. DLFloat16 has one code for infinity and NaN: where torch gives infinity, NaN is right; beyond the range of a
-result's dtype infinity is right. Shapes and dtypes are those that torch gives.
+select. DLFloat16 has one code for infinity and NaN: where torch gives infinity, NaN is right. Infinity stands for every
+number from the first on that the dtype of a result cannot hold. Shapes and dtypes are those that torch gives.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from spyre_mlir.ops.table import Family
 from tests.op_cases.cases import Case
 from tests.op_cases.notation import Tensor, make
 from tests.op_cases.program import TEMPLATES, Called, NotAProgramError, Program, Tensors
+from tests.states import code_digest
 from tests.witness.bundle_steps import host_steps
 
 # Fraction bits, and the exponent of the smallest normal number, whose unit is that of everything below.
@@ -48,6 +49,7 @@ class Outcome:
     Attributes:
         ulps: largest error, in the units that the rule says.
         host: names of the steps that the host computes.
+        code: digest of the compiler that was judged.
     """
 
     status: str
@@ -57,6 +59,7 @@ class Outcome:
     kernels: int = 0
     host: tuple[str, ...] = ()
     seconds: float = 0.0
+    code: str = ""
 
 
 def program_of(case: Case) -> Program:
@@ -83,7 +86,7 @@ def run(case: Case) -> Outcome:
         outcome = Outcome(WRONG, f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 - a crash is an outcome too, and the rest is to run
         outcome = Outcome(CRASHED, f"{type(error).__name__}: {error}")
-    facts = {**vars(outcome), "seconds": round(time.monotonic() - start, 2)}
+    facts = {**vars(outcome), "seconds": round(time.monotonic() - start, 2), "code": code_digest()}
     return Outcome(**facts)
 
 
@@ -153,13 +156,19 @@ def error(got: torch.Tensor, wanted: torch.Tensor, sized: torch.Tensor, *, peak:
     if not got.is_floating_point():
         return 0.0 if torch.equal(got.double(), wanted.double()) else math.inf
     dtype, got, wanted = got.dtype, got.double(), wanted.double()
-    wanted = torch.where(wanted.to(dtype).isinf(), wanted.to(dtype).double(), wanted)  # beyond the dtype's range
+    beyond = torch.maximum(wanted.abs(), torch.full_like(wanted, first_beyond(dtype)))
+    got = torch.where(got.isinf() & wanted.isfinite(), beyond.copysign(got), got)
     same = (got == wanted) | (got.isnan() & ~wanted.isfinite())
     magnitude = torch.maximum(sized.double().abs(), wanted.abs())
     magnitude = magnitude.max().expand_as(wanted) if peak else magnitude
     unit = torch.maximum(unit_of(magnitude, *DL16), unit_of(magnitude, *FORMATS.get(dtype, DL16)))
     off = torch.where(same, 0.0, (got - wanted).abs() / unit)
     return float(torch.nan_to_num(off, nan=math.inf, posinf=math.inf).max())
+
+
+def first_beyond(dtype: torch.dtype) -> float:
+    """The smallest power of two that a dtype cannot hold."""
+    return math.ldexp(1.0, math.frexp(torch.finfo(dtype).max)[1]) if dtype in FORMATS else math.inf
 
 
 def unit_of(magnitude: torch.Tensor, fraction_bits: int, smallest_exponent: int) -> torch.Tensor:

@@ -31,6 +31,7 @@ CALL = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\)", re.DOTALL)
 SCALE = re.compile(r"x(\d+\.\d+)")
 BESIDE_ZERO = 0.125
 MASKED = -65504.0
+MAKING = ("arange", "literal", "zeros", "ones", "rand", "xavier")
 # Steps by 1/64 up to 16 are DLFloat16 numbers: so many values can differ from one another.
 FINENESS = 64
 
@@ -186,14 +187,7 @@ def _changed(values: torch.Tensor, step: str) -> torch.Tensor:
         "scaled": lambda v: v * MASKED,
         "triu": lambda v: v.triu(1),
     }
-    made = step.startswith(("=", "randint(", "unique(")) or step in (
-        "arange",
-        "literal",
-        "zeros",
-        "ones",
-        "rand",
-        "xavier",
-    )
+    made = step in MAKING or step.startswith(("=", "randint(", "unique("))
     if step not in changes and not made:
         raise NotationError(f"'{step}' is no step of the notation")
     return values if made else changes[step](values)

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.op_cases.cases import Case, Group, groups
 from tests.op_cases.judge import NO_PROGRAM, PASSED, Outcome
 from tests.op_cases.listed import reason
+from tests.states import states_text
 
 FILE = Path(__file__).parents[2] / "docs" / "reference" / "op-cases.md"
 HEAD = """\
@@ -23,10 +24,12 @@ give every bit.
 
 {summary}
 
-`off` is the largest error of a group, in ulps, of the `allowed`; `theirs` counts the cases that their authors expect to
-fail, and how many of those pass here. `on host` counts passing cases with a step that the host runs.
+A group counts if a program of tensors can be made of its cases; why others do not is said below, and so is why cases
+are `listed`: these do not count as passed. `not run` cases are still to come. `on host` counts passing cases with a
+step that the host runs. `off` is the largest error of a passing case, in ulps, and `allowed` what the most lenient of
+them is allowed. `theirs`: of the cases that their authors expect to fail, how many pass here.
 
-| # | group | ops | cases | passed | on host | listed | failed | not run | off | allowed | theirs |
+{states}| # | group | ops | cases | passed | on host | listed | failed | not run | off | allowed | theirs |
 |--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|
 """
 
@@ -36,7 +39,10 @@ def page_text(outcomes: Mapping[str, Outcome]) -> str:
     counted = [group for group in groups() if not uncounted(group, outcomes)]
     rows = "".join(_row(group, outcomes) for group in counted)
     text = HEAD.format(
-        cases=sum(len(g.cases) for g in groups()), groups=len(groups()), summary=_summary(counted, outcomes)
+        cases=sum(len(g.cases) for g in groups()),
+        groups=len(groups()),
+        summary=_summary(counted, outcomes),
+        states=states_text((o.code for o in outcomes.values()), "Outcomes"),
     )
     return text + rows + _uncounted(outcomes) + _listed(outcomes)
 
@@ -108,4 +114,5 @@ def _listed(outcomes: Mapping[str, Outcome]) -> str:
     parts = [
         f"\n### {len(cases)}: {why}\n\n" + "".join(f"* `{case.id}`\n" for case in cases) for why, cases in whys.items()
     ]
-    return "\n## Listed cases\n" + ("".join(parts) if parts else "\nNone.\n")
+    how = "\n`python -m tests.op_cases --large` runs those that are listed for their size too.\n"
+    return "\n## Listed cases\n" + how + ("".join(parts) if parts else "\nNone.\n")

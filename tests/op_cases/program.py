@@ -26,7 +26,6 @@ class Program:
         chosen: replaces results that are indices by what they select, from inputs and results.
         wide: whether torch computes what is expected in double precision; not where dtypes are the matter.
         peak: whether errors are in units of the largest element of a result, as for what has a mean subtracted.
-        rule: what the comparison is said to be, for programs that are not the op itself.
     """
 
     call: Callable[..., Any]

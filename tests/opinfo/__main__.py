@@ -15,9 +15,7 @@ from tests.opinfo.judge import SECONDS, judge
 from tests.opinfo.run import Plan, row_cases, run
 from tests.opinfo.samples import DTYPES, SAMPLES, named
 from tests.opinfo.store import Store
-from tests.opinfo.summary import failures_text, worse_than, write_summary
-
-BAD = ("wrong", "crash", "slow")
+from tests.opinfo.summary import BAD, failures_text, worse_than, write_summary
 
 
 def parsed() -> argparse.Namespace:
@@ -54,8 +52,9 @@ def main() -> int:
         write_summary(store, options.summary)
     if options.failures is not None:
         options.failures.write_text(failures_text(store), encoding="utf-8")
-    worse = [] if options.against is None else worse_than(store, options.against)
-    print("\n".join(worse))
+    worse = {} if options.against is None else worse_than(store, options.against)
+    for key, what in worse.items():
+        print(f"{key}: {what}")
     return int(bool(worse))
 
 

@@ -16,7 +16,8 @@ import torch
 from tests.opinfo.core import LEFT_OUT, PREFIX, core_cases, core_overloads, noted_calls
 from tests.opinfo.judge import SECONDS, judge
 from tests.opinfo.samples import DTYPES, SAMPLES, Case, cases, database, spread
-from tests.opinfo.store import Store, code_digest
+from tests.opinfo.store import Store
+from tests.states import code_digest
 
 MEMORY = 10 << 30
 # A process is killed after so many seconds, and so many times a sample's limit: it hangs, or the machine is very busy.

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.states import code_digest
+
 Record = dict[str, Any]
-PACKAGE = Path(__file__).resolve().parents[2] / "spyre_mlir"
-
-
-@cache
-def code_digest() -> str:
-    """Which compiler judged: a digest of its sources."""
-    digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 class Store:

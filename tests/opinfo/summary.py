@@ -7,10 +7,13 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from tests.opinfo.core import LEFT_OUT, core_overloads
 from tests.opinfo.store import Record, Store
 
-FAILING = ("crash", "wrong", "slow", "refused")
+BAD = ("crash", "wrong", "slow")
+FAILING = (*BAD, "refused")
 RAN = ("ok", "exception")
 KINDS = ("native", "composed", "host", *reversed(FAILING))  # from the best to the worst
 RANKS = {kind: max(rank, 1) for rank, kind in enumerate(KINDS)}
@@ -46,10 +49,17 @@ def write_summary(store: Store, path: Path) -> None:
     rows = {name: row_summary(records, store.rows.get(name, 0)) for name, records in sorted(by_row(store).items())}
     rows = {name: row for name, row in rows.items() if row["samples"]}
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
-    left_out = json.dumps(LEFT_OUT, indent=2, sort_keys=True)
+    records = store.samples.values()
+    head = {
+        "left_out": LEFT_OUT,
+        "core": [n for n in core_overloads() if n not in LEFT_OUT],
+        "torch": torch.__version__.partition("+")[0],
+        "codes": Counter(r["code"] for r in records if r["status"] != "none"),
+        "refused": Counter(reason_of(r).removeprefix("refused: ") for r in records if r["status"] == "refused"),
+    }
+    facts = "".join(f"{json.dumps(k)}: {json.dumps(v, indent=2, sort_keys=True)},\n" for k, v in head.items())
     path.parent.mkdir(parents=True, exist_ok=True)
-    core = json.dumps([n for n in core_overloads() if n not in LEFT_OUT])
-    path.write_text(f'{{"left_out": {left_out},\n"core": {core},\n"rows": {{\n{lines}\n}}}}\n', encoding="utf-8")
+    path.write_text(f'{{{facts}"rows": {{\n{lines}\n}}}}\n', encoding="utf-8")
 
 
 def failures_text(store: Store) -> str:
@@ -66,14 +76,25 @@ def failures_text(store: Store) -> str:
     return "\n".join(lines) + "\n"
 
 
-def worse_than(store: Store, path: Path) -> list[str]:
+def worse_than(store: Store, path: Path) -> dict[str, str]:
     """Samples that end worse than the worst of their row does in the committed counts; unknown rows may be anything."""
     rows: dict[str, dict[str, int]] = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return [
-        f"{key}: {kind_of(record)}, at worst {worst(known)} before. {record['detail']}"
+    return {
+        key: f"{kind_of(record)}, at worst {worst(known)} before. {record['detail']}"
         for key, record in sorted(store.samples.items())
         if (known := rows.get(key.rpartition("/")[0])) is not None and is_worse(record, known)
-    ]
+    }
+
+
+def reason_of(record: Record) -> str:
+    """Why a sample that is not wrong does not count as right."""
+    if record["status"] == "exception":
+        return "differs, with values that DL16 has no code for"
+    if record["status"] == "none":
+        return "torch refuses it"
+    first, *rest = record["detail"].splitlines()
+    parts = [line.partition(": ")[2] for line in rest if line.lstrip()[:1].isdigit()]
+    return f"refused: {parts[0] if parts else first.partition('] ')[2] or first}"
 
 
 def is_worse(record: Record, row: dict[str, int]) -> bool:

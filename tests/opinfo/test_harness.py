@@ -61,6 +61,15 @@ def test_wrong_numbers_are_excused_only_by_values() -> None:
     assert outcome.status == "exception" and "infinity" in outcome.detail
 
 
+def test_the_sign_of_zero_excuses_only_what_it_changes() -> None:
+    def signed(x: torch.Tensor) -> torch.Tensor:
+        return differs_when_traced(torch.copysign(torch.ones(2), x))
+
+    zeros = torch.tensor([-0.0, 1.0])
+    assert verdict(differs_when_traced, zeros).status == "wrong"
+    assert verdict(signed, zeros).status == "exception"
+
+
 def test_results_of_another_type_are_wrong() -> None:
     outcome = verdict(lambda x: x > 0 if torch.compiler.is_exporting() else x, X)
     assert outcome.status == "wrong" and "torch.bool" in outcome.detail

@@ -62,8 +62,15 @@ def _regrouped(random: Random, extents: Sequence[int]) -> tuple[int, ...]:
     return tuple(out)
 
 
+def _beside(random: Random, extents: Sequence[int]) -> tuple[int, ...]:
+    """A shape that broadcasts with another: of fewer dimensions or more, and either may repeat the other."""
+    out = [random.choice((1, 3, 65)) if e == 1 else 1 if random.random() < 0.4 else e for e in extents]
+    out = out[random.randint(0, len(out)) :]
+    return (random.choice((1, 2)), *out) if len(out) == len(extents) < MOST_RANK else tuple(out)
+
+
 def pointwise(random: Random, x: torch.Tensor) -> Step:
-    other = given(random, tuple(1 if random.random() < 0.4 else e for e in x.shape[random.randint(0, x.dim()) :]), 1)
+    other = given(random, _beside(random, x.shape), 1)
     name = random.choice(("add", "mul", "maximum", "where", "abs"))
     if name == "abs":
         return "abs", torch.abs

@@ -34,17 +34,43 @@ def test_the_worst_sample_is_the_fate(page: ModuleType) -> None:
 def test_the_score_counts_what_runs_without_a_host_step(page: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = {"a": {"native": 2}, "b": {"composed": 1}, "c": {"composed": 9, "host": 1}}
     counts = {f"aten::{name}/float32": {"samples": 10, **row} for name, row in rows.items()}
+    counts["a/float32"] = {"samples": 0, "untried": 8}
     found = {"left_out": {"e": "random numbers"}, "core": ["a", "b", "c", "d"], "rows": counts}
+    found |= {"torch": "2.0", "codes": {"ab": 20, "cd": 10}, "refused": {"complex numbers": 3}}
     monkeypatch.setattr(page, "results", lambda: found)
     text = page.coverage_page()
     assert "**2 of 4 run all their samples without a host step: 50.0 %**" in text
     assert "| not tried | 1 |" in text
     assert "* random numbers: `e`" in text
+    assert "30 samples have been tried, and 8 are still to come" in text
+    assert "torch 2.0 by 2 states of the compiler: `ab` 20, `cd` 10" in text
+    assert "| complex numbers | 3 |" in text
+
+
+def test_torch_spyres_operations_are_counted_by_the_table_and_by_samples(
+    page: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {"names": ["relu", "sigmoid", "geqrf"], "how": "direct"}
+    counts = {"relu/float32": {"samples": 1, "native": 1}, "sigmoid/float32": {"samples": 1, "host": 1}}
+    monkeypatch.setattr(page, "torch_spyre", lambda: {"op": [row], "cast": [], "own": []})
+    monkeypatch.setattr(page, "results", lambda: {"rows": counts})
+    text = page.torch_spyre_page()
+    assert "torch-spyre runs 3 on the device alone" in text and "we have kernels or views for 2." in text
+    assert "OpInfo has float32 samples of 2 of them; all samples of 1 run here without a host step." in text
 
 
 @pytest.mark.parametrize(
     ("name", "fate"),
-    [("relu", "native: `relufwd`"), ("permute", "view"), ("softmax.int", "composed"), ("geqrf", "host")],
+    [
+        ("relu", "native: `relufwd`"),
+        ("permute", "view"),
+        ("softmax.int", "composed"),
+        ("conv_transpose2d.input", "composed"),
+        ("chunk", "composed, by torch's"),
+        ("geqrf", "host"),
+        ("normal_", "refused: random numbers"),
+        ("unique_dim", "refused: a shape depends on data"),
+    ],
 )
 def test_fates_are_asked_of_the_op_table(page: ModuleType, name: str, fate: str) -> None:
     assert page.ours(name).startswith(fate)
@@ -55,8 +81,9 @@ def test_every_operation_named_is_one(page: ModuleType) -> None:
         assert row["how"] in page.HOWS
         for name in row["names"]:
             packet, _, overload = name.partition(".")
-            found = getattr(torch.ops.aten, packet, None) or getattr(torch, packet)
-            assert not overload or hasattr(found, overload), name
+            found = getattr(torch.ops.aten, packet, None)
+            overloads = ["default"] if found is None and hasattr(torch, packet) else found.overloads()
+            assert (overload or "default") in overloads, name
 
 
 def test_committed_counts_are_of_core_overloads_and_entries(page: ModuleType) -> None:

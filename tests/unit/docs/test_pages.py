@@ -131,7 +131,12 @@ def test_output_belongs_to_the_block_before_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [*PAGES, *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "dialects").rglob("*.md"))],
+    [
+        *PAGES,
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+        *sorted((ROOT / "dialects").rglob("*.md")),
+    ],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_links_lead_somewhere(page: Path) -> None:

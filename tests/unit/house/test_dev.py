@@ -1,7 +1,9 @@
 """The developer tool and the files it reads agree."""
 
 import importlib.util
+import os
 import re
+import signal
 import subprocess
 import sys
 import tomllib
@@ -82,8 +84,45 @@ def test_failed_install_is_an_error_and_leaves_no_stamp(tmp_path: Path, capsys: 
     assert not stamp.exists()
 
 
-def test_continuous_integration_runs_the_documented_commands_only():
-    script = (ROOT / ".ci" / "run").read_text()
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("run", ["python3 tools/dev.py test", "python3 tools/dev.py check"]),
+        ("samples", ['python3 tools/dev.py test tests/opinfo -m "slow or not slow"']),
+    ],
+)
+def test_continuous_integration_runs_the_documented_commands_only(name: str, wanted: list[str]):
+    script = (ROOT / ".ci" / name).read_text()
     commands = [line for line in script.splitlines() if line and not line.startswith(("#", "set ", "cd "))]
-    assert commands == ["python3 tools/dev.py test", "python3 tools/dev.py check"]
-    assert subprocess.run(["bash", "-n", str(ROOT / ".ci" / "run")], check=False).returncode == 0
+    assert commands == wanted
+    assert subprocess.run(["bash", "-n", str(ROOT / ".ci" / name)], check=False).returncode == 0
+
+
+COMMAND = """
+import time
+try:
+    print("up", flush=True)
+    time.sleep(60)
+except KeyboardInterrupt:
+    time.sleep(1)
+    open("clean", "w")
+"""
+RUNNER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import dev
+dev.ROOT = "."
+sys.exit(dev.run(sys.executable, "-c", sys.argv[2]))
+"""
+
+
+def test_an_interrupted_command_may_clean_up(tmp_path: Path):
+    """Ctrl-C reaches the command too: what runs it waits until it is done."""
+    words = [sys.executable, "-c", RUNNER, str(ROOT / "tools"), COMMAND]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        while process.stdout.readline() != "up\n":
+            assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(30) == 1
+    assert (tmp_path / "clean").exists()

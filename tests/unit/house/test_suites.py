@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import signal
+import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from unittest import mock
 
 import pytest
+
+from tests.opinfo.store import Store
 
 ROOT = Path(__file__).parents[3]
 REPORT = """\
@@ -46,16 +52,19 @@ def test_counts_of_a_report() -> None:
 def test_counts_of_samples_are_of_the_last_results(tmp_path: Path) -> None:
     lines = [
         {"row": "add/float32", "count": 3},
-        {"key": "add/0", "status": "wrong"},
-        {"key": "add/0", "status": "ok"},
-        {"key": "add/1", "status": "crash"},
-        {"key": "add/2", "status": "refused"},
+        {"key": "add/float32/0", "status": "wrong"},
+        {"key": "add/float32/0", "status": "ok"},
+        {"key": "add/float32/1", "status": "crash"},
+        {"key": "add/float32/2", "status": "refused", "detail": "UnsupportedError: [SPY-U001] a part\n  1 x a.b: why"},
+        {"key": "add/float32/3", "status": "ok"},
+        {"key": "add/float32/4", "status": "none"},
     ]
-    (tmp_path / "results-all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    counts = suites.of_samples(suites.latest(tmp_path))
-    assert counts.failed == ["add/1: crash"]
-    assert counts.line() == "1 passed, 1 failed, 1 skipped (1 refused)"
-    assert (counts + counts).line() == "2 passed, 2 failed, 2 skipped (2 refused)"
+    unfinished = '{"key": "add/float32/3", "sta'  # of a process that was killed
+    (tmp_path / "results-all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + unfinished)
+    counts = suites.of_samples(Store(tmp_path).samples, {"add/float32/3": "host, at worst native before. Why\nWhere"})
+    assert counts.failed == ["add/float32/1: crash", "add/float32/3: host, at worst native before. Why"]
+    assert counts.line() == "1 passed, 2 failed, 2 skipped (1 refused: why; 1 torch refuses it)"
+    assert (counts + counts).line() == "2 passed, 4 failed, 4 skipped (2 refused: why; 2 torch refuses it)"
 
 
 def test_a_suite_prints_a_line_and_its_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,6 +81,54 @@ def test_a_run_without_a_report_is_a_failure(tmp_path: Path) -> None:
     suite = suites.Suite("none", "", (str(tmp_path),), ("--no-such-option",))
     with mock.patch.multiple(suites, KEPT=tmp_path, ROOT=tmp_path):
         assert suites.run(suite, 1, quick=True).failed == ["pytest ended with exit code 4 and without a report"]
+
+
+def test_a_suite_that_crashes_fails(tmp_path: Path) -> None:
+    (tmp_path / "test_dies.py").write_text("import os\ndef test_good(): pass\ndef test_dies(): os._exit(3)\n")
+    suite = suites.Suite("dies", "", (str(tmp_path),), ("-p", "no:cacheprovider"))
+    with mock.patch.multiple(suites, KEPT=tmp_path, ROOT=tmp_path):
+        counts = suites.run(suite, 1, quick=True)
+    assert (counts.passed, counts.failed) == (1, ["test_dies::test_dies"])
+
+
+STOPPING = """
+import sys, signal
+sys.path[:0] = {paths}
+import suites
+from pathlib import Path
+suites.KEPT = suites.ROOT = Path({folder!r})
+suites.SUITES = (suites.Suite("slow", "", ("test_slow.py",), ("-p", "no:cacheprovider")),)
+sys.exit(suites.main(["--jobs", "1"]))
+"""
+SLOW = """
+import os, pathlib, time
+def test_slow():
+    pathlib.Path("pid").write_text(str(os.getpid()))
+    time.sleep(600)
+"""
+
+
+def test_stopping_it_stops_what_it_runs(tmp_path: Path) -> None:
+    (tmp_path / "test_slow.py").write_text(SLOW)
+    code = STOPPING.format(paths=[str(ROOT / "tools")], folder=str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert out == f"stopped; what ran is in {tmp_path}\n"
+    worker = int((tmp_path / "pid").read_text())
+    wait_until(lambda: not Path(f"/proc/{worker}").exists())
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_every_folder_of_tests_is_in_a_suite() -> None:

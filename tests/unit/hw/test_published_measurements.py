@@ -12,7 +12,9 @@ import pytest
 
 from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK
 
-SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "cost_model.py"
+ROOT = Path(__file__).resolve().parents[3]
+SCRIPT = ROOT / "benchmarks" / "cost_model.py"
+PAGE = ROOT / "docs" / "reference" / "cost-model.md"
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +34,17 @@ def test_errors_and_order(script: ModuleType) -> None:
     assert script.rms(errors) <= 0.30
     measured = [point.us for point in points]
     assert script.rank_correlation(measured, [us * (1 + e) for us, e in zip(measured, errors, strict=True)]) >= 0.9
+
+
+def test_the_page_has_these_figures(script: ModuleType) -> None:
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    points = script.read()
+    errors = script.errors(points, CALIBRATED)
+    assert f"the RMS error is {100 * script.rms(errors):.1f} %" in page
+    assert f"against {len(points)} published" in page
+    for group in {point.group for point in points}:
+        found = script.rms(errors[[point.group == group for point in points]])
+        assert f" {max(round(100 * found), 1)} %" in page, group
 
 
 def test_nothing_physical_is_faster_than_the_peak_profile(script: ModuleType) -> None:

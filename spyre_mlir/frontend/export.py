@@ -27,6 +27,7 @@ from spyre_mlir.frontend.torch_private import (
     GuardOnDataDependentSymNode,
     Operator,
     OpOverload,
+    PendingUnbackedSymbolNotFound,
     TorchDynamoException,
     UnsupportedOperatorException,
     holders,
@@ -167,6 +168,10 @@ def _export(
             return torch.export.export(model, fresh_args, fresh_kwargs, strict=strict)
     except NEEDS_VALUES as error:
         raise without_values(error) from error
+    except PendingUnbackedSymbolNotFound as error:
+        raise UnsupportedError(
+            f"{name} has a shape that depends on the data", where=raised_at(error), hint=DATA
+        ) from error
     except GuardOnDataDependentSymNode as error:
         text = f"{name} decides its control flow or a shape by the values of a tensor: {_first_line(error)}"
         raise UnsupportedError(

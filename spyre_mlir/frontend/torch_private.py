@@ -24,7 +24,7 @@ from torch._subclasses.fake_tensor import (
     UnsupportedOperatorException,
     is_fake,
 )
-from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, PendingUnbackedSymbolNotFound
 from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_flatten_with_path, tree_map, treespec_dumps, treespec_loads
@@ -39,6 +39,7 @@ __all__ = [
     "HigherOrderOperator",
     "OpOverload",
     "Operator",
+    "PendingUnbackedSymbolNotFound",
     "TorchDispatchMode",
     "TorchDynamoException",
     "TreeSpec",

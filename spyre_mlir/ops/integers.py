@@ -14,7 +14,6 @@ from spyre_mlir.ops.series import number
 from spyre_mlir.ops.table import Sample
 
 
-
 def _split(b: Build, x: Any) -> tuple[Any, Any]:
     """The number without its lowest bit, halved; and that bit. The sign spreads, as in two's complement."""
     half = floor_division(b, x, 2)

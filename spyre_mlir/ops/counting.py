@@ -50,24 +50,37 @@ def bucketize(b: Build, self: Lanes, boundaries: Lanes, *, out_int32: bool = Fal
 @ATEN.composed(aten=["histc"], ulps=0)
 def histc(b: Build, self: Lanes, *, bins: int = 100, min: Number = 0, max: Number = 0) -> Any:
     """How many elements fall into each of `bins` equal parts of [min, max]; of their own range if both are equal."""
-    low: Any = min
-    high: Any = max
-    if min == max:
-        low, high = b.call("amin", self, dim=()), b.call("amax", self, dim=())
-        flat = b.call("eq.Tensor", low, high)  # one value only: it stands in the middle of a range of 2
-        low, high = (b.call("where.self", flat, b.call("add.Scalar", v, d), v) for v, d in ((low, -1.0), (high, 1.0)))
-        width = b.call("sub.Tensor", high, low)
-    else:
-        width = max - min
-    scaled = b.call("div.Tensor", b.call("mul.Scalar", b.call("sub.Tensor", self, low), float(bins)), width)
-    bin_of = b.call("minimum", b.call("floor", scaled), float(bins - 1))  # the last part holds its upper border
-    inside = b.call("le.Tensor", self, high)
-    bin_of = b.call("where.self", inside, bin_of, -1.0)
+    low, high, borders = (min, max, _known_borders) if min != max else (*_own_range(b, self), _borders_within)
+    bin_of: Any = b.full(b.shape(self), 0.0, b.element(self))
+    if bins > 1:
+        passed = b.call("ge.Tensor", b.call("unsqueeze", self, dim=-1), borders(b, self, bins, low, high))
+        bin_of = b.call("sum.dim_IntList", b.cast(passed, like=self), dim=(-1,))
+    for outside, border in (("lt", low), ("gt", high)):
+        kind = "Tensor" if b.element(border) else "Scalar"
+        bin_of = b.call("where.self", b.call(f"{outside}.{kind}", self, border), -1.0, bin_of)
     numbers = b.cast(b.iota(bins, "i64"), like=self)
-    hit = b.call("eq.Tensor", b.call("unsqueeze", bin_of, dim=-1), numbers)
+    counts = b.cast(b.call("eq.Tensor", b.call("unsqueeze", bin_of, dim=-1), numbers), like=self)
     dims = tuple(range(len(b.shape(self))))
-    counts = b.cast(hit, like=self)
     return b.call("sum.dim_IntList", counts, dim=dims) if dims else counts
+
+
+def _own_range(b: Build, x: Any) -> tuple[Any, Any]:
+    """The smallest and the largest element; a single value stands in the middle of a range of 2."""
+    low, high = b.call("amin", x, dim=()), b.call("amax", x, dim=())
+    flat = b.call("eq.Tensor", low, high)
+    low, high = (b.call("where.self", flat, b.call("add.Scalar", v, d), v) for v, d in ((low, -1.0), (high, 1.0)))
+    return low, high
+
+
+def _known_borders(b: Build, x: Any, bins: int, low: float, high: float) -> Any:
+    """Where parts meet, as known numbers: each is rounded once."""
+    step = (high - low) / bins
+    return b.iota(bins - 1, b.element(x), start=low + step, step=step)
+
+
+def _borders_within(b: Build, x: Any, bins: int, low: Any, high: Any) -> Any:
+    parts = b.iota(bins - 1, b.element(x), start=1 / bins, step=1 / bins)
+    return b.call("add.Tensor", b.call("mul.Tensor", parts, b.call("sub.Tensor", high, low)), low)
 
 
 @ATEN.composed(aten=["one_hot"], ulps=0)
@@ -86,5 +99,10 @@ ATEN.samples(
     Sample(((7,), ()), {"side": "right"}),
 )
 ATEN.samples(bucketize, Sample(((3, 4), (7,))), Sample(((3, 65), (5,)), {"right": True, "out_int32": True}))
-ATEN.samples(histc, Sample(((3, 65),), {"bins": 5, "min": -1, "max": 1}), Sample(((40,),), {"bins": 4}))
+ATEN.samples(
+    histc,
+    Sample(((3, 65),), {"bins": 5, "min": -1, "max": 1}),
+    Sample(((40,),), {"bins": 4}),
+    Sample(((9,),), {"bins": 1}),
+)
 ATEN.samples(one_hot, Sample(((3, 4),), {"num_classes": 6}))

@@ -38,6 +38,8 @@ def _of_high_order(b: Build, size: Any, order: float, dim: Ints, keepdim: bool) 
     terms = b.call("pow.Tensor_Scalar", b.call("div.Tensor", size, unit), exponent=order)
     total = b.call("sum.dim_IntList", terms, dim=dim, keepdim=True)
     norm = b.call("mul.Tensor", b.call("pow.Tensor_Scalar", total, exponent=1 / order), unit)
+    if order < 0:  # 0 to a negative power is infinite, which DL16 does not have
+        norm = b.call("where.self", b.call("eq.Scalar", deciding, 0), 0.0, norm)
     return norm if keepdim else b.call("view", norm, size=folded_shape(b, size, dim, False))
 
 

@@ -50,6 +50,17 @@ def test_the_norm_of_zeros() -> None:
     assert on_device(lambda a: torch.linalg.vector_norm(a, ord=3.0, dim=-1), x).tolist() == [0.0, 2.0]
 
 
+def test_a_norm_of_negative_order_of_a_vector_with_a_zero() -> None:
+    x = torch.tensor([[0.0, 4.0], [2.0, 2.0]])
+    assert on_device(lambda a: torch.linalg.vector_norm(a, ord=-1.0, dim=-1), x).tolist() == [0.0, 1.0]
+
+
+def test_a_histogram_counts_elements_beside_its_borders() -> None:
+    x = dl16([-10.0, -9.0, -9.002, -8.99, -3.002, -3.0, -2.998, -0.0039, 0.0, 0.01, -10.02])
+    got = on_device(lambda a: torch.histc(a, bins=10, min=-10, max=0), x)
+    assert torch.equal(got, torch.histc(x, bins=10, min=-10, max=0))
+
+
 def test_a_margin_loss_whose_exponentials_leave_the_range() -> None:
     x, target = dl16([30.0, -40.0, 0.5, 200.0]), dl16([-1.0, 1.0, 1.0, 1.0])
     got = on_device(torch.nn.functional.soft_margin_loss, x, target)

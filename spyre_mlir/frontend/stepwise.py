@@ -202,8 +202,13 @@ def _tensor(values: Array, type_: TensorType[Attribute], floats: torch.dtype | N
 
 
 def _in_torch(parameter: Any, value: object, floats: torch.dtype | None) -> object:
-    """An argument as torch spells it: a type, a layout or a memory format is a number to its schema."""
+    """An argument as torch spells it: a type, a layout or a memory format is a number to its schema.
+
+    A number in a tensor's place is one of a constant without dimensions, which decides no dtype.
+    """
     kind = str(parameter.real_type)
+    if "Tensor" in kind and isinstance(value, int | float):
+        return torch.tensor(value)
     if not isinstance(value, str):
         return value
     if "ScalarType" in kind:

@@ -31,7 +31,7 @@ def decomposes(entry: OpEntry) -> Any:
 @decomposes(pointwise.add)
 def _add(b: Build, self: Any, other: Any, *, alpha: Number) -> Any:
     if b.is_bool(self) and b.is_bool(other):
-        return b.call("logical_or", self, other)
+        return b.call("logical_or", self, other if alpha else b.full(b.shape(other), 0, "i1"))
     return None if alpha == 1 else b.call("add.Tensor", self, _scaled(b, other, alpha))
 
 

@@ -80,6 +80,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
     "an_integer_filled_with_a_fraction": one(lambda x: x + x.new_full((3,), -2.5), torch.arange(3)),
     "a_border_of_a_fraction": one(lambda x: 2 * aten.constant_pad_nd(x, [1, 1], -2.5), torch.arange(3)),
     "a_border_of_truth": one(lambda x: aten.constant_pad_nd(x, [1, 1], 0.5), torch.arange(3) > 1),
+    "nothing_is_added_to_truth": two(lambda x, y: torch.add(x, y, alpha=False), TABLE > 0, TABLE > 1),
+    "a_host_step_with_a_number": one(torch.linalg.matrix_rank, TABLE),
     "a_host_step_with_none": two(pooled_backward, torch.ones(1, 1, 1, 1, 1), torch.ones(1, 1, 2, 2, 2)),
 }
 

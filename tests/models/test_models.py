@@ -14,8 +14,9 @@ from tests.models.zoo import ZOO, build
 
 TOLERANCE = 1e-4
 MARGIN = 1.5
-# Measured 1.57, 1.58 and 1.61; why is not known.
-MARGINS = {"vit": 1.7, "resample": 1.7, "losses": 1.7}
+# Results of few numbers: vit gives ten (1.57, and 1.12 over 20 inputs), each of the losses one, which the emulation
+# rounds once and the device at every kernel (1.61).
+MARGINS = {"vit": 1.7, "losses": 1.7}
 
 
 def models(*in_every_run: str) -> list[object]:

@@ -11,6 +11,7 @@ from spyre_mlir.ops import contraction, pointwise
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import INF, DType, Ints, Lanes, Number, np
+from spyre_mlir.ops.reducing import is_float
 from spyre_mlir.ops.reduction import reduced_dims, reduced_shape
 from spyre_mlir.ops.table import OpEntry, Sample
 
@@ -96,7 +97,9 @@ def _addmm_shape(self: tuple[int, ...], mat1: tuple[int, ...], mat2: tuple[int, 
 
 @ATEN.composite(aten=["addmm"], shape=_addmm_shape, ulps=16)
 def addmm(self: Lanes, mat1: Lanes, mat2: Lanes, *, beta: Number = 1, alpha: Number = 1) -> Lanes:
-    """beta * self + alpha * mat1 @ mat2."""
+    """beta * self + alpha * mat1 @ mat2; of integers with whole factors."""
+    if not np.issubdtype(mat1.dtype, np.floating):
+        beta, alpha = int(beta), int(alpha)
     return beta * self + alpha * (mat1 @ mat2)
 
 
@@ -106,7 +109,9 @@ def _addmm(b: Build, self: Any, mat1: Any, mat2: Any, *, beta: Number, alpha: Nu
 
 
 def weighted(b: Build, value: Any, product: Any, beta: Number, alpha: Number) -> Any:
-    """beta * value + alpha * product; a beta of 0 drops the value, whatever it holds."""
+    """beta * value + alpha * product, of integers with whole factors; a beta of 0 drops the value, whatever it holds."""
+    if not is_float(b, product):
+        beta, alpha = int(beta), int(alpha)
     product = product if alpha == 1 else _scaled(b, product, alpha)
     if beta == 0:
         return product

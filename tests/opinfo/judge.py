@@ -235,7 +235,8 @@ def difference(case: Case, a: Any, b: Any, wide: Any, outcome: Outcome, *, devic
     expected = wide.to(b.dtype) if isinstance(wide, torch.Tensor) and wide.shape == b.shape else b
     error = error_of(a, expected, merged=device)
     # A float16 result is rounded when it is returned, and so is the reference, twice if torch computed in float16.
-    halves = 0 if b.dtype is not torch.float16 else 1 if wide is not b else 2
+    in_halves = not isinstance(wide, torch.Tensor) or wide.dtype is torch.float16
+    halves = 0 if b.dtype is not torch.float16 else 2 if in_halves else 1
     allowed = outcome.allowed + halves * HALF_TOLERANCE
     if device:
         outcome.device_error = max(outcome.device_error or 0.0, error)

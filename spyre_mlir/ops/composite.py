@@ -109,7 +109,7 @@ def _addmm(b: Build, self: Any, mat1: Any, mat2: Any, *, beta: Number, alpha: Nu
 
 
 def weighted(b: Build, value: Any, product: Any, beta: Number, alpha: Number) -> Any:
-    """beta * value + alpha * product, of integers with whole factors; a beta of 0 drops the value, whatever it holds."""
+    """beta * value + alpha * product; of integers with whole factors; a beta of 0 drops the value, whatever it is."""
     if not is_float(b, product):
         beta, alpha = int(beta), int(alpha)
     product = product if alpha == 1 else _scaled(b, product, alpha)

@@ -15,11 +15,14 @@ from spyre_mlir.ops.table import Sample
 # Pi in three parts (Cody and Waite). The first two have few bits, so that their products with whole numbers up to
 # a hundred are exact in narrow formats too, and so are the differences: an angle is of the size of its multiple of pi.
 PI_PARTS = (3.0, 0.140625, pi - 3.140625)
-# sin(r) / r in powers of r squared for |r| <= 1.75: more than half of pi, as a rounded count of periods needs.
+# sin(r) / r in powers of r squared for |r| <= 1.75: more than half of pi, as a rounded count of periods needs. Up to 3
+# it stays between -1 and 1.
+_WIDEST = 3.0
 _SINE = (0.9999999836, -0.1666664234, 0.008332735923, -0.0001978886623, 2.564897572e-06)
 # sin(pi r) / r for |r| <= 0.5.
 _SINE_OF_HALF_TURNS = (3.141592637, -5.167709681, 2.550069623, -0.5982413641, 0.07755866652)
-# tan(r) / r for |r| <= 0.85.
+# tan(r) / r for |r| <= 0.85, and near it up to 1.25.
+_WIDEST_OF_TANGENT = 1.25
 _TANGENT = (1.000000067, 0.3333244776, 0.1335229211, 0.05246797179, 0.02739769373, -0.001159319322, 0.01168795994)
 # (asin(r) / r - 1) / r squared for |r| <= 0.5.
 _ARC_SINE = (0.1666555964, 0.07541118907, 0.03998802793, 0.05006416793)
@@ -64,11 +67,11 @@ def _cos(b: Build, self: Any) -> Any:
     return _signed_sine(b, self, b.call("sub.Tensor", periods, 0.5), periods)
 
 
-def _reduced(b: Build, angle: Any, count: Any, unit: float) -> Any:
-    """angle - count * unit * pi, part by part."""
+def _reduced(b: Build, angle: Any, count: Any, unit: float, widest: float) -> Any:
+    """angle - count * unit * pi, part by part; of angles that are no longer known, something the fits are made for."""
     for part in PI_PARTS:
         angle = b.call("sub.Tensor", angle, b.call("mul.Tensor", count, part * unit))
-    return angle
+    return b.call("clamp", angle, min=-widest, max=widest)
 
 
 def _is_odd(b: Build, count: Any) -> Any:
@@ -79,7 +82,7 @@ def _is_odd(b: Build, count: Any) -> Any:
 
 def _signed_sine(b: Build, angle: Any, shift: Any, periods: Any) -> Any:
     """(-1)^periods * sin(angle - shift * pi)."""
-    rest = _reduced(b, angle, shift, 1.0)
+    rest = _reduced(b, angle, shift, 1.0, _WIDEST)
     rest = b.call("where.self", _is_odd(b, periods), b.call("neg", rest), rest)
     return b.call("mul.Tensor", polynomial(b, b.call("mul.Tensor", rest, rest), _SINE), rest)
 
@@ -91,7 +94,7 @@ def tan(b: Build, self: Lanes) -> Any:
     x = r + k pi/2 with |r| <= pi/4, and for odd k the negative inverse of the tangent of r.
     """
     count = b.call("floor", b.call("add.Tensor", b.call("mul.Tensor", self, 2.0 / pi), 0.5))
-    rest = _reduced(b, self, count, 0.5)
+    rest = _reduced(b, self, count, 0.5, _WIDEST_OF_TANGENT)
     tangent = b.call("mul.Tensor", polynomial(b, b.call("mul.Tensor", rest, rest), _TANGENT), rest)
     return b.call("where.self", _is_odd(b, count), b.call("neg", b.call("reciprocal", tangent)), tangent)
 

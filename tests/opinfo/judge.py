@@ -156,12 +156,14 @@ def _unlike(a: Any, b: Any) -> bool:
 
 def reference(case: Case) -> tuple[Any, ...] | None:
     """The model in double precision, or None where the op does not take it."""
-    if not any(x.dtype in (torch.float32, torch.float16) for x in case.inputs):
-        return None
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)  # what integers and truth values become
     try:
         return case.model(*(x.double() if x.is_floating_point() else x.clone() for x in case.inputs))
     except Exception:  # noqa: BLE001 - torch's own refusals are of all kinds
         return None
+    finally:
+        torch.set_default_dtype(before)
 
 
 def fate_of(compiled: Any) -> tuple[str, list[str], int]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.composite import floored
 from spyre_mlir.ops.lanes import Lanes, Number
 from spyre_mlir.ops.parts import along
 from spyre_mlir.ops.reducing import positions
@@ -17,6 +18,7 @@ from spyre_mlir.ops.sums import mean_over
 from spyre_mlir.ops.table import Sample
 
 MEAN, SUM = 1, 2  # what ATen's `reduction` says; 0 keeps the elements
+_EPSILON = 1e-12  # what torch adds to squares of sizes
 IGNORED = -100  # the class that torch leaves out unless told otherwise
 
 
@@ -156,7 +158,30 @@ def _reduced(b: Build, losses: Any, reduction: int) -> Any:
     return mean_over(b, losses, None) if reduction == MEAN else losses
 
 
+@ATEN.composed(aten=["cosine_embedding_loss"], promote=True)
+def cosine_embedding_loss(
+    b: Build, input1: Lanes, input2: Lanes, target: Lanes, *, margin: Number = 0.0, reduction: int = MEAN
+) -> Any:
+    """1 - the cosine where the target is 1, and the cosine above the margin where it is -1."""
+
+    def dot(x: Any, y: Any) -> Any:
+        return b.call("sum.dim_IntList", b.call("mul.Tensor", x, y), dim=(-1,))
+
+    def size(x: Any) -> Any:
+        return b.call("sqrt", b.call("add.Tensor", dot(x, x), floored(_EPSILON)))
+
+    cosine = b.call("div.Tensor", dot(input1, input2), b.call("mul.Tensor", size(input1), size(input2)))
+    alike, unlike = b.call("rsub.Scalar", cosine, 1.0), b.call("relu", b.call("sub.Tensor", cosine, float(margin)))
+    unlike = b.call("where.self", b.call("eq.Scalar", target, -1), unlike, 0.0)
+    return _reduced(b, b.call("where.self", b.call("eq.Scalar", target, 1), alike, unlike), reduction)
+
+
 PLAIN = ((5, 7), (5,))
+ATEN.samples(
+    cosine_embedding_loss,
+    *(Sample(((5, 7), (5, 7), (5,)), {"margin": 0.1, "reduction": n}, low=0.5) for n in (0, MEAN)),
+    Sample(((7,), (7,), ()), {"reduction": SUM}, low=0.5),
+)
 ATEN.samples(
     soft_margin_loss, *(Sample(((5, 7), (5, 7)), {"reduction": n}, low=-9.0, high=9.0) for n in (0, MEAN, SUM))
 )

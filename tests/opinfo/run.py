@@ -19,7 +19,7 @@ from tests.opinfo.samples import DTYPES, SAMPLES, Case, cases, database, spread
 from tests.opinfo.store import Store
 from tests.states import code_digest
 
-MEMORY = 10 << 30
+MEMORY = 12 << 30  # of addresses: ordering 8,000 integers compares all with all, in 8 GB
 # A process is killed after so many seconds, and so many times a sample's limit: it hangs, or the machine is very busy.
 GRACE, SLACK = 60, 6
 Row = tuple[str, str]

@@ -66,3 +66,10 @@ def test_a_margin_loss_whose_exponentials_leave_the_range() -> None:
     got = on_device(torch.nn.functional.soft_margin_loss, x, target)
     wanted = torch.nn.functional.soft_margin_loss(x.double(), target.double())
     torch.testing.assert_close(got.double(), wanted, rtol=4e-3, atol=0)
+
+
+def test_the_cosine_of_nothing_is_none() -> None:
+    x, y = torch.tensor([[0.0, 0.0], [1.0, 2.0]]), torch.tensor([[1.0, 1.0], [2.0, 4.0]])
+    got = on_device(lambda a, b, t: torch.nn.functional.cosine_embedding_loss(a, b, t, reduction="none"), x, y, y[:, 0])
+    assert got[0] == 1.0  # the target of the second row is neither 1 nor -1
+    assert got[1] == 0.0

@@ -81,6 +81,11 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
     "a_border_of_a_fraction": one(lambda x: 2 * aten.constant_pad_nd(x, [1, 1], -2.5), torch.arange(3)),
     "a_border_of_truth": one(lambda x: aten.constant_pad_nd(x, [1, 1], 0.5), torch.arange(3) > 1),
     "nothing_is_added_to_truth": two(lambda x, y: torch.add(x, y, alpha=False), TABLE > 0, TABLE > 1),
+    "cosines_of_likes_and_unlikes": two(
+        lambda x, y: torch.nn.functional.cosine_embedding_loss(x, x.flip(0) + 0.5, y, margin=0.1, reduction="none"),
+        TABLE,
+        torch.tensor([1, -1, -1, 1, -1, 1, -1, 1, 0, -1]),
+    ),
     "a_product_of_integers_with_fractions": one(
         lambda x: torch.addmm(x, x, x, beta=0.5, alpha=2.7) + torch.baddbmm(x, x[None], x[None], beta=2.5, alpha=0.5),
         torch.arange(9).reshape(3, 3),

@@ -19,6 +19,7 @@ from spyre_mlir.frontend.arguments import is_random
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, is_fake, schema_of
 
 _CPU = torch.device("cpu")
+_UNSET = ("aten::empty", "aten::new_empty")
 
 
 def is_real(value: torch.Tensor) -> bool:
@@ -74,7 +75,9 @@ class Folded:
         if "device" in kwargs:
             kwargs = {**kwargs, "device": _CPU}
         with torch.no_grad():
-            return cast(Operator, node.target)(*args, **kwargs)
+            value = cast(Operator, node.target)(*args, **kwargs)
+        # What nobody set is 0, so that a model gives the same program at every import.
+        return value.zero_() if _name(node).startswith(_UNSET) and isinstance(value, torch.Tensor) else value
 
 
 def _without_elements(node: Node) -> torch.Tensor | None:
@@ -90,6 +93,11 @@ def _pure(node: Node) -> bool:
     if target is operator.getitem:
         return True
     return isinstance(target, OpOverload) and not schema_of(cast(Operator, target)).is_mutable and not is_random(node)
+
+
+def _name(node: Node) -> str:
+    target = cast(object, node.target)
+    return schema_of(cast(Operator, target)).name if isinstance(target, OpOverload) else ""
 
 
 def is_causal_mask(mask: torch.Tensor) -> bool:

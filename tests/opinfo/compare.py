@@ -32,7 +32,8 @@ def exceptional(tensors: Sequence[Any]) -> list[str]:
         if not isinstance(tensor, torch.Tensor) or tensor.is_complex() or tensor.numel() == 0:
             continue
         if not tensor.is_floating_point():
-            found |= {"beyond 32 bits"} if tensor.dtype is torch.int64 and bool((tensor.abs() > INT32).any()) else set()
+            wide = tensor.dtype is torch.int64 and bool((tensor.double().abs() > INT32).any())
+            found |= {"beyond 32 bits"} if wide else set()
             continue
         x = tensor.detach().double()
         size = x[torch.isfinite(x)].abs()

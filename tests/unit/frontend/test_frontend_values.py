@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+import spyre_mlir
 from spyre_mlir.frontend import HostValues, import_program
 
 
@@ -34,3 +35,12 @@ def test_parameters_are_not_copied_and_what_calls_change_is() -> None:
     values["count"] = np.ones(3)
     assert values["count"].tolist() == [1, 1, 1]
     assert model.count.tolist() == [7, 7, 7]
+
+
+def test_elements_that_nobody_set_are_zero() -> None:
+    class Unset(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return torch.empty(64) + x, x.new_empty(64), torch.empty_strided((8, 8), (1, 8))
+
+    x = torch.zeros(64)
+    assert all(not r.any() for r in spyre_mlir.compile(Unset(), (x,))(x))

@@ -55,9 +55,9 @@ def histc(b: Build, self: Lanes, *, bins: int = 100, min: Number = 0, max: Numbe
     if bins > 1:
         passed = b.call("ge.Tensor", b.call("unsqueeze", self, dim=-1), borders(b, self, bins, low, high))
         bin_of = b.call("sum.dim_IntList", b.cast(passed, like=self), dim=(-1,))
-    for outside, border in (("lt", low), ("gt", high)):
+    for inside, border in (("ge", low), ("le", high)):  # nothing that is no number is inside
         kind = "Tensor" if b.element(border) else "Scalar"
-        bin_of = b.call("where.self", b.call(f"{outside}.{kind}", self, border), -1.0, bin_of)
+        bin_of = b.call("where.self", b.call(f"{inside}.{kind}", self, border), bin_of, -1.0)
     numbers = b.cast(b.iota(bins, "i64"), like=self)
     counts = b.cast(b.call("eq.Tensor", b.call("unsqueeze", bin_of, dim=-1), numbers), like=self)
     dims = tuple(range(len(b.shape(self))))

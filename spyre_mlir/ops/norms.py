@@ -8,6 +8,7 @@ from spyre_mlir.hw.formats import DL16_LARGEST, DL16_SMALLEST
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import INF, DType, Ints, Lanes, Number
+from spyre_mlir.ops.parts import joined, part, reshaped
 from spyre_mlir.ops.reducing import dims_of, folded_shape, is_empty
 from spyre_mlir.ops.table import Sample
 
@@ -27,12 +28,12 @@ def norm_of(b: Build, value: Any, order: float, dim: Ints, keepdim: bool) -> Any
     elif order == 1:
         terms = b.call("abs", value)
     else:
-        return _of_high_order(b, b.call("abs", value), order, dim, keepdim)
+        return _of_scaled(b, b.call("abs", value), order, dim, keepdim)
     total = b.call("sum.dim_IntList", terms, dim=dim, keepdim=keepdim)
     return b.call("sqrt", total) if order == 2 else total
 
 
-def _of_high_order(b: Build, size: Any, order: float, dim: Ints, keepdim: bool) -> Any:
+def _of_scaled(b: Build, size: Any, order: float, dim: Ints, keepdim: bool) -> Any:
     deciding = b.call("amax" if order > 0 else "amin", size, dim=dim, keepdim=True)
     unit = b.call("clamp", deciding, min=DL16_SMALLEST, max=DL16_LARGEST)  # nothing is divided by 0 or infinity
     terms = b.call("pow.Tensor_Scalar", b.call("div.Tensor", size, unit), exponent=order)
@@ -40,7 +41,7 @@ def _of_high_order(b: Build, size: Any, order: float, dim: Ints, keepdim: bool) 
     norm = b.call("mul.Tensor", b.call("pow.Tensor_Scalar", total, exponent=1 / order), unit)
     if order < 0:  # 0 to a negative power is infinite, which DL16 does not have
         norm = b.call("where.self", b.call("eq.Scalar", deciding, 0), 0.0, norm)
-    return norm if keepdim else b.call("view", norm, size=folded_shape(b, size, dim, False))
+    return reshaped(b, norm, folded_shape(b, size, dim, keepdim))
 
 
 @ATEN.composed(aten=["linalg_vector_norm"], promote=True)
@@ -83,8 +84,7 @@ def pdist(b: Build, self: Lanes, *, p: Number = 2) -> Any:
         return b.full((0,), 0.0, b.element(self))
     every = b.call("_cdist_forward", self, self, p=float(p), compute_mode=None)
     rows = [b.call("select.int", every, dim=0, index=n) for n in range(count - 1)]
-    later = [b.call("slice.Tensor", row, dim=0, start=n + 1, end=count) for n, row in enumerate(rows)]
-    return later[0] if len(later) == 1 else b.call("cat", later, dim=0)
+    return joined(b, [part(b, row, 0, n + 1, count) for n, row in enumerate(rows)], 0)
 
 
 ATEN.samples(

@@ -81,6 +81,9 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
     "a_border_of_a_fraction": one(lambda x: 2 * aten.constant_pad_nd(x, [1, 1], -2.5), torch.arange(3)),
     "a_border_of_truth": one(lambda x: aten.constant_pad_nd(x, [1, 1], 0.5), torch.arange(3) > 1),
     "nothing_is_added_to_truth": two(lambda x, y: torch.add(x, y, alpha=False), TABLE > 0, TABLE > 1),
+    "a_histogram_without_what_is_no_number": one(
+        lambda x: torch.histc(x, bins=4, min=-1, max=3), torch.tensor([0.5, float("nan"), -1.0, 3.0, 4.0, -2.0])
+    ),
     "cosines_of_likes_and_unlikes": two(
         lambda x, y: torch.nn.functional.cosine_embedding_loss(x, x.flip(0) + 0.5, y, margin=0.1, reduction="none"),
         TABLE,

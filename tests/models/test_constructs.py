@@ -12,22 +12,14 @@ from torch import nn
 
 import spyre_mlir
 from spyre_mlir.errors import InputError
+from tests.functions import FunctionModel
 
 attention = nn.functional.scaled_dot_product_attention
 INFINITY = float("inf")
 
 
-class Function(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: torch.Tensor) -> Any:
-        return self.function(*args)
-
-
 def check(function: Callable[..., Any], *inputs: torch.Tensor, tolerance: float = 1e-6) -> Any:
-    compiled = spyre_mlir.compile(Function(function), inputs, numerics="exact")
+    compiled = spyre_mlir.compile(FunctionModel(function), inputs, numerics="exact")
     verification = compiled.verify(*inputs, tolerance=tolerance)
     assert verification, str(verification)
     return compiled
@@ -44,7 +36,7 @@ X = numbers(3, 8)
 @pytest.mark.parametrize("function", [torch.sin, torch.cos])
 def test_sine_and_cosine(function: Any, low: float) -> None:
     x = torch.linspace(low, -low + 10, 192)
-    compiled = spyre_mlir.compile(Function(function), (x,), numerics="exact")
+    compiled = spyre_mlir.compile(FunctionModel(function), (x,), numerics="exact")
     wanted = getattr(np, function.__name__)(x.double().numpy())
     assert np.abs(compiled(x).double().numpy() - wanted).max() < 1e-6
 
@@ -119,7 +111,7 @@ def test_computed_rows_of_a_long_table() -> None:
 @pytest.mark.parametrize("positions", [[8], [-1], [0, 8], [2, -1]])
 def test_rows_written_outside_show_as_nan(positions: list[int]) -> None:
     inside, rows = torch.arange(len(positions)), numbers(3, len(positions))
-    compiled = spyre_mlir.compile(Function(lambda x, i, r: x.index_copy(1, i, r)), (X, inside, rows))
+    compiled = spyre_mlir.compile(FunctionModel(lambda x, i, r: x.index_copy(1, i, r)), (X, inside, rows))
     assert compiled.verify(X, inside, rows)
     assert torch.isnan(compiled(X, torch.tensor(positions), rows)).any()
 

@@ -9,15 +9,7 @@ import pytest
 import torch
 
 import spyre_mlir
-
-
-class Calls(torch.nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: torch.Tensor) -> Any:
-        return self.function(*args)
+from tests.functions import FunctionModel
 
 
 def numbers(*shape: int) -> torch.Tensor:
@@ -85,7 +77,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
 def test_case(name: str) -> None:
     function, args = CASES[name]
     wanted = function(*args)
-    compiled = spyre_mlir.compile(Calls(function), args)
+    compiled = spyre_mlir.compile(FunctionModel(function), args)
     outcome = compiled.verify(*args)
     assert outcome, str(outcome)
     got = compiled(*args)
@@ -107,21 +99,21 @@ NOTHING: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
 @pytest.mark.parametrize("name", NOTHING)
 def test_tensors_without_elements(name: str) -> None:
     function, args = NOTHING[name]
-    compiled = spyre_mlir.compile(Calls(function), args)
+    compiled = spyre_mlir.compile(FunctionModel(function), args)
     got, wanted = compiled(*args), function(*args)
     assert got.dtype == wanted.dtype
     torch.testing.assert_close(got, wanted, rtol=1e-2, atol=1e-2)
 
 
 def test_largest_index_counted_from_the_end_is_wrapped_by_the_transfer() -> None:
-    compiled = spyre_mlir.compile(Calls(lambda x, i: x[i]), (numbers(4, 6), LAST))
+    compiled = spyre_mlir.compile(FunctionModel(lambda x, i: x[i]), (numbers(4, 6), LAST))
     assert "from_end = 4" in compiled.mlir("spyre.kernel")
     assert compiled.kernels == 1
 
 
 def test_an_index_outside_gives_nan() -> None:
     x, i = numbers(4, 6), torch.tensor([[9], [0], [1], [2]])
-    compiled = spyre_mlir.compile(Calls(lambda x, i: x.gather(1, i)), (x, places(6, 4, 1)))
+    compiled = spyre_mlir.compile(FunctionModel(lambda x, i: x.gather(1, i)), (x, places(6, 4, 1)))
     got = compiled(x, i)
     assert got[0].isnan().all()
     torch.testing.assert_close(got[1:], x.gather(1, i.clamp(max=5))[1:])

@@ -29,9 +29,10 @@ import spyre_mlir
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.errors import SpyreError, UnsupportedError
 from spyre_mlir.ops.table import Family
+from tests.functions import FunctionModel
 from tests.op_cases.cases import Case
 from tests.op_cases.notation import Tensor, make
-from tests.op_cases.program import TEMPLATES, Called, NotAProgramError, Program, Tensors
+from tests.op_cases.program import TEMPLATES, NotAProgramError, Program, Tensors
 from tests.states import code_digest
 from tests.witness.bundle_steps import host_steps
 
@@ -92,7 +93,7 @@ def run(case: Case) -> Outcome:
 
 def judged(program: Program) -> Outcome:
     """Compiles a program, runs its bundle, and compares."""
-    compiled = spyre_mlir.compile(Called(program.call), copies(program.inputs), host_fallback="allow")
+    compiled = spyre_mlir.compile(FunctionModel(program.call), copies(program.inputs), host_fallback="allow")
     got = tree_leaves(compiled(*copies(program.inputs)))
     allowed = allowance(compiled)
     facts: dict[str, Any] = {

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
 
 from tests.op_cases.cases import Case
 
@@ -38,17 +37,6 @@ class Program:
 
 class NotAProgramError(Exception):
     """A case whose outcome no program of tensors can hold; the message says why."""
-
-
-class Called(nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *tensors: torch.Tensor) -> Any:
-        return self.function(*tensors)
 
 
 Template = Callable[[Case, list[Any]], Program]

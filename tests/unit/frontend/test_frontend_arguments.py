@@ -10,25 +10,14 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from evaluate import evaluate
-from torch import nn
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.frontend import Program, import_program
-
-
-class Calls(nn.Module):
-    """A module that calls one function."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Any) -> Any:
-        return self.function(*args)
+from tests.functions import FunctionModel
 
 
 def imported(function: Callable[..., Any], *args: torch.Tensor) -> Program:
-    program = import_program(Calls(function), args)
+    program = import_program(FunctionModel(function), args)
     program.module.verify()
     return program
 

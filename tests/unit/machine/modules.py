@@ -41,4 +41,46 @@ def close(got: Array, wanted: Array, tolerance: float = 0.0) -> None:
     np.testing.assert_allclose(got, wanted, rtol=max(1e-12, tolerance), atol=max(1e-12, tolerance))
 
 
-__all__: Sequence[str] = ["Array", "close", "main", "numbers", "parse", "run"]
+def device(
+    shape: Sequence[int],
+    stick: int | None,
+    order: Sequence[int] | None = None,
+    form: str = "SEN169_FP16",
+    extents: Sequence[int] | None = None,
+) -> str:
+    """Text of a device tensor type; without a stick dimension it is sparse."""
+    dims = range(len(shape))
+    listed = [str(d) for d in (order or [*(d for d in dims if d != stick), *([] if stick is None else [stick])])]
+    listed += ["unit"] if stick is None else []
+    reserved = "" if extents is None else f", extents {list(extents)}"
+    return (
+        f"!spyre.tensor<{list(shape)} x {form}, order [{', '.join(listed)}], "
+        f"stick {'unit' if stick is None else stick}{reserved}, hbm>"
+    )
+
+
+def host(shape: Sequence[int], element: str = "f16") -> str:
+    return f"tensor<{'x'.join(map(str, [*shape, element]))}>"
+
+
+def send(name: str, shape: Sequence[int], type_: str, *, zeros: bool = False, element: str = "f16") -> str:
+    padding = " {zero_padding}" if zeros else ""
+    return f"%d{name} = spyre.kernel.to_device %{name}{padding} : {host(shape, element)} to {type_}\n"
+
+
+def program(
+    arguments: dict[str, Sequence[int]],
+    body: str,
+    out_type: str,
+    shape: Sequence[int],
+    elements: dict[str, str] | None = None,
+) -> str:
+    """Sends nothing by itself; allocates %o, runs the body, and reads %o back."""
+    listed = ", ".join(f"%{n}: {host(s, (elements or {}).get(n, 'f16'))}" for n, s in arguments.items())
+    return main(
+        listed,
+        f"""%o = spyre.kernel.alloc : {out_type}
+        {body}
+        %out = spyre.kernel.from_device %o : {out_type} to {host(shape)}""",
+        host(shape),
+    )

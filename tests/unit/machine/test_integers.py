@@ -13,21 +13,13 @@ from torch import nn
 import spyre_mlir
 from spyre_mlir.errors import InputError, MachineFault
 from spyre_mlir.transforms.fallback import HostStepWarning
+from tests.functions import FunctionModel
 
 LARGEST = 2**24 - 1
 
 
-class Function(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: torch.Tensor) -> Any:
-        return self.function(*args)
-
-
 def compiled(function: Callable[..., Any], *inputs: torch.Tensor) -> Any:
-    return spyre_mlir.compile(Function(function), inputs, numerics="device")
+    return spyre_mlir.compile(FunctionModel(function), inputs, numerics="device")
 
 
 def exact(function: Callable[..., Any], *inputs: torch.Tensor) -> Any:
@@ -90,7 +82,7 @@ def test_the_place_of_the_largest_of_5000() -> None:
         hits = x == x.amax(-1, keepdim=True)
         return torch.where(hits, torch.arange(5000), 5000).amin(-1)
 
-    rounded = torch.from_numpy(spyre_mlir.compile(Function(lambda x: x + 0), (x,))(x).numpy())
+    rounded = torch.from_numpy(spyre_mlir.compile(FunctionModel(lambda x: x + 0), (x,))(x).numpy())
     assert torch.equal(compiled(place, x)(x), place(rounded))
 
 
@@ -274,5 +266,5 @@ def test_the_report_counts_integer_kernels() -> None:
 
 def test_every_level_agrees() -> None:
     a = integers(5, 70)
-    made = spyre_mlir.compile(Function(lambda a: (a * a).t().amax(-1) + a.sum(0)), (a,), numerics="exact")
+    made = spyre_mlir.compile(FunctionModel(lambda a: (a * a).t().amax(-1) + a.sum(0)), (a,), numerics="exact")
     assert made.verify(a, tolerance=0.0)

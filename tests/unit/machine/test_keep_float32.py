@@ -14,19 +14,11 @@ from torch import nn
 import spyre_mlir
 from spyre_mlir.cli.compile import run
 from spyre_mlir.transforms.narrowed import NarrowedWarning
-
-
-class Function(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: torch.Tensor) -> Any:
-        return self.function(*args)
+from tests.functions import FunctionModel
 
 
 def compiled(function: Callable[..., Any], *inputs: torch.Tensor, keep: bool = True) -> Any:
-    return spyre_mlir.compile(Function(function), inputs, keep_float32=keep)
+    return spyre_mlir.compile(FunctionModel(function), inputs, keep_float32=keep)
 
 
 def error(function: Callable[..., Any], *inputs: torch.Tensor, keep: bool) -> float:
@@ -61,7 +53,7 @@ def test_products_take_dl16_and_say_so() -> None:
     x, w = numbers(5, 100), numbers(100, 70)
     with pytest.warns(NarrowedWarning, match=r"2 kernels(.|\n)*1 x batchmatmul\n.*1 x tanh") as told:
         made = spyre_mlir.compile(
-            Function(lambda x, w: torch.tanh(x.exp() @ w * 0.01) + x[:, :70]), (x, w), keep_float32=True
+            FunctionModel(lambda x, w: torch.tanh(x.exp() @ w * 0.01) + x[:, :70]), (x, w), keep_float32=True
         )
     assert len(told) == 1
     assert "2 kernels compute float32 in DL16" in str(made.report())
@@ -79,7 +71,7 @@ def test_half_precision_is_dl16_all_the_same() -> None:
 
 
 def test_the_tool_keeps_float32(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    torch.export.save(torch.export.export(Function(torch.tanh), (numbers(3, 65),)), tmp_path / "m.pt2")
+    torch.export.save(torch.export.export(FunctionModel(torch.tanh), (numbers(3, 65),)), tmp_path / "m.pt2")
     assert run([str(tmp_path / "m.pt2"), "--keep-float32", "--emit", "spyre.kernel"]) == 0
     out, err = capsys.readouterr()
     assert "narrowed" in out

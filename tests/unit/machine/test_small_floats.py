@@ -18,22 +18,14 @@ from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.pipeline import lower
 from spyre_mlir.universe import make_context
+from tests.functions import FunctionModel
 
 FP8 = torch.float8_e4m3fn
 
 
-class Function(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: torch.Tensor) -> Any:
-        return self.function(*args)
-
-
 def on_device(function: Callable[..., Any], *inputs: torch.Tensor) -> Any:
     """The program, all of which runs on the device, and is right on every level in exact numerics."""
-    made: Any = spyre_mlir.compile(Function(function), inputs, host_fallback="error")
+    made: Any = spyre_mlir.compile(FunctionModel(function), inputs, host_fallback="error")
     checked = made.verify(*inputs)
     assert checked, str(checked)
     return made
@@ -119,7 +111,7 @@ def test_a_cast_to_bfloat16_keeps_what_dl16_has() -> None:
 def test_bfloat16_is_dl16_in_every_generation_of_files(version: str) -> None:
     x = numbers(2, 64).to(torch.bfloat16)
     lowered = lower(
-        import_program(Function(lambda x: x + x), (x,)).module,
+        import_program(FunctionModel(lambda x: x + x), (x,)).module,
         make_context(),
         options={"convert-spyre-kernel-to-superdsc": f"version={version}"},
     )

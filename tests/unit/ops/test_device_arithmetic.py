@@ -11,19 +11,11 @@ from torch import Tensor
 
 import spyre_mlir
 from spyre_mlir.hw.dl16 import round_trip
-
-
-class Model(torch.nn.Module):
-    def __init__(self, function: Any) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Tensor) -> Any:
-        return self.function(*inputs)
+from tests.functions import FunctionModel
 
 
 def on_device(function: Any, *inputs: Tensor) -> Tensor:
-    return spyre_mlir.compile(Model(function), inputs)(*inputs)
+    return spyre_mlir.compile(FunctionModel(function), inputs)(*inputs)
 
 
 def dl16(numbers: Any) -> Tensor:

@@ -12,24 +12,18 @@ import torch
 from torch import Tensor
 
 import spyre_mlir
+from tests.functions import FunctionModel
 
 PAGE = Path(__file__).parents[3] / "docs" / "dl16-exceptions.md"
 STAND_IN = 65536.0
 LARGEST = 8573157376.0
 
 
-class _Model(torch.nn.Module):
-    def __init__(self, function: Callable[..., object]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Tensor) -> object:
-        return self.function(*inputs)
-
-
 def on_device(function: Callable[..., object], *inputs: list[float]) -> list[list[float]]:
     tensors = [torch.tensor(i) for i in inputs]
-    return [r.tolist() for r in spyre_mlir.compile(_Model(function), tuple(tensors), numerics="device")(*tensors)]
+    return [
+        r.tolist() for r in spyre_mlir.compile(FunctionModel(function), tuple(tensors), numerics="device")(*tensors)
+    ]
 
 
 def test_merged_symbol() -> None:

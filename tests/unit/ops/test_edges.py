@@ -11,6 +11,7 @@ from torch import Tensor
 
 import spyre_mlir
 from spyre_mlir.errors import MachineFault, UnsupportedError
+from tests.functions import FunctionModel
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.fallback.HostStepWarning"),
@@ -20,17 +21,6 @@ ZERO = torch.tensor(0)
 TABLE = torch.randn(10, 8, generator=torch.Generator().manual_seed(1))
 INDICES, OFFSETS = torch.tensor([1, 2, 4, 5, 4, 3]), torch.tensor([0, 3, 3])
 aten = torch.ops.aten
-
-
-class Function(torch.nn.Module):
-    """A function as a model."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Tensor) -> Any:
-        return self.function(*args)
 
 
 def bag(mode: int, padding: int = -1, last: bool = False) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
@@ -101,14 +91,14 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_edges_are_as_torch_has_them(name: str) -> None:
     function, args = CASES[name]
-    model = Function(function)
+    model = FunctionModel(function)
     got: Any = spyre_mlir.compile(model, args, numerics="exact", host_fallback="allow")(*args)
     torch.testing.assert_close(got, model(*args), rtol=1e-4, atol=1e-5)
 
 
 def test_what_depends_on_the_rank_of_a_matrix_is_refused_with_its_place() -> None:
     """The residuals of least squares are as many as the data have columns to spare: torch itself cannot trace it."""
-    model = Function(lambda a, b: torch.linalg.lstsq(a, b).solution)
+    model = FunctionModel(lambda a, b: torch.linalg.lstsq(a, b).solution)
     with pytest.raises(UnsupportedError, match=r"aten\.linalg_lstsq: the shape of its result"):
         spyre_mlir.compile(model, (TABLE, TABLE[:, :2]))
 
@@ -117,7 +107,7 @@ def test_blocks_with_scales_of_their_own_are_a_host_step_which_torch_has_on_othe
     way = torch.nn.functional.ScalingType
     a, b = (torch.ones(128, 512).to(torch.float8_e4m3fn) for _ in range(2))
     recipes = {"scale_recipe_a": way.BlockWise1x128, "scale_recipe_b": way.BlockWise128x128}
-    model = Function(lambda a, b, s, t: torch.nn.functional.scaled_mm(a, b.t(), s, scale_b=t, **recipes))
+    model = FunctionModel(lambda a, b, s, t: torch.nn.functional.scaled_mm(a, b.t(), s, scale_b=t, **recipes))
     args = a, b, torch.ones(4, 128).t(), torch.ones(1, 4).t()
     compiled = spyre_mlir.compile(model, args)
     assert [step.op for step in compiled.report().host_steps] == ["aten._scaled_mm_v2"]

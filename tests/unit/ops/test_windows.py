@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,17 +14,7 @@ import spyre_mlir
 from spyre_mlir.dialects.aten_build import result_types
 from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.ops import ATEN
-
-
-class Calling(nn.Module):
-    """A module that calls a function."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Any) -> Any:
-        return self.function(*args)
+from tests.functions import FunctionModel
 
 
 def kernels(model: nn.Module, *args: torch.Tensor) -> int:
@@ -69,7 +58,7 @@ def test_fold_takes_back_what_unfold_spreads(stride: int, dilation: int) -> None
     def both(x: torch.Tensor) -> torch.Tensor:
         return functional.fold(functional.unfold(x, **size), (6, 5), **size)
 
-    kernels(Calling(both), torch.randn(1, 2, 6, 5))
+    kernels(FunctionModel(both), torch.randn(1, 2, 6, 5))
 
 
 def test_the_first_of_equal_elements_is_where_the_largest_is() -> None:
@@ -78,14 +67,14 @@ def test_the_first_of_equal_elements_is_where_the_largest_is() -> None:
         lambda x: functional.max_pool2d(x, 3, 1, return_indices=True),
         lambda x: functional.adaptive_max_pool2d(x, 2, return_indices=True),
     ):
-        compiled = spyre_mlir.compile(Calling(pool), (x,), numerics="exact")
+        compiled = spyre_mlir.compile(FunctionModel(pool), (x,), numerics="exact")
         assert torch.equal(compiled(x)[1], pool(x)[1])
 
 
 def test_unpooling_keeps_the_largest_of_elements_with_one_place() -> None:
     values, places = torch.tensor([[[[1.0, 3.0, 2.0]]]]), torch.tensor([[[[1, 1, 2]]]])
     compiled = spyre_mlir.compile(
-        Calling(lambda v, w: torch.ops.aten.max_unpool2d(v, w, (1, 4))), (values, places), numerics="exact"
+        FunctionModel(lambda v, w: torch.ops.aten.max_unpool2d(v, w, (1, 4))), (values, places), numerics="exact"
     )
     assert compiled(values, places).flatten().tolist() == [0.0, 3.0, 2.0, 0.0]
 
@@ -99,7 +88,7 @@ def test_a_last_window_starts_inside_the_padded_input() -> None:
 
 def test_padding_loses_to_numbers_below_the_halves() -> None:
     x = -70000.0 - 1000 * torch.arange(12.0).view(1, 1, 3, 4)
-    pool = Calling(lambda x: functional.max_pool2d(x, 3, 2, 1, return_indices=True))
+    pool = FunctionModel(lambda x: functional.max_pool2d(x, 3, 2, 1, return_indices=True))
     compiled = spyre_mlir.compile(pool, (x,))
     assert compiled.verify(x), compiled.verify(x)
     torch.testing.assert_close(compiled(x)[0], functional.max_pool2d(x, 3, 2, 1), rtol=2e-3, atol=0)

@@ -18,21 +18,11 @@ from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import lower
 from spyre_mlir.transforms.fallback import HostStepWarning
 from spyre_mlir.universe import make_context
+from tests.functions import FunctionModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.fallback.HostStepWarning")
 # No decomposition of it into what the device can do is known to PyTorch or to us.
 bessel = torch.special.bessel_j1
-
-
-class Function(torch.nn.Module):
-    """A function as a model."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Tensor) -> Any:
-        return self.function(*args)
 
 
 def random(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -40,7 +30,7 @@ def random(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def compiled(function: Callable[..., Any], *args: Tensor, **options: Any) -> CompiledModel:
-    made = spyre_mlir.compile(Function(function), args, **options)
+    made = spyre_mlir.compile(FunctionModel(function), args, **options)
     assert isinstance(made, CompiledModel)
     return made
 
@@ -198,7 +188,7 @@ def test_what_no_kernel_can_walk_goes_to_the_host() -> None:
 
 
 def test_a_composition_above_the_cap_goes_to_the_host() -> None:
-    program = import_program(Function(lambda x: torch.softmax(x, -1)), (random(4, 16),))
+    program = import_program(FunctionModel(lambda x: torch.softmax(x, -1)), (random(4, 16),))
 
     def steps(options: str) -> tuple[str, ...]:
         lowered = lower(program.module, make_context(), until="spyre.loop", options={"decompose-aten": options})
@@ -215,7 +205,7 @@ def test_people_are_told_once_with_the_place(recwarn: pytest.WarningsRecorder) -
     compiled(lambda x: bessel(bessel(x) * 2), x)
     (told,) = [w for w in recwarn if w.category is HostStepWarning]
     assert "2 x aten.special_bessel_j1: the op table has no entry for it" in str(told.message)
-    assert "test_host_steps.py:" in str(told.message)
+    assert "functions.py:" in str(told.message)
     assert told.filename == __file__
     recwarn.clear()
     compiled(lambda x: bessel(x), x, host_fallback="allow")
@@ -231,7 +221,7 @@ def test_host_steps_can_be_forbidden() -> None:
     text = str(refused.value)
     for name in ("aten.special_bessel_j1", "aten.special_bessel_y0"):
         assert f"1 x {name}: the op table has no entry for it" in text
-    assert "test_host_steps.py:" in text
+    assert "functions.py:" in text
 
 
 def test_the_report_lists_them() -> None:

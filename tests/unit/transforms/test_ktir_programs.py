@@ -22,19 +22,11 @@ from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms.convert_spyre_kernel_to_ktdp import ConvertSpyreKernelToKtdpPass
 from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS, WITH_CONSTANTS
 from spyre_mlir.universe import make_context
+from tests.functions import FunctionModel
 from tests.unit.transforms.ktir_programs import Program, program_of
 
 functional = nn.functional
 TOLERANCE = 3e-3  # of the largest number: some ulps of an f16
-
-
-class Function(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Any) -> Any:
-        return self.function(*args)
 
 
 def half(*shape: int) -> torch.Tensor:
@@ -107,7 +99,7 @@ def compiled() -> Callable[[str], CompiledModel]:
     def get(name: str) -> CompiledModel:
         if name not in known:
             function, inputs, _ = CASES[name]
-            model = spyre_mlir.compile(Function(function), inputs)
+            model = spyre_mlir.compile(FunctionModel(function), inputs)
             assert isinstance(model, CompiledModel)
             known[name] = model
         return known[name]
@@ -287,7 +279,7 @@ def test_a_function_ends_where_cores_must_wait() -> None:
 def test_a_scratchpad_buffer_of_two_functions_goes_through_device_memory() -> None:
     function = lambda a: (a.sum(-1), a.sum(0), a.amax(-1))  # noqa: E731
     x = half(128, 200)
-    model = spyre_mlir.compile(Function(function), (x,))
+    model = spyre_mlir.compile(FunctionModel(function), (x,))
     text = model.ktir()
     assert text.count("func.func") > 1
     for one, other in zip(

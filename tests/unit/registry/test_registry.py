@@ -17,15 +17,9 @@ from spyre_mlir.errors import RegistrationError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.lanes import Ints, Lanes, Number
 from spyre_mlir.registry import Kind
+from tests.functions import FunctionModel
 
-pytestmark = pytest.mark.usefixtures("clean")
 X = torch.linspace(-3, 3, 3 * 65).reshape(3, 65)
-
-
-@pytest.fixture
-def clean() -> Iterator[None]:
-    with registry.isolated():
-        yield
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,24 +35,13 @@ def operators() -> Iterator[None]:
     library._destroy()
 
 
-class Calls(torch.nn.Module):
-    """Calls a function."""
-
-    def __init__(self, function: Any) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: torch.Tensor) -> Any:
-        return self.function(x)
-
-
 def at_aten(model: Any) -> list[Any]:
     """The results of the program at the highest level."""
     return model._run("aten", [X.double().numpy()])
 
 
 def compiled(function: Any, **options: Any) -> Any:
-    return spyre_mlir.compile(Calls(function), (X,), host_fallback="allow", numerics="exact", **options)
+    return spyre_mlir.compile(FunctionModel(function), (X,), host_fallback="allow", numerics="exact", **options)
 
 
 def test_nothing_stays_behind() -> None:
@@ -220,7 +203,7 @@ def test_fallback_wants_some_calls_only() -> None:
     model = compiled(torch.relu)
     assert [s.op for s in model.host_steps] == ["aten.relu"]
     torch.testing.assert_close(model(X), torch.relu(X))
-    other = spyre_mlir.compile(Calls(torch.relu), (torch.ones(4, 5),), host_fallback="allow")
+    other = spyre_mlir.compile(FunctionModel(torch.relu), (torch.ones(4, 5),), host_fallback="allow")
     assert other.host_steps == ()
 
 
@@ -262,7 +245,7 @@ def test_conversion_is_told_of_the_call() -> None:
     assert (node.target, node.attributes, dict(node.kwargs).keys() | {"beta"}) == (
         "tried::soft", {"beta": 3.0}, {"beta"},
     )  # fmt: skip
-    assert node.inputs == (registry.TensorMeta("x", (3, 65), "float32"),)
+    assert node.inputs == (registry.TensorMeta("args_0", (3, 65), "float32"),)
     assert [(m.shape, m.dtype) for m in node.outputs] == [((3, 65), "float32")]
     assert node.name == "soft"
 
@@ -278,7 +261,7 @@ def test_conversion_to_another_shape_is_refused() -> None:
 def test_decomposition_routes_by_element_type() -> None:
     registry.register_decomposition("tried::same", when=lambda build, self: build.element(self) == "f16")(scaled_by_one)
     assert [s.op for s in compiled(torch.ops.tried.same).host_steps] == ["tried::same"]
-    half = spyre_mlir.compile(Calls(torch.ops.tried.same), (X.half(),), host_fallback="allow")
+    half = spyre_mlir.compile(FunctionModel(torch.ops.tried.same), (X.half(),), host_fallback="allow")
     assert half.host_steps == ()
     assert half.kernels == 1
 

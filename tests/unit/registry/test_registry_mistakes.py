@@ -15,14 +15,7 @@ from spyre_mlir import registry
 from spyre_mlir.errors import MachineFault, RegistrationError
 from spyre_mlir.ops.lanes import Lanes
 
-pytestmark = pytest.mark.usefixtures("clean")
 X = torch.linspace(-3, 3, 3 * 65).reshape(3, 65)
-
-
-@pytest.fixture
-def clean() -> Iterator[None]:
-    with registry.isolated():
-        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,0 +1,13 @@
+"""What a test registers is gone when it ends."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from spyre_mlir import registry
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    with registry.isolated():
+        yield

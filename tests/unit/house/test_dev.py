@@ -108,7 +108,8 @@ except KeyboardInterrupt:
     open("clean", "w")
 """
 RUNNER = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background inherit that it is ignored
 sys.path.insert(0, sys.argv[1])
 import dev
 dev.ROOT = "."

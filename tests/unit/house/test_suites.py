@@ -93,6 +93,7 @@ def test_a_suite_that_crashes_fails(tmp_path: Path) -> None:
 
 STOPPING = """
 import sys, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background inherit that it is ignored
 sys.path[:0] = {paths}
 import suites
 from pathlib import Path

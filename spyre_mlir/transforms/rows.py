@@ -9,13 +9,15 @@ from xdsl.ir import Attribute, BlockArgument
 
 from spyre_mlir.dialects.spyre.attributes import FROM_END, IndexMapAttr, IotaAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, GatherOp
-from spyre_mlir.dialects.tensors import element_of
+from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.formats import INDEX
+from spyre_mlir.hw.sticks import StickError, StickLayout, access
 from spyre_mlir.ops import pointwise, reduction
 from spyre_mlir.ops.index_view import IndexView, NotAView
 from spyre_mlir.transforms.integers import is_integer
 from spyre_mlir.transforms.loop_builder import LoopBuilder
-from spyre_mlir.transforms.nests import Reading, align, whole
+from spyre_mlir.transforms.nests import Loops, Reading, align, whole
 from spyre_mlir.transforms.products import lower_product
 
 # Comparisons above this number are dearer than the rows are worth.
@@ -27,40 +29,60 @@ def lower_rows(
 ) -> Reading:
     """The rows of `table` that `indices` name, in the shape [indices…, row…].
 
-    The hardware gathers with a table and indices that come from the host. Everything else compares the indices
-    with the row numbers, which is exact as long as the table holds no infinity or NaN; an index outside the
-    table gives NaN there, as no row number equals it.
+    The hardware gathers with a table and indices that come from the host, if those are read stick by stick. Everything
+    else compares the indices with the row numbers, which is exact as long as the table holds no infinity or NaN; an
+    index outside the table gives NaN there, as no row number equals it.
 
     Raises:
-        UnsupportedError: the indices or the table are computed, and there are too many of them to compare.
+        UnsupportedError: the hardware cannot gather here, and there are too many rows and indices to compare.
     """
     host = isinstance(table.base, BlockArgument) and isinstance(indices.base, BlockArgument)
     # A row of one element has no dimension for the lanes.
     host = host and table.is_base and prod(table.shape[1:]) > 1
     if host and is_integer(element_of(indices.base)):
-        return _gather(b, table, indices, result, from_end)
+        loops = _gather_loops(table, indices, result)
+        if _read_by_sticks(indices, loops):
+            return _gather(b, table, indices, result, loops, from_end)
     if element_of(table.base) == i1:
         floats = TensorType(f32, result.get_shape())
         rows = lower_rows(b, b.converted(table, f32), indices, floats)
         return b.pointwise(pointwise.ne, [rows, b.reading(0.0, f32)], result)
     if (wanted := table.shape[0] * prod(indices.shape)) > MOST_COMPARISONS:
         raise UnsupportedError(
-            f"{wanted:,} comparisons of computed indices, or for a computed table, with its rows",
-            hint=f"up to {MOST_COMPARISONS:,} are possible; beyond, make indices inputs and tables weights",
+            f"{wanted:,} comparisons of rows with indices, as those or the table are computed, or a part of an input",
+            hint=f"up to {MOST_COMPARISONS:,} are possible; beyond, make indices whole inputs and tables weights",
         )
     if element_of(table.base) != result.get_element_type() or isinstance(result.get_element_type(), IntegerType):
         return _by_selection(b, table, indices, result)
     return _by_product(b, table, indices, result)
 
 
-def _gather(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute], from_end: bool) -> Reading:
+def _gather_loops(table: Reading, indices: Reading, result: TensorType[Attribute]) -> Loops:
+    """The loops over the result; their maps are of the indices, of the table, and of the result."""
     rank = len(result.get_shape())
     at_indices = indices.view
     for at in range(len(indices.shape), rank):
         at_indices = at_indices.unsqueeze(at)
     at_indices = at_indices.expand(result.get_shape())
     at_row = table.view.select(0, 0).expand(result.get_shape())
-    loops = align([at_indices, at_row, IndexView.identity(result.get_shape())], [f"d{i}" for i in range(rank)])
+    return align([at_indices, at_row, IndexView.identity(result.get_shape())], [f"d{i}" for i in range(rank)])
+
+
+def _read_by_sticks(indices: Reading, loops: Loops) -> bool:
+    """Whether the indices can be read where the host puts them; no function copies integers of their format."""
+    shape, lanes = shape_of(indices.base), INDEX.elements_per_stick()
+    if not shape:
+        return True
+    try:
+        access(StickLayout.rows_outermost(shape, len(shape) - 1, lanes), lanes, loops.maps[0], loops.space().extents)
+    except StickError:
+        return False
+    return True
+
+
+def _gather(
+    b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute], loops: Loops, from_end: bool
+) -> Reading:
     gather = GatherOp(loops.space(), indices.base, table.base, 0, [IndexMapAttr(m) for m in loops.maps], result)
     if from_end:
         gather.attributes[FROM_END] = UnitAttr()

@@ -79,6 +79,18 @@ RIGHT: dict[str, tuple[Body, tuple[Shape, ...]]] = {
         lambda p, table: p.call("embedding", table, p.argument((1,), rows=100)),
         ((100, 3),),
     ),
+    "a part of an index tensor": (
+        lambda p, table: p.call(
+            "embedding", table, p.call("slice.Tensor", p.argument((6,), rows=5), dim=0, start=2, end=5)
+        ),
+        ((5, 70),),
+    ),
+    "every second index": (
+        lambda p, table: p.call(
+            "embedding", table, p.call("slice.Tensor", p.argument((2, 9), rows=5), dim=1, start=0, end=9, step=2)
+        ),
+        ((5, 70),),
+    ),
     "a narrow table": (
         lambda p, table: p.call("embedding", table, p.argument((3,), rows=5)),
         ((5, 1),),
@@ -104,13 +116,6 @@ REFUSED: dict[str, tuple[Body, tuple[Shape, ...], str]] = {
     "nine loops": (op("neg"), ((2,) * 9,), "9 loops .* the file format has 8 labels"),
     "nothing": (op("neg"), ((0, 64),), "a tensor without elements"),
     "sum of nothing": (op("sum.dim_IntList", dim=(1,)), ((5, 0),), "a tensor without elements"),
-    "a part of an index tensor": (
-        lambda p, table: p.call(
-            "embedding", table, p.call("slice.Tensor", p.argument((6,), rows=5), dim=0, start=2, end=5)
-        ),
-        ((5, 70),),
-        "a gather by a part of an index tensor",
-    ),
 }
 
 

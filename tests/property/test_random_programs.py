@@ -21,7 +21,6 @@ from tests.property.programs import build
 # Programs of the generator that the compiler says it cannot lower.
 KNOWN_REFUSALS = (
     "a gather of rows of one element",
-    "a gather by a part of an index tensor",
     "ReStickifyOpHBM: a core would touch",  # sparse to dense moves 64 times the bytes
 )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
 import spyre_mlir
+from tests.property.examples import examples
 
 EXTENTS = (1, 2, 5, 7, 33, 66)
 
@@ -54,13 +55,7 @@ def cases(draw: st.DrawFn) -> tuple[Chosen, tuple[torch.Tensor, ...]]:
     return Chosen(skipped, kind), (x, value, *indices)
 
 
-@settings(
-    max_examples=10,
-    deadline=None,
-    derandomize=True,
-    phases=[Phase.generate],
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@examples(10)
 @given(cases())
 def test_random_indices(case: tuple[Chosen, tuple[torch.Tensor, ...]]) -> None:
     model, args = case

@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import torch
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
 import spyre_mlir
 from spyre_mlir.errors import MachineFault
+from tests.property.examples import examples
 
 LARGEST = 2**24 - 1
 TYPES = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
@@ -75,13 +76,7 @@ def cases(draw: st.DrawFn) -> tuple[list[Step], torch.Tensor, torch.Tensor]:
     return draw(st.lists(step, min_size=1, max_size=3)), a, b
 
 
-@settings(
-    max_examples=8,
-    deadline=None,
-    derandomize=True,
-    phases=[Phase.generate],
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@examples(8)
 @given(cases())
 def test_random_programs_on_integers(case: tuple[list[Step], torch.Tensor, torch.Tensor]) -> None:
     steps, a, b = case

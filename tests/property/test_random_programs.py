@@ -9,12 +9,12 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, event, given, note, settings
-from hypothesis import strategies as st
+from hypothesis import event, given, note
 
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.text.render import module_text, parse_module
 from spyre_mlir.universe import make_context
+from tests.property.examples import RANDOM, check_part, examples
 from tests.property.levels import check_every_level
 from tests.property.programs import build
 
@@ -23,13 +23,6 @@ KNOWN_REFUSALS = (
     "a gather of rows of one element",
     "ReStickifyOpHBM: a core would touch",  # sparse to dense moves 64 times the bytes
 )
-
-RANDOM = st.randoms(use_true_random=False)
-
-
-def examples(count: int) -> settings:
-    slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    return settings(max_examples=count, derandomize=True, database=None, deadline=None, suppress_health_check=slow)
 
 
 def check(random: Random, *, files: bool) -> None:
@@ -71,7 +64,6 @@ def test_an_index_tensor_with_one_index_per_stick() -> None:
 
 
 @pytest.mark.slow
-@examples(3000)
-@given(RANDOM)
-def test_many_programs(random: Random) -> None:
-    check(random, files=True)
+@pytest.mark.parametrize("part", range(6))
+def test_many_programs(part: int) -> None:
+    check_part(lambda random: check(random, files=True), part, 500)

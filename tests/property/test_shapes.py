@@ -9,21 +9,14 @@ from random import Random
 
 import pytest
 import torch
-from hypothesis import HealthCheck, event, given, note, settings
-from hypothesis import strategies as st
+from hypothesis import event, given, note
 
 import spyre_mlir
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from tests.property import shapes
+from tests.property.examples import RANDOM, check_part, examples
 
 KNOWN_REFUSALS = ("ReStickifyOpHBM: a core would touch",)  # sparse to dense moves 64 times the bytes
-
-RANDOM = st.randoms(use_true_random=False)
-
-
-def examples(count: int) -> settings:
-    slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    return settings(max_examples=count, derandomize=True, database=None, deadline=None, suppress_health_check=slow)
 
 
 def check(random: Random) -> None:
@@ -53,7 +46,6 @@ def test_chains_of_any_shape(random: Random) -> None:
 
 
 @pytest.mark.slow
-@examples(2000)
-@given(RANDOM)
-def test_many_chains(random: Random) -> None:
-    check(random)
+@pytest.mark.parametrize("part", range(4))
+def test_many_chains(part: int) -> None:
+    check_part(check, part, 500)

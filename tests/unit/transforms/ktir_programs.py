@@ -45,8 +45,9 @@ def in_sticks(values: Any, tensor: DeviceTensor, padding: float, dtype: Any) -> 
 
 
 def on_device(values: Any, tensor: DeviceTensor, padding: float = GARBAGE) -> Any:
-    """A tensor as the host sends it."""
-    return in_sticks(values, tensor, padding, DTYPES[tensor.format])
+    """A tensor as the host sends it; beyond the largest half it is infinite, as after a cast of torch's."""
+    with np.errstate(over="ignore"):
+        return in_sticks(values, tensor, padding, DTYPES[tensor.format])
 
 
 def from_device(stored: Any, tensor: DeviceTensor) -> Any:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import copysign, inf
 
+import numpy as np
 from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -43,8 +45,15 @@ ELEMENTS: dict[str, Attribute] = {
     formats.INT32.name: i32,
 }
 
+_LARGEST: dict[Attribute, float] = {f16: float(np.finfo(np.float16).max), f32: float(np.finfo(np.float32).max)}
+
 # The axis of what has none: a memory view has at least one dimension.
 ONE: Axis = ("", 1)
+
+
+def _held(value: float, element: AnyFloat) -> float:
+    """The number, or infinity beyond the largest of its type, as a cast of torch's makes it."""
+    return copysign(inf, value) if abs(value) > _LARGEST[element] else value
 
 
 def element_type(form: str) -> Attribute:
@@ -154,14 +163,15 @@ class Code:
 
     def number(self, value: float, element: AnyFloat) -> SSAValue:
         """A constant number."""
-        return self.head(("number", value, element), lambda: arith.ConstantOp(FloatAttr(value, element)), "number")
+        held = _held(value, element)
+        return self.head(("number", value, element), lambda: arith.ConstantOp(FloatAttr(held, element)), "number")
 
     def full(self, value: float, element: AnyFloat, shape: Sequence[int]) -> SSAValue:
         """A tensor of one number."""
         kind = TensorType(element, shape)
 
         def make() -> Operation:
-            return arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(kind, [value]))
+            return arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(kind, [_held(value, element)]))
 
         return self.head(("full", value, kind), make, "numbers")
 

@@ -64,15 +64,15 @@ class _Read:
     def spoilt(self) -> bool:
         """Whether a result that begins where this reads has another one written over part of it.
 
-        A reader may reach further than its result, into padding that nobody wrote and where anything may lie; so what
-        begins with the read is taken for the result, and what lies within it for an update of some rows.
+        A reader may reach further than its result, into padding that nobody wrote and where anything may lie; so the
+        newest write that begins with the read is taken for the result, and what lies within it for an update of rows.
         """
-        seen, start = self.visible(), self.range.first
-        return any(
-            newer.first != start == older.first and newer.meets(older) and not newer.part and newer.without(older)
-            for number, newer in enumerate(seen)
-            for older in seen[number + 1 :]
-        )
+        newer: list[_Range] = []
+        for one in self.visible():
+            if one.first == self.range.first:
+                return any(other.meets(one) and not other.part and other.without(one) for other in newer)
+            newer.append(one)
+        return False
 
 
 @warning("scratch memory and scratchpads begin with undefined contents; bundle interface specification", "L")

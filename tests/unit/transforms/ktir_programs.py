@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument
 
-from spyre_mlir.dialects.spyre.attributes import DeviceTensor, FirstOnesAttr, IotaAttr
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, ToDeviceOp, device_tensor
 from spyre_mlir.machine.ktdp import run_ktir
+from spyre_mlir.machine.loop import known_numbers
 from spyre_mlir.text.ktir import ktir_text
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms.ktdp_buffers import named_buffers
@@ -101,7 +101,7 @@ class Program:
                     padding = 0 if "zero_padding" in op.attributes else GARBAGE
                     self.arrays[name] = on_device(inputs[op.source.index], tensor, padding)
                 case ConstantOp():
-                    self.arrays[name] = on_device(constant(op.value, tensor.shape), tensor, 0)
+                    self.arrays[name] = on_device(known_numbers(op.value, tensor.shape, op), tensor, 0)
                 case _:
                     assert isinstance(op, AllocOp)
                     self.arrays[name] = on_device(np.full(tensor.shape, GARBAGE), tensor)
@@ -121,20 +121,6 @@ class Program:
             source = value.owner.source
             found.append(from_device(self.arrays[names[source]], device_tensor(source)))
         return found
-
-
-def constant(value: object, shape: tuple[int, ...]) -> Any:
-    """The numbers of a constant."""
-    match value:
-        case FloatAttr():
-            return np.full(shape, value.value.data)
-        case IotaAttr():
-            steps = np.arange(shape[-1]) * value.step.value.data + value.start.value.data
-            return np.broadcast_to(steps, shape)
-        case FirstOnesAttr():
-            return np.broadcast_to(np.arange(shape[-1]) < value.count.value.data, shape)
-        case _:
-            raise AssertionError(value)
 
 
 def program_of(kernels: str, ktir: str) -> Program:

@@ -72,6 +72,11 @@ CASES: dict[str, Case] = {
     "matmul_split": (lambda a, b: a @ b, (half(1, 2048), half(2048, 64)), ("inter_tile_reduce", "scf.if")),
     "matmul_batches": (lambda a, b: a @ b, (half(3, 40, 70), half(3, 70, 100)), ("scf.for", "linalg.matmul")),
     "matmul_vector": (lambda a, b: a @ b, (half(64, 256), half(256)), ("linalg.matmul",)),
+    "mask": (  # a number beyond the largest half is infinite there
+        lambda a, b: a.float().masked_fill(b > 0, -3.0e38).softmax(-1),
+        (half(64, 128), half(64, 128)),
+        ("arith.constant dense<0xFC00>",),
+    ),
     "softmax": (lambda a: a.softmax(-1), (half(64, 200),), ("ct_local", "math.exp")),
     "softmax_of_columns": (lambda a: a.softmax(0), (half(64, 128),), ("math.exp",)),
     "layer_norm": (

@@ -24,6 +24,7 @@ from tests.witness.bundle_reader import Launch, argument_count, pool_bytes, read
 from tests.witness.superdsc_decoder import Decoder
 
 SEGMENT_BYTES = 16 * 1024**3
+NOWHERE = -1
 CHECKED: set[str] = set()
 
 
@@ -87,11 +88,17 @@ def check_file(path: Path, value: dict[str, Any], symbols: dict[int, int]) -> No
 
 
 def assert_same(name: str, coords: Any, addresses: Any, expected_coords: Any, expected: Any) -> None:
-    """Both readings name the same address for the same coordinates."""
-    dims = sorted(expected_coords)
-    assert sorted(coords) == dims, name
-    ours = np.lexsort([coords[d] for d in dims]) if dims else slice(None)
-    theirs = np.lexsort([expected_coords[d] for d in dims]) if dims else slice(None)
-    assert np.array_equal(addresses[ours], expected[theirs]), name
-    for dim in dims:
-        assert np.array_equal(coords[dim][ours], expected_coords[dim][theirs]), (name, dim)
+    """Both readings name the same address for the same coordinates, and every coordinate once."""
+    assert sorted(coords) == sorted(expected_coords), name
+    box = {d: (int(c.min()), int(c.max()) + 1) for d, c in expected_coords.items()}
+    ours, theirs = by_place(coords, addresses, box), by_place(expected_coords, expected, box)
+    assert np.array_equal(ours, theirs), name
+    assert addresses.size == expected.size == np.count_nonzero(ours != NOWHERE), name
+
+
+def by_place(coords: Any, addresses: Any, box: dict[str, tuple[int, int]]) -> Any:
+    """The addresses as an array over the box; no sorting, as there may be millions."""
+    found = np.full([1, *(end - first for first, end in box.values())], NOWHERE)
+    assert all(coords[d].min() >= first and coords[d].max() < end for d, (first, end) in box.items())
+    found[np.zeros_like(addresses), *(coords[d] - first for d, (first, _) in box.items())] = addresses
+    return found

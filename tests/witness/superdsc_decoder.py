@@ -19,6 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 STICK_BYTES = 128
 SEGMENT_BYTES = 16 * 1024**3
+DENSE = 8  # bytes that numbers may be apart, on average, to be counted instead of sorted
 SPAN_BYTES = 256 * 1024**2
 RESTICKIFY = ("ReStickifyOpHBM", "ReStickifyOpLx")
 
@@ -271,13 +272,11 @@ class Decoder:
             for dim in out.dims:
                 flat = flat * self.sizes[dim] + coords[dim]
             elements.append(flat)
-        bytes_written, times = np.unique(np.concatenate(places), return_counts=True)
-        report.overlaps += [
-            f"byte {a} is written by {n} cohorts"
-            for a, n in zip(bytes_written[times > 1].tolist(), times[times > 1].tolist(), strict=True)
-        ]
+        report.overlaps += [f"byte {a} is written by {n} cohorts" for a, n in repeated(np.concatenate(places)).items()]
         total = int(np.prod([self.sizes[d] for d in out.dims], dtype=np.int64))
-        report.written = int(np.unique(np.concatenate(elements)).size)
+        seen = np.zeros(total, dtype=bool)
+        seen[np.concatenate(elements)] = True
+        report.written = int(seen.sum())
         report.missing = total - report.written
         return report
 
@@ -365,3 +364,14 @@ def _constants(entry: Any) -> dict[str, int]:
     if isinstance(entry, str):
         return {}
     return {c["name_"]: int(next(iter(c["data_"]["data_"].values()))[0]) for c in entry.values()}
+
+
+def repeated(numbers: Ints) -> dict[int, int]:
+    """How often each number is there that is there more than once."""
+    low, high = int(numbers.min()), int(numbers.max())
+    if high - low <= DENSE * numbers.size:  # counting is faster than sorting
+        counts = np.bincount(numbers - low)
+        found = np.flatnonzero(counts > 1)
+        return dict(zip((found + low).tolist(), counts[found].tolist(), strict=True))
+    found, counts = np.unique(numbers, return_counts=True)
+    return dict(zip(found[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True))

@@ -15,7 +15,8 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.ktdp import ConstructAccessTileOp, ConstructMemoryViewOp, GetComputeTileIdOp
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
-from tests.unit.transforms.test_ktir_programs import CASES, Function
+from tests.functions import FunctionModel
+from tests.unit.transforms.test_ktir_programs import CASES
 from tests.witness.superdsc_decoder import Decoder
 
 
@@ -50,7 +51,7 @@ def touched(tile: ConstructAccessTileOp, core: int) -> set[int]:
 @pytest.mark.parametrize("name", ["bias", "matmul", "sum_off_the_stick", "matmul_split"])
 def test_cores_touch_the_bytes_that_their_superdsc_names(name: str, tmp_path: Path) -> None:
     function, inputs, _ = CASES[name]
-    model = spyre_mlir.compile(Function(function), inputs, addresses="concrete")
+    model = spyre_mlir.compile(FunctionModel(function), inputs, addresses="concrete")
     assert isinstance(model, CompiledModel)
     files = sorted(model.save(tmp_path / "bundle").glob("sdsc_*.json"))
     decoder = Decoder(json.loads(files[0].read_text()))

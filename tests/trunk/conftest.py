@@ -21,7 +21,10 @@ def compiled_program(name: str) -> tuple[CompiledModel, Any, Any]:
     return spyre_mlir.compile(model, inputs), model, inputs
 
 
-@pytest.fixture(params=sorted(PROGRAMS))
+IN_EVERY_RUN = sorted(set(PROGRAMS) - {"llama_2_layers"})  # the demo compiles two layers
+
+
+@pytest.fixture(params=[pytest.param(n, marks=() if n in IN_EVERY_RUN else pytest.mark.slow) for n in sorted(PROGRAMS)])
 def program(request: pytest.FixtureRequest) -> tuple[CompiledModel, Any, Any]:
     """Compiled program, model, inputs."""
     return compiled_program(request.param)

@@ -30,7 +30,10 @@ def large_softmax() -> Built:
 MODELS = {**PROGRAMS, "softmax_1000": large_softmax, "llama_wide_layer": lambda: llama(hidden=256)}
 
 
-@pytest.mark.parametrize("name", MODELS)
+SLOW = ("llama_2_layers",)
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in MODELS])
 def test_errors_are_those_of_the_format(name: str, record_property: pytest.RecordProperty) -> None:
     model, inputs = MODELS[name]()
     expected = double(model, *inputs)

@@ -97,6 +97,13 @@ class StickLayout:
         extents = tuple(round_up(e, lanes) if d == stick else e for d, e in enumerate(shape))
         return StickLayout((*(d for d in range(len(shape)) if d != stick), stick), stick, extents)
 
+    @staticmethod
+    def of_indices(shape: Sequence[int], lanes: int) -> StickLayout:
+        """Dimensions in host order, the last in the lanes, one number alone: what a gather asks of its indices."""
+        if not shape:
+            return StickLayout.published((), UNIT, lanes)
+        return StickLayout.rows_outermost(shape, len(shape) - 1, lanes)
+
     def count(self, dim: int, lanes: int) -> int:
         """How many sticks apart the ends of `dim` are, in units of its own stride."""
         if dim == UNIT:

@@ -182,20 +182,20 @@ def lower_gather(p: Planner, op: loop.GatherOp) -> None:
             "a gather of rows of one element: no loop can walk the lanes of both table and result",
             hint="use a table with two columns or more",
         )
-    table = _table(p, p.form(op.table, form), sticks[0])
+    source, indices = p.form(op.table, form), p.of(op.indices)
+    table = _from_host(p, source, StickLayout.rows_outermost(source.shape, sticks[0], block_of(source.format)))
     if table.layout.order[0] != op.axis.value.data:
         raise UnsupportedError(f"a gather along dimension {op.axis.value.data} of a table of shape {table.shape}")
-    rows = p.of(op.indices)
-    indices = _table(p, rows, len(rows.shape) - 1) if rows.shape else _alone(p, rows)
-    indices.rows = table.shape[op.axis.value.data] if FROM_END in op.attributes else None
-    _check_indices(indices, index_map, op)
+    numbers = _from_host(p, indices, StickLayout.of_indices(indices.shape, block_of(indices.format)))
+    numbers.rows = table.shape[op.axis.value.data] if FROM_END in op.attributes else None
+    _check_indices(numbers, index_map, op)
     versions = p.of(op.result)
     versions.format = form
     versions.buffers.append(p.fresh(versions.shape, form, sticks[1]))
     p.step(
         GATHER_STEP,
         op.space.data,
-        [(indices, index_map), (table, table_map)],
+        [(numbers, index_map), (table, table_map)],
         (versions.buffers[0], out_map),
         axis=op.axis.value.data,
     )
@@ -220,19 +220,12 @@ def _gather_sticks(op: loop.GatherOp, lane: str, lanes: int) -> tuple[int, int] 
     return (table, out) if may_write(out_map, shape_of(op.result), lane, op.space.extents, lanes) else None
 
 
-def _alone(p: Planner, versions: Versions) -> Buffer:
-    """One number of the host's in a buffer of its own."""
-    layout = StickLayout.published((), UNIT, lanes_of(versions.format))
-    return p.define(Buffer((), versions.format, layout, versions.host, zero_padding=versions.prepared))
-
-
-def _table(p: Planner, versions: Versions, stick: int) -> Buffer:
-    """A form of the tensor with its dimensions in host order, the stick innermost."""
+def _from_host(p: Planner, versions: Versions, layout: StickLayout) -> Buffer:
+    """A form of the tensor that the host puts in the layout that a gather asks for."""
     if versions.host is None:
         raise UnsupportedError(
             "a gather whose table or indices the program computes", hint="both must be weights or inputs for now"
         )
-    layout = StickLayout.rows_outermost(versions.shape, stick, block_of(versions.format))
     made = p.define(Buffer(versions.shape, versions.format, layout, versions.host, zero_padding=versions.prepared))
     versions.buffers.append(made)
     return made

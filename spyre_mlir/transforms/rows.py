@@ -70,11 +70,9 @@ def _gather_loops(table: Reading, indices: Reading, result: TensorType[Attribute
 
 def _read_by_sticks(indices: Reading, loops: Loops) -> bool:
     """Whether the indices can be read where the host puts them; no function copies integers of their format."""
-    shape, lanes = shape_of(indices.base), INDEX.elements_per_stick()
-    if not shape:
-        return True
+    lanes = INDEX.elements_per_stick()
     try:
-        access(StickLayout.rows_outermost(shape, len(shape) - 1, lanes), lanes, loops.maps[0], loops.space().extents)
+        access(StickLayout.of_indices(shape_of(indices.base), lanes), lanes, loops.maps[0], loops.space().extents)
     except StickError:
         return False
     return True

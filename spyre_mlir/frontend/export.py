@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from operator import getitem
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,6 +32,7 @@ from spyre_mlir.frontend.torch_private import (
     TorchDynamoException,
     UnsupportedOperatorException,
     holders,
+    is_composite,
     is_fake,
     schema_of,
     tree_map,
@@ -42,6 +44,7 @@ from spyre_mlir.ops import ATEN
 NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
 # What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit.
 REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError)
+_KEPT = frozenset(f"aten.{name}" for name in KEEP_COMPOSITES)
 _LOGGERS = ("torch.export", "torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
 
 
@@ -233,11 +236,27 @@ def decompose(exported: ExportedProgram) -> ExportedProgram:
     Raises:
         UnsupportedError: an operator has a shape or a Python value as its result that depends on the data.
     """
+    table = _table(_whole())
+    if all(_stays(node, table) for node in exported.graph.nodes):
+        return exported  # torch takes 0.3 s to find that there is nothing to do
     try:
         with torch_noise_hidden(), torch.no_grad():
-            return cast(Any, exported).run_decompositions(_table(_whole()))
+            return cast(Any, exported).run_decompositions(table)
     except NEEDS_VALUES as error:
         raise without_values(error) from error
+
+
+def _stays(node: torch.fx.Node, table: Any) -> bool:
+    """Whether decomposition by a table leaves a node as it is: a functional operator that nothing decomposes."""
+    if node.op != "call_function":
+        return node.op in ("placeholder", "output")
+    target = cast(object, node.target)
+    if target is getitem:
+        return True
+    if not isinstance(target, OpOverload) or target in table or not node.users:
+        return False
+    called = cast(Operator, target)
+    return (str(called) in _KEPT or not is_composite(called)) and not schema_of(called).is_mutable
 
 
 def load_pt2(path: str | Path) -> ExportedProgram:

@@ -2,7 +2,8 @@
 
 Used: `torch._subclasses` (which tensors are fake, and what they cannot do), `torch._dynamo.exc` and `symbolic_shapes`
 (what export raises), `torch.utils._pytree` (argument and output trees), `torch.utils._python_dispatch` (running in
-double precision), `torch._ops` (classes of operators), `OpOverload._schema` (their arguments),
+double precision), `torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose` (their arguments, and
+whether they are composite),
 `UntypedStorage._cdata` (identity of memory, also for tensors without any), `Module._parameters` and `_buffers` (where
 a module holds its tensors), `torch._guards` (which compilation of Dynamo runs), `torch._dynamo.config` and `utils`
 (what it traces, and why it compiled again).
@@ -47,6 +48,7 @@ __all__ = [
     "capture_recurrent_layers",
     "compile_id",
     "holders",
+    "is_composite",
     "is_fake",
     "recompile_reason",
     "return_and_correct_aliasing",
@@ -74,6 +76,11 @@ def storage_identity(value: torch.Tensor) -> int:
 def schema_of(target: Operator) -> torch.FunctionSchema:
     """The schema of an operator: its arguments with names, types and defaults."""
     return target._schema  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
+
+
+def is_composite(target: Operator) -> bool:
+    """Whether torch may take an operator for others that it is made of."""
+    return target._can_decompose()  # pyright: ignore[reportPrivateUsage]
 
 
 def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:

@@ -1,0 +1,63 @@
+"""Decomposition by torch: what it would leave as it is goes around it, and looks the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.export import ExportedProgram
+
+from spyre_mlir.frontend import export, import_program
+from spyre_mlir.text.render import module_text
+from tests.functions import FunctionModel
+
+X = torch.randn(4, 6)
+LEFT = {
+    "kept composites": nn.Sequential(nn.Linear(6, 3), nn.GELU(), nn.LayerNorm(3), nn.Softmax(-1)),
+    "functional operators": FunctionModel(lambda x: torch.relu(x + 1).sum(0).permute(0)),
+    "several results": FunctionModel(lambda x: torch.aminmax(x.amax(0), dim=0)[0] + x.topk(2)[0].sum()),
+    "an alias": FunctionModel(lambda x: (x.permute(1, 0), x)),
+}
+DECOMPOSED: dict[str, Callable[[torch.Tensor], Any]] = {
+    "composite": lambda x: x.reshape(-1),
+    "in place": lambda x: (x + 1).mul_(2),
+    "in the table": lambda x: torch.deg2rad(x),
+    "no result": lambda x: (x.argmax(), torch.relu(x))[1],
+}
+
+
+@pytest.fixture
+def decomposed(monkeypatch: pytest.MonkeyPatch) -> list[ExportedProgram]:
+    """Collects the programs that torch is asked to decompose."""
+    asked: list[ExportedProgram] = []
+    original = ExportedProgram.run_decompositions
+
+    def noted(program: ExportedProgram, *args: Any, **kwargs: Any) -> ExportedProgram:
+        asked.append(program)
+        return original(program, *args, **kwargs)
+
+    monkeypatch.setattr(ExportedProgram, "run_decompositions", noted)
+    return asked
+
+
+def shown(model: nn.Module) -> tuple[str, list[str]]:
+    module = import_program(model, (X,)).module
+    return module_text(module, generic=True), [str(op.location) for op in module.walk()]
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_nothing_to_decompose(name: str, decomposed: list[ExportedProgram], monkeypatch: pytest.MonkeyPatch) -> None:
+    around = shown(LEFT[name])
+    assert not decomposed
+    monkeypatch.setattr(export, "_stays", lambda *_: False)
+    assert shown(LEFT[name]) == around
+    assert decomposed
+
+
+@pytest.mark.parametrize("name", DECOMPOSED)
+def test_something_to_decompose(name: str, decomposed: list[ExportedProgram]) -> None:
+    import_program(FunctionModel(DECOMPOSED[name]), (X,))
+    assert decomposed

@@ -1,9 +1,11 @@
-"""How two readings of a file's addresses are compared."""
+"""How two readings of a file's addresses are compared, and which files count as the same."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.emitted import assert_same
+from tests.emitted import SEGMENT_BYTES, assert_same, key_of
 
 COORDS = {"mb": np.asarray([0, 0, 1, 1]), "out": np.asarray([2, 3, 2, 3])}
 ADDRESSES = np.asarray([0, 2, 4, 6])
@@ -30,3 +32,25 @@ def test_the_order_of_elements_does_not_matter() -> None:
 def test_a_difference_is_seen(order: list[int], addresses: list[int]) -> None:
     with pytest.raises(AssertionError):
         assert_same("file", COORDS, ADDRESSES, reordered(order), np.asarray(addresses))
+
+
+FILE = {"3_add": {"start": ["-7", "-8"], "factor": -1}}
+
+
+def test_number_symbols_and_segment_make_no_other_file() -> None:
+    other = {"12_add": {"start": ["-1", "-2"], "factor": -1}}
+    assert key_of(FILE, {-7: 128, -8: 64}) == key_of(other, {-1: SEGMENT_BYTES + 128, -2: 64})
+
+
+@pytest.mark.parametrize(
+    ("other", "symbols"),
+    [
+        ({"3_add": {"start": ["-7", "-8"], "factor": -1}}, {-7: 64, -8: 128}),
+        ({"3_add": {"start": ["-8", "-7"], "factor": -1}}, {-7: 128, -8: 64}),
+        ({"3_add": {"start": ["-7", "-7"], "factor": -1}}, {-7: 128, -8: 64}),
+        ({"3_add": {"start": ["-7", "-8"], "factor": -2}}, {-7: 128, -8: 64}),
+        ({"3_mul": {"start": ["-7", "-8"], "factor": -1}}, {-7: 128, -8: 64}),
+    ],
+)
+def test_everything_else_makes_another_file(other: dict[str, Any], symbols: dict[int, int]) -> None:
+    assert key_of(other, symbols) != key_of(FILE, {-7: 128, -8: 64})

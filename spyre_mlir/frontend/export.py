@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import warnings
 import zipfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from spyre_mlir import registry
 from spyre_mlir.errors import ImportProgramError, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.keep import KEEP_COMPOSITES
 from spyre_mlir.frontend.locations import place_of, raised_at, raised_by_torch
+from spyre_mlir.frontend.noise import torch_noise_hidden
 from spyre_mlir.frontend.torch_private import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -45,7 +45,6 @@ NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, Unsup
 # What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit.
 REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError)
 _KEPT = frozenset(f"aten.{name}" for name in KEEP_COMPOSITES)
-_LOGGERS = ("torch.export", "torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
 
 
 def _whole() -> frozenset[str]:
@@ -70,34 +69,6 @@ def _table(whole: frozenset[str]) -> Any:
             )
         table.pop(operator, None)
     return table
-
-
-@contextmanager
-def torch_noise_hidden() -> Generator[list[logging.LogRecord]]:
-    """Silences what torch says about its own internals while it exports; the model's warnings pass.
-
-    Gives what torch would have logged: traces of what becomes our errors.
-    """
-    hidden: list[logging.LogRecord] = []
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
-
-    def hide(record: logging.LogRecord) -> bool:
-        hidden.append(record)
-        return False
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\)", category=FutureWarning)
-        # Recurrent layers keep a list of their own parameters, which export swaps as it does the parameters.
-        warnings.filterwarnings("ignore", message=r"The tensor attributes? .*_flat_weights", category=UserWarning)
-        # Weights of programs that were saved without values come back as results of a cast.
-        warnings.filterwarnings("ignore", message=r"The \.grad attribute of a Tensor", category=UserWarning)
-        try:
-            for logger in loggers:
-                logger.addFilter(hide)
-            yield hidden
-        finally:
-            for logger in loggers:
-                logger.removeFilter(hide)
 
 
 def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

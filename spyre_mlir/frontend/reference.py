@@ -15,7 +15,8 @@ from torch.export import ExportedProgram
 from xdsl.dialects.builtin import bf16, f16
 
 from spyre_mlir.dialects.tensors import as_tensor_type
-from spyre_mlir.frontend.export import clone_examples, torch_noise_hidden
+from spyre_mlir.frontend.export import clone_examples
+from spyre_mlir.frontend.noise import torch_noise_hidden
 from spyre_mlir.frontend.program import Argument, Program
 from spyre_mlir.frontend.ties import EqualsInOrder
 from spyre_mlir.frontend.torch_private import tree_flatten, tree_map

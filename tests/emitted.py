@@ -63,7 +63,7 @@ def check_public(directory: Path) -> None:
 
 
 def key_of(value: dict[str, Any], symbols: Mapping[int, int]) -> str:
-    """What equal operations share: all but their number, those of their symbols, and the segments they read.
+    """What equal operations share: all but their number, those of their symbols, and those of their segments.
 
     Args:
         value: a SuperDSC.
@@ -72,8 +72,10 @@ def key_of(value: dict[str, Any], symbols: Mapping[int, int]) -> str:
     ((root, body),) = value.items()
     text = json.dumps({root.partition("_")[2]: body})
     used = {name: n for n, name in enumerate(dict.fromkeys(SYMBOL.findall(text)))}
-    places = [symbols[int(name)] % SEGMENT_BYTES if int(name) in symbols else None for name in used]
-    numbered = SYMBOL.sub(lambda found: f"symbol {used[found[1]]}", text)
+    found = [divmod(symbols[int(name)], SEGMENT_BYTES) for name in used if int(name) in symbols]
+    segments = {segment: n for n, segment in enumerate(dict.fromkeys(segment for segment, _ in found))}
+    places = [(segments[segment], offset) for segment, offset in found]
+    numbered = SYMBOL.sub(lambda name: f"symbol {used[name[1]]}", text)
     return hashlib.sha256(f"{numbered}{places}".encode()).hexdigest()
 
 

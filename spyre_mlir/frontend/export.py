@@ -225,7 +225,7 @@ def _stays(node: torch.fx.Node, table: Any) -> bool:
     target = cast(object, node.target)
     if target is getitem:
         return True
-    if not isinstance(target, OpOverload) or target in table or not node.users:
+    if not isinstance(target, OpOverload) or target in table or not node.users:  # what nobody reads may be a check
         return False
     called = cast(Operator, target)
     return (str(called) in _KEPT or not is_composite(called)) and not schema_of(called).is_mutable

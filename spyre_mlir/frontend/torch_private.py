@@ -3,10 +3,9 @@
 Used: `torch._subclasses` (which tensors are fake, and what they cannot do), `torch._dynamo.exc` and `symbolic_shapes`
 (what export raises), `torch.utils._pytree` (argument and output trees), `torch.utils._python_dispatch` (running in
 double precision), `torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose` (their arguments, and
-whether they are composite),
-`UntypedStorage._cdata` (identity of memory, also for tensors without any), `Module._parameters` and `_buffers` (where
-a module holds its tensors), `torch._guards` (which compilation of Dynamo runs), `torch._dynamo.config` and `utils`
-(what it traces, and why it compiled again).
+whether they are composite), `UntypedStorage._cdata` (identity of memory, also for tensors without any),
+`Module._parameters` and `_buffers` (where a module holds its tensors), `torch._guards` (which compilation of Dynamo
+runs), `torch._dynamo.config` and `utils` (what it traces, and why it compiled again).
 """
 
 from __future__ import annotations

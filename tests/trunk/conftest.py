@@ -21,10 +21,10 @@ def compiled_program(name: str) -> tuple[CompiledModel, Any, Any]:
     return spyre_mlir.compile(model, inputs), model, inputs
 
 
-IN_EVERY_RUN = sorted(set(PROGRAMS) - {"llama_2_layers"})  # the demo compiles two layers
+SLOW = ("llama_2_layers",)  # the demo, which every run has, compiles two layers
 
 
-@pytest.fixture(params=[pytest.param(n, marks=() if n in IN_EVERY_RUN else pytest.mark.slow) for n in sorted(PROGRAMS)])
+@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in sorted(PROGRAMS)])
 def program(request: pytest.FixtureRequest) -> tuple[CompiledModel, Any, Any]:
     """Compiled program, model, inputs."""
     return compiled_program(request.param)

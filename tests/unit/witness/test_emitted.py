@@ -39,13 +39,14 @@ FILE = {"3_add": {"start": ["-7", "-8"], "factor": -1}}
 
 def test_number_symbols_and_segment_make_no_other_file() -> None:
     other = {"12_add": {"start": ["-1", "-2"], "factor": -1}}
-    assert key_of(FILE, {-7: 128, -8: 64}) == key_of(other, {-1: SEGMENT_BYTES + 128, -2: 64})
+    assert key_of(FILE, {-7: 128, -8: 64}) == key_of(other, {-1: SEGMENT_BYTES + 128, -2: SEGMENT_BYTES + 64})
 
 
 @pytest.mark.parametrize(
     ("other", "symbols"),
     [
         ({"3_add": {"start": ["-7", "-8"], "factor": -1}}, {-7: 64, -8: 128}),
+        ({"3_add": {"start": ["-7", "-8"], "factor": -1}}, {-7: SEGMENT_BYTES + 128, -8: 64}),
         ({"3_add": {"start": ["-8", "-7"], "factor": -1}}, {-7: 128, -8: 64}),
         ({"3_add": {"start": ["-7", "-7"], "factor": -1}}, {-7: 128, -8: 64}),
         ({"3_add": {"start": ["-7", "-8"], "factor": -2}}, {-7: 128, -8: 64}),

@@ -28,6 +28,7 @@ from tests.witness.superdsc_decoder import Decoder
 SEGMENT_BYTES = 16 * 1024**3
 NOWHERE = -1
 SYMBOL = re.compile(r'"(-\d+)"')
+ROOT_NUMBER = re.compile(r"^\d+_")
 CHECKED_VALUES: set[str] = set()
 CHECKED_FILES: set[str] = set()
 
@@ -70,7 +71,7 @@ def key_of(value: dict[str, Any], symbols: Mapping[int, int]) -> str:
         symbols: addresses by symbol.
     """
     ((root, body),) = value.items()
-    text = json.dumps({root.partition("_")[2]: body})
+    text = json.dumps({ROOT_NUMBER.sub("", root): body})
     used = {name: n for n, name in enumerate(dict.fromkeys(SYMBOL.findall(text)))}
     found = [divmod(symbols[int(name)], SEGMENT_BYTES) for name in used if int(name) in symbols]
     segments = {segment: n for n, segment in enumerate(dict.fromkeys(segment for segment, _ in found))}

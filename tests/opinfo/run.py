@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,6 +21,9 @@ from tests.opinfo.store import Store
 from tests.states import code_digest
 
 MEMORY = 12 << 30  # of addresses: ordering 8,000 integers compares all with all, in 8 GB
+# A process that holds so much between two rows is replaced: what thousands of samples leave behind is not the next's.
+HELD = MEMORY // 2
+PAGES_HELD = Path("/proc/self/statm")
 # A process is killed after so many seconds, and so many times a sample's limit: it hangs, or the machine is very busy.
 GRACE, SLACK = 60, 6
 Row = tuple[str, str]
@@ -155,3 +159,10 @@ def _work(plan: Plan, store: Store, rows: list[Row], send: Connection) -> None:
             record = outcome.record() | {"code": code_digest(), "seconds": round(time.monotonic() - begin, 2)}
             send.send(("record", record))
         send.send(("record", None))
+        if _addresses() > HELD:
+            return
+
+
+def _addresses() -> int:
+    """Bytes of addresses that this process holds; 0 where the system does not say."""
+    return int(PAGES_HELD.read_text().split()[0]) * resource.getpagesize() if PAGES_HELD.exists() else 0

@@ -192,6 +192,20 @@ def test_nothing_stops_it(rows: Ops, tmp_path: Path) -> None:
     assert found == {f"{name}/float32/{n}": status for name, status in each.items() for n in range(2)}
 
 
+@pytest.mark.parametrize(("held", "processes"), [(0, 2), (running.MEMORY, 1)])
+def test_a_process_that_holds_much_is_replaced(
+    held: int, processes: int, rows: Ops, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def noted(x: torch.Tensor) -> torch.Tensor:
+        (tmp_path / f"{os.getpid()}.ran").touch()
+        return x + 1
+
+    rows |= {"good": noted, "last": noted}
+    monkeypatch.setattr(running, "HELD", held)
+    assert len(list(running.run(Plan(core=False), Store(tmp_path)))) == 4
+    assert len(list(tmp_path.glob("*.ran"))) == processes
+
+
 @pytest.mark.usefixtures("rows")
 def test_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
     first = running.run(Plan(core=False), Store(tmp_path))

@@ -51,6 +51,7 @@ def test_number_symbols_and_segment_make_no_other_file() -> None:
         ({"3_add": {"start": ["-7", "-7"], "factor": -1}}, {-7: 128, -8: 64}),
         ({"3_add": {"start": ["-7", "-8"], "factor": -2}}, {-7: 128, -8: 64}),
         ({"3_mul": {"start": ["-7", "-8"], "factor": -1}}, {-7: 128, -8: 64}),
+        ({"third_add": {"start": ["-7", "-8"], "factor": -1}}, {-7: 128, -8: 64}),
     ],
 )
 def test_everything_else_makes_another_file(other: dict[str, Any], symbols: dict[int, int]) -> None:

@@ -15,6 +15,7 @@ from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
 from spyre_mlir.errors import ReadError
 
 _LINE = 116
+_FLAT = json.JSONEncoder(allow_nan=False)
 _DEPTH = 64  # real files reach 13; deeper text would exhaust the stack of a recursive reader
 
 
@@ -87,12 +88,12 @@ def dump_text(value: Json) -> str:
 
 
 def _block(value: Json, indent: int, used: int) -> str:
-    flat = json.dumps(value, allow_nan=False)
+    flat = _FLAT.encode(value)
     if not isinstance(value, (dict, list)) or not value or indent + used + len(flat) <= _LINE:
         return flat
     inner = " " * (indent + 1)
     if isinstance(value, dict):
-        heads = [json.dumps(key) + ": " for key in value]
+        heads = [_FLAT.encode(key) + ": " for key in value]
         parts = [head + _block(item, indent + 1, len(head)) for head, item in zip(heads, value.values(), strict=True)]
         opening, closing = "{", "}"
     else:

@@ -73,7 +73,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+LONG = ("zoo_writes", "two_tables")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in CASES])
 def test_case(name: str) -> None:
     function, args = CASES[name]
     wanted = function(*args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Self
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -26,7 +27,7 @@ from spyre_mlir.dialects.spyre.syntax import (
 )
 from spyre_mlir.dialects.superdsc.descriptor import Dim, OpClass, core_slices
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.hw.sticks import Access, StickError, Walk, access, round_up, walk
+from spyre_mlir.hw.sticks import Access, IndexMap, StickError, Walk, access, round_up, walk
 
 
 def device_tensor(value: SSAValue) -> DeviceTensor:
@@ -38,6 +39,11 @@ def device_tensor(value: SSAValue) -> DeviceTensor:
     if not isinstance(value.type, DeviceTensorType):
         raise VerifyException(f"expected a device tensor, got {value.type}")
     return value.type.data
+
+
+@lru_cache(maxsize=1 << 12)  # the passes ask for the walks of an op again and again
+def _access(tensor: DeviceTensor, index: IndexMap, space: SpaceAttr) -> Access:
+    return access(tensor.layout, tensor.lanes, index, space.extents)
 
 
 class KernelOp(IRDLOperation):
@@ -79,8 +85,7 @@ class KernelOp(IRDLOperation):
         Raises:
             StickError: a map that sticks cannot express.
         """
-        extents = self.space.extents
-        return tuple(access(t.layout, t.lanes, m.data, extents) for t, m in zip(self.tensors, self.maps, strict=True))
+        return tuple(_access(t, m.data, self.space) for t, m in zip(self.tensors, self.maps, strict=True))
 
     def lane_dims(self) -> dict[str, int]:
         """Dimensions that are rounded up to whole sticks, with the elements per stick."""

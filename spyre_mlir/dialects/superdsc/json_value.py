@@ -13,9 +13,12 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 JsonObject: TypeAlias = "dict[str, Json]"
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+
+
 def spell(value: Json) -> str:
     """Compact ASCII spelling; equal spellings mean equal values, key order included."""
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return _COMPACT.encode(value)
 
 
 def unspell(text: str) -> Json:
@@ -25,7 +28,8 @@ def unspell(text: str) -> Json:
 
 def same(left: Json, right: Json) -> bool:
     """Whether two values are equal, in types and key order too."""
-    return left is right or spell(left) == spell(right)
+    # What Python calls unequal is so; what it calls equal may be 1 and true.
+    return left is right or (left == right and spell(left) == spell(right))
 
 
 def as_int(value: Json) -> int | None:

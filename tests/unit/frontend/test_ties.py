@@ -66,6 +66,7 @@ class Sorted(torch.nn.Module):
         return *torch.sort(x), *torch.topk(x, 3), torch.mode(x, 0)[1]
 
 
+@pytest.mark.slow
 def test_equals_do_not_count_as_errors() -> None:
     assert spyre_mlir.compile(Sorted(), (X,)).verify(X)
 

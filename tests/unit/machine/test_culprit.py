@@ -230,6 +230,7 @@ def _pairs(compiled: CompiledModel, inputs: tuple[torch.Tensor, ...]) -> dict[st
     return {"aten": walk.unlike_torch(torch_values(modules["aten"], arrays)), **found}
 
 
+@pytest.mark.slow
 def test_a_right_program_has_no_culprit(llama: tuple[CompiledModel, torch.Tensor]) -> None:
     """Views that are read through, kernels that write a part of a tensor, gathers: nobody is accused."""
     compiled, words = llama
@@ -241,7 +242,7 @@ class Attention(torch.nn.Module):
         return torch.softmax(q @ k.transpose(-1, -2), -1) @ v
 
 
-@pytest.mark.parametrize("loops", ["loop", "unroll"])
+@pytest.mark.parametrize("loops", ["loop", pytest.param("unroll", marks=pytest.mark.slow)])
 def test_a_loop_over_heads(loops: Any) -> None:
     """Every launch of the loop runs four times; nobody is accused, and a spoiled file is, in its first trip."""
     generator = torch.Generator().manual_seed(0)

@@ -30,7 +30,7 @@ def large_softmax() -> Built:
 MODELS = {**PROGRAMS, "softmax_1000": large_softmax, "llama_wide_layer": lambda: llama(hidden=256)}
 
 
-SLOW = ("llama_2_layers",)
+SLOW = ("llama_2_layers", "llama_wide_layer")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in MODELS])

@@ -17,7 +17,6 @@ KEEP_COMPOSITES: tuple[str, ...] = (
     "silu.default",
     "mish.default",
     "softplus.default",
-    "hardshrink.default",
     "matmul.default",
     "slice_scatter.default",
     "select_scatter.default",

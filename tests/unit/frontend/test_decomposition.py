@@ -11,6 +11,8 @@ from torch import nn
 from torch.export import ExportedProgram
 
 from spyre_mlir.frontend import export, import_program
+from spyre_mlir.frontend.keep import KEEP_COMPOSITES
+from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.text.render import module_text
 from tests.functions import FunctionModel
 
@@ -62,3 +64,9 @@ def test_nothing_to_decompose(name: str, decomposed: list[ExportedProgram], monk
 def test_something_to_decompose(name: str, decomposed: list[ExportedProgram]) -> None:
     import_program(FunctionModel(DECOMPOSED[name]), (X,))
     assert decomposed
+
+
+@pytest.mark.parametrize("name", [name for name in KEEP_COMPOSITES if not name.startswith("linalg_")])
+def test_what_is_kept_whole_has_an_entry(name: str) -> None:
+    """Without one, what torch takes apart for the device would stay whole for the host."""
+    assert ATEN.find(name.removesuffix(".default")) is not None

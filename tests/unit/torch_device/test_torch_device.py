@@ -154,6 +154,26 @@ def test_a_module_that_makes_tensors_on_its_device_compiles() -> None:
     close(compiled(x.to("spyre")), function(x))
 
 
+@pytest.mark.parametrize(
+    ("model", "wanted"),
+    [
+        (lambda x, y: (torch.ones(3, device="spyre") + 1, x.cpu()), ("spyre", "cpu")),
+        (lambda x, y: (x * 2, y + 1), ("spyre", "cpu")),
+        (lambda x, y: ((x * 2).cpu(), y.to("spyre") * 2), ("cpu", "spyre")),
+        (lambda x, y: (x.cpu().add_(1), y.to("spyre").add_(1)), ("cpu", "spyre")),
+    ],
+)
+def test_compiled_results_are_where_the_model_has_them(model: Any, wanted: tuple[str, ...]) -> None:
+    torch._dynamo.reset()
+    there, here = torch.ones(2, 3).to("spyre"), torch.ones(2, 3)
+    got = torch.compile(model, backend=torch_compile.spyre)(there, here)
+    assert tuple(x.device.type for x in got) == wanted
+    for x, eager in zip(got, model(there, here), strict=True):
+        torch.testing.assert_close(x.cpu(), eager.cpu())
+    assert there.cpu().eq(1).all(), "a copy of another device was written, not the tensor itself"
+    assert here.eq(1).all()
+
+
 def test_backward_of_a_compiled_graph_on_the_device_is_refused() -> None:
     model = nn.Linear(4, 4).to("spyre")
     with torch.enable_grad():

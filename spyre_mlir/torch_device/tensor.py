@@ -87,6 +87,27 @@ class SpyreTensor(torch.Tensor):
         grad = ", requires_grad=True" if self.requires_grad else ""
         return f"{shown[:-1]}, device='{self.device}'{grad})"
 
+    def __format__(self, spec: str) -> str:
+        """A number as Python formats it, other tensors as text."""
+        return format(self.host.item() if self.dim() == 0 else str(self), spec)
+
+    @property
+    def data(self) -> torch.Tensor:  # pyright: ignore[reportIncompatibleVariableOverride] - torch has a descriptor
+        """The tensor without its history."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        """Takes the elements of another tensor of the device, not only its shape.
+
+        Raises:
+            InputError: it is on another device.
+        """
+        if not isinstance(value, SpyreTensor):
+            raise InputError(f"the data of a tensor on {self.device} cannot be on {value.device}", hint='x.to("spyre")')
+        cast(Any, torch.Tensor).data.__set__(self, value)
+        self.host = value.host
+
     def tolist(self) -> Any:
         """The elements as Python numbers."""
         return cast(Any, self.host).tolist()

@@ -66,6 +66,34 @@ def test_views_write_through() -> None:
     close(y, x)
 
 
+def test_views_in_place() -> None:
+    x = torch.arange(6.0).view(2, 3).to("spyre")
+    assert x.t_().shape == (3, 2)
+    assert x.unsqueeze_(0).squeeze_().shape == (3, 2)
+    assert x.cpu().tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def test_data_of_a_tensor_is_replaced_with_its_elements() -> None:
+    x = torch.nn.Parameter(torch.ones(2).to("spyre"))
+    x.data = torch.full((3,), 2.0, device="spyre")
+    assert (x.shape, x.cpu().tolist(), x.data.tolist()) == ((3,), [2, 2, 2], [2, 2, 2])
+    x.data.add_(1)
+    assert x.tolist() == [3, 3, 3]
+    with pytest.raises(InputError, match="cannot be on cpu"):
+        x.data = torch.ones(3)
+
+
+def test_factories_that_take_after_a_tensor_make_it_where_they_are_asked_to() -> None:
+    x = torch.ones(2, device="spyre")
+    assert torch.zeros_like(x, device="cpu").device.type == "cpu"
+    assert x.new_zeros(2, device="cpu").device.type == "cpu"
+    assert torch.zeros_like(x).device.type == "spyre"
+
+
+def test_numbers_are_formatted() -> None:
+    assert f"{torch.tensor(1.5).to('spyre'):.2f}" == "1.50"
+
+
 def test_factories() -> None:
     close(torch.zeros(2, 3, device="spyre") + 1, torch.ones(2, 3))
     close(torch.arange(4, device="spyre"), torch.arange(4))

@@ -247,7 +247,8 @@ def load_pt2(path: str | Path) -> ExportedProgram:
     file = Path(path)
     hint = "write the file with torch.export.save(torch.export.export(model, args), path)"
     if not file.is_file():
-        raise ImportProgramError("there is no such file", where=str(file), hint=hint)
+        what = "this is no file" if file.exists() else "there is no such file"
+        raise ImportProgramError(what, where=str(file), hint=hint)
     if not zipfile.is_zipfile(file):
         with file.open("rb") as stream:
             begins_as_zip = stream.read(2) == b"PK"

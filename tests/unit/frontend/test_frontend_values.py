@@ -93,3 +93,13 @@ def test_elements_that_nobody_set_are_zero() -> None:
 
     x = torch.zeros(64)
     assert all(not r.any() for r in spyre_mlir.compile(Unset(), (x,))(x))
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_inputs_that_torch_notes_as_negated_or_nested() -> None:
+    compiled = spyre_mlir.compile(torch.nn.ReLU(), (torch.ones(2),), numerics="exact")
+    negated = torch.tensor([1 + 2j, 3 - 4j]).conj().imag
+    assert negated.is_neg()
+    assert compiled(negated).tolist() == [0, 4]
+    with pytest.raises(InputError, match="got a tensor of tensors"):
+        compiled(torch.nested.nested_tensor([torch.ones(2)]))

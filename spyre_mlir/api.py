@@ -138,8 +138,13 @@ def _compile(program: Program, options: CompileOptions) -> CompiledModel:
     return CompiledModel(program, lowered, options)
 
 
+def _modes(model: Any) -> str:
+    """Which modules of a model are in training, one digit each; "" for what is no module."""
+    return "".join(str(int(part.training)) for part in model.modules()) if hasattr(model, "modules") else ""
+
+
 class LazyModel:
-    """A model that is compiled at its first call, once per signature of inputs."""
+    """A model that is compiled at its first call, once per signature of inputs and mode of its modules."""
 
     def __init__(self, model: Any, options: CompileOptions) -> None:
         """Keeps the model for later."""
@@ -155,8 +160,8 @@ class LazyModel:
         """The program for inputs of this signature."""
         from spyre_mlir.frontend import import_program, signature_of
 
-        signature = signature_of(args, kwargs)
-        if signature not in self._compiled:
+        signature = f"{_modes(self._model)} {signature_of(args, kwargs)}"
+        if (known := self._compiled.get(signature)) is None or known.replaced is not None:
             self._compiled[signature] = _compile(import_program(self._model, args, kwargs), self._options)
         return self._compiled[signature]
 

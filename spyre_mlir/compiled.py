@@ -102,6 +102,7 @@ class CompiledModel:
         self._called = False
         self._directory: Path | None = None
         self._stored: StoredBundle | None = None
+        self._versions: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -117,6 +118,11 @@ class CompiledModel:
     def mutated(self) -> frozenset[str]:
         """Names of the inputs and buffers that a call writes."""
         return frozenset(self._program.mutations.values())
+
+    @property
+    def replaced(self) -> str | None:
+        """The first tensor of the model that is another one by now, as after ``model.half()``, if any."""
+        return self._values.replaced()
 
     def mlir(self, level: str, *, generic: bool = False, locations: bool = False) -> str:
         """Text of a level: ``aten``, ``spyre.loop``, ``spyre.kernel`` or ``superdsc``.
@@ -205,12 +211,16 @@ class CompiledModel:
         return save_text(Path(path), trace_text(self.timeline(profile), self.name))
 
     def bundle_directory(self) -> Path:
-        """Where the files of this program are that calls run."""
+        """Where the files of this program are that calls run; they are written again if someone wrote to a weight."""
         if self._directory is None:
             folder = Path(tempfile.mkdtemp(prefix="spyre-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._directory = folder / BUNDLE
+        if (versions := self._values.versions()) != self._versions or not self._directory.exists():
             # Exact numerics get the weights from here, not from the files.
-            self._directory = self.save(folder / BUNDLE, host_weights=False)
+            self.save(self._directory, host_weights=False)
+            self._versions = versions
+            self.reload()
         return self._directory
 
     def reload(self) -> None:
@@ -228,7 +238,7 @@ class CompiledModel:
 
         self.log, self._called = FaultLog(self._options.on_fault), True
         results = self._run_bundle(args, kwargs, self._options.numerics, self.log)
-        return finish_call(self._program, results, args, kwargs, self._values)
+        return finish_call(self._program, results, args, kwargs)
 
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
         """Runs the program at every level and from disk, and compares with torch.
@@ -243,7 +253,7 @@ class CompiledModel:
         """
         from spyre_mlir.frontend import torch_reference
 
-        expected, inputs = torch_reference(self._program, args, kwargs), self._inputs(args, kwargs)
+        inputs, expected = self._inputs(args, kwargs), torch_reference(self._program, args, kwargs)
         runs = {level: partial(self._run, level, inputs) for level in LEVELS}
         runs[BUNDLE] = partial(self._run_bundle, args, kwargs, "exact")
         self._bundle()  # files that cannot be read are an error, not a level that differs
@@ -291,8 +301,8 @@ class CompiledModel:
         """
         from spyre_mlir.frontend import double_reference
 
-        expected = double_reference(self._program, args, kwargs)
-        return Accuracy.of(self._run_bundle(args, kwargs, "device"), expected)
+        results = self._run_bundle(args, kwargs, "device")
+        return Accuracy.of(results, double_reference(self._program, args, kwargs))
 
     def _inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Array]:
         return [self._values[name] if value is None else value for name, value in self._given(args, kwargs).items()]
@@ -308,6 +318,11 @@ class CompiledModel:
                 strict=True,
             )
         )
+        if self.replaced is not None:
+            raise InputError(
+                f"the model has another tensor '{self.replaced}' than the one the program was made with",
+                hint="compile the model again after .half(), .to() or load_state_dict(assign=True)",
+            )
         missing = [a.name for a in self._program.arguments if a.kind != "input" and a.name not in self._values]
         if missing:
             raise InputError(
@@ -329,8 +344,9 @@ class CompiledModel:
 
     def _bundle(self) -> StoredBundle:
         """The files, read once until `reload`."""
+        directory = self.bundle_directory()
         if self._stored is None:
-            self._stored = read_bundle(self.bundle_directory(), make_context())
+            self._stored = read_bundle(directory, make_context())
         return self._stored
 
     def _run(self, level: str, inputs: list[Array]) -> list[Array]:

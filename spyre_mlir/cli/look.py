@@ -66,7 +66,8 @@ def look(model: str, info: bool, graph: str | None, prefer_device: bool) -> int:
 
     drawn = drawing(graph)
     if not Path(model).is_file():
-        raise InputError("there is no such file", where=model, hint="name a file that torch.export.save has written")
+        what = "this is no file" if Path(model).exists() else "there is no such file"
+        raise InputError(what, where=model, hint="name a file that torch.export.save has written")
     found = model_info(model, prefer_device=prefer_device)
     if drawn is not None:
         pending, draws = drawn

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -37,7 +37,6 @@ def finish_call(
     results: Sequence[Array],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    values: MutableMapping[str, Array],
 ) -> Any:
     """What the model would return; mutated inputs and buffers get their new values.
 
@@ -46,16 +45,12 @@ def finish_call(
         results: its results, wide.
         args: the call's positional inputs; mutated ones are written.
         kwargs: the call's keyword inputs; mutated ones are written.
-        values: the program's own tensors by name; mutated buffers are replaced.
     """
     given = dict(zip((a.name for a in program.inputs), program.flatten(args, kwargs), strict=True))
     outputs = [_as_tensor(np.asarray(r)).to(dtype) for r, dtype in zip(results, _result_dtypes(program), strict=True)]
     for index, name in program.mutations.items():
-        if name in given:
-            given[name].copy_(outputs[index])
-        else:
-            values[name] = np.array(results[index])
-            program.values[name].copy_(outputs[index])
+        changed = given[name] if name in given else program.values[name]
+        changed.copy_(outputs[index])
     return program.unflatten(outputs)
 
 

@@ -206,6 +206,7 @@ def decompose(exported: ExportedProgram) -> ExportedProgram:
 
     Raises:
         UnsupportedError: an operator has a shape or a Python value as its result that depends on the data.
+        ImportProgramError: torch finds no functional form, as for a write through strides into a view.
     """
     table = _table(_whole())
     # Torch takes 0.3 s to find that there is nothing to do; but it does merge equal constants.
@@ -216,6 +217,12 @@ def decompose(exported: ExportedProgram) -> ExportedProgram:
             return cast(Any, exported).run_decompositions(table)
     except NEEDS_VALUES as error:
         raise without_values(error) from error
+    except REFUSED as error:
+        raise ImportProgramError(
+            f"torch cannot write the program without mutations: {_first_line(error)}",
+            where=raised_at(error),
+            hint="write to whole tensors, or build new ones by torch.where and torch.cat",
+        ) from error
 
 
 def _stays(node: torch.fx.Node, table: Any) -> bool:
@@ -240,7 +247,8 @@ def load_pt2(path: str | Path) -> ExportedProgram:
     file = Path(path)
     hint = "write the file with torch.export.save(torch.export.export(model, args), path)"
     if not file.is_file():
-        raise ImportProgramError("there is no such file", where=str(file), hint=hint)
+        what = "this is no file" if file.exists() else "there is no such file"
+        raise ImportProgramError(what, where=str(file), hint=hint)
     if not zipfile.is_zipfile(file):
         with file.open("rb") as stream:
             begins_as_zip = stream.read(2) == b"PK"

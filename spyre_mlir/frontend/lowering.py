@@ -125,6 +125,13 @@ class Lowering:
             raise KeyError(f"the op table lacks aten.{overload}")
         return self._add(make_op(overload, operands, spelled, [result_type(entry, shapeless.arguments())])).results[0]
 
+    def emit_as(
+        self, result: TensorType[Attribute], overload: str, *operands: SSAValue, **attributes: object
+    ) -> SSAValue:
+        """Adds an op of the table that says nothing of the shape of its result, and gives it."""
+        spelled = {name: to_attribute(value) for name, value in attributes.items()}
+        return self._add(make_op(overload, operands, spelled, [result])).results[0]
+
     def _add(self, op: AtenOp) -> AtenOp:
         """Appends an op, made for the node at hand."""
         op.location = self._location

@@ -130,8 +130,9 @@ def _checked(wanted: Argument, leaf: object) -> torch.Tensor:
     expected = describe(wanted.shape, wanted.dtype)
     if not isinstance(leaf, torch.Tensor):
         raise InputError(f"argument '{wanted.name}': expected a tensor {expected}, got {type(leaf).__name__}")
-    if leaf.layout is not torch.strided or not is_real(leaf):
+    if leaf.layout is not torch.strided or leaf.is_nested or not is_real(leaf):
         what = f"of layout {leaf.layout}" if leaf.layout is not torch.strided else "without elements"
+        what = "of tensors" if leaf.is_nested else what
         raise InputError(
             f"argument '{wanted.name}': expected {expected}, got a tensor {what}", hint="give a dense tensor of numbers"
         )

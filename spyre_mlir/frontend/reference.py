@@ -129,6 +129,6 @@ def to_numpy(tensor: torch.Tensor) -> NDArray[Any]:
 
 def shown_as_numpy(tensor: torch.Tensor) -> NDArray[Any]:
     """As `to_numpy`, but an array that may show the tensor's own elements: for reading only."""
-    tensor = tensor.detach().cpu()
+    tensor = tensor.detach().cpu().resolve_neg()  # the imaginary part of a conjugate is noted to be negated
     narrow = tensor.dtype is torch.bfloat16 or (tensor.dtype.is_floating_point and tensor.dtype.itemsize == 1)
     return (tensor.float() if narrow else tensor).numpy()

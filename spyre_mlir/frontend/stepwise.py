@@ -29,6 +29,8 @@ Array = NDArray[Any]
 _DTYPES = {str(element): dtype for dtype, element in ELEMENT_TYPES.items()}
 # Where an entry of the op table calls a parameter otherwise than the operator it stands for.
 _OTHER_NAMES = {"mat2": "other", "shape": "size"}
+# These look at the bits of an element, which a wider type has others of.
+_BITS = frozenset({"view.dtype", "view_copy.dtype"})
 
 
 def torch_values(module: ModuleOp, inputs: Sequence[Array]) -> dict[Operation, list[Array]]:
@@ -60,7 +62,8 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
         RegistrationError: an executor gives no list of tensors.
     """
     (who, run), refusal = _runner(call), None
-    for floats in (torch.float64, None, torch.float32) if wide else (None, torch.float32, torch.float64):
+    widest_first = wide and call.overload not in _BITS
+    for floats in (torch.float64, None, torch.float32) if widest_first else (None, torch.float32, torch.float64):
         try:
             with torch.no_grad(), EqualsInOrder():
                 results = run(call, operands, floats)

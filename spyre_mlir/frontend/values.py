@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import torch
 from numpy.typing import NDArray
 
-from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.program import Program
 from spyre_mlir.frontend.reference import to_numpy
 
 Array = NDArray[Any]
 
 
-class HostValues(MutableMapping[str, Array]):
-    """The model's own tensors as numpy arrays, made when they are asked for, so that weights are in memory once.
+class HostValues(Mapping[str, Array]):
+    """The model's own tensors as numpy arrays, made whenever they are asked for.
 
-    What calls may change is copied at once; a parameter is read from the model's tensor every time.
+    So weights are in memory once, and what the model or another program made of it writes to a buffer is seen.
     """
 
     def __init__(self, program: Program) -> None:
-        """Copies everything but parameters."""
-        parameters = {a.name for a in program.arguments if a.kind == "parameter" and not a.mutated}
+        """Copies nothing."""
+        self._program = program
         self._tensors = program.values
-        self._copies = {name: self._made(name) for name in program.values if name not in parameters}
-
-    def _made(self, name: str) -> Array:
-        return to_numpy(self._tensors[name])
 
     def __getitem__(self, name: str) -> Array:
-        """The tensor; a parameter's array is made anew."""
-        return self._copies[name] if name in self._copies else self._made(name)
-
-    def __setitem__(self, name: str, value: Array) -> None:
-        """A new value from here on."""
-        self._copies[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        """Not possible: the program needs all of them."""
-        raise InputError(f"the program needs its tensor '{name}'")
+        """The tensor as it is now."""
+        return to_numpy(self._tensors[name])
 
     def __iter__(self) -> Iterator[str]:
         """Names in the order of the program."""
@@ -52,3 +40,24 @@ class HostValues(MutableMapping[str, Array]):
     def __contains__(self, name: object) -> bool:
         """Whether there is a tensor of this name; makes none."""
         return name in self._tensors
+
+    def versions(self) -> tuple[int, ...]:
+        """Numbers that change when someone writes to a tensor that calls do not write."""
+        written = set(self._program.mutations.values())
+        return tuple(_version(t) for name, t in self._tensors.items() if name not in written)
+
+    def replaced(self) -> str | None:
+        """The first parameter or buffer of which the model has another tensor by now, None if there is none."""
+        model = self._program.reference
+        if not isinstance(model, torch.nn.Module):
+            return None
+        now = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
+        return next((name for name, t in self._tensors.items() if name in now and not _same_memory(t, now[name])), None)
+
+
+def _version(tensor: torch.Tensor) -> int:
+    return 0 if tensor.is_inference() else tensor._version  # pyright: ignore[reportPrivateUsage]
+
+
+def _same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.dtype is b.dtype and a.shape == b.shape and a.device == b.device and a.data_ptr() == b.data_ptr()

@@ -14,7 +14,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.torch_private import capture_recurrent_layers
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.no_backward import needs_backward, run_without_backward
-from spyre_mlir.torch_device.tensor import SpyreTensor, as_device_tensor, as_host_tensor, on_host
+from spyre_mlir.torch_device.tensor import as_device_tensor, as_host_tensor, on_host, results_on_device
 
 # Encoder layers would take one fused operator that is no composition of others, and Dynamo passes recurrent layers by
 # unless told otherwise. Both are settings of the process; whoever asks for this back end wants graphs.
@@ -47,6 +47,7 @@ def spyre(
     """
     if mode is not None:
         raise InputError(f'torch.compile(backend="spyre") has no mode {mode}', hint="leave it out; see `options`")
+    on_device = results_on_device(graph)
     captured = CapturedGraph(on_host(graph), _checked(options or {}))
 
     def run(*inputs: Any) -> Any:
@@ -55,8 +56,7 @@ def spyre(
     def compute(*inputs: Any) -> Any:
         with torch.inference_mode(False), torch.no_grad():
             results = captured(*map(as_host_tensor, inputs))
-        on_device = any(isinstance(x, SpyreTensor) for x in inputs)
-        return tuple(map(as_device_tensor, results)) if on_device else results
+        return tuple(as_device_tensor(r) if there else r for r, there in zip(results, on_device, strict=True))
 
     return run
 

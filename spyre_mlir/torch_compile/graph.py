@@ -1,4 +1,4 @@
-"""One graph of Dynamo: a program per size of its inputs, results that share memory with inputs, frozen buffers."""
+"""One graph of Dynamo: a program per size of its inputs, results that share memory, frozen buffers."""
 
 from __future__ import annotations
 
@@ -97,10 +97,7 @@ class CapturedGraph:
             self._changing |= changed
             made = self._made[key] = self._compile(inputs, key)
         given = [x for place, x in enumerate(inputs) if place not in made.frozen]
-        results = list(made.program(*given))
-        for place, view in self._effects[key].views.items():
-            results[place] = view.taken(inputs[view.of])
-        return tuple(results)
+        return self._effects[key].applied(made.program(*given), inputs)
 
     def _on_host(self, inputs: Sequence[Any], key: str) -> Any:
         if self.options.get("host_fallback") == "error":

@@ -30,7 +30,7 @@ def dispatch(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         return FUSED[operator](*args, **kwargs)
     leaves = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)]
     wanted = kwargs.get("device")
-    back_to_host = operator is aten._to_copy.default and wanted is not None and torch.device(wanted).type != DEVICE
+    elsewhere = wanted is not None and torch.device(wanted).type != DEVICE
     onto_host = operator is aten.copy_.default and not isinstance(args[0], SpyreTensor)
     if wanted is not None and torch.device(wanted).type == DEVICE:
         cast(Any, torch).spyre.set_device(torch.device(wanted))
@@ -38,7 +38,7 @@ def dispatch(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     host_args, host_kwargs = tree_map(as_host_tensor, (args, kwargs))
     traced = any(is_fake(as_host_tensor(x)) for x in leaves)
     result = operator(*host_args, **host_kwargs) if traced else run_operator(operator, host_args, host_kwargs)
-    if back_to_host or onto_host:
+    if elsewhere or onto_host:
         return args[0] if onto_host else result
     wrapped = tree_map(as_device_tensor, result)
     return return_and_correct_aliasing(operator, args, kwargs, wrapped)

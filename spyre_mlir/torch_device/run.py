@@ -69,7 +69,12 @@ def _moves_memory(operator: Any) -> bool:
     view = any(a.alias_info is not None and not a.alias_info.is_write for a in schema.arguments)
     name = schema.name.partition("::")[2]
     reads = any("Tensor" in str(a.type) and not cast(Any, a).is_out for a in schema.arguments)
-    return view or not reads or name in _MEMORY or name.startswith(_MAKERS)
+    return view or _is_view_in_place(operator) or not reads or name in _MEMORY or name.startswith(_MAKERS)
+
+
+def _is_view_in_place(operator: Any) -> bool:
+    """Whether an operator changes only how a tensor looks at its memory, as `t_` does."""
+    return torch.Tag.inplace_view in operator.tags
 
 
 def _program(

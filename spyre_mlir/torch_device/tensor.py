@@ -25,15 +25,34 @@ def as_device_tensor(value: Any) -> Any:
 
 
 def on_host(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """A captured graph whose own constants are made on the host."""
+    """A captured graph that runs on tensors of the host; what it moves from device to device stays a copy."""
 
     def moved(value: Any) -> Any:
         return torch.device("cpu") if isinstance(value, torch.device) and value.type == DEVICE else value
 
-    for node in graph.graph.nodes:
+    for node in list(graph.graph.nodes):
         node.args, node.kwargs = cast(Any, map_aggregate((node.args, node.kwargs), moved))
+        operands = {_device_of(n) for n in node.all_input_nodes} - {None}
+        if node.op != "output" and operands and _device_of(node) not in (None, *operands):
+            with graph.graph.inserting_after(node):
+                copy = graph.graph.call_function(torch.clone, (node,))
+            copy.meta = dict(node.meta)
+            node.replace_all_uses_with(copy)
+            copy.args = (node,)
     graph.recompile()
     return graph
+
+
+def results_on_device(graph: torch.fx.GraphModule) -> list[bool]:
+    """Which results of a captured graph are tensors of the device."""
+    results = next(iter(graph.graph.find_nodes(op="output"))).args[0]
+    return [isinstance(r, torch.fx.Node) and _device_of(r) == DEVICE for r in cast("Sequence[object]", results)]
+
+
+def _device_of(node: torch.fx.Node) -> str | None:
+    """The kind of device of a tensor, as Dynamo noted it."""
+    value = node.meta.get("example_value")
+    return value.device.type if isinstance(value, torch.Tensor) else None
 
 
 class SpyreTensor(torch.Tensor):
@@ -67,6 +86,27 @@ class SpyreTensor(torch.Tensor):
         shown = repr(self.host)
         grad = ", requires_grad=True" if self.requires_grad else ""
         return f"{shown[:-1]}, device='{self.device}'{grad})"
+
+    def __format__(self, spec: str) -> str:
+        """A number as Python formats it, other tensors as text."""
+        return format(self.host.item() if self.dim() == 0 else str(self), spec)
+
+    @property
+    def data(self) -> torch.Tensor:  # pyright: ignore[reportIncompatibleVariableOverride] - torch has a descriptor
+        """The tensor without its history."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        """Takes the elements of another tensor of the device, not only its shape.
+
+        Raises:
+            InputError: it is on another device.
+        """
+        if not isinstance(value, SpyreTensor):
+            raise InputError(f"the data of a tensor on {self.device} cannot be on {value.device}", hint='x.to("spyre")')
+        cast(Any, torch.Tensor).data.__set__(self, value)
+        self.host = value.host
 
     def tolist(self) -> Any:
         """The elements as Python numbers."""

@@ -31,6 +31,12 @@ def zoo_writes(x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
     return y
 
 
+def strided_write(x: torch.Tensor) -> torch.Tensor:
+    y = x.t() * 2
+    y.as_strided((2, 2), (3, 1), 1).add_(5)
+    return y
+
+
 LAST = torch.tensor([3, 1, 3, 3])
 BAGS = torch.tensor([0, 4, 4, 9])
 f = torch.nn.functional
@@ -70,6 +76,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "windows": (lambda x: x.unfold(1, 3, 2), (numbers(5, 70),)),
     "diagonal": (lambda x: x.diagonal(-1, 0, 2), (numbers(4, 6, 5),)),
     "strided": (lambda x: x.as_strided((4, 3), (1, 8), 2), (numbers(3, 8),)),
+    "strided_turned": (lambda x: (x.t() * 2).as_strided((2, 3), (3, 1), 1), (numbers(3, 8),)),
+    "strided_turned_input": (lambda x: x.as_strided((2, 3), (3, 1)) + 1, (numbers(3, 8).t(),)),
+    "strided_part": (lambda x: x[1:].as_strided((3,), (2,)) + x[:, 1].as_strided((3,), (1,), 0), (numbers(3, 8),)),
+    "strided_write": (strided_write, (numbers(3, 8),)),
 }
 
 

@@ -253,8 +253,10 @@ def test_files_that_are_no_programs(tmp_path: Path, caplog: pytest.LogCaptureFix
     torch.save({"a": X}, tmp_path / "weights.pt2")
     (tmp_path / "short.pt2").write_bytes(good[: len(good) // 2])
     (tmp_path / "text.pt2").write_text("hello")
+    (tmp_path / "folder.pt2").mkdir()
     for name, message in (
         ("absent", "no such file"),
+        ("folder", "this is no file"),
         ("short", "truncated"),
         ("text", "not a zip archive"),
         ("weights", "no .pt2 file"),

@@ -183,3 +183,23 @@ def test_what_torch_cannot_trace_without_values_is_named(call: Any, reason: str)
     assert reason in text
     assert f"{HERE}:" in text
     assert "torch.where" in text
+
+
+class Strides(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x + 1
+        y[1:].as_strided((2,), (1,)).zero_()
+        return y
+
+
+def test_write_that_torch_cannot_make_functional_is_an_error_of_the_model() -> None:
+    with pytest.raises(ImportProgramError, match="mutation on a view chain"):
+        import_program(Strides(), (X,))
+
+
+def test_strides_over_gaps_of_a_tensor_that_is_no_view_are_refused() -> None:
+    class Gaps(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.unbind(1)[1].as_strided((2,), (1,))
+
+    assert "1 x aten.as_strided: its strides leave the tensor they start in" in refused(Gaps(), X)

@@ -192,3 +192,22 @@ def test_places_are_those_of_the_model() -> None:
     torch.compile(lambda x: x.exp(), backend=keep)(torch.randn(3))
     (made,) = found[0].programs
     assert "test_torch_compile.py" in made.mlir("aten", locations=True)
+
+
+def test_results_that_share_memory_share_it_across_a_break() -> None:
+    def model(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = x + 1
+        flat, turned, wide, bits = y.view(-1), y.t(), y[0].expand(3, 2), y.view(torch.int32)
+        torch._dynamo.graph_break()
+        turned.add_(1)
+        return flat, y, wide, bits
+
+    x = torch.arange(4.0).view(2, 2)
+    fast = torch.compile(model, backend=torch_compile.spyre, options=EXACT | {"host_fallback": "allow"})
+    for got, wanted in zip(fast(x), model(x), strict=True):
+        close(got, wanted)
+
+
+def test_results_without_elements_share_memory() -> None:
+    part, flat = compiled(lambda x: ((x + 1)[:0], (x + 1)[:0].view(-1)))(torch.ones(2, 3))
+    assert (part.shape, flat.shape) == ((0, 3), (0,))

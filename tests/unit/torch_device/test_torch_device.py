@@ -66,6 +66,34 @@ def test_views_write_through() -> None:
     close(y, x)
 
 
+def test_views_in_place() -> None:
+    x = torch.arange(6.0).view(2, 3).to("spyre")
+    assert x.t_().shape == (3, 2)
+    assert x.unsqueeze_(0).squeeze_().shape == (3, 2)
+    assert x.cpu().tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def test_data_of_a_tensor_is_replaced_with_its_elements() -> None:
+    x = torch.nn.Parameter(torch.ones(2).to("spyre"))
+    x.data = torch.full((3,), 2.0, device="spyre")
+    assert (x.shape, x.cpu().tolist(), x.data.tolist()) == ((3,), [2, 2, 2], [2, 2, 2])
+    x.data.add_(1)
+    assert x.tolist() == [3, 3, 3]
+    with pytest.raises(InputError, match="cannot be on cpu"):
+        x.data = torch.ones(3)
+
+
+def test_factories_that_take_after_a_tensor_make_it_where_they_are_asked_to() -> None:
+    x = torch.ones(2, device="spyre")
+    assert torch.zeros_like(x, device="cpu").device.type == "cpu"
+    assert x.new_zeros(2, device="cpu").device.type == "cpu"
+    assert torch.zeros_like(x).device.type == "spyre"
+
+
+def test_numbers_are_formatted() -> None:
+    assert f"{torch.tensor(1.5).to('spyre'):.2f}" == "1.50"
+
+
 def test_factories() -> None:
     close(torch.zeros(2, 3, device="spyre") + 1, torch.ones(2, 3))
     close(torch.arange(4, device="spyre"), torch.arange(4))
@@ -152,6 +180,26 @@ def test_a_module_that_makes_tensors_on_its_device_compiles() -> None:
     compiled = torch.compile(function, backend=torch_compile.spyre, options={"numerics": "exact"})
     x = torch.randn(3, 4)
     close(compiled(x.to("spyre")), function(x))
+
+
+@pytest.mark.parametrize(
+    ("model", "wanted"),
+    [
+        (lambda x, y: (torch.ones(3, device="spyre") + 1, x.cpu()), ("spyre", "cpu")),
+        (lambda x, y: (x * 2, y + 1), ("spyre", "cpu")),
+        (lambda x, y: ((x * 2).cpu(), y.to("spyre") * 2), ("cpu", "spyre")),
+        (lambda x, y: (x.cpu().add_(1), y.to("spyre").add_(1)), ("cpu", "spyre")),
+    ],
+)
+def test_compiled_results_are_where_the_model_has_them(model: Any, wanted: tuple[str, ...]) -> None:
+    torch._dynamo.reset()
+    there, here = torch.ones(2, 3).to("spyre"), torch.ones(2, 3)
+    got = torch.compile(model, backend=torch_compile.spyre)(there, here)
+    assert tuple(x.device.type for x in got) == wanted
+    for x, eager in zip(got, model(there, here), strict=True):
+        torch.testing.assert_close(x.cpu(), eager.cpu())
+    assert there.cpu().eq(1).all(), "a copy of another device was written, not the tensor itself"
+    assert here.eq(1).all()
 
 
 def test_backward_of_a_compiled_graph_on_the_device_is_refused() -> None:

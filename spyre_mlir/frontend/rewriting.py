@@ -7,11 +7,13 @@ from typing import Any, Protocol, cast
 
 import torch
 from torch.fx import Node
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.aten import broadcast_shapes
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.frontend.arguments import bind
+from spyre_mlir.frontend.element_types import tensor_type
+from spyre_mlir.frontend.strides import walked
 
 aten = torch.ops.aten
 
@@ -31,8 +33,10 @@ class Values(Protocol):
         """Whether the host provides the value of a node as it is."""
         ...
 
-    def emit(self, overload: str, *operands: SSAValue, **attributes: object) -> SSAValue:
-        """Adds an op of the table and gives its result."""
+    def emit(
+        self, overload: str, *operands: SSAValue, result: Attribute | None = None, **attributes: object
+    ) -> SSAValue:
+        """Adds an op of the table and gives its result, whose type the table knows unless it is given."""
         ...
 
 
@@ -151,6 +155,21 @@ def _arranged(
     return base if shape_of(base) == wanted else values.emit("expand", base, size=wanted)
 
 
+def _as_strided(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
+    """A walk through memory as one through a tensor whose elements lie in row-major order."""
+    memory = walked(node)
+    if memory is None or (memory.node is a["self"] and memory.in_order and memory.start == (a["storage_offset"] or 0)):
+        return None
+    base = values.ssa(memory.node)
+    if not memory.in_order:
+        base = values.emit("permute", base, dims=memory.order)
+    walk = {"size": tuple(a["size"]), "stride": tuple(a["stride"]), "storage_offset": memory.start}
+    if "src" not in a:
+        return values.emit("as_strided", base, result=tensor_type(node.meta["val"]), **walk)
+    written = values.emit("as_strided_scatter", base, values.ssa(a["src"]), result=base.type, **walk)
+    return written if memory.in_order else values.emit("permute", written, dims=memory.back)
+
+
 _FOLDS = ("sum.dim_IntList", "mean.dim", "amax")
 
 
@@ -176,4 +195,7 @@ _REWRITES: dict[object, Callable[[Node, dict[str, Any], Values], Rewritten]] = {
     aten._embedding_bag_forward_only.default: _embedding_bag,
     aten.index.Tensor: _index,
     aten._unsafe_index.Tensor: _index,
+    aten.as_strided.default: _as_strided,
+    aten.as_strided_copy.default: _as_strided,
+    aten.as_strided_scatter.default: _as_strided,
 }

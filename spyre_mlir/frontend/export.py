@@ -19,7 +19,7 @@ from torch.export.graph_signature import InputKind
 from spyre_mlir import registry
 from spyre_mlir.errors import ImportProgramError, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.keep import KEEP_COMPOSITES
-from spyre_mlir.frontend.locations import place_of, raised_at, raised_by_torch
+from spyre_mlir.frontend.locations import place_in, place_of, raised_at, raised_by_torch
 from spyre_mlir.frontend.noise import torch_noise_hidden
 from spyre_mlir.frontend.torch_private import (
     DataDependentOutputException,
@@ -43,7 +43,7 @@ from spyre_mlir.ops import ATEN
 # What torch cannot trace, because it traces without the values of tensors.
 NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
 # What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit.
-REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError)
+REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError)
 _KEPT = frozenset(f"aten.{name}" for name in KEEP_COMPOSITES)
 
 
@@ -206,6 +206,7 @@ def decompose(exported: ExportedProgram) -> ExportedProgram:
 
     Raises:
         UnsupportedError: an operator has a shape or a Python value as its result that depends on the data.
+        ImportProgramError: torch cannot write without side effects what the model does to memory.
     """
     table = _table(_whole())
     # Torch takes 0.3 s to find that there is nothing to do; but it does merge equal constants.
@@ -216,6 +217,13 @@ def decompose(exported: ExportedProgram) -> ExportedProgram:
             return cast(Any, exported).run_decompositions(table)
     except NEEDS_VALUES as error:
         raise without_values(error) from error
+    except REFUSED as error:
+        # Torch runs a graph here, in which no line is the model's own: its place is in the text, if anywhere.
+        raise ImportProgramError(
+            f"torch.export cannot write the model without side effects: {_first_line(error)}",
+            where=place_in(str(error)),
+            hint="write to clones of views, and do not resize tensors or set their memory",
+        ) from error
 
 
 def _stays(node: torch.fx.Node, table: Any) -> bool:

@@ -183,3 +183,21 @@ def test_what_torch_cannot_trace_without_values_is_named(call: Any, reason: str)
     assert reason in text
     assert f"{HERE}:" in text
     assert "torch.where" in text
+
+
+def test_what_torch_cannot_write_without_side_effects_is_told() -> None:
+    class Resizing(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.resize_(1, 2) * 2
+
+    class Walking(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x[:, :1].as_strided((1, 2), (1, 1)).add_(1)
+            return x * 2
+
+    with pytest.raises(ImportProgramError, match="without side effects") as caught:
+        import_program(Resizing(), (X,))
+    assert caught.value.hint
+    with pytest.raises(ImportProgramError, match=r"without side effects: .* an as_strided\(\) call") as caught:
+        import_program(Walking(), (X,))
+    assert line_of(Walking, "add_(1)") in str(caught.value.where)

@@ -75,14 +75,15 @@ def _holding(node: Node, start: int, reach: int) -> Memory | None:
         return None
     if value.is_contiguous():
         order = tuple(range(value.dim()))  # dimensions of one element have any stride
-    first = start - value.storage_offset()
+    first = start - int(value.storage_offset())
     return Memory(node, order, first) if first >= 0 and first + reach <= value.numel() else None
 
 
 def _viewed(node: Node) -> Node | None:
     """The tensor that a node is a view of."""
-    if not isinstance(node.target, OpOverload) or not node.args or not isinstance(node.args[0], Node):
+    target = cast(object, node.target)
+    if not isinstance(target, OpOverload) or not node.args or not isinstance(node.args[0], Node):
         return None
-    target = cast(Operator, node.target)
-    first = schema_of(target).arguments[0].alias_info
-    return None if first is None or first.is_write or is_composite(target) else node.args[0]
+    called = cast(Operator, target)
+    first = schema_of(called).arguments[0].alias_info
+    return None if first is None or first.is_write or is_composite(called) else node.args[0]

@@ -18,8 +18,9 @@ from torch.export.graph_signature import InputKind
 
 from spyre_mlir import registry
 from spyre_mlir.errors import ImportProgramError, RegistrationError, UnsupportedError
+from spyre_mlir.frontend.arguments import bind
 from spyre_mlir.frontend.keep import KEEP_COMPOSITES
-from spyre_mlir.frontend.locations import place_of, raised_at, raised_by_torch
+from spyre_mlir.frontend.locations import place_in, place_of, raised_at, raised_by_torch
 from spyre_mlir.frontend.noise import torch_noise_hidden
 from spyre_mlir.frontend.torch_private import (
     DataDependentOutputException,
@@ -43,8 +44,22 @@ from spyre_mlir.ops import ATEN
 # What torch cannot trace, because it traces without the values of tensors.
 NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
 # What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit.
-REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError)
+REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError)
 _KEPT = frozenset(f"aten.{name}" for name in KEEP_COMPOSITES)
+
+
+def _left_whole(exported: ExportedProgram) -> frozenset[str]:
+    """What torch's decompositions leave alone in a program: not an op that writes without saying so in its schema."""
+    secret = {"instance_norm.default"} if any(map(_updates_statistics, exported.graph.nodes)) else set[str]()
+    return _whole() - secret
+
+
+def _updates_statistics(node: torch.fx.Node) -> bool:
+    """Whether a node is an instance norm that writes its running statistics; only its parts show the writing."""
+    if node.target is not torch.ops.aten.instance_norm.default:
+        return False
+    bound = bind(node)
+    return bound["running_mean"].value is not None and bool(bound["use_input_stats"].value)
 
 
 def _whole() -> frozenset[str]:
@@ -53,7 +68,7 @@ def _whole() -> frozenset[str]:
     return frozenset(o if "." in o else f"{o}.default" for o in ours if "::" not in o) | frozenset(KEEP_COMPOSITES)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def _table(whole: frozenset[str]) -> Any:
     """The default decompositions of torch without those of the ops we keep; building it takes 0.05 s.
 
@@ -206,9 +221,9 @@ def decompose(exported: ExportedProgram) -> ExportedProgram:
 
     Raises:
         UnsupportedError: an operator has a shape or a Python value as its result that depends on the data.
-        ImportProgramError: torch finds no functional form, as for a write through strides into a view.
+        ImportProgramError: torch cannot write without side effects what the model does to memory.
     """
-    table = _table(_whole())
+    table = _table(_left_whole(exported))
     # Torch takes 0.3 s to find that there is nothing to do; but it does merge equal constants.
     if not exported.constants and all(_stays(node, table) for node in exported.graph.nodes):
         return exported
@@ -218,10 +233,11 @@ def decompose(exported: ExportedProgram) -> ExportedProgram:
     except NEEDS_VALUES as error:
         raise without_values(error) from error
     except REFUSED as error:
+        # Torch runs a graph here, in which no line is the model's own: its place is in the text, if anywhere.
         raise ImportProgramError(
-            f"torch cannot write the program without mutations: {_first_line(error)}",
-            where=raised_at(error),
-            hint="write to whole tensors, or build new ones by torch.where and torch.cat",
+            f"torch.export cannot write the model without side effects: {_first_line(error)}",
+            where=place_in(str(error)),
+            hint="write to clones of views, do not resize tensors or set their memory, and take no derivatives",
         ) from error
 
 

@@ -31,6 +31,12 @@ def _of_model(file: str) -> bool:
     return not of_python and not file.startswith((_TORCH, _OURS, "<"))
 
 
+def place_in(text: str) -> str | None:
+    """File and line of the model in an error of torch that quotes a traceback."""
+    frame = _innermost_frame(text)
+    return None if frame is None else f"{frame[0]}:{frame[1]}"
+
+
 def raised_at(error: BaseException) -> str | None:
     """File and line of the model where torch raised an error while it ran the model."""
     frames = [(f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)]

@@ -116,21 +116,18 @@ class Lowering:
         root = self._root(node)
         return root.op == "placeholder" or self._folded.known(root)
 
-    def emit(self, overload: str, *operands: SSAValue, **attributes: object) -> SSAValue:
-        """Adds an op of the table and gives its result."""
+    def emit(
+        self, overload: str, *operands: SSAValue, result: Attribute | None = None, **attributes: object
+    ) -> SSAValue:
+        """Adds an op of the table and gives its result, whose type the table knows unless it is given."""
         spelled = {name: to_attribute(value) for name, value in attributes.items()}
+        if result is not None:
+            return self._add(make_op(overload, operands, spelled, [result])).results[0]
         shapeless = make_op(overload, operands, spelled, [operands[0].type])
         entry = ATEN.find(overload)
         if entry is None:
             raise KeyError(f"the op table lacks aten.{overload}")
         return self._add(make_op(overload, operands, spelled, [result_type(entry, shapeless.arguments())])).results[0]
-
-    def emit_as(
-        self, result: TensorType[Attribute], overload: str, *operands: SSAValue, **attributes: object
-    ) -> SSAValue:
-        """Adds an op of the table that says nothing of the shape of its result, and gives it."""
-        spelled = {name: to_attribute(value) for name, value in attributes.items()}
-        return self._add(make_op(overload, operands, spelled, [result])).results[0]
 
     def _add(self, op: AtenOp) -> AtenOp:
         """Appends an op, made for the node at hand."""

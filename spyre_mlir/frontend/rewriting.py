@@ -1,4 +1,4 @@
-"""Nodes that the aten level says with other ops: parts of a split, indexing with ranges, strides through memory."""
+"""Nodes that the aten level says with other ops: parts of a split, indexing with ranges."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from typing import Any, Protocol, cast
 
 import torch
 from torch.fx import Node
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.aten import broadcast_shapes
 from spyre_mlir.dialects.tensors import shape_of
-from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.arguments import bind
 from spyre_mlir.frontend.element_types import tensor_type
-from spyre_mlir.frontend.locations import place_of
-from spyre_mlir.frontend.torch_private import OpOverload, schema_of
+from spyre_mlir.frontend.strides import walked
 
 aten = torch.ops.aten
 
@@ -36,14 +33,10 @@ class Values(Protocol):
         """Whether the host provides the value of a node as it is."""
         ...
 
-    def emit(self, overload: str, *operands: SSAValue, **attributes: object) -> SSAValue:
-        """Adds an op of the table and gives its result."""
-        ...
-
-    def emit_as(
-        self, result: TensorType[Attribute], overload: str, *operands: SSAValue, **attributes: object
+    def emit(
+        self, overload: str, *operands: SSAValue, result: Attribute | None = None, **attributes: object
     ) -> SSAValue:
-        """Adds an op of the table that says nothing of the shape of its result, and gives it."""
+        """Adds an op of the table and gives its result, whose type the table knows unless it is given."""
         ...
 
 
@@ -162,6 +155,21 @@ def _arranged(
     return base if shape_of(base) == wanted else values.emit("expand", base, size=wanted)
 
 
+def _as_strided(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
+    """A walk through memory as one through a tensor whose elements lie in row-major order."""
+    memory = walked(node)
+    if memory is None or (memory.node is a["self"] and memory.in_order and memory.start == (a["storage_offset"] or 0)):
+        return None
+    base = values.ssa(memory.node)
+    if not memory.in_order:
+        base = values.emit("permute", base, dims=memory.order)
+    walk = {"size": tuple(a["size"]), "stride": tuple(a["stride"]), "storage_offset": memory.start}
+    if "src" not in a:
+        return values.emit("as_strided", base, result=tensor_type(node.meta["val"]), **walk)
+    written = values.emit("as_strided_scatter", base, values.ssa(a["src"]), result=base.type, **walk)
+    return written if memory.in_order else values.emit("permute", written, dims=memory.back)
+
+
 _FOLDS = ("sum.dim_IntList", "mean.dim", "amax")
 
 
@@ -180,85 +188,14 @@ def _embedding_bag(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
     return {0: values.emit(_FOLDS[int(a["mode"])], grouped, dim=(1,))}
 
 
-def _as_strided(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
-    """Strides walk through memory, which only a tensor that lies there row by row has as its elements."""
-    holder = cast(Node, a["self"])
-    offset, reach = _walk(a)
-    if node.meta["val"].numel() == 0:
-        return None
-    while (order := _order_in_memory(holder, offset, reach)) is None:
-        if not _is_view(holder):
-            raise _beyond(node)
-        holder = holder.all_input_nodes[0]
-    first = int(offset - holder.meta["val"].storage_offset())
-    walk = {"size": tuple(a["size"]), "stride": tuple(a["stride"]), "storage_offset": first}
-    dense = _permuted(values.ssa(holder), order, values)
-    return values.emit_as(tensor_type(node.meta["val"]), "as_strided", dense, **walk)
-
-
-def _as_strided_scatter(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
-    """As `_as_strided`, writing; the result is the tensor, so the walk must stay inside of it."""
-    holder, written = cast(Node, a["self"]), cast(Node, a["src"])
-    offset, reach = _walk(a)
-    if written.meta["val"].numel() == 0:
-        return None
-    if (order := _order_in_memory(holder, offset, reach)) is None:
-        raise _beyond(node)
-    first = int(offset - holder.meta["val"].storage_offset())
-    walk = {"size": tuple(a["size"]), "stride": tuple(a["stride"]), "storage_offset": first}
-    dense = _permuted(values.ssa(holder), order, values)
-    kind = cast("TensorType[Attribute]", dense.type)
-    after = values.emit_as(kind, "as_strided_scatter", dense, values.ssa(written), **walk)
-    return _permuted(after, tuple(order.index(dim) for dim in range(len(order))), values)
-
-
-def _walk(a: dict[str, Any]) -> tuple[int, int]:
-    """Where strides start in memory, and how much further they go."""
-    offset = a["self"].meta["val"].storage_offset() if a["storage_offset"] is None else a["storage_offset"]
-    return offset, sum((extent - 1) * step for extent, step in zip(a["size"], a["stride"], strict=True))
-
-
-def _order_in_memory(node: Node, offset: int, reach: int) -> tuple[int, ...] | None:
-    """The dimensions of a tensor as they lie in memory, outermost first.
-
-    None if there are gaps between its elements, or some of the walk from `offset` on by `reach` lies outside of it.
-    """
-    value = node.meta["val"]
-    order = tuple(sorted(range(value.dim()), key=lambda dim: (-value.stride(dim), -value.shape[dim])))
-    first = offset - value.storage_offset()
-    if not value.permute(order).is_contiguous() or first < 0 or first + reach >= value.numel():
-        return None
-    return order
-
-
-def _permuted(value: SSAValue, order: tuple[int, ...], values: Values) -> SSAValue:
-    return value if order == tuple(range(len(order))) else values.emit("permute", value, dims=order)
-
-
-def _is_view(node: Node) -> bool:
-    """Whether a node gives another look at the memory of its only operand."""
-    if not isinstance(cast(object, node.target), OpOverload) or len(node.all_input_nodes) != 1:
-        return False
-    first = schema_of(cast(Any, node.target)).arguments[0].alias_info
-    return first is not None and not first.is_write and isinstance(node.meta["val"], torch.Tensor)
-
-
-def _beyond(node: Node) -> UnsupportedError:
-    return UnsupportedError(
-        "a part of this model cannot be expressed\n"
-        f"  1 x {str(node.target).removesuffix('.default')}: its strides leave the tensor they start in",
-        where=place_of(node),
-        hint="call contiguous() first, or index by tensors",
-    )
-
-
 _REWRITES: dict[object, Callable[[Node, dict[str, Any], Values], Rewritten]] = {
     aten.split_with_sizes.default: _split_with_sizes,
     aten.split.Tensor: _split,
     aten.unbind.int: _unbind,
     aten._embedding_bag_forward_only.default: _embedding_bag,
-    aten.as_strided.default: _as_strided,
-    aten.as_strided_scatter.default: _as_strided_scatter,
     aten.index.Tensor: _index,
     aten._unsafe_index.Tensor: _index,
+    aten.as_strided.default: _as_strided,
+    aten.as_strided_copy.default: _as_strided,
+    aten.as_strided_scatter.default: _as_strided,
 }

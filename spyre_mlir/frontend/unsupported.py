@@ -13,6 +13,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.arguments import is_random
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.locations import place_of
+from spyre_mlir.frontend.strides import walked, walks
 from spyre_mlir.frontend.torch_private import HigherOrderOperator, OpOverload
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -23,6 +24,7 @@ STATIC = "export with static shapes: no dynamic_shapes, one program per size"
 DATA = "sizes and branches must not depend on the values of tensors: use masks or torch.where"
 EVAL = "call model.eval(), or pass the random numbers as an input"
 HIGHER = "write the operation with plain tensor operations"
+MEMORY = "walk a tensor without gaps: make it contiguous, or walk the tensor it is a view of"
 REAL = "compute with real and imaginary parts as two real tensors"
 
 
@@ -111,6 +113,8 @@ def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
     if node.meta.get("unbacked_bindings"):
         return "a number or a shape in it depends on the data", DATA
     if isinstance(node.target, OpOverload):
+        if walks(node) and walked(node) is None:
+            return "it walks memory that its tensor has gaps in", MEMORY
         return ("random numbers differ from call to call", EVAL) if is_random(node) else _odd_argument(node)
     known = node.target is operator.getitem or any(isinstance(v, _SYMBOLS) for v in _leaves(node.meta.get("val")))
     return None if known else ("this is not a tensor operation", HIGHER)

@@ -176,6 +176,41 @@ def cosine_embedding_loss(
     return _reduced(b, b.call("where.self", b.call("eq.Scalar", target, 1), alike, unlike), reduction)
 
 
+def _of_several_labels(b: Build, self: Any, target: Any, reduction: int) -> tuple[Any, Any]:
+    """How far each label of a row is from being a margin of 1 above every other class, and which classes are labels.
+
+    The labels of a row end at the first negative number. Torch's own decomposition takes what stands behind that for
+    class 0, so this loss is not left to it.
+    """
+    shape = b.shape(self) or (1,)
+    self, labels = (b.call("view", v, size=shape) for v in (self, target))
+    at, count = len(shape) - 1, shape[-1]
+    place = positions(b, shape, at)
+    end = b.call("where.self", b.call("lt.Scalar", labels, 0), place, b.full((), count, "i64"))
+    counted = b.call("lt.Tensor", place, b.call("amin", end, dim=(at,), keepdim=True))
+    named = b.call("unsqueeze", b.call("where.self", counted, labels, b.full((), -1, "i64")), dim=at + 1)
+    hits = b.call("eq.Tensor", named, positions(b, (*shape, count), at + 1))
+    others, labelled = b.call("unsqueeze", self, dim=at), b.call("any.dim", hits, dim=(at,))
+    picked = b.call("unsqueeze", _picked(b, hits, others, at + 1), dim=at + 1)
+    missing = b.call("relu", b.call("add.Tensor", b.call("rsub.Scalar", picked, 1.0), others))
+    apart = b.call("where.self", b.call("unsqueeze", labelled, dim=at), 0.0, missing)
+    counting = b.call("where.self", b.call("unsqueeze", counted, dim=at + 1), apart, 0.0)
+    losses = b.call("div.Tensor", b.call("sum.dim_IntList", counting, dim=(at, at + 1)), float(count))
+    return _reduced(b, losses, reduction), b.cast(b.call("view", labelled, size=b.shape(target)), like=self)
+
+
+@ATEN.composed(aten=["multilabel_margin_loss"])
+def multilabel_margin_loss(b: Build, self: Lanes, target: Lanes, *, reduction: int = MEAN) -> Any:
+    """What each label of a row lacks to be 1 above every class that is none; labels end at a negative number."""
+    return _of_several_labels(b, self, target, reduction)[0]
+
+
+@ATEN.composed(aten=["multilabel_margin_loss_forward"])
+def multilabel_margin_loss_forward(b: Build, self: Lanes, target: Lanes, *, reduction: int) -> Any:
+    """The loss of `multilabel_margin_loss`, and which classes are labels."""
+    return _of_several_labels(b, self, target, reduction)
+
+
 PLAIN = ((5, 7), (5,))
 ATEN.samples(
     cosine_embedding_loss,
@@ -185,6 +220,12 @@ ATEN.samples(
 ATEN.samples(
     soft_margin_loss, *(Sample(((5, 7), (5, 7)), {"reduction": n}, low=-9.0, high=9.0) for n in (0, MEAN, SUM))
 )
+for _entry in (multilabel_margin_loss, multilabel_margin_loss_forward):
+    ATEN.samples(
+        _entry,
+        *(Sample(((5, 7), (5, 7)), {"reduction": n}) for n in (0, MEAN, SUM)),
+        Sample(((7,), (7,)), {"reduction": 0}),
+    )
 ATEN.samples(
     nll_loss,
     Sample((*PLAIN, (7,)), {"reduction": 1, "ignore_index": 2}, low=0.1),

@@ -9,9 +9,10 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.gathering import Indexed
-from spyre_mlir.ops.lanes import Lanes, LanesList, Number, np
+from spyre_mlir.ops.lanes import INF, Lanes, LanesList, Number, np
 from spyre_mlir.ops.parts import cut_to, joined, moved, part, reshaped, widened
 from spyre_mlir.ops.positions import covered, folded, from_end, is_whole, multiplied, named, written
+from spyre_mlir.ops.reducing import without_nan
 from spyre_mlir.ops.table import Sample
 
 Change = Callable[[Any, Any], Any]
@@ -130,10 +131,11 @@ def _mean(b: Build, self: Any, hits: Any, values: Any, include_self: bool) -> An
     return b.cast(b.call("floor", mean), like=self) if is_whole(b, self) else mean
 
 
-def _extreme(fold: str, opposite: str, pair: str) -> Any:
+def _extreme(fold: str, opposite: str, pair: str, best_of_all: float) -> Any:
     def extreme(b: Build, self: Any, hits: Any, values: Any, include_self: bool) -> Any:
-        # Where no index hits stands an element that cannot win over those that do.
-        loser = self if include_self else b.call(opposite, values, dim=(-1,), keepdim=True)
+        # Where no index hits stands an element that cannot win over those that do; what is not a number would.
+        known = values if include_self else without_nan(b, values, best_of_all)
+        loser = self if include_self else b.call(opposite, known, dim=(-1,), keepdim=True)
         kept = b.call("where.self", hits, b.call("unsqueeze", values, dim=-1), b.call("unsqueeze", loser, dim=-2))
         best = b.call(fold, kept, dim=(-2,))
         return b.call(pair, self, best) if include_self else best
@@ -145,8 +147,8 @@ _COMBINED = {
     "sum": _sum,
     "prod": _prod,
     "mean": _mean,
-    "amax": _extreme("amax", "amin", "maximum"),
-    "amin": _extreme("amin", "amax", "minimum"),
+    "amax": _extreme("amax", "amin", "maximum", INF),
+    "amin": _extreme("amin", "amax", "minimum", -INF),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from evaluate import evaluate
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+import spyre_mlir
 from spyre_mlir.errors import ImportProgramError, InputError
 from spyre_mlir.frontend import Argument, import_program, load_pt2, torch_reference
 from spyre_mlir.frontend.torch_private import treespec_loads
@@ -204,6 +206,21 @@ def test_mutation_is_a_result_that_names_its_argument() -> None:
     assert model.cache.abs().sum() == 0
     assert X[0, 1] == 1
     assert np.array_equal(program.unflatten(evaluate(program, (X, X))), X * 10)
+
+
+def test_instance_norm_updates_its_statistics() -> None:
+    """Its schema does not say that it writes."""
+    torch.manual_seed(1)
+    model, x = nn.InstanceNorm1d(3, track_running_stats=True), torch.randn(2, 3, 5)
+    compiled, torchs = spyre_mlir.compile(copy.deepcopy(model), (x,), numerics="exact"), copy.deepcopy(model)
+    for _ in range(2):
+        assert torch.allclose(compiled(x), torchs(x), atol=1e-5)
+    held = compiled._program.values
+    assert torch.allclose(held["running_mean"], torchs.running_mean, atol=1e-6)
+    assert torch.allclose(held["running_var"], torchs.running_var, atol=1e-6)
+    whole = import_program(model.eval(), (x,))
+    assert not whole.mutations
+    assert "aten.instance_norm" in str(whole.module)
 
 
 def test_buffer_reached_through_an_object_is_a_mutated_buffer() -> None:

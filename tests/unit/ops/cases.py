@@ -173,6 +173,8 @@ def _drawn(rng: np.random.Generator, overload: str, name: str, sample: Sample, s
     """Random values of one tensor argument: positions, truth values, sorted lists, or numbers."""
     if overload == "one_hot":
         return rng.integers(0, int(sample.attributes["num_classes"]), shape)
+    if name == "target" and overload.startswith("multilabel_margin_loss"):
+        return rng.integers(-1, shape[-1], shape)
     if name == "target" and shape != sample.shapes[0]:
         return rng.integers(0, sample.shapes[0][min(1, len(sample.shapes[0]) - 1)], shape)
     if name in ("sorted_sequence", "boundaries"):

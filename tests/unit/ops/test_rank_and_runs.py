@@ -88,12 +88,33 @@ def test_running_folds_either_way(
     same(ours(name, values, dim=1), theirs(getattr(torch, name), values, dim=1))
 
 
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+@pytest.mark.parametrize("square", [scans.SQUARE, 0], ids=["square", "doubled"])
+def test_what_is_not_a_number_stays_the_running_extreme(
+    name: str, square: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scans, "SQUARE", square)
+    values = np.array([[1.0, NAN, 3.0, NAN, 0.0], [NAN, INF, 1.0, -INF, 2.0], [-INF, 1.0, 1.0, INF, NAN]])
+    same(ours(name, values, dim=1), theirs(getattr(torch, name), values, dim=1))
+
+
 @pytest.mark.parametrize("square", [scans.SQUARE, 0], ids=["square", "doubled"])
 def test_infinities_stay_behind_those_before_them(square: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scans, "SQUARE", square)
     values = np.array([[1.0, 2.0, INF, 3.0], [-INF, -INF, 1.0, NAN]])
     same(ours("cumsum", values, dim=1), theirs(torch.cumsum, values, dim=1))
     same(ours("logcumsumexp", values, dim=1), theirs(torch.logcumsumexp, values, dim=1))
+
+
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_what_is_not_a_number_wins_where_it_goes_alone(reduce: str) -> None:
+    self, index = np.zeros((1, 3)), np.array([[0, 1, 1, 0]])
+    values = np.array([[1.0, NAN, 2.0, -INF]])
+    given = {"dim": 1, "reduce": reduce, "include_self": False}
+    wanted = torch.from_numpy(self).scatter_reduce(
+        1, torch.from_numpy(index), torch.from_numpy(values), reduce, include_self=False
+    )
+    same(ours("scatter_reduce.two", self, index, values, **given), [wanted.numpy()])
 
 
 def test_rows_of_minus_infinity() -> None:

@@ -7,11 +7,12 @@ zeros and ones, keeps integers exact and stops infinities and NaN of other place
 
 from __future__ import annotations
 
-from math import prod
+from math import nan, prod
 from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.lanes import INF
 from spyre_mlir.ops.parts import joined, part, reshaped
 
 # Comparisons above this number are dearer on the device than the whole operation on the host.
@@ -76,9 +77,20 @@ def folded(b: Build, hits: Any, values: Any, *, transposed: bool = False) -> Any
     shape, several = b.shape(hits), b.shape(values)
     if len(shape) == 2 and not is_whole(b, values) and prod(shape) * prod(several[:-1]) > MOST_SELECTED:
         ones = b.cast(hits, like=values)
-        return b.call("matmul", values, b.call("transpose.int", ones, dim0=0, dim1=1) if transposed else ones)
+        return _summed(b, values, b.call("transpose.int", ones, dim0=0, dim1=1) if transposed else ones)
     kept = b.call("where.self", hits, b.call("unsqueeze", values, dim=-1 if axis == -2 else -2), 0)
     return b.call("sum.dim_IntList", kept, dim=(axis,))
+
+
+def _summed(b: Build, values: Any, ones: Any) -> Any:
+    """A product with zeros and ones. What is not finite goes beside it: 0 times infinity is no 0."""
+    number = b.call("eq.Tensor", values, values)
+    up, down = (b.call("where.self", number, b.call("eq.Scalar", values, end), True) for end in (INF, -INF))
+    finite = b.call("where.self", up, 0.0, b.call("where.self", down, 0.0, values))
+    total = b.call("matmul", finite, ones)
+    rises, falls = (b.call("gt.Scalar", b.call("matmul", b.cast(end, like=values), ones), 0.0) for end in (up, down))
+    out = b.call("where.self", falls, -INF, total)
+    return b.call("where.self", rises, b.call("where.self", falls, nan, INF), out)
 
 
 def covered(b: Build, hits: Any) -> Any:

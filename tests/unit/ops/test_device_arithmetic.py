@@ -65,3 +65,19 @@ def test_the_cosine_of_nothing_is_none() -> None:
     got = on_device(lambda a, b, t: torch.nn.functional.cosine_embedding_loss(a, b, t, reduction="none"), x, y, y[:, 0])
     assert got[0] == 1.0  # the target of the second row is neither 1 nor -1
     assert got[1] == 0.0
+
+
+@pytest.mark.parametrize("numerics", ["exact", "device"])
+def test_infinities_are_chosen_and_added_where_they_are(numerics: Any) -> None:
+    """So many places that elements go through a product with zeros and ones, of which infinity would make NaN."""
+    mask = torch.full((260, 256), -torch.inf).triu(1)
+    mask[7, 3], mask[9, 4] = torch.inf, torch.nan
+    index = torch.tensor([5, 5, 9, 0, 258]).repeat(52)
+    model = FunctionModel(lambda x, i: (x[:, i[:9] % 256], torch.zeros(260, 256).index_add(0, i, x)))
+    got = spyre_mlir.compile(model, (mask, index), numerics=numerics)(mask, index)
+    for one, wanted in zip(got, model(mask, index), strict=True):
+        # On the device -65536 stands for the infinity that came in.
+        assert torch.equal(one.isnan(), wanted.isnan())
+        assert torch.equal(one.nan_to_num(0) <= -65536, wanted == -torch.inf)
+        assert torch.equal(one.nan_to_num(0) >= 65536, wanted == torch.inf)
+        assert (one[wanted == 0] == 0).all()

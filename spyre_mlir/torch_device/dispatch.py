@@ -25,6 +25,8 @@ def dispatch(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     Raises:
         InputError: tensors of the device and of the host together, or another device than the first.
     """
+    if operator is aten._has_compatible_shallow_copy_type.default:  # asked by module.to() in inference mode
+        return isinstance(args[0], SpyreTensor) == isinstance(args[1], SpyreTensor)
     _check_one_device(operator, args, kwargs)
     if operator in FUSED:
         return FUSED[operator](*args, **kwargs)
@@ -40,8 +42,10 @@ def dispatch(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     result = operator(*host_args, **host_kwargs) if traced else run_operator(operator, host_args, host_kwargs)
     if elsewhere or onto_host:
         return args[0] if onto_host else result
-    wrapped = tree_map(as_device_tensor, result)
-    return return_and_correct_aliasing(operator, args, kwargs, wrapped)
+    # In inference mode too, a view of an ordinary tensor is an ordinary one: they count their writes together.
+    with torch.inference_mode(torch.is_inference_mode_enabled() and all(x.is_inference() for x in leaves)):
+        wrapped = tree_map(as_device_tensor, result)
+        return return_and_correct_aliasing(operator, args, kwargs, wrapped)
 
 
 def _check_one_device(operator: Any, args: Any, kwargs: Any) -> None:

@@ -210,6 +210,18 @@ def test_backward_of_a_compiled_graph_on_the_device_is_refused() -> None:
             out.sum().backward()
 
 
+def test_inference_mode_takes_tensors_from_outside_and_modules() -> None:
+    layer, x = nn.Linear(4, 3), torch.randn(2, 4)
+    there = x.to("spyre")
+    with torch.inference_mode():
+        close(there.view(-1)[1:] * 2, x.view(-1)[1:] * 2)
+        close(there.t(), x.t())
+        wanted = layer(x)
+        close(copy.deepcopy(layer).to("spyre")(there), wanted)
+    there.view(-1).mul_(2)
+    close(there, x * 2)
+
+
 def test_another_device_number_is_refused() -> None:
     with pytest.raises(InputError, match="no device spyre:1"):
         SPYRE.set_device(1)

@@ -9,7 +9,7 @@ pytest.importorskip("transformers")
 from tests.models.examine import examined
 from tests.models.zoo import ZOO
 
-IN_EVERY_RUN = ("llama", "mlp")
+IN_EVERY_RUN = ("mlp",)
 CASES = [pytest.param(n, marks=() if n in IN_EVERY_RUN else pytest.mark.slow) for n in ZOO]
 
 

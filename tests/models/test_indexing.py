@@ -83,7 +83,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
 }
 
 
-LONG = ("zoo_writes", "two_tables")
+LONG = ("zoo_writes", "two_tables", "index_computed")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in CASES])

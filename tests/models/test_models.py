@@ -92,6 +92,7 @@ def test_prefill_then_decode_is_what_torch_generates() -> None:
         assert float((a - b).abs().max() / b.abs().max()) < TOLERANCE
 
 
+@pytest.mark.slow
 def test_padding_of_a_sentence_does_not_reach_the_other_words() -> None:
     """The mask is an input of the program: another one needs no other program."""
     model, (words, mask) = build("bert")

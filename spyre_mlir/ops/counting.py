@@ -8,6 +8,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Lanes, Number
+from spyre_mlir.ops.reducing import or_nan
 from spyre_mlir.ops.table import Sample
 
 
@@ -17,7 +18,7 @@ def _places(b: Build, borders: Any, values: Any, right: bool, narrow: bool) -> A
         borders, values = (b.cast(v, "f32") for v in (borders, values))
     own = b.call("unsqueeze", values, dim=-1) if b.element(values) else values
     other = borders if len(b.shape(borders)) == 1 else b.call("unsqueeze", borders, dim=-2)
-    before = b.call("le.Tensor" if right else "lt.Tensor", other, own)
+    before = or_nan(b, b.call("le.Tensor" if right else "lt.Tensor", other, own), own)  # which goes behind all
     return b.call("sum.dim_IntList", b.cast(before, "i32" if narrow else "i64"), dim=(-1,))
 
 

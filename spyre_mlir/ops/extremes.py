@@ -10,8 +10,8 @@ from spyre_mlir.ops import reduction
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composite import decomposes
-from spyre_mlir.ops.lanes import INF, Ints, Lanes
-from spyre_mlir.ops.reducing import comparable, positions, without_nan
+from spyre_mlir.ops.lanes import Ints, Lanes
+from spyre_mlir.ops.reducing import comparable, or_nan, positions
 from spyre_mlir.ops.table import Sample
 
 
@@ -34,24 +34,24 @@ def _amin(b: Build, self: Any, *, dim: Ints, keepdim: bool) -> Any:
 def where_first(b: Build, overload: str, self: Any, dim: int | None, keepdim: bool) -> Any:
     """Position of the first extreme element: `overload` is amax or amin, and what is not a number wins.
 
-    Without `dim` the position counts all elements in row-major order. An infinity before the first element that is
-    not a number is found in its place.
+    Without `dim` the position counts all elements in row-major order.
     """
     shape = b.shape(self)
     if 0 in shape:
         raise UnsupportedError(f"the position of an extreme element of a tensor of shape {shape}")
     if not shape:
         return b.full((), 0, "i64")
-    key = without_nan(b, comparable(b, self), INF if overload == "amax" else -INF)
-    dims = () if dim is None else (dim,)
-    best = b.call(overload, key, dim=dims, keepdim=True)
+    number, dims = comparable(b, self), () if dim is None else (dim,)
+    best = b.call(overload, number, dim=dims, keepdim=True)
+    # Where the best is not a number it equals none.
+    hit = or_nan(b, b.call("eq.Tensor", number, best), number)
     if dim is None:
         count = prod(shape)
         place = b.call("view", b.iota(count, "i64"), size=shape)
     else:
         place, count = positions(b, shape, dim), shape[dim]
     # The smallest position wins; those of other elements lie behind all.
-    found = b.call("where.self", b.call("eq.Tensor", key, best), place, b.full((), count, "i64"))
+    found = b.call("where.self", hit, place, b.full((), count, "i64"))
     return b.call("amin", found, dim=dims, keepdim=keepdim)
 
 

@@ -76,7 +76,10 @@ def _too_long(shape: tuple[int, ...], dim: int) -> UnsupportedError:
 
 
 def sorted_along(b: Build, self: Any, dim: int, descending: bool, first: int, count: int) -> Pair:
-    """The elements of rank first, first + 1, … along `dim`, and where they stood; as torch, NaN is the largest."""
+    """The elements of rank first, first + 1, … along `dim`, and where they stood; as torch, NaN is the largest.
+
+    It stands as infinity: where both are in one row, the first of them goes first, which is not torch's order.
+    """
     shape = b.shape(self)
     if not shape:
         return b.call("clone", self), b.full((), 0, "i64")
@@ -194,7 +197,7 @@ def mode(b: Build, self: Lanes, *, dim: int = -1, keepdim: bool = False) -> Any:
     count = b.call("sum.dim_IntList", b.cast(same, "i64"), dim=(at + 1,))
     most = b.call("eq.Tensor", count, b.call("amax", count, dim=(at,), keepdim=True))
     # An element that is not the most frequent steps aside for the largest of all, which is no smaller.
-    largest = b.call("amax", number, dim=(at,), keepdim=True)
+    largest = b.call("amax", without_nan(b, number), dim=(at,), keepdim=True)
     best = b.call("amin", b.call("where.self", most, number, largest), dim=(at,), keepdim=True)
     here = b.call("where.self", b.call("eq.Tensor", number, best), positions(b, shape, at), b.full((), 0, "i64"))
     values, where = b.cast(best, like=self), b.call("amax", here, dim=(at,), keepdim=True)

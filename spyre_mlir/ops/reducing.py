@@ -57,6 +57,11 @@ def without_nan(b: Build, value: Any, stand_in: float = INF) -> Any:
     return b.call("where.self", b.call("ne.Tensor", value, value), stand_in, value)
 
 
+def or_nan(b: Build, truth: Any, value: Any) -> Any:
+    """A truth value, or that a value is not a number."""
+    return b.call("logical_or", truth, b.call("ne.Tensor", value, value)) if is_float(b, value) else truth
+
+
 def comparable(b: Build, value: Any) -> Any:
     """A value as numbers: truth values have no order of their own."""
     return b.cast(value, "f32") if b.is_bool(value) else value

@@ -15,7 +15,7 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import DType, Lanes
 from spyre_mlir.ops.parts import joined, part
-from spyre_mlir.ops.reducing import comparable, is_float, positions
+from spyre_mlir.ops.reducing import comparable, or_nan, positions
 from spyre_mlir.ops.sums import finite
 from spyre_mlir.ops.table import Sample
 
@@ -86,11 +86,6 @@ def cumprod(b: Build, self: Lanes, *, dim: int, dtype: DType | None = None) -> A
     return doubled(b, (value,), at, lambda x, y: (b.call("mul.Tensor", x[0], y[0]),))[0]
 
 
-def _or_nan(b: Build, truth: Any, value: Any) -> Any:
-    """A truth value, or that a value is not a number."""
-    return b.call("logical_or", truth, b.call("ne.Tensor", value, value)) if is_float(b, value) else truth
-
-
 def _running_extreme(b: Build, self: Any, dim: int, fold: str, not_behind: str) -> Any:
     """The extreme so far and its last position; what is not a number stays the extreme once it came."""
     if _copied(b, self):
@@ -103,13 +98,13 @@ def _running_extreme(b: Build, self: Any, dim: int, fold: str, not_behind: str) 
         best = b.call(fold, seen, dim=(at + 1,), keepdim=True)
         shape = b.shape(seen)
         place = b.call("minimum", positions(b, shape, at), positions(b, shape, at + 1))
-        found = b.call("where.self", _or_nan(b, b.call("eq.Tensor", seen, best), seen), place, b.full((), 0, "i64"))
+        found = b.call("where.self", or_nan(b, b.call("eq.Tensor", seen, best), seen), place, b.full((), 0, "i64"))
         values, where = b.call("squeeze.dims", best, dim=(at + 1,)), b.call("amax", found, dim=(at + 1,))
     else:
         start = b.call("expand", positions(b, b.shape(number), at), size=b.shape(number))
 
         def later_wins(x: Values, y: Values) -> Values:
-            wins = _or_nan(b, b.call(not_behind, y[0], x[0]), y[0])
+            wins = or_nan(b, b.call(not_behind, y[0], x[0]), y[0])
             return tuple(b.call("where.self", wins, late, early) for early, late in zip(x, y, strict=True))
 
         values, where = doubled(b, (number, start), at, later_wins)

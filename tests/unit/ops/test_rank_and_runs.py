@@ -21,6 +21,7 @@ from spyre_mlir.ops.table import OpEntry
 NAN, INF = float("nan"), float("inf")
 TIES = np.array([[2, 7, 2, 7, 0, 7], [1, 1, 1, 1, 1, 1]])
 WITH_NAN = np.array([[1.0, NAN, 3.0, NAN], [-INF, 2.0, INF, 2.0]])
+INF_AND_NAN = np.array([[INF, NAN, -INF, INF], [-INF, NAN, 2.0, NAN]])
 TRUTH = np.array([[True, False, True], [False, False, False]])
 
 
@@ -55,7 +56,7 @@ def test_equal_elements_keep_their_order_and_nan_is_the_largest(values: NDArray[
     same(got, theirs(torch.sort, values, stable=True, dim=1, descending=descending))
 
 
-@pytest.mark.parametrize("values", [TIES, WITH_NAN], ids=["ties", "nan"])
+@pytest.mark.parametrize("values", [TIES, WITH_NAN, INF_AND_NAN], ids=["ties", "nan", "infinity"])
 @pytest.mark.parametrize("function", [torch.argmax, torch.argmin])
 @pytest.mark.parametrize("dim", [None, 0, -1])
 def test_the_first_of_equal_extremes_is_found_and_nan_wins(
@@ -65,7 +66,7 @@ def test_the_first_of_equal_extremes_is_found_and_nan_wins(
 
 
 @pytest.mark.parametrize("overload", ["max.dim", "min.dim"])
-@pytest.mark.parametrize("values", [TIES, WITH_NAN, TRUTH], ids=["ties", "nan", "truth"])
+@pytest.mark.parametrize("values", [TIES, WITH_NAN, INF_AND_NAN, TRUTH], ids=["ties", "nan", "infinity", "truth"])
 def test_extremes_come_with_their_positions(overload: str, values: NDArray[Any]) -> None:
     function = getattr(torch, overload.removesuffix(".dim"))
     same(ours(overload, values, dim=1), theirs(function, values, dim=1))
@@ -143,7 +144,7 @@ def test_an_ordering_too_dear_for_the_device_is_refused() -> None:
 
 
 def test_counts_and_places() -> None:
-    borders, values = np.array([1.0, 2.0, 2.0, 3.0]), np.array([0.5, 1.0, 2.0, 5.0])
+    borders, values = np.array([1.0, 2.0, 2.0, 3.0]), np.array([0.5, 1.0, 2.0, 5.0, NAN, INF])
     for right in (False, True):
         same(
             ours("searchsorted.Tensor", borders, values, right=right),
@@ -153,7 +154,8 @@ def test_counts_and_places() -> None:
             ours("bucketize.Tensor", values, borders, right=right),
             theirs(torch.bucketize, values, borders, right=right),
         )
-    same(ours("histc", values, bins=4, min=0, max=2), theirs(torch.histc, values, bins=4, min=0, max=2))
+    finite = values[:4]
+    same(ours("histc", finite, bins=4, min=0, max=2), theirs(torch.histc, finite, bins=4, min=0, max=2))
     same(ours("histc", np.full(3, 2.0), bins=4), theirs(torch.histc, np.full(3, 2.0), bins=4))
 
 
@@ -168,3 +170,8 @@ def test_empty_folds_give_what_is_neutral() -> None:
     same(ours("all.dim", nothing, dim=(1,)), theirs(torch.all, nothing, dim=1))
     same(ours("prod.dim_int", nothing, dim=(1,)), theirs(torch.prod, nothing, dim=1))
     same(ours("logsumexp", nothing, dim=(1,)), theirs(torch.logsumexp, nothing, dim=1))
+
+
+def test_what_is_not_a_number_hides_no_frequent_element() -> None:
+    values = np.array([[NAN, 2.0, INF, 2.0], [INF, NAN, INF, NAN]])
+    assert ours("mode", values, dim=1)[0].tolist() == [2.0, INF]

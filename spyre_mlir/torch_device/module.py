@@ -56,6 +56,21 @@ class DeviceModule:
     def manual_seed_all(self, seed: int) -> None:
         """Random numbers are the host's, which torch seeds itself."""
 
+    def get_rng_state(self, device: Any = None) -> Any:
+        """The state of the host's generator, whose random numbers are the device's too; `torch.random.fork_rng` asks."""
+        import torch
+
+        return torch.get_rng_state()
+
+    def set_rng_state(self, new_state: Any, device: Any = None) -> None:
+        """Sets the state of the host's generator."""
+        import torch
+
+        torch.set_rng_state(new_state)
+
+    def empty_cache(self) -> None:
+        """Nothing to give back: the host frees what nobody holds."""
+
     def get_amp_supported_dtype(self) -> list[Any]:
         """Element types that autocast may choose: none, so torch warns and switches it off."""
         return []

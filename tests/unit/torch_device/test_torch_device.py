@@ -222,6 +222,18 @@ def test_inference_mode_takes_tensors_from_outside_and_modules() -> None:
     close(there, x * 2)
 
 
+def test_random_numbers_are_the_hosts() -> None:
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    with torch.random.fork_rng():  # saves and restores the generators of every device there is
+        torch.rand(4)
+    assert torch.equal(torch.get_rng_state(), before)
+    with torch.random.fork_rng(devices=[0], device_type="spyre"):
+        torch.rand(4)
+    assert torch.equal(SPYRE.get_rng_state(), before)
+    SPYRE.empty_cache()
+
+
 def test_another_device_number_is_refused() -> None:
     with pytest.raises(InputError, match="no device spyre:1"):
         SPYRE.set_device(1)

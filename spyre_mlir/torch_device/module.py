@@ -57,7 +57,7 @@ class DeviceModule:
         """Random numbers are the host's, which torch seeds itself."""
 
     def get_rng_state(self, device: Any = None) -> Any:
-        """The state of the host's generator, whose random numbers are the device's too; `torch.random.fork_rng` asks."""
+        """The state of the host's generator, the device's too; `torch.random.fork_rng` asks for it."""
         import torch
 
         return torch.get_rng_state()

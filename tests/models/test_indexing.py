@@ -83,7 +83,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
 }
 
 
-LONG = ("zoo_writes", "two_tables", "index_computed")
+LONG = ("zoo_writes", "two_tables", "index_computed", "index_broadcast", "put_sum")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in CASES])

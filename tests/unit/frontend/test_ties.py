@@ -71,6 +71,7 @@ def test_equals_do_not_count_as_errors() -> None:
     assert spyre_mlir.compile(Sorted(), (X,)).verify(X)
 
 
+@pytest.mark.slow
 def test_a_host_step_keeps_the_order_too() -> None:
     """An ordering that is too long for the device is no other ordering."""
     x = torch.randint(0, 5, (9000,), generator=torch.Generator().manual_seed(0)).float()

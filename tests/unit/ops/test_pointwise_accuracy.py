@@ -170,6 +170,7 @@ def test_rounding_goes_to_even() -> None:
 SIGNS = torch.tensor([[7.5, 7.5, -7.5, -7.5, 6.0, -6.0, 0.0, 5.0], [2.0, -2.0, 2.0, -2.0, 3.0, 3.0, 4.0, 7.0]])
 
 
+@pytest.mark.slow
 def test_remainders_have_the_signs_that_torch_gives_them() -> None:
     class Remainders(torch.nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:

@@ -37,6 +37,7 @@ def types(overload: str, *tensors: Any, **attributes: Any) -> list[tuple[int, ..
     return [t.get_shape() for t in result_types(entry, bound | attributes)]
 
 
+@pytest.mark.slow
 def test_a_window_costs_the_sum_of_its_extents_not_their_product() -> None:
     torch.manual_seed(0)
     small = kernels(nn.Conv2d(64, 64, 3), torch.randn(1, 64, 8, 8))

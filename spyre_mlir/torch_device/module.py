@@ -60,12 +60,14 @@ class DeviceModule:
         """The state of the host's generator, the device's too; `torch.random.fork_rng` asks for it."""
         import torch
 
+        self.set_device(device)
         return torch.get_rng_state()
 
     def set_rng_state(self, new_state: Any, device: Any = None) -> None:
         """Sets the state of the host's generator."""
         import torch
 
+        self.set_device(device)
         torch.set_rng_state(new_state)
 
     def empty_cache(self) -> None:

@@ -232,6 +232,10 @@ def test_random_numbers_are_the_hosts() -> None:
         torch.rand(4)
     assert torch.equal(SPYRE.get_rng_state(), before)
     SPYRE.empty_cache()
+    with pytest.raises(InputError, match="no device spyre:1"):
+        SPYRE.get_rng_state(1)
+    with pytest.raises(InputError, match="no device spyre:1"):
+        SPYRE.set_rng_state(before, 1)
 
 
 def test_another_device_number_is_refused() -> None:

@@ -18,14 +18,42 @@ ArgumentKind = Literal["input", "parameter", "buffer", "constant"]
 
 
 @dataclass(frozen=True)
+class Placement:
+    """How a tensor lies in its storage.
+
+    Attributes:
+        strides: elements between neighbours, of the dimensions that have any.
+        start: elements before the first one; None if it does not matter.
+    """
+
+    strides: tuple[int, ...]
+    start: int | None
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor, *, absolute: bool) -> Placement:
+        """The placement of a tensor, with its start or without."""
+        pairs = zip(tensor.stride(), tensor.shape, strict=True) if tensor.numel() else ()
+        return cls(tuple(s for s, extent in pairs if extent > 1), int(tensor.storage_offset()) if absolute else None)
+
+    def __str__(self) -> str:
+        """As an error says it."""
+        return f"strides {self.strides}" + ("" if self.start is None else f" from element {self.start} of its storage")
+
+
+@dataclass(frozen=True)
 class Argument:
-    """One argument of the program's function, in order."""
+    """One argument of the program's function, in order.
+
+    Attributes:
+        placement: how a caller's tensor must lie in its storage, because the program walks it by strides; else None.
+    """
 
     name: str
     kind: ArgumentKind
     shape: tuple[int, ...]
     dtype: torch.dtype
     mutated: bool = False
+    placement: Placement | None = None
 
 
 @dataclass(frozen=True)
@@ -141,4 +169,11 @@ def _checked(wanted: Argument, leaf: object) -> torch.Tensor:
             f"argument '{wanted.name}': expected {expected}, got {describe(tuple(leaf.shape), leaf.dtype)}",
             hint="a program is made for one shape and dtype; import the model again for another",
         )
+    if (made_for := wanted.placement) is not None:
+        found = Placement.of(leaf, absolute=made_for.start is not None)
+        if found != made_for:
+            raise InputError(
+                f"argument '{wanted.name}': the model walks its memory (as_strided), made for {made_for}, got {found}",
+                hint="give a tensor that lies so (a clone has a storage of its own), or import the model again for it",
+            )
     return leaf

@@ -158,7 +158,10 @@ def _arranged(
 def _as_strided(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
     """A walk through memory as one through a tensor whose elements lie in row-major order."""
     memory = walked(node)
-    if memory is None or (memory.node is a["self"] and memory.in_order and memory.start == (a["storage_offset"] or 0)):
+    if memory is None:
+        return None
+    offset = 0 if a["storage_offset"] is None else a["storage_offset"]
+    if memory.node is a["self"] and memory.in_order and memory.start == offset:
         return None
     base = values.ssa(memory.node)
     if not memory.in_order:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
@@ -14,6 +14,7 @@ from torch.fx import Node
 
 from spyre_mlir.frontend.folding import is_real
 from spyre_mlir.frontend.program import Argument, ArgumentKind, Constant
+from spyre_mlir.frontend.strides import placed
 from spyre_mlir.frontend.torch_private import TreeSpec, storage_identity, tree_flatten_with_path
 from spyre_mlir.frontend.unsupported import HIGHER, Finding
 
@@ -82,6 +83,7 @@ def strange_inputs(exported: ExportedProgram) -> list[Finding]:
 def read_signature(exported: ExportedProgram) -> Signature:
     """Names and orders the arguments and results of a functional program without strange inputs."""
     nodes = {n.name: n for n in exported.graph.nodes}
+    places = placed(exported.graph)
     mutated = _mutated(exported)
     rename = _input_namer(exported.graph_signature.input_specs)
     slots: list[Slot] = []
@@ -91,9 +93,10 @@ def read_signature(exported: ExportedProgram) -> Signature:
             leaves.append(Constant(spec.arg.name, spec.arg.value))
             continue
         slot = _slot(exported, spec, nodes[spec.arg.name], rename, spec.arg.name in mutated)
-        slots.append(slot)
         if slot.argument.kind == "input":
+            slot = replace(slot, argument=replace(slot.argument, placement=places.get(slot.node)))
             leaves.append(slot.argument)
+        slots.append(slot)
     slots.sort(key=lambda slot: _ORDER.index(slot.argument.kind))
     ties = _ties(slots)
     results, output_leaves = _results(exported, nodes, {s.node.name: s.argument.name for s in slots})

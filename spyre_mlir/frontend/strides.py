@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import cast
 
 import torch
-from torch.fx import Node
+from torch.fx import Graph, Node
 
 from spyre_mlir.frontend.arguments import bind
+from spyre_mlir.frontend.program import Placement
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, is_composite, schema_of
 
 _ATEN = torch.ops.aten
@@ -44,6 +45,26 @@ class Memory:
 def walks(node: Node) -> bool:
     """Whether a node walks memory by strides."""
     return node.target in _WALKS
+
+
+def placed(graph: Graph) -> dict[Node, Placement]:
+    """The inputs of a graph whose strides decide what is walked: the walked ones, and those the walked follow in form.
+
+    Elementwise operations give their results the strides of their operands, so the inputs of these count too.
+    """
+    found: dict[Node, Placement] = {}
+    for walk in graph.nodes:
+        if not walks(walk):
+            continue
+        absolute = bind(walk)["storage_offset"].value is not None
+        pending, seen = list(walk.all_input_nodes), set[Node]()
+        while pending:
+            node = pending.pop()
+            pending += [n for n in node.all_input_nodes if n not in seen]
+            seen.update(node.all_input_nodes)
+            if node.op == "placeholder" and (absolute or node not in found):
+                found[node] = Placement.of(cast(torch.Tensor, node.meta["val"]), absolute=absolute)
+    return found
 
 
 def walked(node: Node) -> Memory | None:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from spyre_mlir.errors import InputError
+from spyre_mlir.torch_device.registration import DEVICE
 
 
 class DeviceModule:
@@ -38,14 +39,14 @@ class DeviceModule:
         return 0
 
     def set_device(self, device: Any) -> None:
-        """Accepts device 0.
+        """Accepts device 0, as a number, a device or its name.
 
         Raises:
             InputError: another one.
         """
-        index = getattr(device, "index", device)
-        if index not in (None, 0):
-            raise InputError(f"there is no device spyre:{index}", hint="the only one is spyre:0")
+        if device not in (None, 0) and str(device) not in (DEVICE, f"{DEVICE}:0"):
+            shown = f"{DEVICE}:{device}" if isinstance(device, int) else device
+            raise InputError(f"there is no device {shown}", hint=f"the only one is {DEVICE}:0")
 
     def synchronize(self, device: Any = None) -> None:
         """Nothing to wait for: every operation has finished when it returns."""

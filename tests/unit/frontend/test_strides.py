@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
 import torch
 
 import spyre_mlir
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import InputError, UnsupportedError
 from tests.functions import FunctionModel
 
 X = torch.arange(24.0).reshape(4, 6)
@@ -43,6 +44,45 @@ def test_input_that_lies_transposed() -> None:
     x = X.t()
     compiled = spyre_mlir.compile(FunctionModel(lambda x: x.as_strided((3, 3), (2, 5), 1)), (x,), numerics="exact")
     assert torch.equal(compiled(x), x.as_strided((3, 3), (2, 5), 1))
+
+
+def _off(count: int, *shape: int) -> torch.Tensor:
+    """A contiguous tensor that starts behind so many elements of its storage."""
+    return torch.arange(64.0)[count:][: math.prod(shape)].reshape(shape)
+
+
+@pytest.mark.parametrize(
+    ("function", "other"),
+    [
+        (lambda x: x.as_strided((4,), (6,)), X.reshape(6, 4).t()),
+        (lambda x: (x.t() + 1).as_strided((3, 3), (2, 5)), X.reshape(6, 4).t()),
+        (lambda x: x.as_strided((3, 3), (2, 5), 4), _off(3, 4, 6)),
+        (lambda x: torch.as_strided_scatter(x.abs(), torch.ones(2, 2), (2, 2), (6, 2)), X.reshape(6, 4).t()),
+    ],
+)
+def test_a_call_with_a_tensor_that_lies_otherwise_is_refused(
+    function: Callable[[torch.Tensor], torch.Tensor], other: torch.Tensor
+) -> None:
+    compiled = spyre_mlir.compile(FunctionModel(function), (X,), numerics="exact")
+    assert torch.equal(compiled(X), function(X))
+    with pytest.raises(InputError, match=r"argument 'args_0': the model walks its memory .* made for strides \(6, 1\)"):
+        compiled(other)
+
+
+@pytest.mark.parametrize(
+    ("function", "example", "other"),
+    [
+        (lambda x: x.as_strided((3, 3), (2, 5)), X, _off(3, 4, 6)),  # counted from where the tensor starts
+        (lambda x: x.as_strided((3, 3), (2, 5), 5), _off(3, 4, 6), X),  # export lets every input start at 0
+        (lambda x: x.as_strided((3,), (1,)), X[:1], X.t()[:, :1].contiguous().t()),  # one element has any stride
+        (lambda x: x.t() + torch.arange(9.0).as_strided((6, 1), (1, 1)), X, X.reshape(6, 4).t()),  # not what is walked
+    ],
+)
+def test_only_what_a_walk_depends_on_must_lie_as_the_example(
+    function: Callable[[torch.Tensor], torch.Tensor], example: torch.Tensor, other: torch.Tensor
+) -> None:
+    compiled = spyre_mlir.compile(FunctionModel(function), (example,), numerics="exact")
+    assert torch.equal(compiled(other), function(other))
 
 
 def test_gaps_are_refused() -> None:

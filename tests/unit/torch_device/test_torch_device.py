@@ -239,8 +239,13 @@ def test_random_numbers_are_the_hosts() -> None:
 
 
 def test_another_device_number_is_refused() -> None:
-    with pytest.raises(InputError, match="no device spyre:1"):
-        SPYRE.set_device(1)
+    for other in (1, "spyre:1", torch.device("spyre:1")):
+        with pytest.raises(InputError, match="no device spyre:1"):
+            SPYRE.set_device(other)
+    for mine in (0, "spyre", "spyre:0", torch.device("spyre")):
+        SPYRE.set_device(mine)
+    with pytest.raises(InputError, match="no device cpu"):
+        SPYRE.set_device("cpu")
     for make in (lambda: torch.ones(2).to("spyre:1"), lambda: torch.ones(2, device="spyre:1")):
         with pytest.raises(InputError, match="no device spyre:1"):
             make()

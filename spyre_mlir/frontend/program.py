@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.element_types import describe
 from spyre_mlir.frontend.folding import is_real
+from spyre_mlir.frontend.sharing import check_apart
 from spyre_mlir.frontend.torch_private import TreeSpec, tree_flatten
 
 ArgumentKind = Literal["input", "parameter", "buffer", "constant"]
@@ -103,7 +104,8 @@ class Program:
         """The input tensors in the order of the function's arguments.
 
         Raises:
-            InputError: number, structure, shape, dtype or a constant differs from what the program was made for.
+            InputError: number, structure, shape, dtype or a constant differs from what the program was made for, or a
+                tensor that the program writes shares memory with another one.
         """
         leaves = self._leaves(tuple(args), dict(kwargs or {}))
         tensors: dict[str, torch.Tensor] = {}
@@ -115,6 +117,7 @@ class Program:
                     f"argument '{wanted.name}' is {leaf!r}, but the program was made for {wanted.value!r}",
                     hint="import the model again with this value",
                 )
+        check_apart(self.mutations.values(), tensors, self.values)
         return [tensors[a.name] for a in self.inputs]
 
     def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[object]:

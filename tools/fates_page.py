@@ -13,7 +13,8 @@ from spyre_mlir.ops.table import Fate
 
 INTRO = """What becomes of every overload of ATen that torch {torch} has. *native*: one hardware function, or a view.
 *composed*: a composition of others; for some arguments there is none, and the host runs the step. *by PyTorch*: taken
-apart by PyTorch before we see it, and what it is made of has the fates given here. *host*: a step of the host.
+apart by PyTorch before we see it, and what it is made of has the fates given here. *host*: a step of the host;
+what depends on no input is computed at import instead, whatever stands here.
 *refused*: random numbers, unless as in dropout outside training none are drawn, and results of which a number or a
 shape depends on data. Variants that write in place or into `out` are taken apart too, and are left out; complex numbers
 are refused in any operator: see [the page about host steps](../tools/host-steps.md)."""

@@ -7,6 +7,20 @@ composes stays whole without being listed.
 
 from __future__ import annotations
 
+# The host runs these, or the import where they depend on no input.
+KEEP_WITHOUT_ENTRY = (
+    # Taken apart, these make integers of what lies between float ends; torch makes integers of the ends first.
+    "linspace.default",
+    "linspace.Scalar_Tensor",
+    "linspace.Tensor_Scalar",
+    "linspace.Tensor_Tensor",
+    # Taken apart, these check for errors by an op with side effects, which becomes a higher-order one.
+    "linalg_inv.default",
+    "linalg_solve.default",
+    "linalg_cholesky.default",
+    "linalg_lu_factor.default",
+    "linalg_ldl_factor.default",
+)
 KEEP_COMPOSITES: tuple[str, ...] = (
     "linear.default",
     "scaled_dot_product_attention.default",
@@ -31,10 +45,5 @@ KEEP_COMPOSITES: tuple[str, ...] = (
     "where.ScalarSelf",
     "where.Scalar",
     "rsub.Scalar",
-    # Taken apart, these check for errors by an op with side effects, which becomes a higher-order one.
-    "linalg_inv.default",
-    "linalg_solve.default",
-    "linalg_cholesky.default",
-    "linalg_lu_factor.default",
-    "linalg_ldl_factor.default",
+    *KEEP_WITHOUT_ENTRY,
 )

@@ -26,6 +26,8 @@ def check_apart(written: Iterable[str], given: Mapping[str, torch.Tensor], owned
         InputError: a written tensor shares memory with another one, or with itself, as an expanded one does.
     """
     for name in written:
+        if name not in given and name not in owned:
+            continue  # a program without weights
         target, others = (given[name], {**owned, **given}) if name in given else (owned[name], given)
         if target.numel() and any(s == 0 and e > 1 for s, e in zip(target.stride(), target.shape, strict=True)):
             raise InputError(f"the model writes to '{name}', of which many elements are one place in memory", hint=OWN)

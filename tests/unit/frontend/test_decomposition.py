@@ -10,8 +10,9 @@ import torch
 from torch import nn
 from torch.export import ExportedProgram
 
+import spyre_mlir
 from spyre_mlir.frontend import export, import_program
-from spyre_mlir.frontend.keep import KEEP_COMPOSITES
+from spyre_mlir.frontend.keep import KEEP_COMPOSITES, KEEP_WITHOUT_ENTRY
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.text.render import module_text
 from tests.functions import FunctionModel
@@ -66,7 +67,23 @@ def test_something_to_decompose(name: str, decomposed: list[ExportedProgram]) ->
     assert decomposed
 
 
-@pytest.mark.parametrize("name", [name for name in KEEP_COMPOSITES if not name.startswith("linalg_")])
+@pytest.mark.parametrize("name", [name for name in KEEP_COMPOSITES if name not in KEEP_WITHOUT_ENTRY])
 def test_what_is_kept_whole_has_an_entry(name: str) -> None:
     """Without one, what torch takes apart for the device would stay whole for the host."""
     assert ATEN.find(name.removesuffix(".default")) is not None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        lambda x: torch.linspace(4.3, -3, 50, dtype=torch.int64) + x,
+        lambda x: torch.linspace(-4.7, 9.9, 50, dtype=torch.int32) + x,
+        lambda x: torch.linspace(x, -3, 50, dtype=torch.int64),
+        lambda x: torch.linspace(-0.3, 0.7, 7) * x,
+    ],
+)
+@pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.fallback.HostStepWarning")
+def test_lines_of_integers_between_float_ends(line: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    x = torch.tensor(4.3)
+    compiled = spyre_mlir.compile(FunctionModel(line), (x,), numerics="exact")
+    torch.testing.assert_close(compiled(x), line(x))

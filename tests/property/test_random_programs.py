@@ -37,13 +37,13 @@ def check(random: Random, *, files: bool) -> None:
         event(error.message)
 
 
-@examples(60)
+@examples(40)
 @given(RANDOM)
 def test_every_level_computes_the_same(random: Random) -> None:
     check(random, files=False)
 
 
-@examples(25)
+@examples(15)
 @given(RANDOM)
 def test_text_and_files_are_sound(random: Random) -> None:
     check(random, files=True)

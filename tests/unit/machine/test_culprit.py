@@ -260,7 +260,8 @@ def test_a_loop_over_heads(loops: Any) -> None:
     assert (culprit.file, culprit.op) == (path.name, "exp")
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
 def test_a_spoiled_file_of_a_llama_layer_is_named(seed: int, llama: tuple[CompiledModel, torch.Tensor]) -> None:
     """One operand's order of dims is another; the seeds are ones that change the logits."""
     compiled, words = llama

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.frontend.torch_private import storage_identity
 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 OWN = "give tensors of their own, e.g. x.clone()"
@@ -25,19 +26,19 @@ def check_apart(written: Iterable[str], given: Mapping[str, torch.Tensor], owned
     Raises:
         InputError: a written tensor shares memory with another one, or with itself, as an expanded one does.
     """
-    for name in written:
-        if name not in given and name not in owned:
-            continue  # a program without weights
-        target, others = (given[name], {**owned, **given}) if name in given else (owned[name], given)
-        if target.numel() and any(s == 0 and e > 1 for s, e in zip(target.stride(), target.shape, strict=True)):
+    everything = {**owned, **given}
+    targets = [name for name in written if name in everything]  # a program without weights lacks its buffers
+    places = {name: _places(tensor) for name, tensor in everything.items()} if targets else {}
+    for name in targets:
+        if places[name].size and any(
+            s == 0 and e > 1 for s, e in zip(places[name].strides, places[name].shape, strict=True)
+        ):
             raise InputError(f"the model writes to '{name}', of which many elements are one place in memory", hint=OWN)
-        for other, tensor in others.items():
-            if other != name and _overlap(target, tensor):
+        for other in places if name in given else given:
+            if other != name and np.shares_memory(places[name], places[other]):
                 raise InputError(f"the model writes to '{name}', which shares memory with '{other}'", hint=OWN)
 
 
-def _overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
-    if storage_identity(a) != storage_identity(b):
-        return False
-    first, second = (t.detach().view(_BITS[t.itemsize]).numpy() for t in (a, b))
-    return bool(np.shares_memory(first, second))
+def _places(tensor: torch.Tensor) -> NDArray[Any]:
+    """The memory of a tensor as an array that reaches the same places."""
+    return tensor.detach().view(_BITS[tensor.itemsize]).numpy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -30,10 +31,11 @@ def compiled(model: torch.nn.Module) -> spyre_mlir.CompiledModel:
 def test_tensors_that_overlap_are_refused() -> None:
     model, memory = Writer(), torch.arange(8.0)
     call = compiled(model)
-    same, before = torch.arange(6.0), memory.clone()
+    same, before, array = torch.arange(6.0), memory.clone(), np.arange(6, dtype=np.float32)
     for args, both in (
         ((same, same), "'a', which shares memory with 'b'"),
         ((memory[:6], memory[2:]), "'a', which shares memory with 'b'"),
+        ((torch.from_numpy(array), torch.from_numpy(array)), "'a', which shares memory with 'b'"),
         ((model.weight, same), "'a', which shares memory with 'weight'"),
         ((same, model.total), "'total', which shares memory with 'b'"),
         ((torch.zeros(1).expand(6), same), "'a', of which many elements are one place"),

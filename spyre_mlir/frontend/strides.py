@@ -56,12 +56,15 @@ def placed(graph: Graph) -> dict[Node, Placement]:
     for walk in graph.nodes:
         if not walks(walk):
             continue
-        absolute = bind(walk)["storage_offset"].value is not None
-        pending, seen = list(walk.all_input_nodes), set[Node]()
+        bound = bind(walk)
+        absolute = bound["storage_offset"].value is not None
+        pending, seen = [cast(Node, bound["self"].value)], set[Node]()  # what a scatter writes may lie anyhow
         while pending:
             node = pending.pop()
-            pending += [n for n in node.all_input_nodes if n not in seen]
-            seen.update(node.all_input_nodes)
+            if node in seen:
+                continue
+            seen.add(node)
+            pending += node.all_input_nodes
             if node.op == "placeholder" and (absolute or node not in found):
                 found[node] = Placement.of(cast(torch.Tensor, node.meta["val"]), absolute=absolute)
     return found

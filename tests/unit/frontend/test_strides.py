@@ -75,6 +75,7 @@ def test_a_call_with_a_tensor_that_lies_otherwise_is_refused(
         (lambda x: x.as_strided((3, 3), (2, 5)), X, _off(3, 4, 6)),  # counted from where the tensor starts
         (lambda x: x.as_strided((3, 3), (2, 5), 5), _off(3, 4, 6), X),  # export lets every input start at 0
         (lambda x: x.as_strided((3,), (1,)), X[:1], X.t()[:, :1].contiguous().t()),  # one element has any stride
+        (lambda x: torch.as_strided_scatter(torch.zeros(30), x, (4, 6), (7, 1)), X, X.reshape(6, 4).t()),  # written
         (lambda x: x.t() + torch.arange(9.0).as_strided((6, 1), (1, 1)), X, X.reshape(6, 4).t()),  # not what is walked
     ],
 )

@@ -22,6 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# One profile for every property test: no outcome depends on how fast the machine is.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 RUN = re.compile(r"^\s*//\s*RUN:\s*(.*)$", re.MULTILINE)
 REQUIRES = re.compile(r"^\s*//\s*REQUIRES:\s*(.*)$", re.MULTILINE)

@@ -53,6 +53,7 @@ def describe_json(value: JsonObject) -> Descriptor:
         raise ReadError(f"expected one root key, got {list(value)}", where="$")
     ((root, _),) = value.items()
     top = Cursor(value, "$").at(root)
+    _refuse_data_movement(top)  # before what its steps change: schedules, slices
     splits = _splits(top)
     slices = _slices(top, splits)
     _check_schedule(top, len(slices))
@@ -124,10 +125,13 @@ def _check_schedule(top: Cursor, cores: int) -> None:
             step.unsupported("a schedule other than running the first DSC", "split the file into one SuperDSC per step")
 
 
-def _only_dsc(top: Cursor) -> Cursor:
+def _refuse_data_movement(top: Cursor) -> None:
     for key in (keys.DATA_DSCS, keys.DATA_OP_DSCS):
-        if key in top and top.at(key).items():
-            top.at(key).unsupported("data-movement DSCs")
+        if key in top and (held := top.at(key).items()):
+            top.at(key).unsupported(f"{len(held)} data-movement DSCs, whose steps are not modelled")
+
+
+def _only_dsc(top: Cursor) -> Cursor:
     dscs = top.at(keys.DSCS).items()
     if len(dscs) != 1:
         top.at(keys.DSCS).unsupported(f"{len(dscs)} DSCs in one file, where one is understood")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -82,7 +82,7 @@ def _operand(entry: Cursor, node: Cursor, layout: Cursor, view: Descriptor) -> O
         component=component,
         indirect=_indirect(node),
         second_stick=next(iter(sticks.items())) if len(sticks) > 1 else None,
-        slices=_distribution(node, view),
+        slices=_distribution(node, view, own),
     )
     return replace(operand, extents=_extents(node, operand, view))
 
@@ -188,27 +188,27 @@ def _same_folds(place: Cursor, rule: Cursor) -> None:
                 have.must_be(want.value)
 
 
-def _distribution(node: Cursor, view: Descriptor) -> Slices:
-    """The operand's own distribution over the cores; empty where it is the operation's."""
+def _distribution(node: Cursor, view: Descriptor, own: Sequence[str]) -> Slices:
+    """The operand's own distribution over the cores; empty where it is the operation's.
+
+    A row names at least the dims that the operand has; the operation's slice holds for a dim that it leaves out.
+    """
     if keys.COORDINATES not in node or keys.CORE_TO_SLICE not in node.at(keys.COORDINATES):
         return ()
-    own = node.at(keys.COORDINATES).at(keys.CORE_TO_SLICE)
-    given = {core: row.value for core, row in own.members()}
-    if not given:
+    table = node.at(keys.COORDINATES).at(keys.CORE_TO_SLICE)
+    if not any(table.members()):
         return ()
-    if node.at(keys.COMPONENT).text() != keys.LX and given != {
-        str(c): {**row} for c, row in enumerate(view.core_slices)
-    }:
-        own.unsupported("an operand in HBM spread over the cores in another way than the DSC")
     rows: list[dict[str, int]] = []
-    for core in range(view.cores):
-        row = own.at(str(core))
-        rows.append(row.integer_map())
-        if sorted(rows[-1]) != sorted(dim.label for dim in view.dims) or min(rows[-1].values()) < 0:
-            row.fail(f"a slice of every dim {[dim.label for dim in view.dims]}")
-    if view.op_class is not OpClass.SHUFFLE and rows == [dict(row) for row in view.core_slices]:
-        return ()
-    return tuple(rows)
+    for core, slices in enumerate(view.core_slices):
+        row = table.at(str(core))
+        given = row.integer_map()
+        if not set(own) <= set(given) <= set(slices) or min(given.values(), default=0) < 0:
+            row.fail(f"a slice of every dim of the operand {list(own)}, and of no dim but {list(slices)}")
+        rows.append({label: given.get(label, number) for label, number in slices.items()})
+    same_slices = rows == [dict(row) for row in view.core_slices]
+    if node.at(keys.COMPONENT).text() != keys.LX and not same_slices:
+        table.unsupported("an operand in HBM spread over the cores in another way than the DSC")
+    return () if same_slices and view.op_class is not OpClass.SHUFFLE else tuple(rows)
 
 
 def _indirect(node: Cursor) -> Indirect | None:

@@ -146,7 +146,7 @@ CASES = (
     Case("members", ADD, drop(DSC, "primaryDsInfo_"), ".add"),
     Case("field-type", ADD, put(DSC, "maskingConstId_", "none"), ".maskingConstId_"),
     Case("field-value", ADD, put(lambda f: f.node(0), "component_", "ddr"), ".component_"),
-    Case("number-range", ADD, put(DSC, "loopOrder_", [[1 << 63]]), ".loopOrder_[0][0]"),
+    Case("number-range", ADD, put(DSC, "loopOrder_", [[1 << 64]]), ".loopOrder_[0][0]"),
     Case("required-field", ADD, drop(TOP, "coreFoldProp_"), "$.0_add"),
     Case("unknown-key", ADD, put(lambda f: f.coordinate(1, "mb")["folds"], "colour", 1), ".folds.colour"),
     Case("research-key", ADD, put(TOP, "onchipMove_", {}), ".onchipMove_"),

@@ -11,7 +11,7 @@ import pytest
 from spyre_mlir.backend.check import RULES, check_path, check_text
 from spyre_mlir.dialects.superdsc.check import FILE_RULES, Severity, check_value
 from spyre_mlir.universe import make_context
-from tests.unit.backend.check_cases import ADD, CASES, DATA, Case
+from tests.unit.backend.check_cases import ADD, CASES, DATA, SEGMENT, Case
 
 FILES = sorted(path for path in DATA.glob("superdsc_*/*.json") if "segment_size" not in path.name)
 # What the real files break; the other files break nothing. File 06 comes from a research build of the front end, and
@@ -54,6 +54,24 @@ def test_rules_have_names_meanings_and_sources_of_their_own() -> None:
     assert len({rule.name for rule in RULES}) == len(RULES)
     for rule in RULES:
         assert rule.meaning.endswith(".") and rule.source and rule.certainty in ("C", "L", "I"), rule.name
+
+
+@pytest.mark.parametrize(("number", "wrong"), [(-(2**63) - 1, True), (-(2**63), False), (2**64 - 1, False)])
+def test_numbers_have_64_bits_signed_or_unsigned(number: int, wrong: bool) -> None:
+    """Real files hold 2**64 - 1, which is -1 without a sign."""
+    value = json.loads((DATA / f"{ADD}.json").read_text())
+    value["0_add"]["dscs_"][0]["add"]["loopOrder_"] = [[number]]
+    assert any(finding.rule == "number-range" for finding in check_value(value, "f.json")) == wrong
+
+
+@pytest.mark.parametrize(("bytes_left", "wrong"), [(0, False), (-128, True)])
+def test_an_operand_may_end_with_its_segment(bytes_left: int, wrong: bool) -> None:
+    """The tensor of 128 x 256 halves has 65,536 bytes, the last of them core 31's."""
+    value = json.loads((DATA / f"{ADD}.json").read_text())
+    data = value["0_add"]["dscs_"][0]["add"]["scheduleTree_"][0]["startAddressCoreCorelet_"]["data_"]
+    moved = SEGMENT - 128 * 256 * 2 - bytes_left
+    data.update({key: str(int(start) + moved) for key, start in data.items()})
+    assert any(finding.rule == "segment" for finding in check_value(value, "f.json")) == wrong
 
 
 def test_nothing_is_derived_for_a_billion_cores() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
@@ -76,7 +76,6 @@ def device_tensors(draw: st.DrawFn) -> DeviceTensor:
 
 
 @given(device_tensors())
-@settings(deadline=None)
 def test_device_tensor_round_trip(tensor: DeviceTensor) -> None:
     attribute = DeviceTensorType(tensor)
     assert reread(attribute) == attribute

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from spyre_mlir.dialects.superdsc.check import Severity, check_value
 from spyre_mlir.dialects.superdsc.describe import describe, describe_json
 from spyre_mlir.dialects.superdsc.descriptor import OpClass
 from spyre_mlir.dialects.superdsc.mirror import sdsc_from_json
@@ -48,8 +49,19 @@ def test_lx_restickify_with_stage_objects_and_a_research_key() -> None:
 
 
 def test_back_end_file_is_refused_with_the_place() -> None:
-    with pytest.raises(ReadError, match=r"numWkSlicesPerDim_"):
+    with pytest.raises(UnsupportedError, match="data-movement DSCs, whose steps are not modelled"):
         describe_json(load("superdsc_real/09_backend_written_sdsc_dcg"))
+
+
+def test_an_operands_slices_need_not_name_dims_that_it_lacks() -> None:
+    value = load("superdsc_worked/b32k_matmul_256x512x128_mb4_out2_in4")
+    ((_, top),) = value.items()
+    ((_, dsc),) = top["dscs_"][0].items()
+    plain = describe_json(value)
+    table = {core: {label: row[label] for label in ("in", "mb")} for core, row in top["coreIdToWkSlice_"].items()}
+    dsc["scheduleTree_"][0]["coordinates_"]["coreIdToWkSlice_"] = table
+    assert describe_json(value) == plain
+    assert [str(one) for one in check_value(value, "f.json") if one.severity is Severity.ERROR] == []
 
 
 def test_a_believed_core_map_is_reported_as_it_is() -> None:
@@ -134,11 +146,19 @@ BROKEN: dict[str, tuple[str, Edit, type[SpyreError], str]] = {
         ReadError,
         "coordInfo.in.folds.dim_prop_attr[3]",
     ),
+    "own distribution of an operand in HBM": (
+        MATMUL,
+        lambda top, dsc: dsc["scheduleTree_"][0]["coordinates_"].update(
+            coreIdToWkSlice_={str(core): {"mb": (core + 1) % 32, "in": 0} for core in range(32)}
+        ),
+        UnsupportedError,
+        "coordinates_.coreIdToWkSlice_",
+    ),
     "own distribution": (
         MATMUL,
         lambda top, dsc: dsc["scheduleTree_"][0]["coordinates_"].update(coreIdToWkSlice_={"0": {"mb": 1}}),
-        UnsupportedError,
-        "coordinates_.coreIdToWkSlice_",
+        ReadError,
+        "coordinates_.coreIdToWkSlice_.0",
     ),
     "node": (MATMUL, lambda top, dsc: dsc["scheduleTree_"].pop(), ReadError, "scheduleTree_"),
     "input": (
@@ -157,6 +177,15 @@ BROKEN: dict[str, tuple[str, Edit, type[SpyreError], str]] = {
     "two ops": (MATMUL, lambda top, dsc: dsc["computeOp_"].append({}), ReadError, "computeOp_"),
     "two DSCs": (MATMUL, lambda top, dsc: top["dscs_"].append({}), UnsupportedError, "dscs_"),
     "data op": (MATMUL, lambda top, dsc: top.update(datadscs_=[{}]), UnsupportedError, "datadscs_"),
+    "data op with steps of its own": (
+        MATMUL,
+        lambda top, dsc: (
+            top.update(datadscs_=[{}]),
+            top["coreIdToDscSchedule"].update({"3": [[0, -1, 0, 1], [-1, 0, 0, 0]]}),
+        ),
+        UnsupportedError,
+        "datadscs_",
+    ),
     "mask extent": (
         MASKED,
         lambda top, dsc: dsc.update(coordinateMasking_={"out": [[200, 55]]}),

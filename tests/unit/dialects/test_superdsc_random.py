@@ -23,7 +23,7 @@ LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, 
 JSON = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(JSON)
 def test_json_survives_the_text_of_an_attribute(value: object) -> None:
     attribute = JsonAttr.of(value)  # type: ignore[arg-type]
@@ -74,7 +74,7 @@ def operands(draw: st.DrawFn, dims: tuple[Dim, ...], order: tuple[str, ...], sti
     return Operand(order, extents, own, DL16, start, symbolic, component)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(descriptors(), st.sampled_from(Version))
 def test_descriptor_survives_the_file_and_the_text(descriptor: Descriptor, version: Version) -> None:
     op = build(descriptor, version)
@@ -82,7 +82,7 @@ def test_descriptor_survives_the_file_and_the_text(descriptor: Descriptor, versi
     assert describe(parse(text_of(op))) == descriptor
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.dictionaries(TEXT, JSON, max_size=3))
 def test_any_object_survives_as_a_file(fields: dict[str, object]) -> None:
     assert_lossless({"0_op": fields})

@@ -151,7 +151,7 @@ def test_engines_overlap_inside_a_kernel() -> None:
 SPLITS = st.tuples(*[st.sampled_from((1, 2, 4))] * 4).filter(lambda s: s[0] * s[1] * s[2] * s[3] <= 32)
 
 
-@settings(max_examples=100, derandomize=True, database=None, deadline=None)
+@settings(max_examples=100, derandomize=True, database=None)
 @given(SPLITS, st.sampled_from((64, 512, 4096)), st.sampled_from((64, 1024)), st.sampled_from((128, 4096)))
 def test_nothing_beats_the_peak_and_the_peak_never_beats_the_roofline(
     splits: tuple[int, int, int, int], m: int, k: int, n: int

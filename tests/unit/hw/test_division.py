@@ -27,7 +27,7 @@ def dense(loops: list[Loop]) -> Footprint:
     return Footprint(strides)
 
 
-@settings(max_examples=300, derandomize=True, database=None, deadline=None)
+@settings(max_examples=300, derandomize=True, database=None)
 @given(LOOPS, st.sampled_from((1, 8, 32)), st.sampled_from((2**12, 2**20, SPYRE.span_bytes)))
 def test_every_division_is_legal(loops: list[Loop], cores: int, span: int) -> None:
     spec = replace(SPYRE, cores_per_card=cores, span_bytes=span)

@@ -186,7 +186,7 @@ def layouts(draw: st.DrawFn, lanes: int) -> StickLayout:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_access_is_addressing_element_by_element(data: st.DataObject) -> None:
     lanes = data.draw(st.sampled_from([4, 8]))
     layout = data.draw(layouts(lanes))
@@ -210,7 +210,7 @@ def test_access_is_addressing_element_by_element(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_split_dimension_reads_the_same_elements(data: st.DataObject) -> None:
     lanes = 4
     outer, inner = data.draw(st.integers(1, 3)), data.draw(st.sampled_from([4, 8]))
@@ -223,7 +223,7 @@ def test_split_dimension_reads_the_same_elements(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_walk_enumerates_the_sticks_of_the_access_once(data: st.DataObject) -> None:
     lanes = 4
     layout = data.draw(layouts(lanes))

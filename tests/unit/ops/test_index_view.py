@@ -91,7 +91,7 @@ def reshape(random: Random, view: IndexView, array: Array) -> tuple[IndexView, A
 STEPS: tuple[Step, ...] = (permute, transpose, unsqueeze, squeeze, expand, cut, cut, select, reshape, reshape)
 
 
-@settings(max_examples=300, derandomize=True, database=None, deadline=None)
+@settings(max_examples=300, derandomize=True, database=None)
 @given(st.integers(0, 2**32))
 def test_chains_of_views_read_what_numpy_reads(seed: int) -> None:
     random = Random(seed)

@@ -244,7 +244,7 @@ HOST: tuple[Callable[[Tensor, Tensor], Tensor], ...] = (
 )
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.data())
 def test_random_graphs_of_both_kinds(data: st.DataObject) -> None:
     steps = data.draw(

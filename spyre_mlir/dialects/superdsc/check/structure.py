@@ -17,7 +17,7 @@ _VALIDATOR = "published SuperDSC schema of torch-spyre's validator"
 _DRAFT = "draft SuperDSC interface specification"
 _FRONT_END = "torch-spyre code generation, real files"
 
-_INTEGER_BITS = 64
+_SMALLEST, _LARGEST = -(2**63), 2**64 - 1  # of a signed and of an unsigned number of 64 bits
 _ROOT = re.compile(r"[A-Za-z0-9_/-]+")
 _REQUIRED_TOP = (
     keys.CORE_FOLD, keys.CORELET_FOLD, keys.CORES_USED, keys.CORE_TO_DSC, keys.SCHEDULE, keys.DSCS,
@@ -49,9 +49,9 @@ def field_value(sdsc: Sdsc) -> Iterator[Problem]:
             yield problem(Cursor(member.value, member.path), f"one of {', '.join(allowed)}")
 
 
-@error("the public tools are C++ and keep numbers in 64 bits", "I")
+@error("the public tools are C++ and keep numbers in 64 bits; real files hold unsigned ones", "L")
 def number_range(sdsc: Sdsc) -> Iterator[Problem]:
-    """Every whole number fits into 64 bits, sign included."""
+    """Every whole number fits into 64 bits, signed or unsigned."""
     rest = [sdsc.top]
     while rest:
         place = rest.pop()
@@ -59,8 +59,8 @@ def number_range(sdsc: Sdsc) -> Iterator[Problem]:
             rest += [member for _, member in place.members()]
         elif isinstance(place.value, list):
             rest += place.items()
-        elif isinstance(place.value, int) and place.value.bit_length() >= _INTEGER_BITS:
-            yield problem(place, "a number of at most 64 bits")
+        elif isinstance(place.value, int) and not _SMALLEST <= place.value <= _LARGEST:
+            yield problem(place, f"a number from {_SMALLEST} to {_LARGEST}")
 
 
 @error(_DRAFT + ", required members", "C")
@@ -125,7 +125,7 @@ def dsc_name(sdsc: Sdsc) -> Iterator[Problem]:
             yield problem(dsc.compute.at(keys.FUNCTION), f"{dsc.name}, the key of its DSC")
 
 
-@error(_VALIDATOR + ", prose rules", "C")
+@error(_VALIDATOR + ", prose rules; files of research builds hold both", "L")
 def one_dsc(sdsc: Sdsc) -> Iterator[Problem]:
     """A file has one compute DSC, or data-movement DSCs instead."""
     moves = [key for key in DATA_DSCS if key in sdsc.top and sdsc.top.at(key).items()]
@@ -184,7 +184,7 @@ def schedule_steps(sdsc: Sdsc) -> Iterator[Problem]:
                 yield problem(step, "data DSC or -1, compute DSC or -1, not both -1, and two flags 0/1")
 
 
-@error(_DRAFT, "C")
+@error(_DRAFT + "; files of research builds with data DSCs differ", "L")
 def schedules_equal(sdsc: Sdsc) -> Iterator[Problem]:
     """All cores that run one DSC have the same schedule."""
     if keys.SCHEDULE not in sdsc.top:

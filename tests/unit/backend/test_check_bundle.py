@@ -158,6 +158,17 @@ def test_every_rule_has_a_case() -> None:
     assert {case.rule for case in CASES} == names <= {rule.name for rule in RULES}
 
 
+@pytest.mark.parametrize("linked", [False, True], ids=["by its name", "by a link"])
+def test_a_file_that_is_run_lies_in_the_directory(linked: bool, tmp_path: Path) -> None:
+    name = "sdsc_1.json" if linked else "../outside.json"
+    directory = write(tmp_path / "bundle", BUNDLE.replace("sdsc_1.json", name))
+    (directory / "sdsc_1.json").rename(tmp_path / "outside.json")
+    if linked:
+        (directory / "sdsc_1.json").symlink_to(tmp_path / "outside.json")
+    (finding,) = [one for one in found(directory) if one.rule == "file-exists"]
+    assert finding.got == name
+
+
 @pytest.mark.parametrize(("count", "broken"), [(1, False), (65535, False), (65536, True), (0, True)])
 def test_trips(count: int, broken: bool, tmp_path: Path) -> None:
     findings = found(write(tmp_path, BUNDLE.replace(SECOND, looped(count, SECOND))))

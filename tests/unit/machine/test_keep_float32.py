@@ -49,6 +49,23 @@ def test_a_chain_is_as_close_as_float32(name: str) -> None:
     assert error(CHAINS[name], x, y, keep=False) > 1e-4
 
 
+# Numbers whose tail, were it filled with 0, would decide: all below 0, all above 0, none near 0.
+EXTREMES: dict[str, Callable[..., Any]] = {
+    "largest of negative numbers": lambda x: (-x.exp() - 1).amax(1),
+    "smallest of positive numbers": lambda x: (x.exp() + 1).amin(1),
+    "product": lambda x: (x.exp() + 0.5).clamp(max=1.5).prod(1),
+    "largest of negative integers": lambda x: (-(x * x * 50).int() - 7).amax(1),
+    "smallest of positive integers": lambda x: ((x * x * 50).int() + 7).amin(1),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_the_tail_of_the_last_stick_takes_no_part(name: str) -> None:
+    x = numbers(3, 33)
+    got, wanted = compiled(EXTREMES[name], x)(x), EXTREMES[name](x.double())
+    assert float((got.double() - wanted).abs().max() / wanted.abs().max()) < 1e-4
+
+
 def test_products_take_dl16_and_say_so() -> None:
     x, w = numbers(5, 100), numbers(100, 70)
     with pytest.warns(NarrowedWarning, match=r"2 kernels(.|\n)*1 x batchmatmul\n.*1 x tanh") as told:

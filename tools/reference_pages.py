@@ -14,6 +14,7 @@ from aten_page import doc_text
 from checks_page import checks_page
 from coverage_page import coverage_page, torch_spyre_page
 from dialect_pages import EDIT, table
+from differences_page import differences_page
 from fates_page import fates_page
 from superdsc_page import superdsc_page
 from xdsl.passes import get_pass_option_infos
@@ -221,5 +222,6 @@ def reference_files(root: Path) -> dict[str, str]:
         "coverage": coverage_page,
         "torch-spyre-coverage": torch_spyre_page,
         "fates": fates_page,
+        "generator-differences": differences_page,
     }
     return {f"docs/reference/{name}.md": write() for name, write in pages.items()}

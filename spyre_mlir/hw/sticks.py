@@ -215,6 +215,9 @@ class Walk:
 def walk(acc: Access, extents: Mapping[str, int], lanes: int, like: Sequence[str] = ()) -> Walk:
     """Nests the strides of an access, innermost first.
 
+    A lane dimension of one stick shares its stride with a neighbour and stands outermost, as the front end has it once
+    dimensions of one step are dropped (torch-spyre `align_tensors`; certain).
+
     Args:
         acc: the access.
         extents: iteration extents; the lane dimension's in whole sticks.
@@ -227,7 +230,9 @@ def walk(acc: Access, extents: Mapping[str, int], lanes: int, like: Sequence[str
     # A dimension of one step has the stride of its neighbour; it is the inner one, and so is the lane of two such.
     several = {n for n in acc.strides if extents[n] > (lanes if n == acc.lane else 1)}
     places = {n: place for place, n in enumerate(like)}
-    items = sorted(acc.strides.items(), key=lambda i: (i[1], i[0] in several, places.get(i[0], -1), i[0] != acc.lane))
+    outermost = [n for n in acc.strides if n == acc.lane and n not in several and _stands_outermost(acc, n, like)]
+    nested = [item for item in acc.strides.items() if item[0] not in outermost]
+    items = sorted(nested, key=lambda i: (i[1], i[0] in several, places.get(i[0], -1), i[0] != acc.lane))
     order, reserved, fillers = list[str](), list[int](), list[str]()
     unit = 1
     for name, stride in items:
@@ -247,4 +252,10 @@ def walk(acc: Access, extents: Mapping[str, int], lanes: int, like: Sequence[str
         unit = stride
     if order:
         reserved.append(extents[order[-1]])
-    return Walk(tuple(order), tuple(reserved), tuple(fillers))
+    return Walk((*order, *outermost), (*reserved, *(extents[n] for n in outermost)), tuple(fillers))
+
+
+def _stands_outermost(acc: Access, lane: str, like: Sequence[str]) -> bool:
+    """Whether a lane dimension of one stick has a neighbour's stride, and no order to follow puts it elsewhere."""
+    shared = any(stride == acc.strides[lane] for name, stride in acc.strides.items() if name != lane)
+    return shared and (not like or like[-1] == lane)

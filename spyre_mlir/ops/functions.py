@@ -32,6 +32,7 @@ class Seen(Enum):
     FILE = "real files"
     BOTH = "published list and front end"
     FRONT_END = "front end only"
+    RESEARCH = "files of one research build only"
     LIST = "published list only"
     UNSETTLED = "published list; meaning not settled"
 
@@ -40,6 +41,7 @@ _TAGS = {
     Seen.FILE: Tag.CERTAIN,
     Seen.BOTH: Tag.CERTAIN,
     Seen.FRONT_END: Tag.LIKELY,
+    Seen.RESEARCH: Tag.LIKELY,
     Seen.LIST: Tag.LIKELY,
     Seen.UNSETTLED: Tag.INFERRED,
 }
@@ -197,7 +199,7 @@ _ALL = (
     ),
     HardwareFunction("identity", Group.MOVEMENT, 1, "x; also gathers and slices", Seen.BOTH),
     HardwareFunction("ReStickifyOpHBM", Group.MOVEMENT, 1, "x with another dim in the stick", Seen.FILE, "16-bit"),
-    HardwareFunction("ReStickifyOpLx", Group.MOVEMENT, 1, "the same between scratchpads", Seen.FILE, "16-bit"),
+    HardwareFunction("ReStickifyOpLx", Group.MOVEMENT, 1, "the same between scratchpads", Seen.RESEARCH, "16-bit"),
     HardwareFunction("shuffle", Group.MOVEMENT, 1, "x spread over the cores in another way", Seen.BOTH, "any"),
     HardwareFunction("dl16tofp32", Group.CONVERSION, 1, "DL16 to FP32: one stick becomes two", Seen.BOTH, "DL16"),
     HardwareFunction("fp32todl16", Group.CONVERSION, 1, "FP32 to DL16: two sticks become one", Seen.BOTH, "FP32"),

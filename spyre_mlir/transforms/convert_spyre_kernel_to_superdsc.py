@@ -28,7 +28,7 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.assign_pool import size_bytes
 from spyre_mlir.transforms.bundle_loops import LoopNest, Trip, schedule
 from spyre_mlir.transforms.bundles import Base, ConcreteBundle, SymbolicBundle
-from spyre_mlir.transforms.descriptors import describe_kernel
+from spyre_mlir.transforms.descriptors import Masks, describe_kernel
 from spyre_mlir.transforms.place_lx import check_placement
 from spyre_mlir.transforms.rebuild import describe_location, functions, tell_origin
 
@@ -56,6 +56,8 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         loops: `loop` writes a loop of kernels as a loop of the bundle, `unroll` writes a SuperDSC for every trip.
         share: ops whose files would differ in symbol ids only are launches of one file. Off, because the published
             specification wants an id to have one value in the whole bundle.
+        masks: magnitude of the constant that stands in for padding in maxima and minima: `largest` number of DL16,
+            or largest `half`, as torch-spyre writes it.
     """
 
     name = "convert-spyre-kernel-to-superdsc"
@@ -65,6 +67,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
     first: int = 0
     loops: Literal["loop", "unroll"] = "loop"
     share: bool = False
+    masks: Masks = "largest"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts the one function of the module that has kernel ops."""
@@ -117,7 +120,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
             number = first + len(bundle.sdscs)
             try:
                 watched = _valid_lanes(op) if kernel.INTEGERS in op.attributes else None
-                placed = replace(describe_kernel(op, number), watched=watched)
+                placed = replace(describe_kernel(op, number, self.masks), watched=watched)
                 bundle.add(placed, [_base(bases, v, trip) for v in (*op.inputs, op.output)], op.location)
                 if watched is not None and first + len(bundle.sdscs) > number:
                     integers.extend((number, watched))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
@@ -18,7 +19,7 @@ from spyre_mlir.dialects.superdsc.descriptor import (
 )
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw import dl16
-from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.formats import DL16, INFINITY_STAND_IN
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import Access, walk
 from spyre_mlir.ops.table import Family
@@ -29,9 +30,11 @@ from spyre_mlir.transforms.constants import file_constants
 PRODUCT_LABELS = ("ki", "kj", "y", "x", "mb", "out", "in")
 OTHER_LABELS = ("mb", "x", "y", "i", "j", "ki", "kj")
 
-# What stands in for padding when a reduction reads it: no number is beyond the largest. The front end in use today
-# writes the largest half (torch-spyre constants; likely), which wins over what lies further out.
-MASK_VALUES = {"max": -dl16.LARGEST, "min": dl16.LARGEST}
+# What stands in for padding when a reduction reads it. No number is beyond the largest of DL16; the front end in use
+# today writes the largest half (torch-spyre constants; likely), which wins over numbers further out.
+Masks = Literal["largest", "half"]
+_MASK_MAGNITUDES: dict[Masks, float] = {"largest": dl16.LARGEST, "half": INFINITY_STAND_IN}
+_MASK_SIGNS = {"max": -1.0, "min": 1.0}
 MASK_NAME = "samv-maskvalue"
 
 
@@ -88,8 +91,13 @@ class _Walked:
     lane: str | None
 
 
-def describe_kernel(op: kernel.KernelOp, index: int) -> Placed:
+def describe_kernel(op: kernel.KernelOp, index: int, masks: Masks = "largest") -> Placed:
     """The descriptor of a kernel op, without addresses.
+
+    Args:
+        op: the kernel op.
+        index: number of its SuperDSC in the bundle.
+        masks: magnitude of the constant that stands in for padding in maxima and minima.
 
     Raises:
         LoweringError: the op needs more loops than the format has labels for.
@@ -107,7 +115,7 @@ def describe_kernel(op: kernel.KernelOp, index: int) -> Placed:
     if kind is OpClass.GATHER:
         operands = _gather_operands(op, operands, labels)
     function = op.function_name
-    own, mask = file_constants(op), _mask_constant(function) if any(d.valid is not None for d in dims) else ()
+    own, mask = file_constants(op), _mask_constant(function, masks) if any(d.valid is not None for d in dims) else ()
     unit = op.entry.unit.value if isinstance(op, kernel.ComputeOp) else "sfp"
     descriptor = Descriptor(index, function, unit, kind, dims, tuple(operands), (*own, *mask), len(own) if mask else -1)
     return Placed(descriptor, offsets, labels)
@@ -219,6 +227,6 @@ def kernel_rows(op: kernel.KernelOp) -> int:
     return op.tensors[1].shape[axis]
 
 
-def _mask_constant(function: str) -> tuple[Constant, ...]:
-    bits = int(dl16.encode([MASK_VALUES.get(function, 0.0)])[0])
+def _mask_constant(function: str, masks: Masks) -> tuple[Constant, ...]:
+    bits = int(dl16.encode([_MASK_SIGNS.get(function, 0.0) * _MASK_MAGNITUDES[masks]])[0])
     return (Constant(MASK_NAME, DL16.name, bits),)

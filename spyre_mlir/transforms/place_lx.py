@@ -3,8 +3,9 @@
 A buffer qualifies if only kernel ops use it and all of them give each core the same slice of it. What the host sends
 and several ops read in the same slices is copied to the scratchpads once. The buffers that save most choose first, at
 the lowest address that is free while they live; a pointwise result may take over the address of an operand that dies
-there. The others stay in HBM, and so do those that several launches use: what a scratchpad holds is lost between two.
-Buffers in LX that have an address keep it, those without one must find room.
+there. All other buffers stay in HBM: among them a buffer that several launches use, as scratchpads are undefined when
+a launch begins, and the operands of a restickify unless `restickify` asks for its form between scratchpads, which only
+one research build writes. Buffers in LX that have an address keep it, those without one must find room.
 """
 
 from __future__ import annotations
@@ -63,6 +64,11 @@ class Candidate:
         return self.value.owner if isinstance(self.value.owner, kernel.AllocOp) and not self.is_copy else None
 
     @property
+    def local_alloc(self) -> kernel.AllocOp | None:
+        """The op that makes the buffer, if the program has put it into LX already."""
+        return self.alloc if _space(self.value) == "lx" else None
+
+    @property
     def tensor(self) -> DeviceTensor:
         """What would lie in LX."""
         owner = self.value.owner
@@ -91,25 +97,28 @@ class PlaceLxPass(ModulePass):
 
     Attributes:
         copies: whether tensors the host sends are copied to LX when several ops read them.
+        restickify: whether a restickify may work inside the scratchpads (`ReStickifyOpLx`).
     """
 
     name = "place-lx"
 
     copies: bool = True
+    restickify: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Places the buffers of every function of the module."""
         for function in functions(op):
-            place_block(function.body.block, spec_of(ctx), copies=self.copies)
+            place_block(function.body.block, spec_of(ctx), copies=self.copies, restickify=self.restickify)
 
 
-def place_block(block: Block, spec: SpyreSpec, *, copies: bool) -> None:
+def place_block(block: Block, spec: SpyreSpec, *, copies: bool, restickify: bool = False) -> None:
     """Places the buffers of a block and of its loops.
 
     Args:
         block: of a function, or of a loop that is tried out.
         spec: the machine.
         copies: whether what several ops read in the same slices is copied to LX.
+        restickify: whether a restickify may work inside the scratchpads.
 
     Raises:
         LoweringError: a buffer that must be in LX has no room there.
@@ -118,6 +127,8 @@ def place_block(block: Block, spec: SpyreSpec, *, copies: bool) -> None:
     found = [c for op in points if (c := _candidate(op, launches)) is not None]
     if copies:
         found += [c for op in points for c in _copies(op, points, launches)]
+    if not restickify:
+        found = [c for c in found if c.local_alloc or not any(isinstance(op, kernel.RestickifyOp) for op, _ in c.uses)]
     requests = [_request(n, c, points) for n, c in enumerate(found)]
     takeovers = _takeovers(found, requests)
     addresses = first_fit(requests, spec.lx_usable_bytes, takeovers)
@@ -127,11 +138,11 @@ def place_block(block: Block, spec: SpyreSpec, *, copies: bool) -> None:
     for number, candidate in enumerate(found):
         if number in addresses:
             _put(candidate, addresses[number])
-        elif candidate.alloc is not None and _space(candidate.value) == "lx":
+        elif (alloc := candidate.local_alloc) is not None:
             raise LoweringError(
                 f"no {candidate.view.bytes_per_core(candidate.tensor)} bytes of the "
                 f"scratchpad's {spec.lx_usable_bytes} are free while this buffer lives",
-                where=f"{candidate.alloc.name} at {describe_location(candidate.alloc)}",
+                where=f"{alloc.name} at {describe_location(alloc)}",
                 hint="use more cores, or hbm for this buffer or another",
             )
     check_placement(block)

@@ -85,7 +85,7 @@ def build(descriptor: Descriptor, version: Version = Version.TS26) -> SdscOp:
 def _dsc(
     descriptor: Descriptor, context: Context
 ) -> tuple[JsonObject, list[AllocateOp | LabeledDsOp | ConstantOp | ComputeOp]]:
-    placed = _classify(descriptor)
+    placed = _classify(descriptor, context.version)
     head = _dsc_head(descriptor, placed)
     context.read_dsc(head)
     context.has_constants = bool(descriptor.constants)
@@ -108,7 +108,7 @@ def _dsc(
     return complete(Level.DSC, head, {}, context), body
 
 
-def _classify(descriptor: Descriptor) -> list[_Placed]:
+def _classify(descriptor: Descriptor, version: Version) -> list[_Placed]:
     """Give every operand its full order and its layout class.
 
     Two operands share a class if they have the same stick dim, set of dims and stick size.
@@ -117,7 +117,7 @@ def _classify(descriptor: Descriptor) -> list[_Placed]:
     known: dict[tuple[tuple[tuple[str, int], ...], frozenset[str]], tuple[str, tuple[str, ...]]] = {}
     placed: list[_Placed] = []
     for index, operand in enumerate(descriptor.operands):
-        order = full_order(descriptor, operand)
+        order = _full_order(descriptor, index, version)
         sticks = operand.stick_lanes or {descriptor.stick: operand.elements_per_stick}
         key = (tuple(sticks.items()), frozenset(order))
         is_index = operand.indirect is not None and operand.indirect.kind is IndirectKind.INDEX
@@ -133,14 +133,20 @@ def _classify(descriptor: Descriptor) -> list[_Placed]:
     return placed
 
 
-def full_order(descriptor: Descriptor, operand: Operand) -> tuple[str, ...]:
+def _full_order(descriptor: Descriptor, index: int, version: Version) -> tuple[str, ...]:
     """`layoutDimOrder_`: the operand's own dims, then those of the reference operand it lacks.
 
-    A sparse operand's place for the stick index comes first among them. Some classes list only their own.
+    A sparse operand's place for the stick index comes first among them, unless it is one number alone. Some classes
+    list only their own; in the newest files the first operand of a product also has the batch dims that only the
+    second one has (torch-spyre #3888; likely).
     """
+    operand = descriptor.operands[index]
+    if version is Version.TSNEW and descriptor.op_class is OpClass.MATMUL and index == 0:
+        batch = [d for d in descriptor.output.order if d not in operand.order and d != descriptor.output.stick]
+        return (*operand.order, *batch)
     if descriptor.op_class in OWN_DIMS:
         return operand.order
-    sparse = (descriptor.stick,) if operand.stick is None else ()
+    sparse = (descriptor.stick,) if operand.stick is None and operand.order else ()
     wanted = dict.fromkeys((*operand.order, *sparse, *descriptor.reference.order, descriptor.stick))
     # A stick dim that only the file has, because no operand has a dense one, stands behind everything else.
     added = descriptor.dims[-1].label

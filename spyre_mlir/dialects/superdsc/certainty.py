@@ -95,6 +95,10 @@ def _moves_in_hbm(descriptor: Descriptor) -> bool:
     )
 
 
+def _moves_wide_elements(descriptor: Descriptor) -> bool:
+    return descriptor.op_class is OpClass.RESTICKIFY and FP32.name in _formats(descriptor)
+
+
 def _is_gather(descriptor: Descriptor) -> bool:
     return any(operand.indirect is not None for operand in descriptor.operands)
 
@@ -152,6 +156,12 @@ FEATURES: tuple[Feature, ...] = (
     Feature("symbolic sizes", Tag.LIKELY, _NEWEST, lambda view: any(dim.symbolic is not None for dim in view.dims)),
     Feature(
         "two dims in a stick", Tag.LIKELY, _NEWEST, lambda view: any(o.second_stick is not None for o in view.operands)
+    ),
+    Feature(
+        "restickify of 32-bit elements",
+        Tag.LIKELY,
+        _CODE + "; torch-spyre #2560 says that the back end refuses it",
+        _moves_wide_elements,
     ),
     Feature("back gap of a restickify", Tag.LIKELY, _CODE + "; a shortfall is written alike", _moves_in_hbm),
 )

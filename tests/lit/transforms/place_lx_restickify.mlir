@@ -1,6 +1,12 @@
-// RUN: spyre-opt -p place-lx %s --split-input-file | filecheck %s
+// RUN: spyre-opt -p place-lx{restickify=true} %s --split-input-file | filecheck %s
+// RUN: spyre-opt -p place-lx %s --split-input-file | filecheck %s --check-prefix DEFAULT
 
-// A restickify works inside LX if both sides can be there, with all of the moved dimensions on one core.
+// By default a restickify works in HBM: its form between scratchpads is known from one research build only.
+// DEFAULT-LABEL: @inside
+// DEFAULT-NOT:   lx
+// DEFAULT:       spyre.kernel.from_device
+
+// On request a restickify works inside LX if both sides can be there, with all of the moved dimensions on one core.
 
 !a = !spyre.tensor<[4, 64, 128] x SEN169_FP16, order [0, 1, 2], stick 2, hbm>
 !b = !spyre.tensor<[4, 64, 128] x SEN169_FP16, order [0, 2, 1], stick 1, hbm>

@@ -114,12 +114,30 @@ def test_lx_extents_are_those_of_one_core() -> None:
     assert describe(build(_add(operands=(local,) * 3))).operands[0].extents == (3, 128)
 
 
-def test_scalar_operand_lists_the_stick_first_and_scales_minus_two() -> None:
+def test_scalar_operand_lists_dims_as_its_class_and_scales_minus_two() -> None:
     scalar = Operand((), (), None, DL16, ("0", "0"))
     plain = _add().operands[0]
     dsc = _dsc(_add(operands=(plain, scalar, plain)))
-    assert dsc["scheduleTree_"][1]["layoutDimOrder_"] == ["out", "mb"]  # type: ignore[index]
+    assert dsc["scheduleTree_"][1]["layoutDimOrder_"] == ["mb", "out"]  # type: ignore[index]
     assert dsc["labeledDs_"][1]["scale_"] == [-1, -2]  # type: ignore[index]
+
+
+def test_newest_products_list_the_batch_dims_that_only_the_second_operand_has() -> None:
+    """[4, 64] times [3, 64, 128]: x counts the batch."""
+    dims = (Dim("x", 3), Dim("mb", 4), Dim("out", 128), Dim("in", 64))
+    left = Operand(("mb", "in"), (4, 64), "in", DL16, ("0",))
+    right = Operand(("in", "out", "x"), (64, 128, 3), "out", DL16, ("1024",))
+    result = Operand(("mb", "out", "x"), (4, 128, 3), "out", DL16, ("65536",))
+    product = Descriptor(0, "batchmatmul", "pt", OpClass.MATMUL, dims, (left, right, result))
+    for version, order, scale in (
+        (Version.TS26, ["mb", "in"], [1, 1]),
+        (Version.TSNEW, ["mb", "in", "x"], [1, 1, -1]),
+    ):
+        op = build(product, version)
+        ((_, dsc),) = sdsc_to_json(op)["0_batchmatmul"]["dscs_"][0].items()  # type: ignore[index, union-attr]
+        assert dsc["scheduleTree_"][0]["layoutDimOrder_"] == order  # type: ignore[index, call-overload]
+        assert dsc["labeledDs_"][0]["scale_"] == scale  # type: ignore[index, call-overload]
+        assert describe(op).operands == product.operands
 
 
 def test_gather_links_index_and_value() -> None:

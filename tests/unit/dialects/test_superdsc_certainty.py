@@ -65,6 +65,9 @@ USES: dict[str, Descriptor] = {
     ),
     "symbolic sizes": replace(ADD, dims=(replace(ADD.dims[0], symbolic=SymbolicSize("s0", -1)), ADD.dims[1])),
     "two dims in a stick": replace(ADD, operands=(replace(ADD.operands[0], second_stick=("mb", 2)), *ADD.operands[1:])),
+    "restickify of 32-bit elements": replace(
+        FILES["g8"], operands=tuple(replace(operand, format="IEEE_FP32") for operand in FILES["g8"].operands)
+    ),
     "back gap of a restickify": _with_gap(),
 }
 

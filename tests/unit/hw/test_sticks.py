@@ -149,6 +149,25 @@ def test_walk_by_hand() -> None:
     assert (got.order, got.extents, got.fillers) == (("m", "n"), (8, 128), ())
 
 
+def test_a_lane_dimension_of_one_stick_stands_outermost() -> None:
+    """(5, 100, 64) as published: the device has [100, 1, 5] sticks, and the one is dropped."""
+    layout = StickLayout.published((5, 100, 64), 2, 64)
+    index, extents = (N("b"), N("m"), N("n")), {"b": 5, "m": 100, "n": 64}
+    got = walk(access(layout, 64, index, extents), extents, 64)
+    assert (got.order, got.extents) == (("b", "m", "n"), (5, 100, 64))
+    two = StickLayout.published((5, 100, 128), 2, 64)
+    extents["n"] = 128
+    got = walk(access(two, 64, index, extents), extents, 64)
+    assert (got.order, got.extents) == (("b", "n", "m"), (5, 128, 100))
+
+
+def test_a_core_walks_its_one_stick_where_the_whole_tensor_has_it() -> None:
+    acc = Access(0, {"b": 1, "n": 5, "m": 5}, "n")
+    extents = {"b": 5, "m": 100, "n": 64}
+    assert walk(acc, extents, 64, like=("b", "n", "m")).order == ("b", "n", "m")
+    assert walk(acc, extents, 64, like=("b", "m", "n")).order == ("b", "m", "n")
+
+
 def test_walk_with_a_gap_below_its_innermost_dimension() -> None:
     got = walk(Access(0, {"n": 8}, "n"), {"n": 128}, 64)
     assert (got.order, got.extents, got.fillers) == (("_0", "n"), (8, 128), ("_0",))

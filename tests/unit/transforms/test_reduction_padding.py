@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Literal
 
 import pytest
 import torch
 
 import spyre_mlir
+from spyre_mlir.backend.write import write_json
+from spyre_mlir.dialects.superdsc.ops import SdscOp
+from spyre_mlir.text.render import parse_module
+from spyre_mlir.transforms.convert_spyre_kernel_to_superdsc import ConvertSpyreKernelToSuperdscPass
+from spyre_mlir.universe import make_context
 
 
 class Extremes(torch.nn.Module):
@@ -23,6 +29,19 @@ def test_numbers_beyond_half(numerics: Literal["exact", "device"], sign: int) ->
     compiled = spyre_mlir.compile(Extremes(), (x,), numerics=numerics)
     for got, wanted in zip(compiled(x), Extremes()(x), strict=True):
         assert torch.equal(got, wanted)
+
+
+@pytest.mark.parametrize(("masks", "words"), [("largest", {0xFFFE, 0x7FFE}), ("half", {0xDE00, 0x5E00})])
+def test_the_constant_of_padding_is_an_option(masks: Literal["largest", "half"], words: set[int]) -> None:
+    """torch-spyre writes the largest half; its words in DL16 are published."""
+    context = make_context()
+    module = parse_module(spyre_mlir.compile(Extremes(), (torch.ones(3, 70),)).mlir("spyre.kernel"), context)
+    ConvertSpyreKernelToSuperdscPass(masks=masks).apply(context, module)
+    texts = [write_json(op) for op in module.ops if isinstance(op, SdscOp)]
+    dscs = [dsc for text in texts for top in json.loads(text).values() for dsc in top["dscs_"][0].values()]
+    constants = [constant for dsc in dscs if dsc["constantInfo_"] != "{}" for constant in dsc["constantInfo_"].values()]
+    found = {c["data_"]["data_"]["[0, 0, 0]"][0] for c in constants if c["name_"] == "samv-maskvalue"}
+    assert found == words
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -8,10 +8,10 @@ from pathlib import Path
 from dialect_pages import EDIT, table
 
 SOURCE = Path(__file__).parent / "data" / "generator_differences.toml"
-INTRO = """torch-spyre's generator of 24 June 2026 was given 162 kernels of 66 programs as they are compiled here: 120 files
-were equal in every field and in the order of their keys. Two kinds of differences have been removed since, the order of
-dims of operands that are one number (10 files) and the place of a dim of exactly one stick (17 files). The rows below
-remain, and all of them are deliberate. Each has a test of its name in
+INTRO = """torch-spyre's generator of 24 June 2026 was given 162 kernels of 66 programs as compiled here. 120 files
+were equal in every field and in the order of their keys. Two kinds of differences have been removed since:
+the order of dims of operands that are one number (10 files) and the place of a dim of exactly one stick (17
+files). The rows below remain, and all of them are deliberate. Each has a test of its name in
 `tests/unit/transforms/test_generator_differences.py`."""
 
 

@@ -70,6 +70,7 @@ SUITES = (
     Suite("unit", "units of the package", ("tests/unit",), ("--ignore=tests/unit/backend/test_corruptions.py",)),
     Suite("lit", "text in, text out", ("tests/lit",)),
     Suite("property", "random programs", ("tests/property",)),
+    Suite("graphs", "random torch programs of many operators", ("tests/graphs",)),
     Suite("trunk", "a model's trunk, read by witnesses", ("tests/trunk",)),
     Suite("models", "46 models, by every route", ("tests/models",)),
     Suite("op-cases", "the op cases of another front end", ("tests/op_cases",)),

@@ -1,0 +1,1 @@
+"""Random torch programs of many operators, compiled and compared with torch."""

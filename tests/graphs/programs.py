@@ -1,0 +1,105 @@
+"""Random programs: inputs, and steps that read what is there, several readers per value included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+import torch
+
+from tests.graphs.operators import FLOATS, OPERATORS, Call, Kinds, Tensor, fitting
+
+EXTENTS = (1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 33, 64, 65, 70)
+MOST_ELEMENTS = 6_000
+LARGEST = 1e4
+TRIES = 400
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call: the operator's name, the call, and the numbers of the values it reads."""
+
+    name: str
+    call: Call
+    reads: tuple[int, ...]
+
+
+class Program(torch.nn.Module):
+    """A random program as a module.
+
+    Args:
+        steps: in order; each adds one value behind the inputs and the steps before it.
+        results: numbers of the values that are returned.
+        kinds: element types as written, or wide.
+    """
+
+    def __init__(self, steps: Sequence[Step], results: Sequence[int], kinds: Kinds | None = None) -> None:
+        super().__init__()
+        self.steps, self.results, self.kinds = tuple(steps), tuple(results), kinds or Kinds()
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        values = list(inputs)
+        for step in self.steps:
+            values.append(step.call(*(values[n] for n in step.reads), kinds=self.kinds))
+        return tuple(values[n] for n in self.results)
+
+    def wide(self) -> Program:
+        """The same program with every float type replaced by float64."""
+        return Program(self.steps, self.results, Kinds(wide=True))
+
+    def __str__(self) -> str:
+        first = 1 + max((n for s in self.steps for n in s.reads), default=0) - len(self.steps)
+        names = [f"{s.name}{list(s.reads)}" for s in self.steps]
+        return f"inputs before {max(first, 0)}: {' '.join(names)} -> {list(self.results)}"
+
+
+def random_input(random: Random, kind: torch.dtype) -> Tensor:
+    """A tensor of random shape and numbers."""
+    shape: list[int] = []
+    for _ in range(random.choice((1, 2, 2, 3, 3, 4))):
+        room = [e for e in EXTENTS if e * torch.Size(shape).numel() <= MOST_ELEMENTS]
+        shape.append(random.choice(room))
+    generator = torch.Generator().manual_seed(random.randrange(2**31))
+    if kind == torch.int64:
+        return torch.randint(-9, 60, shape, generator=generator)
+    if kind == torch.bool:
+        return torch.rand(shape, generator=generator) < 0.5
+    return torch.randn(shape, generator=generator).to(kind)
+
+
+def random_program(seed: int) -> tuple[Program, tuple[Tensor, ...]]:
+    """A program of 10 to 25 steps and its inputs; the same for the same seed."""
+    random = Random(seed)
+    main = random.choices(FLOATS, (6, 2, 2))[0]
+    kinds = [main, main, main, torch.int64, torch.bool][: random.choice((3, 4, 5))]
+    inputs = tuple(random_input(random, kind) for kind in kinds)
+    values, steps, wanted = list(inputs), list[Step](), random.randint(10, 25)
+    for _ in range(TRIES):
+        if len(steps) == wanted:
+            break
+        step = _random_step(random, values)
+        if step is not None and (made := _result(step, values)) is not None:
+            steps.append(step)
+            values.append(made)
+    read = {n for step in steps for n in step.reads}
+    results = [n for n in range(len(inputs), len(values)) if n not in read]
+    return Program(steps, results[-6:]), inputs
+
+
+def _random_step(random: Random, values: Sequence[Tensor]) -> Step | None:
+    name = random.choice(list(OPERATORS))
+    choices = fitting(OPERATORS[name].takes, values)
+    if not all(choices):
+        return None
+    # Any value may be read again; the newest is taken more often, so that programs are deep too.
+    reads = tuple(fit[-1] if random.random() < 0.4 else random.choice(fit) for fit in choices)
+    call = OPERATORS[name].draw(random, *(values[n] for n in reads))
+    return None if call is None else Step(name, call, reads)
+
+
+def _result(step: Step, values: Sequence[Tensor]) -> Tensor | None:
+    """What torch makes of a step; None where that is empty, large or not finite."""
+    made = step.call(*(values[n] for n in step.reads), kinds=Kinds())
+    usable = 0 < made.numel() <= 20_000 and bool(torch.isfinite(made).all())
+    return made if usable and float(made.double().abs().max()) <= LARGEST else None

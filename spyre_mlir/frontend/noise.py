@@ -9,7 +9,12 @@ from collections.abc import Generator
 from contextlib import contextmanager, redirect_stderr
 from typing import Any, TextIO, cast
 
-_LOGGERS = ("torch.export", "torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
+_LOGGERS = (
+    "torch.export",
+    "torch._subclasses.fake_tensor",
+    "torch.fx.experimental.symbolic_shapes",
+    "torch._export.serde.serialize",
+)
 
 
 class _WithoutGraphs:

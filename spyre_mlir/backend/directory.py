@@ -8,8 +8,6 @@ the device, the launches, what comes back), ``manifest.json`` (what all this is 
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +21,7 @@ from spyre_mlir.backend.digest import digest_of_text
 from spyre_mlir.backend.levels import write_levels
 from spyre_mlir.backend.manifest import Parts, manifest_text
 from spyre_mlir.backend.provenance import Levels
+from spyre_mlir.backend.replacing import replacing
 from spyre_mlir.backend.split import BUNDLE_FUNCTION, in_folder, launches, public_parts, split_module
 from spyre_mlir.backend.stored import (
     BUNDLE_FILE,
@@ -160,37 +159,13 @@ def write_texts(directory: Path, texts: Mapping[str, str]) -> None:
 
 @contextmanager
 def _replacing(directory: Path) -> Generator[Path]:
-    """A folder beside a directory that takes its place once everything in it is written."""
-    check_replaceable(directory)
+    """A folder that takes the place of a directory once everything in it is written."""
     try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+        check_replaceable(directory)
+        with replacing(directory) as made:
+            yield made
     except OSError as error:
         raise _unwritable(directory, error) from error
-    try:
-        yield made
-        made.chmod(0o755)
-        _replace(made, directory)
-    except OSError as error:
-        raise _unwritable(directory, error) from error
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-
-
-def _replace(made: Path, directory: Path) -> None:
-    """Puts the finished directory in its place; an old one goes only when the new one stands."""
-    if not directory.exists():
-        made.rename(directory)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{directory.name}-old-", dir=directory.parent)) / "bundle"
-    directory.rename(old)
-    try:
-        made.rename(directory)
-    except OSError:
-        old.rename(directory)
-        raise
-    finally:
-        shutil.rmtree(old.parent, ignore_errors=True)
 
 
 __all__ = [

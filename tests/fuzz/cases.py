@@ -81,7 +81,7 @@ def _commands(text: str) -> list[tuple[str, list[str]]]:
         tool = command[0].removeprefix("spyre-") if command else ""
         if tool in TOOLS and "%s" in command:
             words = [w for w in command[1:] if w != "%s" and "%" not in w and not w.startswith(("2>", ">"))]
-            found.append((tool, words))
+            found.append((tool, words if tool == "opt" else []))
     return found
 
 
@@ -205,8 +205,8 @@ def _command(rng: random.Random, files: Corpus, folder: Path) -> tuple[str, list
     tool = rng.choice(TOOLS)
     text, _ = rng.choice(files.texts["run"])
     paths = [
-        str(folder), str(folder / "nothing"), str(files.bundle), "/dev/null", "", "-x", "é", "\udcff", "a\0b", "x" * 5000,
-        _written(folder, "t.mlir", text), _written(folder, "m.pt2", files.program),
+        str(folder), str(folder / "nothing"), str(files.bundle), "/dev/null", "", "-x", "é", "\udcff", "a\0b",
+        "x" * 5000,         _written(folder, "t.mlir", text), _written(folder, "m.pt2", files.program),
     ]  # fmt: skip
     words = [rng.choice(rng.choice((_FLAGS[tool], tuple(paths)))) for _ in range(rng.randrange(6))]
     return tool, ["--" if w == "-" else w for w in words]

@@ -119,15 +119,11 @@ def source_name(placeholder: torch.fx.Node) -> str:
 
 
 def pt2_records(path: Path) -> tuple[list[str], Callable[[str], bytes]] | None:
-    """Names of the members of a saved program, and what reads one, by torch's own reader; None for the older format.
-
-    Raises:
-        RuntimeError: the archive cannot be read.
-    """
+    """Members of a saved program by torch's own reader: their names, and what reads one; None for the older format."""
     from torch.export.pt2_archive._package import PT2ArchiveReader
 
     try:
         reader: Any = PT2ArchiveReader(str(path))
         return reader.get_file_names(), reader.read_bytes
-    except (RuntimeError, AssertionError):
+    except (RuntimeError, AssertionError, UnicodeDecodeError):
         return None

@@ -103,6 +103,7 @@ def _one(seed: int, files: Corpus, folder: Path, lines: Any) -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(SECONDS)
     code, message = None, ""
+    sys.stdin = io.TextIOWrapper(io.BytesIO())  # a tool that reads it also closes it
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = (module.run if hasattr(module, "run") else module.main)(words)

@@ -224,7 +224,7 @@ def test_sizes_of_example_inputs_without_values_are_looked_at(tmp_path):
     with zipfile.ZipFile(buffer, "w") as archive:
         for member, content in inner.items():
             archive.writestr(member, content)
-    with pytest.raises(ImportProgramError, match="holds no tensors|more than tensors"):
+    with pytest.raises(ImportProgramError, match=r"holds no tensors|more than tensors"):
         import_program(written(path, members | {name: buffer.getvalue()}))
 
 

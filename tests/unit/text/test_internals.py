@@ -135,8 +135,8 @@ def test_names_in_an_affine_space():
 
 @pytest.mark.parametrize(
     "text",
-    ["tensor<2x?x3xf32>", "tensor<f32>", "tensor<0x4xi1>", "tensor<2 x 3 xf32>", "tensor<2x 3x?xi8>", "vector<4x[4]xf32>",
-     "memref<2x?xf32>", "tensor<*xf32>", "memref<1xi1, strided<[1], offset: ?>>", "tensor<12x!test.type<\"x\">>"],
+    ["tensor<2x?x3xf32>", "tensor<f32>", "tensor<0x4xi1>", "tensor<2 x 3 xf32>", "tensor<2x 3x?xi8>", "memref<2x?xf32>",
+     "vector<4x[4]xf32>", "tensor<*xf32>", "memref<1xi1, strided<[1], offset: ?>>", "tensor<12x!test.type<\"x\">>"],
 )  # fmt: skip
 def test_dimensions(text):
     ours, theirs = (p(context(), text).parse_type() for p in (SpyreParser, Parser))

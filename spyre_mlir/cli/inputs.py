@@ -51,7 +51,8 @@ def _read_array(name: str, file: str) -> Array:
     import numpy as np
 
     try:
-        value = np.load(file, allow_pickle=False)
+        with np.errstate(all="ignore"):  # numpy multiplies what a header claims
+            value = np.load(file, allow_pickle=False)
     except OSError as error:
         raise InputError(
             f"the input '{name}' cannot be read: {error.strerror}", where=file, hint="name a file of numpy.save"

@@ -1,4 +1,4 @@
-"""A hundred damaged files and command lines in every run, ten thousand in the suite; and what never ends, or ends late."""
+"""A hundred damaged files and command lines in every run, ten thousand in the suite; and texts that took for ever."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ from typing import Any
 
 from tests.fuzz.cases import Corpus, case
 
-SECONDS = 20
+SECONDS = 20  # of the processor: other work on the machine is no hang
+PATIENCE = 600  # seconds of the clock, for what waits and computes nothing
 BYTES = 2 << 30
 NAMED = (0, 1, 2, 3)  # done, the input, unsupported, a fault
 
@@ -72,7 +73,7 @@ def outcomes(seeds: Sequence[int], files: Corpus) -> Iterator[Outcome]:
         if done < len(left):
             kind, command = last if last is not None else ("?", [])
             name = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit {status}"
-            how = f"hangs for {SECONDS} s" if name == "SIGALRM" else f"dies of {name}"
+            how = f"hangs for {SECONDS} s" if name in ("SIGPROF", "SIGALRM") else f"dies of {name}"
             yield Outcome(left[done], kind, command, None, how)
             done += 1
         left = left[done:]
@@ -100,8 +101,9 @@ def _one(seed: int, files: Corpus, folder: Path, lines: Any) -> None:
     module = import_module(f"spyre_mlir.cli.{tool}")
     out, err = io.StringIO(), io.StringIO()
     os.chdir(folder)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(SECONDS)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.alarm(PATIENCE)
     code, message = None, ""
     sys.stdin = io.TextIOWrapper(io.BytesIO())  # a tool that reads it also closes it
     try:
@@ -113,6 +115,7 @@ def _one(seed: int, files: Corpus, folder: Path, lines: Any) -> None:
     except BaseException as error:  # noqa: BLE001 - what gets out of a tool is what is looked for
         message = f"internal error: {type(error).__name__}: {error}"[:400]
     signal.alarm(0)
+    signal.setitimer(signal.ITIMER_PROF, 0)
     value = {"seed": seed, "kind": kind, "command": shown, "code": code, "message": message}
     lines.write(json.dumps(value) + "\n")
     lines.flush()

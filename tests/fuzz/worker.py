@@ -52,13 +52,17 @@ class Outcome:
 
 def outcomes(seeds: Sequence[int], files: Corpus) -> Iterator[Outcome]:
     """The outcome of every seed, in order."""
-    left = list(seeds)
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as root:
+        yield from _in_workers(list(seeds), files, Path(root))
+
+
+def _in_workers(left: list[int], files: Corpus, root: Path) -> Iterator[Outcome]:
     while left:
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(reading)
-            _work(left, files, writing)
+            _work(left, files, root, writing)
         os.close(writing)
         done, last = 0, None
         with os.fdopen(reading, encoding="utf-8") as lines:
@@ -79,13 +83,13 @@ def outcomes(seeds: Sequence[int], files: Corpus) -> Iterator[Outcome]:
         left = left[done:]
 
 
-def _work(seeds: Sequence[int], files: Corpus, writing: int) -> None:
+def _work(seeds: Sequence[int], files: Corpus, root: Path, writing: int) -> None:
     """Runs seeds until one ends this process; never returns."""
     resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with os.fdopen(writing, "w", encoding="utf-8") as lines, contextlib.suppress(BaseException):
         for seed in seeds:
-            folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+            folder = Path(tempfile.mkdtemp(dir=root))
             try:
                 _one(seed, files, folder, lines)
             finally:

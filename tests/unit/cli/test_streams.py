@@ -124,3 +124,26 @@ def test_a_stick_dimension_that_a_tensor_has_not(tmp_path: Path, capsys: pytest.
     (tmp_path / "t.mlir").write_text(f"func.func private @f({TENSOR})")
     assert opt.main([str(tmp_path / "t.mlir")]) == 1
     assert "the stick dimension is 2, the tensor has rank 2" in capsys.readouterr().err
+
+
+ALLOC = """
+!l = !spyre.tensor<[1000000000000,64] x SEN169_FP16, order [0,1], stick 1, hbm>
+func.func @main() {
+  %0 = spyre.kernel.alloc : !l
+  func.return
+}
+"""
+
+
+def test_a_buffer_larger_than_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "main.mlir").write_text(ALLOC)
+    assert run.run([str(tmp_path / "main.mlir")]) == 1
+    assert "more memory than there is: Unable to allocate 466. TiB" in capsys.readouterr().err
+
+
+def test_a_loop_that_a_kernel_has_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "tests/lit/transforms/assign_pool_loops.mlir").read_text()
+    assert "ins(%2[m, n] : !q)" in text
+    (tmp_path / "t.mlir").write_text(text.replace("ins(%2[m, n] : !q)", "ins(%2[m, i64] : !q)"))
+    assert opt.main([str(tmp_path / "t.mlir")]) == 1
+    assert "index i64 uses 'i64', the loops are m, n" in capsys.readouterr().err

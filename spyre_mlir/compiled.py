@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import weakref
@@ -82,6 +83,12 @@ class CompileOptions:
         return chosen | ({"decompose-aten": "prefer-device=true"} if self.prefer_device else {})
 
 
+def _remove(folder: Path, owner: int) -> None:
+    """Removes the folder of a compiled model, unless this is a fork of the process that uses it."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class CompiledModel:
     """A model on the hardware model: called like the model, it runs the bundle it wrote to disk.
 
@@ -101,6 +108,7 @@ class CompiledModel:
         self.log = FaultLog(options.on_fault)
         self._called = False
         self._directory: Path | None = None
+        self._owner = os.getpid()
         self._stored: StoredBundle | None = None
         self._versions: tuple[int, ...] = ()
 
@@ -212,10 +220,10 @@ class CompiledModel:
 
     def bundle_directory(self) -> Path:
         """Where the files of this program are that calls run; they are written again if someone wrote to a weight."""
-        if self._directory is None:
+        if self._directory is None or self._owner != os.getpid():  # a fork writes to a folder of its own
             folder = Path(tempfile.mkdtemp(prefix="spyre-"))
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            self._directory = folder / BUNDLE
+            weakref.finalize(self, _remove, folder, os.getpid())
+            self._directory, self._owner = folder / BUNDLE, os.getpid()
         if (versions := self._values.versions()) != self._versions or not self._directory.exists():
             # Exact numerics get the weights from here, not from the files.
             self.save(self._directory, host_weights=False)

@@ -77,6 +77,7 @@ SUITES = (
     Suite("opinfo", "PyTorch's operator database", ("tests/opinfo",), module="tests.opinfo"),
     Suite("mutants", "damaged programs are noticed", ("tests/mutants",)),
     Suite("corruptions", "damaged files are noticed", ("tests/unit/backend/test_corruptions.py",)),
+    Suite("fuzz", "damaged files and command lines", ("tests/fuzz",)),
     Suite("plugin", "a package that adds ops", ("tests/plugin",)),
 )
 

@@ -8,9 +8,7 @@ the device, the launches, what comes back), ``manifest.json`` (what all this is 
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +17,12 @@ from typing import Any
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
+from spyre_mlir.backend.digest import digest_of_text
 from spyre_mlir.backend.levels import write_levels
 from spyre_mlir.backend.manifest import Parts, manifest_text
 from spyre_mlir.backend.provenance import Levels
-from spyre_mlir.backend.split import BUNDLE_FUNCTION, launches, public_parts, split_module
+from spyre_mlir.backend.replacing import replacing
+from spyre_mlir.backend.split import BUNDLE_FUNCTION, in_folder, launches, public_parts, split_module
 from spyre_mlir.backend.stored import (
     BUNDLE_FILE,
     DATA_FILE,
@@ -91,19 +91,27 @@ def _write_files(
 ) -> None:
     program, bundle, files = split
     weights = device_weights(program, [name for name in values if name not in options.changing])
-    starts = write_tensors(made / WEIGHTS_FILE, [w.streamed(values) for w in weights]) if weights else {}
     sent = {w.name for w in weights if not options.host_weights}
-    write_tensors(made / DATA_FILE, [whole(name, values) for name in values if name not in sent])
-    texts = {PROGRAM_FILE: module_text(program) + "\n"}
-    texts[MANIFEST_FILE] = manifest_text(Parts(program, bundle, files, options.levels, weights, starts))
-    for name, text in texts.items():
+    data = write_tensors(made / DATA_FILE, [whole(name, values) for name in values if name not in sent])
+    starts, digests = dict[str, int](), {DATA_FILE: data.digest}
+    if weights:
+        written = write_tensors(made / WEIGHTS_FILE, [w.streamed(values) for w in weights])
+        starts, digests[WEIGHTS_FILE] = dict(written.starts), written.digest
+    for name, text in _texts(program, bundle, files):
+        (made / name).parent.mkdir(exist_ok=True)
         (made / name).write_text(text, encoding="utf-8")
+        digests[name] = digest_of_text(text)
+    manifest = manifest_text(Parts(program, bundle, files, options.levels, weights, starts, digests))
+    (made / MANIFEST_FILE).write_text(manifest, encoding="utf-8")
+
+
+def _texts(program: ModuleOp, bundle: ModuleOp, files: Mapping[str, SdscOp]) -> Iterator[tuple[str, str]]:
+    """The text files of a bundle but its manifest, one after another: place in the directory, and text."""
+    yield PROGRAM_FILE, module_text(program) + "\n"
     for folder, part in public_parts(bundle).items():
-        place = made / folder
-        place.mkdir(exist_ok=True)
-        (place / BUNDLE_FILE).write_text(text_with_map_names(part) + "\n", encoding="utf-8")
+        yield in_folder(folder, BUNDLE_FILE), text_with_map_names(part) + "\n"
         for name in dict.fromkeys(op.sdsc_filename.data for op in launches(part)):
-            (place / name).write_text(write_json(files[name]), encoding="utf-8")
+            yield in_folder(folder, name), write_json(files[name])
 
 
 def _unwritable(directory: Path, error: OSError) -> InputError:
@@ -151,37 +159,13 @@ def write_texts(directory: Path, texts: Mapping[str, str]) -> None:
 
 @contextmanager
 def _replacing(directory: Path) -> Generator[Path]:
-    """A folder beside a directory that takes its place once everything in it is written."""
-    check_replaceable(directory)
+    """A folder that takes the place of a directory once everything in it is written."""
     try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+        check_replaceable(directory)
+        with replacing(directory) as made:
+            yield made
     except OSError as error:
         raise _unwritable(directory, error) from error
-    try:
-        yield made
-        made.chmod(0o755)
-        _replace(made, directory)
-    except OSError as error:
-        raise _unwritable(directory, error) from error
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-
-
-def _replace(made: Path, directory: Path) -> None:
-    """Puts the finished directory in its place; an old one goes only when the new one stands."""
-    if not directory.exists():
-        made.rename(directory)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{directory.name}-old-", dir=directory.parent)) / "bundle"
-    directory.rename(old)
-    try:
-        made.rename(directory)
-    except OSError:
-        old.rename(directory)
-        raise
-    finally:
-        shutil.rmtree(old.parent, ignore_errors=True)
 
 
 __all__ = [

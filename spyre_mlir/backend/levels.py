@@ -8,6 +8,7 @@ from pathlib import Path
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from spyre_mlir.backend.contained import contained
 from spyre_mlir.backend.stored import read_module
 from spyre_mlir.text.render import module_text
 
@@ -29,4 +30,4 @@ def read_levels(directory: Path, context: Context) -> dict[str, ModuleOp]:
         ReadError: a file is no MLIR, or does not verify.
     """
     files = sorted((directory / LEVELS_FOLDER).glob("*.mlir"))
-    return {path.stem: read_module(path, context) for path in files}
+    return {path.stem: read_module(contained(directory, f"{LEVELS_FOLDER}/{path.name}"), context) for path in files}

@@ -45,6 +45,7 @@ class Parts:
         levels: the same program on the levels above; may be empty.
         weights: weights in device form.
         starts: where the bytes of each start in the file of weights.
+        digests: per file of the directory, the manifest left out, its digest.
     """
 
     program: ModuleOp
@@ -53,6 +54,7 @@ class Parts:
     levels: Levels
     weights: Sequence[DeviceWeight]
     starts: Mapping[str, int]
+    digests: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def manifest_text(parts: Parts) -> str:
@@ -69,6 +71,7 @@ def manifest_text(parts: Parts) -> str:
         "weights": {weight.key: _weight(weight, parts) for weight in parts.weights},
         "files": {file: _file(op) for file, op in parts.files.items()},
         "launches": _launches(parts),
+        "digests": dict(parts.digests),
     }
     return dump_text(value)
 
@@ -150,12 +153,14 @@ class Manifest:
         tensors: per launch, which tensor each of its operands is; empty where that is not known.
         weights: per buffer of the launch that a weight fills, the weight's name and its key in the file of weights.
         extents: per file the logical extent of every label; 0 for a label that stands for no loop.
+        digests: per file of the directory its digest when it was written; empty in bundles of earlier versions.
     """
 
     launches: tuple[tuple[str, Source], ...] = ()
     tensors: tuple[tuple[str, ...], ...] = ()
     weights: Mapping[int, tuple[str, str]] = field(default_factory=dict[int, tuple[str, str]])
     extents: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
+    digests: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -177,7 +182,10 @@ def read_manifest(path: Path) -> Manifest:
         ordered = _list(value["launches"])
         weights = _read_weights(_object(value["weights"]))
         extents = _read_extents(_object(value["files"]), ordered)
-        return Manifest(tuple(map(_read_launch, ordered)), tuple(map(_read_tensors, ordered)), weights, extents)
+        digests = {file: _text(digest) for file, digest in _object(value.get("digests", {})).items()}
+        return Manifest(
+            tuple(map(_read_launch, ordered)), tuple(map(_read_tensors, ordered)), weights, extents, digests
+        )
     except (KeyError, TypeError) as error:
         raise ReadError(f"the manifest lacks or misspells {error}", where=str(path), hint=AGAIN) from error
 

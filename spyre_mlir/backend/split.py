@@ -63,6 +63,11 @@ def folder_of(function: str) -> str:
     return f"launch{function.removeprefix(BUNDLE_FUNCTION)}"
 
 
+def in_folder(folder: str, name: str) -> str:
+    """The place of a file of a bundle function in the directory."""
+    return f"{folder}/{name}" if folder else name
+
+
 def bundle_functions(module: ModuleOp) -> list[func.FuncOp]:
     """The bundle functions of a module, in order."""
     found = (op for op in module.ops if isinstance(op, func.FuncOp))

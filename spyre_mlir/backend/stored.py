@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from spyre_mlir.backend.contained import contained
 from spyre_mlir.backend.manifest import Manifest, read_manifest
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import BUNDLE_FUNCTION, folder_of, launches
@@ -63,7 +64,7 @@ class StoredBundle:
             ReadError: the file is missing, no SuperDSC, or contradicts itself.
         """
         if filename not in self._read:
-            path = self.folders.get(filename, self.directory) / filename
+            path = contained(self.folders.get(filename, self.directory), filename)
             try:
                 self._read[filename] = describe(read_json(path))
             except ReadError as error:
@@ -79,11 +80,11 @@ class StoredBundle:
         Raises:
             ReadError: the data file cannot be read.
         """
-        return read_tensors(self.directory / DATA_FILE)
+        return read_tensors(contained(self.directory, DATA_FILE))
 
     def weights(self) -> dict[int, Callable[[], Array]]:
         """Weights as the device has them, [sticks, lanes]: per buffer of the launch what reads its tensor."""
-        path = self.directory / WEIGHTS_FILE
+        path = contained(self.directory, WEIGHTS_FILE)
         return {number: partial(read_tensor, path, key) for number, (_, key) in self.manifest.weights.items()}
 
     def weight_names(self) -> set[str]:
@@ -99,23 +100,22 @@ def read_bundle(directory: Path, context: Context) -> StoredBundle:
     """
     if not directory.is_dir():
         raise ReadError("no such bundle directory", where=str(directory), hint="name a directory with a bundle.mlir")
-    program = read_module(directory / PROGRAM_FILE, context) if (directory / PROGRAM_FILE).exists() else None
-    manifest = read_manifest(directory / MANIFEST_FILE)
+    program_file = contained(directory, PROGRAM_FILE)
+    program = read_module(program_file, context) if program_file.exists() else None
+    manifest = read_manifest(contained(directory, MANIFEST_FILE))
     bundle, folders = _read_public(directory, program, context)
     named = [op.sdsc_filename.data for op in launches(bundle)]
     for file, folder in folders.items():
-        _check_there(folder / file, BUNDLE_FILE, "runs")
+        _check_there(folder, file, BUNDLE_FILE, "runs")
     if manifest.weights:
-        _check_there(directory / WEIGHTS_FILE, MANIFEST_FILE, "names")
+        _check_there(directory, WEIGHTS_FILE, MANIFEST_FILE, "names")
     _tell_places(bundle, manifest, named)
     return StoredBundle(directory, program, bundle, manifest, folders)
 
 
-def _check_there(path: Path, by: str, how: str) -> None:
-    if not path.is_file():
-        raise ReadError(
-            f"{by} {how} {path.name}, which is not there", where=str(path.parent), hint="write the bundle again"
-        )
+def _check_there(folder: Path, name: str, by: str, how: str) -> None:
+    if not contained(folder, name).is_file():
+        raise ReadError(f"{by} {how} {name}, which is not there", where=str(folder), hint="write the bundle again")
 
 
 def launch_folders(directory: Path, program: ModuleOp | None) -> dict[str, Path]:
@@ -123,7 +123,7 @@ def launch_folders(directory: Path, program: ModuleOp | None) -> dict[str, Path]
     if program is None or (directory / BUNDLE_FILE).exists():
         return {BUNDLE_FUNCTION: directory}
     names = [op.bundle.root_reference.data for op in program.walk() if isinstance(op, LaunchOp)]
-    return {name: directory if name == BUNDLE_FUNCTION else directory / folder_of(name) for name in names}
+    return {n: directory if n == BUNDLE_FUNCTION else contained(directory, folder_of(n)) for n in names}
 
 
 def _read_public(directory: Path, program: ModuleOp | None, context: Context) -> tuple[ModuleOp, dict[str, Path]]:
@@ -131,7 +131,7 @@ def _read_public(directory: Path, program: ModuleOp | None, context: Context) ->
     functions: list[Operation] = []
     folders: dict[str, Path] = {}
     for name, folder in launch_folders(directory, program).items():
-        module = read_module(folder / BUNDLE_FILE, context)
+        module = read_module(contained(folder, BUNDLE_FILE), context)
         for file in (op.sdsc_filename.data for op in launches(module)):
             if folders.setdefault(file, folder) != folder:
                 raise ReadError(f"two launches have a file {file}", where=str(folder), hint="write the bundle again")

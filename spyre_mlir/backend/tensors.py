@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from spyre_mlir.backend.digest import Summed
 from spyre_mlir.errors import ReadError
 
 Array = NDArray[Any]
@@ -68,11 +69,16 @@ def whole(name: str, values: Mapping[str, Array]) -> StreamedTensor:
     return StreamedTensor(name, value.dtype, value.shape, pieces)
 
 
-def write_tensors(path: Path, tensors: Sequence[StreamedTensor]) -> dict[str, int]:
-    """Writes a file of tensors, holding one piece of one tensor at a time.
+@dataclass(frozen=True)
+class Written:
+    """A file of tensors: where the bytes of each start in it, and its digest."""
 
-    Returns:
-        Where the bytes of each tensor start in the file.
+    starts: Mapping[str, int]
+    digest: str
+
+
+def write_tensors(path: Path, tensors: Sequence[StreamedTensor]) -> Written:
+    """Writes a file of tensors, holding one piece of one tensor at a time.
 
     Raises:
         OSError: the file cannot be written.
@@ -88,13 +94,14 @@ def write_tensors(path: Path, tensors: Sequence[StreamedTensor]) -> dict[str, in
         starts[tensor.name], offset = offset, end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
-    with path.open("wb") as file:
+    with path.open("wb") as opened:
+        file = Summed(opened)
         file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
         for tensor in ordered:
             written = sum(file.write(_bytes(piece, tensor)) for piece in tensor.pieces())
             if written != tensor.bytes:
                 raise ValueError(f"{tensor.name}: {written} bytes for a shape of {tensor.bytes}")
-    return {name: _LENGTH_BYTES + len(text) + start for name, start in starts.items()}
+    return Written({name: _LENGTH_BYTES + len(text) + start for name, start in starts.items()}, file.digest)
 
 
 def _bytes(piece: Array, tensor: StreamedTensor) -> memoryview:

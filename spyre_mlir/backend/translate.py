@@ -10,9 +10,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError
 
+from spyre_mlir.backend.contained import contained
 from spyre_mlir.backend.directory import BUNDLE_FILE, BUNDLE_FUNCTION, write_texts
 from spyre_mlir.backend.read import read_json
-from spyre_mlir.backend.split import launches, public_parts
+from spyre_mlir.backend.split import in_folder, launches, public_parts
 from spyre_mlir.backend.stored import PROGRAM_FILE, launch_folders, read_module
 from spyre_mlir.backend.write import write_json
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
@@ -39,10 +40,10 @@ def directory_to_module(directory: Path, context: Context) -> ModuleOp:
     functions: list[Operation] = []
     symbols: set[str] = set()
     for name, folder in folders.items():
-        bundle = _parsed(folder / BUNDLE_FILE, context)
+        bundle = _parsed(contained(folder, BUNDLE_FILE), context)
         launched = (op.sdsc_filename.data for op in bundle.walk() if isinstance(op, SdscExecuteOp))
         for file in dict.fromkeys([*launched, *sorted(one.name for one in folder.glob("sdsc_*.json"))]):
-            op = read_json(folder / file)
+            op = read_json(contained(folder, file))
             op.attributes[FILE] = StringAttr(file)
             _make_unique(op, symbols)
             sdscs.append(op)
@@ -98,21 +99,17 @@ def module_to_directory(module: ModuleOp, directory: Path, where: str) -> None:
             hint="spyre-compile -o DIR writes programs that have a host part",
         )
     parts = public_parts(ModuleOp(functions))
-    texts = {_in(folder, BUNDLE_FILE): module_text(part) + "\n" for folder, part in parts.items()}
+    texts = {in_folder(folder, BUNDLE_FILE): module_text(part) + "\n" for folder, part in parts.items()}
     homes = {op.sdsc_filename.data: folder for folder, part in parts.items() for op in launches(part)}
     for op in sdscs:
         name = file_name(op)
-        path = _in(homes.get(name, next(iter(parts))), name)
+        path = in_folder(homes.get(name, next(iter(parts))), name)
         if path in texts or Path(name).name != name or name in ("", ".", ".."):
             raise EmitError(
                 f"@{op.sym_name.data} cannot be written as {name!r}", where=where, hint=f"give it another {FILE}"
             )
         texts[path] = write_json(op)
     write_texts(directory, texts)
-
-
-def _in(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name
 
 
 def file_name(op: SdscOp) -> str:

@@ -12,12 +12,13 @@ def write_whole(path: Path, text: str) -> None:
     """Writes a text file: a new one stands in the old one's place only when it is complete.
 
     Args:
-        path: the file; a device or a pipe is written to as it is.
+        path: the file; a device or a pipe is written to as it is, a link is followed.
         text: its contents.
 
     Raises:
         OSError: the file cannot be written.
     """
+    path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8")
         return

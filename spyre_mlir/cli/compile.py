@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from spyre_mlir.cli import look
 from spyre_mlir.cli.ktir import TARGETS, write_ktir
+from spyre_mlir.cli.memory import add_memory_limit, limit_memory
 from spyre_mlir.cli.output import PendingOutput
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.errors import InputError
@@ -40,6 +41,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
     _add_bundle_options(parser)
     look.add_flags(parser)
+    add_memory_limit(parser)
     add_verbosity(parser)
     arguments = parser.parse_args(argv)
     if look.wanted(arguments):
@@ -129,6 +131,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     """Compiles one program; see ``spyre-compile --help``."""
     arguments = _arguments(argv)
     log_to_stderr(arguments.verbose)
+    limit_memory(arguments.memory_limit)
     if look.wanted(arguments):
         return look.look(arguments.model, arguments.info, arguments.graph, arguments.prefer_device)
     from spyre_mlir.backend.directory import check_replaceable

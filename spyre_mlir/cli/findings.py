@@ -4,10 +4,44 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
     from spyre_mlir.backend.check import Finding
+
+
+_SHOWN = 5
+
+
+def refuse_errors(path: Path, *, insist: bool) -> None:
+    """Checks a bundle directory or a SuperDSC file that is to be run; anything else is not its matter.
+
+    Args:
+        path: what is to be run.
+        insist: whether it is to be run whatever it breaks.
+
+    Raises:
+        InputError: it breaks rules; names the first of them.
+    """
+    if insist or not (path.is_dir() or path.suffix == ".json"):
+        return
+    from spyre_mlir.backend.check import Severity, check_path
+    from spyre_mlir.universe import make_context
+
+    errors = [one for one in check_path(path, make_context()) if one.severity is Severity.ERROR]
+    if errors:
+        shown = "".join(
+            f"\n  {one.rule}: {one.file}: {one.path}: expected {one.expected}, got {one.got}" for one in errors[:_SHOWN]
+        )
+        more = f"\n  … and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
+        raise InputError(
+            f"this breaks {len(errors)} rule{'s' * (len(errors) != 1)}, so its results could be wrong:{shown}{more}",
+            where=str(path),
+            hint="spyre-translate --check lists everything; --no-check runs it all the same",
+        )
 
 
 def print_findings(findings: Sequence[Finding]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tokenize
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,12 +51,13 @@ def _read_array(name: str, file: str) -> Array:
     import numpy as np
 
     try:
-        value = np.load(file, allow_pickle=False)
+        with np.errstate(all="ignore"):  # numpy multiplies what a header claims
+            value = np.load(file, allow_pickle=False)
     except OSError as error:
         raise InputError(
             f"the input '{name}' cannot be read: {error.strerror}", where=file, hint="name a file of numpy.save"
         ) from error
-    except (ValueError, EOFError, zipfile.BadZipFile):
+    except (ValueError, TypeError, EOFError, SyntaxError, OverflowError, zipfile.BadZipFile, tokenize.TokenError):
         value = None
     array = cast("Array", value) if isinstance(value, np.ndarray) else None
     if array is None or array.dtype.kind not in NUMBERS:

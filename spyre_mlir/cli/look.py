@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spyre_mlir.report.graph import Graph
 
 # What may stand beside them: where the model is, how much is told, and what decides what runs where.
-_ALLOWED = ("model", "info", "graph", "verbose", "prefer_device")
+_ALLOWED = ("model", "info", "graph", "verbose", "prefer_device", "memory_limit")
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

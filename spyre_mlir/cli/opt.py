@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from spyre_mlir.cli.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass_rows, print_list
+from spyre_mlir.cli.memory import add_memory_limit, limit_memory
 from spyre_mlir.cli.output import PendingOutput
 from spyre_mlir.cli.passes import flat_pipeline, make_passes, shown_passes
 from spyre_mlir.cli.report import TakesArguments, add_verbosity, guarded, log_to_stderr, wrong_usage
@@ -88,6 +89,7 @@ class SpyreOptMain(xDSLOptMain):
     def setup_pipeline(self) -> None:
         """Make the passes; dumps and times between them go to stderr, so stdout stays IR."""
         log_to_stderr(self.args.verbose)
+        limit_memory(self.args.memory_limit)
         text: str = self.args.passes
         if self.args.pass_pipeline is not None:
             if text:
@@ -202,6 +204,7 @@ def add_flags(group: TakesArguments) -> None:
         help="verify after every pass (default) or at the end only",
     )
     group.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
+    add_memory_limit(group)
     add_verbosity(group)
 
 

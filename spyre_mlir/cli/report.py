@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import functools
 import logging
 import os
 import sys
 import traceback
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, NoReturn, Protocol
 
 from xdsl.dialects.builtin import FileLineColLoc
@@ -20,6 +21,9 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, InterpretationError, ParseError
 from xdsl.utils.lexer import Span
 
+from spyre_mlir.cli.memory import memory_restored, memory_to_spare
+from spyre_mlir.cli.start import INTERRUPTED
+from spyre_mlir.cli.streams import drop_output, streams_opened
 from spyre_mlir.errors import InputError, SpyreError
 
 DONE, INPUT_ERROR, UNSUPPORTED, INTERNAL_ERROR = 0, 1, 2, 70
@@ -28,6 +32,7 @@ DONE, INPUT_ERROR, UNSUPPORTED, INTERNAL_ERROR = 0, 1, 2, 70
 RECURSION_LIMIT = 20_000
 MAX_COLUMNS = 160
 MAX_LINES = 24
+_NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF, errno.EFBIG)
 
 Main = Callable[[Sequence[str] | None], int]
 
@@ -104,7 +109,7 @@ def guarded(tool_name: str) -> Callable[[Main], Callable[..., int]]:
     def decorate(main: Main) -> Callable[..., int]:
         @functools.wraps(main)
         def run(argv: Sequence[str] | None = None) -> int:
-            with _deep_recursion(), _logging_restored():
+            with streams_opened(), memory_restored(), _deep_recursion(), _logging_restored():
                 return _run(tool_name, main, argv)
 
         return run
@@ -114,12 +119,19 @@ def guarded(tool_name: str) -> Callable[[Main], Callable[..., int]]:
 
 def _run(tool_name: str, main: Main, argv: Sequence[str] | None) -> int:
     try:
+        return _ended(tool_name, main, argv)
+    except KeyboardInterrupt:  # a second one, while the first was being said
+        return INTERRUPTED
+
+
+def _ended(tool_name: str, main: Main, argv: Sequence[str] | None) -> int:
+    try:
         code = main(argv)
         sys.stdout.flush()
     except SystemExit as stop:  # argparse: --help and --version
         return stop.code if isinstance(stop.code, int) else DONE if stop.code is None else INPUT_ERROR
     except KeyboardInterrupt:
-        return _report("interrupted", 130)
+        return _report("interrupted", INTERRUPTED)
     except BrokenPipeError:
         return _reader_went_away()
     except (Exception, ArgSpecParseError) as error:  # noqa: BLE001 - the door: what it cannot name it reports as a bug
@@ -141,10 +153,22 @@ def _report_error(tool_name: str, error: BaseException) -> int:
             return _report(_with_place(str(error), error), INPUT_ERROR)
         case RecursionError():
             return _report("the input is nested too deeply for this tool", INPUT_ERROR)
+        case MemoryError():
+            return _report_memory(error)
         case OSError() if error.filename is not None:
             return _report(f"{error.filename}: {error.strerror}", INPUT_ERROR)
+        case OSError() if error.errno in _NO_PLACE:
+            drop_output()
+            return _report(f"the results cannot be written: {error.strerror}", INPUT_ERROR)
         case _:
             return _report_bug(tool_name, error)
+
+
+def _report_memory(error: MemoryError) -> int:
+    memory_to_spare()
+    asked = f": {error}" if str(error) else ""
+    text = f"the input asks for more memory than there is{asked}"
+    return _report(f"{text}\n  try: --memory-limit, if the machine has more", INPUT_ERROR)
 
 
 def _report_bug(tool_name: str, error: BaseException) -> int:
@@ -159,7 +183,7 @@ def _report_bug(tool_name: str, error: BaseException) -> int:
 
 def _reader_went_away() -> int:
     """Leave quietly when the reader of our output has seen enough, as `head` does."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    drop_output()
     return DONE
 
 
@@ -167,7 +191,7 @@ def _report(message: str, code: int) -> int:
     lines = message.rstrip().splitlines()
     if len(lines) > MAX_LINES:
         lines = [*lines[:MAX_LINES], f"... ({len(lines) - MAX_LINES} more lines)"]
-    with redirect_stdout(sys.stderr):
+    with suppress(OSError), redirect_stdout(sys.stderr):  # the code says it where nobody listens
         print("error: " + "\n".join(clamped(line) for line in lines))
     return code
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spyre_mlir.cli.findings import refuse_errors
 from spyre_mlir.cli.inputs import read_inputs
+from spyre_mlir.cli.memory import add_memory_limit, limit_memory
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.timing import Predictions, add_time_options, asks_for_time, predictions
 from spyre_mlir.errors import InputError, MachineFault
@@ -99,7 +101,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         action="store_true",
         help="run a bundle directory beside its levels, and name the first op whose value differs",
     )
+    parser.add_argument(
+        "--no-check",
+        action="store_true",
+        help="run a bundle or a SuperDSC file even if it breaks rules that spyre-translate --check knows",
+    )
     add_time_options(parser)
+    add_memory_limit(parser)
     add_verbosity(parser)
     options = parser.parse_args(argv)
     if options.bisect and (options.probe or options.output or asks_for_time(options)):
@@ -124,6 +132,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     """Runs one program; see ``spyre-run --help``."""
     options = _arguments(argv)
     log_to_stderr(options.verbose)
+    limit_memory(options.memory_limit)
     given = read_inputs(options.input)
     from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.options import MachineOptions
@@ -134,9 +143,11 @@ def run(argv: Sequence[str] | None = None) -> int:
 
     predicted = predictions(path, options)
     if not options.bisect and (foreign := foreign_at(path)) is not None:
+        refuse_errors(path, insist=options.no_check or options.bisect)
         text, outputs, seen = run_foreign_files(foreign, given, options.seed, machine, met)
         return _finish(options, outputs, lambda: seen, text, predicted, met)
     runnable = _load(path, machine, met)
+    refuse_errors(path, insist=options.no_check or options.bisect)
     names = _names(runnable.main, "arg_attrs") if runnable.takes is None else list(runnable.takes)
     inputs = _bind(runnable, names, given, options.seed)
     if options.bisect:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from spyre_mlir.cli.findings import print_findings
 from spyre_mlir.cli.ktir import translated
+from spyre_mlir.cli.memory import add_memory_limit, limit_memory
 from spyre_mlir.cli.output import PendingOutput
 from spyre_mlir.cli.report import DONE, INPUT_ERROR, ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.errors import EmitError, InputError
@@ -47,6 +48,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--older-spaces", action="store_true", help="KTIR: memory spaces as before August 2026")
     parser.add_argument("--print-op-generic", action="store_true", help="write MLIR in the generic format")
+    add_memory_limit(parser)
     add_verbosity(parser)
     return parser.parse_args(argv)
 
@@ -56,6 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Translates or checks one file or one bundle; returns the exit code."""
     options = _arguments(argv)
     log_to_stderr(options.verbose)
+    limit_memory(options.memory_limit)
     if options.check:
         if options.output != _STREAM:
             raise InputError("--check writes no file", hint="leave out -o")

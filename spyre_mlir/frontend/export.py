@@ -18,6 +18,7 @@ from torch.export.graph_signature import InputKind
 
 from spyre_mlir import registry
 from spyre_mlir.errors import ImportProgramError, RegistrationError, UnsupportedError
+from spyre_mlir.frontend.archive import check_archive
 from spyre_mlir.frontend.arguments import bind
 from spyre_mlir.frontend.keep import KEEP_COMPOSITES
 from spyre_mlir.frontend.locations import place_in, place_of, raised_at, raised_by_torch
@@ -255,10 +256,10 @@ def _stays(node: torch.fx.Node, table: Any) -> bool:
 
 
 def load_pt2(path: str | Path) -> ExportedProgram:
-    """Reads a program that `torch.export.save` wrote.
+    """Reads a program that `torch.export.save` wrote, once it is known to hold nothing that would run when it is read.
 
     Raises:
-        ImportProgramError: there is no such file, or it is truncated or something else.
+        ImportProgramError: there is no such file, or it is truncated or something else, or holds more than a program.
     """
     file = Path(path)
     hint = "write the file with torch.export.save(torch.export.export(model, args), path)"
@@ -275,6 +276,7 @@ def load_pt2(path: str | Path) -> ExportedProgram:
         )
         raise ImportProgramError(what, where=str(file), hint=hint)
     with torch_noise_hidden() as hidden:
+        check_archive(file)
         try:
             return torch.export.load(str(file))
         except (*REFUSED, OSError, zipfile.BadZipFile) as error:
@@ -287,6 +289,6 @@ def load_pt2(path: str | Path) -> ExportedProgram:
 
 def _unknown_operator(logged: list[logging.LogRecord]) -> str | None:
     """The operator of a saved program that torch does not know; its error does not say so, but what it logs does."""
-    text = "".join(map(logging.Formatter().format, logged))
+    text = "".join(logging.Formatter().format(r) for r in logged if r.name == torch.export.__name__)
     found = re.search(r"failed to resolve torch\.ops\.(\w+)\.(\w+)", text)
     return None if found is None else f"{found[1]}::{found[2]}"

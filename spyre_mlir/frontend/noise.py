@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager, redirect_stderr
 from typing import Any, TextIO, cast
 
-_LOGGERS = ("torch.export", "torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
+_LOGGERS = (
+    "torch.export",
+    "torch._subclasses.fake_tensor",
+    "torch.fx.experimental.symbolic_shapes",
+    "torch._export.serde.serialize",
+)
+
+
+# Tracing is no matter for two threads in torch, and stderr and filters of warnings are the process's.
+_ONE_AT_A_TIME = threading.RLock()
 
 
 class _WithoutGraphs:
@@ -31,7 +41,7 @@ class _WithoutGraphs:
 def torch_noise_hidden() -> Generator[list[logging.LogRecord]]:
     """Silences what torch says about its own internals while it exports; the model's warnings pass.
 
-    Gives what torch would have logged: traces of what becomes our errors.
+    One thread at a time. Gives what torch would have logged: traces of what becomes our errors.
     """
     hidden: list[logging.LogRecord] = []
     loggers = [logging.getLogger(name) for name in _LOGGERS]
@@ -40,7 +50,7 @@ def torch_noise_hidden() -> Generator[list[logging.LogRecord]]:
         hidden.append(record)
         return False
 
-    with warnings.catch_warnings():
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\)", category=FutureWarning)
         # Recurrent layers keep a list of their own parameters, which export swaps as it does the parameters.
         warnings.filterwarnings("ignore", message=r"The tensor attributes? .*_flat_weights", category=UserWarning)

@@ -5,11 +5,14 @@ Used: `torch._subclasses` (which tensors are fake, and what they cannot do), `to
 double precision), `torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose` (their arguments, and
 whether they are composite), `UntypedStorage._cdata` (identity of memory, also for tensors without any),
 `Module._parameters` and `_buffers` (where a module holds its tensors), `torch._guards` (which compilation of Dynamo
-runs), `torch._dynamo.config` and `utils` (what it traces, and why it compiled again).
+runs), `torch._dynamo.config` and `utils` (what it traces, and why it compiled again),
+`pt2_archive._package` (members of saved programs, read as torch reads them).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -49,6 +52,7 @@ __all__ = [
     "holders",
     "is_composite",
     "is_fake",
+    "pt2_records",
     "recompile_reason",
     "return_and_correct_aliasing",
     "schema_of",
@@ -112,3 +116,14 @@ def source_name(placeholder: torch.fx.Node) -> str:
     """Where Dynamo took an input from, e.g. ``L['self']._buffers['mask']``; "" if it does not say."""
     name = getattr(getattr(placeholder.meta.get("grapharg"), "source", None), "name", "")
     return str(name() if callable(name) else name)  # a method in torch 2.12, a property since
+
+
+def pt2_records(path: Path) -> tuple[list[str], Callable[[str], bytes]] | None:
+    """Members of a saved program by torch's own reader: their names, and what reads one; None for the older format."""
+    from torch.export.pt2_archive._package import PT2ArchiveReader
+
+    try:
+        reader: Any = PT2ArchiveReader(str(path))
+        return reader.get_file_names(), reader.read_bytes
+    except (RuntimeError, AssertionError, UnicodeDecodeError):
+        return None

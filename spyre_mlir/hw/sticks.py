@@ -177,6 +177,9 @@ def access(layout: StickLayout, lanes: int, index: IndexMap, extents: Mapping[st
 
 
 def _check_range(layout: StickLayout, dim: int, expr: LinearExpr, extents: Mapping[str, int], lanes: int) -> None:
+    unknown = [name for name, _ in expr.terms if name not in extents]
+    if unknown:
+        raise StickError(f"index {expr} uses '{unknown[0]}', the loops are {', '.join(extents) or 'none'}")
     have = layout.extents[dim] if dim != UNIT else lanes if layout.stick == UNIT else layout.unit_extent
     if expr.first(extents) < 0 or expr.last(extents) >= have:
         raise StickError(

@@ -55,9 +55,13 @@ class Layout:
         return Place(op=self.place.op, tensor=self.place.tensor, core=core, low=low, high=high)
 
     def _resolve(self, symbols: Mapping[int, int]) -> Ints:
-        starts = _numbers(self.operand.start)
-        if self.operand.symbolic:
-            starts = self._bound(starts, symbols)
+        try:
+            starts = _numbers(self.operand.start)
+            if self.operand.symbolic:
+                starts = self._bound(starts, symbols)
+        except OverflowError as error:
+            message = "a start address has more than 63 bits, and lies on no card"
+            raise fault(FaultKind.OUT_OF_BOUNDS, message, self.place) from error
         stick = self.spec.stick_bytes
         if (off := starts % stick != 0).any():
             core = int(off.argmax())

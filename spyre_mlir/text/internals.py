@@ -9,13 +9,27 @@ test counts them, and each has a test that fails when xDSL changes the name or i
 from __future__ import annotations
 
 import re
-from typing import NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn, cast
 
-from xdsl.dialects.builtin import AnyFloat, ComplexType, DenseArrayBase, IndexType, IntegerType, StringAttr
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    ComplexType,
+    DenseArrayBase,
+    IndexType,
+    IntegerType,
+    StringAttr,
+)
 from xdsl.ir import Operation
-from xdsl.parser import Parser
+from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
+from xdsl.parser import Parser, ParserState
+from xdsl.parser.affine_parser import AffineParser
 from xdsl.printer import Printer
-from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
+from xdsl.utils.exceptions import ParseError
+from xdsl.utils.lexer import Input, Span, Token
+from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 from spyre_mlir.text.literals import is_hex, value_of_bits, value_of_untyped_bits
 
@@ -29,6 +43,9 @@ PRIVATE_NAMES = (
     "Parser._current_token",
     "Parser._resume_from",
     "Printer._current_column",
+    "MLIRLexer._unescaped_characters_regex",
+    "AffineParser._get_parse_optional_bare_id",
+    "AffineParser._parse_optional_token",
 )
 
 
@@ -48,8 +65,73 @@ class BitsElement(Parser._TensorLiteralElement):
         return super().to_type(parser, type)
 
 
+class LinearLexer(MLIRLexer):
+    """xDSL's lexer, where that takes more than linear time.
+
+    Quantifiers of strings are possessive: what was read is never given back, as no other reading of it can succeed. An
+    `x` right behind a dimension is a token: else all dimensions behind it are one name, read again for each of them.
+    """
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+    bare_identifier_suffix_regex = re.compile(rf"(?<=[0-9?\]]x)|{MLIRLexer.IDENTIFIER_SUFFIX}")
+
+    def lex(self) -> MLIRToken:
+        """Read a token; the commonest, of which long lists are made, in one step."""
+        match = _COMMON.match(self.input.content, self.pos)
+        if match is None:
+            return super().lex()
+        self.pos = match.end()
+        mark: str | None = match[1]
+        kind = MLIRTokenKind.INTEGER_LIT if mark is None else KIND_BY_PUNCTUATION_SPELLING[cast(Any, mark)]
+        return Token(kind, Span(match.start(match.lastindex or 0), self.pos, self.input))
+
+
+class LinearAffineParser(AffineParser):
+    """xDSL's parser of affine maps and sets, but names of dimensions are found without a search."""
+
+    def _get_parse_optional_bare_id(self, dims: list[str], syms: list[str]) -> Callable[[], AffineExpr | None]:
+        known = {name: AffineExpr.symbol(number) for number, name in reversed(list(enumerate(syms)))}
+        known |= {name: AffineExpr.dimension(number) for number, name in reversed(list(enumerate(dims)))}
+
+        def parse_optional_bare_id() -> AffineExpr | None:
+            token = self._parse_optional_token(MLIRTokenKind.BARE_IDENT)
+            if token is not None and token.text not in known:
+                raise ParseError(token.span, f"Identifier not in space {token.text}")
+            return None if token is None else known[token.text]
+
+        return parse_optional_bare_id
+
+
 class InternalsParser(Parser):
     """The parser hooks that have no public name."""
+
+    def __init__(self, ctx: Context, input: str | bytes, name: str = "<unknown>") -> None:
+        super().__init__(ctx, "", name)  # a parser reads the first token when it is made, and would by its own lexer
+        text = input.decode("utf-8") if isinstance(input, bytes) else input
+        self._parser_state = ParserState(LinearLexer(Input(text, name)))
+
+    def parse_dimension_list(self) -> list[int]:
+        """Parse dimensions up to one that no `x` and dimension follow; those without blanks at once."""
+        text, dims = self.lexer.input.content, list[int]()
+        while (match := _DIMENSIONS.match(text, self.token_start)) is not None:
+            dims += [DYNAMIC_INDEX if word == "?" else int(word) for word in match.group().split("x")]
+            self.resume_at(match.end())
+            delimiter = self.token_start
+            if text[delimiter : delimiter + 1] != "x":
+                break
+            self.resume_at(delimiter + 1)
+            if _DIMENSIONS.match(text, self.token_start) is None:
+                self.resume_at(delimiter)  # the `x` before an element type is the caller's
+                break
+        return dims
+
+    def parse_affine_map(self) -> AffineMap:
+        """Parse an affine map."""
+        return LinearAffineParser(self._parser_state).parse_affine_map()
+
+    def parse_affine_set(self) -> AffineSet:
+        """Parse an affine set."""
+        return LinearAffineParser(self._parser_state).parse_affine_set()
 
     def _parse_tensor_literal_element(self) -> Parser._TensorLiteralElement:
         element = super()._parse_tensor_literal_element()
@@ -138,4 +220,7 @@ class InternalsPrinter(Printer):
         self._current_column += width
 
 
+# Punctuation that begins no longer mark, and whole numbers; blanks and comments before them.
+_COMMON = re.compile(r"(?:[ \t\r\n\f\v]|//[^\n]*+)*+(?:([:,()}\[\]<>=+/*?|])|([0-9]++)(?![.x]))")
+_DIMENSIONS = re.compile(r"(?:[0-9]+|\?)(?:x(?:[0-9]+|\?))*+")
 _FLOAT_ARRAY = re.compile(r"<\s*(?:b?f[0-9]+|tf32)[A-Za-z0-9]*\s*:")

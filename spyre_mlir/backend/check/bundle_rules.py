@@ -10,6 +10,7 @@ from xdsl.dialects.scf import ForOp
 from spyre_mlir.backend.check.bundle import ENTRY, Bundle, Launch, constants_of, ids_of, line, symbolic_operands, trips
 from spyre_mlir.backend.check.dataflow_rules import DATAFLOW_RULES
 from spyre_mlir.backend.check.scratch_rules import read_whole, written_first
+from spyre_mlir.backend.contained import is_file_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.check.addresses import misplaced, overlaps
@@ -58,8 +59,7 @@ def bundle_op(bundle: Bundle) -> Iterator[Problem]:
 def file_exists(bundle: Bundle) -> Iterator[Problem]:
     """Every file that is run lies in the bundle's directory."""
     for op in bundle.executes:
-        path = bundle.directory / op.sdsc_filename.data
-        if not path.is_file() or bundle.directory.resolve() not in path.resolve().parents:
+        if not is_file_of(bundle.directory, op.sdsc_filename.data):
             yield Problem(line(op), "a file of the bundle", op.sdsc_filename.data, "write the bundle again")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.backend.check.bundle import Bundle
 from spyre_mlir.backend.check.bundle_rules import BUNDLE_RULES
-from spyre_mlir.backend.check.host_rules import check_host, host_files, manifest_current
+from spyre_mlir.backend.check.host_rules import HOST_RULES, check_host, host_files
+from spyre_mlir.backend.contained import contained, is_file_of
 from spyre_mlir.backend.directory import BUNDLE_FILE
 from spyre_mlir.backend.json_file import load_text, read_text
 from spyre_mlir.backend.stored import PROGRAM_FILE, launch_folders, read_module
@@ -37,7 +38,7 @@ def bundle_text(text: object) -> Iterator[Problem]:
     yield from ()  # reported by the reader, which stops there
 
 
-RULES: tuple[Rule[Any], ...] = (json_text, *FILE_RULES, bundle_text, *BUNDLE_RULES, host_files, manifest_current)
+RULES: tuple[Rule[Any], ...] = (json_text, *FILE_RULES, bundle_text, *BUNDLE_RULES, *HOST_RULES)
 
 
 def check_path(path: Path, context: Context, spec: SpyreSpec = SPYRE) -> tuple[Finding, ...]:
@@ -95,21 +96,31 @@ def check_bundle(
     """
     if not (directory / BUNDLE_FILE).exists() and (directory / PROGRAM_FILE).exists():
         return _check_launches(directory, context, spec, files=files)
+    found = _check_folder(directory, context, spec, files=files)
+    if not any(one.severity is Severity.ERROR for one in found):
+        found |= dict.fromkeys(check_host(directory, context))
+    return _ordered(found)
+
+
+def _ordered(found: Mapping[Finding, None]) -> tuple[Finding, ...]:
+    return tuple(sorted(found, key=lambda one: one.severity is not Severity.ERROR))
+
+
+def _check_folder(directory: Path, context: Context, spec: SpyreSpec, *, files: bool) -> dict[Finding, None]:
+    """Everything that one folder with a `bundle.mlir` breaks, and the files it runs."""
     bundle = _parsed(directory, context, spec)
     if isinstance(bundle, Finding):
-        return (bundle,)
+        return {bundle: None}
     found: dict[Finding, None] = {}
     for rule in BUNDLE_RULES:
         found |= dict.fromkeys(_apply(rule, bundle))
     names = dict.fromkeys(op.sdsc_filename.data for op in bundle.executes)
     for name in names if files else ():
-        if (directory / name).is_file():
+        if is_file_of(directory, name):
             found |= dict.fromkeys(check_path(directory / name, context, spec))
     if not any(one.severity is Severity.ERROR for one in found):
         found |= dict.fromkeys(_verified(bundle))
-    if not any(one.severity is Severity.ERROR for one in found):
-        found |= dict.fromkeys(check_host(bundle.directory, context))
-    return tuple(sorted(found, key=lambda one: one.severity is not Severity.ERROR))
+    return found
 
 
 def _check_launches(directory: Path, context: Context, spec: SpyreSpec, *, files: bool) -> tuple[Finding, ...]:
@@ -121,26 +132,27 @@ def _check_launches(directory: Path, context: Context, spec: SpyreSpec, *, files
         problem = Problem(PROGRAM_FILE, "a host program", unreadable.message, unreadable.hint)
         return (host_files.finding(str(directory), problem),)
     for folder in folders.values():
-        found |= dict.fromkeys(check_bundle(folder, context, spec, files=files))
+        found |= _check_folder(folder, context, spec, files=files)
     if not any(one.severity is Severity.ERROR for one in found):
         found |= dict.fromkeys(check_host(directory, context))
-    return tuple(sorted(found, key=lambda one: one.severity is not Severity.ERROR))
+    return _ordered(found)
 
 
 def _parsed(directory: Path, context: Context, spec: SpyreSpec) -> Bundle | Finding:
     path = directory / BUNDLE_FILE
     try:
-        module = parse_module(decode(path.read_bytes(), str(path)), context, str(path))
+        module = parse_module(decode(contained(directory, BUNDLE_FILE).read_bytes(), str(path)), context, str(path))
     except OSError as unreadable:
         return bundle_text.finding(str(path), Problem("1:1", "a readable file", unreadable.strerror or "none"))
     except ReadError as unreadable:
-        return bundle_text.finding(str(path), Problem("1:1", "UTF-8 text", unreadable.message))
+        return bundle_text.finding(str(path), Problem("1:1", "UTF-8 text of the directory", unreadable.message))
     except ParseError as wrong:
         place = str(wrong.span.get_location()).removeprefix(f"{path}:")
         return bundle_text.finding(str(path), Problem(place, "MLIR of the bundle's dialects", wrong.msg))
     bundle = Bundle(directory, module, {}, spec)
     names = {op.sdsc_filename.data for op in bundle.executes}
-    read = {name: value for name in sorted(names) if (value := _read(directory / name, spec)) is not None}
+    there = (name for name in sorted(names) if is_file_of(directory, name))
+    read = {name: value for name in there if (value := _read(directory / name, spec)) is not None}
     return Bundle(directory, module, read, spec)
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from xdsl.context import Context
 
 from spyre_mlir.backend.check.bundle import Bundle
+from spyre_mlir.backend.contained import contained
+from spyre_mlir.backend.digest import digest_of_file
 from spyre_mlir.backend.split import launches
 from spyre_mlir.backend.stored import DATA_FILE, MANIFEST_FILE, WEIGHTS_FILE, read_bundle
 from spyre_mlir.backend.tensors import tensor_names
 from spyre_mlir.dialects.superdsc.check import Finding, Problem
-from spyre_mlir.dialects.superdsc.check.rule import error, warning
+from spyre_mlir.dialects.superdsc.check.rule import Rule, error
 from spyre_mlir.errors import ReadError
 
 _OURS = "the bundle directory of this project"
@@ -24,7 +27,13 @@ def host_files(bundle: Bundle) -> Iterator[Problem]:
     yield from ()  # reported by their readers
 
 
-@warning(_OURS, "C")
+@error(_OURS, "C")
+def file_digests(bundle: Bundle) -> Iterator[Problem]:
+    """Every file is as it was written: the digest that the manifest keeps of it is its own."""
+    yield from ()  # found beside the rule above
+
+
+@error(_OURS, "C")
 def manifest_current(bundle: Bundle) -> Iterator[Problem]:
     """The manifest, if there is one, lists the launches of `bundle.mlir`."""
     yield from ()  # found beside the rule above
@@ -43,6 +52,7 @@ def check_host(directory: Path, context: Context) -> Iterator[Finding]:
         problem = Problem(where.removeprefix(f"{directory}/"), "files as they were written", unreadable.message, hint)
         yield host_files.finding(str(directory), problem)
         return
+    yield from _damaged(directory, stored.manifest.digests)
     listed, launched = (
         [file for file, _ in stored.manifest.launches],
         [op.sdsc_filename.data for op in launches(stored.bundle)],
@@ -54,7 +64,22 @@ def check_host(directory: Path, context: Context) -> Iterator[Finding]:
         yield manifest_current.finding(str(directory / MANIFEST_FILE), problem)
 
 
+def _damaged(directory: Path, digests: Mapping[str, str]) -> Iterator[Finding]:
+    """Files that are no longer what was written."""
+    for name, digest in digests.items():
+        try:
+            got = digest_of_file(contained(directory, name))
+        except (ReadError, OSError) as unreadable:
+            got = f"nothing: {unreadable.strerror if isinstance(unreadable, OSError) else unreadable.message}"
+        if got != digest:
+            hint = "copy or write the bundle again; if the file was changed on purpose, spyre-run --no-check runs it"
+            yield file_digests.finding(str(directory / name), Problem("file", digest, got, hint))
+
+
 def _weights(path: Path, missing: set[str]) -> Iterator[Finding]:
     if missing:
         problem = Problem("names", f"the tensors of {MANIFEST_FILE}", f"none for {sorted(missing)[:3]}")
         yield host_files.finding(str(path), problem)
+
+
+HOST_RULES: tuple[Rule[Any], ...] = (host_files, file_digests, manifest_current)

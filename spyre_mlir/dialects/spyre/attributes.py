@@ -230,6 +230,8 @@ def _problem(t: DeviceTensor) -> str | None:
     """Why a device tensor type is no legal one, or None."""
     if len(t.shape) != len(t.layout.extents):
         return f"{len(t.layout.extents)} extents for a tensor of rank {len(t.shape)}"
+    if t.layout.stick != UNIT and not 0 <= t.layout.stick < len(t.shape):
+        return f"the stick dimension is {t.layout.stick}, the tensor has rank {len(t.shape)}"
     least = _least_extents(t.shape, t.layout.stick, t.lanes)
     for dim, (have, need) in enumerate(zip(t.layout.extents, least, strict=True)):
         if have < need:

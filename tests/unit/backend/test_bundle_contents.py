@@ -107,7 +107,7 @@ def test_tensor_files_are_the_library_s(tmp_path: Path) -> None:
         "one": np.array(3, dtype=np.int64),
         "truth": np.array([True, False]),
     }
-    starts = write_tensors(tmp_path / "t", [whole(name, values) for name in values])
+    starts = write_tensors(tmp_path / "t", [whole(name, values) for name in values]).starts
     for found in (load_file(tmp_path / "t"), read_tensors(tmp_path / "t")):
         assert sorted(found) == sorted(values)
         for name, value in values.items():

@@ -1,0 +1,50 @@
+"""Checksums of the files of a bundle: they find what a disk or a copy damaged, not what somebody forged."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import BinaryIO
+
+_PIECE_BYTES = 1 << 20
+_HEAD = "crc32:"
+
+
+class Summed:
+    """A binary file that keeps the checksum of what is written to it.
+
+    Args:
+        file: takes the bytes.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._sum = 0
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Write bytes, and count them in."""
+        self._sum = zlib.crc32(data, self._sum)
+        return self._file.write(data)
+
+    @property
+    def digest(self) -> str:
+        """The checksum so far, as manifests spell it."""
+        return f"{_HEAD}{self._sum:08x}"
+
+
+def digest_of_text(text: str) -> str:
+    """The digest of a file with this text."""
+    return f"{_HEAD}{zlib.crc32(text.encode()):08x}"
+
+
+def digest_of_file(path: Path) -> str:
+    """The digest of a file, read in pieces.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    total = 0
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE_BYTES):
+            total = zlib.crc32(piece, total)
+    return f"{_HEAD}{total:08x}"

@@ -1,0 +1,67 @@
+"""How much memory a tool may take: what a file merely claims is refused, not allocated."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_CGROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+def size(text: str) -> int:
+    """Bytes, from a number with or without a unit: 800M, 16G."""
+    digits, unit = (text[:-1], text[-1]) if text[-1:].upper() in _UNITS else (text, "")
+    if not digits.isascii() or not digits.isdigit() or int(digits) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 800M or 16G")
+    return int(digits) * _UNITS.get(unit.upper(), 1)
+
+
+def machine_memory() -> int:
+    """Bytes of memory that this process can have at most."""
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        given = _CGROUP.read_text().strip()
+    except OSError:
+        return physical
+    return min(physical, int(given)) if given.isdigit() else physical
+
+
+def add_memory_limit(parser: Any) -> None:
+    """Give a tool `--memory-limit`."""
+    parser.add_argument(
+        "--memory-limit",
+        type=size,
+        default=None,
+        metavar="SIZE",
+        help="end with an error when more memory than this is asked for, such as 800M or 16G (default: what the "
+        "machine has)",
+    )
+
+
+def limit_memory(limit: int | None) -> None:
+    """Makes allocations beyond a limit fail, until `memory_restored` ends."""
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    wanted = machine_memory() if limit is None else limit
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+
+
+def memory_to_spare() -> None:
+    """Makes room for what is still to be said once the limit was met."""
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+
+
+@contextmanager
+def memory_restored() -> Generator[None]:
+    """A tool that runs inside another program leaves its limit as it was."""
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)

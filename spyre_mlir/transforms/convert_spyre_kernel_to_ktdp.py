@@ -21,6 +21,7 @@ from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.errors import LoweringError, SpyreError, UnsupportedError
+from spyre_mlir.hw.arrangement import STANDARD
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.table import Family
 from spyre_mlir.text.ktir_program import BUFFERS
@@ -90,16 +91,16 @@ class ConvertSpyreKernelToKtdpPass(ModulePass):
         refuse_unsupported([op for item in items for op in kernels_of(item)])
         groups = grouped(items)
         spill(groups)
+        planned = [threads_of(group, spec) for group in groups]
+        to_device_memory(buffer for _, refused in planned for buffer in refused)
         names = named_buffers(function)
         base = function.sym_name.data
         return [
-            self._function(f"{base}_{number}" if len(groups) > 1 else base, group, names, spec)
-            for number, group in enumerate(groups)
+            self._function(f"{base}_{number}" if len(groups) > 1 else base, group, names, threads)
+            for number, (group, (threads, _)) in enumerate(zip(groups, planned, strict=True))
         ]
 
-    def _function(self, name: str, group: Group, names: Mapping[SSAValue, str], spec: SpyreSpec) -> func.FuncOp:
-        threads, refused = threads_of(group, spec)
-        to_device_memory(refused)
+    def _function(self, name: str, group: Group, names: Mapping[SSAValue, str], threads: Threads) -> func.FuncOp:
         outside = [v for v in names if v in group.buffers() and _is_argument(v)]
         block = Block(arg_types=[IndexType()] * len(outside))
         for argument, buffer in zip(block.args, outside, strict=True):
@@ -167,6 +168,17 @@ def refuse_unsupported(kernels: Sequence[kernel.KernelOp]) -> None:
         )
 
 
+def _keeps_places(op: kernel.KernelOp) -> bool:
+    """Whether a kernel works place by place: all sticks have the same order, so that it does not matter which."""
+    if not isinstance(op, kernel.ComputeOp) or op.entry.family in (Family.CONTRACTION, Family.REDUCTION):
+        return False
+    walks = [(a.lane, t.arrangement, a.offset) for t, a in zip(op.tensors, op.accesses(), strict=True)]
+    lane, arrangement, _ = walks[-1]
+    return all(one is None or (one, order) == (lane, arrangement) for one, order, _ in walks) and not any(
+        offset for *_, offset in walks
+    )
+
+
 def _problem(op: kernel.KernelOp) -> str | None:
     where = f"{op.function_name} at {describe_location(op)}"
     if isinstance(op, kernel.ComputeOp):
@@ -176,7 +188,7 @@ def _problem(op: kernel.KernelOp) -> str | None:
     for tensor in op.tensors:
         if tensor.format not in ELEMENTS:
             return f"{where} on {tensor.format}"
-        if tensor.arrangement != "standard":
+        if tensor.arrangement != STANDARD and not _keeps_places(op):
             return f"{where} on sticks in the arrangement {tensor.arrangement}"
     data = op.tensors[1:] if isinstance(op, kernel.GatherOp) else op.tensors
     if len({t.format for t in data}) > 1:

@@ -23,6 +23,7 @@ from spyre_mlir.transforms.convert_spyre_kernel_to_ktdp import ConvertSpyreKerne
 from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS, WITH_CONSTANTS
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
+from tests.ktir_cpu.interpreter import checkout, run
 from tests.unit.transforms.ktir_programs import Program, program_of
 
 functional = nn.functional
@@ -43,6 +44,7 @@ Case = tuple[Callable[..., Any], tuple[torch.Tensor, ...], tuple[str, ...]]
 # What is computed, from what, and what its KTIR must have.
 CASES: dict[str, Case] = {
     "bias": (lambda a, b: a + b, (half(128, 256), half(256)), ("grid = [32]", "linalg.broadcast", "arith.addf")),
+    "whole_numbers": (lambda a, b: a * 2 + b, (rows(400, 64, 100), rows(500, 64, 100)), ("xf32>", "arith.addf")),
     "column": (lambda a, b: a * b, (half(64, 128), half(64, 1)), ("linalg.broadcast", "arith.mulf")),
     "scalar": (lambda a, b: a * b + 2, (half(64, 128), half()), ("tensor.extract", "linalg.fill", "dense<2.0")),
     "select": (lambda a, b: torch.where(a > b, a, b * 2), (half(64, 128), half(64, 128)), ("arith.select",)),
@@ -380,16 +382,14 @@ def test_comments_say_what_arguments_are(compiled: Callable[[str], CompiledModel
 
 @pytest.mark.parametrize("name", ["bias", "sum_off_the_stick", "matmul", "matmul_split", "softmax", "gather"])
 def test_another_interpreter_agrees(name: str, compiled: Callable[[str], CompiledModel]) -> None:
-    """A second opinion where ktir-cpu is installed."""
-    ktir_cpu = pytest.importorskip("ktir_cpu", reason="ktir-cpu is not installed: no second opinion")
+    """A second opinion where a checkout of ktir-cpu is at hand."""
+    checkout()
     model, inputs = compiled(name), [x.numpy() for x in CASES[name][1]]
     program = program_of(model.mlir("spyre.kernel"), model.ktir())
     assert program.text.count("func.func") == 1
     program.fill(inputs)
-    interpreter = ktir_cpu.KTIRInterpreter()
-    interpreter.load(program.text)
     names = [n for n in program.arrays if f"%{n}: index" in program.text]
-    program.arrays |= interpreter.execute_function("main", **{n: program.arrays[n] for n in names})
+    program.arrays |= run(program.text, "main", {n: program.arrays[n] for n in names})
     second = program.outputs()
     for one, other in zip(second, program.run(inputs), strict=True):
         assert np.abs(one - other).max() <= TOLERANCE * max(1.0, np.abs(other).max())

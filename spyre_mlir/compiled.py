@@ -34,11 +34,13 @@ from spyre_mlir.report.page import page_text
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.report.trace import trace_text
 from spyre_mlir.stored_runs import launch_probes, run_on_host, stored_program
-from spyre_mlir.text.ktir_program import program_text
+from spyre_mlir.text.ktir_program import function_texts, program_text
 from spyre_mlir.text.render import module_text
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from spyre_mlir.frontend import Program
 
 Array = NDArray[Any]
@@ -154,8 +156,24 @@ class CompiledModel:
         Raises:
             UnsupportedError: kernels have no KTIR; all of them are listed.
         """
-        module = lower_to_ktir(self._lowered.modules["spyre.kernel"], make_context())
-        return program_text(module, older_spaces=older_spaces)
+        return program_text(self._ktir(), older_spaces=older_spaces)
+
+    def ktir_modules(self, *, older_spaces: bool = False) -> dict[str, str]:
+        """The program as KTIR, a module per function: for readers that take one function a module.
+
+        Args:
+            older_spaces: spell memory spaces as before August 2026.
+
+        Returns:
+            The texts by name of the function, in the order in which the functions are launched.
+
+        Raises:
+            UnsupportedError: kernels have no KTIR; all of them are listed.
+        """
+        return function_texts(self._ktir(), older_spaces=older_spaces)
+
+    def _ktir(self) -> ModuleOp:
+        return lower_to_ktir(self._lowered.modules["spyre.kernel"], make_context())
 
     def save(self, directory: str | Path, *, host_weights: bool = True, levels: bool = False) -> Path:
         """Writes the bundle directory, as a whole or not at all.

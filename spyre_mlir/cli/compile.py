@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spyre_mlir.cli import look
-from spyre_mlir.cli.ktir import TARGETS, write_ktir
+from spyre_mlir.cli.ktir import TARGETS, deliver, pending_ktir
 from spyre_mlir.cli.memory import add_memory_limit, limit_memory
 from spyre_mlir.cli.output import PendingOutput
 from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
@@ -32,7 +32,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = ToolArgumentParser(prog="spyre-compile", description="Compile a saved PyTorch program for Spyre.")
     parser.add_argument("model", metavar="MODEL.pt2", help="a program saved by torch.export.save")
     parser.add_argument(
-        "-o", "--output", metavar="DIR", help="the bundle directory to write; with --target=ktir a file"
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="the bundle directory to write; with --target=ktir a file, and with --split a directory of files",
     )
     parser.add_argument(
         "--emit", metavar="LEVEL", help="print a level instead: aten, spyre.loop, spyre.kernel, superdsc"
@@ -49,6 +52,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         return arguments
     if (arguments.output is None) == (arguments.emit is None):
         parser.error("give either -o DIR or --emit LEVEL, or --info or --graph FILE")
+    if arguments.split and (arguments.emit is not None or arguments.target != "ktir"):
+        parser.error("--split is about KTIR, and goes with --target=ktir -o DIR")
     if arguments.emit is not None or arguments.target != TARGETS[0]:
         for name in _BUNDLE_OPTIONS:
             if getattr(arguments, name) not in (None, False):
@@ -63,6 +68,9 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
         choices=TARGETS,
         default=TARGETS[0],
         help="superdsc writes a bundle (default); ktir writes the text of a KTIR program",
+    )
+    parser.add_argument(
+        "--split", action="store_true", help="with --target=ktir, a module per function: NAME.mlir in the directory -o"
     )
     parser.add_argument(
         "--addresses",
@@ -149,20 +157,22 @@ def run(argv: Sequence[str] | None = None) -> int:
 def _compile(arguments: argparse.Namespace) -> int:
     from spyre_mlir.cli.progress import progress
     from spyre_mlir.compiled import CompiledModel
-    from spyre_mlir.pipeline import LEVELS
+    from spyre_mlir.pipeline import LEVELS, lower_to_ktir
     from spyre_mlir.text.render import module_text
+    from spyre_mlir.universe import make_context
 
     options = _options(arguments)
     ktir = arguments.target == "ktir" and arguments.emit is None
     wanted = arguments.emit or ("spyre.kernel" if ktir else LEVELS[-1])
-    pending = PendingOutput(arguments.output) if ktir and arguments.output != "-" else None
+    pending = pending_ktir(arguments.output, split=arguments.split) if ktir else None
     with progress(wanted, wanted=not arguments.verbose) as step:
         program = _import(Path(arguments.model), step)
         lowered = _lower(program, options, arguments, wanted, step)
         if arguments.emit is not None:
             text = module_text(lowered.modules[wanted]) + "\n"
         elif ktir:
-            text = write_ktir(lowered.modules[wanted], pending)
+            module = lower_to_ktir(lowered.modules[wanted], make_context())
+            text = deliver(module, pending, split=arguments.split)
         else:
             step("write")
             compiled = CompiledModel(program, lowered, options)

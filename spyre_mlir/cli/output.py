@@ -1,12 +1,15 @@
-"""Output files that appear whole, or not at all."""
+"""Output files and directories that appear whole, or not at all."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 
 from spyre_mlir.backend.whole_file import write_whole
+from spyre_mlir.errors import InputError
 
 
 class PendingOutput(StringIO):
@@ -44,3 +47,35 @@ class PendingOutput(StringIO):
     def commit(self) -> None:
         """Write the file: whole, or not at all."""
         write_whole(self._target, self._text)
+
+
+class PendingDirectory:
+    """A directory of text files that is there whole, or not at all.
+
+    Args:
+        path: new, or empty.
+
+    Raises:
+        InputError: it holds something, or is no directory.
+        OSError: it cannot be written.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.target = Path(path).resolve()
+        if self.target.exists() and (not self.target.is_dir() or any(self.target.iterdir())):
+            raise InputError("this is no empty directory", where=path, hint="name a directory that is new or empty")
+        if not self.target.parent.is_dir():
+            raise FileNotFoundError(2, "No such file or directory", path)
+        if not os.access(self.target.parent, os.W_OK):
+            raise PermissionError(13, "Permission denied", path)
+
+    def commit(self, files: Mapping[str, str]) -> None:
+        """Write the files, by name."""
+        part = self.target.with_name(f".{self.target.name}.{os.getpid()}.part")
+        try:
+            part.mkdir()
+            for name, text in files.items():
+                (part / name).write_text(text, encoding="utf-8")
+            part.replace(self.target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)

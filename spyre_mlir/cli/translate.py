@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spyre_mlir.cli.findings import print_findings
-from spyre_mlir.cli.ktir import translated
+from spyre_mlir.cli.ktir import deliver, ktir_module, pending_ktir
 from spyre_mlir.cli.memory import add_memory_limit, limit_memory
 from spyre_mlir.cli.output import PendingOutput
 from spyre_mlir.cli.report import DONE, INPUT_ERROR, ToolArgumentParser, add_verbosity, guarded, log_to_stderr
@@ -47,6 +47,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="the file to write (default: standard output), or the directory for a bundle",
     )
     parser.add_argument("--older-spaces", action="store_true", help="KTIR: memory spaces as before August 2026")
+    parser.add_argument(
+        "--split", action="store_true", help="KTIR: a module per function, NAME.mlir in a directory"
+    )
     parser.add_argument("--print-op-generic", action="store_true", help="write MLIR in the generic format")
     add_memory_limit(parser)
     add_verbosity(parser)
@@ -64,7 +67,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise InputError("--check writes no file", hint="leave out -o")
         return _check(options.input)
     if options.target is not None:
-        return _deliver(options.output, lambda: translated(*_read(options.input), older_spaces=options.older_spaces))
+        pending = pending_ktir(options.output, split=options.split)
+        module = ktir_module(*_read(options.input))
+        said = deliver(module, pending, split=options.split, older_spaces=options.older_spaces)
+        sys.stdout.write(said if pending is None else "")
+        return DONE
+    if options.split:
+        raise InputError("--split is about KTIR", hint="add --target=ktir, or leave out --split")
     module = _read_module(options.input) if options.mlir_to_superdsc else None
     to_directory = options.output != _STREAM and Path(options.output).suffix != ".json"
     if module is not None and to_directory and _is_bundle(module):

@@ -32,6 +32,7 @@ from xdsl.utils.lexer import Input, Span, Token
 from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 from spyre_mlir.text.literals import is_hex, value_of_bits, value_of_untyped_bits
+from spyre_mlir.text.short_forms import SHORT_FORMS
 
 PRIVATE_NAMES = (
     "Parser._TensorLiteralElement",
@@ -170,7 +171,7 @@ class InternalsParser(Parser):
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
-        return found if found is not None else self.unknown_operation(name)
+        return self.unknown_operation(name) if found is None else SHORT_FORMS.get(found, found)
 
     def unknown_operation(self, name: str) -> NoReturn:
         """Report an operation that no loaded dialect defines."""

@@ -7,7 +7,7 @@ buffers in device memory, counted in elements; the same name is the same buffer 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
@@ -21,18 +21,20 @@ from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.errors import LoweringError, SpyreError, UnsupportedError
+from spyre_mlir.hw.arrangement import STANDARD
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.table import Family
 from spyre_mlir.text.ktir_program import BUFFERS
 from spyre_mlir.transforms.ktdp_buffers import describe_buffers, named_buffers
-from spyre_mlir.transforms.ktdp_code import ELEMENTS, Code
+from spyre_mlir.transforms.ktdp_code import ELEMENTS, Code, Held
 from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS, WITH_CONSTANTS
-from spyre_mlir.transforms.ktdp_gaps import Gaps
 from spyre_mlir.transforms.ktdp_gather import Gather
-from spyre_mlir.transforms.ktdp_groups import Group, Item, grouped, kernels_of, spill
+from spyre_mlir.transforms.ktdp_groups import Group, Item, grouped, kernels_of, spill, to_device_memory
 from spyre_mlir.transforms.ktdp_kernels import folded_number, pointwise, reduction, tile_limit
 from spyre_mlir.transforms.ktdp_products import Product
+from spyre_mlir.transforms.ktdp_threads import Threads, threads_of
 from spyre_mlir.transforms.ktdp_tiles import kernel_in_tiles
+from spyre_mlir.transforms.ktdp_values import Operands, blank, converted
 from spyre_mlir.transforms.rebuild import describe_location, functions
 
 # What stands around kernels and needs no KTIR: it says what the buffers are.
@@ -89,55 +91,29 @@ class ConvertSpyreKernelToKtdpPass(ModulePass):
         refuse_unsupported([op for item in items for op in kernels_of(item)])
         groups = grouped(items)
         spill(groups)
+        planned = [threads_of(group, spec) for group in groups]
+        to_device_memory(buffer for _, refused in planned for buffer in refused)
         names = named_buffers(function)
         base = function.sym_name.data
         return [
-            self._function(f"{base}_{number}" if len(groups) > 1 else base, group, names, spec)
-            for number, group in enumerate(groups)
+            self._function(f"{base}_{number}" if len(groups) > 1 else base, group, names, threads)
+            for number, (group, (threads, _)) in enumerate(zip(groups, planned, strict=True))
         ]
 
-    def _function(self, name: str, group: Group, names: Mapping[SSAValue, str], spec: SpyreSpec) -> func.FuncOp:
+    def _function(self, name: str, group: Group, names: Mapping[SSAValue, str], threads: Threads) -> func.FuncOp:
         outside = [v for v in names if v in group.buffers() and _is_argument(v)]
         block = Block(arg_types=[IndexType()] * len(outside))
         for argument, buffer in zip(block.args, outside, strict=True):
             argument.name_hint = names[buffer]
-        local = Scratchpad.of(group, spec)
-        code = Code(dict(zip(outside, block.args, strict=True)), local.places)
-        limit = tile_limit(local.free) if self.tile == 0 else self.tile
-        gaps = Gaps(group.kernels)
+        code = Code(dict(zip(outside, block.args, strict=True)))
+        writer = Writer(code, threads, self.tile)
         for item in group.items:
-            for op in kernels_of(item):
-                gaps.fill(code, op, limit)
-            _write(code, item, limit)
+            writer.write(item)
         block.add_ops([*code.block_ops(), func.ReturnOp()])
         written = func.FuncOp(name, ([IndexType()] * len(outside), []), Region(block))
         written.attributes["grid"] = ArrayAttr([IntegerAttr(group.cores, i64)])
         written.attributes[BUFFERS] = ArrayAttr([StringAttr(t) for t in describe_buffers(outside, names)])
         return written
-
-
-@dataclass(frozen=True)
-class Scratchpad:
-    """Where the buffers of a function lie in the scratchpads, and how much is left for tiles.
-
-    They stand at the end: readers of KTIR that give tiles addresses start with the lowest.
-    """
-
-    places: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    free: int = 0
-
-    @staticmethod
-    def of(group: Group, spec: SpyreSpec) -> Scratchpad:
-        """The buffers in the order of their addresses at the kernel level, moved to the end of the scratchpad."""
-        allocs = {
-            v: v.owner
-            for op in group.kernels
-            for v in op.operands
-            if kernel.device_tensor(v).space == "lx" and isinstance(v.owner, kernel.AllocOp)
-        }
-        used = max((a.end for a in allocs.values()), default=0)
-        first = (spec.lx_bytes - used) // spec.stick_bytes * spec.stick_bytes
-        return Scratchpad({v: first + a.start for v, a in allocs.items()}, first)
 
 
 def _is_host(function: func.FuncOp) -> bool:
@@ -192,6 +168,17 @@ def refuse_unsupported(kernels: Sequence[kernel.KernelOp]) -> None:
         )
 
 
+def _keeps_places(op: kernel.KernelOp) -> bool:
+    """Whether a kernel works place by place: all sticks have the same order, so that it does not matter which."""
+    if not isinstance(op, kernel.ComputeOp) or op.entry.family in (Family.CONTRACTION, Family.REDUCTION):
+        return False
+    walks = [(a.lane, t.arrangement, a.offset) for t, a in zip(op.tensors, op.accesses(), strict=True)]
+    lane, arrangement, _ = walks[-1]
+    return all(one is None or (one, order) == (lane, arrangement) for one, order, _ in walks) and not any(
+        offset for *_, offset in walks
+    )
+
+
 def _problem(op: kernel.KernelOp) -> str | None:
     where = f"{op.function_name} at {describe_location(op)}"
     if isinstance(op, kernel.ComputeOp):
@@ -201,7 +188,7 @@ def _problem(op: kernel.KernelOp) -> str | None:
     for tensor in op.tensors:
         if tensor.format not in ELEMENTS:
             return f"{where} on {tensor.format}"
-        if tensor.arrangement != "standard":
+        if tensor.arrangement != STANDARD and not _keeps_places(op):
             return f"{where} on sticks in the arrangement {tensor.arrangement}"
     data = op.tensors[1:] if isinstance(op, kernel.GatherOp) else op.tensors
     if len({t.format for t in data}) > 1:
@@ -209,31 +196,55 @@ def _problem(op: kernel.KernelOp) -> str | None:
     return None
 
 
-def _write(code: Code, item: Item, limit: int) -> None:
-    """A kernel, or a loop of kernels that is the same loop here."""
-    if isinstance(item, kernel.KernelOp):
-        _lower(code, item, limit)
-        return
-    bounds, body = loop_bounds(item), item.body.block
-    with code.loop(bounds.upper, bounds.step, first=bounds.lower) as loop:
-        code.trips[body.args[0]] = loop.step
-        for inner in _items(body):
-            _write(code, inner, limit)
+@dataclass(frozen=True)
+class Writer:
+    """Writes the kernels of a function.
 
+    Attributes:
+        code: the function.
+        threads: the buffers that are values.
+        tile: elements a tile may have at most; 0 for what fits into the scratchpad.
+    """
 
-def _lower(code: Code, op: kernel.KernelOp, limit: int) -> None:
-    code.current = op
-    try:
-        tiles = kernel_in_tiles(op)
-        match op:
+    code: Code
+    threads: Threads
+    tile: int
+
+    def write(self, item: Item) -> None:
+        """A kernel, or a loop of kernels that is the same loop here."""
+        if isinstance(item, kernel.KernelOp):
+            self._kernel(item)
+            return
+        bounds, body, code = loop_bounds(item), item.body.block, self.code
+        held = self.threads.carried(item)
+        for buffer in held:
+            code.held.setdefault(buffer, blank(code, buffer, self.threads.forms[buffer]))
+        with code.loop(bounds.upper, bounds.step, first=bounds.lower, held=held) as loop:
+            code.trips[body.args[0]] = loop.step
+            forms = {buffer: code.held[buffer].form for buffer in held}
+            for inner in _items(body):
+                self.write(inner)
+            for buffer, form in forms.items():
+                code.held[buffer] = Held(converted(code, code.held[buffer], form), form)
+
+    def _kernel(self, op: kernel.KernelOp) -> None:
+        self.code.current = op
+        try:
+            with self.code.kernel():
+                operands = Operands(self.code, kernel_in_tiles(op))
+                self._lower(operands, self.tile or tile_limit(self.threads.free[op]))
+                operands.finish(self.threads.forms)
+        except SpyreError as error:
+            error.where = error.where or f"{op.name} at {describe_location(op)}"
+            raise
+
+    def _lower(self, operands: Operands, limit: int) -> None:
+        match operands.kernel.op:
             case kernel.GatherOp():
-                Gather(code, tiles, limit).write()
-            case kernel.ComputeOp() if op.entry.family is Family.CONTRACTION:
-                Product(code, tiles, limit).write()
-            case kernel.ComputeOp() if op.entry.family is Family.REDUCTION:
-                reduction(code, tiles, limit)
+                Gather(operands, limit).write()
+            case kernel.ComputeOp() as op if op.entry.family is Family.CONTRACTION:
+                Product(operands, limit).write()
+            case kernel.ComputeOp() as op if op.entry.family is Family.REDUCTION:
+                reduction(operands, limit)
             case _:
-                pointwise(code, tiles, limit)
-    except SpyreError as error:
-        error.where = error.where or f"{op.name} at {describe_location(op)}"
-        raise
+                pointwise(operands, limit)

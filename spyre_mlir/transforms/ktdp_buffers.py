@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, BlockArgument, SSAValue, Use
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel_loop import uses_with_tiles
+from spyre_mlir.hw.arrangement import STANDARD
 from spyre_mlir.transforms.ktdp_code import ELEMENTS
 
 _NAME = "aten.name"
@@ -99,4 +100,5 @@ def is_written(use: Use) -> bool:
 def device_shape(tensor: DeviceTensor) -> str:
     """Extents and element type of the sticks of a tensor, outermost first."""
     counts = [tensor.layout.count(d, tensor.lanes) for d in tensor.layout.order]
-    return f"on the device {ELEMENTS.get(tensor.format, tensor.format)}{[*counts, tensor.lanes]}"
+    order = "" if tensor.arrangement == STANDARD else f", elements of sticks in the order {tensor.arrangement}"
+    return f"on the device {ELEMENTS.get(tensor.format, tensor.format)}{[*counts, tensor.lanes]}{order}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import copysign, inf
@@ -11,7 +11,6 @@ import numpy as np
 from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import (
     AnyFloat,
-    ArrayAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     FloatAttr,
@@ -29,11 +28,12 @@ from xdsl.utils.hints import isa
 
 from spyre_mlir.dialects.ktdp import tiles, views
 from spyre_mlir.dialects.ktdp.affine import box_set, order_map
-from spyre_mlir.dialects.ktdp.attributes import GLOBAL, LOCAL, memory_space
+from spyre_mlir.dialects.ktdp.attributes import GLOBAL, memory_space
 from spyre_mlir.dialects.ktdp.cores import GetComputeTileIdOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw import formats
+from spyre_mlir.transforms.ktdp_forms import ONE, Form
 from spyre_mlir.transforms.ktdp_tiles import Axis, Kernel, Reading
 
 # Element types of KTIR programs. DL16 is written as f16, as the front end in use today does (torch-spyre ktir.py;
@@ -46,9 +46,6 @@ ELEMENTS: dict[str, Attribute] = {
 }
 
 _LARGEST: dict[Attribute, float] = {f16: float(np.finfo(np.float16).max), f32: float(np.finfo(np.float32).max)}
-
-# The axis of what has none: a memory view has at least one dimension.
-ONE: Axis = ("", 1)
 
 
 def _held(value: float, element: AnyFloat) -> float:
@@ -107,22 +104,31 @@ class Span:
 Box = Mapping[Axis, Span]
 
 
+@dataclass(frozen=True)
+class Held:
+    """What a core holds of a buffer between kernels: a tensor, and which elements it is of."""
+
+    value: SSAValue
+    form: Form
+
+
 @dataclass
 class Code:
     """One function under construction.
 
     Attributes:
         pointers: the argument of every buffer in device memory, by the buffer of the kernel level.
-        places: the first byte of every buffer in the scratchpads.
+        held: the value of every buffer that has one here.
         trips: the induction variables of the kernel level's loops, as they are here.
     """
 
     pointers: Mapping[SSAValue, SSAValue]
-    places: Mapping[SSAValue, int]
+    held: dict[object, Held] = field(default_factory=dict[object, Held])
     trips: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     heads: list[Operation] = field(default_factory=list[Operation])
     ops: list[Operation] = field(default_factory=list[Operation])
     current: Operation | None = None
+    _entry: list[Operation] = field(default_factory=list[Operation])
     _core: SSAValue | None = None
     _known: dict[tuple[object, ...], SSAValue] = field(default_factory=dict[tuple[object, ...], SSAValue])
 
@@ -205,21 +211,53 @@ class Code:
         return left if right is zero else self.add(arith.AddiOp(left, right))
 
     @contextmanager
-    def loop(
-        self, count: int, step: int, carried: Sequence[SSAValue] = (), *, first: int = 0
-    ) -> Generator[Loop, None, None]:
-        """A loop from `first` to `count`; set `results` of what it gives before leaving it."""
-        low, high, by = self.index(first), self.index(count), self.index(step)
-        block = Block(arg_types=[IndexType(), *(v.type for v in carried)])
+    def kernel(self) -> Generator[None, None, None]:
+        """The ops of one kernel; those of `at_entry` come before all loops of it."""
         outside, self.ops = self.ops, []
-        loop = Loop(block.args[0], list(block.args[1:]))
+        self._entry = []
+        yield
+        outside += [*self._entry, *self.ops]
+        self.ops = outside
+
+    @contextmanager
+    def at_entry(self) -> Generator[None, None, None]:
+        """What stands before the loops of the kernel that is being written."""
+        inside, self.ops = self.ops, self._entry
+        yield
+        self.ops = inside
+
+    @contextmanager
+    def loop(
+        self, count: int, step: int, carried: Sequence[SSAValue] = (), *, first: int = 0, held: Sequence[object] = ()
+    ) -> Generator[Loop, None, None]:
+        """A loop from `first` to `count`; set `results` of what it gives before leaving it.
+
+        Args:
+            count: where it ends.
+            step: from trip to trip.
+            carried: what goes from trip to trip.
+            first: where it starts.
+            held: buffers whose values go from trip to trip too; at the end of a trip in the form of its beginning.
+        """
+        low, high, by = self.index(first), self.index(count), self.index(step)
+        before = dict(self.held)
+        start = [*carried, *(before[key].value for key in held)]
+        block = Block(arg_types=[IndexType(), *(v.type for v in start)])
+        outside, self.ops = self.ops, []
+        loop = Loop(block.args[0], list(block.args[1 : len(carried) + 1]))
+        self._hold(held, before, block.args[len(carried) + 1 :])
         yield loop
-        self.put(scf.YieldOp(*loop.results))
+        self.put(scf.YieldOp(*loop.results, *(self.held[key].value for key in held)))
         block.add_ops(self.ops)
         self.ops = outside
-        op = scf.ForOp(low, high, by, list(carried), Region(block))
+        op = scf.ForOp(low, high, by, start, Region(block))
         self.put(op)
-        loop.results = list(op.results)
+        loop.results = list(op.results[: len(carried)])
+        self.held = before
+        self._hold(held, before, op.results[len(carried) :])
+
+    def _hold(self, keys: Sequence[object], forms: Mapping[object, Held], values: Sequence[SSAValue]) -> None:
+        self.held |= {key: Held(value, forms[key].form) for key, value in zip(keys, values, strict=True)}
 
     @contextmanager
     def branch(self, condition: SSAValue) -> Generator[None, None, None]:
@@ -232,7 +270,7 @@ class Code:
 
     def view(self, reading: Reading, buffer: SSAValue, axes: Sequence[Axis], kernel: Kernel) -> SSAValue:
         """The view of an operand along axes."""
-        sizes = [1 if a == ONE else kernel.count(a, local=reading.local) for a in axes]
+        sizes = [1 if a == ONE else kernel.count(a) for a in axes]
         strides = [reading.strides.get(a, 1) for a in axes]
         return self.raw_view(buffer, reading, sizes, strides)
 
@@ -240,20 +278,16 @@ class Code:
         """A view of a buffer from sizes and strides."""
         element = element_type(reading.tensor.format)
         start = self._start(buffer, reading)
-        space = memory_space(LOCAL if reading.local else GLOBAL)
 
         def make() -> Operation:
-            return views.ConstructMemoryViewOp(start, sizes, strides, box_set(sizes), space, element)
+            return views.ConstructMemoryViewOp(start, sizes, strides, box_set(sizes), memory_space(GLOBAL), element)
 
         if isinstance(buffer.owner, TileOp):  # it moves from trip to trip
             return self.add(make(), "tile_view")
         key = ("view", start, tuple(sizes), tuple(strides), element)
-        return self.head(key, make, "local_view" if reading.local else f"{start.name_hint or 'buffer'}_view")
+        return self.head(key, make, f"{start.name_hint or 'buffer'}_view")
 
     def _start(self, buffer: SSAValue, reading: Reading) -> SSAValue:
-        if reading.local:
-            size = formats.FORMATS[reading.tensor.format].bits // 8
-            return self.index(self.places[buffer] // size + reading.offset)
         if isinstance(tile := buffer.owner, TileOp):
             return self._tile_start(tile, reading)
         pointer = self.pointers[buffer]
@@ -273,12 +307,11 @@ class Code:
         """The access tile of an operand: the steps of a box along axes."""
         zero = self.index(0)
         spans = [Span(zero, zero, 1) if a == ONE else box[a] for a in axes]
-        return self.tile_of(self.view(reading, buffer, axes, kernel), spans, local=reading.local)
-
-    def tile_of(self, view: SSAValue, spans: Sequence[Span], *, local: bool = True) -> SSAValue:
-        """The access tile of a view that covers a span of each of its dimensions."""
-        starts = [s.local if local else s.whole for s in spans]
-        shape = [s.count for s in spans]
+        view, starts, shape = (
+            self.view(reading, buffer, axes, kernel),
+            [s.whole for s in spans],
+            [s.count for s in spans],
+        )
         return self.add(tiles.ConstructAccessTileOp(view, starts, box_set(shape), order_map(range(len(shape))), shape))
 
     def load(self, tile: SSAValue, form: str) -> SSAValue:
@@ -308,26 +341,6 @@ class Code:
         missing = DenseArrayBase.from_list(i64, [d for d in range(len(shape)) if d not in present])
         return self.add(linalg.BroadcastOp(value, self.empty(element, shape), missing))
 
-    def regroup(self, value: SSAValue, groups: Sequence[Sequence[int]]) -> SSAValue:
-        """A tensor whose neighbouring dimensions are merged by groups; every group has at least one."""
-        if all(len(g) == 1 for g in groups):
-            return value
-        shape = shape_of(value)
-        merged = [_product(shape[d] for d in group) for group in groups]
-        op = tensor.CollapseShapeOp.build(
-            operands=[value],
-            result_types=[tensor_of(element_of(value), merged)],
-            properties={"reassociation": _groups(groups)},
-        )
-        return self.add(op)
-
-    def ungroup(self, value: SSAValue, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> SSAValue:
-        """The reverse of `regroup`."""
-        if all(len(g) == 1 for g in groups):
-            return value
-        result = tensor_of(element_of(value), shape)
-        return self.add(tensor.ExpandShapeOp(value, [], _groups(groups), list(shape), result))
-
     def widened(self, value: SSAValue) -> SSAValue:
         """A tensor in single precision."""
         if element_of(value) == f32:
@@ -352,14 +365,3 @@ class Loop:
     step: SSAValue
     carried: list[SSAValue]
     results: list[SSAValue] = field(default_factory=list[SSAValue])
-
-
-def _product(values: Iterable[int]) -> int:
-    total = 1
-    for value in values:
-        total *= value
-    return total
-
-
-def _groups(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
-    return ArrayAttr([ArrayAttr([IntegerAttr(d, i64) for d in g]) for g in groups])

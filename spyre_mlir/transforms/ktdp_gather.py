@@ -11,22 +11,23 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from spyre_mlir.dialects.ktdp.affine import box_set, order_map
 from spyre_mlir.dialects.ktdp.indirect import ConstructIndirectAccessTileOp
 from spyre_mlir.dialects.spyre.kernel import GatherOp
-from spyre_mlir.transforms.ktdp_code import ONE, Code
+from spyre_mlir.transforms.ktdp_forms import ONE
 from spyre_mlir.transforms.ktdp_kernels import Tiling, chunked
-from spyre_mlir.transforms.ktdp_tiles import Axis, Kernel
+from spyre_mlir.transforms.ktdp_tiles import Axis
+from spyre_mlir.transforms.ktdp_values import Operands
 
 
 class Gather:
     """One gather: the loops around its tiles, and the subscripts of the table."""
 
-    def __init__(self, code: Code, kernel: Kernel, limit: int) -> None:
+    def __init__(self, operands: Operands, limit: int) -> None:
         """Chooses the tiles."""
-        self.code = code
-        self.kernel = kernel
+        self.code = operands.code
+        self.kernel = kernel = operands.kernel
         self.index, self.table, self.out = kernel.readings
         self.axes = list(self.out.device_order) or [ONE]
         self.names = list(dict.fromkeys(a[0] for a in self.axes if a != ONE))
-        self.tiling = Tiling(code, kernel, chunked(kernel, self.names, [self.axes], limit))
+        self.tiling = Tiling(operands, chunked(kernel, self.names, [self.axes], limit), self.axes)
 
     def write(self) -> None:
         """Writes the whole gather; loops that end inside a stick of indices are walked piece by piece."""
@@ -51,9 +52,9 @@ class Gather:
 
     def _tile(self) -> None:
         code, op = self.code, self.kernel.op
-        box = self.tiling.box(self.axes)
-        shape = [1 if a == ONE else box[a].count for a in self.axes]
-        captured = list(dict.fromkeys(s.whole for s in box.values() if s.whole is not code.index(0)))
+        spans = [self.tiling.spans[a] for a in self.axes if a != ONE]
+        shape = [s.count for s in spans] or [1]
+        captured = list(dict.fromkeys(s.whole for s in spans if s.whole is not code.index(0)))
         indices = [a for a in self.axes if a in self.index.strides] or [ONE]
         found = code.view(self.index, op.operands[0], indices, self.kernel)
         columns = [a for a in self.axes if a in self.table.strides]
@@ -63,7 +64,7 @@ class Gather:
             self._table(columns), subscripts, captured, box_set(shape), order_map(range(len(shape))), shape
         )
         value = code.load(code.add(source), self.table.tensor.format)
-        code.store(value, code.tile(self.out, op.operands[2], self.axes, box, self.kernel))
+        self.tiling.write(value)
 
     def _map(self, axes: Sequence[Axis], captured: Sequence[SSAValue]) -> AffineMap:
         """Where an axis is: its place in the tile plus the start of the tile."""

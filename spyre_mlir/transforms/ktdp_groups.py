@@ -6,7 +6,7 @@ another core wrote, or writes what another core touches; the next function start
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -110,24 +110,26 @@ def _check_loop(loop: scf.ForOp) -> None:
                 )
 
 
-def spill(groups: Sequence[Group]) -> list[SSAValue]:
-    """Puts buffers of the scratchpads that several functions touch into device memory, and returns them.
+def spill(groups: Sequence[Group]) -> None:
+    """Puts buffers of the scratchpads that several functions touch into device memory.
 
     What a scratchpad holds when a function ends is not said anywhere.
     """
     touched = [g.buffers() for g in groups]
-    found = dict.fromkeys(
+    to_device_memory(
         v
         for group in groups
         for op in group.kernels
         for v in op.operands  # no tile is in LX
         if device_tensor(v).space == "lx" and sum(v in t for t in touched) > 1
     )
-    moved = list[SSAValue]()
-    for value in found:
+
+
+def to_device_memory(buffers: Iterable[SSAValue]) -> None:
+    """Puts buffers of the scratchpads into device memory."""
+    for value in dict.fromkeys(buffers):
         kind = DeviceTensorType(replace(device_tensor(value), space="hbm"))
-        moved.append(Rewriter.replace_value_with_new_type(value, kind))
-    return moved
+        Rewriter.replace_value_with_new_type(value, kind)
 
 
 def _clash(earlier: KernelOp, later: KernelOp, *, itself: bool = False) -> bool:
@@ -152,4 +154,4 @@ def _view(op: KernelOp, number: int) -> Iterator[CoreView]:
         return
 
 
-__all__ = ["Group", "Item", "cores_of", "grouped", "kernels_of", "root", "spill"]
+__all__ = ["Group", "Item", "cores_of", "grouped", "kernels_of", "root", "spill", "to_device_memory"]

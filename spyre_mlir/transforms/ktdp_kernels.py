@@ -12,9 +12,11 @@ from xdsl.utils.hints import isa
 
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, ConstantOp, KernelOp, device_tensor
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.transforms.ktdp_code import ONE, Box, Code, Span, element_type
+from spyre_mlir.transforms.ktdp_code import Span, element_type
+from spyre_mlir.transforms.ktdp_forms import ONE
 from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS, WITH_CONSTANTS, Function, fold
 from spyre_mlir.transforms.ktdp_tiles import Axis, Kernel, Piece, Reading, fit
+from spyre_mlir.transforms.ktdp_values import Operands
 
 # Tiles that live at one time in the widest function, each of four bytes an element (from `ktdp_functions`).
 LIVE_TILES = 8
@@ -28,11 +30,13 @@ def tile_limit(free_bytes: int) -> int:
 class Tiling:
     """The loops of one core around the tiles of a kernel."""
 
-    def __init__(self, code: Code, kernel: Kernel, chunks: Mapping[str, int]) -> None:
-        """Starts outside of all loops."""
-        self.code = code
-        self.kernel = kernel
+    def __init__(self, operands: Operands, chunks: Mapping[str, int], result: Sequence[Axis]) -> None:
+        """Starts outside of all loops; `result` are the axes of the result, as its tiles have them."""
+        self.operands = operands
+        self.code = operands.code
+        self.kernel = operands.kernel
         self.chunks = chunks
+        self.result = result
         self.spans: dict[Axis, Span] = {}
 
     def inner(self, name: str, lanes: int | None = None) -> None:
@@ -44,9 +48,21 @@ class Tiling:
             self.spans[name, weight] = Span(zero, zero, count)
 
     def enter(self, stack: ExitStack, name: str) -> None:
-        """Walks a loop of this core in chunks: in one tile, or in a loop of tiles."""
+        """Walks a loop of the result on this core in chunks: in one tile, or in a loop of tiles."""
         steps, chunk = self.kernel.cuts[name].steps, self.chunks[name]
-        self.cover(name, None if chunk == steps else stack.enter_context(self.code.loop(steps, chunk)).step)
+        self.cover(name, None if chunk == steps else self._loop(stack, steps, chunk))
+
+    def _loop(self, stack: ExitStack, steps: int, chunk: int) -> SSAValue:
+        held = self.operands.carried(self.result)
+        return stack.enter_context(self.code.loop(steps, chunk, held=held)).step
+
+    def read(self, reading: Reading, axes: Sequence[Axis]) -> SSAValue:
+        """The elements of an operand that the tiles cover now."""
+        return self.operands.read(reading, axes, self.spans)
+
+    def write(self, value: SSAValue) -> None:
+        """Puts a tile of the result where the tiles are now."""
+        self.operands.write(value, self.result, self.spans)
 
     def cover(self, name: str, step: SSAValue | None) -> None:
         """Covers one chunk of a loop: the only one, or the one at `step` of this core's steps."""
@@ -58,7 +74,7 @@ class Tiling:
     def enter_piece(self, stack: ExitStack, name: str, piece: Piece) -> None:
         """Walks a piece of a loop in chunks."""
         chunk = divisor(piece.steps, self.chunks[name])
-        step = None if chunk == piece.steps else stack.enter_context(self.code.loop(piece.steps, chunk)).step
+        step = None if chunk == piece.steps else self._loop(stack, piece.steps, chunk)
         self.piece(name, piece, step, chunk)
 
     def piece(self, name: str, piece: Piece, step: SSAValue | None, steps: int) -> None:
@@ -67,10 +83,6 @@ class Tiling:
         at = self.code.index(piece.first) if step is None else self.code.plus(self.code.index(piece.first), step)
         self.spans[cut.outer] = Span(at, at, steps)
         self.inner(name, piece.lanes)
-
-    def box(self, axes: Sequence[Axis]) -> Box:
-        """What the tiles cover now."""
-        return {a: self.spans[a] for a in axes if a != ONE}
 
 
 def divisor(steps: int, most: int) -> int:
@@ -90,14 +102,12 @@ def folded_number(buffer: SSAValue) -> float | None:
 
 def read(tiling: Tiling, reading: Reading, axes: Sequence[Axis], shape: Sequence[int]) -> SSAValue:
     """An operand in the shape of the result: loaded, repeated along the axes it does not walk."""
-    code, kernel = tiling.code, tiling.kernel
-    buffer = kernel.op.operands[reading.number]
-    number = folded_number(buffer)
+    code = tiling.code
+    number = folded_number(tiling.kernel.op.operands[reading.number])
     if number is not None:
         return code.full(number, float_type(reading), shape)
     own = [a for a in axes if a in reading.strides] or [ONE]
-    tile = code.tile(reading, buffer, own, tiling.box(own), kernel)
-    value = code.load(tile, reading.tensor.format)
+    value = tiling.read(reading, own)
     return value if list(axes) == own else code.broadcast(value, [axes.index(a) for a in own if a != ONE], shape)
 
 
@@ -120,21 +130,19 @@ def _function(op: KernelOp) -> Function:
     return FUNCTIONS[op.function_name] if made is None else made(op.constants)
 
 
-def pointwise(code: Code, kernel: Kernel, limit: int) -> None:
+def pointwise(operands: Operands, limit: int) -> None:
     """Element by element, tile by tile: the result's order in memory is the order of the tiles."""
-    op = kernel.op
-    function = _function(op)
+    code, kernel = operands.code, operands.kernel
+    function = _function(kernel.op)
     *inputs, out = kernel.readings
     axes = list(out.device_order) or [ONE]
     names = list(dict.fromkeys(a[0] for a in axes if a != ONE))
-    tiling = Tiling(code, kernel, chunked(kernel, names, [axes], limit))
+    tiling = Tiling(operands, chunked(kernel, names, [axes], limit), axes)
     with ExitStack() as stack:
         for name in names:
             tiling.enter(stack, name)
         shape = [1 if a == ONE else tiling.spans[a].count for a in axes]
-        values = [read(tiling, r, axes, shape) for r in inputs]
-        result = function(code, values)
-        code.store(result, code.tile(out, op.operands[out.number], axes, tiling.box(axes), kernel))
+        tiling.write(function(code, [read(tiling, r, axes, shape) for r in inputs]))
 
 
 def chunked(kernel: Kernel, names: Sequence[str], tiles: Sequence[Sequence[Axis]], limit: int) -> dict[str, int]:
@@ -150,23 +158,22 @@ def chunked(kernel: Kernel, names: Sequence[str], tiles: Sequence[Sequence[Axis]
     return fit({n: kernel.cuts[n].steps for n in names}, volume, limit)
 
 
-def reduction(code: Code, kernel: Kernel, limit: int) -> None:
+def reduction(operands: Operands, limit: int) -> None:
     """Folds the loops the result lacks over what the model asks for; the sum is kept in single precision."""
-    op = kernel.op
+    code, kernel = operands.code, operands.kernel
     source, out = kernel.readings
     axes = list(source.device_order)
     names = list(dict.fromkeys(a[0] for a in axes))
     kept = [n for n in names if any(a[0] == n for a in out.strides)]
     folded = [n for n in names if n not in kept]
-    tiling = Tiling(code, kernel, chunked(kernel, names, [axes], limit))
     own = [a for a in axes if a[0] in kept] or [ONE]
+    tiling = Tiling(operands, chunked(kernel, names, [axes], limit), own)
     axes = axes if kept else [ONE, *axes]
     with ExitStack() as stack:
         for name in kept:
             tiling.enter(stack, name)
-        result = Folding(tiling, source, axes, folded, op.function_name).run()
-        result = code.narrowed(result, element_type(out.tensor.format))
-        code.store(result, code.tile(out, op.operands[out.number], own, tiling.box(own), kernel))
+        result = Folding(tiling, source, axes, folded, kernel.op.function_name).run()
+        tiling.write(code.narrowed(result, element_type(out.tensor.format)))
 
 
 class Folding:
@@ -209,9 +216,7 @@ class Folding:
     def _tile(self, total: SSAValue | None) -> SSAValue:
         """One tile folded, and added to what is there."""
         tiling, code = self.tiling, self.tiling.code
-        buffer = tiling.kernel.op.operands[self.source.number]
-        tile = code.tile(self.source, buffer, self.axes, tiling.box(self.axes), tiling.kernel)
-        value = code.load(tile, self.source.tensor.format)
+        value = tiling.read(self.source, self.axes)
         if self.function == "sum":
             value = code.widened(value)
         dims = [d for d, a in enumerate(self.axes) if a[0] in self.folded]

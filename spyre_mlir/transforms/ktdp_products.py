@@ -16,9 +16,12 @@ from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExp
 from spyre_mlir.dialects.ktdp.affine import box_set
 from spyre_mlir.dialects.ktdp.cores import InterTileProduceOp, InterTileReduceOp, YieldPartialOp, YieldReducedOp
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.transforms.ktdp_code import ONE, Code, element_type, shape_of
+from spyre_mlir.transforms.ktdp_code import Code, element_type, shape_of
+from spyre_mlir.transforms.ktdp_forms import ONE
 from spyre_mlir.transforms.ktdp_kernels import Tiling
+from spyre_mlir.transforms.ktdp_tensors import reshaped
 from spyre_mlir.transforms.ktdp_tiles import Axis, Kernel, Reading, fit
+from spyre_mlir.transforms.ktdp_values import Operands
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,14 @@ class Roles:
 class Product:
     """One product: the loops around its tiles, and the tiles as matrices."""
 
-    def __init__(self, code: Code, kernel: Kernel, limit: int) -> None:
+    def __init__(self, operands: Operands, limit: int) -> None:
         """Chooses the tiles."""
-        self.code = code
-        self.kernel = kernel
-        self.roles = Roles.of(kernel)
-        self.a, self.b, self.out = kernel.readings
-        self.tiling = Tiling(code, kernel, self._chunks(limit))
+        self.code = operands.code
+        self.kernel = operands.kernel
+        self.roles = Roles.of(self.kernel)
+        self.a, self.b, self.out = self.kernel.readings
+        self.axes, self.groups = self._axes(self.out, self.roles.rows, self.roles.columns)
+        self.tiling = Tiling(operands, self._chunks(limit), self.axes)
 
     def _chunks(self, limit: int) -> dict[str, int]:
         roles, cuts = self.roles, self.kernel.cuts
@@ -77,14 +81,13 @@ class Product:
         with ExitStack() as stack:
             for name in (*roles.batch, *roles.rows, *roles.columns):
                 tiling.enter(stack, name)
-            axes, groups = self._axes(self.out, roles.rows, roles.columns)
-            shape = [1 if a == ONE else tiling.spans[a].count for a in axes]
-            total = self._sum(code.full(0.0, f32, [prod(shape[d] for d in group) for group in groups]))
+            shape = [1 if a == ONE else tiling.spans[a].count for a in self.axes]
+            total = self._sum(code.full(0.0, f32, [prod(shape[d] for d in group) for group in self.groups]))
             divided = [n for n in roles.summed if self.kernel.cuts[n].split > 1]
             for name in divided:
                 total = combined(code, self.kernel, name, total)
             result = code.narrowed(total, element_type(self.out.tensor.format))
-            self._store(code.ungroup(result, groups, shape), axes, divided)
+            self._store(reshaped(code, result, shape), divided)
 
     def _axes(self, reading: Reading, left: Sequence[str], right: Sequence[str]) -> tuple[list[Axis], list[list[int]]]:
         """Axes of an operand as a matrix, and which of them make its rows and its columns; batches are of one."""
@@ -116,22 +119,19 @@ class Product:
     def _matrix(self, reading: Reading, left: Sequence[str], right: Sequence[str]) -> SSAValue:
         """A tile of an operand as a matrix in single precision."""
         axes, groups = self._axes(reading, left, right)
-        value = self.code.load(self._tile(reading, axes), reading.tensor.format)
-        return self.code.regroup(self.code.widened(value), groups)
+        value = self.code.widened(self.tiling.read(reading, axes))
+        extents = shape_of(value)
+        return reshaped(self.code, value, [prod(extents[d] for d in group) for group in groups])
 
-    def _tile(self, reading: Reading, axes: Sequence[Axis]) -> SSAValue:
-        buffer = self.kernel.op.operands[reading.number]
-        return self.code.tile(reading, buffer, axes, self.tiling.box(axes), self.kernel)
-
-    def _store(self, result: SSAValue, axes: Sequence[Axis], divided: Sequence[str]) -> None:
+    def _store(self, result: SSAValue, divided: Sequence[str]) -> None:
         code = self.code
-        if not divided:
-            code.store(result, self._tile(self.out, axes))
+        if not divided or self.out.local:  # every core of a team knows the sum
+            self.tiling.write(result)
             return
         first, zero = code.slice_of(self.kernel, divided[0]), code.index(0)
         writer = code.head(("writer", first), lambda: arith.CmpiOp(first, zero, "eq"), "writer")
         with code.branch(writer):
-            code.store(result, self._tile(self.out, axes))
+            self.tiling.write(result)
 
 
 def combined(code: Code, kernel: Kernel, name: str, partial: SSAValue) -> SSAValue:

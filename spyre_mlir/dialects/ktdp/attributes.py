@@ -86,15 +86,20 @@ class TileFutureType(ParametrizedAttribute, TypeAttribute):
     @override
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
-            # The newest front end writes the types in parentheses; one type means the same without.
-            wrapped = parser.parse_optional_punctuation("(") is not None
-            partial = parser.parse_type()
-            if wrapped:
-                parser.parse_punctuation(")")
-            parser.parse_punctuation(",")
-            parser.parse_keyword("groups")
-            parser.parse_punctuation("=")
-            groups = parser.parse_attribute()
+            return cls.parse_inside(parser)
+
+    @classmethod
+    def parse_inside(cls, parser: AttrParser) -> Sequence[Attribute]:
+        """The parameters without their brackets."""
+        # The newest front end writes the types in parentheses; one type means the same without.
+        wrapped = parser.parse_optional_punctuation("(") is not None
+        partial = parser.parse_type()
+        if wrapped:
+            parser.parse_punctuation(")")
+        parser.parse_punctuation(",")
+        parser.parse_keyword("groups")
+        parser.parse_punctuation("=")
+        groups = parser.parse_attribute()
         if not isinstance(groups, AffineSetAttr):
             parser.raise_error("expected an affine_set for groups")
         return [partial, normal_set(groups)]

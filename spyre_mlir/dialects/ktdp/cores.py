@@ -25,6 +25,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 from spyre_mlir.dialects.ktdp.affine import set_text
 from spyre_mlir.dialects.ktdp.attributes import TileFutureType
@@ -72,7 +73,7 @@ class GetComputeTileIdOp(IRDLOperation):
     """The place of the running core in the grid, one number per dimension.
 
     Constraints:
-        C1: as many results as the grid has dimensions, all `index`.
+        C1: as many results as the grid has dimensions, all `index`; dimensions of one core may be left out at the end.
         C2: the grid has 1 to 3 positive extents and no more cores than the card.
     """
 
@@ -102,7 +103,8 @@ class GetComputeTileIdOp(IRDLOperation):
     @override
     def verify_(self) -> None:
         grid = enclosing_grid(self)
-        if not self.ids or (grid is not None and len(self.ids) != len(grid)):
+        count = len(self.ids)
+        if not count or (grid is not None and (count > len(grid) or prod(grid[count:]) != 1)):
             known = "" if grid is None else f", the grid is {list(grid)}"
             raise VerifyException(f"one result per dimension of the grid: {len(self.ids)} results{known}")
 
@@ -164,6 +166,15 @@ def _parse_members(parser: Parser, name: str) -> AffineSetAttr:
     return found
 
 
+def _parse_future(parser: Parser) -> Attribute:
+    """The type of a future; `<...>` is short for `!ktdp.tile_future<...>`."""
+    if parser.parse_optional_punctuation("<") is None:
+        return parser.parse_type()
+    parameters = TileFutureType.parse_inside(parser)
+    parser.parse_punctuation(">")
+    return TileFutureType.new(parameters)
+
+
 def _require_members(name: str, members: AffineSetAttr) -> None:
     if (members.data.num_dims, members.data.num_symbols) != (1, 1):
         raise VerifyException(f"{name} is a set of cores of a group, (i)[g] : (...), got {set_text(members.data)}")
@@ -173,6 +184,13 @@ def _future(value: SSAValue) -> TileFutureType:
     if not isinstance(value.type, TileFutureType):
         raise VerifyException(f"expected a future, got {value.type}")
     return value.type
+
+
+def _without_units(type_: Attribute) -> Attribute:
+    """A tensor type without its dimensions of extent 1."""
+    if not isa(type_, TensorType[Attribute]):
+        return type_
+    return TensorType(type_.element_type, [n for n in type_.get_shape() if n != 1], type_.encoding)
 
 
 def _require_region(region: Region, arguments: Sequence[Attribute], end: str, yielded: Attribute) -> None:
@@ -281,7 +299,7 @@ class InterTileProduceOp(IRDLOperation):
         if parser.parse_optional_punctuation(":") is not None:
             parser.parse_type()  # the newest front end leaves it out: the future says it too
         parser.parse_punctuation("->")
-        future = parser.parse_type()
+        future = _parse_future(parser)
         return cls.build(
             properties={"producer_tiles_per_group": producers},
             attributes=attributes,
@@ -308,7 +326,7 @@ class InterTileReduceOp(IRDLOperation):
 
     Constraints:
         C1: the consumers are a set of cores of a group, `(i)[g]`.
-        C2: future, identity and result have one tensor type.
+        C2: future and identity have one tensor type, and the result too, but for dimensions of extent 1 left out.
         C3: the region is one block that takes two such tensors and yields one.
     """
 
@@ -373,7 +391,7 @@ class InterTileReduceOp(IRDLOperation):
         parser.parse_punctuation(")")
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        taken = parser.resolve_operand(future, parser.parse_type())
+        taken = parser.resolve_operand(future, _parse_future(parser))
         parser.parse_punctuation("->")
         return cls.build(
             operands=[taken, neutral],
@@ -388,7 +406,8 @@ class InterTileReduceOp(IRDLOperation):
         enclosing_grid(self)
         _require_members("consumer_tiles_per_group", self.consumer_tiles_per_group)
         kind = _future(self.future).partial
-        for what, value in (("identity", self.identity), ("result", self.result)):
-            if value.type != kind:
-                raise VerifyException(f"the future carries {kind}, the {what} is {value.type}")
+        if self.identity.type != kind:
+            raise VerifyException(f"the future carries {kind}, the identity is {self.identity.type}")
+        if _without_units(self.result.type) != _without_units(kind):
+            raise VerifyException(f"the future carries {kind}, the result is {self.result.type}")
         _require_region(self.combiner, [kind, kind], YieldReducedOp.name, kind)

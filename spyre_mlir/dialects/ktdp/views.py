@@ -15,6 +15,7 @@ from xdsl.dialects.utils.dynamic_index_list import (
     split_dynamic_index_list,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineSet
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -31,7 +32,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.ktdp.affine import AffineError, bounds_of
+from spyre_mlir.dialects.ktdp.affine import AffineError, bounds_of, normal_set
 from spyre_mlir.dialects.ktdp.attributes import MemorySpace, MemorySpaceAttr, SpyreMemorySpaceAttr
 from spyre_mlir.dialects.ktdp.syntax import parse_dictionary, print_dictionary, print_types, resolve_indices
 from spyre_mlir.hw.spec import SPYRE
@@ -60,7 +61,8 @@ class ConstructMemoryViewOp(IRDLOperation):
     """Reads memory from `offset` on as a tensor; the start and the strides count elements.
 
     Symbols of `coordinate_set` stand for the sizes that are values, from left to right. In a part of a distributed
-    view the set says which coordinates of the whole the part holds.
+    view the set says which coordinates of the whole the part holds. A set that is left out holds all coordinates. A
+    set with symbols masks: beyond the sizes a load gives no value and a store leaves out.
 
     Constraints:
         C1: sizes, strides, the coordinate set and the result have one rank.
@@ -142,11 +144,12 @@ class ConstructMemoryViewOp(IRDLOperation):
             values, numbers = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)
             lists.append((resolve_indices(parser, values), numbers))
         properties, attributes = parse_dictionary(
-            parser, {"coordinate_set": AffineSetAttr, "memory_space": MemorySpace}
+            parser, {"coordinate_set": AffineSetAttr, "memory_space": MemorySpace}, optional=("coordinate_set",)
         )
         parser.parse_punctuation(":")
         result = parser.parse_type()
         (sizes, known_sizes), (strides, known_strides) = lists
+        properties.setdefault("coordinate_set", _whole_set(known_sizes))
         return cls.build(
             operands=[parser.resolve_operand(offset, IndexType()), sizes, strides],
             properties={
@@ -191,6 +194,21 @@ class ConstructMemoryViewOp(IRDLOperation):
         for number, (size, extent) in enumerate(zip(self.mixed_sizes, extents, strict=True)):
             if isinstance(size, int) and size != extent:
                 raise VerifyException(f"coordinate_set has {extent} coordinates along d{number}, the size is {size}")
+
+
+def _whole_set(sizes: Sequence[int]) -> AffineSetAttr:
+    """All coordinates of a view; sizes that are values are symbols, from left to right."""
+    rules, symbols = list[AffineConstraintExpr](), 0
+    for place, size in enumerate(sizes):
+        dim, end = AffineExpr.dimension(place), AffineExpr.constant(size)
+        if size == DYNAMIC_INDEX:
+            end, symbols = AffineExpr.symbol(symbols), symbols + 1
+        rules += [_at_least_zero(dim), _at_least_zero(dim * -1 + end - 1)]
+    return normal_set(AffineSetAttr(AffineSet(len(sizes), symbols, tuple(rules))))
+
+
+def _at_least_zero(expr: AffineExpr) -> AffineConstraintExpr:
+    return AffineConstraintExpr(AffineConstraintKind.ge, expr, AffineExpr.constant(0))
 
 
 @irdl_op_definition

@@ -36,6 +36,7 @@ class View:
         kind: the elements.
         domain: coordinates it holds.
         core: whose scratchpad it is in; None for device memory.
+        masks: whether a tile may reach beyond its sizes: nothing is loaded or stored there.
     """
 
     start: int
@@ -44,6 +45,7 @@ class View:
     kind: np.dtype[Any]
     domain: Bounds
     core: int | None
+    masks: bool = False
 
     @property
     def everything(self) -> Strided:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -152,7 +152,7 @@ class Core:
             case arith.ConstantOp():
                 return [constant(op)]
             case GetComputeTileIdOp():
-                return [Data(np.asarray(coordinate, np.int64)) for coordinate in self.place]
+                return [Data(np.asarray(coordinate, np.int64)) for coordinate in self.place[: len(op.ids)]]
             case CoreidOp():
                 return [Data(np.asarray(self._number_at([self.whole(v) for v in op.coordinates]), np.int64))]
             case _ if op.name in transfer.RULES:
@@ -177,12 +177,12 @@ class Core:
         return data.number
 
     def _region_of(self, op: Operation) -> Any:
-        def run(region: Region, arguments: Sequence[Data]) -> list[Data]:
-            return self._scalars(region, arguments)
+        def run(region: Region, arguments: Sequence[Data], given: Mapping[Operation, Data]) -> list[Data]:
+            return self._scalars(region, arguments, given)
 
         return run
 
-    def _scalars(self, region: Region, arguments: Sequence[Data]) -> list[Data]:
+    def _scalars(self, region: Region, arguments: Sequence[Data], given: Mapping[Operation, Data]) -> list[Data]:
         """Run a region of ops on scalars, on arrays that hold all points; it takes no room of its own."""
         block = region.blocks.first
         if block is None:
@@ -192,7 +192,8 @@ class Core:
         for op in block.ops:
             if op is block.last_op:
                 break
-            for value, result in zip(op.results, self._simple(op), strict=True):
+            results = [given[op]] if op in given else self._simple(op)
+            for value, result in zip(op.results, results, strict=True):
                 self.values[value] = result
         last = block.last_op
         return [] if last is None else [self.values[value] for value in last.operands]
@@ -246,7 +247,7 @@ class Core:
             for argument, data in zip(block.args, (total, partial), strict=True):
                 self._bind(argument, data, op)
             (total,) = yield from self.block(block)
-        return [total]
+        return [Data(total.values.reshape(shape_of(op.result.type)), total.defined)]
 
 
 def _require_declared(op: Operation, results: Sequence[Any]) -> None:

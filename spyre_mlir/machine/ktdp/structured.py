@@ -22,7 +22,8 @@ from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.machine.ktdp.arithmetic import ELEMENTWISE, elementwise
 from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of, fault, known, shape_of, undefined
 
-RunRegion = Callable[[Region, Sequence[Data]], list[Data]]
+# Runs a region on arguments; the third gives the results of ops of the region that its surroundings know.
+RunRegion = Callable[[Region, Sequence[Data], Mapping[Operation, Data]], list[Data]]
 
 
 def numbers(attribute: object) -> list[int]:
@@ -59,29 +60,40 @@ def transpose(op: linalg.TransposeOp, data: list[Data], run: RunRegion) -> Data:
 
 def matmul(op: Operation, data: list[Data], run: RunRegion) -> Data:
     """The product, summed wider than half precision, plus what was there; rounded once."""
-    a, b, start = (known(one, op, f"operand {number}") for number, one in enumerate(data))
+    a, b = (known(one, op, f"operand {number}") for number, one in enumerate(data[:2]))
     kind = dtype_of(op.results[0].type)
+    start = np.zeros((), kind) if _unfilled(data[2]) else known(data[2], op, "operand 2")
     wide = np.result_type(kind, np.float32) if kind.kind not in "iub" else kind
     with np.errstate(all="ignore"):
         total = np.matmul(a.astype(wide), b.astype(wide)) + start.astype(wide)
         return Data(total.astype(kind))
 
 
+def _unfilled(start: Data) -> bool:
+    """Whether an accumulator is a `tensor.empty`: emitters leave it to the scheduler, which starts from the neutral
+    element (torch-spyre #3764; certain). One with some elements missing is a fault as anywhere.
+    """
+    return start.defined is not None and not start.defined.any()
+
+
 def reduce(op: linalg.ReduceOp, data: list[Data], run: RunRegion) -> Data:
     """Halves combined with halves along the reduced dimensions, then with what was there."""
-    values, start = known(data[0], op, "the input"), known(data[1], op, "the start")
+    values = known(data[0], op, "the input")
+    start = None if _unfilled(data[1]) else known(data[1], op, "the start")
     summed = numbers(op.dimensions)
     rest = [place for place in range(values.ndim) if place not in summed]
     flat = values.transpose([*summed, *rest]).reshape((-1, *(values.shape[place] for place in rest)))
 
     def combine(one: Array, other: Array) -> Array:
-        (result,) = run(op.region, [Data(one), Data(other)])
+        (result,) = run(op.region, [Data(one), Data(other)], {})
         return known(result, op, "the combiner")
 
     while flat.shape[0] > 1:
         half = flat.shape[0] // 2
         folded = combine(flat[:half], flat[half : 2 * half])
         flat = np.concatenate([folded, flat[2 * half :]]) if flat.shape[0] % 2 else folded
+    if start is None:
+        return Data(np.array(flat[0]))
     return Data(np.array(combine(flat[0], start)) if flat.shape[0] else start)
 
 
@@ -96,11 +108,22 @@ def generic(op: linalg.GenericOp, data: list[Data], run: RunRegion) -> list[Data
     for point in product(*(range(extents[place]) for place in summed)):
         fixed = dict(zip(summed, point, strict=True))
         read = [_aligned(one, how, extents, fixed) for one, how in zip([*data[:count], *outs], maps, strict=True)]
-        results = run(op.body, read)
+        results = run(op.body, read, _places(op, extents, fixed))
         outs = [
             _placed(one, how, extents, fixed, out) for one, how, out in zip(results, maps[count:], outs, strict=True)
         ]
     return outs
+
+
+def _places(op: linalg.GenericOp, extents: Sequence[int], fixed: Mapping[int, int]) -> dict[Operation, Data]:
+    """What every `linalg.index` of the region gives: where along a dimension each point is."""
+    found = dict[Operation, Data]()
+    for index in op.body.walk():
+        if isinstance(index, linalg.IndexOp):
+            dim = index.dim.value.data
+            walk = np.asarray(fixed[dim]) if dim in fixed else np.arange(extents[dim])
+            found[index] = Data(walk.reshape([-1 if d == dim else 1 for d in range(len(extents))]).astype(np.int64))
+    return found
 
 
 def _dims(map_: AffineMap) -> list[int]:

@@ -83,7 +83,8 @@ def view(op: ConstructMemoryViewOp, core: Core) -> View:
         owner = core.number
     if owner is not None and owner >= core.machine.cores:
         raise fault(FaultKind.OUT_OF_BOUNDS, f"core {owner} is not in the grid", op, core=core.number)
-    made = View(core.whole(op.offset) * kind.itemsize, sizes, strides, kind, domain, owner)
+    masks = op.coordinate_set.data.num_symbols > 0
+    made = View(core.whole(op.offset) * kind.itemsize, sizes, strides, kind, domain, owner, masks)
     if owner is not None:
         core.machine.scratchpads[owner].reserve(made.everything, kind, op)
     return made
@@ -110,7 +111,19 @@ def tile(op: ConstructAccessTileOp, core: Core) -> BoxTile:
     start = [core.whole(value) for value in op.indices]
     if op.base_map is not None:
         start = [int(evaluate(expr, start, ())) for expr in op.base_map.data.results]
-    return BoxTile(core.values[op.view], tuple(start), known.extents, known.order, known.mask)
+    source = core.values[op.view]
+    mask = _inside(source, start, known) if isinstance(source, View) and source.masks else known.mask
+    return BoxTile(source, tuple(start), known.extents, known.order, mask)
+
+
+def _inside(source: View, start: Sequence[int], known: Points) -> Mask | None:
+    """Which offsets count in a view of sizes that are known at run time: those before its end."""
+    if all(at + n <= size for at, n, size in zip(start, known.extents, source.sizes, strict=True)):
+        return known.mask
+    mask = np.ones(known.extents, np.bool_) if known.mask is None else known.mask.copy()
+    for axis, size in zip(axes(known.extents, start), source.sizes, strict=True):
+        mask &= axis < size
+    return mask
 
 
 def indirect(op: ConstructIndirectAccessTileOp, core: Core) -> PointTile:

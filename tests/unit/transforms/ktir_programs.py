@@ -30,6 +30,8 @@ def in_sticks(values: Any, tensor: DeviceTensor, padding: float, dtype: Any) -> 
     full = np.full(layout.extents, padding, dtype)
     full[tuple(slice(0, e) for e in tensor.shape)] = values
     rank, at = full.ndim, layout.stick
+    if tensor.arrangement == "dl16_to_fp32":
+        full = widened(full, at)
     if at < 0:  # sparse: one element per stick, in lane 0
         cut = np.full((*full.shape, 1, lanes), padding, dtype)
         cut[..., 0, 0] = full
@@ -42,6 +44,13 @@ def in_sticks(values: Any, tensor: DeviceTensor, padding: float, dtype: Any) -> 
     order = [rank if d < 0 else d for d in layout.order]
     missing = [d for d in range(rank + 1) if d not in order]
     return np.ascontiguousarray(cut.transpose(*missing, *order, rank + 1)).reshape(-1)
+
+
+def widened(full: Any, at: int) -> Any:
+    """Every 64 elements along an axis as widening leaves them: by fours, in turn to one stick of 32 and the next."""
+    blocks = np.moveaxis(full, at, -1).reshape(-1, 8, 2, 4)
+    turned = blocks.swapaxes(1, 2).reshape(np.moveaxis(full, at, -1).shape)
+    return np.moveaxis(turned, -1, at)
 
 
 def on_device(values: Any, tensor: DeviceTensor, padding: float = GARBAGE) -> Any:

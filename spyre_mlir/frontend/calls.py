@@ -38,7 +38,9 @@ def finish_call(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> Any:
-    """What the model would return; mutated inputs and buffers get their new values.
+    """What the model would return, lying in memory as the model's results do.
+
+    Mutated inputs and buffers get their new values.
 
     Args:
         program: the program that ran.
@@ -51,7 +53,9 @@ def finish_call(
     for index, name in program.mutations.items():
         changed = given[name] if name in given else program.values[name]
         changed.copy_(outputs[index])
-    return program.unflatten(outputs)
+    count = len(outputs) - len(program.mutations)
+    memory, shared = program.memory(given)
+    return program.unflatten([*memory.applied(outputs[:count], shared), *outputs[count:]])
 
 
 def _as_tensor(array: Array) -> torch.Tensor:

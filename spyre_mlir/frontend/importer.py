@@ -22,6 +22,7 @@ from spyre_mlir.frontend.export import decompose, export_model, load_pt2
 from spyre_mlir.frontend.folding import Folded
 from spyre_mlir.frontend.liveness import find_aliases, live_nodes
 from spyre_mlir.frontend.lowering import Lowering
+from spyre_mlir.frontend.output_memory import output_memory
 from spyre_mlir.frontend.program import Constant, Program
 from spyre_mlir.frontend.signature import Signature, read_signature, strange_inputs
 from spyre_mlir.frontend.torch_private import TreeSpec, treespec_dumps
@@ -93,6 +94,7 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
         input_tree=signature.input_tree,
         output_tree=signature.output_tree,
         reference=exported if reference is None else reference,
+        memory=output_memory(exported, signature),
     )
 
 

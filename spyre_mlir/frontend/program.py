@@ -12,9 +12,11 @@ from xdsl.dialects.builtin import ModuleOp
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.element_types import describe
 from spyre_mlir.frontend.folding import is_real
+from spyre_mlir.frontend.result_memory import ResultMemory
 from spyre_mlir.frontend.sharing import check_apart
 from spyre_mlir.frontend.torch_private import TreeSpec, tree_flatten
 
+OutputMemory = Callable[[Mapping[str, torch.Tensor]], tuple[ResultMemory, Sequence[Any]]]
 ArgumentKind = Literal["input", "parameter", "buffer", "constant"]
 
 
@@ -81,6 +83,7 @@ class Program:
         input_tree: structure of (args, kwargs).
         output_tree: structure of the model's return value.
         reference: the model itself, for comparison; None for a program without weights.
+        memory: where the outputs lie for the inputs of a call, and the tensors whose memory they may share.
     """
 
     module: ModuleOp
@@ -94,6 +97,7 @@ class Program:
     input_tree: TreeSpec
     output_tree: TreeSpec
     reference: Callable[..., object] = field(repr=False)
+    memory: OutputMemory = field(repr=False)
 
     @property
     def inputs(self) -> tuple[Argument, ...]:

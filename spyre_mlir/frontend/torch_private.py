@@ -5,17 +5,22 @@ Used: `torch._subclasses` (which tensors are fake, and what they cannot do), `to
 double precision), `torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose` (their arguments, and
 whether they are composite), `UntypedStorage._cdata` (identity of memory, also for tensors without any),
 `Module._parameters` and `_buffers` (where a module holds its tensors), `torch._guards` (which compilation of Dynamo
-runs), `torch._dynamo.config` and `utils` (what it traces, and why it compiled again),
-`pt2_archive._package` (members of saved programs, read as torch reads them).
+runs), `torch._dynamo.config`, `convert_frame` and `utils` (what it traces, for whom, and why it compiled again),
+`torch._inductor.list_mode_options` (what a mode of torch.compile stands for), `torch._transformer_encoder_layer_fwd`
+(what an encoder layer calls), `pt2_archive._package` (members of saved programs, read as torch reads them).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import wraps
 from pathlib import Path
 from typing import Any, cast
 
 import torch
+from torch._dynamo import config as _dynamo_config
+from torch._dynamo.convert_frame import ConvertFrameAssert
 from torch._dynamo.exc import TorchDynamoException
 from torch._dynamo.utils import get_compilation_metrics
 from torch._guards import CompileContext
@@ -33,8 +38,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_flatten_with_path, tree_map, treespec_dumps, treespec_loads
 
 Operator = OpOverload[..., Any]
+FUSED_ENCODER_LAYER = cast("Callable[..., Any]", torch._transformer_encoder_layer_fwd)  # pyright: ignore[reportPrivateUsage]
 
 __all__ = [
+    "FUSED_ENCODER_LAYER",
     "DataDependentOutputException",
     "DynamicOutputShapeException",
     "FakeTensorMode",
@@ -47,9 +54,9 @@ __all__ = [
     "TorchDynamoException",
     "TreeSpec",
     "UnsupportedOperatorException",
-    "capture_recurrent_layers",
     "compile_id",
     "holders",
+    "inductor_mode",
     "is_composite",
     "is_fake",
     "pt2_records",
@@ -58,6 +65,7 @@ __all__ = [
     "schema_of",
     "source_name",
     "storage_identity",
+    "trace_recurrent_layers_for",
     "tree_flatten",
     "tree_flatten_with_path",
     "tree_map",
@@ -94,9 +102,40 @@ def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:
     return found
 
 
-def capture_recurrent_layers() -> None:
-    """Lets Dynamo trace `nn.LSTM` and its kin, which it leaves to eager by default."""
-    torch._dynamo.config.allow_rnn = True  # pyright: ignore[reportPrivateUsage]
+def trace_recurrent_layers_for(back_end: Callable[..., Any]) -> None:
+    """Lets Dynamo trace `nn.LSTM` and its kin while it compiles for a back end, and only then.
+
+    It leaves them to eager by default, by a setting that it reads while it traces, long before a back end is called.
+    So its tracer sets it for the thread, where the graph is for this back end.
+    """
+    tracer = ConvertFrameAssert.__call__
+    if getattr(tracer, "_for", None) is back_end:
+        return
+
+    @wraps(tracer)
+    def trace(self: Any, *args: Any, skip: int = 0, **kwargs: Any) -> Any:
+        mine = _innermost(self._torchdynamo_orig_backend) is back_end
+        with _dynamo_config.patch(allow_rnn=True) if mine else nullcontext():
+            return tracer(self, *args, skip=skip + 1, **kwargs)
+
+    cast(Any, trace)._for = back_end
+    cast(Any, ConvertFrameAssert).__call__ = trace
+
+
+def _innermost(back_end: Any) -> Any:
+    """The function that wrappers of a back end call in the end."""
+    for name in ("_torchdynamo_orig_backend", "compiler_fn", "func"):
+        if (inner := getattr(back_end, name, None)) is not None:
+            return _innermost(inner)
+    return back_end
+
+
+def inductor_mode(settings: Mapping[str, Any]) -> str | None:
+    """The mode of torch.compile that stands for settings of Inductor; None if there is none."""
+    from torch._inductor import list_mode_options  # seconds
+
+    modes = cast("dict[str, dict[str, Any]]", cast(Any, list_mode_options)())
+    return next((name for name, options in modes.items() if options and options == dict(settings)), None)
 
 
 def recompile_reason(of: str) -> str:

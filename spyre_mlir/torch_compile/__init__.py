@@ -1,6 +1,23 @@
 """`torch.compile(model, backend="spyre")`: PyTorch's own door to the compiler, found by its entry point."""
 
-from spyre_mlir.torch_compile.backend import spyre
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from spyre_mlir.torch_compile.history import Compilation, compilations, explain, forget
 
+if TYPE_CHECKING:
+    from spyre_mlir.torch_compile.backend import spyre
+
 __all__ = ["Compilation", "compilations", "explain", "forget", "spyre"]
+
+
+def __getattr__(name: str) -> Any:
+    """Makes the back end known to Dynamo's tracer when it is asked for; importing the package changes nothing."""
+    if name != "spyre":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from spyre_mlir.frontend.torch_private import trace_recurrent_layers_for
+    from spyre_mlir.torch_compile.backend import spyre
+
+    trace_recurrent_layers_for(spyre)
+    return spyre

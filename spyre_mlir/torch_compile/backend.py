@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,15 +12,17 @@ from torch.fx import GraphModule
 
 from spyre_mlir import api
 from spyre_mlir.errors import InputError
-from spyre_mlir.frontend.torch_private import capture_recurrent_layers
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.no_backward import needs_backward, run_without_backward
-from spyre_mlir.torch_device.tensor import as_device_tensor, as_host_tensor, on_host, results_on_device
-
-# Encoder layers would take one fused operator that is no composition of others, and Dynamo passes recurrent layers by
-# unless told otherwise. Both are settings of the process; whoever asks for this back end wants graphs.
-torch.backends.mha.set_fastpath_enabled(False)
-capture_recurrent_layers()
+from spyre_mlir.torch_compile.unfused import unfused
+from spyre_mlir.torch_device.registration import DEVICE, is_on
+from spyre_mlir.torch_device.tensor import (
+    as_device_tensor,
+    as_host_tensor,
+    is_on_device,
+    on_host,
+    results_on_device,
+)
 
 _GIVEN_BY_DYNAMO = ("model", "example_inputs", "example_kwargs")
 
@@ -47,18 +50,48 @@ def spyre(
     """
     if mode is not None:
         raise InputError(f'torch.compile(backend="spyre") has no mode {mode}', hint="leave it out; see `options`")
-    on_device = results_on_device(graph)
-    captured = CapturedGraph(on_host(graph), _checked(options or {}))
+    captured = Captured.of(graph, [_checked(options or {})])
+    return lambda *inputs: captured.run(0, inputs)
 
-    def run(*inputs: Any) -> Any:
+
+@dataclass(frozen=True)
+class Captured:
+    """A graph that Dynamo captured, to run with one of several sets of options.
+
+    Attributes:
+        programs: the graph on the host, for every set of options.
+        on_device: which results are tensors of the device.
+    """
+
+    programs: Sequence[CapturedGraph]
+    on_device: Sequence[bool]
+
+    @staticmethod
+    def of(graph: GraphModule, options: Sequence[Mapping[str, Any]]) -> Captured:
+        """Brings a graph to the host; it is compiled when it runs.
+
+        Raises:
+            InputError: its tensors are on a device ``spyre`` of another package.
+        """
+        if is_on_device(graph) and not is_on():
+            raise InputError(
+                f"the graph has tensors on the device {DEVICE} of another package, {getattr(torch, DEVICE, None)!r}",
+                hint='bring them to the host, x.cpu(); backend="spyre" takes them from there',
+            )
+        on_device = results_on_device(graph)
+        moved = on_host(unfused(graph))
+        return Captured([CapturedGraph(moved, each) for each in options], on_device)
+
+    def run(self, chosen: int, inputs: Sequence[Any]) -> Any:
+        """Runs the graph with a set of options; the backward pass of the results says why there is none."""
+
+        def compute(*inputs: Any) -> Any:
+            with torch.inference_mode(False), torch.no_grad():
+                results = self.programs[chosen](*map(as_host_tensor, inputs))
+            there = zip(results, self.on_device, strict=True)
+            return tuple(as_device_tensor(r) if on_device else r for r, on_device in there)
+
         return run_without_backward(compute, inputs) if needs_backward(inputs) else compute(*inputs)
-
-    def compute(*inputs: Any) -> Any:
-        with torch.inference_mode(False), torch.no_grad():
-            results = captured(*map(as_host_tensor, inputs))
-        return tuple(as_device_tensor(r) if there else r for r, there in zip(results, on_device, strict=True))
-
-    return run
 
 
 def _checked(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,13 +16,14 @@ from spyre_mlir import api
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend import signature_of
+from spyre_mlir.frontend.export import NEEDS_VALUES, without_values
+from spyre_mlir.frontend.result_memory import ResultMemories, ResultMemory
 from spyre_mlir.frontend.torch_private import (
     compile_id,
     recompile_reason,
     source_name,
     storage_identity,
 )
-from spyre_mlir.torch_compile.effects import Effects
 from spyre_mlir.torch_compile.history import Compilation, record
 
 # Rotary tables, masks and position numbers are smaller; a KV cache, which changes, is larger.
@@ -67,7 +68,6 @@ class CapturedGraph:
     graph: GraphModule
     options: Mapping[str, Any]
     _made: dict[str, _Made] = field(default_factory=dict[str, _Made])
-    _effects: dict[str, Effects] = field(default_factory=dict[str, "Effects"])
     _told: set[str] = field(default_factory=set[str])
     _changing: set[int] = field(default_factory=set[int])  # buffers that have changed once, and are inputs since
     _last: str = ""
@@ -78,6 +78,7 @@ class CapturedGraph:
         self._buffers = [bool(_BUFFER.search(source_name(n))) for n in placeholders]
         self._id = compile_id()
         self._function = _function_of(self.graph)
+        self._memories = ResultMemories(lambda *inputs: Interpreter(self.graph).run(*inputs))
 
     @property
     def programs(self) -> tuple[CompiledModel, ...]:
@@ -87,9 +88,8 @@ class CapturedGraph:
     def __call__(self, *inputs: Any) -> Any:
         """What the graph gives; mutated inputs are written."""
         key = signature_of(inputs, {})
-        if key not in self._effects:
-            self._effects[key] = Effects.of(self.graph, inputs)
-        if self._effects[key].writes and _share_memory(inputs):
+        memory = self._memory(inputs)
+        if memory.writes and _share_memory(inputs):
             return self._on_host(inputs, key)
         made = self._made.get(key)
         changed = set[int]() if made is None else made.changed(inputs)
@@ -97,7 +97,13 @@ class CapturedGraph:
             self._changing |= changed
             made = self._made[key] = self._compile(inputs, key)
         given = [x for place, x in enumerate(inputs) if place not in made.frozen]
-        return self._effects[key].applied(made.program(*given), inputs)
+        return memory.applied(made.program(*given), inputs)
+
+    def _memory(self, inputs: Sequence[Any]) -> ResultMemory:
+        try:
+            return self._memories(inputs)
+        except NEEDS_VALUES as error:
+            raise without_values(error) from error
 
     def _on_host(self, inputs: Sequence[Any], key: str) -> Any:
         if self.options.get("host_fallback") == "error":

@@ -1,8 +1,8 @@
 """The `spyre` device for eager PyTorch: ``x.to("spyre")``, one program per operation, run on the hardware model.
 
-Nothing here is imported until a tensor goes there: `register` is what `import torch` calls, by its entry point.
+It is off until `spyre_mlir.device` is imported. Nothing of the compiler is loaded before a tensor goes there.
 """
 
-from spyre_mlir.torch_device.registration import register
+from spyre_mlir.torch_device.registration import is_on, register, switch_on
 
-__all__ = ["register"]
+__all__ = ["is_on", "register", "switch_on"]

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.torch_device.registration import DEVICE
+from spyre_mlir.torch_device.registration import DEVICE, VARIABLE
 
 
 class DeviceModule:
@@ -21,6 +21,10 @@ class DeviceModule:
         """Starts in device numerics, with nothing counted."""
         self.numerics = "device"
         self.host_steps: Counter[str] = Counter()
+
+    def __repr__(self) -> str:
+        """Who has the device: torch shows it to whoever registers another one."""
+        return f"the device of spyre-mlir (on by `import spyre_mlir.device` or {VARIABLE}=1)"
 
     def is_initialized(self) -> bool:
         """Whether the device can be used."""

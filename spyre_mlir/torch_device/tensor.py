@@ -32,8 +32,8 @@ def on_host(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
     for node in list(graph.graph.nodes):
         node.args, node.kwargs = cast(Any, map_aggregate((node.args, node.kwargs), moved))
-        operands = {_device_of(n) for n in node.all_input_nodes} - {None}
-        if node.op != "output" and operands and _device_of(node) not in (None, *operands):
+        operands = {device_of(n) for n in node.all_input_nodes} - {None}
+        if node.op != "output" and operands and device_of(node) not in (None, *operands):
             with graph.graph.inserting_after(node):
                 copy = graph.graph.call_function(torch.clone, (node,))
             copy.meta = dict(node.meta)
@@ -46,10 +46,15 @@ def on_host(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
 def results_on_device(graph: torch.fx.GraphModule) -> list[bool]:
     """Which results of a captured graph are tensors of the device."""
     results = next(iter(graph.graph.find_nodes(op="output"))).args[0]
-    return [isinstance(r, torch.fx.Node) and _device_of(r) == DEVICE for r in cast("Sequence[object]", results)]
+    return [isinstance(r, torch.fx.Node) and device_of(r) == DEVICE for r in cast("Sequence[object]", results)]
 
 
-def _device_of(node: torch.fx.Node) -> str | None:
+def is_on_device(graph: torch.fx.GraphModule) -> bool:
+    """Whether a captured graph takes, makes or gives tensors of the device."""
+    return any(device_of(node) == DEVICE for node in graph.graph.nodes)
+
+
+def device_of(node: torch.fx.Node) -> str | None:
     """The kind of device of a tensor, as Dynamo noted it."""
     value = node.meta.get("example_value")
     return value.device.type if isinstance(value, torch.Tensor) else None

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch._dynamo.convert_frame import ConvertFrameAssert
 
 from spyre_mlir import torch_compile
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.torch_private import trace_recurrent_layers_for
 
 EXACT = {"numerics": "exact"}
 
@@ -173,11 +178,53 @@ def test_place_of_a_layer_of_torch_is_not_ours() -> None:
     assert "spyre_mlir" not in str(caught.value.where)
 
 
-def test_recurrent_and_encoder_layers_are_captured() -> None:
-    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
-    x = torch.randn(1, 3, 8)
-    close(compiled(layer)(x), layer(x))
-    assert torch_compile.compilations()
+@pytest.mark.parametrize("settings", [{}, {"norm_first": True, "activation": "gelu"}])
+def test_encoder_layers_are_captured_whatever_the_setting_of_their_fast_path(settings: dict[str, Any]) -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, **settings).eval()
+    for weight in layer.parameters():
+        weight.copy_(torch.randn(weight.shape) / 2)
+    x, hidden = torch.randn(2, 3, 8), torch.tensor([[False, False, True], [False, True, False]])
+    causal = torch.ones(3, 3, dtype=torch.bool).triu(1)
+    fast = compiled(layer)
+    masks: list[dict[str, Any]] = [{}, {"src_key_padding_mask": hidden}, {"src_mask": causal}]
+    for given in [*masks, masks[1] | masks[2], {"src_mask": nn.Transformer.generate_square_subsequent_mask(3)}]:
+        close(fast(x, **given), layer(x, **given))
+    assert torch.backends.mha.get_fastpath_enabled()
+    assert all(c.kernels for c in torch_compile.compilations())
+
+
+def test_recurrent_layers_are_captured() -> None:
+    layer, x = nn.LSTM(3, 4), torch.randn(2, 3)
+    close(compiled(layer)(x)[0], layer(x)[0])
+    assert torch_compile.compilations()[-1].kernels
+
+
+def test_recurrent_layers_are_traced_for_one_back_end_in_one_thread() -> None:
+    config, seen = torch._dynamo.config, list[bool]()
+
+    def mine(graph: Any, inputs: Any, *, fail: bool = False) -> Any:
+        seen.append(config.allow_rnn)
+        with ThreadPoolExecutor(1) as thread:
+            seen.append(thread.submit(lambda: config.allow_rnn).result())
+        if fail:
+            raise RuntimeError("no")
+        return graph.forward
+
+    def other(graph: Any, inputs: Any) -> Any:
+        seen.append(config.allow_rnn)
+        return graph.forward
+
+    tracer = ConvertFrameAssert.__call__
+    try:
+        trace_recurrent_layers_for(mine)
+        for back_end in (mine, partial(mine, fail=True), other):
+            torch._dynamo.reset()
+            with pytest.raises(Exception, match="no") if isinstance(back_end, partial) else nullcontext():
+                torch.compile(nn.LSTM(3, 4), backend=back_end)(torch.randn(2, 3))
+            assert not config.allow_rnn
+    finally:
+        ConvertFrameAssert.__call__ = tracer
+    assert seen == [True, False, True, False], "the third one has no graph at all: it leaves the layer to eager"
 
 
 def test_places_are_those_of_the_model() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import subprocess
-import sys
 from collections.abc import Generator
 from typing import Any, cast
 
@@ -12,12 +10,11 @@ import pytest
 import torch
 from torch import nn
 
+import spyre_mlir.device  # noqa: F401 - switches the device on
 from spyre_mlir import torch_compile
 from spyre_mlir.errors import InputError, UnsupportedError
-from spyre_mlir.torch_device import register
 from spyre_mlir.transforms.fallback import HostStepWarning
 
-register()
 SPYRE = cast(Any, torch).spyre
 
 
@@ -249,11 +246,3 @@ def test_another_device_number_is_refused() -> None:
     for make in (lambda: torch.ones(2).to("spyre:1"), lambda: torch.ones(2, device="spyre:1")):
         with pytest.raises(InputError, match="no device spyre:1"):
             make()
-
-
-def test_importing_torch_costs_nothing_but_the_registration() -> None:
-    code = (
-        "import torch, sys; from spyre_mlir.torch_device import register; register(); "
-        "print(int('spyre_mlir.frontend' in sys.modules or 'torch._dynamo' in sys.modules))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "0\n"

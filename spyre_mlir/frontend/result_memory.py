@@ -1,0 +1,148 @@
+"""Where a graph's results lie in memory: strides, offsets and sharing, found by a run on tensors without elements.
+
+Code after a call may depend on all three: `y.view(-1)` asks for strides, and a write to one result shows in its views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from spyre_mlir.frontend.torch_private import FakeTensorMode, storage_identity
+
+_KEPT = 128  # forms of inputs; a loop over slices of one tensor has a new one in every trip
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place of a tensor in its memory.
+
+    Attributes:
+        offset: elements of `dtype` before the first one.
+    """
+
+    dtype: torch.dtype
+    size: Sequence[int]
+    stride: Sequence[int]
+    offset: int
+
+    @staticmethod
+    def of(tensor: torch.Tensor) -> Place:
+        """The place of a tensor."""
+        return Place(tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()), int(tensor.storage_offset()))
+
+    @property
+    def end(self) -> int:
+        """Bytes of the memory up to the end of the tensor."""
+        if 0 in self.size:
+            return 0
+        last = sum((extent - 1) * step for extent, step in zip(self.size, self.stride, strict=True))
+        return (self.offset + last + 1) * self.dtype.itemsize
+
+    def viewed(self, whole: torch.Tensor) -> torch.Tensor:
+        """A view with this place of the memory in which another tensor lies, of any dtype."""
+        step = max(whole.itemsize, self.dtype.itemsize)
+        elements = whole.untyped_storage().nbytes() // step * step // whole.itemsize
+        flat = whole.as_strided((elements,), (1,), 0).view(self.dtype)
+        return flat.as_strided(self.size, self.stride, self.offset)
+
+    def moved(self, tensor: torch.Tensor, memory: torch.UntypedStorage) -> torch.Tensor:
+        """A tensor's elements in this place of a memory."""
+        there = torch.empty(0, dtype=self.dtype).set_(memory, self.offset, self.size, self.stride)
+        once = tuple(slice(0, 1) if step == 0 else slice(None) for step in self.stride)  # expanded: one element
+        there[once].copy_(tensor[once])
+        return there
+
+
+@dataclass(frozen=True)
+class ResultMemory:
+    """Where the results of a graph lie, for inputs of one form.
+
+    Attributes:
+        writes: whether the graph writes to an input.
+        views: results in the memory of an input: the number of the input, and the place there.
+        own: groups of results that share memory of their own, most of them alone; places by number of the result.
+    """
+
+    writes: bool
+    views: Mapping[int, tuple[int, Place]]
+    own: Sequence[Mapping[int, Place]]
+
+    def applied(self, results: Sequence[Any], inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """The results in the memory that the graph gives them in."""
+        placed = dict(enumerate(results))
+        taken = set[int]()  # equal results may come as one array
+        with torch.no_grad():
+            placed |= {number: place.viewed(inputs[of]) for number, (of, place) in self.views.items()}
+            for places in self.own:
+                memories = {storage_identity(results[number]) for number in places}
+                if len(memories) > 1 or memories & taken or not _lies_so(places, results):
+                    memory = _zeros(max(place.end for place in places.values()))
+                    placed |= {number: place.moved(results[number], memory) for number, place in places.items()}
+                taken |= memories
+        return tuple(placed[number] for number in range(len(results)))
+
+    @staticmethod
+    def of(results: Sequence[Any], inputs: Sequence[Any], writes: bool = False) -> ResultMemory:
+        """Where results lie that a run gave for inputs, both without elements as a rule."""
+        memory = {storage_identity(x): number for number, x in enumerate(inputs) if isinstance(x, torch.Tensor)}
+        views: dict[int, tuple[int, Place]] = {}
+        own: dict[int, dict[int, Place]] = {}
+        for number, result in enumerate(results):
+            if not isinstance(result, torch.Tensor):
+                continue
+            storage = storage_identity(result)
+            if storage in memory:
+                views[number] = memory[storage], Place.of(result)
+            else:
+                own.setdefault(storage, {})[number] = Place.of(result)
+        return ResultMemory(writes, views, tuple(own.values()))
+
+
+class ResultMemories:
+    """The memory of a graph's results for every form of its inputs, found when it is first asked for."""
+
+    def __init__(self, run: Callable[..., Sequence[Any]]) -> None:
+        """Keeps the graph as a function of all its placeholders that gives all its results."""
+        self._run = run
+        self._known: dict[str, ResultMemory] = {}
+
+    def __call__(self, inputs: Sequence[Any]) -> ResultMemory:
+        """The memory of the results for inputs; whatever the graph raises without elements is raised."""
+        form = ", ".join(str(Place.of(x)) if isinstance(x, torch.Tensor) else repr(x) for x in inputs)
+        if form not in self._known:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[form] = self._found(inputs)
+        return self._known[form]
+
+    def _found(self, inputs: Sequence[Any]) -> ResultMemory:
+        with torch.inference_mode(False), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
+            fakes = [_empty(x) if isinstance(x, torch.Tensor) else x for x in inputs]
+            before = [_version(fake) for fake in fakes]
+            results = self._run(*fakes)
+        return ResultMemory.of(results, fakes, [_version(fake) for fake in fakes] != before)
+
+
+def _lies_so(places: Mapping[int, Place], results: Sequence[Any]) -> bool:
+    """Whether results lie in their places already."""
+    return all(Place.of(results[number]) == place for number, place in places.items())
+
+
+def _zeros(count: int) -> torch.UntypedStorage:
+    """Memory of so many bytes; pages that nobody writes take no room."""
+    return torch.from_numpy(np.zeros(count, np.uint8)).untyped_storage()
+
+
+def _empty(like: torch.Tensor) -> torch.Tensor:
+    """A tensor without elements that lies as another one does."""
+    memory = torch.empty(like.untyped_storage().nbytes() // like.itemsize, dtype=like.dtype, device=like.device)
+    return memory.as_strided(like.shape, like.stride(), like.storage_offset())
+
+
+def _version(value: object) -> int:
+    return value._version if isinstance(value, torch.Tensor) else 0  # pyright: ignore[reportPrivateUsage]

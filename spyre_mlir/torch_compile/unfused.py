@@ -1,0 +1,79 @@
+"""Encoder layers arrive as one fused operator, if gradients are off; here it is made of others again.
+
+Whether `nn.TransformerEncoderLayer` takes the operator is a setting of the process, so it is left to its owner.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.fx import GraphModule
+from torch.nn import functional
+
+from spyre_mlir.frontend.torch_private import FUSED_ENCODER_LAYER
+
+Tensor = torch.Tensor
+_OF_QUERIES, _OF_KEYS = 0, 1  # what a mask is for; else it is whole, with batches and heads
+
+
+def unfused(graph: GraphModule) -> GraphModule:
+    """Replaces fused encoder layers of a captured graph, in place."""
+    for node in graph.graph.find_nodes(op="call_function", target=FUSED_ENCODER_LAYER):
+        node.target = _encoder_layer
+    graph.recompile()
+    return graph
+
+
+def _encoder_layer(
+    src: Tensor,
+    embed_dim: int,
+    num_heads: int,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    proj_weight: Tensor,
+    proj_bias: Tensor,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    norm_weight_1: Tensor,
+    norm_bias_1: Tensor,
+    norm_weight_2: Tensor,
+    norm_bias_2: Tensor,
+    ffn_weight_1: Tensor,
+    ffn_bias_1: Tensor,
+    ffn_weight_2: Tensor,
+    ffn_bias_2: Tensor,
+    mask: Tensor | None = None,
+    mask_type: int | None = None,
+) -> Tensor:
+    """As the fused operator, argument by argument."""
+
+    def attention(x: Tensor) -> Tensor:
+        parts = functional.linear(x, qkv_weight, qkv_bias).chunk(3, -1)
+        query, key, value = (part.unflatten(-1, (num_heads, -1)).transpose(1, 2) for part in parts)
+        seen = None if mask is None else _seen(mask, mask_type)
+        out = functional.scaled_dot_product_attention(query, key, value, seen)
+        return functional.linear(out.transpose(1, 2).flatten(2), proj_weight, proj_bias)
+
+    def feed_forward(x: Tensor) -> Tensor:
+        inner = functional.linear(x, ffn_weight_1, ffn_bias_1)
+        return functional.linear(functional.gelu(inner) if use_gelu else inner.relu(), ffn_weight_2, ffn_bias_2)
+
+    def norm_1(x: Tensor) -> Tensor:
+        return functional.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1, eps)
+
+    def norm_2(x: Tensor) -> Tensor:
+        return functional.layer_norm(x, (embed_dim,), norm_weight_2, norm_bias_2, eps)
+
+    if norm_first:
+        x = src + attention(norm_1(src))
+        return x + feed_forward(norm_2(x))
+    x = norm_1(src + attention(src))
+    return norm_2(x + feed_forward(x))
+
+
+def _seen(mask: Tensor, kind: int | None) -> Tensor:
+    """Which keys a query sees: the operator hides what is not zero in its mask, so -inf in one of numbers."""
+    seen = mask.to(torch.bool).logical_not()
+    if kind == _OF_KEYS:
+        return seen[:, None, None, :]
+    return seen if kind != _OF_QUERIES else seen[None, None]

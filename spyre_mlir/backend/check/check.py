@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.backend.check.bundle import Bundle
 from spyre_mlir.backend.check.bundle_rules import BUNDLE_RULES
-from spyre_mlir.backend.check.host_rules import check_host, host_files, manifest_current
+from spyre_mlir.backend.check.host_rules import LAYOUT_RULES, check_host, host_files, manifest_current
 from spyre_mlir.backend.directory import BUNDLE_FILE
 from spyre_mlir.backend.json_file import load_text, read_text
 from spyre_mlir.backend.stored import PROGRAM_FILE, launch_folders, read_module
@@ -37,7 +37,15 @@ def bundle_text(text: object) -> Iterator[Problem]:
     yield from ()  # reported by the reader, which stops there
 
 
-RULES: tuple[Rule[Any], ...] = (json_text, *FILE_RULES, bundle_text, *BUNDLE_RULES, host_files, manifest_current)
+RULES: tuple[Rule[Any], ...] = (
+    json_text,
+    *FILE_RULES,
+    bundle_text,
+    *BUNDLE_RULES,
+    host_files,
+    manifest_current,
+    *LAYOUT_RULES,
+)
 
 
 def check_path(path: Path, context: Context, spec: SpyreSpec = SPYRE) -> tuple[Finding, ...]:

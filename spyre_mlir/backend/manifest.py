@@ -153,9 +153,9 @@ class LaunchWalk:
         axis: the dimension of its table that a gather picks rows along.
     """
 
-    labels: Mapping[str, str]
-    loops: Mapping[str, int]
-    maps: tuple[str, ...]
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    loops: Mapping[str, int] = field(default_factory=dict[str, int])
+    maps: tuple[str, ...] = ()
     axis: int | None = None
 
 
@@ -230,12 +230,16 @@ def _read_tensors(value: Json) -> tuple[str, ...]:
 
 
 def _read_walk(entry: JsonObject, files: JsonObject) -> LaunchWalk:
-    kernel = _object(entry.get("kernel", {}))
+    if "maps" not in entry:  # in older bundles
+        return LaunchWalk()
+    kernel = _object(entry["kernel"])
     labels = _object(_object(files[_text(entry["file"])])["labels"])
-    loops = {name: _number(_list(sizes)[0]) for name, sizes in _object(kernel.get("loops", {})).items()}
-    maps = tuple(map(_text, _list(entry.get("maps", []))))
-    axis = _number(kernel["axis"]) if "axis" in kernel else None
-    return LaunchWalk({label: _text(loop) for label, loop in labels.items()}, loops, maps, axis)
+    return LaunchWalk(
+        {label: _text(loop) for label, loop in labels.items()},
+        {name: _number(_list(sizes)[0]) for name, sizes in _object(kernel["loops"]).items()},
+        tuple(map(_text, _list(entry["maps"]))),
+        _number(kernel["axis"]) if "axis" in kernel else None,
+    )
 
 
 def _read_layouts(value: JsonObject) -> dict[str, str]:

@@ -65,16 +65,36 @@ def launch_layout(stored: StoredBundle) -> Iterator[Problem]:
     known = dict(zip(ops, zip(manifest.walks, manifest.tensors, strict=True), strict=True))
     bundle = Bundle(stored.directory, stored.bundle, {})
     for function in stored.bundle.ops:
-        if not isinstance(function, FuncOp):
-            continue
-        memory = _Memory(stored, bundle, function)
-        for launch in bundle.launches(function):
-            (walk, names), view = known[launch.op], stored.descriptor(launch.file)
-            if len(walk.maps) == len(names) == len(view.operands):
-                for number, name in enumerate(names):
-                    one = _Walked(view, view.operands[number], walk, _index(walk.maps[number]))
-                    for wanted, got in _wrong(one, memory, memory.offsets(launch, one.operand), name):
-                        yield Problem(f"{launch.file}, operand {number}", wanted, got, AGAIN)
+        if isinstance(function, FuncOp):
+            memory = _Memory(stored, bundle, _buffers(stored, function.sym_name.data))
+            for launch in bundle.launches(function):
+                yield from _misread(stored.descriptor(launch.file), launch, memory, *known[launch.op])
+
+
+def _buffers(stored: StoredBundle, function: str) -> list[SSAValue]:
+    """The buffers of the host program that the arguments of a bundle function stand for."""
+    ops = [] if stored.program is None else [op for op in stored.program.walk() if isinstance(op, LaunchOp)]
+    return [buffer for op in ops if op.bundle.root_reference.data == function for buffer in op.buffers]
+
+
+def _misread(
+    view: Descriptor, launch: Launch, memory: _Memory, walk: LaunchWalk, names: Sequence[str]
+) -> Iterator[Problem]:
+    """Operands of a launch that are not as their tensors lie; none where the manifest does not say how it walks."""
+    if not walk.maps:
+        return
+    indices = [_index(text) for text in walk.maps]
+    used = {name for index in indices for expr in index for name, _ in expr.terms}
+    named = {dim.label for dim in view.dims} <= walk.labels.keys() and used <= walk.loops.keys()
+    if not named or not walk.loops.keys() <= {*walk.labels.values()}:
+        yield Problem(launch.file, "loops and labels of the kernel in the manifest", "others", AGAIN)
+    elif not len(indices) == len(names) == len(view.operands):
+        yield Problem(launch.file, f"tensors and maps of {len(view.operands)} operands", f"{len(indices)}", AGAIN)
+    else:
+        for number, (index, name) in enumerate(zip(indices, names, strict=True)):
+            one = _Walked(view, view.operands[number], walk, index)
+            for wanted, got in _wrong(one, memory, memory.offset(launch, one.operand), name):
+                yield Problem(f"{launch.file}, operand {number}", wanted, got, AGAIN)
 
 
 @dataclass(frozen=True)
@@ -130,42 +150,38 @@ class _Offset:
 
 @dataclass(frozen=True)
 class _Memory:
-    """The tensors that one bundle function works on."""
+    """The tensors that one bundle function works on; `buffers` are those of its arguments."""
 
     stored: StoredBundle
     bundle: Bundle
-    function: FuncOp
+    buffers: Sequence[SSAValue]
 
-    def offsets(self, launch: Launch, operand: Operand) -> _Offset | None:
+    def offset(self, launch: Launch, operand: Operand) -> _Offset | None:
         """Where an operand points in device memory; None if that is not known, or in LX."""
         if operand.component != keys.HBM:
             return None
         starts = [int(start) for start in operand.start]
         if not operand.symbolic:
-            places = [divmod(start, SPYRE.segment_bytes) for start in starts]
-            return _Offset(None, places[0][0], tuple(offset for _, offset in places))
+            segment = starts[0] // SPYRE.segment_bytes
+            return _Offset(None, segment, tuple(start - segment * SPYRE.segment_bytes for start in starts))
         if any(start not in launch.addresses for start in starts):
             return None
-        found = [self.bundle.place(launch.addresses[start]) for start in starts]
-        return _Offset(found[0][0], -1, tuple(offset for _, offset in found))
+        addresses = [launch.addresses[start] for start in starts]
+        owner, first = self.bundle.place(addresses[0])
+        return _Offset(owner, -1, tuple(first + address - addresses[0] for address in addresses))
 
     def argument(self, offset: _Offset) -> DeviceTensor | None:
         """The tensor of the host program that an argument of the bundle, or a segment, stands for."""
-        buffers = self._buffers()
         if isinstance(offset.owner, BlockArgument):
-            return device_tensor(buffers[offset.owner.index]) if offset.owner.index < len(buffers) else None
-        found = [buffer for buffer in buffers if offset.owner is None and _segment(buffer) == offset.segment]
+            number = offset.owner.index
+            return device_tensor(self.buffers[number]) if number < len(self.buffers) else None
+        found = [buffer for buffer in self.buffers if offset.owner is None and _segment(buffer) == offset.segment]
         return device_tensor(found[0]) if found else None
 
     def internal(self, name: str) -> DeviceTensor | None:
         """The tensor of that name which kernels alone touch."""
         layout = None if name.startswith("argument") else self.stored.manifest.layouts.get(name)
         return None if layout is None else _tensor(layout)
-
-    def _buffers(self) -> Sequence[SSAValue]:
-        name, program = self.function.sym_name.data, self.stored.program
-        ops = [] if program is None else [op for op in program.walk() if isinstance(op, LaunchOp)]
-        return [buffer for op in ops if op.bundle.root_reference.data == name for buffer in op.buffers]
 
 
 def _segment(buffer: SSAValue) -> int | None:
@@ -208,7 +224,8 @@ def _other_strides(one: _Walked, tensor: DeviceTensor, acc: Access) -> Iterator[
         yield f"stick along {acc.lane}", acc.strides[acc.lane], 0
     if picked and one.walk.axis is not None:
         row = prod(one.operand.counts()[: min(one.operand.order.index(label) for label in picked)])
-        if (wanted := tensor.layout.strides(tensor.lanes)[one.walk.axis]) != row:
+        wanted = tensor.layout.strides(tensor.lanes).get(one.walk.axis, 0)
+        if wanted != row:
             yield "row", wanted, row
 
 

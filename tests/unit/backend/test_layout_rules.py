@@ -103,7 +103,8 @@ def test_a_weight_that_the_file_has_in_another_layout(tmp_path: Path) -> None:
 
     def change(value: Json) -> None:
         entry = value["weights"]["weight"]
-        entry["layout"] = entry["layout"].replace("order [1, 0]", "order [0, 1]")
+        assert "order [0, 1]" in entry["layout"]
+        entry["layout"] = entry["layout"].replace("order [0, 1]", "order [1, 0]")
 
     found = edited(tmp_path / "bundle", tmp_path / "b", "manifest.json", change)
     assert [(rule, place) for rule, place, *_ in found] == [("manifest-layout", "$.weights, of argument 1")]

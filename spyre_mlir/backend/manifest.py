@@ -17,7 +17,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from spyre_mlir.backend.json_file import dump_text, load_text, read_text
-from spyre_mlir.backend.provenance import Levels, origins
+from spyre_mlir.backend.provenance import Levels, buffer_layouts, layout_text, origins
 from spyre_mlir.backend.split import BUNDLE_FUNCTION, folder_of, launches
 from spyre_mlir.backend.weights import DeviceWeight, argument_names, launched_buffers
 from spyre_mlir.dialects.places import Source, source_of
@@ -68,6 +68,7 @@ def manifest_text(parts: Parts) -> str:
         "superdsc": generations[0] if len(generations) == 1 else list[Json](generations),
         "pool_bytes": _pool_bytes(parts),
         "arguments": [_argument(n, buffer, parts) for n, buffer in enumerate(launched_buffers(parts.program))],
+        "buffers": buffer_layouts(parts.levels),
         "weights": {weight.key: _weight(weight, parts) for weight in parts.weights},
         "files": {file: _file(op) for file, op in parts.files.items()},
         "launches": _launches(parts),
@@ -86,7 +87,7 @@ def _pool_bytes(parts: Parts) -> int:
 def _argument(number: int, buffer: SSAValue, parts: Parts) -> JsonObject:
     owner, tensor = buffer.owner, device_tensor(buffer)
     entry: JsonObject = {"number": number, "holds": _contents(owner)}
-    entry["layout"] = str(buffer.type).removeprefix("!spyre.tensor<").removesuffix(">")
+    entry["layout"] = layout_text(buffer)
     entry["bytes"] = tensor.sticks * SPYRE.stick_bytes
     segment = owner.attributes.get(SEGMENT) if isinstance(owner, Operation) else None
     if isinstance(segment, IntegerAttr):
@@ -106,7 +107,7 @@ def _contents(owner: object) -> str:
 
 def _weight(weight: DeviceWeight, parts: Parts) -> JsonObject:
     size = weight.tensor.sticks * SPYRE.stick_bytes
-    layout = str(weight.transfer.result.type).removeprefix("!spyre.tensor<").removesuffix(">")
+    layout = layout_text(weight.transfer.result)
     start = parts.starts[weight.key]
     return {"name": weight.name, "argument": weight.argument, "layout": layout, "offset": start, "bytes": size}
 
@@ -145,20 +146,43 @@ def _function_of(op: Operation) -> str:
 
 
 @dataclass(frozen=True)
+class LaunchWalk:
+    """How a launch walks its tensors; all empty where that is not known.
+
+    Attributes:
+        labels: the loop of the kernel that each label of the file stands for.
+        loops: extent of every loop, before rounding to sticks.
+        maps: per operand, its index into every dimension of its tensor.
+        axis: the dimension of its table that a gather picks rows along.
+    """
+
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    loops: Mapping[str, int] = field(default_factory=dict[str, int])
+    maps: tuple[str, ...] = ()
+    axis: int | None = None
+
+
+@dataclass(frozen=True)
 class Manifest:
     """What a manifest says that running a bundle uses.
 
     Attributes:
         launches: per launch, in the order of the text, its file and its place in the model.
         tensors: per launch, which tensor each of its operands is; empty where that is not known.
+        walks: per launch, how it walks its tensors.
+        layouts: per tensor, by its name in `tensors`, its layout.
         weights: per buffer of the launch that a weight fills, the weight's name and its key in the file of weights.
+        weight_layouts: per buffer of the launch that a weight fills, the layout in the file of weights.
         extents: per file the logical extent of every label; 0 for a label that stands for no loop.
         digests: per file of the directory its digest when it was written; empty in bundles of earlier versions.
     """
 
     launches: tuple[tuple[str, Source], ...] = ()
     tensors: tuple[tuple[str, ...], ...] = ()
+    walks: tuple[LaunchWalk, ...] = ()
+    layouts: Mapping[str, str] = field(default_factory=dict[str, str])
     weights: Mapping[int, tuple[str, str]] = field(default_factory=dict[int, tuple[str, str]])
+    weight_layouts: Mapping[int, str] = field(default_factory=dict[int, str])
     extents: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -180,11 +204,16 @@ def read_manifest(path: Path) -> Manifest:
         )
     try:
         ordered = _list(value["launches"])
-        weights = _read_weights(_object(value["weights"]))
-        extents = _read_extents(_object(value["files"]), ordered)
-        digests = {file: _text(digest) for file, digest in _object(value.get("digests", {})).items()}
+        weights, files = _object(value["weights"]), _object(value["files"])
         return Manifest(
-            tuple(map(_read_launch, ordered)), tuple(map(_read_tensors, ordered)), weights, extents, digests
+            tuple(map(_read_launch, ordered)),
+            tuple(map(_read_tensors, ordered)),
+            tuple(_read_walk(entry, files) for entry in map(_object, ordered)),
+            _read_layouts(value),
+            _read_weights(weights),
+            {_number(entry["argument"]): _text(entry["layout"]) for entry in map(_object, weights.values())},
+            _read_extents(files, ordered),
+            {file: _text(digest) for file, digest in _object(value.get("digests", {})).items()},
         )
     except (KeyError, TypeError) as error:
         raise ReadError(f"the manifest lacks or misspells {error}", where=str(path), hint=AGAIN) from error
@@ -206,14 +235,31 @@ def _read_tensors(value: Json) -> tuple[str, ...]:
     return tuple(map(_text, _list(_object(value).get("tensors", []))))
 
 
+def _read_walk(entry: JsonObject, files: JsonObject) -> LaunchWalk:
+    if "maps" not in entry:  # in older bundles
+        return LaunchWalk()
+    kernel = _object(entry["kernel"])
+    labels = _object(_object(files[_text(entry["file"])])["labels"])
+    return LaunchWalk(
+        {label: _text(loop) for label, loop in labels.items()},
+        {name: _number(_list(sizes)[0]) for name, sizes in _object(kernel["loops"]).items()},
+        tuple(map(_text, _list(entry["maps"]))),
+        _number(kernel["axis"]) if "axis" in kernel else None,
+    )
+
+
+def _read_layouts(value: JsonObject) -> dict[str, str]:
+    """Layouts of arguments and buffers by name; older bundles say nothing of buffers."""
+    arguments = map(_object, _list(value["arguments"]))
+    layouts = {f"argument {_number(entry['number'])}": _text(entry["layout"]) for entry in arguments}
+    return layouts | {name: _text(layout) for name, layout in _object(value.get("buffers", {})).items()}
+
+
 def _read_weights(value: JsonObject) -> dict[int, tuple[str, str]]:
     found: dict[int, tuple[str, str]] = {}
     for key, item in value.items():
         entry = _object(item)
-        number = entry["argument"]
-        if not isinstance(number, int):
-            raise TypeError("argument")
-        found[number] = (_text(entry["name"]), key)
+        found[_number(entry["argument"])] = (_text(entry["name"]), key)
     return found
 
 
@@ -238,6 +284,12 @@ def _list(value: Json) -> list[Json]:
     if not isinstance(value, list):
         raise TypeError("a list")
     return cast("list[Json]", value)
+
+
+def _number(value: Json) -> int:
+    if not isinstance(value, int):
+        raise TypeError("a number")
+    return value
 
 
 def _text(value: Json) -> str:

@@ -10,13 +10,14 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from spyre_mlir.dialects.places import Source, source_of
-from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, KernelOp, ToDeviceOp
+from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, GatherOp, KernelOp, ToDeviceOp
 from spyre_mlir.dialects.spyre.kernel_loop import origin_of
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
 
 Levels = Mapping[str, ModuleOp]
 KERNELS = "spyre.kernel"
+_BUFFER = "buffer "
 
 
 def origins(sources: Sequence[Source], levels: Levels) -> list[JsonObject]:
@@ -40,11 +41,23 @@ def origins(sources: Sequence[Source], levels: Levels) -> list[JsonObject]:
             entry["kernel"] = _kernel(*kernels[number])
             operands = (*kernels[number][1].inputs, kernels[number][1].output)
             entry["tensors"] = [named.get(origin_of(value).buffer) for value in operands]
+            entry["maps"] = [", ".join(map(str, index.data)) for index in kernels[number][1].maps]
         for level, places in above.items():
             if source and source in places:
                 entry[level] = list[Json](places[source])
         found.append(entry)
     return found
+
+
+def buffer_layouts(levels: Levels) -> JsonObject:
+    """The buffers of the kernel level that are no arguments of the bundle, by name, each with its layout."""
+    named = tensor_names(levels[KERNELS]) if KERNELS in levels else {}
+    return {name: layout_text(value) for value, name in named.items() if name.startswith(_BUFFER)}
+
+
+def layout_text(value: SSAValue) -> str:
+    """Shape, format and layout of a device tensor."""
+    return str(value.type).removeprefix("!spyre.tensor<").removesuffix(">")
 
 
 def tensor_names(kernels: ModuleOp) -> dict[SSAValue, str]:
@@ -57,7 +70,7 @@ def tensor_names(kernels: ModuleOp) -> dict[SSAValue, str]:
         elif isinstance(op, AllocOp):
             buffers.append(op.result)
     names = {value: f"argument {number}" for number, value in enumerate(arguments)}
-    return names | {value: f"buffer {number}" for number, value in enumerate(buffers)}
+    return names | {value: f"{_BUFFER}{number}" for number, value in enumerate(buffers)}
 
 
 def _launched(module: ModuleOp, launches: int) -> list[tuple[int, KernelOp]] | None:
@@ -81,7 +94,8 @@ def _unrolled(op: Operation) -> list[KernelOp]:
 
 def _kernel(number: int, op: KernelOp) -> JsonObject:
     loops: JsonObject = {dim.name: [dim.extent, dim.split] for dim in op.space.data}
-    return {"number": number, "op": op.name, "function": op.function_name, "loops": loops}
+    entry: JsonObject = {"number": number, "op": op.name, "function": op.function_name, "loops": loops}
+    return {**entry, "axis": op.axis.value.data} if isinstance(op, GatherOp) else entry
 
 
 def _by_source(module: ModuleOp) -> dict[Source, list[str]]:

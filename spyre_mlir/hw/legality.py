@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr
+from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout
 
 
 def stick_for(index: IndexMap, lane: str | None, lanes: int) -> int | None:
@@ -54,6 +54,21 @@ def may_write(index: IndexMap, shape: Sequence[int], lane: str | None, extents: 
     return writes_whole_sticks(index[dim], lane, extents, shape[dim], lanes)
 
 
-def multiples(index: IndexMap) -> tuple[int, ...]:
-    """Per tensor dimension, what its reserved extent must be a multiple of so that strides nest."""
-    return tuple(max((abs(c) for _, c in e.terms), default=1) for e in index)
+def multiples(index: IndexMap, layout: StickLayout, found: int | None = None) -> dict[int, int]:
+    """What reserved extents must be multiples of so that strides nest, by tensor dimension.
+
+    The strides of a dimension nest in those of what is walked outside it; where nothing is, any extent will do.
+
+    Args:
+        index: the operand's map.
+        layout: where the tensor's elements lie.
+        found: a dimension that is walked although the map does not say how: the rows of a gather's table.
+    """
+    exprs = dict(zip((*range(len(layout.extents)), UNIT), index, strict=False))
+    walked = [dim == found or (dim in exprs and bool(exprs[dim].terms)) for dim in layout.order]
+    demands: dict[int, int] = {}
+    for place, dim in enumerate(layout.order):
+        most = max((abs(c) for _, c in exprs[dim].terms), default=1) if dim in exprs and dim != UNIT else 1
+        if most > 1 and any(walked[:place]):
+            demands[dim] = most
+    return demands

@@ -122,9 +122,9 @@ class StickLayout:
         """Sticks the tensor takes."""
         return prod(self.count(d, lanes) for d in self.order)
 
-    def padded(self, dim: int, multiple: int) -> StickLayout:
-        """The same layout with the extent of `dim` rounded up."""
-        extents = tuple(round_up(e, multiple) if d == dim else e for d, e in enumerate(self.extents))
+    def reserving(self, dim: int, extent: int) -> StickLayout:
+        """The same layout with another extent of `dim`."""
+        extents = tuple(extent if d == dim else e for d, e in enumerate(self.extents))
         return replace(self, extents=extents)
 
 

@@ -26,6 +26,7 @@ class FaultKind(StrEnum):
     READ_WRITE_RACE = "read-write-race"
     COHORT_MISMATCH = "cohort-mismatch"
     INDEX_OUT_OF_RANGE = "index-out-of-range"
+    DIVIDED_TABLE = "divided-table"
     SPAN = "span"
     STALE_READ = "stale-read"
     FOREIGN_SLICE = "foreign-slice"
@@ -56,6 +57,7 @@ GOES_ON = frozenset(
         FaultKind.UNWRITTEN_OUTPUT,
         FaultKind.DOUBLE_WRITE,
         FaultKind.READ_WRITE_RACE,
+        FaultKind.DIVIDED_TABLE,
         FaultKind.SPAN,
         FaultKind.NAN_BORN,
         FaultKind.INT32_OVERFLOW,

@@ -7,6 +7,7 @@ the address of an element is that of row zero plus index times the bytes of one 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -15,7 +16,30 @@ from spyre_mlir.dialects.superdsc.descriptor import Descriptor, IndirectKind, Op
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.memory import Ints, Memory
-from spyre_mlir.machine.views import Access, Tensor
+from spyre_mlir.machine.views import Access, Layout, Tensor
+
+
+def share_table(layout: Layout) -> None:
+    """Give all cores of a gather the table of core 0: the step from index to address knows one start only.
+
+    Raises:
+        MachineFault: ``divided-table``: the file wants another start on some core, or a part of the rows on each.
+    """
+    table, view, log = layout.operand, layout.view, layout.memory.log
+    if table.indirect is None or table.indirect.kind is not IndirectKind.VALUE:
+        return
+    hint = "divide the indices, in whole sticks, or use fewer cores"
+    if (core := int((layout.starts != layout.starts[0]).argmax())) > 0:
+        message = f"core {core} starts its table at {int(layout.starts[core]):#x}, core 0 at {int(layout.starts[0]):#x}"
+        low, high = int(layout.starts[core]), int(layout.starts[core]) + layout.spec.stick_bytes
+        place = replace(layout.place, core=core, low=low, high=high)
+        log.meet(fault(FaultKind.DIVIDED_TABLE, f"{message}; all cores use one start", place, hint=hint))
+        layout.starts = np.full_like(layout.starts, layout.starts[0])
+        return
+    for dim in view.dims:
+        if dim.split > 1 and dim.label in layout.labels:
+            message = f"dim {dim.label} along the rows of the table is divided; every core reads its first slice"
+            log.meet(fault(FaultKind.DIVIDED_TABLE, message, layout.place, hint=hint))
 
 
 def gather(view: Descriptor, accesses: Sequence[Access], origin: Sequence[int], memory: Memory) -> Tensor:
@@ -36,8 +60,6 @@ def gather(view: Descriptor, accesses: Sequence[Access], origin: Sequence[int], 
     rows = _indices(view, index_at, accesses[index_at], memory)
     picked = set(view.operands[index_at].order)
     row_bytes = _row_bytes(table, picked, memory, str(access.place))
-    if any(dim.label in picked and n != 1 for dim, n in zip(view.dims, access.shape, strict=True)):
-        raise UnsupportedError("a gather whose cores start at different rows of the table", where=str(access.place))
     region = memory.locate(access.low, access.high, access.place)
     extent = (region.end - access.base) // row_bytes
     outside = (rows < 0) | (rows >= extent)

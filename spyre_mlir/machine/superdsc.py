@@ -15,6 +15,7 @@ from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.compute import Tile, compute, keep, run_in_place
 from spyre_mlir.machine.faults import FaultKind, Place, fault
+from spyre_mlir.machine.gather import share_table
 from spyre_mlir.machine.memory import Bools, ExactMemory, Ints, Memory
 from spyre_mlir.machine.opfuncs import Meaning, Reduction, meaning_of
 from spyre_mlir.machine.outcome import counted, require_integers, require_numbers
@@ -82,6 +83,7 @@ def execute(
     memory.log.settle = lambda found: settled(found, layouts, memory)
     slices = _schedule(view, memory)
     for layout in layouts:
+        share_table(layout)
         layout.require_span()
     names = [*tensors, *[None] * (len(layouts) - len(tensors))]
     cut_sum = any(dim.split > 1 and dim.label not in view.output.order for dim in view.dims)

@@ -11,11 +11,11 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IterDim
 from spyre_mlir.dialects.spyre.host import LoopHostOp
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED, block
 from spyre_mlir.hw.legality import multiples
-from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
+from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout, round_up
 
 
 def stored_format(element: Attribute, *, keep_float32: bool = False) -> str:
@@ -39,6 +39,10 @@ def stored_format(element: Attribute, *, keep_float32: bool = False) -> str:
             raise UnsupportedError(
                 f"the device has no form for elements of type {element}", hint="convert the model to float32 or float16"
             )
+
+
+# How often the whole sticks of a dimension may go into what a layout reserves along it.
+MOST_PADDING = 2
 
 
 @dataclass(eq=False)
@@ -90,21 +94,43 @@ class Buffer:
         """The number behind the elements along a dimension, if it is known."""
         return self.filled.get(dim, 0.0 if self.zero_padding else None)
 
-    def pad(self, dim: int, multiple: int) -> None:
-        """Reserves whole multiples of `multiple` elements along `dim`, on top of earlier demands."""
+    def unit(self, dim: int) -> int:
+        """Elements along `dim` that the layout reserves whole multiples of."""
+        return lcm(self.steps.get(dim, 1), self.block if dim == self.layout.stick else 1)
+
+    def reserved(self, dim: int, multiple: int, least: int = 0) -> int:
+        """Elements reserved along `dim` if whole multiples of `multiple`, and `least` elements, are asked for too."""
+        return round_up(max(self.layout.extents[dim], least), lcm(self.unit(dim), multiple))
+
+    def has_room(self, dim: int, multiple: int, least: int = 0) -> bool:
+        """Whether that much is no more than a few times the tensor; coprime demands on one layout reserve far more."""
+        return self.reserved(dim, multiple, least) <= MOST_PADDING * round_up(self.shape[dim], self.lanes)
+
+    def pad(self, dim: int, multiple: int, least: int = 0) -> None:
+        """Reserves whole multiples of `multiple` elements along `dim`, at least `least`, on top of earlier demands.
+
+        Raises:
+            LoweringError: no layout of a sane size meets all demands.
+        """
+        extent = self.reserved(dim, multiple, least)
+        if not self.has_room(dim, multiple, least):
+            raise LoweringError(
+                f"dimension {dim} of a tensor of shape {list(self.shape)} would take {extent} elements on the device: "
+                f"one reader wants multiples of {multiple}, others of {self.unit(dim)}",
+                hint="give one of them a copy: .clone() before it",
+            )
         self.steps[dim] = lcm(self.steps.get(dim, 1), multiple)
-        self.layout = self.layout.padded(dim, self.steps[dim])
+        self.layout = self.layout.reserving(dim, extent)
 
     def reserve_units(self, count: int) -> None:
         """Makes room for `count` copies of the tensor, itself the first: what a restickify to sparse reads."""
         if UNIT not in self.layout.order:
             self.layout = replace(self.layout, order=(UNIT, *self.layout.order), unit_extent=count)
 
-    def suit(self, index: IndexMap) -> None:
-        """Pads so that the strides of an index map nest."""
-        for dim, multiple in zip(range(len(self.shape)), multiples(index), strict=False):
-            if multiple > 1:
-                self.pad(dim, multiple)
+    def suit(self, index: IndexMap, found: int | None = None) -> None:
+        """Pads so that the strides of an index map nest; `found` is walked too, by index."""
+        for dim, multiple in multiples(index, self.layout, found).items():
+            self.pad(dim, multiple)
 
     @property
     def type(self) -> DeviceTensorType:

@@ -29,6 +29,7 @@ from spyre_mlir.ops import contraction, pointwise, quotients
 from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use
 from spyre_mlir.transforms.choose_lane import candidates, lane_for, lane_of_result, read_cost, write_cost
 from spyre_mlir.transforms.constants import as_attribute, function_constants
+from spyre_mlir.transforms.equal_extents import settle
 from spyre_mlir.transforms.host_kernels import brought, host_op
 from spyre_mlir.transforms.integers import NARROW, holds, inside, is_integer, wraps
 from spyre_mlir.transforms.narrowed import is_narrowed
@@ -292,7 +293,7 @@ def _convert(op: Operation, p: Planner, emitter: Emitter) -> Sequence[SSAValue]:
 def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter) -> None:
     """Writes the plan as ops, now that every layout is known."""
     results = [_returned(p, v) for v in returned.operands]
-    p.settle()
+    settle(p)
     values: dict[Buffer, SSAValue] = {}
     hosts: dict[SSAValue, SSAValue] = {}
     for item in p.items:

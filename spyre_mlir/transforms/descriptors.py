@@ -107,6 +107,8 @@ def describe_kernel(op: kernel.KernelOp, index: int, masks: Masks = "largest") -
     loops = _loops(op, kind, walked)
     labels = _labels([lp.name for lp in loops], kind)
     dims = tuple(Dim(labels[lp.name], lp.extent, lp.split, lp.valid) for lp in loops)
+    if kind is OpClass.GATHER:
+        walked[1] = _whole_rows(op, walked[1])
     operands = [_operand(w, labels) for w in walked]
     offsets = tuple(
         tuple(w.access.offset * SPYRE.stick_bytes + o for o in start_offsets(dims, x, kind))
@@ -204,6 +206,19 @@ def _operand(w: _Walked, labels: dict[str, str]) -> Operand:
     )
 
 
+def _whole_rows(op: kernel.KernelOp, table: _Walked) -> _Walked:
+    """The walk through one row of a table, as long as a row of its layout: the rows follow one another behind it."""
+    tensor, axis = table.tensor, gathered_axis(op)
+    row, step = tensor.layout.strides(tensor.lanes)[axis], table.access.strides[table.order[-1]]
+    if row % step:
+        raise LoweringError(
+            f"rows of {row} sticks, walked {step} sticks at a time: a file cannot say where the next row begins",
+            hint="copy the table first",
+        )
+    reserved = row // step * (tensor.lanes if table.order[-1] == table.lane else 1)
+    return replace(table, extents=(*table.extents[:-1], reserved))
+
+
 def _gather_operands(op: kernel.KernelOp, operands: list[Operand], labels: dict[str, str]) -> list[Operand]:
     """Links index and table; the loops of the index tensor stand where the table's rows are."""
     index, table, output = operands
@@ -223,8 +238,12 @@ def _gather_operands(op: kernel.KernelOp, operands: list[Operand], labels: dict[
 
 def kernel_rows(op: kernel.KernelOp) -> int:
     """Rows of a gather's table."""
-    axis = op.axis.value.data if isinstance(op, kernel.GatherOp) else 0
-    return op.tensors[1].shape[axis]
+    return op.tensors[1].shape[gathered_axis(op)]
+
+
+def gathered_axis(op: kernel.KernelOp) -> int:
+    """The dimension of its table that a gather picks rows along."""
+    return op.axis.value.data if isinstance(op, kernel.GatherOp) else 0
 
 
 def _mask_constant(function: str, masks: Masks) -> tuple[Constant, ...]:

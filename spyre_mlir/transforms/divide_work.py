@@ -27,14 +27,14 @@ from spyre_mlir.transforms.rebuild import describe_location, tell_origin
 
 def loops_of(op: kernel.KernelOp) -> list[Loop]:
     """The loops of an op, in the pieces the hardware can divide them into."""
-    padded, pieces = op.padded_extents(), op.divisible_pieces()
+    padded, pieces, undivided = op.padded_extents(), op.divisible_pieces(), op.undivided()
     kept = op.maps.data[-1].names
     is_product = isinstance(op, kernel.ComputeOp) and op.entry.family is Family.CONTRACTION
     loops: list[Loop] = []
     for dim in op.space.data:
         unit = pieces.get(dim.name, 1)
         whole = padded[dim.name] % unit == 0
-        may = whole and (dim.name in kept or is_product)
+        may = whole and dim.name not in undivided and (dim.name in kept or is_product)
         loops.append(Loop(dim.name, padded[dim.name] // unit if whole else 1, dim.name in kept, may))
     return loops
 

@@ -7,8 +7,7 @@ conversion is one kernel then, the host sends and fetches that order, and reduct
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from math import lcm
+from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f64
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -17,7 +16,7 @@ from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IterDim
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.arrangement import SLICE_BYTES, STANDARD, WIDENED, block
 from spyre_mlir.hw.formats import DL16, FP8, FP32, device_format
-from spyre_mlir.hw.legality import stick_for
+from spyre_mlir.hw.legality import multiples, stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
 from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use, stored_format
 from spyre_mlir.transforms.integers import Ranges
@@ -107,8 +106,8 @@ class Planner:
         constants: Mapping[str, float] | None = None,
     ) -> None:
         """Adds a kernel step; operands gain the padding their maps ask for."""
-        for buffer, index in (*inputs, output):
-            buffer.suit(index)
+        for number, (buffer, index) in enumerate((*inputs, output)):
+            buffer.suit(index, axis if number == 1 else None)
         self.items.append(Step(function, space, inputs, output, self.origin, axis, integers, dict(constants or {})))
 
     def of(self, value: SSAValue) -> Versions:
@@ -252,7 +251,7 @@ class Planner:
     def _reordered(self, source: Buffer, dim: int, *, stored: bool) -> Buffer:
         """A copy with the rows along `dim` in the order in which FP32 sticks would hold them, or back from it."""
         whole, half = block_of(FP32.name), lanes_of(FP32.name)
-        source.pad(dim, whole)
+        source = self.with_room(source, {dim: whole})
         made = self.fresh(source.shape, source.format, source.layout.stick)
         made.pad(dim, whole)
         # Whole sticks of the tensor: what either buffer may reserve beyond them holds nothing of it.
@@ -269,15 +268,16 @@ class Planner:
         return made
 
     def _restickify(self, source: Buffer, stick: int) -> Buffer:
-        made = Buffer(source.shape, source.format, StickLayout.published(source.shape, stick, block_of(source.format)))
+        block = block_of(source.format)
+        source = self.with_room(source, {stick: block} if stick != UNIT else {})
+        made = Buffer(source.shape, source.format, StickLayout.published(source.shape, stick, block))
+        moved = (source.layout.stick, stick)
         for buffer, other in ((source, stick), (made, source.layout.stick)):
             if other == UNIT:
                 buffer.reserve_units(source.lanes)
             else:
-                buffer.pad(other, block_of(source.format))
+                buffer.pad(other, block)
         self.define(made)
-        moved = (source.layout.stick, stick)
-        block = block_of(source.format)
         dims = [IterDim(f"d{d}", round_up(e, block) if d in moved else e) for d, e in enumerate(source.shape)]
         if UNIT in moved:
             dims.append(IterDim("u", source.lanes))
@@ -285,25 +285,27 @@ class Planner:
         self.step(RESTICKIFY_STEP, tuple(d for d in dims if d.extent > 1), [(source, index)], (made, index))
         return made
 
-    def settle(self) -> None:
-        """Makes every restickify run over whole buffers, now that all padding is known.
+    def with_room(self, buffer: Buffer, demands: Mapping[int, int]) -> Buffer:
+        """The buffer padded to whole multiples along dimensions; a copy where other demands leave no room for these."""
+        if not all(buffer.has_room(dim, multiple) for dim, multiple in demands.items()):
+            buffer = self.copy(buffer)
+        for dim, multiple in demands.items():
+            buffer.pad(dim, multiple)
+        return buffer
 
-        A file says of a restickify's buffer only how far it differs from the loops, not in which direction; so
-        the loops and both buffers get equal extents. Padding grows only, hence this ends.
-        """
-        settled = False
-        while not settled:
-            settled = True
-            for at, item in reversed(list(enumerate(self.items))):
-                if isinstance(item, Step) and item.function == RESTICKIFY_STEP and not _runs_over_all(item):
-                    self.items[at] = _over_all(item)
-                    settled = False
+    def copy(self, source: Buffer) -> Buffer:
+        """The same elements in a buffer without the padding that readers of the first asked for."""
+        made = self.fresh(source.shape, source.format, source.layout.stick)
+        space, index = self.whole(source.shape)
+        self.step(COPY, space, [(source, index)], (made, index))
+        return made
 
     def operand(self, versions: Versions, index: IndexMap, lane: str | None, space: tuple[IterDim, ...]) -> Use:
         """A buffer and map through which an operation with `lane` in its lanes can read a tensor."""
         stick = stick_for(index, lane, block_of(versions.format))
         if stick is not None:
-            return self.buffer(versions, stick), index
+            buffer = self.buffer(versions, stick)
+            return self.with_room(buffer, multiples(index, buffer.layout)), index
         copied, own = self.copied(versions, index, space)
         where = next(d for d, e in enumerate(own) if e.terms[0][0] == lane)
         return self.buffer(copied, where), own
@@ -345,9 +347,9 @@ class Planner:
 
     def cleared_rows(self, use: Use, dim: int, extent: int) -> Use:
         """The operand with rows of zeros behind `extent` along `dim`, up to a whole number of sticks."""
-        buffer, _ = use
-        lanes = buffer.lanes
-        buffer.pad(dim, lanes)
+        lanes = use[0].lanes
+        buffer = self.with_room(use[0], {dim: lanes})
+        use = buffer, use[1]
         if extent % lanes == 0 or buffer.behind(dim) == 0:
             return use
         dims, own = _all_elements(buffer.shape, dim, round_up(extent, lanes) - extent)
@@ -355,27 +357,6 @@ class Planner:
         self.step(COPY, dims, [(self.number(0.0), ())], (buffer, behind))
         buffer.filled[dim] = 0.0
         return use
-
-
-def _runs_over_all(step: Step) -> bool:
-    """Whether a restickify has loops as long as both its buffers are along every dimension."""
-    extents = {d.name: d.extent for d in step.space}
-    buffers = (step.inputs[0][0], step.output[0])
-    return all(extents.get(f"d{d}", 1) == b.layout.extents[d] for b in buffers for d in range(len(b.shape)))
-
-
-def _over_all(step: Step) -> Step:
-    """The restickify with equal extents of its loops and both its buffers."""
-    source, made = step.inputs[0][0], step.output[0]
-    for dim in range(len(made.shape)):
-        multiple = lcm(source.layout.extents[dim], made.layout.extents[dim])
-        if source.layout.extents[dim] != made.layout.extents[dim]:
-            source.pad(dim, multiple)
-            made.pad(dim, multiple)
-    dims = [IterDim(f"d{d}", e) for d, e in enumerate(made.layout.extents)]
-    dims += [d for d in step.space if not d.name.startswith("d")]
-    index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)
-    return replace(step, space=tuple(d for d in dims if d.extent > 1), inputs=[(source, index)], output=(made, index))
 
 
 def _all_elements(shape: tuple[int, ...], dim: int, extent: int) -> tuple[tuple[IterDim, ...], IndexMap]:

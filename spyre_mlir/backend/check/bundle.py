@@ -91,11 +91,12 @@ class Bundle:
         owners = {base: value for value, base in self._bases.items()}
         return owners.get(number * self.stride), offset - self.stride // 2
 
-    def launches(self) -> Iterator[Launch]:
-        """Every launch, at the corners of the loops around it."""
+    def launches(self, function: FuncOp | None = None) -> Iterator[Launch]:
+        """Every launch of the bundle function, or of another one, at the corners of the loops around it."""
         self._bases = {}
-        if self.function is not None and self.function.body.blocks:
-            yield from self._walk(self.function.body.block, {})
+        function = self.function if function is None else function
+        if function is not None and function.body.blocks:
+            yield from self._walk(function.body.block, {})
 
     def _base(self, value: SSAValue) -> int:
         return self._bases.setdefault(value, (len(self._bases) + 1) * self.stride)

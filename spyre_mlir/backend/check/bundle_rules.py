@@ -14,6 +14,7 @@ from spyre_mlir.backend.contained import is_file_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.check.addresses import misplaced, overlaps
+from spyre_mlir.dialects.superdsc.check.gathers import DIVISION, astray
 from spyre_mlir.dialects.superdsc.check.rule import Problem, Rule, error, warning
 from spyre_mlir.dialects.superdsc.check.view import Operand
 
@@ -204,8 +205,20 @@ def launch_outputs(bundle: Bundle) -> Iterator[Problem]:
                 break
 
 
+@error(DIVISION, "C")
+def launch_gather_start(bundle: Bundle) -> Iterator[Problem]:
+    """A launch gives all cores one start address of an indexed tensor."""
+    for launch, operand, addresses in _operands(bundle):
+        if operand.is_gathered:
+            for one in astray(operand, addresses):
+                name = launch.name(operand)
+                yield Problem(line(launch.op), f"one start address of {name} on all cores", f"{one.path} elsewhere")
+                break
+
+
 BUNDLE_RULES: tuple[Rule[Bundle], ...] = (
     bundle_function, bundle_op, file_exists, file_unused, launch_operands, symbols_bound, symbols_unique, trip_count,
-    pool_size, launch_aligned, launch_base, pool_range, launch_slices, launch_outputs, written_first, read_whole,
+    pool_size, launch_aligned, launch_base, pool_range, launch_slices, launch_outputs,
+    launch_gather_start, written_first, read_whole,
     *DATAFLOW_RULES,
 )  # fmt: skip

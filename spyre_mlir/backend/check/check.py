@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.backend.check.bundle import Bundle
 from spyre_mlir.backend.check.bundle_rules import BUNDLE_RULES
-from spyre_mlir.backend.check.host_rules import HOST_RULES, check_host, host_files
+from spyre_mlir.backend.check.host_rules import HOST_RULES, LAYOUT_RULES, check_host, host_files
 from spyre_mlir.backend.contained import contained, is_file_of
 from spyre_mlir.backend.directory import BUNDLE_FILE
 from spyre_mlir.backend.json_file import load_text, read_text
@@ -38,7 +38,7 @@ def bundle_text(text: object) -> Iterator[Problem]:
     yield from ()  # reported by the reader, which stops there
 
 
-RULES: tuple[Rule[Any], ...] = (json_text, *FILE_RULES, bundle_text, *BUNDLE_RULES, *HOST_RULES)
+RULES: tuple[Rule[Any], ...] = (json_text, *FILE_RULES, bundle_text, *BUNDLE_RULES, *HOST_RULES, *LAYOUT_RULES)
 
 
 def check_path(path: Path, context: Context, spec: SpyreSpec = SPYRE) -> tuple[Finding, ...]:

@@ -9,31 +9,32 @@ from typing import Any
 from xdsl.context import Context
 
 from spyre_mlir.backend.check.bundle import Bundle
+from spyre_mlir.backend.check.layout_rules import OURS, launch_layout, manifest_layout
 from spyre_mlir.backend.contained import contained
 from spyre_mlir.backend.digest import digest_of_file
 from spyre_mlir.backend.split import launches
-from spyre_mlir.backend.stored import DATA_FILE, MANIFEST_FILE, WEIGHTS_FILE, read_bundle
+from spyre_mlir.backend.stored import DATA_FILE, MANIFEST_FILE, WEIGHTS_FILE, StoredBundle, read_bundle
 from spyre_mlir.backend.tensors import tensor_names
 from spyre_mlir.dialects.superdsc.check import Finding, Problem
 from spyre_mlir.dialects.superdsc.check.rule import Rule, error
 from spyre_mlir.errors import ReadError
 
-_OURS = "the bundle directory of this project"
+LAYOUT_RULES: tuple[Rule[StoredBundle], ...] = (manifest_layout, launch_layout)
 
 
-@error(_OURS, "C")
+@error(OURS, "C")
 def host_files(bundle: Bundle) -> Iterator[Problem]:
     """The host program, the manifest and the files of tensors, where they are, can be read."""
     yield from ()  # reported by their readers
 
 
-@error(_OURS, "C")
+@error(OURS, "C")
 def file_digests(bundle: Bundle) -> Iterator[Problem]:
     """Every file is as it was written: the digest that the manifest keeps of it is its own."""
     yield from ()  # found beside the rule above
 
 
-@error(_OURS, "C")
+@error(OURS, "C")
 def manifest_current(bundle: Bundle) -> Iterator[Problem]:
     """The manifest, if there is one, lists the launches of `bundle.mlir`."""
     yield from ()  # found beside the rule above
@@ -47,6 +48,9 @@ def check_host(directory: Path, context: Context) -> Iterator[Finding]:
             held = tensor_names(directory / name) if (directory / name).exists() else []
             if name == WEIGHTS_FILE:
                 yield from _weights(directory / name, {key for _, key in stored.manifest.weights.values()} - {*held})
+        for rule in LAYOUT_RULES:
+            found = [rule.finding(str(directory), problem) for problem in rule.find(stored)]
+            yield from dict.fromkeys(found)
     except ReadError as unreadable:
         where, hint = unreadable.where or str(directory), unreadable.hint
         problem = Problem(where.removeprefix(f"{directory}/"), "files as they were written", unreadable.message, hint)

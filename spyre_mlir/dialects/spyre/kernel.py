@@ -7,7 +7,7 @@ so the program is whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute
@@ -267,6 +267,7 @@ class GatherOp(KernelOp):
     Constraints:
         C1: two inputs; the indexed dimension is the outermost of the table's layout.
         C2: all operands are in HBM.
+        C3: loops that the table's map names are not divided: every core starts at the same address of the table.
     """
 
     name = "spyre.kernel.gather"
@@ -298,6 +299,10 @@ class GatherOp(KernelOp):
         """A core takes whole sticks of indices (torch-spyre work division; likely)."""
         pieces, walked = self.lane_dims(), self.accesses()[0].lane
         return pieces if walked is None else {**pieces, walked: self.tensors[0].lanes}
+
+    def undivided(self) -> Set[str]:
+        """Those along the rows: cores share one start address of the table (torch-spyre work division; certain)."""
+        return self.maps.data[1].names
 
     def core_view(self, number: int, tensor: DeviceTensor | None = None) -> CoreView:
         """None: the rows a core takes are known at run time only."""

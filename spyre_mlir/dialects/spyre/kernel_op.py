@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Self
 
@@ -98,6 +98,10 @@ class KernelOp(IRDLOperation):
     def divisible_pieces(self) -> dict[str, int]:
         """Elements that must stay on one core, by dimension: whole sticks of every operand."""
         return self.lane_dims()
+
+    def undivided(self) -> Set[str]:
+        """Loops that stay whole on every core."""
+        return frozenset()
 
     def padded_extents(self) -> dict[str, int]:
         """Extent of every dimension as the hardware runs it, whole sticks in the lanes."""
@@ -209,6 +213,11 @@ class KernelOp(IRDLOperation):
         for dim in self.space.data:
             unit = pieces.get(dim.name, 1)
             cores *= dim.split
+            if dim.split > 1 and dim.name in self.undivided():
+                raise VerifyException(
+                    f"{dim.name} is divided over {dim.split} cores and must be whole on every core; "
+                    "try to divide another loop"
+                )
             if dim.split > 1 and padded[dim.name] % (dim.split * unit):
                 raise VerifyException(
                     f"{dim.name} has {padded[dim.name]} elements, not divisible over {dim.split} cores "

@@ -138,6 +138,19 @@ def _index_class(opened: Opened) -> None:
     opened.operand(0)["dsType_"] = "KERNEL_IDX"
 
 
+def gather(*picked: str) -> Callable[[Opened], None]:
+    """The first operand becomes the indices, along the given dims, of rows of the second."""
+
+    def change(opened: Opened) -> None:
+        columns = {"layoutDimOrder_": [*picked], "stickDimOrder_": [picked[0]], "stickSize_": [32]}
+        opened.dsc["primaryDsInfo_"]["KERNEL_IDX"] = columns
+        opened.operand(0).update(dsType_="KERNEL_IDX", scale_=[1] * len(picked), dataFormat_="SENUINT32")
+        opened.node(0).update(layoutDimOrder_=[*picked], indirectAllocType_="index_tensor")
+        opened.node(1)["indirectAllocType_"] = "value_tensor"
+
+    return change
+
+
 TOP, DSC = (lambda f: f.top), (lambda f: f.dsc)
 SEGMENT = 1 << 34
 
@@ -215,6 +228,9 @@ CASES = (
     Case("scratchpad-starts", LX, put(lambda f: f.start(1), "[3, 0, 0]", "262144"), "[1].startAddressCoreCorelet_"),
     Case("operands-overlap", LX, _all_starts(1, lambda core: 65536), "[1].startAddressCoreCorelet_"),
     Case("back-gap", ADD, put(lambda f: f.node(0), "backGapCore_", {"out": {"-1": "32"}}), ".backGapCore_.out.-1"),
+    # Gathers.
+    Case("gather-division", ADD, gather("out"), ".numWkSlicesPerDim_.mb"),
+    Case("gather-start", ADD, gather("mb"), "[1].startAddressCoreCorelet_.data_.[1, 0, 0]"),
     # Folds and coordinates.
     Case("fold-lengths", ADD, lambda f: f.coordinate(0, "mb")["folds"]["dim_prop_attr"].pop(), ".dim_prop_func"),
     Case("fold-extents", ADD, put(lambda f: f.top["sdscFolds_"]["dim_prop_attr"][0], "factor_", 0), ".factor_"),

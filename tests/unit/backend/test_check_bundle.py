@@ -70,6 +70,13 @@ def write(directory: Path, text: str = BUNDLE) -> Path:
     return directory
 
 
+def gathered(path: Path) -> None:
+    """The second operand of a file becomes a tensor whose rows are found by index; its cores start apart."""
+    value = json.loads(path.read_text())
+    value["1_add"]["dscs_"][0]["add"]["scheduleTree_"][1]["indirectAllocType_"] = "value_tensor"
+    path.write_text(json.dumps(value))
+
+
 def found(path: Path) -> tuple[Finding, ...]:
     return check_path(path, make_context())
 
@@ -137,6 +144,7 @@ CASES = (
     Case("written-first", FIRST, FIRST.replace("%pool, %p1", "%c0, %c1")),
     Case("read-whole", SECOND, LATER + SECOND),
     Case("launch-outputs", "arith.constant 8192", "arith.constant 4096"),
+    Case("launch-gather-start", change=lambda directory: gathered(directory / "sdsc_1.json")),
     Case("argument-used", SECOND, SECOND.replace("%c0, %c1", "%a0, %a1")),
     Case("result-read", SECOND, SECOND.replace("(%pool, %p1", "(%a0, %a1")),
 )

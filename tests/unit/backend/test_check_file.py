@@ -11,7 +11,7 @@ import pytest
 from spyre_mlir.backend.check import RULES, check_path, check_text
 from spyre_mlir.dialects.superdsc.check import FILE_RULES, Severity, check_value
 from spyre_mlir.universe import make_context
-from tests.unit.backend.check_cases import ADD, CASES, DATA, SEGMENT, Case
+from tests.unit.backend.check_cases import ADD, ADD1, CASES, DATA, SEGMENT, Case, gather
 
 FILES = sorted(path for path in DATA.glob("superdsc_*/*.json") if "segment_size" not in path.name)
 # What the real files break; the other files break nothing. File 06 comes from a research build of the front end, and
@@ -48,6 +48,15 @@ def test_a_file_that_breaks_the_rule(case: Case) -> None:
 
 def test_every_rule_has_a_case() -> None:
     assert Counter(case.rule for case in CASES) == Counter(rule.name for rule in FILE_RULES)
+
+
+def test_cores_take_whole_sticks_of_indices() -> None:
+    """128 indices over 32 cores are 4 each, of 32 in a stick; over one core they are 4 whole sticks."""
+    divided, whole = Case("", ADD, gather("mb")).broken(), Case("", ADD1, gather("mb")).broken()
+    (finding,) = [one for one in check_value(divided, "f.json") if one.rule == "gather-division"]
+    assert (finding.path, finding.got) == ("$.0_add.numWkSlicesPerDim_.mb", "32 slices of 4")
+    assert "whole sticks of 32 indices" in finding.expected
+    assert [one for one in check_value(whole, "f.json") if one.rule.startswith("gather")] == []
 
 
 def test_rules_have_names_meanings_and_sources_of_their_own() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spyre_mlir.hw.legality import may_write, multiples, stick_for, walks_lanes, writes_whole_sticks
-from spyre_mlir.hw.sticks import UNIT, LinearExpr
+from spyre_mlir.hw.sticks import UNIT, LinearExpr, StickLayout
 
 
 def expr(const: int = 0, **terms: int) -> LinearExpr:
@@ -65,4 +65,9 @@ def test_what_may_be_written() -> None:
 
 
 def test_what_strides_ask_of_extents() -> None:
-    assert multiples((M, expr(h=64, n=1), expr(3), expr(n=-2))) == (1, 64, 1, 2)
+    """Strides nest in those of what is walked outside; nothing is walked outside the outermost that is walked."""
+    index = (M, expr(h=64, n=1), expr(3), expr(n=2))
+    assert multiples(index, StickLayout((0, 1, 2, 3), 3, (5, 128, 4, 64))) == {1: 64, 3: 2}
+    assert multiples(index, StickLayout((2, 1, 0, 3), 3, (5, 128, 4, 64))) == {3: 2}
+    assert multiples(index, StickLayout((3, 2, 1, 0), 0, (64, 128, 4, 64))) == {1: 64}
+    assert multiples(index[1:], StickLayout((1, 0, 2), 2, (128, 4, 64)), found=1) == {0: 64, 2: 2}

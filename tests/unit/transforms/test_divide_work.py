@@ -77,3 +77,41 @@ def test_divisions_are_all_and_legal(least: int) -> None:
     every = [(m, n, k, j) for m in (1, 2, 4) for n in (1, 3) for k in (1, 2) for j in (1, 2)]
     wanted = [s for s in every if least <= prod(s) <= 32 and not (s[2] > 1 and s[3] > 1)]
     assert sorted(tuple(f.values()) for f in found) == sorted(wanted)
+
+
+def gather(shape: tuple[int, ...], indices: tuple[int, ...]) -> dict[str, int]:
+    """How a gather of rows of a table is divided: the loops of the indices are i0, i1, …, those of a row r1, r2, …"""
+    table = f"<{list(shape)} x SEN169_FP16, order {list(range(len(shape)))}, stick {len(shape) - 1}, hbm>"
+    rows, last = list(range(len(indices))), len(indices) - 1
+    index = f"<{list(indices)} x SENUINT32, order {rows}, stick {last}, hbm>"
+    result = (*indices, *shape[1:])
+    order = [*range(1, len(result)), 0]
+    out = f"<{list(result)} x SEN169_FP16, order {order}, stick {len(result) - 1}, hbm>"
+    own, along = [f"i{n}" for n in rows], [f"r{n}" for n in range(1, len(shape))]
+    loops = ", ".join(f"{name} = {extent}" for name, extent in zip([*own, *along], result, strict=True))
+    text = f"""func.func @main() {{
+    %i = spyre.kernel.alloc : !spyre.tensor{index}
+    %t = spyre.kernel.alloc : !spyre.tensor{table}
+    %o = spyre.kernel.alloc : !spyre.tensor{out}
+    spyre.kernel.gather axis 0 [{loops}] ins(%i[{", ".join(own)}] : !spyre.tensor{index},
+      %t[{", ".join(["0", *along])}] : !spyre.tensor{table}) outs(%o[{", ".join([*own, *along])}] : !spyre.tensor{out})
+    func.return
+    }}"""
+    (op,) = [o for o in through(text, "divide-work").walk() if isinstance(o, KernelOp)]
+    return {name: split for name, split in op.space_splits().items() if split > 1}
+
+
+@pytest.mark.parametrize(
+    ("shape", "indices", "divided"),
+    [
+        ((128, 64, 512), (256,), {"i0": 8}),  # the worked example of torch-spyre: 8 sticks of 32 indices
+        ((2000, 4096), (1, 16), {}),  # half a stick of indices
+        ((1000, 512), (256,), {"i0": 8}),
+        ((1000, 128), (5,), {}),
+        ((1000, 128), (4, 64), {"i0": 4, "i1": 2}),
+    ],
+)
+def test_only_the_indices_of_a_gather_are_divided(
+    shape: tuple[int, ...], indices: tuple[int, ...], divided: dict[str, int]
+) -> None:
+    assert gather(shape, indices) == divided

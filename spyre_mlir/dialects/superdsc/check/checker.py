@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.superdsc import keys
-from spyre_mlir.dialects.superdsc.check import addresses, compute, coordinates, division, operands, structure
+from spyre_mlir.dialects.superdsc.check import addresses, compute, coordinates, division, gathers, operands, structure
 from spyre_mlir.dialects.superdsc.check.rule import Finding, Problem, Rule, Severity, error, warning
 from spyre_mlir.dialects.superdsc.check.view import Sdsc
 from spyre_mlir.dialects.superdsc.cursor import Cursor, Misread
@@ -82,6 +82,7 @@ _FIRST: tuple[Rule[Sdsc], ...] = (
     *division.RULES,
     *operands.RULES,
     *addresses.RULES,
+    *gathers.RULES,
     *coordinates.RULES,
     *compute.RULES,
 )

@@ -96,6 +96,17 @@ func.func @gather_c1(%i: !i, %t: !t, %o: !o) {
 
 // -----
 
+!i = !spyre.tensor<[64] x SENUINT32, order [0], stick 0, hbm>
+!t = !spyre.tensor<[10, 128] x SEN169_FP16, order [0, 1], stick 1, hbm>
+!o = !spyre.tensor<[64, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>
+// CHECK: h is divided over 2 cores and must be whole on every core; try to divide another loop
+func.func @gather_c3(%i: !i, %t: !t, %o: !o) {
+  spyre.kernel.gather axis 0 [s = 64 over 2, h = 128 over 2] ins(%i[s] : !i, %t[0, h] : !t) outs(%o[s, h] : !o)
+  func.return
+}
+
+// -----
+
 !t = !spyre.tensor<[4, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>
 // CHECK: the host tensor has shape (4, 64), the device tensor (4, 128)
 func.func @transfer(%a: tensor<4x64xf16>) {

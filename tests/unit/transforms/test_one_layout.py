@@ -1,0 +1,112 @@
+"""A tensor has one layout, whoever reads it: padding for one reader is seen by all, and stays within bounds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import spyre_mlir
+from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.errors import LoweringError
+from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.sticks import StickLayout
+from spyre_mlir.transforms.buffers import Buffer
+from tests.functions import FunctionModel
+
+f = torch.nn.functional
+
+
+def numbers(*shape: int) -> torch.Tensor:
+    return torch.randint(-8, 9, shape, generator=torch.Generator().manual_seed(sum(shape))).float()
+
+
+def picks(rows: int, count: int) -> torch.Tensor:
+    return torch.arange(count) * 3 % rows
+
+
+def compiled_and_checked(function: Callable[..., Any], inputs: tuple[torch.Tensor, ...], at: Path) -> CompiledModel:
+    """The program, after its results equalled torch's and the checker found nothing in its files."""
+    model = FunctionModel(function)
+    compiled = spyre_mlir.compile(model, inputs, numerics="exact")
+    assert isinstance(compiled, CompiledModel)
+    wanted = model(*inputs)
+    got = compiled(*inputs)
+    for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (got, wanted)), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-4)
+    compiled.save(at)
+    assert [str(finding) for finding in spyre_mlir.check(at)] == []
+    assert compiled.host_steps == ()
+    return compiled
+
+
+READERS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
+    "sum": (lambda x, i: (x[i], x.sum(1)), (5, 33, 3)),
+    "index_select and mean": (lambda x, i: (torch.index_select(x, 0, i), x.mean(1)), (5, 31, 3)),
+    "product": (lambda x, i: (x[i], torch.ones(4, 33) @ x), (2, 33, 70)),
+    "conv1d": (lambda x, i: (f.relu6(x[i]), f.conv1d(x, torch.ones(2, 33, 1))), (5, 33, 3)),
+    "turned": (lambda x, i: (x[i], x.transpose(1, 2) + 1), (5, 33, 3)),
+    "two gathers": (lambda x, i: (x[i], torch.index_select(x, 1, i), x.sum(1)), (5, 33, 3)),
+    "rank four": (lambda x, i: (x[i], x.sum(2), x.amax(1)), (3, 5, 33, 2)),
+    "four-dimensional indices": (lambda x, i: (x[i.view(1, -1)], x.sum(1)), (5, 65, 2)),
+    "of a column": (lambda x, i: (x[i], x.sum(0), x.t() + 1), (33, 65)),
+    "put": (lambda x, i: (x.index_put((i,), torch.tensor(2.0)), x[i], x.sum(1)), (5, 33, 3)),
+    "padded reader of what was gathered": (lambda x, i: (x[i].sum(1), x[i].transpose(1, 2) + 1, x.sum(1)), (5, 33, 3)),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_gather_beside_readers_that_pad_its_table(name: str, tmp_path: Path) -> None:
+    function, shape = READERS[name]
+    compiled_and_checked(function, (numbers(*shape), picks(min(shape[:2]), 7)), tmp_path / "bundle")
+
+
+def interleaved(x: torch.Tensor, w: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """An interleaved rotary embedding of all tokens but the first, beside a product over tokens and a transposition."""
+    q = x @ v
+    rest = q[:, 1:]
+    turned = torch.stack([-rest[..., 1::2], rest[..., ::2]], -1).reshape(rest.shape)
+    return w @ q, turned, q.transpose(1, 2) + 1
+
+
+@pytest.mark.parametrize(("tokens", "width"), [(33, 70), (257, 128)])
+def test_no_layout_is_the_common_multiple_of_two_extents(tokens: int, width: int, tmp_path: Path) -> None:
+    """257 rows lie as 257 in one layout and as 320 in another: 320 serve both, 82,240 would too."""
+    inputs = numbers(1, tokens, width), numbers(2, tokens), numbers(width, width) / 8
+    compiled = compiled_and_checked(interleaved, inputs, tmp_path / "bundle")
+    assert max(rows(compiled)) <= -(-max(tokens, width) // 64) * 64
+
+
+def rows(compiled: CompiledModel) -> list[int]:
+    """Every extent that some layout of the kernels reserves."""
+    found = re.findall(r"extents \[([\d, ]+)\]", compiled.mlir("spyre.kernel"))
+    return [int(number) for extents in found for number in extents.split(",")] or [0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, w: (q := x + 1, (q[::30] * 2, q[::32] * 3))[1],
+        lambda x, w: (q := x @ w, (q[::30] * 2, q.t() + 1, q[::35] + 1))[1],
+        lambda x, w: (q := x @ w, (w @ q, q[1::35, 1::2] + 1, q[:, 1:] * 1))[1],
+    ],
+    ids=["two strides", "a stride and a transposition", "a stride and a product"],
+)
+def test_readers_whose_strides_have_no_small_common_multiple(function: Callable[..., Any], tmp_path: Path) -> None:
+    compiled = compiled_and_checked(function, (numbers(100, 100), numbers(100, 100) / 8), tmp_path / "bundle")
+    assert max(rows(compiled)) <= 2 * 128
+
+
+def test_a_layout_that_would_explode_is_refused() -> None:
+    """Multiples of 30 and of 64 that hold 100: 960."""
+    buffer = Buffer((100, 64), DL16.name, StickLayout.published((100, 64), 1, 64))
+    buffer.pad(0, 30)
+    assert buffer.layout.extents == (120, 64)
+    assert not buffer.has_room(0, 64)
+    with pytest.raises(LoweringError, match=r"dimension 0 of .*\[100, 64\] would take 960 .* 64, others of 30"):
+        buffer.pad(0, 64)
+    assert buffer.layout.extents == (120, 64)

@@ -15,7 +15,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED, block
 from spyre_mlir.hw.legality import multiples
-from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
+from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout, round_up
 
 
 def stored_format(element: Attribute, *, keep_float32: bool = False) -> str:
@@ -94,6 +94,12 @@ class Buffer:
         """Reserves whole multiples of `multiple` elements along `dim`, on top of earlier demands."""
         self.steps[dim] = lcm(self.steps.get(dim, 1), multiple)
         self.layout = self.layout.padded(dim, self.steps[dim])
+
+    def reserve(self, dim: int, extent: int) -> None:
+        """Reserves at least `extent` elements along `dim`, in the multiples that earlier demands ask for."""
+        wanted = max(self.layout.extents[dim], round_up(extent, self.steps.get(dim, 1)))
+        extents = tuple(wanted if d == dim else e for d, e in enumerate(self.layout.extents))
+        self.layout = replace(self.layout, extents=extents)
 
     def reserve_units(self, count: int) -> None:
         """Makes room for `count` copies of the tensor, itself the first: what a restickify to sparse reads."""

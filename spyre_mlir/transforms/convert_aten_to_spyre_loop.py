@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
@@ -250,7 +251,7 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
             emitter = Emitter()
             builder = LoopBuilder(emitter)
             builder.readings.update((a, whole(a)) for a in function.body.block.args)
-            rebuild(function, lambda o, b=builder: _convert(o, b), emitter)
+            rebuild(function, lambda o, b=builder: _convert(o, b), emitter, lambda o, b=builder: _stand_in(o, b))
 
 
 def _given(b: LoopBuilder, value: SSAValue) -> SSAValue:
@@ -259,6 +260,12 @@ def _given(b: LoopBuilder, value: SSAValue) -> SSAValue:
     if element_of(reading.base) != element:
         reading = b.converted(reading if reading.is_base else b.copy(reading), element)
     return reading.base if reading.is_base else b.copy(reading).base
+
+
+def _stand_in(op: Operation, b: LoopBuilder) -> None:
+    """Gives an op that has no lowering results that come from the host."""
+    step = b.emitter.add(LoopHostOp(op.name, None, [], {}, [r.type for r in op.results]))
+    b.readings.update((old, whole(new)) for old, new in zip(op.results, step.results, strict=True))
 
 
 def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:

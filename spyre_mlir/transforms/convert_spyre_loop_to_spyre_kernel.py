@@ -28,7 +28,7 @@ from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops import contraction, pointwise, quotients
-from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Use
+from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use
 from spyre_mlir.transforms.choose_lane import candidates, lane_for, lane_of_result, read_cost, write_cost
 from spyre_mlir.transforms.constants import function_constants
 from spyre_mlir.transforms.host_kernels import brought, host_op
@@ -40,6 +40,7 @@ from spyre_mlir.transforms.reach import bring_within_reach
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
 from spyre_mlir.transforms.reductions import lower_quotient, lower_reduction, output_of
 from spyre_mlir.transforms.relayout import COPY, Planner, Versions, block_of, lanes_of
+from spyre_mlir.transforms.rows import table_beyond_reach
 
 PREPARED_KINDS = ("parameter", "buffer", "constant")
 
@@ -226,6 +227,15 @@ def _from_host(p: Planner, versions: Versions, layout: StickLayout) -> Buffer:
     return made
 
 
+def _check_table(p: Planner, op: loop.GatherOp, spec: SpyreSpec) -> None:
+    """Raises UnsupportedError unless a core reaches the whole table in the form that the gather reads."""
+    step = p.items[-1]
+    table = step.inputs[1][0] if isinstance(step, Step) else None
+    reason = None if table is None else table_beyond_reach(table.sticks * spec.stick_bytes, spec)
+    if reason is not None:
+        raise UnsupportedError(reason, hint="split the table in the model")
+
+
 def lower_constant(p: Planner, op: loop.ConstantOp) -> None:
     """Known numbers: the host provides them in whatever layout is asked for."""
     versions = p.of(op.result)
@@ -285,6 +295,7 @@ def _convert(op: Operation, p: Planner, emitter: Emitter, spec: SpyreSpec) -> Se
             lower_empty(p, op)
         case loop.GatherOp():
             lower_gather(p, op)
+            _check_table(p, op, spec)
         case loop.ConstantOp():
             lower_constant(p, op)
         case host.LoopHostOp():

@@ -206,7 +206,7 @@ def test_numbers_with_a_shorter_reach(name: str, tmp_path: Path) -> None:
     model, args = RUN[name]()
     program = import_program(model, args)
     levels = lower(program.module, context)
-    assert levels.host_steps == ()
+    assert [step.op for step in levels.host_steps] == ["aten.embedding"] * (name == "tied")
     check_reach(levels.modules["spyre.kernel"], reach)
     assert any(t.sticks * 128 > reach for op in kernels(levels.modules["spyre.kernel"]) for t in op.tensors)
     made = CompiledModel(program, levels, CompileOptions())
@@ -224,3 +224,31 @@ def test_what_is_in_reach_stays_as_it_is() -> None:
         return str(lower(program.module, make_context(replace(SPYRE, span_bytes=reach))).modules["superdsc"])
 
     assert run(REACH) == run(2**40)
+
+
+def rows_of(table: Tensor, tokens: Tensor) -> Tensor:
+    return torch.exp(torch.index_select(table, 0, tokens))
+
+
+@pytest.mark.parametrize("keep_float32", [False, True])
+def test_rows_of_a_table_beyond_reach_are_chosen_by_the_host(keep_float32: bool) -> None:
+    """All cores gather from one start, so the table is in reach as a whole or not at all."""
+    table, tokens = random(4000, 70), torch.tensor([0, 5, 3999, 2])
+    program = import_program(FunctionModel(rows_of), (table, tokens))
+    # 4,000 rows of two sticks of DL16, and of four of float32, which only the layout of a later level tells.
+    for reach, steps in ((4000 * 2 * 128, int(keep_float32)), (4000 * 2 * 128 - 1, 1), (4000 * 4 * 128, 0)):
+        options = CompileOptions(keep_float32=keep_float32)
+        levels = lower(program.module, make_context(replace(SPYRE, span_bytes=reach)), options=options.passes())
+        assert [step.op for step in levels.host_steps] == ["aten.index_select"] * steps
+        assert all("any row" in step.reason for step in levels.host_steps)
+        made = CompiledModel(program, levels, options)
+        assert (outcome := made.verify(table, tokens)), str(outcome)
+        assert made.timeline().is_lower_bound == bool(steps)
+
+
+def test_a_table_that_is_the_last_weight_too() -> None:
+    """Granite: the host chooses the rows, the product is on the device."""
+    made = lowered(Tied(49_155, 4096, "meta"), torch.zeros(4, dtype=torch.int64, device="meta"))
+    assert [step.op for step in made.host_steps] == ["aten.embedding"]
+    check_reach(made.modules["spyre.kernel"])
+    assert [op.function_name for op in kernels(made.modules["spyre.kernel"])] == ["batchmatmul"]

@@ -61,7 +61,8 @@ def main() -> int:
             lowered = lower(module, make_context(), options={"divide-work": f"products={way}"})
             seconds = time.perf_counter() - started
             t = module_timeline(lowered.modules["superdsc"])
-            times = f"{t.total_us:8.0f} {t.roofline_us:8.0f} {t.moved_bytes / 1e6:8.1f} {t.traffic_ratio:6.2f}"
+            least = ">" if t.is_lower_bound else " "
+            times = f"{least}{t.total_us:8.0f} {t.roofline_us:8.0f} {t.moved_bytes / 1e6:8.1f} {t.traffic_ratio:6.2f}"
             print(f"{name:18} {way:10} {times} {seconds:10.2f}", flush=True)
     return 0
 

@@ -29,6 +29,7 @@ class SpyreError(Exception):
         self.where = where
         self.hint = hint
         self.origin: int | None = None  # number of the aten op that cannot be lowered, if ops are numbered
+        self.others: tuple[SpyreError, ...] = ()  # about other numbered ops, met by the same pass
 
     def __str__(self) -> str:
         text = f"[{self.code}] {self.message}"

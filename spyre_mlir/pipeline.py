@@ -190,8 +190,8 @@ def lower(
     run = partial(_lower, context=context, until=check_level(until), options=options or {}, watch=watch)
     try:
         lowered = run(module)
-    except (UnsupportedError, LoweringError):
-        lowered = lower_with_more_on_host(module, run)
+    except (UnsupportedError, LoweringError) as refused:
+        lowered = lower_with_more_on_host(module, run, refused)
         lowered.modules[LEVELS[0]] = module
     lowered.host_steps = host_steps_of(lowered.modules.get(LEVELS[1], module))
     tell_host_steps(lowered.host_steps, host_fallback)

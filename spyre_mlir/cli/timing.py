@@ -100,6 +100,7 @@ def timeline_of(path: Path, profile: Profile) -> tuple[Timeline, Sequence[HostWo
     Raises:
         InputError: there is no bundle at the path.
     """
+    from spyre_mlir.machine.host_times import host_times
     from spyre_mlir.report.host_steps import host_steps
     from spyre_mlir.report.timing import bundle_timeline, module_timeline
     from spyre_mlir.universe import make_context
@@ -109,7 +110,8 @@ def timeline_of(path: Path, profile: Profile) -> tuple[Timeline, Sequence[HostWo
 
         stored = read_bundle(path, make_context())
         host = [] if stored.program is None else host_steps(stored.program)
-        return bundle_timeline(stored.bundle, stored.descriptor, profile), host
+        steps = () if stored.program is None else host_times(stored.program, profile)
+        return bundle_timeline(stored.bundle, stored.descriptor, profile, host=steps), host
     from spyre_mlir.backend.directory import split_module
     from spyre_mlir.dialects.superdsc.ops import SdscOp
     from spyre_mlir.text.render import parse_module, verify_module

@@ -50,6 +50,7 @@ def _number(
 
 
 _DRAM = "torch-spyre, work_division.py and docs"
+_LINK = "torch-spyre docs, spyre_accelerator.md: PCIe 5.0 x16, one direction after line coding; not measured"
 _CLOCK = "at 1.5 GHz, the clock at which the published peak is reached"
 
 
@@ -126,6 +127,7 @@ class CostParameters:
         peak_source=f"64 lanes {_CLOCK}",
         peak_certainty=Tag.INFERRED,
     )
+    host_link_gb_per_s: float = _number(63.0, _LINK, peak=63.0, peak_source=_LINK, peak_certainty=Tag.LIKELY)
     kernel_fixed_us: float = _number(0.0, f"{_FIT}: time over bytes passes through the origin", peak=0.0)
     trip_fixed_us: float = _number(0.69, "AdnanHoque/torch-spyre, notes: one iteration of a loop", peak=0.0)
 

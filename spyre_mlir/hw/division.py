@@ -57,9 +57,22 @@ def span_bytes(loops: Sequence[Loop], splits: Mapping[str, int], operand: Footpr
 def divide(loops: Sequence[Loop], operands: Sequence[Footprint], spec: SpyreSpec) -> dict[str, int]:
     """Splits by loop name: first what the spans need, then result loops by size, then one summed loop.
 
+    Where that order leaves an operand out of reach, the legal division over the most cores.
+
     Raises:
         SpanError: an operand stays out of reach under every division.
     """
+    try:
+        return _usual(loops, operands, spec)
+    except SpanError:
+        legal = list(divisions(loops, operands, 1, spec))
+        if not legal:
+            raise
+        summed = [lp.name for lp in loops if not lp.kept]
+        return min(legal, key=lambda s: (-prod(s.values()), prod(s[name] for name in summed)))
+
+
+def _usual(loops: Sequence[Loop], operands: Sequence[Footprint], spec: SpyreSpec) -> dict[str, int]:
     splits = {lp.name: 1 for lp in loops}
     for operand in operands:
         _bring_within_reach(loops, splits, operand, spec)

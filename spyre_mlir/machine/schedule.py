@@ -47,6 +47,7 @@ class Launch:
         loops: trip counts of the loops around it, outermost first; None where only the run knows.
         opens: how many of these loops begin with it, counted from the innermost.
         source: file and line of the model, if known.
+        part: number of the launch that runs it, if a program has several.
     """
 
     file: str
@@ -55,6 +56,7 @@ class Launch:
     loops: tuple[int | None, ...] = ()
     opens: int = 0
     source: str = ""
+    part: int = 0
 
     @property
     def trips(self) -> int:
@@ -125,7 +127,8 @@ def _read(block: Block, load: Loader, loops: tuple[int | None, ...], opens: int)
             descriptor = load(op.sdsc_filename.data)
             values = dict(zip(op.ids, op.addresses, strict=True))
             buffers = tuple(_buffer(operand, values) for operand in descriptor.operands)
-            yield Launch(op.sdsc_filename.data, descriptor, buffers, loops, opens, source_line(str(op.location)))
+            line = source_line(str(op.location))
+            yield Launch(op.sdsc_filename.data, descriptor, buffers, loops, opens, line, _part_of(op))
             opens = 0
         elif isinstance(op, ForOp):
             trips = _trips(op)
@@ -161,6 +164,14 @@ def _launch_of(function: Operation | None) -> str:
     """What tells the buffers of one launch from those of another, if a program has several."""
     name = function.sym_name.data if isinstance(function, FuncOp) else ENTRY
     return "" if name == ENTRY else f" of launch {name.removeprefix(ENTRY).lstrip('_')}"
+
+
+def _part_of(op: Operation) -> int:
+    """The number of the bundle function that an op is in; 0 if it is the only one."""
+    while not isinstance(op, FuncOp) and (parent := op.parent_op()) is not None:
+        op = parent
+    number = _launch_of(op).split(" ")[-1]
+    return int(number) if number.isdigit() else 0
 
 
 def _terms(value: SSAValue) -> list[str]:

@@ -14,6 +14,7 @@ from spyre_mlir.dialects.superdsc.work import work_of
 from spyre_mlir.hw.cost import Cost, Work, cost, roofline_us
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.machine.host_times import HostStepTime
 from spyre_mlir.machine.schedule import ARGUMENT, MEMORY, SCRATCHPAD, Launch, Program, launches, unrolled
 
 
@@ -96,6 +97,7 @@ class Timeline:
         events: engines at work, in order of the runs.
         residents: buffers in the scratchpads.
         compulsory_bytes: what the bundle must read of its arguments and write of its results, each once.
+        host_steps: what the host computes between launches; of its time only the transfers are known.
     """
 
     profile: Profile
@@ -104,11 +106,22 @@ class Timeline:
     events: tuple[Event, ...]
     residents: tuple[Resident, ...]
     compulsory_bytes: int
+    host_steps: tuple[HostStepTime, ...] = ()
+
+    @property
+    def kernels_us(self) -> float:
+        """Time of all kernels."""
+        return sum(k.cost.total for k in self.kernels)
 
     @property
     def total_us(self) -> float:
-        """When the last kernel ends."""
-        return sum(k.cost.total for k in self.kernels)
+        """Time of all kernels and of the transfers for host steps: a lower bound if there are any."""
+        return self.kernels_us + sum(step.least_us for step in self.host_steps)
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether the total leaves something out, as nobody knows how long the host computes."""
+        return bool(self.host_steps)
 
     @property
     def moved_bytes(self) -> int:
@@ -156,7 +169,7 @@ class Timeline:
     def core_use(self) -> float:
         """Part of the card's cores that take part, over time."""
         busy = sum(k.cost.total * k.work.cores for k in self.kernels)
-        return busy / (self.total_us * SPYRE.cores_per_card) if self.total_us else 0.0
+        return busy / (self.kernels_us * SPYRE.cores_per_card) if self.kernels_us else 0.0
 
     @property
     def fill(self) -> float:
@@ -167,7 +180,10 @@ class Timeline:
 
 
 def make_timeline(
-    program: Program, profile: Profile = "calibrated", sources: Mapping[str, str] | None = None
+    program: Program,
+    profile: Profile = "calibrated",
+    sources: Mapping[str, str] | None = None,
+    host: Sequence[HostStepTime] = (),
 ) -> Timeline:
     """Predicts when everything in a bundle happens.
 
@@ -175,6 +191,7 @@ def make_timeline(
         program: what the bundle runs.
         profile: numbers of the cost model.
         sources: line of the model per file name, for launches that do not say it.
+        host: its host steps.
     """
     order = list(launches(program))
     # By identity: a bundle may run one file twice in the same way.
@@ -190,7 +207,7 @@ def make_timeline(
         now += duration
     events = tuple(e for n, start, duration in runs for e in _events(n, kernels[n], start, duration))
     residents = tuple(_residents(kernels, runs))
-    return Timeline(profile, kernels, tuple(runs), events, residents, _compulsory(order))
+    return Timeline(profile, kernels, tuple(runs), events, residents, _compulsory(order), tuple(host))
 
 
 def _kernel(launch: Launch, profile: Profile, source: str) -> Kernel:

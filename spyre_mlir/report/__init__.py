@@ -49,7 +49,7 @@ class Report:
         """A table with one row per stage, one with the kernels that take longest, and what the last call met."""
         parts = [stage_table(self.name, self.stages), *_integers(self.stages)]
         if self.host_steps:
-            parts.append(f"on the host, because the device cannot:\n{listed(self.host_steps)}")
+            parts.append(f"on the host, because the device cannot; how long is unknown:\n{listed(self.host_steps)}")
         if self.timeline is not None:
             parts.append(timing_text(self.timeline, self.host))
         if self.faults is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -12,6 +12,7 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, LaunchOp, ToDeviceOp, device_tensor
 from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.machine.host_times import HostStepTime, link_us
 from spyre_mlir.report.plots import short
 
 _WORDS: dict[type[Operation], str] = {
@@ -32,22 +33,36 @@ class HostWork:
         count: how many steps of this kind.
         bytes: what they move, all together.
         kind: the operation.
+        us: how long they take at least; None where nobody knows, or where the time of kernels says it.
     """
 
     what: str
     count: int
     bytes: int
     kind: type[Operation] = Operation
+    us: float | None = None
+
+    @property
+    def time(self) -> str:
+        """Its time in words."""
+        if issubclass(self.kind, HostOp):
+            return "unknown"
+        return "" if self.us is None else f"at least {self.us:.2f} us"
 
 
-def left_out(host: Iterable[HostWork]) -> str:
-    """What the predicted time of a program leaves out: no public source says how long the host takes for it."""
-    work = list(host)
-    moved = sum(w.bytes for w in work if w.kind in (ToDeviceOp, FromDeviceOp))
-    steps = sum(w.count for w in work if issubclass(w.kind, HostOp))
-    transfers = "transfers between host and device" + (f" ({short(moved)}B)" if moved else "")
-    also = f" and {steps} host step{'s' * (steps > 1)}" if steps else ""
-    return f"without {transfers}{also}"
+def left_out(host: Iterable[HostWork], steps: Sequence[HostStepTime] = ()) -> str:
+    """What the predicted time of a program leaves out: no public source says how long the host takes for it.
+
+    Args:
+        host: what the host does.
+        steps: its host steps, whose own transfers the time contains.
+    """
+    moved = sum(w.bytes for w in host if w.kind in (ToDeviceOp, FromDeviceOp)) - sum(s.moved_bytes for s in steps)
+    transfers = "transfers between host and device" + (f" ({short(moved)}B)" if moved > 0 else "")
+    if not steps:
+        return f"without {transfers}"
+    unknown = "1 host step takes" if len(steps) == 1 else f"{len(steps)} host steps take"
+    return f"without {transfers} of inputs and results, and the unknown time that {unknown}"
 
 
 def host_steps(program: ModuleOp) -> list[HostWork]:
@@ -57,7 +72,12 @@ def host_steps(program: ModuleOp) -> list[HostWork]:
         if op.name.startswith(("builtin.", "func.")):
             continue
         found.setdefault((_what(op), type(op)), []).append(_bytes(op))
-    return [HostWork(what, len(moved), sum(moved), kind) for (what, kind), moved in found.items()]
+    return [
+        HostWork(
+            what, len(moved), sum(moved), kind, link_us(sum(moved)) if kind in (ToDeviceOp, FromDeviceOp) else None
+        )
+        for (what, kind), moved in found.items()
+    ]
 
 
 def _what(op: Operation) -> str:

@@ -90,7 +90,9 @@ class ModelInfo:
             rows += [(what, t.name, "", str(t.bytes), str(t)) for t in tensors]
         counts = Counter((s.op, s.reason, s.place) for s in self.host_steps)
         for (op, reason, place), count in counts.items():
-            rows.append(("host step", op, str(count), "", f"{reason}, at {place}" if place else reason))
+            rows.append(
+                ("host step", op, str(count), "", f"{reason}; time unknown" + (f", at {place}" if place else ""))
+            )
         return rows
 
     def __rich__(self) -> Table:

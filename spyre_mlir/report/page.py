@@ -91,16 +91,18 @@ def page_text(
 
 def facts(timeline: Timeline, host: Sequence[HostWork]) -> list[Fact]:
     """The numbers at the head of the page."""
-    total, least = timeline.total_us, timeline.roofline_us
-    bounds = [f"{bound} {us / total:.0%}" for bound, us in timeline.times_by_bound.items() if total]
+    total, least, busy = timeline.total_us, timeline.roofline_us, timeline.kernels_us
+    bounds = [f"{bound} {us / busy:.0%}" for bound, us in timeline.times_by_bound.items() if busy]
+    bound = "at least " if timeline.is_lower_bound else ""
     weakest = Tag.weakest(certainty_of(k.launch.descriptor).tag for k in timeline.kernels)
     own = timeline.moved_per_core_bytes
     found = [
         Fact(
-            f"{total:,.1f} us",
-            f"predicted for {len(timeline.kernels)} kernels, {timeline.profile} profile; {left_out(host)}",
+            f"{bound}{total:,.1f} us",
+            f"predicted for {len(timeline.kernels)} kernels, {timeline.profile} profile; "
+            + left_out(host, timeline.host_steps),
         ),
-        Fact(f"{total / least:.1f} x" if least else "-", f"the {least:,.1f} us of the roofline"),
+        Fact(f"{bound}{total / least:.1f} x" if least else "-", f"the {least:,.1f} us of the roofline"),
         Fact(bounds[0] if bounds else "-", "bottleneck" + (f"; then {', '.join(bounds[1:])}" if bounds[1:] else "")),
         Fact(f"{timeline.traffic_ratio:.2f} x", f"the {short(timeline.compulsory_bytes)}B that must move"),
         Fact(f"{short(timeline.moved_bytes)}B", f"moved; {short(own)}B if every core loaded its own copy"),
@@ -123,7 +125,7 @@ def source_rows(timeline: Timeline) -> list[Row]:
             source,
             _functions(groups[source]),
             us,
-            _part(us, timeline.total_us),
+            _part(us, timeline.kernels_us),
             _part(us, longest),
             _bound(groups[source]),
         )
@@ -134,7 +136,7 @@ def source_rows(timeline: Timeline) -> list[Row]:
 def kernel_rows(timeline: Timeline) -> list[Row]:
     """Time by kernel, in the order they run."""
     longest = max((k.cost.total for k in timeline.kernels), default=0.0)
-    return [_kernel_row(k, timeline.total_us, longest) for k in timeline.kernels]
+    return [_kernel_row(k, timeline.kernels_us, longest) for k in timeline.kernels]
 
 
 def _functions(kernels: Sequence[Kernel]) -> str:

@@ -51,7 +51,7 @@ def _roof(name: str, p: CostParameters, x: Scale, y: Scale) -> Line:
 
 def core_use(timeline: Timeline) -> Plot:
     """Cores that take part, over time."""
-    x, y = _x(0, timeline.total_us or 1.0), _y(0, SPYRE.cores_per_card)
+    x, y = _x(0, timeline.kernels_us or 1.0), _y(0, SPYRE.cores_per_card)
     marks = [
         Mark(
             x(start),
@@ -74,7 +74,7 @@ def _longest(runs: list[tuple[Kernel, float, float]]) -> list[tuple[Kernel, floa
 def scratchpads(timeline: Timeline) -> Plot:
     """What one core's scratchpad holds: time to the right, addresses upwards."""
     used = max((r.address + r.bytes for r in timeline.residents), default=0)
-    x, y = _x(0, timeline.total_us or 1.0), _y(0, min(SPYRE.lx_bytes, 2 * used) or SPYRE.lx_bytes)
+    x, y = _x(0, timeline.kernels_us or 1.0), _y(0, min(SPYRE.lx_bytes, 2 * used) or SPYRE.lx_bytes)
     marks = [
         Mark(
             x(r.start_us),

@@ -17,6 +17,7 @@ from spyre_mlir.dialects.superdsc.ops import SdscOp
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.hw.cost_parameters import Profile
 from spyre_mlir.machine.bundle import Loader
+from spyre_mlir.machine.host_times import HostStepTime, host_times
 from spyre_mlir.machine.schedule import launches, read_schedule, source_line
 from spyre_mlir.machine.timeline import Kernel, Timeline, make_timeline
 from spyre_mlir.report.host_steps import HostWork, left_out
@@ -36,6 +37,7 @@ COLUMNS: dict[str, Literal["left", "right"]] = {
     "sure": "left",
     "source": "left",
 }
+UNKNOWN = "unknown"  # the time that the host computes
 WIDTH = 140
 SHOWN = 24  # kernels in the short form: those that take longest, in the order they run
 _BYTES_PER_MB = 1e6
@@ -43,15 +45,20 @@ _BYTES_PER_MB = 1e6
 
 def module_timeline(module: ModuleOp, profile: Profile = "calibrated") -> Timeline:
     """The timeline of a module at the superdsc level, with lines of the model."""
-    _, bundle, files = split_module(module)
-    return bundle_timeline(bundle, lambda name: describe(files[name]), profile, sources_of(files))
+    program, bundle, files = split_module(module)
+    host = host_times(program, profile)
+    return bundle_timeline(bundle, lambda name: describe(files[name]), profile, sources_of(files), host)
 
 
 def bundle_timeline(
-    bundle: ModuleOp, load: Loader, profile: Profile = "calibrated", sources: Mapping[str, str] | None = None
+    bundle: ModuleOp,
+    load: Loader,
+    profile: Profile = "calibrated",
+    sources: Mapping[str, str] | None = None,
+    host: Sequence[HostStepTime] = (),
 ) -> Timeline:
     """The timeline of a bundle whose files `load` reads; nothing happens on the device if it has no function."""
-    return make_timeline(read_schedule(bundle, load) if bundle.body.block.ops else (), profile, sources)
+    return make_timeline(read_schedule(bundle, load) if bundle.body.block.ops else (), profile, sources, host)
 
 
 def sources_of(files: Mapping[str, SdscOp]) -> dict[str, str]:
@@ -69,6 +76,8 @@ def timing_text(timeline: Timeline, host: Sequence[HostWork] = (), shown: int = 
     for number, kernel in enumerate(timeline.kernels):
         if number in longest:
             table.add_row(*_cells(kernel))
+    for step in timeline.host_steps:
+        table.add_row("host", step.op, "", UNKNOWN, "host", *[""] * 6, step.source)
     lines = ["\n".join(line.rstrip() for line in rendered(table, WIDTH).splitlines())]
     if rest:
         together = sum(timeline.kernels[n].cost.total for n in rest)
@@ -110,16 +119,22 @@ def _count(number: int, thing: str) -> str:
 
 def _totals(timeline: Timeline, host: Sequence[HostWork]) -> list[str]:
     total, roofline = timeline.total_us, timeline.roofline_us
-    waits = ", ".join(f"{bound} {us / total:.0%}" for bound, us in timeline.times_by_bound.items() if total)
-    distance = f", {total / roofline:.1f} times the {three_digits(roofline)} us of the roofline" if roofline else ""
+    busy = timeline.kernels_us
+    waits = ", ".join(f"{bound} {us / busy:.0%}" for bound, us in timeline.times_by_bound.items() if busy)
+    steps = len(timeline.host_steps)
+    least, also = ("at least ", f" and the transfers of {_count(steps, 'host step')}") if steps else ("", "")
+    distance = (
+        f", {least}{total / roofline:.1f} times the {three_digits(roofline)} us of the roofline" if roofline else ""
+    )
     once, own = timeline.moved_bytes, timeline.moved_per_core_bytes
-    least, ratio = timeline.compulsory_bytes, f"{timeline.traffic_ratio:.2f} times"
+    compulsory, ratio = timeline.compulsory_bytes, f"{timeline.traffic_ratio:.2f} times"
     products = any(k.work.product is not None for k in timeline.kernels)
     weakest = Tag.weakest(certainty_of(k.launch.descriptor).tag for k in timeline.kernels)
     unknown = sum(None in launch.loops for launch in launches(tuple(k.launch for k in timeline.kernels)))
-    moved, must, copies = (three_digits(count / _BYTES_PER_MB) for count in (once, least, own))
+    moved, must, copies = (three_digits(count / _BYTES_PER_MB) for count in (once, compulsory, own))
     lines = [
-        f"time: {three_digits(total)} us for {_count(len(timeline.kernels), 'kernel')}{distance}; {left_out(host)}",
+        f"time: {least}{three_digits(total)} us for {_count(len(timeline.kernels), 'kernel')}{also}{distance}; "
+        + left_out(host, timeline.host_steps),
         f"bottleneck: {waits or 'none'}",
         f"device memory: {moved} MB moved, {must} MB compulsory: {ratio}; {copies} MB if cores loaded their own copies",
         f"cores in use: {timeline.core_use:.0%}" + (f"; PE array filled: {timeline.fill:.0%}" if products else ""),

@@ -15,6 +15,7 @@ TraceEvent = dict[str, Any]
 
 PROGRAM = 0  # number of the process that shows whole kernels; core n is process n + 1
 _KERNELS = 0  # number of the thread of whole kernels; engine n of a core is thread n + 1
+_HOST = len(Engine) + 1  # number of the thread of host steps
 _ENGINES = {engine: number for number, engine in enumerate(Engine, start=1)}
 
 
@@ -26,7 +27,10 @@ def trace_text(timeline: Timeline, name: str) -> str:
         name: of the program.
     """
     events = ",\n".join(json.dumps(event, separators=(",", ":")) for event in trace_events(timeline, name))
-    other = json.dumps({"program": name, "profile": timeline.profile})
+    facts: TraceEvent = {"program": name, "profile": timeline.profile}
+    if timeline.is_lower_bound:
+        facts["time"] = f"a lower bound: nobody knows how long the host takes for {len(timeline.host_steps)} host steps"
+    other = json.dumps(facts)
     return f'{{"displayTimeUnit":"ns","otherData":{other},"traceEvents":[\n{events}\n]}}\n'
 
 
@@ -34,12 +38,14 @@ def trace_events(timeline: Timeline, name: str) -> Iterator[TraceEvent]:
     """The events of a trace: names of tracks, kernels, engines at work, bytes in the scratchpads."""
     cores = sorted({core for event in timeline.events for core in event.cores})
     engines = sorted({event.engine for event in timeline.events}, key=lambda engine: _ENGINES[engine])
-    yield from _names(PROGRAM, f"{name}, predicted", {_KERNELS: "kernels"})
+    host = {_HOST: "host steps, time unknown"} if timeline.host_steps else {}
+    yield from _names(PROGRAM, f"{name}, predicted", {_KERNELS: "kernels", **host})
     for core in cores:
         yield from _names(core + 1, f"core {core}", {_ENGINES[engine]: engine.value for engine in engines})
     for number, start, duration in timeline.runs:
         kernel = timeline.kernels[number]
         yield _span(kernel, PROGRAM, _KERNELS, start, duration, _facts(kernel))
+    yield from _host_steps(timeline)
     for event in timeline.events:
         kernel = timeline.kernels[event.kernel]
         for core in event.cores:
@@ -47,6 +53,15 @@ def trace_events(timeline: Timeline, name: str) -> Iterator[TraceEvent]:
     for core in cores:
         for start, held in timeline.occupancy(core):
             yield {"ph": "C", "pid": core + 1, "tid": 0, "ts": start, "name": "LX bytes", "args": {"bytes": held}}
+
+
+def _host_steps(timeline: Timeline) -> Iterator[TraceEvent]:
+    """Host steps as moments between launches, as their length is unknown."""
+    for step in timeline.host_steps:
+        before = [t + d for n, t, d in timeline.runs if timeline.kernels[n].launch.part < step.after]
+        facts = {"source": step.source or "unknown", "bytes moved": step.moved_bytes, "time": "unknown"}
+        place = {"pid": PROGRAM, "tid": _HOST, "ts": max(before, default=0.0)}
+        yield {"ph": "i", "s": "p", **place, "name": step.op, "cat": "host", "args": facts}
 
 
 def _names(process: int, name: str, threads: dict[int, str]) -> Iterator[TraceEvent]:

@@ -122,6 +122,12 @@ class Buffer:
         self.steps[dim] = lcm(self.steps.get(dim, 1), multiple)
         self.layout = self.layout.reserving(dim, extent)
 
+    def reserve(self, dim: int, extent: int) -> None:
+        """Reserves at least `extent` elements along `dim`, in the multiples that earlier demands ask for."""
+        wanted = max(self.layout.extents[dim], round_up(extent, self.steps.get(dim, 1)))
+        extents = tuple(wanted if d == dim else e for d, e in enumerate(self.layout.extents))
+        self.layout = replace(self.layout, extents=extents)
+
     def reserve_units(self, count: int) -> None:
         """Makes room for `count` copies of the tensor, itself the first: what a restickify to sparse reads."""
         if UNIT not in self.layout.order:

@@ -21,23 +21,26 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.context import spec_of
+from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.hw.formats import FP8_LARGEST
+from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops import indexing, movement, pointwise
 from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
 from spyre_mlir.ops.reduction import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.transforms.creations import known_value
-from spyre_mlir.transforms.host_steps import is_marked, loop_step
+from spyre_mlir.transforms.host_steps import is_marked, loop_step, mark
 from spyre_mlir.transforms.integers import is_integer
 from spyre_mlir.transforms.loop_builder import LoopBuilder, stems
 from spyre_mlir.transforms.lowerable import check_not_empty, check_supported
 from spyre_mlir.transforms.nests import Reading, make_nest, whole
 from spyre_mlir.transforms.products import lower_product, lower_whole_product
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
-from spyre_mlir.transforms.rows import lower_rows
+from spyre_mlir.transforms.rows import beyond_reach, lower_rows
 
 
 def lower_view(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
@@ -223,6 +226,10 @@ BY_ENTRY: dict[str, Lowering] = {
 }
 
 
+# Operands that are a table and the indices of its rows.
+_TABLES = {movement.embedding.name: ("weight", "indices"), indexing.index_select.name: ("self", "index")}
+
+
 def lowering_of(op: Operation) -> tuple[Lowering, OpEntry | None] | None:
     """How an op is lowered, or None if it cannot be."""
     if not isinstance(op, AtenOp):
@@ -246,11 +253,17 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
         for function in functions(op):
             check_supported(function, lambda op: is_marked(op) or lowering_of(op) is not None)
             check_not_empty(function)
+        spec = spec_of(ctx)
         for function in functions(op):
             emitter = Emitter()
             builder = LoopBuilder(emitter)
             builder.readings.update((a, whole(a)) for a in function.body.block.args)
-            rebuild(function, lambda o, b=builder: _convert(o, b), emitter)
+            rebuild(
+                function,
+                lambda o, b=builder: _convert(o, b, spec),
+                emitter,
+                lambda o, b=builder: _stand_in(o, b),
+            )
 
 
 def _given(b: LoopBuilder, value: SSAValue) -> SSAValue:
@@ -261,10 +274,30 @@ def _given(b: LoopBuilder, value: SSAValue) -> SSAValue:
     return reading.base if reading.is_base else b.copy(reading).base
 
 
-def _convert(op: Operation, b: LoopBuilder) -> Sequence[SSAValue]:
+def _stand_in(op: Operation, b: LoopBuilder) -> None:
+    """Gives an op that has no lowering results that come from the host."""
+    step = b.emitter.add(LoopHostOp(op.name, None, [], {}, [r.type for r in op.results]))
+    b.readings.update((old, whole(new)) for old, new in zip(op.results, step.results, strict=True))
+
+
+def _table_beyond_reach(op: AtenOp, b: LoopBuilder, spec: SpyreSpec) -> str | None:
+    """Why the host must choose rows of a table; None if the op does something else, or the device can."""
+    names = _TABLES.get(op.entry.name) if op.entry is not None else None
+    if names is None:
+        return None
+    arguments = op.arguments()
+    if arguments.get("dim", 0) != 0:
+        return None  # columns are no rows of a table as the host has it
+    table, indices = (b.readings[cast(SSAValue, arguments[n])] for n in names)
+    return beyond_reach(table, indices, spec)
+
+
+def _convert(op: Operation, b: LoopBuilder, spec: SpyreSpec) -> Sequence[SSAValue]:
     if isinstance(op, func.ReturnOp):
         b.emitter.add(func.ReturnOp(*[_given(b, v) for v in op.operands]))
         return ()
+    if isinstance(op, AtenOp) and not op.on_host and (reason := _table_beyond_reach(op, b, spec)) is not None:
+        mark(op, reason)
     if isinstance(op, AtenOp) and op.on_host:
         step = b.emitter.add(loop_step(op, [_given(b, v) for v in op.operands]))
         b.readings.update((old, whole(new)) for old, new in zip(op.results, step.results, strict=True))

@@ -30,7 +30,7 @@ from spyre_mlir.transforms.bundle_loops import LoopNest, Trip, schedule
 from spyre_mlir.transforms.bundles import Base, ConcreteBundle, SymbolicBundle
 from spyre_mlir.transforms.descriptors import Masks, describe_kernel
 from spyre_mlir.transforms.place_lx import check_placement
-from spyre_mlir.transforms.rebuild import describe_location, functions, tell_origin
+from spyre_mlir.transforms.rebuild import Failures, describe_location, functions
 
 BUNDLE = "sdsc_bundle"
 
@@ -85,11 +85,11 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         check_placement(block)
         launches = _launches(block)
         segments = _segments(launches) if self.addresses == "concrete" else {}
-        made: list[Operation] = []
+        failures, made = Failures(), list[Operation]()
         sdscs: list[Operation] = []
         for number, launch in enumerate(launches):
             name = BUNDLE if len(launches) == 1 else f"{BUNDLE}_{number}"
-            bundle, integers = self._fill(function, launch, self.first + len(sdscs), segments, spec)
+            bundle, integers = self._fill(function, launch, self.first + len(sdscs), segments, spec, failures)
             sdscs += bundle.sdscs
             made.append(bundle.function(name))
             op = kernel.LaunchOp(name, launch.arguments)
@@ -99,13 +99,20 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
             if isinstance(bundle, ConcreteBundle):
                 _say_segments(bundle, launch, op)
             _hoist(op, block)
+        failures.raise_all()
         for launch in launches:
             _erase(launch)
         function.detach()
         module.body.block.add_ops([*sdscs, *made, function])
 
     def _fill(
-        self, function: func.FuncOp, launch: _Launch, first: int, segments: Mapping[SSAValue, int], spec: SpyreSpec
+        self,
+        function: func.FuncOp,
+        launch: _Launch,
+        first: int,
+        segments: Mapping[SSAValue, int],
+        spec: SpyreSpec,
+        failures: Failures,
     ) -> tuple[SymbolicBundle | ConcreteBundle, list[int]]:
         """The bundle of a launch, whose files are numbered from `first`, and its kernels of integers."""
         pool = max((_offset(a) + size_bytes(a, spec) for a in launch.pooled), default=0)
@@ -125,8 +132,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
                 if watched is not None and first + len(bundle.sdscs) > number:
                     integers.extend((number, watched))
             except SpyreError as error:
-                tell_origin(error, op)
-                raise
+                failures.meet(error, op)
 
         schedule(launch.body, emit, self._loop(function, bundle))
         return bundle, integers

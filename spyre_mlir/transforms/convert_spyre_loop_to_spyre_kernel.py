@@ -16,37 +16,33 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, f
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import host, kernel, loop
-from spyre_mlir.dialects.spyre.attributes import FROM_END, IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.attributes import FROM_END
 from spyre_mlir.dialects.spyre.loop import combiner
 from spyre_mlir.dialects.spyre.scalars import body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
 from spyre_mlir.hw.legality import may_write, stick_for
+from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops import contraction, pointwise, quotients
 from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use
 from spyre_mlir.transforms.choose_lane import candidates, lane_for, lane_of_result, read_cost, write_cost
-from spyre_mlir.transforms.constants import as_attribute, function_constants
+from spyre_mlir.transforms.constants import function_constants
 from spyre_mlir.transforms.equal_extents import settle
 from spyre_mlir.transforms.host_kernels import brought, host_op
 from spyre_mlir.transforms.integers import NARROW, holds, inside, is_integer, wraps
+from spyre_mlir.transforms.kernel_ops import GATHER_STEP, kernel_op
 from spyre_mlir.transforms.narrowed import is_narrowed
 from spyre_mlir.transforms.number_forms import cast, forms_of, is_watched, wrapped
+from spyre_mlir.transforms.reach import bring_within_reach
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
 from spyre_mlir.transforms.reductions import lower_quotient, lower_reduction, output_of
-from spyre_mlir.transforms.relayout import (
-    CONVERT_STEP,
-    COPY,
-    RESTICKIFY_STEP,
-    Planner,
-    Versions,
-    block_of,
-    lanes_of,
-)
+from spyre_mlir.transforms.relayout import COPY, Planner, Versions, block_of, lanes_of
+from spyre_mlir.transforms.rows import table_beyond_reach
 
-GATHER_STEP = "gather"
 PREPARED_KINDS = ("parameter", "buffer", "constant")
 
 
@@ -232,6 +228,15 @@ def _from_host(p: Planner, versions: Versions, layout: StickLayout) -> Buffer:
     return made
 
 
+def _check_table(p: Planner, op: loop.GatherOp, spec: SpyreSpec) -> None:
+    """Raises UnsupportedError unless a core reaches the whole table in the form that the gather reads."""
+    step = p.items[-1]
+    table = step.inputs[1][0] if isinstance(step, Step) else None
+    reason = None if table is None else table_beyond_reach(table.sticks * spec.stick_bytes, spec)
+    if reason is not None:
+        raise UnsupportedError(reason, hint="split the table in the model")
+
+
 def lower_constant(p: Planner, op: loop.ConstantOp) -> None:
     """Known numbers: the host provides them in whatever layout is asked for."""
     versions = p.of(op.result)
@@ -255,11 +260,17 @@ class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts every function of the module."""
+        spec = spec_of(ctx)
         for function in functions(op):
             emitter, planner = Emitter(), Planner(keep_float32=self.keep_float32)
             for number, argument in enumerate(function.body.block.args):
                 planner.hosts[argument] = _kind(function, number) in PREPARED_KINDS
-            rebuild(function, lambda o, p=planner, e=emitter: _convert(o, p, e), emitter)
+            rebuild(
+                function,
+                lambda o, p=planner, e=emitter: _convert(o, p, e, spec),
+                emitter,
+                lambda o, p=planner: _stand_in(o, p),
+            )
 
 
 def _kind(function: func.FuncOp, number: int) -> str:
@@ -269,7 +280,14 @@ def _kind(function: func.FuncOp, number: int) -> str:
     return kind.data if isinstance(kind, StringAttr) else "input"
 
 
-def _convert(op: Operation, p: Planner, emitter: Emitter) -> Sequence[SSAValue]:
+def _stand_in(op: Operation, p: Planner) -> None:
+    """Takes the results of an op that cannot be lowered for host tensors."""
+    for result in op.results:
+        p.versions.pop(result, None)
+        p.hosts[result] = False
+
+
+def _convert(op: Operation, p: Planner, emitter: Emitter, spec: SpyreSpec) -> Sequence[SSAValue]:
     p.origin = op
     match op:
         case loop.NestOp():
@@ -278,22 +296,24 @@ def _convert(op: Operation, p: Planner, emitter: Emitter) -> Sequence[SSAValue]:
             lower_empty(p, op)
         case loop.GatherOp():
             lower_gather(p, op)
+            _check_table(p, op, spec)
         case loop.ConstantOp():
             lower_constant(p, op)
         case host.LoopHostOp():
             p.items.append(HostStep(op, [_returned(p, v) for v in op.operands]))
             p.hosts.update(dict.fromkeys(op.results, False))
         case func.ReturnOp():
-            _emit(p, op, emitter)
+            _emit(p, op, emitter, spec)
         case _:
             raise UnsupportedError(f"{op.name} at the loop level", hint="run convert-aten-to-spyre-loop first")
     return ()
 
 
-def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter) -> None:
+def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter, spec: SpyreSpec) -> None:
     """Writes the plan as ops, now that every layout is known."""
     results = [_returned(p, v) for v in returned.operands]
     settle(p)
+    bring_within_reach(p, spec)
     values: dict[Buffer, SSAValue] = {}
     hosts: dict[SSAValue, SSAValue] = {}
     for item in p.items:
@@ -304,7 +324,7 @@ def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter) -> None:
             step = emitter.add(host_op(item, brought(item.origin, item.buffers, values, hosts, emitter)))
             hosts.update(zip(item.origin.results, step.results, strict=True))
         else:
-            made = emitter.add(_kernel_op(item, values))
+            made = emitter.add(kernel_op(item, values))
             if p.keep_float32 and is_narrowed(item):
                 made.attributes[kernel.NARROWED] = UnitAttr()
     emitter.current = returned
@@ -331,21 +351,3 @@ def _definition(buffer: Buffer, hosts: Mapping[SSAValue, SSAValue]) -> Operation
             op.attributes[FROM_END] = IntegerAttr(buffer.rows, i64)
         return op
     return kernel.AllocOp(buffer.type) if buffer.constant is None else kernel.ConstantOp(buffer.constant, buffer.type)
-
-
-def _kernel_op(step: Step, values: dict[Buffer, SSAValue]) -> Operation:
-    inputs = [values[b] for b, _ in step.inputs]
-    maps = [IndexMapAttr(m) for _, m in (*step.inputs, step.output)]
-    space, output = SpaceAttr(tuple(IterDim(d.name, d.extent) for d in step.space)), values[step.output[0]]
-    if step.function == RESTICKIFY_STEP:
-        return kernel.RestickifyOp(space, inputs, output, maps)
-    if step.function == CONVERT_STEP:
-        return kernel.ConvertOp(space, inputs, output, maps)
-    if step.function == GATHER_STEP:
-        return kernel.GatherOp(space, inputs, output, maps, {"axis": IntegerAttr(step.axis or 0, 64)})
-    op = kernel.ComputeOp(space, inputs, output, maps, {"function": StringAttr(step.function)})
-    if step.integers:
-        op.attributes[kernel.INTEGERS] = UnitAttr()
-    if step.constants:
-        op.attributes[kernel.OP_INFO] = as_attribute(step.constants)
-    return op

@@ -22,7 +22,7 @@ from spyre_mlir.hw.division import Footprint, Loop, SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.fast_division import divided, fastest, published
-from spyre_mlir.transforms.rebuild import describe_location, tell_origin
+from spyre_mlir.transforms.rebuild import Failures, describe_location
 
 
 def loops_of(op: kernel.KernelOp) -> list[Loop]:
@@ -79,12 +79,13 @@ class DivideWorkPass(ModulePass):
                 )
             spec = replace(spec, cores_per_card=self.cores)
         whole = [o for o in op.walk() if isinstance(o, kernel.KernelOp) and all(d.split == 1 for d in o.space.data)]
+        failures = Failures()
         for inner in whole:
             try:
                 divide_kernel(inner, spec)
             except LoweringError as error:
-                tell_origin(error, inner)
-                raise
+                failures.meet(error, inner)
+        failures.raise_all()
         for inner in whole if self.products != "usual" else []:
             if inner.is_product:
                 loops = loops_of(inner)

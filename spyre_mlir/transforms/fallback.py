@@ -98,15 +98,19 @@ def frames_of_ours() -> int:
     return level
 
 
-def lower_with_more_on_host(module: ModuleOp, lower: Callable[[ModuleOp], Result]) -> Result:
+def lower_with_more_on_host(
+    module: ModuleOp, lower: Callable[[ModuleOp], Result], refused: UnsupportedError | LoweringError
+) -> Result:
     """Lowers a program as far on the device as it can be: an op that cannot be lowered becomes a host step.
 
-    The ops are numbered, and what they become carries the numbers, so that an error says which op it is about. Every
-    try takes one op more to the host, so there are at most as many as ops.
+    The ops are numbered, and what they become carries the numbers, so that an error says which ops it is about. A pass
+    tries all of its ops before it gives up, so the program is lowered twice for every pass that refuses some, however
+    many these are.
 
     Args:
         module: at the aten level; stays as it is.
         lower: takes a module down, or raises.
+        refused: what it raised for this module.
 
     Raises:
         UnsupportedError: what cannot be lowered comes from no op.
@@ -115,16 +119,17 @@ def lower_with_more_on_host(module: ModuleOp, lower: Callable[[ModuleOp], Result
     reasons: dict[int, str] = {}
     while True:
         try:
-            return lower(_prepared(module, reasons, numbered=False))
-        except (UnsupportedError, LoweringError) as error:
-            refused = error
-        try:
             lower(_prepared(module, reasons, numbered=True))
         except (UnsupportedError, LoweringError) as error:
             refused = error
-        if refused.origin is None or refused.origin in reasons:
+        found = [e for e in (refused, *refused.others) if e.origin is not None and e.origin not in reasons]
+        if not found:
             raise refused
-        reasons[refused.origin] = refused.message
+        reasons |= {e.origin: e.message for e in found if e.origin is not None}
+        try:
+            return lower(_prepared(module, reasons, numbered=False))
+        except (UnsupportedError, LoweringError) as error:
+            refused = error
 
 
 def _prepared(module: ModuleOp, reasons: dict[int, str], *, numbered: bool) -> ModuleOp:

@@ -14,7 +14,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops import movement
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.host_steps import is_marked
-from spyre_mlir.transforms.rebuild import describe_location, tell_origin
+from spyre_mlir.transforms.rebuild import Failures, describe_location
 
 
 def check_supported(function: func.FuncOp, lowers: Callable[[Operation], bool]) -> None:
@@ -37,16 +37,16 @@ def check_supported(function: func.FuncOp, lowers: Callable[[Operation], bool]) 
 
 def check_not_empty(function: func.FuncOp) -> None:
     """Raises UnsupportedError if an op computes on a tensor without elements; views, `cat` and results may be one."""
+    failures = Failures()
     for op in function.body.block.ops:
-        if isinstance(op, func.ReturnOp) or is_marked(op):
+        if isinstance(op, func.ReturnOp) or is_marked(op) or failures.know(op):
             continue
         entry = op.entry if isinstance(op, AtenOp) else None
         slices = entry is not None and entry.family in (Family.VIEW, Family.CREATION)
         values: list[SSAValue] = [] if entry is movement.cat else list(op.operands)
         results: list[SSAValue] = [] if slices else list(op.results)
-        for value in [*values, *results]:
-            if as_tensor_type(value.type) is not None and 0 in shape_of(value):
-                what, where = f"a tensor without elements, {value.type}", f"{op.name} at {describe_location(op)}"
-                error = UnsupportedError(what, where=where, hint="leave the op out")
-                tell_origin(error, op)
-                raise error
+        empty = [v for v in (*values, *results) if as_tensor_type(v.type) is not None and 0 in shape_of(v)]
+        if empty:
+            what, where = f"a tensor without elements, {empty[0].type}", f"{op.name} at {describe_location(op)}"
+            failures.meet(UnsupportedError(what, where=where, hint="leave the op out"), op)
+    failures.raise_all()

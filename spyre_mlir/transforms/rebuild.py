@@ -36,25 +36,73 @@ class Emitter:
         return op
 
 
-def rebuild(function: func.FuncOp, convert: Callable[[Operation], Sequence[SSAValue]], emitter: Emitter) -> None:
+class Failures:
+    """Errors of one pass about numbered ops of the model: kept until the pass has tried all ops, then raised as one."""
+
+    def __init__(self) -> None:
+        """Starts without errors."""
+        self._errors: list[SpyreError] = []
+
+    def meet(self, error: SpyreError, op: Operation) -> None:
+        """Keeps an error about an op of a numbered program, which the host is going to run.
+
+        Raises:
+            SpyreError: the error itself, if the op has no number.
+        """
+        tell_origin(error, op)
+        if error.origin is None:
+            raise error
+        self._errors.append(error)
+
+    def know(self, op: Operation) -> bool:
+        """Whether an op comes from an op of the model that has an error already."""
+        return origin_of_aten(op) in {error.origin for error in self._errors}
+
+    def raise_all(self) -> None:
+        """Raises the first error, which holds the others, if there are any."""
+        if self._errors:
+            first, *others = self._errors
+            first.others = tuple(others)
+            raise first
+
+
+def rebuild(
+    function: func.FuncOp,
+    convert: Callable[[Operation], Sequence[SSAValue]],
+    emitter: Emitter,
+    stand_in: Callable[[Operation], None] | None = None,
+) -> None:
     """Replaces the body of a function: `convert` turns each op into new ops and returns its new results.
 
     `convert` looks operands up in a map of its own; block arguments stay the same values. On an error the
-    function is left as it was, and the error says at which op.
+    function is left as it was, and the error says at which op. If `stand_in` can give an op results that the
+    host may have computed, the ops behind it are tried too, and the error holds theirs.
     """
-    block = function.body.block
+    block, failures = function.body.block, Failures()
     for op in list(block.ops):
         emitter.current = op
+        if isinstance(op, func.ReturnOp):
+            failures.raise_all()
         try:
-            convert(op)
+            if not failures.know(op):
+                convert(op)
+                continue
         except SpyreError as error:
-            tell_origin(error, op)
-            raise
+            _meet(failures, error, op, collects=stand_in is not None)
         except StickError as error:
             refused = UnsupportedError(str(error))
-            tell_origin(refused, op)
-            raise refused from error
+            refused.__cause__ = error
+            _meet(failures, refused, op, collects=stand_in is not None)
+        if stand_in is not None:
+            stand_in(op)
+    failures.raise_all()
     _install(block, emitter.ops)
+
+
+def _meet(failures: Failures, error: SpyreError, op: Operation, *, collects: bool) -> None:
+    failures.meet(error, op)
+    if not collects:
+        raise error
 
 
 def _install(block: Block, ops: Sequence[Operation]) -> None:
@@ -67,9 +115,14 @@ def _install(block: Block, ops: Sequence[Operation]) -> None:
 def tell_origin(error: SpyreError, op: Operation) -> None:
     """Says in an error at which op it was raised, and which aten op that comes from, unless it says so already."""
     error.where = error.where or f"{op.name} at {describe_location(op)}"
+    if error.origin is None:
+        error.origin = origin_of_aten(op)
+
+
+def origin_of_aten(op: Operation) -> int | None:
+    """The number of the aten op that an op comes from, if the program is numbered."""
     number = op.attributes.get(ORIGIN)
-    if error.origin is None and isinstance(number, IntegerAttr):
-        error.origin = number.value.data
+    return number.value.data if isinstance(number, IntegerAttr) else None
 
 
 def describe_location(op: Operation) -> str:

@@ -12,13 +12,16 @@ from spyre_mlir.dialects.spyre.loop import ConstantOp, GatherOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import INDEX
+from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickError, StickLayout, access
 from spyre_mlir.ops import pointwise, reduction
 from spyre_mlir.ops.index_view import IndexView, NotAView
+from spyre_mlir.transforms.buffers import stored_format
 from spyre_mlir.transforms.integers import is_integer
 from spyre_mlir.transforms.loop_builder import LoopBuilder
 from spyre_mlir.transforms.nests import Loops, Reading, align, whole
 from spyre_mlir.transforms.products import lower_product
+from spyre_mlir.transforms.relayout import block_of, lanes_of
 
 # Comparisons above this number are dearer than the rows are worth.
 MOST_COMPARISONS = 1 << 26
@@ -36,10 +39,7 @@ def lower_rows(
     Raises:
         UnsupportedError: the hardware cannot gather here, and there are too many rows and indices to compare.
     """
-    host = isinstance(table.base, BlockArgument) and isinstance(indices.base, BlockArgument)
-    # A row of one element has no dimension for the lanes.
-    host = host and table.is_base and prod(table.shape[1:]) > 1
-    if host and is_integer(element_of(indices.base)):
+    if _from_host(table, indices):
         loops = _gather_loops(table, indices, result)
         if _read_by_sticks(indices, loops):
             return _gather(b, table, indices, result, loops, from_end)
@@ -55,6 +55,31 @@ def lower_rows(
     if element_of(table.base) != result.get_element_type() or isinstance(result.get_element_type(), IntegerType):
         return _by_selection(b, table, indices, result)
     return _by_product(b, table, indices, result)
+
+
+def _from_host(table: Reading, indices: Reading) -> bool:
+    """Whether the host provides both as a gather wants them; a row of one element has no dimension for the lanes."""
+    host = isinstance(table.base, BlockArgument) and isinstance(indices.base, BlockArgument)
+    return host and table.is_base and prod(table.shape[1:]) > 1 and is_integer(element_of(indices.base))
+
+
+def beyond_reach(table: Reading, indices: Reading, spec: SpyreSpec) -> str | None:
+    """Why the host chooses the rows of a table; None if the device can.
+
+    All cores gather from one start, and any of them may be asked for any row: the whole table has to be in reach.
+    """
+    if not _from_host(table, indices):
+        return None
+    form = stored_format(element_of(table.base))
+    layout = StickLayout.rows_outermost(table.shape, len(table.shape) - 1, block_of(form))
+    return table_beyond_reach(layout.sticks(lanes_of(form)) * spec.stick_bytes, spec)
+
+
+def table_beyond_reach(size_bytes: int, spec: SpyreSpec) -> str | None:
+    """What is said of a table of so many bytes that is to be gathered from; None if a core reaches all of it."""
+    if size_bytes <= spec.span_bytes:
+        return None
+    return f"rows of a table of {size_bytes} bytes: a core, which may be asked for any row, reaches {spec.span_bytes}"
 
 
 def _gather_loops(table: Reading, indices: Reading, result: TensorType[Attribute]) -> Loops:

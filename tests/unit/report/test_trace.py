@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+import spyre_mlir
 from spyre_mlir.machine.timeline import Engine, Timeline
 from spyre_mlir.report.trace import trace_text
 
@@ -72,3 +75,18 @@ def test_scratchpads_fill_and_empty(events: list[dict[str, Any]]) -> None:
     # written where the difference was, and counts once.
     assert max(values) == 16 * 1024 * 2 + 16 * 128
     assert values[-1] == 0
+
+
+def test_host_steps_are_moments_of_unknown_length(tmp_path: Path) -> None:
+    class Waves(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(torch.special.bessel_j1(torch.exp(x))) + 1
+
+    compiled = spyre_mlir.compile(Waves(), (torch.zeros(64, 64),), host_fallback="allow")
+    assert isinstance(compiled, spyre_mlir.CompiledModel)
+    trace = json.loads(compiled.trace(tmp_path / "trace.json").read_text())
+    assert trace["otherData"]["time"].startswith("a lower bound: ")
+    (moment,) = [event for event in trace["traceEvents"] if event["ph"] == "i"]
+    assert moment["name"] == "aten.special_bessel_j1" and moment["args"]["time"] == "unknown"
+    first, *_ = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["pid"] == 0]
+    assert moment["ts"] == pytest.approx(first["ts"] + first["dur"])  # behind exp, before the other two

@@ -1,0 +1,254 @@
+"""Tensors beyond a core's reach: layouts change until every step can be divided, and nothing is computed elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 # as PyTorch's own pages call it
+from xdsl.dialects.builtin import ModuleOp
+
+from spyre_mlir.backend.check import check_path
+from spyre_mlir.compiled import CompiledModel, CompileOptions
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.dialects.spyre.kernel import GatherOp, KernelOp
+from spyre_mlir.frontend import import_program
+from spyre_mlir.hw.formats import FORMATS
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.pipeline import Lowered, lower
+from spyre_mlir.universe import make_context
+from tests.functions import FunctionModel
+
+REACH = 268_431_360  # 256 MiB less 4 KiB, as torch-spyre's documentation prints it
+
+
+class Tied(nn.Module):
+    """A table of embeddings that is the weight of the last product too."""
+
+    def __init__(self, rows: int, width: int, device: str | None = None) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(rows, width, device=device)
+        self.head = nn.Linear(width, rows, bias=False, device=device)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.head(self.embedding(tokens))
+
+
+class Times(nn.Module):
+    """``x @ w.t()``."""
+
+    def __init__(self, rows: int, width: int, device: str | None = None) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.empty(rows, width, device=device))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.w.t()
+
+
+def lowered(model: nn.Module, *inputs: Tensor) -> Lowered:
+    return lower(import_program(model, inputs).module, make_context(), until="spyre.kernel")
+
+
+def meta(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.empty(shape, dtype=dtype, device="meta")
+
+
+def kernels(module: ModuleOp) -> list[KernelOp]:
+    return [op for op in module.walk() if isinstance(op, KernelOp)]
+
+
+def stick_of(tensor: DeviceTensor, element: list[int]) -> int:
+    """The number of the stick that holds an element: row-major over the order of the layout."""
+    layout, lanes = tensor.layout, 1024 // FORMATS[tensor.format].bits
+    place = 0
+    for dim in layout.order:
+        if dim < 0:
+            place = place * layout.unit_extent
+        elif dim == layout.stick:
+            place = place * (layout.extents[dim] // lanes) + element[dim] // lanes
+        else:
+            place = place * layout.extents[dim] + element[dim]
+    return place
+
+
+def touched_bytes(op: KernelOp, number: int) -> int:
+    """Bytes from the first to the last stick of an operand that core 0 touches, by the corners of its slice."""
+    corners = product(*((0, -(-d.extent // d.split) - 1) for d in op.space.data))
+    names, sticks = [d.name for d in op.space.data], list[int]()
+    for corner in corners:
+        at = dict(zip(names, corner, strict=True))
+        index = op.maps.data[number].data[: len(op.tensors[number].shape)]
+        sticks.append(stick_of(op.tensors[number], [e.const + sum(c * at[n] for n, c in e.terms) for e in index]))
+    return (max(sticks) - min(sticks) + 1) * 128
+
+
+def check_reach(module: ModuleOp, reach: int = REACH) -> None:
+    for op in kernels(module):
+        for number in range(len(op.tensors)):
+            if not isinstance(op, GatherOp):
+                assert touched_bytes(op, number) <= reach, f"{op}"
+
+
+VOCABULARIES = {
+    "Granite": (4096, 49_155),
+    "Qwen": (2048, 151_936),
+    "Qwen, wide": (4096, 151_936),
+    "Gemma": (2816, 262_144),
+    "rows": (5120, 131_072),
+}
+
+
+@pytest.mark.parametrize(
+    ("rows", "bias", "dtype"), [(1, False, torch.float16), (4, True, torch.float32), (512, True, torch.float16)]
+)
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_vocabularies_of_real_models(name: str, rows: int, bias: bool, dtype: torch.dtype) -> None:
+    width, words = VOCABULARIES[name]
+    head = nn.Linear(width, words, bias=bias, device="meta", dtype=dtype)
+    made = lowered(head, meta(rows, width, dtype=dtype))
+    assert made.host_steps == ()
+    check_reach(made.modules["spyre.kernel"])
+    (matmul,) = [op for op in kernels(made.modules["spyre.kernel"]) if op.is_product]
+    used = 1
+    for dim in matmul.space.data:
+        used *= dim.split
+    assert used == SPYRE.cores_per_card
+    weight = matmul.tensors[1]
+    assert weight.layout.sticks(64) * 64 <= 1.01 * (words + 63) * width
+
+
+def softmax_chain(x: Tensor) -> Tensor:
+    return F.softmax(torch.exp(F.softmax(x, 0)), 1)
+
+
+WHOLE_MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[tuple[int, ...], ...]]] = {
+    "x @ w.t()": (lambda: Times(49_155, 4096, "meta"), ((4, 4096),)),
+    "inputs": (lambda: FunctionModel(lambda x, w: x @ w), ((4, 4096), (4096, 49_155))),
+    "computed": (lambda: FunctionModel(lambda x, w: x @ (w * 2)), ((4, 4096), (4096, 49_155))),
+    "computed rows": (lambda: FunctionModel(lambda x, w: (x * 2) @ (w * 2)), ((4, 49_155), (49_155, 4096))),
+    "long rows": (lambda: nn.Linear(5120, 1024, bias=False, device="meta"), ((131_072, 5120),)),
+    "softmax": (lambda: FunctionModel(lambda x: F.softmax(x, -1)), ((512, 151_936),)),
+    "softmax of columns": (lambda: FunctionModel(lambda x: F.softmax(x, 0)), ((4096, 49_155),)),
+    "softmax of both": (lambda: FunctionModel(softmax_chain), ((4099, 49_155),)),
+    "add": (lambda: FunctionModel(torch.add), ((131_072, 5120), (131_072, 5120))),
+    "add of primes": (lambda: FunctionModel(torch.add), ((4099, 49_155), (49_155,))),
+    "sum": (lambda: FunctionModel(lambda x: (x * 2).sum()), ((49_155, 4099),)),
+    "sum of rows": (lambda: FunctionModel(lambda x: x.sum(0)), ((131_072, 5120),)),
+    "layer norm": (lambda: nn.LayerNorm(5120, device="meta"), ((131_072, 5120),)),
+    "transposed": (lambda: FunctionModel(lambda x: (x * 2).t() + 1), ((49_155, 4099),)),
+    "batches": (lambda: FunctionModel(torch.matmul), ((31, 4099, 4099), (31, 4099, 128))),
+    "scores": (lambda: FunctionModel(lambda q, k: q @ k.mT), ((31, 4099, 128), (31, 4099, 128))),
+    "cat": (lambda: FunctionModel(lambda x, y: torch.cat([x * 2, y * 2], 1) + 1), ((4099, 40_009), (4099, 9146))),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE_MODELS)
+def test_large_tensors_need_no_host(name: str) -> None:
+    model, shapes = WHOLE_MODELS[name]
+    made = lowered(model(), *(meta(*shape) for shape in shapes))
+    assert made.host_steps == ()
+    check_reach(made.modules["spyre.kernel"])
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape))).to(dtype)
+
+
+WORDS = 37 * 64 - 5  # 37 sticks: more than there are cores, and prime
+
+
+def negative(x: Tensor, w: Tensor) -> Tensor:
+    """The largest of negative numbers: zeros behind them would be larger."""
+    return (x.abs() @ -(w.abs() + 1).t()).amax(-1)
+
+
+def logits(x: Tensor, w: Tensor) -> Tensor:
+    return F.softmax(x @ w.t(), -1)
+
+
+def linear(rows: int, bias: bool, dtype: torch.dtype) -> tuple[nn.Module, tuple[Tensor, ...]]:
+    torch.manual_seed(rows)
+    return nn.Linear(200, WORDS, bias=bias, dtype=dtype), (random(rows, 200, dtype=dtype),)
+
+
+def function(called: Callable[..., Tensor], *args: Tensor) -> tuple[nn.Module, tuple[Tensor, ...]]:
+    return FunctionModel(called), args
+
+
+def tied() -> tuple[nn.Module, tuple[Tensor, ...]]:
+    torch.manual_seed(0)
+    return Tied(WORDS, 200), (torch.tensor([1, 5, WORDS - 1, 3]),)
+
+
+RUN: dict[str, Callable[[], tuple[nn.Module, tuple[Tensor, ...]]]] = {
+    "linear 4": lambda: linear(4, True, torch.float32),
+    "tied": tied,
+    "negative": lambda: function(negative, random(3, 200), random(WORDS, 200)),
+    "softmax": lambda: function(logits, random(37, 200), random(WORDS, 200)),
+    "computed": lambda: function(lambda x, w: x @ (w * 2), random(3, 200), random(200, WORDS)),
+    "columns": lambda: function(lambda x: F.softmax(x, 0), random(131, WORDS)),
+    "batches": lambda: function(lambda x, y: (x * 2) @ (y * 2), random(7, 131, 131), random(7, 131, 67)),
+}
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_numbers_with_a_shorter_reach(name: str, tmp_path: Path) -> None:
+    """The same changes where a core reaches less, so that the machine can run them at every level."""
+    reach = 120_000 if name == "batches" else 700_000
+    context = make_context(replace(SPYRE, span_bytes=reach))
+    model, args = RUN[name]()
+    program = import_program(model, args)
+    levels = lower(program.module, context)
+    assert [step.op for step in levels.host_steps] == ["aten.embedding"] * (name == "tied")
+    check_reach(levels.modules["spyre.kernel"], reach)
+    assert any(t.sticks * 128 > reach for op in kernels(levels.modules["spyre.kernel"]) for t in op.tensors)
+    made = CompiledModel(program, levels, CompileOptions())
+    assert (outcome := made.verify(*args)), str(outcome)
+    assert made.accuracy(*args).worst < 0.01
+    made.save(tmp_path / "bundle")
+    assert [finding for finding in check_path(tmp_path / "bundle", context) if finding.severity == "error"] == []
+
+
+def test_what_is_in_reach_stays_as_it_is() -> None:
+    """Layouts and loops change only where they have to: the files of everything else are the same."""
+
+    def run(reach: int) -> Any:
+        program = import_program(nn.Linear(200, WORDS), (random(4, 200),))
+        return str(lower(program.module, make_context(replace(SPYRE, span_bytes=reach))).modules["superdsc"])
+
+    assert run(REACH) == run(2**40)
+
+
+def rows_of(table: Tensor, tokens: Tensor) -> Tensor:
+    return torch.exp(torch.index_select(table, 0, tokens))
+
+
+@pytest.mark.parametrize("keep_float32", [False, True])
+def test_rows_of_a_table_beyond_reach_are_chosen_by_the_host(keep_float32: bool) -> None:
+    """All cores gather from one start, so the table is in reach as a whole or not at all."""
+    table, tokens = random(4000, 70), torch.tensor([0, 5, 3999, 2])
+    program = import_program(FunctionModel(rows_of), (table, tokens))
+    # 4,000 rows of two sticks of DL16, and of four of float32, which only the layout of a later level tells.
+    for reach, steps in ((4000 * 2 * 128, int(keep_float32)), (4000 * 2 * 128 - 1, 1), (4000 * 4 * 128, 0)):
+        options = CompileOptions(keep_float32=keep_float32)
+        levels = lower(program.module, make_context(replace(SPYRE, span_bytes=reach)), options=options.passes())
+        assert [step.op for step in levels.host_steps] == ["aten.index_select"] * steps
+        assert all("any row" in step.reason for step in levels.host_steps)
+        made = CompiledModel(program, levels, options)
+        assert (outcome := made.verify(table, tokens)), str(outcome)
+        assert made.timeline().is_lower_bound == bool(steps)
+
+
+def test_a_table_that_is_the_last_weight_too() -> None:
+    """Granite: the host chooses the rows, the product is on the device."""
+    made = lowered(Tied(49_155, 4096, "meta"), torch.zeros(4, dtype=torch.int64, device="meta"))
+    assert [step.op for step in made.host_steps] == ["aten.embedding"]
+    check_reach(made.modules["spyre.kernel"])
+    assert [op.function_name for op in kernels(made.modules["spyre.kernel"])] == ["batchmatmul"]

@@ -170,13 +170,19 @@ class Ranges:
 
 def _stated(argument: BlockArgument, limits: Bounds) -> Bounds:
     """Bounds of an argument: what importing a constant has noted, else those of its type."""
+    noted = stated_bounds(argument)
+    return limits if noted is None else (max(noted[0], limits[0]), min(noted[1], limits[1]))
+
+
+def stated_bounds(argument: BlockArgument) -> Bounds | None:
+    """The least and the largest of the whole numbers of a constant, if importing it has noted them."""
     function = argument.owner.parent_op()
     attributes: ArrayAttr[DictionaryAttr] | None = function.arg_attrs if isinstance(function, FuncOp) else None
     noted = None if attributes is None else attributes.data[argument.index].data.get("aten.bounds")
     if not isinstance(noted, DenseArrayBase):
-        return limits
+        return None
     low, high = (int(n) for n in noted.get_values())
-    return max(low, limits[0]), min(high, limits[1])
+    return low, high
 
 
 def _applied(entry: OpEntry | None, operands: Sequence[Bounds]) -> Bounds:
@@ -209,5 +215,6 @@ __all__ = [
     "holds",
     "inside",
     "is_integer",
+    "stated_bounds",
     "wraps",
 ]

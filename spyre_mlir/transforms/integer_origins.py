@@ -7,19 +7,19 @@ them. Data among the operands, a product of matrices, or a choice of rows of a w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from math import inf, prod
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FloatAttr, IntegerType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import host, loop
-from spyre_mlir.dialects.spyre.scalars import body_function, body_numbers
+from spyre_mlir.dialects.spyre.scalars import body_function
 from spyre_mlir.dialects.tensors import element_of, integer_bits
 from spyre_mlir.ops import pointwise, reduction
-from spyre_mlir.transforms.integers import NARROW, Ranges, stated_bounds
+from spyre_mlir.transforms.integers import BOUNDS, NARROW, FloatBounds, Ranges, inside, stated_bounds
 
 # Integers of so few bits are data in a short form: pixels, quantised weights.
 _DATA_BITS = 8
@@ -34,20 +34,7 @@ class Origin(IntEnum):
     DATA = 3
 
 
-# The largest magnitude of a result, from those of the operands.
-_MAGNITUDES: Mapping[str, Callable[[Sequence[float]], float]] = {
-    pointwise.add.name: lambda x: x[0] + x[1],
-    pointwise.sub.name: lambda x: x[0] + x[1],
-    pointwise.mul.name: lambda x: x[0] * x[1] if min(x) else 0.0,
-    pointwise.maximum.name: max,
-    pointwise.minimum.name: max,
-    pointwise.where.name: lambda x: max(x[1:]),
-    pointwise.neg.name: max,
-    pointwise.abs.name: max,
-    pointwise.relu.name: max,
-    pointwise.floor.name: lambda x: x[0] + 1,
-    pointwise.sigmoid.name: lambda _: 1.0,
-}
+_UNKNOWN: FloatBounds = (-inf, inf)
 
 
 class Origins:
@@ -62,21 +49,21 @@ class Origins:
         self.wide: set[Operation] = set()
         self._ranges = Ranges()
         self._origins: dict[SSAValue, Origin] = {}
-        self._magnitudes: dict[SSAValue, float] = {}
+        self._bounds: dict[SSAValue, FloatBounds] = {}
         for argument in function.body.block.args:
             noted = stated_bounds(argument)
             origin = Origin.WEIGHTS if prepared[argument] else Origin.DATA
             self._origins[argument] = origin if noted is None else Origin.INTEGERS
-            self._magnitudes[argument] = inf if noted is None else max(map(abs, noted))
+            self._bounds[argument] = noted or _UNKNOWN
         for op in function.body.block.ops:
             self._origins.update(dict.fromkeys(op.results, self._origin(op)))
-            self._magnitudes.update(dict.fromkeys(op.results, self._magnitude(op)))
+            self._bounds.update(dict.fromkeys(op.results, self._bound(op)))
         self._widen(list(function.body.block.ops))
 
     def rounds(self, op: loop.NestOp) -> bool:
         """Whether a nest loses digits if it reads its operands in DL16: numbers from integers that may be large."""
         floats = [v for v in op.inputs if _is_float(v) and self._origins[v] is Origin.INTEGERS]
-        return any(self._magnitudes[v] > NARROW[1] for v in floats)
+        return not all(inside(self._bounds[v], NARROW) for v in floats)
 
     def _origin(self, op: Operation) -> Origin:
         read = [v for v in op.operands if _is_float(v)]
@@ -113,31 +100,32 @@ class Origins:
             return True
         return self._origins[op.result] is Origin.INTEGERS and any(map(_is_float, (op.result, *op.operands)))
 
-    def _magnitude(self, op: Operation) -> float:
-        """The largest magnitude in the result of an op, as far as constants and types tell."""
+    def _bound(self, op: Operation) -> FloatBounds:
+        """Bounds of the floats that an op makes, as far as constants and types tell."""
         match op:
-            case loop.ConstantOp():
-                return _largest(op.value)
+            case loop.ConstantOp() if isinstance(op.value, FloatAttr):
+                return op.value.value.data, op.value.value.data
             case loop.EmptyOp():
-                return 0.0
+                return 0.0, 0.0
             case loop.NestOp() if not is_product(op):
-                found = self._of_body(op)
-                if op.combine is not None and loop.combiner(op.combine.data) is reduction.sum:
-                    found *= prod(op.space.extents[name] for name in op.reduced)
-                return found if op.dest is None else max(found, self._magnitudes[op.dest])
+                low, high = self._of_body(op)
+                if _is_sum(op):
+                    times = prod(op.space.extents[name] for name in op.reduced)
+                    low, high = low * times, high * times
+                filled = (low, high) if op.dest is None else self._bounds[op.dest]
+                return min(low, filled[0]), max(high, filled[1])
             case loop.GatherOp():
-                return self._magnitudes[op.table]
+                return self._bounds[op.table]
             case _:
-                return inf
+                return _UNKNOWN
 
-    def _of_body(self, op: loop.NestOp) -> float:
-        operands = [self._magnitudes[v] if _is_float(v) else max(map(abs, self._ranges.of(v))) for v in op.inputs]
+    def _of_body(self, op: loop.NestOp) -> FloatBounds:
+        operands = [self._bounds[v] if _is_float(v) else self._ranges.of(v) for v in op.inputs]
         entry = body_function(op.body.block)
         if entry is None:
-            return max(operands)
-        if entry is pointwise.clamp:
-            return max((abs(n) for n in body_numbers(op.body.block).values()), default=inf)
-        return _MAGNITUDES.get(entry.name, lambda _: inf)(operands)
+            return operands[0]
+        rule = BOUNDS.get(entry.name)
+        return _UNKNOWN if rule is None else rule(operands)
 
 
 def is_product(op: loop.NestOp) -> bool:
@@ -151,10 +139,6 @@ def _is_sum(op: loop.NestOp) -> bool:
 
 def _is_float(value: SSAValue) -> bool:
     return not isinstance(element_of(value), IntegerType)
-
-
-def _largest(value: Attribute) -> float:
-    return abs(value.value.data) if isinstance(value, FloatAttr) else inf
 
 
 __all__ = ["Origin", "Origins", "is_product"]

@@ -18,6 +18,7 @@ from xdsl.ir import Operation, SSAValue
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.scalars import body_function
 from spyre_mlir.dialects.tensors import element_of, integer_bits
+from spyre_mlir.hw.formats import DL16_LARGEST
 from spyre_mlir.ops import pointwise, reduction
 from spyre_mlir.transforms.integers import BOUNDS, NARROW, FloatBounds, Ranges, inside, stated_bounds
 
@@ -78,6 +79,8 @@ class Origins:
                 return Origin.INTEGERS if found is Origin.SHORT and _is_sum(op) else found
             case loop.GatherOp():
                 return Origin.DATA if found is Origin.WEIGHTS else found  # rows of a weight are an embedding
+            case loop.ConstantOp() if isinstance(op.value, FloatAttr) and abs(op.value.value.data) > DL16_LARGEST:
+                return Origin.DATA  # stands for infinity in a mask, which DL16 has in a form of its own
             case host.LoopHostOp():
                 return max(found, Origin.INTEGERS) if long else found
             case _:

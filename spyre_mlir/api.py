@@ -133,8 +133,7 @@ def _as_tuple(example_inputs: Sequence[Any] | None) -> tuple[Any, ...] | None:
 def _compile(program: Program, options: CompileOptions) -> CompiledModel:
     context = make_context()
     lowered = lower(program.module, context, options=options.passes(), host_fallback=options.host_fallback)
-    if options.keep_float32:
-        tell_narrowed(lowered.modules["spyre.kernel"])
+    tell_narrowed(lowered.modules["spyre.kernel"])
     return CompiledModel(program, lowered, options)
 
 

@@ -221,7 +221,7 @@ def _lower(
     from spyre_mlir.cli.watch import PassWatch
     from spyre_mlir.pipeline import lower
     from spyre_mlir.transforms.fallback import warning_text
-    from spyre_mlir.transforms.narrowed import narrowed_text
+    from spyre_mlir.transforms.narrowed import narrowed_text, rounded_text
     from spyre_mlir.universe import make_context
 
     watch = PassWatch(arguments.dump_dir, step=step)
@@ -231,7 +231,8 @@ def _lower(
     refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
     context = make_context()
     lowered = lower(program.module, context, until=wanted, options=passes, watch=watch, host_fallback=refuse)
-    if (text := narrowed_text(lowered.modules.get("spyre.kernel", program.module))) and options.keep_float32:
+    kernels = lowered.modules.get("spyre.kernel", program.module)
+    for text in filter(None, (narrowed_text(kernels), rounded_text(kernels))):
         log.warning("%s", text)
     if lowered.host_steps and options.host_fallback == "warn":
         log.warning("%s", warning_text(lowered.host_steps))

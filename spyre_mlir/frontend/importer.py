@@ -30,6 +30,9 @@ from spyre_mlir.frontend.unsupported import refuse, survey
 
 Model = torch.nn.Module | ExportedProgram | str | Path
 
+# float32 has every whole number up to here; what is larger does not count anything.
+_MOST_COUNTED = 2**24
+
 
 def import_program(
     model: Model, args: tuple[Any, ...] | None = None, kwargs: Mapping[str, Any] | None = None
@@ -128,10 +131,16 @@ def _module(name: str, signature: Signature, lowering: Lowering) -> ModuleOp:
 
 
 def _bounds(value: torch.Tensor | None) -> dict[str, tuple[int, int]]:
-    """The least and the largest integer of a constant, which decide the format it has on the device."""
-    if value is None or value.is_floating_point() or value.dtype is torch.bool or not value.numel():
+    """The least and the largest integer of a constant, which decide the format it has on the device.
+
+    Floats have them if they count, as positions do: whole numbers, and more of them than a mask has.
+    """
+    if value is None or value.dtype is torch.bool or value.is_complex() or not value.numel():
         return {}
-    return {} if value.is_complex() else {"aten.bounds": (int(value.min()), int(value.max()))}
+    low, high = value.min().item(), value.max().item()
+    if value.is_floating_point() and not (1 < high - low <= _MOST_COUNTED and bool((value == value.floor()).all())):
+        return {}
+    return {"aten.bounds": (int(low), int(high))}
 
 
 def _dictionaries(entries: list[dict[str, Any]]) -> ArrayAttr[DictionaryAttr]:

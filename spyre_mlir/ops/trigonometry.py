@@ -13,7 +13,8 @@ from spyre_mlir.ops.series import polynomial, with_sign_of
 from spyre_mlir.ops.table import Sample
 
 # Pi in three parts (Cody and Waite). The first two have few bits, so that their products with whole numbers up to
-# a hundred are exact in narrow formats too, and so are the differences: an angle is of the size of its multiple of pi.
+# a hundred are exact in narrow formats too, up to a million in float32, and so are the differences: an angle is of the
+# size of its multiple of pi.
 PI_PARTS = (3.0, 0.140625, pi - 3.140625)
 # sin(r) / r in powers of r squared for |r| <= 1.75: more than half of pi, as a rounded count of periods needs. Up to 3
 # it stays between -1 and 1.
@@ -43,13 +44,13 @@ _FIT = 2e-7
 
 @ATEN.composite(aten=["sin"], ulps=4, tolerance=_FIT)
 def sin(self: Lanes) -> Lanes:
-    """The sine, in radians; on the device for magnitudes up to some 350."""
+    """The sine, in radians; on the device for magnitudes up to some 350, in float32 up to three million."""
     return np.sin(self)
 
 
 @ATEN.composite(aten=["cos"], ulps=4, tolerance=_FIT)
 def cos(self: Lanes) -> Lanes:
-    """The cosine, in radians; on the device for magnitudes up to some 350."""
+    """The cosine, in radians; on the device for magnitudes up to some 350, in float32 up to three million."""
     return np.cos(self)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, f32, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -33,10 +33,11 @@ from spyre_mlir.transforms.choose_lane import candidates, lane_for, lane_of_resu
 from spyre_mlir.transforms.constants import function_constants
 from spyre_mlir.transforms.equal_extents import settle
 from spyre_mlir.transforms.host_kernels import brought, host_op
+from spyre_mlir.transforms.integer_origins import Origins
 from spyre_mlir.transforms.integers import NARROW, holds, inside, is_integer, wraps
 from spyre_mlir.transforms.kernel_ops import GATHER_STEP, kernel_op
-from spyre_mlir.transforms.narrowed import is_narrowed
-from spyre_mlir.transforms.number_forms import cast, forms_of, is_watched, wrapped
+from spyre_mlir.transforms.narrowed import is_narrowed, is_rounded
+from spyre_mlir.transforms.number_forms import cast, forms_of, is_watched, keeps_float32, wrapped
 from spyre_mlir.transforms.reach import bring_within_reach
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
 from spyre_mlir.transforms.reductions import lower_quotient, lower_reduction, output_of
@@ -51,6 +52,8 @@ def lower_empty(p: Planner, op: loop.EmptyOp) -> None:
     chain = list(_fillers(op.result))
     if is_integer(element_of(op.result)):
         p.of(op.result).format = (DL16 if inside(p.ranges.of(op.result), NARROW) else FP32).name
+    if keeps_float32(p, op):
+        p.of(op.result).format = FP32.name
     shape, form = shape_of(op.result), p.of(op.result).format
     sticks = [s for s in (*reversed(range(len(shape))), UNIT) if all(_can_fill(n, s, block_of(form)) for n in chain)]
     best = min(sticks, key=lambda s: _fill_cost(p, chain, s, shape, form))
@@ -169,7 +172,7 @@ def _whole_along(p: Planner, op: loop.NestOp, operand: int, summed: str, lane: s
 def lower_gather(p: Planner, op: loop.GatherOp) -> None:
     """Rows of a table: the indexed dimension outermost, another one in the lanes."""
     index_map, table_map, out_map = (m.data for m in op.maps)
-    form = FP32.name if p.keep_float32 and element_of(op.table) == f32 else DL16.name
+    form = FP32.name if keeps_float32(p, op, element_of(op.table)) else DL16.name
     if is_integer(element_of(op.table)) and not inside(p.ranges.of(op.table), NARROW):
         form = FP32.name
     possible = (_gather_sticks(op, lane, block_of(form)) for lane in candidates(op.space.data) if lane is not None)
@@ -265,6 +268,7 @@ class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
             emitter, planner = Emitter(), Planner(keep_float32=self.keep_float32)
             for number, argument in enumerate(function.body.block.args):
                 planner.hosts[argument] = _kind(function, number) in PREPARED_KINDS
+            planner.origins = Origins(function, planner.hosts)
             rebuild(
                 function,
                 lambda o, p=planner, e=emitter: _convert(o, p, e, spec),
@@ -327,6 +331,8 @@ def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter, spec: SpyreSpec
             made = emitter.add(kernel_op(item, values))
             if p.keep_float32 and is_narrowed(item):
                 made.attributes[kernel.NARROWED] = UnitAttr()
+            elif p.origins is not None and is_rounded(item, p.origins):
+                made.attributes[kernel.ROUNDED] = UnitAttr()
     emitter.current = returned
     emitter.add(func.ReturnOp(*brought(returned, results, values, hosts, emitter)))
 

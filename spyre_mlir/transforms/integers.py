@@ -32,6 +32,7 @@ from spyre_mlir.ops import pointwise, quotients, reduction
 from spyre_mlir.ops.table import OpEntry
 
 Bounds = tuple[int, int]
+FloatBounds = tuple[float, float]
 
 NARROW: Bounds = (-EXACT_INTEGERS[DL16.name], EXACT_INTEGERS[DL16.name])
 WIDE: Bounds = FP32.integers
@@ -60,26 +61,26 @@ def wraps(element: Attribute) -> bool:
     return 1 < integer_bits(element) <= MOST_SHORT_BITS
 
 
-def inside(bounds: Bounds, limits: Bounds) -> bool:
+def inside(bounds: FloatBounds, limits: FloatBounds) -> bool:
     """Whether all of `bounds` lies in `limits`."""
     return limits[0] <= bounds[0] and bounds[1] <= limits[1]
 
 
-def _around(*numbers: int) -> Bounds:
+def _around(*numbers: float) -> FloatBounds:
     return min(numbers), max(numbers)
 
 
-def _products(a: Bounds, b: Bounds) -> Bounds:
-    return _around(*(x * y for x in a for y in b))
+def _products(a: FloatBounds, b: FloatBounds) -> FloatBounds:
+    return _around(*(x * y if x and y else 0 for x in a for y in b))  # an unknown bound, infinity, times 0 too
 
 
-def _quotients(a: Bounds, b: Bounds) -> Bounds:
+def _quotients(a: FloatBounds, b: FloatBounds) -> FloatBounds:
     divisors = [n for n in (*b, -1, 1) if n != 0 and b[0] <= n <= b[1]]
     return _around(*(x // y for x in a for y in divisors)) if divisors else WIDE
 
 
-# Bounds of a function from those of its operands.
-_BOUNDS: dict[str, Callable[[Sequence[Bounds]], Bounds]] = {
+# Bounds of a function from those of its operands, integers or floats.
+BOUNDS: dict[str, Callable[[Sequence[FloatBounds]], FloatBounds]] = {
     pointwise.add.name: lambda x: (x[0][0] + x[1][0], x[0][1] + x[1][1]),
     pointwise.sub.name: lambda x: (x[0][0] - x[1][1], x[0][1] - x[1][0]),
     pointwise.mul.name: lambda x: _products(x[0], x[1]),
@@ -134,7 +135,7 @@ class Ranges:
                 if wraps(element_of(value)) and not inside(found, limits):
                     return limits
                 found = max(found[0], limits[0]), min(found[1], limits[1])
-                return found if op.dest is None else _around(*found, *self.of(op.dest))
+                return found if op.dest is None else _whole(_around(*found, *self.of(op.dest)))
             case loop.GatherOp() as op:
                 return self.of(op.table)
             case loop.EmptyOp():
@@ -151,7 +152,7 @@ class Ranges:
             users = [u.operation for u in value.uses]
             nests = [u for u in users if isinstance(u, loop.NestOp) and u.dest is value]
             if len(nests) != 1:
-                return _around(*found) if found else holds(element_of(value))
+                return _whole(_around(*found)) if found else holds(element_of(value))
             found += self.unwrapped(nests[0])
             value = nests[0].result
 
@@ -170,13 +171,19 @@ class Ranges:
 
 def _stated(argument: BlockArgument, limits: Bounds) -> Bounds:
     """Bounds of an argument: what importing a constant has noted, else those of its type."""
+    noted = stated_bounds(argument)
+    return limits if noted is None else (max(noted[0], limits[0]), min(noted[1], limits[1]))
+
+
+def stated_bounds(argument: BlockArgument) -> Bounds | None:
+    """The least and the largest of the whole numbers of a constant, if importing it has noted them."""
     function = argument.owner.parent_op()
     attributes: ArrayAttr[DictionaryAttr] | None = function.arg_attrs if isinstance(function, FuncOp) else None
     noted = None if attributes is None else attributes.data[argument.index].data.get("aten.bounds")
     if not isinstance(noted, DenseArrayBase):
-        return limits
+        return None
     low, high = (int(n) for n in noted.get_values())
-    return max(low, limits[0]), min(high, limits[1])
+    return low, high
 
 
 def _applied(entry: OpEntry | None, operands: Sequence[Bounds]) -> Bounds:
@@ -184,8 +191,12 @@ def _applied(entry: OpEntry | None, operands: Sequence[Bounds]) -> Bounds:
         return operands[0]
     if entry.boolean:
         return 0, 1
-    rule = _BOUNDS.get(entry.name)
-    return WIDE if rule is None else rule(operands)
+    rule = BOUNDS.get(entry.name)
+    return WIDE if rule is None else _whole(rule(operands))
+
+
+def _whole(bounds: FloatBounds) -> Bounds:
+    return int(bounds[0]), int(bounds[1])
 
 
 def _checked(bounds: Bounds, value: SSAValue) -> Bounds:
@@ -200,14 +211,17 @@ def _checked(bounds: Bounds, value: SSAValue) -> Bounds:
 
 
 __all__ = [
+    "BOUNDS",
     "NARROW",
     "SELECTIONS",
     "WIDE",
     "Bounds",
+    "FloatBounds",
     "Ranges",
     "constant_bounds",
     "holds",
     "inside",
     "is_integer",
+    "stated_bounds",
     "wraps",
 ]

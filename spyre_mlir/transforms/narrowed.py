@@ -1,4 +1,7 @@
-"""What computes in DL16 although float32 was to be kept: found in the kernels, told once."""
+"""What computes in DL16 although float32 was to be kept, for the whole program or for what starts from integers.
+
+Found in the kernels, told once.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,24 @@ from spyre_mlir.hw.formats import DL16
 from spyre_mlir.ops import ATEN
 from spyre_mlir.transforms.buffers import Step
 from spyre_mlir.transforms.fallback import frames_of_ours
+from spyre_mlir.transforms.integer_origins import Origins
+from spyre_mlir.transforms.rebuild import describe_location
 
 
 class NarrowedWarning(UserWarning):
     """Some functions compute in DL16 although float32 was to be kept."""
+
+
+class RoundedWarning(UserWarning):
+    """Some functions read numbers that start from integers, and may be large, in DL16."""
+
+
+def is_rounded(step: Step, origins: Origins) -> bool:
+    """Whether a step rounds numbers from integers that may be large, because its function has no form on float32."""
+    entry, origin = ATEN.by_opfunc(step.function), step.origin
+    if entry is None or entry.fp32 or not isinstance(origin, loop.NestOp):
+        return False
+    return origins.rounds(origin)
 
 
 def is_narrowed(step: Step) -> bool:
@@ -42,8 +59,21 @@ def narrowed_text(module: ModuleOp) -> str:
     return f"{found.total()} kernels compute in DL16, as the hardware has no form of them on float32\n{listed[1:]}"
 
 
+def rounded_text(module: ModuleOp) -> str:
+    """What people are told about kernels that round what starts from integers; nothing if there are none."""
+    ops = [op for op in module.walk() if isinstance(op, kernel.ComputeOp) and kernel.ROUNDED in op.attributes]
+    if not ops:
+        return ""
+    found = Counter(f"{op.function_name} at {describe_location(op)}" for op in ops)
+    listed = "".join(f"\n  {count} x {name}" for name, count in found.items())
+    return (
+        f"{len(ops)} kernels round positions, counts or other numbers made from integers to DL16, which has ten "
+        f"significant bits, as the hardware has no form of them on float32{listed}"
+    )
+
+
 def tell_narrowed(module: ModuleOp) -> None:
-    """Warns once about all of them."""
-    text = narrowed_text(module)
-    if text:
-        warnings.warn(text, NarrowedWarning, stacklevel=frames_of_ours())
+    """Warns once about all kernels of either kind."""
+    for text, category in ((narrowed_text(module), NarrowedWarning), (rounded_text(module), RoundedWarning)):
+        if text:
+            warnings.warn(text, category, stacklevel=frames_of_ours())

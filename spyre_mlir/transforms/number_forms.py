@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import Float8E4M3FNType, IntegerType, f32, i1
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.scalars import body_function
@@ -54,13 +54,18 @@ def _format(p: Planner, op: loop.NestOp, function: str, entry: OpEntry | None) -
     result = element_of(op.result)
     elements = (result, *map(element_of, op.inputs))
     if not all(isinstance(e, IntegerType) for e in elements):
-        return FP32.name if p.keep_float32 and f32 in elements and has_wide else DL16.name
+        return FP32.name if has_wide and keeps_float32(p, op, *elements) else DL16.name
     exact = all(exact_in_dl16(p, v) for v in op.inputs)
     kept = result == i1 or function in SELECTIONS or inside(p.ranges.unwrapped(op), NARROW)
     if not (exact and kept):
         return FP32.name
     fixed = [p.of(v).format for v in op.inputs if not p.of(v).provided]
     return FP32.name if 2 * fixed.count(FP32.name) > len(fixed) else DL16.name
+
+
+def keeps_float32(p: Planner, op: Operation, *elements: Attribute) -> bool:
+    """Whether floats of an op are float32: they start from integers, or float32 among the elements is kept."""
+    return (p.origins is not None and op in p.origins.wide) or (p.keep_float32 and f32 in elements)
 
 
 def _of_destination(form: str, function: str, *, has_wide: bool) -> str:
@@ -70,25 +75,10 @@ def _of_destination(form: str, function: str, *, has_wide: bool) -> str:
 
 
 def exact_in_dl16(p: Planner, value: SSAValue) -> bool:
-    """Whether the elements of a tensor are numbers of DL16, or have to be anyway."""
+    """Whether the elements of a tensor are numbers of DL16."""
     if not is_integer(element_of(value)) or p.of(value).format == DL16.name:
         return True
-    return p.of(value).provided and (inside(p.ranges.of(value), NARROW) or _sent_as_float(value))
-
-
-def _casts(value: SSAValue) -> list[SSAValue]:
-    """Results of the nests that copy a tensor to another element type."""
-    users = [use.operation for use in value.uses]
-    copies = [u for u in users if isinstance(u, loop.NestOp) and u.combine is None and len(u.inputs) == 1]
-    return [
-        u.result for u in copies if body_function(u.body.block) is None and element_of(u.result) != element_of(value)
-    ]
-
-
-def _sent_as_float(value: SSAValue) -> bool:
-    """Whether an integer input is converted to floats too: then the transfer refuses what DL16 lacks."""
-    made = _casts(value)
-    return any(not isinstance(element_of(v), IntegerType) or _sent_as_float(v) for v in made)
+    return p.of(value).provided and inside(p.ranges.of(value), NARROW)
 
 
 def _saturated(p: Planner, op: loop.NestOp, entry: OpEntry | None) -> SSAValue | None:
@@ -115,11 +105,11 @@ def cast(p: Planner, op: loop.NestOp) -> bool:
     if isinstance(new, Float8E4M3FNType):
         p.versions[op.result] = p.rounded(value)
         return True
-    kept = p.keep_float32 and f32 in (old, new)
+    kept = keeps_float32(p, op, old, new)
     if not (is_integer(old) or is_integer(new) or isinstance(old, Float8E4M3FNType) or kept):
         return False
     if not is_integer(new):
-        p.versions[op.result] = p.form(value, stored_format(new, keep_float32=p.keep_float32))
+        p.versions[op.result] = p.form(value, FP32.name if keeps_float32(p, op, new) else stored_format(new))
     elif is_integer(old) and wraps(new) and not inside(p.ranges.of(value), holds(new)):
         p.versions[op.result] = wrapped(p, p.form(value, FP32.name) if p.of(value).provided else p.of(value), new)
     else:

@@ -19,7 +19,8 @@ from spyre_mlir.hw.formats import DL16, FP8, FP32, device_format
 from spyre_mlir.hw.legality import multiples, stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
 from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use, stored_format
-from spyre_mlir.transforms.integers import Ranges
+from spyre_mlir.transforms.integer_origins import Origins
+from spyre_mlir.transforms.integers import NARROW, Ranges, inside, is_integer
 
 RESTICKIFY_STEP = "restickify"
 CONVERT_STEP = "convert"
@@ -81,6 +82,7 @@ class Planner:
     def __init__(self, *, keep_float32: bool = False) -> None:
         """Starts with an empty plan; `keep_float32` stores float32 as it is."""
         self.keep_float32 = keep_float32
+        self.origins: Origins | None = None
         self.items: list[Define | Step | HostStep] = []
         self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
         self.versions: dict[SSAValue, Versions] = {}
@@ -143,7 +145,9 @@ class Planner:
         key = (id(home), form, saturate)
         if key not in self._forms:
             made = Versions(home.shape, form, saturate=saturate)
-            if home.provided:
+            if home.origin is not None and home.origin.format == form:
+                made = home.origin
+            elif home.provided and (saturate or self._sends(home, form)):
                 made.host, made.prepared, made.constant = home.host, home.prepared, home.constant
             elif home.format == FP8.name and form != DL16.name:  # these convert to DL16 only
                 made.origin = self.form(value, DL16.name)
@@ -151,6 +155,12 @@ class Planner:
                 made.origin = home
             self._forms[key] = made
         return self._forms[key]
+
+    def _sends(self, home: Versions, form: str) -> bool:
+        """Whether the host may send a tensor in a format: integers only where that rounds none of them."""
+        if form != DL16.name or home.host is None or not is_integer(element_of(home.host)):
+            return True
+        return inside(self.ranges.of(home.host), NARROW)
 
     def whole(self, shape: tuple[int, ...]) -> tuple[tuple[IterDim, ...], IndexMap]:
         """Loops over all elements of a tensor, and their map."""
@@ -223,7 +233,7 @@ class Planner:
 
     def _from_origin(self, versions: Versions, origin: Versions, stick: int) -> Buffer | None:
         """A converted buffer; DL16 is re-laid before it is widened and after it is narrowed, as it takes less."""
-        if versions.format == FP32.name:
+        if versions.format == FP32.name or origin.free_layout:
             return self._converted(versions, self.buffer(origin, stick))
         if (source := origin.find(stick)) is not None:
             return self._converted(versions, source)

@@ -39,6 +39,9 @@ INTEGER_KERNELS = "integer_kernels"
 # Marks a kernel that computes in DL16 although the program keeps its float32: its function has no other form.
 NARROWED = "narrowed"
 
+# Marks a kernel that reads numbers made from integers, which may be large, in DL16: its function has no other form.
+ROUNDED = "rounded"
+
 # A transfer of integers for comparisons with small ones only: the host sends those beyond DL16's integers as the next
 # number beyond these.
 SATURATE = "saturate"

@@ -276,7 +276,9 @@ class CompiledModel:
         settled = run_function(module, inputs, host=run_on_host, settle=steps.settle)
         if steps.flips and VerifiedLevel.of(aten, settled, expected).error <= tolerance:
             # The aten level is right but for the steps; the levels below it have to give what it gives.
-            levels = [replace(x, explained=VerifiedLevel.of("", found[x.level], own).error <= tolerance) for x in levels]
+            levels = [
+                replace(x, explained=VerifiedLevel.of("", found[x.level], own).error <= tolerance) for x in levels
+            ]
         return Verification(tuple(levels), tolerance, flips=tuple(steps.flips))
 
     def _culprit(self, outcome: Verification, inputs: Sequence[Array]) -> Culprit | None:

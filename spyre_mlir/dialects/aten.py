@@ -34,7 +34,15 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.aten_arguments import HOST, UNROUNDED, NoneAttr, OperandsAttr, bound_arguments, is_argument, to_value
+from spyre_mlir.dialects.aten_arguments import (
+    HOST,
+    UNROUNDED,
+    NoneAttr,
+    OperandsAttr,
+    bound_arguments,
+    is_argument,
+    to_value,
+)
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue, as_tensor_type, element_of, shape_of
 from spyre_mlir.errors import RegistrationError, SpyreError, UnsupportedError
 from spyre_mlir.ops import ATEN

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from spyre_mlir.dialects.places import Source
 
-
 # Units in the last place of float32 that a legal rounding may move the input of a step by.
 NEAR = 4
 

@@ -20,8 +20,8 @@ from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.hw.formats import FORMATS, device_format
 from spyre_mlir.hw.rounding import Tally
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
-from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
 from spyre_mlir.machine.eager import as_eager, operands_as, slot_type
+from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
 from spyre_mlir.machine.states import Bools, Ints, States, Tags
 
 Floats = npt.NDArray[Any]  # float64; in device numerics float32 where that is exact

@@ -48,8 +48,8 @@ def compile(
         example_inputs: positional inputs of the shapes to compile for; without them a module or graph is
             compiled at its first call, once per signature of inputs.
         example_kwargs: keyword inputs.
-        numerics: how calls compute; ``exact`` keeps every element wide and never rounds, ``device`` rounds to the
-            hardware's formats wherever something is stored. `CompiledModel.verify` is always exact.
+        numerics: how calls compute; ``exact`` rounds float32 results once per operation, as eager does,
+            ``device`` rounds to the hardware's formats wherever something is stored. `CompiledModel.verify` is always exact.
         addresses: ``symbolic`` binds addresses at run time, ``concrete`` writes them into the files.
         share_files: equal operations at different addresses share one SuperDSC file, whose symbol ids every launch
             binds anew; the published specification wants an id to have one value in a bundle, so it is off.

@@ -71,7 +71,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--numerics",
         choices=("exact", "device"),
         default="exact",
-        help="exact never rounds (default); device rounds as the card does, with a bundle's weights in the card's form",
+        help="exact rounds as eager (default); device as the card does, with a bundle's weights in the card's form",
     )
     parser.add_argument("--seed", type=_seed, default=0, help="seed of random arguments (default 0)")
     parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")

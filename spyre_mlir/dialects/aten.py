@@ -34,7 +34,15 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.aten_arguments import HOST, NoneAttr, OperandsAttr, bound_arguments, is_argument, to_value
+from spyre_mlir.dialects.aten_arguments import (
+    HOST,
+    UNROUNDED,
+    NoneAttr,
+    OperandsAttr,
+    bound_arguments,
+    is_argument,
+    to_value,
+)
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue, as_tensor_type, element_of, shape_of
 from spyre_mlir.errors import RegistrationError, SpyreError, UnsupportedError
 from spyre_mlir.ops import ATEN
@@ -74,6 +82,11 @@ class AtenOp(IRDLOperation):
     def on_host(self) -> bool:
         """Whether the host runs the op."""
         return HOST in self.attributes
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a float32 result keeps more digits than float32 has."""
+        return UNROUNDED in self.attributes
 
     def arguments(self) -> dict[str, Value]:
         """Every argument of the schema by name: SSA values, lists of them, or Python values.

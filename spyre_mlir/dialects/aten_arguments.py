@@ -26,6 +26,8 @@ Operand = TypeVar("Operand")
 
 # On an op that the host runs: why, as a string; a unit where it only follows other host steps.
 HOST = "spyre.host"
+# On an op whose float32 result is not rounded: the inside of a composition, or a program that has half precision.
+UNROUNDED = "spyre.wide"
 # While a program is lowered: the number of the aten op that an op comes from, so that an error can name it.
 ORIGIN = "spyre.origin"
 

@@ -78,6 +78,10 @@ class AtenBuild(ABC):
         wanted = element or self.element(like)
         return value if self.element(value) == wanted else self.call("_to_copy", value, dtype=wanted)
 
+    def rounded(self, value: Any) -> Any:
+        """A value as eager has it in the middle of an op; see `ops.build.Build`."""
+        return value
+
     def full(self, shape: tuple[int, ...], number: float, element: str) -> Any:
         """One number everywhere; see `ops.build.Build`."""
         return self.call("full", size=tuple(shape), fill_value=number, dtype=element)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, bf16, f16
 from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.host import HostOp
 
@@ -31,6 +32,7 @@ class HostCall:
         operands: types of the operands.
         results: types of the results that are tensors.
         where: the operator and its place in the model.
+        is_wide: whether exact numerics round nothing of it: because of its mark, or of half precision.
     """
 
     overload: str
@@ -38,6 +40,7 @@ class HostCall:
     operands: tuple[TensorType[Attribute], ...]
     results: tuple[TensorType[Attribute], ...]
     where: str
+    is_wide: bool = False
 
     @staticmethod
     def of(op: AtenOp | HostOp) -> HostCall:
@@ -54,4 +57,5 @@ class HostCall:
         outputs = tuple(cast("TensorType[Attribute]", v.type) for v in op.results)
         source = source_of(op.location)
         where = f"{op.overload} at {source}" if source else op.overload
-        return HostCall(op.overload, arguments, inputs, outputs, where)
+        halves = any(t.get_element_type() in (bf16, f16) for t in (*inputs, *outputs))
+        return HostCall(op.overload, arguments, inputs, outputs, where, halves or UNROUNDED in op.attributes)

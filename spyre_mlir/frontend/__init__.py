@@ -8,6 +8,7 @@ from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.program import Argument, Constant, Program
 from spyre_mlir.frontend.reference import double_reference, shown_as_numpy, to_numpy, torch_reference
 from spyre_mlir.frontend.spyre_ops import LIBRARY as SPYRE_OPERATORS
+from spyre_mlir.frontend.steps import Steps
 from spyre_mlir.frontend.stepwise import run_host_step, torch_values
 from spyre_mlir.frontend.values import HostValues
 
@@ -17,6 +18,7 @@ __all__ = [
     "Constant",
     "HostValues",
     "Program",
+    "Steps",
     "double_reference",
     "finish_call",
     "import_program",

@@ -70,6 +70,12 @@ def bind(node: Node) -> dict[str, Bound]:
     return {name: b for name, b in bound.items() if name not in DROPPED}
 
 
+def walks(node: Node) -> bool:
+    """Whether a node walks the memory behind its tensor by strides."""
+    aten = torch.ops.aten
+    return node.target in (aten.as_strided.default, aten.as_strided_copy.default, aten.as_strided_scatter.default)
+
+
 def is_random(node: Node) -> bool:
     """Whether an operator draws random numbers, as called: dropout of 0 or outside training draws none."""
     target = cast(OpOverload, node.target)

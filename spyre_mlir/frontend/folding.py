@@ -15,7 +15,7 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
-from spyre_mlir.frontend.arguments import is_random
+from spyre_mlir.frontend.arguments import is_random, walks
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, is_fake, schema_of
 
 _CPU = torch.device("cpu")
@@ -40,7 +40,10 @@ class Folded:
         self._leaves = frozenset(leaves) | {n for n in empty if n.op == "placeholder"}
         for node in nodes:
             if node in empty or (
-                node.op == "call_function" and _pure(node) and all(i in self._names for i in node.all_input_nodes)
+                node.op == "call_function"
+                and _pure(node)
+                and all(i in self._names for i in node.all_input_nodes)
+                and not (walks(node) and any(i in empty for i in node.all_input_nodes))
             ):
                 self._names.add(node)
 
@@ -81,7 +84,7 @@ class Folded:
 
 
 def _without_elements(node: Node) -> torch.Tensor | None:
-    """The value of a node that has no elements: nothing about it depends on data."""
+    """The value of a node that has no elements: nothing about it depends on data, but for the memory it lies in."""
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor) or 0 not in value.shape:
         return None

@@ -20,6 +20,7 @@ from spyre_mlir.frontend.calls import is_complete
 from spyre_mlir.frontend.effects import drop_checks
 from spyre_mlir.frontend.export import decompose, export_model, load_pt2
 from spyre_mlir.frontend.folding import Folded
+from spyre_mlir.frontend.halves import has_halves, keep_wide
 from spyre_mlir.frontend.liveness import find_aliases, live_nodes
 from spyre_mlir.frontend.lowering import Lowering
 from spyre_mlir.frontend.output_memory import output_memory
@@ -127,7 +128,10 @@ def _module(name: str, signature: Signature, lowering: Lowering) -> ModuleOp:
     for key, tree in (("aten.input_tree", signature.input_tree), ("aten.output_tree", signature.output_tree)):
         if (text := _tree_text(tree)) is not None:
             attributes[key] = StringAttr(text)
-    return ModuleOp([function], attributes, StringAttr(name))
+    module = ModuleOp([function], attributes, StringAttr(name))
+    if has_halves(module):
+        keep_wide(module)
+    return module
 
 
 def _bounds(value: torch.Tensor | None) -> dict[str, tuple[int, int]]:

@@ -31,7 +31,15 @@ from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type
 from spyre_mlir.frontend.folding import Folded, is_causal_mask
 from spyre_mlir.frontend.locations import location_of
 from spyre_mlir.frontend.program import Argument
-from spyre_mlir.frontend.promotion import AS_THEY_ARE, held, operand_dtype, without_result_dtype
+from spyre_mlir.frontend.promotion import (
+    AS_THEY_ARE,
+    NUMBERS,
+    computes_in,
+    held,
+    in_float32,
+    operand_dtype,
+    without_result_dtype,
+)
 from spyre_mlir.frontend.rewriting import rewrite
 from spyre_mlir.frontend.signature import Signature
 from spyre_mlir.frontend.torch_private import OpOverload
@@ -170,6 +178,8 @@ class Lowering:
         wanted = operand_dtype(entry, node, bound)
         tensors = {p.name for p in entry.params if p.is_tensor} - AS_THEY_ARE
         bound = {n: Bound(held(b.value, wanted), b.is_default) if n in tensors else b for n, b in bound.items()}
+        numbers, kind = {p.name for p in entry.params if p.kind in NUMBERS}, computes_in(entry, node, wanted)
+        bound = {n: Bound(in_float32(b.value, kind), b.is_default) if n in numbers else b for n, b in bound.items()}
 
         def resolve(name: str, operand: Node) -> SSAValue | int | float | bool:
             if (number := self._number(entry, node, name, operand)) is not None:

@@ -6,6 +6,7 @@ is read from the traced values and from `torch.result_type`, never derived again
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import reduce
 from typing import Any, TypeVar, cast
@@ -14,9 +15,12 @@ import torch
 from torch.fx import Node
 
 from spyre_mlir.frontend.arguments import Bound, NotInTableError
-from spyre_mlir.ops.table import Family, OpEntry
+from spyre_mlir.ops.table import Family, Kind, OpEntry
 
 T = TypeVar("T")
+
+# Arguments that are numbers of the arithmetic; others, as sizes and scales of windows, only steer it.
+NUMBERS = frozenset({Kind.TENSOR, Kind.TENSORS, Kind.NUMBER})
 
 # Operands that have a type of their own: truth values that choose, and positions.
 AS_THEY_ARE = frozenset({"condition", "mask", "indices", "index", "attn_mask"})
@@ -54,6 +58,22 @@ def held(value: T, dtype: torch.dtype | None) -> T | int:
         return value
     limits = torch.iinfo(dtype)
     return (value - limits.min) % 2**limits.bits + limits.min
+
+
+def in_float32(value: T, dtype: torch.dtype | None) -> T:
+    """A number as eager has it in arithmetic on float32: rounded, once, before it meets a tensor."""
+    if dtype is not torch.float32 or type(value) not in (int, float):
+        return value
+    rounded = torch.tensor(value, dtype=torch.float32).item()
+    return type(value)(rounded) if math.isfinite(rounded) else value
+
+
+def computes_in(entry: OpEntry, node: Node, wanted: torch.dtype | None) -> torch.dtype | None:
+    """The element type that an op's numbers are brought to: that of its operands, or else of its one result."""
+    value = node.meta["val"]
+    if wanted is not None or entry.family is Family.CREATION or not isinstance(value, torch.Tensor):
+        return wanted
+    return value.dtype
 
 
 def without_result_dtype(bound: Mapping[str, Bound]) -> dict[str, Bound]:

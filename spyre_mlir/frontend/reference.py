@@ -12,10 +12,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.export import ExportedProgram
-from xdsl.dialects.builtin import bf16, f16
 
-from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.frontend.export import clone_examples
+from spyre_mlir.frontend.halves import has_halves as in_halves
 from spyre_mlir.frontend.noise import torch_noise_hidden
 from spyre_mlir.frontend.program import Argument, Program
 from spyre_mlir.frontend.ties import EqualsInOrder
@@ -41,7 +40,7 @@ def torch_reference(
     model = cast(torch.nn.Module, _module_of(reference))
     held = has_halves([*model.parameters(), *model.buffers(), *program.flatten(fresh_args, fresh_kwargs)])
     model = widened_model(model) if held else model
-    half = held or _becomes_half(program)
+    half = held or in_halves(program.module)
     with (
         torch.no_grad(),
         WithoutHalves() if half else nullcontext(),
@@ -53,12 +52,6 @@ def torch_reference(
         results = {i: leaf for i, leaf in zip(program.output_leaves, leaves, strict=True) if isinstance(i, int)}
         results |= {i: inputs[name] if name in inputs else buffers[name] for i, name in program.mutations.items()}
         return [to_numpy(cast(torch.Tensor, results[i])) for i in range(len(program.results))]
-
-
-def _becomes_half(program: Program) -> bool:
-    """Whether some tensor of the program is in half precision."""
-    types = (as_tensor_type(r.type) for op in program.module.walk() for r in op.results)
-    return any(t is not None and t.get_element_type() in (bf16, f16) for t in types)
 
 
 def _module_of(reference: object) -> object:

@@ -34,7 +34,9 @@ _BITS = frozenset({"view.dtype", "view_copy.dtype"})
 
 
 def torch_values(module: ModuleOp, inputs: Sequence[Array]) -> dict[Operation, list[Array]]:
-    """The results of every op of an aten function, by calling the torch operator it names, in double precision.
+    """The results of every op of an aten function, by calling the torch operator it names.
+
+    They are those of eager; of a program in half precision, those of double precision.
 
     Args:
         module: at the aten level.
@@ -45,7 +47,8 @@ def torch_values(module: ModuleOp, inputs: Sequence[Array]) -> dict[Operation, l
     found: dict[Operation, list[Array]] = {}
     for op in main.body.block.ops:
         if isinstance(op, AtenOp):
-            results = run_host_step(HostCall.of(op), [known[v] for v in op.operands], wide=True)
+            call = HostCall.of(op)
+            results = run_host_step(call, [known[v] for v in op.operands], wide=call.is_wide)
             known |= zip(op.results, results, strict=False)
             found[op] = results
     return found

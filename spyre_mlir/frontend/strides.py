@@ -9,12 +9,11 @@ from typing import cast
 import torch
 from torch.fx import Graph, Node
 
-from spyre_mlir.frontend.arguments import bind
+from spyre_mlir.frontend.arguments import bind, walks
 from spyre_mlir.frontend.program import Placement
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, is_composite, schema_of
 
 _ATEN = torch.ops.aten
-_WALKS = frozenset({_ATEN.as_strided.default, _ATEN.as_strided_copy.default, _ATEN.as_strided_scatter.default})
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,6 @@ class Memory:
     def back(self) -> tuple[int, ...]:
         """The permutation that undoes the order."""
         return tuple(self.order.index(d) for d in range(len(self.order)))
-
-
-def walks(node: Node) -> bool:
-    """Whether a node walks memory by strides."""
-    return node.target in _WALKS
 
 
 def placed(graph: Graph) -> dict[Node, Placement]:

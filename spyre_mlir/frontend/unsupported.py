@@ -10,10 +10,10 @@ from typing import cast
 import torch
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.arguments import is_random
+from spyre_mlir.frontend.arguments import is_random, walks
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.locations import place_of
-from spyre_mlir.frontend.strides import walked, walks
+from spyre_mlir.frontend.strides import walked
 from spyre_mlir.frontend.torch_private import HigherOrderOperator, OpOverload
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)

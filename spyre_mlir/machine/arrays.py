@@ -1,7 +1,7 @@
 """What the upper levels compute on: host arrays with undefined elements, and readings of them by strides.
 
-Numbers are float64 and never rounded, integers int64, truth values bool; so a difference between two levels
-is an error of the compiler and never one of arithmetic.
+Numbers are float64, integers int64, truth values bool. Inside one operator nothing is rounded; a float32 result is, as
+eager rounds it, unless its op is marked `spyre.wide`. So a difference between two levels is an error of the compiler.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ from spyre_mlir.dialects.aten_build import AtenBuild
 from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import ConstraintError, UnsupportedError
 from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, fault, rules, tensor_type
+from spyre_mlir.machine.eager import as_eager
 from spyre_mlir.machine.host_steps import HostExecutor, run_on_host
 from spyre_mlir.ops.array_view import ArrayView
 from spyre_mlir.ops.table import Family, OpEntry
@@ -44,6 +45,16 @@ class _ArrayBuild(AtenBuild):
 
     inside = True
 
+    def __init__(self, *, is_wide: bool = False) -> None:
+        """Starts a build; `is_wide` if nothing is rounded to float32, not even where eager does so inside."""
+        self._is_wide = is_wide
+
+    def rounded(self, value: Any) -> Any:
+        """The numbers as float32 has them, if they are float32."""
+        if self._is_wide or not isinstance(value, _Computed):
+            return value
+        return _Computed(value.type, as_eager(value.values, str(value.type.get_element_type())))
+
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> _Computed:
         """The numbers of one op."""
         values = run_entry(entry, {name: _numbers(value) for name, value in bound.items()})
@@ -60,9 +71,9 @@ def _numbers(value: Any) -> Any:
     return value.values if isinstance(value, _Computed) else value
 
 
-def run_composed(entry: OpEntry, arguments: Mapping[str, Any]) -> list[Array]:
+def run_composed(entry: OpEntry, arguments: Mapping[str, Any], *, is_wide: bool = False) -> list[Array]:
     """What a composed entry gives, one array per result; tensor arguments are `_Computed`."""
-    made = _ArrayBuild().rewrite(entry, arguments)
+    made = _ArrayBuild(is_wide=is_wide).rewrite(entry, arguments)
     several = cast("tuple[_Computed, ...]", made if isinstance(made, tuple) else (made,))
     return [v.values for v in several]
 
@@ -82,9 +93,11 @@ def _with_type(value: Any) -> Any:
     return _Computed(TensorType(element, array.shape), as_numbers(array, element))
 
 
-def _run_op(
-    functions: InterpreterFunctions, interpreter: Interpreter, op: AtenOp, args: PythonValues, host: HostExecutor | None
-) -> PythonValues:
+# Sees the results of an op, and gives those that the run goes on with.
+Settle = Callable[[AtenOp, "list[Array]"], "list[Array]"]
+
+
+def _run_op(op: AtenOp, args: PythonValues, host: HostExecutor | None) -> PythonValues:
     entry = op.entry
     if entry is None or op.on_host:
         return run_on_host(op, args, host)
@@ -98,7 +111,8 @@ def _run_op(
 
     arguments = {name: bind(name, value) for name, value in op.arguments().items()}
     try:
-        values = run_composed(entry, arguments) if entry.composed else [run_entry(entry, arguments)]
+        composed = entry.composed
+        values = run_composed(entry, arguments, is_wide=op.is_wide) if composed else [run_entry(entry, arguments)]
     except UnsupportedError:
         return run_on_host(op, args, host)  # made of no others, with these arguments
     except ConstraintError as error:
@@ -107,18 +121,27 @@ def _run_op(
     for found, type_ in zip(values, types, strict=True):
         if found.shape != type_.get_shape():
             raise fault("wrong-shape", f"the result has shape {found.shape}, its type is {type_}", op)
-    return tuple(HostArray.of(v, t.get_element_type()) for v, t in zip(values, types, strict=True))
+    kinds = [t.get_element_type() for t in types]
+    if not op.is_wide:
+        values = [as_eager(v, str(kind)) for v, kind in zip(values, kinds, strict=True)]
+    return tuple(HostArray.of(v, kind) for v, kind in zip(values, kinds, strict=True))
 
 
-def aten_rules(host: HostExecutor | None = None) -> InterpreterFunctions:
+def aten_rules(host: HostExecutor | None = None, settle: Settle | None = None) -> InterpreterFunctions:
     """One rule for every op class.
 
     Args:
         host: runs what the table does not know.
+        settle: may replace the results of any op.
     """
 
     def run(functions: InterpreterFunctions, interpreter: Interpreter, op: AtenOp, args: PythonValues) -> PythonValues:
-        return _run_op(functions, interpreter, op, args, host)
+        results = _run_op(op, args, host)
+        if settle is None:
+            return results
+        values = settle(op, [cast(HostArray, r).values for r in results])
+        kinds = [tensor_type(r.type).get_element_type() for r in op.outputs]
+        return tuple(HostArray.of(v, kind) for v, kind in zip(values, kinds, strict=True))
 
     made: dict[str, object] = {f"run_{cls.name}": impl(cls)(run) for cls in [*OP_CLASSES.values(), CallOp]}
     return rules("AtenFunctions", made)

@@ -16,6 +16,7 @@ from spyre_mlir.hw.arrangement import as_read, as_stored
 from spyre_mlir.hw.dl16 import round_trip
 from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32, device_format
 from spyre_mlir.machine.arrays import Array, Mask, first_index, place_of, strided
+from spyre_mlir.machine.eager import MOST_INTEGER, slot_type
 
 
 @dataclass
@@ -45,7 +46,7 @@ class Buffer:
     def poisoned(tensor: DeviceTensor) -> Buffer:
         """A buffer without contents."""
         shape = (tensor.sticks, tensor.lanes)
-        return Buffer(tensor, np.full(shape, np.nan), np.zeros(shape, np.bool_))
+        return Buffer(tensor, np.full(shape, np.nan, slot_type(tensor.format)), np.zeros(shape, np.bool_))
 
 
 def logical_view(data: Array, tensor: DeviceTensor) -> Array:
@@ -69,7 +70,8 @@ def send(tensor: DeviceTensor, values: Array, known: Mask | None, *, zero_paddin
         buffer.initialised[...] = True
     target, state = logical_view(buffer.values, tensor), logical_view(buffer.initialised, tensor)
     extents, box = tensor.layout.extents, tuple(slice(0, e) for e in tensor.shape)
-    wide, sure = np.full(extents, 0.0 if zero_padding else np.nan), np.full(extents, zero_padding)
+    wide = np.full(extents, 0.0 if zero_padding else np.nan, buffer.values.dtype)
+    sure = np.full(extents, zero_padding)
     wide[box], sure[box] = values, True if known is None else known
     stick, order = tensor.layout.stick, tensor.arrangement
     wide, sure = as_stored(wide, stick, order), as_stored(sure, stick, order)
@@ -98,8 +100,17 @@ def counted_from_end(op: ToDeviceOp, values: Array) -> Array:
     return np.where((values < 0) & (wrapped >= 0), wrapped, values)
 
 
-def sent_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor, name: str = "the tensor") -> Array:
+def sent_integers(
+    op: ToDeviceOp, values: Array, tensor: DeviceTensor, name: str = "the tensor", *, exact: bool = True
+) -> Array:
     """The numbers that the host sends: integers that a format cannot hold do not wrap or round in silence.
+
+    Args:
+        op: the transfer.
+        values: what the host has.
+        tensor: what the device is to have.
+        name: how a message calls it.
+        exact: whether slots of floats hold every integer that their numpy type has.
 
     Raises:
         InputError: one does not fit.
@@ -112,6 +123,8 @@ def sent_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor, name: str
         most = EXACT_INTEGERS[form.name]
         beyond = most + 2  # the next number of the format
         return np.where(values > most, beyond, np.where(values < -most, -beyond, values))
+    if exact and form.floating:
+        return _in_slots(op, values, form.name, name)
     low, high = form.integers
     wrong = (round_trip(values) != values) if form is DL16 else (values < low) | (values > high)
     if wrong.any():
@@ -121,6 +134,20 @@ def sent_integers(op: ToDeviceOp, values: Array, tensor: DeviceTensor, name: str
             f"{name} holds {int(values[tuple(at)]):,} at {at}, and {tensor.format} holds {known}",
             where=place_of(op),
             hint=_HINTS.get(form.name, "no index is negative"),
+        )
+    return values
+
+
+def _in_slots(op: ToDeviceOp, values: Array, form: str, name: str) -> Array:
+    """The values, which the slots of a format have; raises InputError else."""
+    most = 2 ** (np.finfo(slot_type(form)).nmant + 1)
+    wrong = (values > most) | (values < -most) if most < MOST_INTEGER else np.zeros(values.shape, np.bool_)
+    if wrong.any():
+        at = first_index(wrong)
+        raise InputError(
+            f"{name} holds {int(values[tuple(at)]):,} at {at}, and exact numerics hold {form} integers up to {most:,}",
+            where=place_of(op),
+            hint="split the integer, or subtract an offset",
         )
     return values
 

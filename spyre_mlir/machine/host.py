@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Operation, SSAValue
@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import (
+    ELEMENTS,
     INTEGER_KERNELS,
     POOL_BYTES,
     SEGMENT,
@@ -89,6 +90,13 @@ def _pairs(op: Operation, name: str) -> dict[int, int]:
     attribute = op.attributes.get(name)
     numbers = tuple(int(n) for n in attribute.get_values()) if isinstance(attribute, DenseArrayBase) else ()
     return dict(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _elements(op: LaunchOp) -> dict[int, str]:
+    """The element types of kernels' results, by the numbers of the kernels."""
+    said = op.attributes.get(ELEMENTS)
+    lists = said.data if isinstance(said, DictionaryAttr) else {}
+    return {int(n): name for name, of in lists.items() if isinstance(of, DenseArrayBase) for n in of.get_values()}
 
 
 def _takes_none(bundle: ModuleOp, entry: str) -> bool:
@@ -184,7 +192,8 @@ class HostFunctions(InterpreterFunctions):
         (host,) = cast(tuple[HostArray | None], args)
         if host is None:
             return (self._send_codes(op),)
-        values = sent_integers(op, host.values, device_tensor(op.result), source_name(op))
+        exact = self.options.numerics == "exact"
+        values = sent_integers(op, host.values, device_tensor(op.result), source_name(op), exact=exact)
         return (self._send(op, values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
 
     @impl(ConstantOp)
@@ -213,7 +222,7 @@ class HostFunctions(InterpreterFunctions):
         if pool is not None:
             self.memory.add_region(POOL, self._segment_base(op, 0), pool)
         bases = [] if fixed else [p.base for p in placed]
-        self.memory.integer_kernels = _pairs(op, INTEGER_KERNELS)
+        self.memory.integer_kernels, self.memory.elements = _pairs(op, INTEGER_KERNELS), _elements(op)
         run_bundle(self.program.bundle, self.memory, bases, self.program.load, self.program.watch, entry=entry)
         self.memory.remove_region(POOL)
         return ()

@@ -72,7 +72,7 @@ def run_on_host(
         )
     operands = [cast(HostArray, arg).known(op, f"operand {number}") for number, arg in enumerate(args)]
     call = HostCall.of(op)
-    found = executor(call, operands, wide=not narrow)
+    found = executor(call, operands, wide=not narrow and call.is_wide)
     if len(found) != len(call.results):
         raise fault("host-step", f"{op.overload} gave {len(found)} tensors, expected {len(call.results)}", op)
     for value, type_ in zip(found, call.results, strict=True):

@@ -15,7 +15,7 @@ from xdsl.traits import SymbolTable
 
 from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, numpy_type
-from spyre_mlir.machine.aten import aten_rules
+from spyre_mlir.machine.aten import Settle, aten_rules
 from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.machine.for_loops import ForFunctions, TileFunctions
 from spyre_mlir.machine.host_steps import HostExecutor, HostStepFunctions
@@ -30,6 +30,7 @@ def run_function(
     *,
     listeners: Sequence[Interpreter.Listener] = (),
     host: HostExecutor | None = None,
+    settle: Settle | None = None,
 ) -> list[Array]:
     """Runs one function; float64, int64 and bool arrays come back, whatever the widths in the types.
 
@@ -39,6 +40,7 @@ def run_function(
         function: which function.
         listeners: see every op before and after it runs.
         host: runs host steps.
+        settle: may replace the results of an op of the aten level.
 
     Raises:
         InputError: no such function, or the arrays do not fit its arguments.
@@ -47,7 +49,7 @@ def run_function(
     """
     target = find_function(module, function)
     arguments = bind_inputs(target, inputs)
-    interpreter = make_interpreter(module, listeners, host)
+    interpreter = make_interpreter(module, listeners, host, settle)
     try:
         results = cast(tuple[HostArray, ...], interpreter.call_op(target, tuple(arguments)))
         return [r.known(target, f"result {n}", FaultKind.UNWRITTEN_OUTPUT) for n, r in enumerate(results)]
@@ -58,11 +60,14 @@ def run_function(
 
 
 def make_interpreter(
-    module: ModuleOp, listeners: Sequence[Interpreter.Listener] = (), host: HostExecutor | None = None
+    module: ModuleOp,
+    listeners: Sequence[Interpreter.Listener] = (),
+    host: HostExecutor | None = None,
+    settle: Settle | None = None,
 ) -> Interpreter:
     """An interpreter with the rules of the three upper levels."""
     interpreter = Interpreter(module, listeners=tuple(listeners))
-    upper = (FuncFunctions(), aten_rules(host), LoopFunctions(), scalar_rules(), HostStepFunctions(host))
+    upper = (FuncFunctions(), aten_rules(host, settle), LoopFunctions(), scalar_rules(), HostStepFunctions(host))
     for functions in (*upper, KernelFunctions(), ForFunctions(), TileFunctions()):
         interpreter.register_implementations(functions)
     return interpreter

@@ -19,6 +19,7 @@ from xdsl.interpreter import (
 )
 from xdsl.ir import Attribute, Operation
 
+from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.spyre.attributes import FROM_END, FirstOnesAttr, IndexMapAttr, IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, GatherOp, NestOp, combiner
 from spyre_mlir.dialects.spyre.scalars import ApplyOp, YieldOp, body_function, entry_of, numbers_of, scalar_classes
@@ -38,6 +39,7 @@ from spyre_mlir.machine.arrays import (
     rules,
     tensor_type,
 )
+from spyre_mlir.machine.eager import as_eager
 from spyre_mlir.ops.resampling import resample_weights
 
 _PRODUCT, _SUM = "arith.mulf", "arith.addf"
@@ -161,7 +163,9 @@ class LoopFunctions(InterpreterFunctions):
         """Evaluates the body on all points at once, combines, and writes through the result's map."""
         inputs = cast(tuple[HostArray, ...], args[: len(op.inputs)])
         dest = cast(HostArray, args[-1]) if op.dest is not None else None
-        values = in_width(_evaluate(interpreter, op, inputs), tensor_type(op.result.type).get_element_type())
+        element = tensor_type(op.result.type).get_element_type()
+        values = in_width(_evaluate(interpreter, op, inputs), element)
+        values = values if UNROUNDED in op.attributes else as_eager(values, str(element))
         return (_write(op, op.output_map, values, _kept(op), _target(op, dest)),)
 
     @impl_terminator(YieldOp)

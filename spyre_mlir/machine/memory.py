@@ -20,6 +20,7 @@ from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.hw.formats import FORMATS, device_format
 from spyre_mlir.hw.rounding import Tally
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.machine.eager import as_eager, operands_as, slot_type
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
 from spyre_mlir.machine.states import Bools, Ints, States, Tags
 
@@ -181,6 +182,9 @@ class Memory(ABC):
         # Operations whose results are integers in a format of floats, and how many elements of the dim in the lanes
         # are no padding.
         self.integer_kernels: dict[int, int] = {}
+        # Element types of the model that results have, by operation, and the one of the operation that runs.
+        self.elements: dict[int, str] = {}
+        self.element: str | None = None
         # Names of the regions that are arguments of a bundle.
         self.arguments: set[str] = set()
 
@@ -318,7 +322,9 @@ class Memory(ABC):
 
 
 class ExactMemory(Memory):
-    """Memory of exact numerics: every element keeps its wide value, and nothing rounds.
+    """Memory of exact numerics: every element keeps its wide value, and no format rounds it.
+
+    What rounds is the element type of the model: the results of operations that are float32 there are float32 numbers.
 
     Elements of one byte have room for a float32, which all of theirs are.
     """
@@ -327,7 +333,17 @@ class ExactMemory(Memory):
 
     def stored_type(self, format_name: str) -> np.dtype[Any]:
         """Wide, whatever the format."""
-        return _WIDE if element_bytes(format_name) > 1 else np.dtype(np.float32)
+        width = element_bytes(format_name)
+        return np.dtype(np.float32) if width == 1 else slot_type(format_name)
+
+    def numbers(self, stored: Stored, format_name: str) -> Floats:
+        """Values as the running operation computes on them: integers where it is one of integers."""
+        return operands_as(stored, self.element)
+
+    def put(self, target: Stored, values: npt.ArrayLike, format_name: str, *, from_host: bool = False) -> None:
+        """Store values, as the element type of the running operation has them."""
+        wide = np.asarray(values)
+        super().put(target, wide if self.element is None else as_eager(wide, self.element), format_name)
 
     def partial_sum(self, values: Floats, format_name: str) -> Floats:
         """The values themselves."""

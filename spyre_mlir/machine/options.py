@@ -26,8 +26,8 @@ class MachineOptions:
     DLFloat16 becomes; infinities and NaN are the merged symbol 0x7FFF with either setting of `overflow`.
 
     Args:
-        numerics: ``exact`` keeps a wide float in every element slot and rounds nothing; ``device`` rounds where the
-            hardware does.
+        numerics: ``exact`` keeps a wide number in every element slot, and rounds results of float32 operations of the
+            model as eager does; ``device`` rounds where the hardware does.
         on_fault: ``raise`` stops at the first fault, ``warn`` logs each once and goes on, ``collect`` goes on; what
             a run met is in its `FaultLog`. How an operation goes on is said at `spyre_mlir.machine.faults.GOES_ON`.
             Only bundles go on: the levels above have no bytes to go on with, and always raise.
@@ -64,4 +64,4 @@ class MachineOptions:
                 raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, got {value!r}")
         rounding = (self.overflow, self.partial_sums, self.arithmetic)
         if self.numerics == "exact" and rounding != ("saturate", "wide", "float32"):
-            raise InputError("overflow, partial_sums and arithmetic say how to round, and exact numerics never do")
+            raise InputError("overflow, partial_sums and arithmetic say how a card rounds, and exact numerics never do")

@@ -12,6 +12,7 @@ from spyre_mlir.hw.arrangement import widened
 from spyre_mlir.hw.formats import DL16, FORMATS, FP32
 from spyre_mlir.machine.compute import Tile, fetch
 from spyre_mlir.machine.device_memory import DeviceMemory
+from spyre_mlir.machine.eager import MOST_INTEGER
 from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.memory import Bools, Memory
 from spyre_mlir.machine.opfuncs import Contraction, Meaning, Pointwise, Reduction
@@ -72,18 +73,19 @@ def require_integers(view: Descriptor, meaning: Meaning, tile: Tile, memory: Mem
     """
     if view.index not in memory.integer_kernels or not FORMATS[view.output.format].floating:
         return
+    if memory.element is not None and not isinstance(memory, DeviceMemory):
+        return  # in exact numerics they are integers of their type
     last, places = len(tile.accesses) - 1, [n for n, d in enumerate(view.dims) if d.label not in view.output.order]
     values = np.abs(tile.frame.joined(fetch(tile, last, memory).values))
     if isinstance(meaning, Reduction) and meaning.fold is np.add:
         parts = np.abs(tile.frame.joined(fetch(tile, 0, memory).values).astype(np.float64))
         values = np.maximum(values, parts.sum(axis=tuple(places), keepdims=True))
-    wrong = ~(values <= FORMATS[view.output.format].integers[1]) & _no_padding(view, tile, memory)  # NaN is none
+    most = FORMATS[view.output.format].integers[1] if isinstance(memory, DeviceMemory) else MOST_INTEGER
+    wrong = ~(values <= most) & _no_padding(view, tile, memory)  # NaN is none
     if not wrong.any():
         return
     place = tile.accesses[last].place_at([int(i) for i in np.argwhere(wrong)[0]])
-    message = (
-        f"{int(wrong.sum())} integers are beyond {FORMATS[view.output.format].integers[1]:,}, the largest exact one"
-    )
+    message = f"{int(wrong.sum())} integers are beyond {most:,}, the largest exact one"
     hint = "integers are float32 numbers on the device; split them, subtract an offset, or look for a division by 0"
     memory.log.meet(fault(FaultKind.INT32_OVERFLOW, message, place, hint=hint))
 

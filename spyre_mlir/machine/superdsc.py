@@ -71,9 +71,17 @@ def execute(
         MachineFault: the program misbehaved; memory may be partly written.
         UnsupportedError: the machine has no rule for what the descriptor asks.
     """
-    view = resolved(view, symbols)
+    memory.element = memory.elements.get(view.index)
+    try:
+        _execute(resolved(view, symbols), memory, symbols, history or History(), tensors)
+    finally:
+        memory.element = None
+
+
+def _execute(
+    view: Descriptor, memory: Memory, symbols: Mapping[int, int] | None, past: History, tensors: Sequence[str | None]
+) -> None:
     memory.step += 1
-    past = history or History()
     with np.errstate(all="ignore"), counted(view, None, memory):
         special = run_special(view, memory, symbols, past)
     if special:

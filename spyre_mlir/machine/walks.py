@@ -9,12 +9,14 @@ from typing import cast
 
 import numpy as np
 
-from spyre_mlir.dialects.spyre.kernel import KernelOp
+from spyre_mlir.dialects.spyre.kernel import ELEMENT, KernelOp
 from spyre_mlir.hw.sticks import Access
 from spyre_mlir.machine.arrays import Array, Mask, fault, first_index, strided
 from spyre_mlir.machine.buffers import Buffer
+from spyre_mlir.machine.eager import as_eager, operands_as
 from spyre_mlir.machine.faults import FaultKind
 
+_OUTPUT = "the output"
 Sub = tuple[str, int]  # a part of an iteration dimension: its name, and the elements one step advances
 
 
@@ -112,7 +114,14 @@ class Operand:
 
     def values(self, axes: Sequence[Sub]) -> Array:
         """The elements along axes."""
-        return self.view(self.buffer.values, axes)
+        element = self.op.attributes.get(ELEMENT)
+        values = self.view(self.buffer.values, axes)
+        return values if element is None or self.is_output else operands_as(values, str(element))
+
+    @property
+    def is_output(self) -> bool:
+        """Whether the op writes it."""
+        return self.what == _OUTPUT
 
     def initialised(self, axes: Sequence[Sub]) -> Mask:
         """The states along axes."""
@@ -122,7 +131,7 @@ class Operand:
 def operands_of(op: KernelOp, args: Sequence[object]) -> list[Operand]:
     """The operands of an op, the output last."""
     grid = Grid.of(op)
-    names = [*(f"input {n}" for n in range(len(op.inputs))), "the output"]
+    names = [*(f"input {n}" for n in range(len(op.inputs))), _OUTPUT]
     return [Operand(cast(Buffer, b), a, grid, op, w) for b, a, w in zip(args, op.accesses(), names, strict=True)]
 
 
@@ -135,8 +144,10 @@ def write(out: Operand, values: Array, initialised: Mask, *, copies: bool) -> No
     axes = out.own_axes
     if not copies:
         _check_first_lanes(out, axes, initialised)
-    states = out.initialised(axes)
-    out.values(axes)[...] = np.where(initialised, values, np.nan)
+    states, element = out.initialised(axes), out.op.attributes.get(ELEMENT)
+    values = values if element is None else as_eager(values, str(element))
+    target = out.values(axes)
+    target[...] = np.where(initialised, values.astype(target.dtype), np.nan)
     states[...] = initialised
 
 

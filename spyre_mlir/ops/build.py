@@ -38,6 +38,10 @@ class Build(Protocol):
         """A value as numbers of an element type, given by its MLIR name or by a value that has it."""
         ...
 
+    def rounded(self, value: Any) -> Any:
+        """A value that eager, too, rounds to the element type before it goes on: what a step is taken of."""
+        ...
+
     def full(self, shape: tuple[int, ...], number: float, element: str) -> Any:
         """One number everywhere."""
         ...

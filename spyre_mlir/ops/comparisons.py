@@ -12,7 +12,7 @@ from spyre_mlir.ops.composite import decomposes
 from spyre_mlir.ops.integers import negated
 from spyre_mlir.ops.lanes import INF, Lanes, Number
 from spyre_mlir.ops.reducing import is_float
-from spyre_mlir.ops.series import number, with_sign_of
+from spyre_mlir.ops.series import has_minus, number
 from spyre_mlir.ops.table import OpEntry, Sample
 
 # The largest number of a format, which stands in for infinity where torch is asked to replace it.
@@ -64,17 +64,17 @@ def sign(b: Build, self: Lanes) -> Any:
 
 @ATEN.composed(aten=["signbit"], ulps=1)
 def signbit(b: Build, self: Lanes) -> Any:
-    """Whether an element is below 0; the sign of zero does not count."""
-    return b.full(b.shape(self), 0, "i1") if b.is_bool(self) else b.call("lt.Scalar", self, 0)
+    """Whether an element is below 0, or a negative zero."""
+    return b.full(b.shape(self), 0, "i1") if b.is_bool(self) else has_minus(b, self)
 
 
 @ATEN.composed(aten=["copysign.Tensor", "copysign.Scalar"], promote=True, ulps=1)
 def copysign(b: Build, self: Lanes, other: Lanes) -> Any:
-    """The magnitude of `self` with the sign of `other`; the sign of zero counts as plus."""
+    """The magnitude of `self` with the sign of `other`, of a zero too."""
     magnitude = b.call("abs", self)
     if not b.element(other):
         return b.call("neg", magnitude) if str(float(other)).startswith("-") else magnitude
-    return with_sign_of(b, other, magnitude)
+    return b.call("where.self", has_minus(b, other), b.call("neg", magnitude), magnitude)
 
 
 @ATEN.composed(aten=["heaviside"], promote=True, ulps=1)

@@ -117,7 +117,7 @@ def asinh(b: Build, self: Lanes) -> Any:
     root = b.call("sqrt", b.call("add.Tensor", square, 1.0))
     rest = b.call("div.Tensor", square, b.call("add.Tensor", root, 1.0))
     out = log_of_one_plus(b, b.call("add.Tensor", x, rest))
-    return with_sign_of(b, self, _or_log_of_twice(b, x, out))
+    return with_sign_of(b, self, _or_log_of_twice(b, x, out), keeps_zero=True)
 
 
 @ATEN.composed(aten=["acosh"], promote=True, ulps=4)
@@ -135,7 +135,7 @@ def atanh(b: Build, self: Lanes) -> Any:
     """The inverse hyperbolic tangent, log1p(2|x| / (1 - |x|)) / 2 with the sign of x."""
     x = b.call("abs", self)
     ratio = b.call("div.Tensor", b.call("mul.Tensor", x, 2.0), b.call("sub.Tensor", 1.0, x))
-    return with_sign_of(b, self, b.call("mul.Tensor", log_of_one_plus(b, ratio), 0.5))
+    return with_sign_of(b, self, b.call("mul.Tensor", log_of_one_plus(b, ratio), 0.5), keeps_zero=True)
 
 
 @ATEN.composed(aten=["logit"], promote=True, ulps=4)

@@ -18,27 +18,38 @@ from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.extremes import where_first
 from spyre_mlir.ops.lanes import INF, Lanes
 from spyre_mlir.ops.parts import joined, part
-from spyre_mlir.ops.reducing import comparable, is_float, positions, without, without_nan
+from spyre_mlir.ops.reducing import comparable, is_float, or_nan, positions, without, without_nan
 from spyre_mlir.ops.table import Sample
 
 # Elements of the largest square of comparisons that is made at once, and of all of them together.
 SQUARE = 2**22
 MOST = 2**26
 # The kernels that picking one element costs, and the most that an ordering may cost; as the host is there for more.
-PICK, CAP = 8, 500
+PICK, CAP = 10, 500
 
 Pair = tuple[Any, Any]
 
 
-def _ranks(b: Build, key: Any, dim: int, descending: bool) -> Any:
-    """How many elements go before each along `dim`; of equal ones the first goes first."""
-    rank, extent = len(b.shape(key)) + 1, b.shape(key)[dim]
+def _ranks(b: Build, value: Any, dim: int, descending: bool) -> Any:
+    """How many elements go before each along `dim`; of equal ones the first goes first, and NaN is above infinity."""
+    key, place = without_nan(b, value), _places_of_equals(b, value, dim, descending)
     own, other = b.call("unsqueeze", key, dim=dim + 1), b.call("unsqueeze", key, dim=dim)
-    shape = tuple(extent if d in (dim, dim + 1) else 1 for d in range(rank))
-    earlier = b.call("lt.Tensor", positions(b, shape, dim + 1), positions(b, shape, dim))
+    earlier = b.call("lt.Tensor", b.call("unsqueeze", place, dim=dim), b.call("unsqueeze", place, dim=dim + 1))
     ahead, level = ("gt.Tensor", "ge.Tensor") if descending else ("lt.Tensor", "le.Tensor")
     before = b.call("where.self", earlier, b.call(level, other, own), b.call(ahead, other, own))
     return b.call("sum.dim_IntList", b.cast(before, "i64"), dim=(dim + 1,))
+
+
+def _places_of_equals(b: Build, value: Any, dim: int, descending: bool) -> Any:
+    """Numbers that order elements with the same key: their positions, those of NaN behind all others, or before."""
+    shape = b.shape(value)
+    place = positions(b, tuple(e if d == dim else 1 for d, e in enumerate(shape)), dim)
+    if not is_float(b, value):
+        return place
+    # Below 0 rather than beyond the extent: DL16 counts to 1,024 both ways.
+    before = b.call("sub.Tensor", place, b.full((), shape[dim], "i64"))
+    first, last = (before, place) if descending else (place, before)
+    return b.call("where.self", b.call("ne.Tensor", value, value), first, last)
 
 
 def _at_places(b: Build, value: Any, ranks: Any, dim: int, first: int, count: int) -> Pair:
@@ -76,10 +87,7 @@ def _too_long(shape: tuple[int, ...], dim: int) -> UnsupportedError:
 
 
 def sorted_along(b: Build, self: Any, dim: int, descending: bool, first: int, count: int) -> Pair:
-    """The elements of rank first, first + 1, … along `dim`, and where they stood; as torch, NaN is the largest.
-
-    It stands as infinity: where both are in one row, the first of them goes first, which is not torch's order.
-    """
+    """The elements of rank first, first + 1, … along `dim`, and where they stood; as torch, NaN is the largest."""
     shape = b.shape(self)
     if not shape:
         return b.call("clone", self), b.full((), 0, "i64")
@@ -96,7 +104,7 @@ def sorted_along(b: Build, self: Any, dim: int, descending: bool, first: int, co
 
     def of_block(block: Any) -> Pair:
         number = comparable(b, block)
-        ranks = _ranks(b, without_nan(b, number), at, descending)
+        ranks = _ranks(b, number, at, descending)
         return _at_places(b, number, ranks, at, first, count)
 
     values, where = _in_blocks(b, self, at, count, of_block)
@@ -104,19 +112,30 @@ def sorted_along(b: Build, self: Any, dim: int, descending: bool, first: int, co
 
 
 def _picked(b: Build, self: Any, dim: int, descending: bool, count: int) -> Pair:
-    """The first elements in order, one after another: each one found is put out of the way."""
+    """The first elements in order, one after another: each one found is put out of the way.
+
+    Of the smallest, NaN stands as infinity.
+    """
     fold, out = ("amax", -INF) if descending else ("amin", INF)
     number = comparable(b, self)
     if not is_float(b, number):
         raise _too_long(b.shape(self), dim)
-    place = positions(b, b.shape(self), dim)
+    place, none = positions(b, b.shape(self), dim), b.full((), b.shape(self)[dim], "i64")
     values: list[Any] = []
     found: list[Any] = []
+    taken: Any = None
     for _ in range(count):
-        where = where_first(b, fold, number, dim, True)
-        values.append(b.call(fold, number, dim=(dim,), keepdim=True))
+        left = number if taken is None else b.call("where.self", taken, out, number)
+        key = left if descending else without_nan(b, left)
+        best = b.call(fold, key, dim=(dim,), keepdim=True)
+        hit = or_nan(b, b.call("eq.Tensor", key, best), key)
+        # What was taken may be as far out as what is left.
+        hit = hit if taken is None else b.call("where.self", taken, False, hit)
+        where = b.call("amin", b.call("where.self", hit, place, none), dim=(dim,), keepdim=True)
+        here = b.call("eq.Tensor", place, where)
+        values.append(best)
         found.append(where)
-        number = b.call("where.self", b.call("eq.Tensor", place, where), out, number)
+        taken = here if taken is None else b.call("logical_or", taken, here)
     return b.cast(joined(b, values, dim), like=self), joined(b, found, dim)
 
 

@@ -8,7 +8,6 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.lanes import Lanes
 from spyre_mlir.ops.reducing import is_float
-from spyre_mlir.ops.series import with_sign_of
 from spyre_mlir.ops.table import Sample
 
 
@@ -16,7 +15,8 @@ def nearest_even(b: Build, x: Any) -> Any:
     """The nearest whole number, the even one of two: x + 0.5 is no exact number where x is small or large."""
     below = b.call("floor", x)
     rest = b.call("sub.Tensor", x, below)
-    above = b.call("add.Tensor", below, 1.0)
+    # Not below + 1: what is rounded up to zero is a negative zero.
+    above = b.call("neg", b.call("sub.Tensor", -1.0, below))
     even = b.call("mul.Tensor", b.call("floor", b.call("mul.Tensor", above, 0.5)), 2.0)
     out = b.call("where.self", b.call("lt.Scalar", rest, 0.5), below, even)
     return b.call("where.self", b.call("gt.Scalar", rest, 0.5), above, out)
@@ -33,7 +33,8 @@ def trunc(b: Build, self: Lanes) -> Any:
     """The element without what is behind the point."""
     if not is_float(b, self):
         return b.call("clone", self)
-    return with_sign_of(b, self, b.call("floor", b.call("abs", self)))
+    above = b.call("neg", b.call("floor", b.call("neg", self)))
+    return b.call("where.self", b.call("lt.Scalar", self, 0), above, b.call("floor", self))
 
 
 @ATEN.composed(aten=["round"], promote=True, ulps=1)
@@ -49,7 +50,7 @@ def round_decimals(b: Build, self: Lanes, *, decimals: int) -> Any:
         return b.call("clone", self)
     factor = 10.0 ** abs(decimals)
     there, back = ("mul.Tensor", "div.Tensor") if decimals >= 0 else ("div.Tensor", "mul.Tensor")
-    return b.call(back, nearest_even(b, b.call(there, self, factor)), factor)
+    return b.call(back, nearest_even(b, b.rounded(b.call(there, self, factor))), factor)
 
 
 for _entry in (ceil, trunc, round):

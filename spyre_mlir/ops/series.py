@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.reducing import is_float
 
 
 def polynomial(b: Build, x: Any, coefficients: Sequence[float]) -> Any:
@@ -21,9 +22,18 @@ def polynomial(b: Build, x: Any, coefficients: Sequence[float]) -> Any:
     return out
 
 
-def with_sign_of(b: Build, x: Any, magnitude: Any) -> Any:
-    """`magnitude` where x is 0 or more, else its negative."""
-    return b.call("where.self", b.call("lt.Scalar", x, 0), b.call("neg", magnitude), magnitude)
+def with_sign_of(b: Build, x: Any, magnitude: Any, *, keeps_zero: bool = False) -> Any:
+    """`magnitude` where x is 0 or more, else its negative; of a function that `keeps_zero`, zero is x itself."""
+    out = b.call("where.self", b.call("lt.Scalar", x, 0), b.call("neg", magnitude), magnitude)
+    return b.call("where.self", b.call("eq.Scalar", x, 0), x, out) if keeps_zero else out
+
+
+def has_minus(b: Build, x: Any) -> Any:
+    """Whether x is below 0 or a negative zero, whose inverse is minus infinity; DL16 has no sign of such an inverse."""
+    below = b.call("lt.Scalar", x, 0)
+    if not is_float(b, x):
+        return below
+    return b.call("logical_or", below, b.call("lt.Scalar", b.call("reciprocal", x), 0))
 
 
 def log_of_one_plus(b: Build, x: Any) -> Any:

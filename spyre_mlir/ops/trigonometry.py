@@ -9,7 +9,7 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composite import decomposes
 from spyre_mlir.ops.lanes import Lanes, np
-from spyre_mlir.ops.series import polynomial, with_sign_of
+from spyre_mlir.ops.series import has_minus, polynomial, with_sign_of
 from spyre_mlir.ops.table import Sample
 
 # Pi in three parts (Cody and Waite). The first two have few bits, so that their products with whole numbers up to
@@ -131,7 +131,7 @@ def asin(b: Build, self: Lanes) -> Any:
     """The inverse sine; above 0.5 pi/2 less twice that of sqrt((1 - x) / 2)."""
     large, part = _arc_sine_parts(b, b.call("abs", self))
     other = b.call("sub.Tensor", pi / 2, b.call("mul.Tensor", part, 2.0))
-    return with_sign_of(b, self, b.call("where.self", large, other, part))
+    return with_sign_of(b, self, b.call("where.self", large, other, part), keeps_zero=True)
 
 
 @ATEN.composed(aten=["acos"], promote=True, ulps=4, tolerance=_FIT)
@@ -156,7 +156,8 @@ def atan(b: Build, self: Lanes) -> Any:
     x = b.call("abs", self)
     large = b.call("gt.Scalar", x, 1.0)
     part = _arc_tangent_of(b, b.call("where.self", large, b.call("reciprocal", x), x))
-    return with_sign_of(b, self, b.call("where.self", large, b.call("sub.Tensor", pi / 2, part), part))
+    out = b.call("where.self", large, b.call("sub.Tensor", pi / 2, part), part)
+    return with_sign_of(b, self, out, keeps_zero=True)
 
 
 @ATEN.composed(aten=["atan2"], promote=True, ulps=4, tolerance=_FIT)
@@ -169,8 +170,8 @@ def atan2(b: Build, self: Lanes, other: Lanes) -> Any:
     ratio = b.call("where.self", b.call("eq.Scalar", larger, 0.0), 0.0, ratio)
     part = _arc_tangent_of(b, ratio)
     part = b.call("where.self", b.call("gt.Tensor", y, x), b.call("sub.Tensor", pi / 2, part), part)
-    part = b.call("where.self", b.call("lt.Scalar", other, 0.0), b.call("sub.Tensor", pi, part), part)
-    return with_sign_of(b, self, part)
+    part = b.call("where.self", has_minus(b, other), b.call("sub.Tensor", pi, part), part)
+    return b.call("where.self", has_minus(b, self), b.call("neg", part), part)
 
 
 @ATEN.composed(aten=["angle"], promote=True, ulps=1)

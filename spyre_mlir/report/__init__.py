@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from spyre_mlir.culprit import Culprit
+from spyre_mlir.dialects.flips import Flip
 from spyre_mlir.errors import MachineFault, SpyreError
 from spyre_mlir.hw.formats import FP32
 from spyre_mlir.machine.timeline import Timeline
@@ -96,13 +97,18 @@ def stage_table(name: str, records: Sequence[StageRecord]) -> str:
 
 
 def error_of(got: Array, expected: Array) -> float:
-    """max|got - expected| over max|expected|, both over finite numbers; infinite where others are not the same."""
+    """max|got - expected| over max|expected|, both over finite numbers; infinite where others are not the same.
+
+    Integers and truth values are equal or wrong, whatever else is in their tensor: they are not divided.
+    """
     a, b = got.astype(np.float64), expected.astype(np.float64)
     finite = np.isfinite(b)
     if not np.array_equal(a[~finite], b[~finite], equal_nan=True) or np.isnan(a[finite]).any():
         return float("inf")
     largest = float(np.max(np.abs(b[finite]), initial=0.0))
     difference = float(np.max(np.abs(a[finite] - b[finite]), initial=0.0))
+    if expected.dtype.kind != "f":
+        return difference
     return difference / largest if largest else difference
 
 
@@ -112,47 +118,57 @@ class VerifiedLevel:
 
     Attributes:
         level: which level.
-        error: max|a - b| / max|b|.
+        error: max|a - b| / max|b|; of integers max|a - b|.
         fault: why it could not run.
+        explained: whether the steps that rounding decides are all that differs, see `Verification.flips`.
     """
 
     level: str
     error: float
     fault: str = ""
+    explained: bool = False
+
+    def agrees(self, tolerance: float) -> bool:
+        """Whether it gives what torch gives, but for what rounding decides."""
+        return self.error <= tolerance or self.explained
 
     @staticmethod
-    def of(level: str, got: Sequence[Array], expected: Sequence[Array]) -> VerifiedLevel:
-        """Compares the results of a level with torch's."""
+    def of(level: str, got: Sequence[Array] | str, expected: Sequence[Array]) -> VerifiedLevel:
+        """Compares the results of a level with torch's; what stopped it in their place differs without bound."""
+        if isinstance(got, str):
+            return VerifiedLevel(level, float("inf"), got)
         return VerifiedLevel(level, max((error_of(a, b) for a, b in zip(got, expected, strict=True)), default=0.0))
 
     @staticmethod
-    def ran(level: str, run: Callable[[], Sequence[Array]], expected: Sequence[Array], files: bool) -> VerifiedLevel:
-        """Runs a level and compares; one that faults, or files that are wrong in any way, differ without bound."""
+    def run(run: Callable[[], list[Array]], files: bool) -> list[Array] | str:
+        """The results of a level, or why it faults; of files also what else is wrong with them."""
         try:
-            return VerifiedLevel.of(level, run(), expected)
+            return run()
         except SpyreError as error:
             if not files and not isinstance(error, MachineFault):
                 raise
-            return VerifiedLevel(level, float("inf"), str(error))
+            return str(error)
 
 
 @dataclass(frozen=True)
 class Verification:
-    """The outcome of `verify`: true if every level is within the tolerance.
+    """The outcome of `verify`: true if every level is within the tolerance, but for steps that rounding decides.
 
     Attributes:
         levels: the four levels, then the bundle from disk.
         tolerance: the largest error that counts as equal.
         culprit: the first op whose value differs from the level above, if a level differs.
+        flips: the operators that jump, of which elements lie so near a boundary that a legal rounding decides them.
     """
 
     levels: tuple[VerifiedLevel, ...]
     tolerance: float
     culprit: Culprit | None = None
+    flips: tuple[Flip, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether every level agrees with torch."""
-        return all(level.error <= self.tolerance for level in self.levels)
+        return all(level.agrees(self.tolerance) for level in self.levels)
 
     def __str__(self) -> str:
         """A table of levels and errors, then faults and the culprit."""
@@ -164,11 +180,16 @@ class Verification:
             table.add_row(
                 level.level,
                 f"{level.error:.2e}",
-                "ok" if level.error <= self.tolerance else f"above {self.tolerance:g}",
+                self._verdict(level),
             )
         faults = [f"{level.level}: {level.fault}" for level in self.levels if level.fault]
         named = [] if self.culprit is None else [str(self.culprit)]
-        return "\n".join([rendered(table), *faults, *named])
+        return "\n".join([rendered(table), *faults, *map(str, self.flips), *named])
+
+    def _verdict(self, level: VerifiedLevel) -> str:
+        if level.error <= self.tolerance:
+            return "ok"
+        return "rounding at a step" if level.explained else f"above {self.tolerance:g}"
 
 
 @dataclass(frozen=True)

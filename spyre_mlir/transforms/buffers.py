@@ -167,6 +167,7 @@ class Step:
         axis: the indexed dimension of a gather.
         integers: whether its results are integers whose bounds are not known.
         constants: of the hardware function, by their names in its file.
+        element: the element type of the model whose numbers its results are, where exact numerics must know it.
     """
 
     function: str
@@ -177,6 +178,7 @@ class Step:
     axis: int | None = None
     integers: bool = False
     constants: dict[str, float] = field(default_factory=dict[str, float])
+    element: Attribute | None = None
 
 
 @dataclass(frozen=True)

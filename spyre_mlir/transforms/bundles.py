@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, LocationAttr, StringAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, InputArgType, SdscExecuteOp
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds
@@ -53,8 +53,9 @@ class _File:
     ids: tuple[int, ...]
 
 
-# What launches of one file have in common: the file but for its symbol ids and number, names of loops, and `watched`.
-_Key = tuple[Descriptor, tuple[tuple[str, str], ...], int | None]
+# What launches of one file have in common: the file but for its symbol ids and number, names of loops, `watched`, and
+# `element`.
+_Key = tuple[Descriptor, tuple[tuple[str, str], ...], int | None, Attribute | None]
 
 
 def _sdsc(descriptor: Descriptor, version: Version, placed: Placed, location: LocationAttr) -> SdscOp:
@@ -111,8 +112,8 @@ class SymbolicBundle:
 
     def _file(self, descriptor: Descriptor, placed: Placed, symbols: int, location: LocationAttr) -> _File:
         """The file of a descriptor whose start addresses are places in a list of `symbols` ids."""
-        # What the machine watches for overflow, it knows by its file.
-        key = (replace(descriptor, index=0), tuple(placed.labels.items()), placed.watched)
+        # What the machine watches for overflow, and what it rounds, it knows by its file.
+        key = (replace(descriptor, index=0), tuple(placed.labels.items()), placed.watched, placed.element)
         if self.share and key in self._files:
             return self._files[key]
         first = self._next_symbol

@@ -15,15 +15,16 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import Float8E4M3FNType, IntegerType, ModuleOp, TensorType, f32, i1
+from xdsl.dialects.builtin import Float8E4M3FNType, IntegerType, ModuleOp, TensorType, UnitAttr, f32, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre.host import LoopHostOp
-from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp
+from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, NestOp
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.hw.formats import FP8_LARGEST
@@ -306,6 +307,7 @@ def _convert(op: Operation, b: LoopBuilder, spec: SpyreSpec) -> Sequence[SSAValu
     if found is None:
         raise UnsupportedError(f"{op.name} has no lowering")
     lowering, entry = found
+    before = len(b.emitter.ops)
     made: object = lowering(b, cast(AtenOp, op), cast(OpEntry, entry))
     several = cast("Sequence[object]", made if isinstance(made, (list, tuple)) else [made])
     readings = [r for r in several if isinstance(r, Reading)]
@@ -315,4 +317,18 @@ def _convert(op: Operation, b: LoopBuilder, spec: SpyreSpec) -> Sequence[SSAValu
             where=str(op.location),
         )
     b.readings.update(zip(op.results, readings, strict=True))
+    _widen(b, before, readings, is_wide=cast(AtenOp, op).is_wide)
     return ()
+
+
+def _widen(b: LoopBuilder, first: int, results: Sequence[Reading], *, is_wide: bool) -> None:
+    """Marks the nests of an op that are not rounded: all of a wide one, and those that lead to its results."""
+    kept = set[Operation]()
+    for value in () if is_wide else (*(r.base for r in results), *b.conversions):
+        owner = value.owner
+        while isinstance(owner, NestOp) and owner not in kept:
+            kept.add(owner)
+            owner = owner if owner.dest is None else owner.dest.owner
+    for op in b.emitter.ops[first:]:
+        if isinstance(op, NestOp) and element_of(op.result) == f32 and op not in kept:
+            op.attributes[UNROUNDED] = UnitAttr()

@@ -13,8 +13,8 @@ from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i64
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp, i64
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.context import spec_of
@@ -28,7 +28,7 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.assign_pool import size_bytes
 from spyre_mlir.transforms.bundle_loops import LoopNest, Trip, schedule
 from spyre_mlir.transforms.bundles import Base, ConcreteBundle, SymbolicBundle
-from spyre_mlir.transforms.descriptors import Masks, describe_kernel
+from spyre_mlir.transforms.descriptors import Masks, Placed, describe_kernel
 from spyre_mlir.transforms.place_lx import check_placement
 from spyre_mlir.transforms.rebuild import Failures, describe_location, functions
 
@@ -43,6 +43,31 @@ class _Launch:
     arguments: list[SSAValue] = field(default_factory=list[SSAValue])
     pooled: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
     local: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
+
+
+@dataclass
+class _Notes:
+    """What the machine must know of kernels, by the numbers of their files, which do not say it."""
+
+    integers: list[int] = field(default_factory=list[int])
+    elements: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+
+    def add(self, number: int, placed: Placed) -> None:
+        """Notes a kernel that has a file of its own."""
+        if placed.watched is not None:
+            self.integers += (number, placed.watched)
+        if placed.element is not None:
+            self.elements.setdefault(str(placed.element), []).append(number)
+
+    def attributes(self) -> dict[str, Attribute]:
+        """Attributes of the launch."""
+        made: dict[str, Attribute] = {}
+        if self.integers:
+            made[kernel.INTEGER_KERNELS] = DenseArrayBase.from_list(i64, self.integers)
+        if self.elements:
+            numbers = {name: DenseArrayBase.from_list(i64, found) for name, found in self.elements.items()}
+            made[kernel.ELEMENTS] = DictionaryAttr(numbers)
+        return made
 
 
 @dataclass(frozen=True)
@@ -89,12 +114,11 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         sdscs: list[Operation] = []
         for number, launch in enumerate(launches):
             name = BUNDLE if len(launches) == 1 else f"{BUNDLE}_{number}"
-            bundle, integers = self._fill(function, launch, self.first + len(sdscs), segments, spec, failures)
+            bundle, notes = self._fill(function, launch, self.first + len(sdscs), segments, spec, failures)
             sdscs += bundle.sdscs
             made.append(bundle.function(name))
             op = kernel.LaunchOp(name, launch.arguments)
-            if integers:
-                op.attributes[kernel.INTEGER_KERNELS] = DenseArrayBase.from_list(i64, integers)
+            op.attributes.update(notes.attributes())
             block.insert_op_before(op, launch.body[0])
             if isinstance(bundle, ConcreteBundle):
                 _say_segments(bundle, launch, op)
@@ -113,29 +137,30 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         segments: Mapping[SSAValue, int],
         spec: SpyreSpec,
         failures: Failures,
-    ) -> tuple[SymbolicBundle | ConcreteBundle, list[int]]:
-        """The bundle of a launch, whose files are numbered from `first`, and its kernels of integers."""
+    ) -> tuple[SymbolicBundle | ConcreteBundle, _Notes]:
+        """The bundle of a launch, whose files are numbered from `first`, and what no file says of its kernels."""
         pool = max((_offset(a) + size_bytes(a, spec) for a in launch.pooled), default=0)
         bundle = self._bundle(launch, pool, segments, spec)
         bases: dict[SSAValue, Base] = {v: Base(n) for n, v in enumerate(launch.arguments)}
         bases |= {a.result: Base(None, _offset(a)) for a in launch.pooled}
         bases |= {a.result: Base(None, _offset(a), local=True) for a in launch.local}
 
-        integers: list[int] = []
+        notes = _Notes()
 
         def emit(op: kernel.KernelOp, trip: Trip) -> None:
             number = first + len(bundle.sdscs)
             try:
                 watched = _valid_lanes(op) if kernel.INTEGERS in op.attributes else None
-                placed = replace(describe_kernel(op, number, self.masks), watched=watched)
+                element = op.attributes.get(kernel.ELEMENT)
+                placed = replace(describe_kernel(op, number, self.masks), watched=watched, element=element)
                 bundle.add(placed, [_base(bases, v, trip) for v in (*op.inputs, op.output)], op.location)
-                if watched is not None and first + len(bundle.sdscs) > number:
-                    integers.extend((number, watched))
+                if first + len(bundle.sdscs) > number:
+                    notes.add(number, placed)
             except SpyreError as error:
                 failures.meet(error, op)
 
         schedule(launch.body, emit, self._loop(function, bundle))
-        return bundle, integers
+        return bundle, notes
 
     def _loop(
         self, function: func.FuncOp, bundle: SymbolicBundle | ConcreteBundle

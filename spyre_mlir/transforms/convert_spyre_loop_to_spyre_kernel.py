@@ -37,7 +37,7 @@ from spyre_mlir.transforms.integer_origins import Origins
 from spyre_mlir.transforms.integers import NARROW, holds, inside, is_integer, wraps
 from spyre_mlir.transforms.kernel_ops import GATHER_STEP, kernel_op
 from spyre_mlir.transforms.narrowed import is_narrowed, is_rounded
-from spyre_mlir.transforms.number_forms import cast, forms_of, is_watched, keeps_float32, wrapped
+from spyre_mlir.transforms.number_forms import cast, eager_element, forms_of, is_watched, keeps_float32, wrapped
 from spyre_mlir.transforms.reach import bring_within_reach
 from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
 from spyre_mlir.transforms.reductions import lower_quotient, lower_reduction, output_of
@@ -115,7 +115,8 @@ def _lower_pointwise(p: Planner, op: loop.NestOp, function: str) -> None:
     inputs = [p.operand(v, m.data, lane, op.space.data) for v, m in zip(forms.operands, op.input_maps, strict=True)]
     watched = is_watched(p, op, function, forms.format)
     constants = function_constants(op.body.block, function, forms.format)
-    p.step(function, op.space.data, inputs, output_of(p, op, lane), integers=watched, constants=constants)
+    output, kept = output_of(p, op, lane), eager_element(op, forms.format)
+    p.step(function, op.space.data, inputs, output, integers=watched, constants=constants, element=kept)
     if wraps(element) and not inside(p.ranges.unwrapped(op), holds(element)):
         p.versions[op.result] = wrapped(p, p.of(op.result), element)
 
@@ -148,7 +149,8 @@ def _lower_product(p: Planner, op: loop.NestOp) -> None:
             f"the result of a product cannot have {column} in its lanes",
             hint="write it to a tensor of its own and copy",
         )
-    p.step(str(contraction.matmul.opfunc), op.space.data, [left, right], output_of(p, op, column))
+    output = output_of(p, op, column)
+    p.step(str(contraction.matmul.opfunc), op.space.data, [left, right], output, element=eager_element(op, DL16.name))
 
 
 def _names(op: loop.NestOp, operand: int) -> list[str]:

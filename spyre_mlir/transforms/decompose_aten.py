@@ -17,15 +17,17 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp, make_op
+from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.aten_build import AtenBuild, spelled
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
+from spyre_mlir.ops import movement
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.transforms.buffers import stored_format
 from spyre_mlir.transforms.convert_aten_to_spyre_loop import lowering_of
@@ -49,6 +51,7 @@ class _Builder(AtenBuild):
     emitter: Emitter
     made: list[Operation] = field(default_factory=list[Operation])
     cap: int | None = None
+    _rounded: list[SSAValue] = field(default_factory=list[SSAValue])
     _first: int = 0  # ops before the decomposition at hand
 
     def whole(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
@@ -67,6 +70,7 @@ class _Builder(AtenBuild):
                 op.erase(safe_erase=False)
             del self.emitter.ops[self._first :]
             self.made = [op for op in self.made if op not in set(undone)]
+            self._rounded.clear()
             raise
 
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> SSAValue:
@@ -79,6 +83,19 @@ class _Builder(AtenBuild):
         self.made.append(op)
         return op.results[0]
 
+    def widen_inside(self, results: Sequence[SSAValue]) -> None:
+        """Marks what a decomposition made in float32 as not rounded, but for its results and what is `rounded`."""
+        kept = {_made(value) for value in (*results, *self._rounded)}
+        for op in self.emitter.ops[self._first :]:
+            if op not in kept and any(element_of(r) == f32 for r in op.results):
+                op.attributes[UNROUNDED] = UnitAttr()
+        self._rounded.clear()
+
+    def rounded(self, value: Any) -> Any:
+        """The value, which keeps no more digits than eager has there."""
+        self._rounded.append(value)
+        return value
+
     def _kernels(self) -> int:
         """How many kernels the decomposition at hand has come to: its ops, without those that move nothing."""
         made = (op.entry for op in self.emitter.ops[self._first :] if isinstance(op, AtenOp))
@@ -90,6 +107,18 @@ class _Builder(AtenBuild):
             if not any(result.uses for result in op.results):
                 op.detach()
                 op.erase()
+
+
+def _made(value: SSAValue) -> object:
+    """What computed a value: the op behind the views and copies of it."""
+    owner = value.owner
+    while isinstance(owner, AtenOp) and (owner.entry in (movement.clone,) or _is_view(owner)):
+        owner = owner.operands[0].owner
+    return owner
+
+
+def _is_view(op: AtenOp) -> bool:
+    return op.entry is not None and op.entry.family is Family.VIEW
 
 
 def reason_for(op: AtenOp) -> str | None:
@@ -150,6 +179,7 @@ def _convert(op: Operation, builder: _Builder, value: dict[SSAValue, SSAValue]) 
                 made = list(cast("tuple[SSAValue, ...]", replacement)) if several else [replacement]
                 if registry.find(registry.Kind.DECOMPOSITION, op.overload):
                     _check_types(op, made)
+                builder.widen_inside(() if op.is_wide else made)
                 value.update(zip(op.results, made, strict=True))
                 return made
             if reason is None and lowering_of(op) is None:

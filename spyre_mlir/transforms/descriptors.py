@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from xdsl.ir import Attribute
+
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.superdsc.descriptor import (
@@ -48,12 +50,14 @@ class Placed:
         labels: label of every loop, fillers included.
         watched: for a kernel of integers that may leave those of its format, how many elements in the lanes are no
             padding (0: all); None for any other.
+        element: the element type of the model whose numbers its results are, where exact numerics must know it.
     """
 
     descriptor: Descriptor
     offsets: tuple[tuple[int, ...], ...]
     labels: dict[str, str]
     watched: int | None = None
+    element: Attribute | None = None
 
 
 def op_class(op: kernel.KernelOp) -> OpClass:

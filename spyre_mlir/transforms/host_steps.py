@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import HOST, spell_arguments
+from spyre_mlir.dialects.aten_arguments import HOST, UNROUNDED, spell_arguments
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.ops.table import Family
 
@@ -37,6 +37,7 @@ def loop_step(op: AtenOp, operands: Sequence[SSAValue]) -> LoopHostOp:
     callee = op.overload if "::" in op.overload else f"aten.{op.overload}"
     reason = op.attributes[HOST]
     said = reason.data if isinstance(reason, StringAttr) else None
+    attributes |= {UNROUNDED: UnitAttr()} if op.is_wide else {}
     return LoopHostOp(callee, said, [mapped[v] for v in inputs], attributes, [r.type for r in op.results])
 
 

@@ -33,6 +33,8 @@ def kernel_op(step: Step, values: Mapping[Buffer, SSAValue]) -> kernel.KernelOp:
     if step.function == GATHER_STEP:
         return kernel.GatherOp(space, inputs, output, maps, {"axis": IntegerAttr(step.axis or 0, 64)})
     op = kernel.ComputeOp(space, inputs, output, maps, {"function": StringAttr(step.function)})
+    if step.element is not None:
+        op.attributes[kernel.ELEMENT] = step.element
     if step.integers:
         op.attributes[kernel.INTEGERS] = UnitAttr()
     if step.constants:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from xdsl.dialects.builtin import FloatAttr, TensorType, f64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType, f64, i64
 from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.spyre.loop import ConstantOp, combining
@@ -39,7 +39,9 @@ class LoopBuilder:
         if isinstance(value, SSAValue):
             return self.readings[value]
         number = float(cast(float, value))
-        op = self.emitter.add(ConstantOp(FloatAttr(number, f64), TensorType(element, [])))
+        exact = not isinstance(value, int) or int(number) == value
+        known = FloatAttr(number, f64) if exact else IntegerAttr(cast(int, value), i64)
+        op = self.emitter.add(ConstantOp(known, TensorType(element, [])))
         return whole(op.results[0])
 
     def converted(self, reading: Reading, element: Attribute) -> Reading:
@@ -51,6 +53,11 @@ class LoopBuilder:
             made = self.pointwise(None, [whole(base)], TensorType(element, shape_of(base)))
             self._converted[base, element] = made.base
         return Reading(self._converted[base, element], reading.view)
+
+    @property
+    def conversions(self) -> list[SSAValue]:
+        """The tensors that are others in another element type."""
+        return list(self._converted.values())
 
     def copy(self, reading: Reading, shape: tuple[int, ...] | None = None) -> Reading:
         """A fresh tensor with the elements of a reading, optionally under another shape of the same order."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import Float8E4M3FNType, IntegerType, f32, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.scalars import body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
@@ -141,6 +142,17 @@ def _step(p: Planner, function: str, operands: Sequence[Buffer], number: float |
         through.append((p.number(number, first.format), tuple[LinearExpr, ...]()))
     p.step(function, space, through, (made, index))
     return made
+
+
+def eager_element(op: loop.NestOp, form: str) -> Attribute | None:
+    """The element type to which exact numerics bring a nest's result, as eager does; None if they leave it as it is.
+
+    Integers that have 32 bits or more, and no bounds that DL16 holds, start anew beyond their type.
+    """
+    element = element_of(op.result)
+    if is_integer(element):
+        return element if form == FP32.name and not wraps(element) else None
+    return element if element == f32 and UNROUNDED not in op.attributes else None
 
 
 def is_watched(p: Planner, op: loop.NestOp, function: str, form: str) -> bool:

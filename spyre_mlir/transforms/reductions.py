@@ -14,8 +14,7 @@ from spyre_mlir.hw.legality import stick_for
 from spyre_mlir.hw.sticks import UNIT, LinearExpr, round_up
 from spyre_mlir.transforms.buffers import Use
 from spyre_mlir.transforms.choose_lane import lane_for, result_lane
-from spyre_mlir.transforms.integers import WIDE
-from spyre_mlir.transforms.number_forms import Forms, forms_of, is_watched
+from spyre_mlir.transforms.number_forms import Forms, eager_element, forms_of, is_watched
 from spyre_mlir.transforms.relayout import Planner, Versions, block_of
 from spyre_mlir.transforms.whole_quotients import WholeQuotient
 
@@ -31,8 +30,9 @@ def output_of(p: Planner, op: loop.NestOp, lane: str | None) -> Use:
     return versions.buffers[0], op.output_map.data
 
 
-# What takes no part in a reduction, by its hardware function (0 in a sum).
-_NEUTRAL = {"max": float(WIDE[0]), "min": float(WIDE[1])}
+# What takes no part in a reduction, by its hardware function (0 in a sum): of integers the float32 numbers at the ends
+# of int64, which exact numerics have.
+_NEUTRAL = {"max": -(2.0**63), "min": 2.0**63 - 2.0**39}
 _NEUTRAL_FLOATS = {"max": -FP32_LARGEST, "min": FP32_LARGEST}
 
 
@@ -46,7 +46,8 @@ def lower_reduction(p: Planner, op: loop.NestOp, function: str) -> None:
         neutral = _NEUTRAL if isinstance(element_of(op.result), IntegerType) else _NEUTRAL_FLOATS
         use, space = _whole_sticks(p, op, forms.operands[0], use, lane, neutral.get(function, 0.0))
     output = output_of(p, op, result_lane(op, lane))
-    p.step(function, space, [use], output, integers=is_watched(p, op, function, forms.format))
+    watched = is_watched(p, op, function, forms.format)
+    p.step(function, space, [use], output, integers=watched, element=eager_element(op, forms.format))
 
 
 def _whole_sticks(

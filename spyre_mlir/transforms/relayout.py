@@ -106,11 +106,13 @@ class Planner:
         *,
         integers: bool = False,
         constants: Mapping[str, float] | None = None,
+        element: Attribute | None = None,
     ) -> None:
         """Adds a kernel step; operands gain the padding their maps ask for."""
         for number, (buffer, index) in enumerate((*inputs, output)):
             buffer.suit(index, axis if number == 1 else None)
-        self.items.append(Step(function, space, inputs, output, self.origin, axis, integers, dict(constants or {})))
+        made = Step(function, space, inputs, output, self.origin, axis, integers, dict(constants or {}), element)
+        self.items.append(made)
 
     def of(self, value: SSAValue) -> Versions:
         """The device forms of a value; made on first sight."""

@@ -19,6 +19,8 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_memory import (
+    ELEMENT,
+    ELEMENTS,
     INTEGER_KERNELS,
     INTEGERS,
     NARROWED,
@@ -323,6 +325,8 @@ class GatherOp(KernelOp):
 
 __all__ = [
     "CONVERSIONS",
+    "ELEMENT",
+    "ELEMENTS",
     "INTEGERS",
     "INTEGER_KERNELS",
     "NARROWED",

@@ -36,6 +36,12 @@ POOL_BYTES = "pool_bytes"
 INTEGERS = "integers"
 INTEGER_KERNELS = "integer_kernels"
 
+# The element type of the model that a kernel's result has, where exact numerics must know it: they round float32 as
+# eager does. An attribute of such an op, and of the launch, there as a dictionary from a type to the numbers of the
+# SuperDSCs.
+ELEMENT = "element"
+ELEMENTS = "elements"
+
 # Marks a kernel that computes in DL16 although the program keeps its float32: its function has no other form.
 NARROWED = "narrowed"
 

@@ -32,6 +32,10 @@ def _written_through_strides(x: torch.Tensor) -> torch.Tensor:
         lambda x: x.expand(3, 4, 6).as_strided((3, 3), (2, 5), 1),
         lambda x: torch.as_strided_copy(x.t(), (3, 3), (2, 5), 1),
         lambda x: torch.as_strided_scatter(x.t(), torch.ones(2, 2), (2, 2), (6, 2), 1),
+        lambda x: x[2:2].as_strided((2, 3), (6, 1), 1),
+        lambda x: x[2:2].as_strided((2,), (1,)) * 2,
+        lambda x: (x * 2)[:, 3:3].t().as_strided((3,), (2,), 5),
+        lambda x: torch.as_strided_copy(x[4:], (2,), (1,), 1),
         _written_through_strides,
     ],
 )

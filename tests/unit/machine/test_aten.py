@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, f32, i1, i64
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, f16, f32, i1, i64
 from xdsl.ir import Attribute, Block, Region
 
 from spyre_mlir.dialects.aten import make_op
@@ -69,7 +69,7 @@ def module_of(
 @pytest.mark.parametrize(("entry", "overload", "sample"), GOOD, ids=cases.case_id)
 def test_op_gives_what_torch_gives(entry: OpEntry, overload: str, sample: Sample) -> None:
     given = cases.arguments(entry, overload, sample)
-    module, arrays = module_of(entry, overload, given)
+    module, arrays = module_of(entry, overload, given, number=f16)
     for got, wanted in zip(run_function(module, arrays), cases.expected(overload, given), strict=True):
         kind = wanted.dtype.kind if entry.composed else "b" if entry.boolean else "f"
         assert got.dtype == {"b": np.bool_, "i": np.int64, "f": np.float64}[kind]
@@ -81,7 +81,7 @@ def test_op_gives_what_torch_gives(entry: OpEntry, overload: str, sample: Sample
 )
 def test_decomposition_gives_what_torch_gives(entry: OpEntry, overload: str, sample: Sample) -> None:
     given = cases.arguments(entry, overload, sample)
-    module, arrays = module_of(entry, overload, given)
+    module, arrays = module_of(entry, overload, given, number=f16)
     DecomposeAtenPass().apply(Context(), module)
     module.verify()
     for got, wanted in zip(run_function(module, arrays), cases.expected(overload, given), strict=True):

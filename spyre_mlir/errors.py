@@ -60,7 +60,7 @@ class InputError(SpyreError):
 
 
 class RegistrationError(SpyreError, ValueError):
-    """What a plugin adds clashes with what is there, or the plugin cannot be loaded."""
+    """What a plugin or the device adds clashes with what is there, or the plugin cannot be loaded."""
 
     code = "SPY-P001"
 

@@ -135,7 +135,7 @@ def _lies_so(places: Mapping[int, Place], results: Sequence[Any]) -> bool:
 
 def _zeros(count: int) -> torch.UntypedStorage:
     """Memory of so many bytes; pages that nobody writes take no room."""
-    return torch.from_numpy(np.zeros(count, np.uint8)).untyped_storage()
+    return torch.as_tensor(np.zeros(count, np.uint8)).untyped_storage()
 
 
 def _empty(like: torch.Tensor) -> torch.Tensor:

@@ -38,7 +38,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_flatten_with_path, tree_map, treespec_dumps, treespec_loads
 
 Operator = OpOverload[..., Any]
-FUSED_ENCODER_LAYER = cast("Callable[..., Any]", torch._transformer_encoder_layer_fwd)  # pyright: ignore[reportPrivateUsage]
+FUSED_ENCODER_LAYER: Callable[..., Any] = cast(Any, torch)._transformer_encoder_layer_fwd
 
 __all__ = [
     "FUSED_ENCODER_LAYER",
@@ -115,7 +115,7 @@ def trace_recurrent_layers_for(back_end: Callable[..., Any]) -> None:
     @wraps(tracer)
     def trace(self: Any, *args: Any, skip: int = 0, **kwargs: Any) -> Any:
         mine = _innermost(self._torchdynamo_orig_backend) is back_end
-        with _dynamo_config.patch(allow_rnn=True) if mine else nullcontext():
+        with cast(Any, _dynamo_config).patch(allow_rnn=True) if mine else nullcontext():
             return tracer(self, *args, skip=skip + 1, **kwargs)
 
     cast(Any, trace)._for = back_end

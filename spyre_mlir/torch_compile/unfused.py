@@ -49,7 +49,7 @@ def _encoder_layer(
 
     def attention(x: Tensor) -> Tensor:
         parts = functional.linear(x, qkv_weight, qkv_bias).chunk(3, -1)
-        query, key, value = (part.unflatten(-1, (num_heads, -1)).transpose(1, 2) for part in parts)
+        query, key, value = (part.view(*part.shape[:2], num_heads, -1).transpose(1, 2) for part in parts)
         seen = None if mask is None else _seen(mask, mask_type)
         out = functional.scaled_dot_product_attention(query, key, value, seen)
         return functional.linear(out.transpose(1, 2).flatten(2), proj_weight, proj_bias)

@@ -82,7 +82,7 @@ def _owner() -> str | None:
 
     if _state:
         return None
-    core: Any = torch._C
+    core: Any = torch._C  # pyright: ignore[reportPrivateUsage]
     name = core._get_privateuse1_backend_name()
     if name == _UNNAMED and hasattr(torch, DEVICE):
         return f"a module torch.{DEVICE}, {getattr(torch, DEVICE)!r},"

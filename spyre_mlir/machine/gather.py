@@ -26,7 +26,7 @@ def share_table(layout: Layout) -> None:
         MachineFault: ``divided-table``: the file wants another start on some core, or a part of the rows on each.
     """
     table, view, log = layout.operand, layout.view, layout.memory.log
-    if table.indirect is None or table.indirect.kind is not IndirectKind.VALUE:
+    if table.component == "lx" or table.indirect is None or table.indirect.kind is not IndirectKind.VALUE:
         return
     hint = "divide the indices, in whole sticks, or use fewer cores"
     if (core := int((layout.starts != layout.starts[0]).argmax())) > 0:
@@ -60,6 +60,8 @@ def gather(view: Descriptor, accesses: Sequence[Access], origin: Sequence[int], 
     rows = _indices(view, index_at, accesses[index_at], memory)
     picked = set(view.operands[index_at].order)
     row_bytes = _row_bytes(table, picked, memory, str(access.place))
+    if any(dim.label in picked and n != 1 for dim, n in zip(view.dims, access.shape, strict=True)):
+        raise UnsupportedError("a gather from a table in LX, each core with rows of its own", where=str(access.place))
     region = memory.locate(access.low, access.high, access.place)
     extent = (region.end - access.base) // row_bytes
     outside = (rows < 0) | (rows >= extent)

@@ -76,6 +76,7 @@ SUITES = (
     Suite("opinfo", "PyTorch's operator database", ("tests/opinfo",), module="tests.opinfo"),
     Suite("mutants", "damaged programs are noticed", ("tests/mutants",)),
     Suite("corruptions", "damaged files are noticed", ("tests/unit/backend/test_corruptions.py",)),
+    Suite("ktir-cpu", "KTIR and its authors' interpreter, where KTIR_CPU names it", ("tests/ktir_cpu",)),
     Suite("plugin", "a package that adds ops", ("tests/plugin",)),
 )
 

@@ -78,6 +78,7 @@ SUITES = (
     Suite("mutants", "damaged programs are noticed", ("tests/mutants",)),
     Suite("corruptions", "damaged files are noticed", ("tests/unit/backend/test_corruptions.py",)),
     Suite("fuzz", "damaged files and command lines", ("tests/fuzz",)),
+    Suite("ktir-cpu", "KTIR and its authors' interpreter, where KTIR_CPU names it", ("tests/ktir_cpu",)),
     Suite("plugin", "a package that adds ops", ("tests/plugin",)),
 )
 

@@ -29,11 +29,9 @@ def pytest_configure(config: object) -> None:
 
     def executing(self: Any, function: str, **given: Any) -> Any:
         before = {name: np.array(value) if isinstance(value, np.ndarray) else value for name, value in given.items()}
-        placed = bool(self.memory.hbm.memory) if getattr(self, "memory", None) is not None else False
         found = execute(self, function, **given)
         count[0] += 1
-        test = os.environ.get("PYTEST_CURRENT_TEST", "")
-        call = (test, str(self.kept_source), function, before, found, placed)
+        call = (str(self.kept_source), function, before, found)
         (folder / f"{count[0]:04}.pickle").write_bytes(pickle.dumps(call))
         return found
 

@@ -51,6 +51,43 @@ def _problems(text: str, older_spaces: bool) -> Iterator[tuple[int, str]]:
             yield number, what
     if depth:
         yield len(text.splitlines()), "unbalanced braces: the function is not found"
+    heads = [n for n, line in enumerate(text.splitlines(), 1) if line.lstrip().startswith("func.func")]
+    if len(heads) > 1:
+        yield heads[1], f"{len(heads)} functions in a module: all get the body of the last"
+    yield from _scratchpad(text)
+
+
+CONSTANT = re.compile(r"(%\w+) = arith.constant (\d+) : index")
+VIEW = re.compile(
+    r"(%\w+) = ktdp.construct_memory_view (%\w+), sizes: \[([\d, ]+)\], strides: \[([\d, ]+)\].*<(?:ct_local|LX)"
+)
+TILE = re.compile(r"(%\w+) = ktdp.construct_access_tile (%\w+)\[.*<([\dx]+)xindex>$")
+STORE = re.compile(r"ktdp.store %\w+, (%\w+) :")
+
+
+def _scratchpad(text: str) -> Iterator[tuple[int, str]]:
+    """Stores to LX as its reader has them: a whole store makes an array, which keeps its size; others need one.
+
+    Places count elements: two views of different element types at one place are not told apart.
+    """
+    places, views, tiles, arrays = dict[str, int](), dict[str, tuple[int, list[int], bool]](), dict[str, str](), {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := CONSTANT.search(line):
+            places[found[1]] = int(found[2])
+        elif (found := VIEW.search(line)) and found[2] in places:
+            sizes, strides = ([int(n) for n in found[k].split(",")] for k in (3, 4))
+            dense = strides == [prod(sizes[d + 1 :]) for d in range(len(sizes))]
+            views[found[1]] = (places[found[2]], sizes, dense)
+        elif (found := TILE.search(line)) and found[2] in views:
+            place, sizes, dense = views[found[2]]
+            whole = dense and [int(n) for n in found[3].split("x")] == sizes
+            views[found[1]], tiles[found[1]] = (place, sizes, whole), found[2]
+        elif (found := STORE.search(line)) and found[1] in tiles:
+            place, sizes, whole = views[found[1]]
+            if not whole and not any(first <= place < first + n for first, n in arrays.items()):
+                yield number, f"a store in parts to LX at {place}, which no whole store has made"
+            elif whole and arrays.setdefault(place, prod(sizes)) < prod(sizes):
+                yield number, f"{prod(sizes)} elements to LX at {place}, where an array of {arrays[place]} stays"
 
 
 def _braces(line: str) -> Iterator[str]:

@@ -52,7 +52,8 @@ def run_ktir(
     Args:
         module: a verified module.
         function: which function; without, the only one, or `main`.
-        arrays: by argument name, the array a pointer points to, or a number. Arrays of other names need a place.
+        arrays: by argument name, the array a pointer points to, or a number: the first element that a pointer points
+            to, where arrays have places. Arrays of other names need a place.
         blank: names of arrays whose contents are undefined until the program writes them.
         places: byte addresses of arrays, for programs that know them.
         spec: the machine.
@@ -73,7 +74,7 @@ def run_ktir(
     given = dict(arrays or {})
     memory = {name: np.asarray(value) for name, value in given.items() if np.ndim(value)}
     device = DeviceMemory(memory, blank, places or {})
-    stored = only_stored_through(kernel)
+    stored = None if any(name not in device.regions for name in _pointers(kernel)) else only_stored_through(kernel)
     for name, region in device.regions.items():
         region.shared = stored is None or name in stored
     remote = any(getattr(getattr(op, "memory_space", None), "core", None) is not None for op in kernel.walk())
@@ -83,6 +84,10 @@ def run_ktir(
     cores = [Core(number, machine, {**values}) for number in range(prod(grid))]
     _run_all(kernel, cores)
     return {name: device.regions[name].contents(array.dtype, array.shape) for name, array in memory.items()}
+
+
+def _pointers(kernel: FuncOp) -> list[str]:
+    return [one.name for one in arguments(kernel) if one.pointer]
 
 
 def _bind(
@@ -101,8 +106,11 @@ def _bind(
     for name, value in zip(names, kernel.args, strict=True):
         region = device.regions.get(name)
         if region is None:
-            if known[name].pointer:
-                raise InputError(f"the argument '{name}' points to an array, got a number")
+            if known[name].pointer and not placed:
+                raise InputError(
+                    f"the argument '{name}' points to an array, got a number",
+                    hint="give the array; a number is an address where arrays have places",
+                )
             bound[value] = Data(np.asarray(given[name]).astype(dtype_of(value.type)))
             continue
         if known[name].pointer and dtype_of(known[name].element) != np.asarray(given[name]).dtype:

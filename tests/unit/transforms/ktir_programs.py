@@ -14,6 +14,7 @@ from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, 
 from spyre_mlir.machine.ktdp import run_ktir
 from spyre_mlir.machine.loop import known_numbers
 from spyre_mlir.text.ktir import ktir_text
+from spyre_mlir.text.ktir_program import function_texts
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms.ktdp_buffers import named_buffers
 from spyre_mlir.universe import make_context
@@ -85,8 +86,8 @@ class Program:
 
     def run(self, inputs: list[Any]) -> list[Any]:
         """The outputs for some inputs."""
-        assert problems(self.text) == []
         module = parse_module(self.text.encode(), make_context(), "program")
+        assert [p for text in function_texts(module).values() for p in problems(text)] == []
         verify_module(module)
         again = parse_module(ktir_text(module).encode(), make_context(), "again")
         assert ktir_text(again) == ktir_text(module)

@@ -64,3 +64,39 @@ def test_the_older_spelling_is_read_by_older_readers_only() -> None:
     older = SOUND.replace("#ktdp.memory_space<ct_local, ct_id = 3>", "#ktdp.spyre_memory_space<LX>")
     assert problems(older, older_spaces=True) == []
     assert problems(SOUND, older_spaces=True) != []
+
+
+LOCAL = """
+builtin.module {
+  func.func @main() attributes {grid = [1]} {
+    %c0 = arith.constant 0 : index
+    %v = ktdp.construct_memory_view %c0, sizes: [8], strides: [1] {memory_space = #ktdp.memory_space<ct_local>} : memref<8xf16>
+    %w = ktdp.construct_memory_view %c0, sizes: [4], strides: [2] {memory_space = #ktdp.memory_space<ct_local>} : memref<4xf16>
+    %s = ktdp.construct_access_tile %v[%c0] {} : memref<8xf16> -> !ktdp.access_tile<8xindex>
+    %t = ktdp.construct_access_tile %w[%c0] {} : memref<4xf16> -> !ktdp.access_tile<4xindex>
+    ktdp.store %a, %s : tensor<8xf16>, !ktdp.access_tile<8xindex>
+    ktdp.store %b, %t : tensor<4xf16>, !ktdp.access_tile<4xindex>
+    func.return
+  }
+}
+"""  # noqa: E501
+
+
+def test_a_store_in_parts_needs_a_whole_one_before() -> None:
+    assert problems(LOCAL) == []
+    first, second = (next(line for line in LOCAL.splitlines() if f"ktdp.store %{n}" in line) for n in "ab")
+    turned = LOCAL.replace(first, "FIRST").replace(second, first).replace("FIRST", second)
+    assert problems(turned) == ["line 9: a store in parts to LX at 0, which no whole store has made"]
+
+
+def test_an_array_in_the_scratchpad_keeps_its_size() -> None:
+    smaller = LOCAL.replace("sizes: [4], strides: [2]", "sizes: [4], strides: [1]")
+    first, second = (next(line for line in LOCAL.splitlines() if f"ktdp.store %{n}" in line) for n in "ab")
+    turned = smaller.replace(first, "FIRST").replace(second, first).replace("FIRST", second)
+    assert problems(turned) == ["line 10: 8 elements to LX at 0, where an array of 4 stays"]
+
+
+def test_two_functions_in_a_module_are_found() -> None:
+    body = LOCAL.split("builtin.module {")[1].rsplit("}", 1)[0]
+    text = "builtin.module {" + body + body.replace("@main", "@other") + "}"
+    assert any("2 functions in a module" in line for line in problems(text))

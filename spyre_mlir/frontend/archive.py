@@ -114,8 +114,8 @@ class _Look:
 
     def _check_payload(self, name: str) -> None:
         """Weights and constants are bytes; torch pickles tensor subclasses and objects only."""
-        config: Any = self._json(name)
-        entries = cast("Any", config.get("config")) if isinstance(config, dict) else None
+        config: object = self._json(name)
+        entries = cast("dict[str, Any]", config).get("config") if isinstance(config, dict) else None
         if not isinstance(entries, dict):
             raise _refusal(self._path, name, "is no list of tensors")
         for key, entry in cast("dict[str, Any]", entries).items():

@@ -12,15 +12,15 @@ from enum import IntEnum
 from math import inf, prod
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FloatAttr, IntegerType
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.scalars import body_function
-from spyre_mlir.dialects.tensors import element_of, integer_bits
+from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.hw.formats import DL16_LARGEST
 from spyre_mlir.ops import pointwise, reduction
-from spyre_mlir.transforms.integers import BOUNDS, NARROW, FloatBounds, Ranges, inside, stated_bounds
+from spyre_mlir.transforms.integers import BOUNDS, NARROW, FloatBounds, Ranges, constant_bounds, inside, stated_bounds
 
 # Integers of so few bits are data in a short form: pixels, quantised weights.
 _DATA_BITS = 8
@@ -77,12 +77,12 @@ class Origins:
                 if not any(map(_is_float, op.inputs)):  # a conversion; elsewhere truth values only choose
                     found = max(found, Origin.INTEGERS if long else Origin.SHORT)
                 return Origin.INTEGERS if found is Origin.SHORT and _is_sum(op) else found
-            case loop.GatherOp():
+            case loop.GatherOp() | host.LoopHostOp() if read:
                 return Origin.DATA if found is Origin.WEIGHTS else found  # rows of a weight are an embedding
-            case loop.ConstantOp() if isinstance(op.value, FloatAttr) and abs(op.value.value.data) > DL16_LARGEST:
+            case loop.ConstantOp() if not inside(self._bound(op), (-DL16_LARGEST, DL16_LARGEST)):
                 return Origin.DATA  # stands for infinity in a mask, which DL16 has in a form of its own
             case host.LoopHostOp():
-                return max(found, Origin.INTEGERS) if long else found
+                return Origin.INTEGERS if long else Origin.SHORT
             case _:
                 return Origin.WEIGHTS
 
@@ -106,8 +106,8 @@ class Origins:
     def _bound(self, op: Operation) -> FloatBounds:
         """Bounds of the floats that an op makes, as far as constants and types tell."""
         match op:
-            case loop.ConstantOp() if isinstance(op.value, FloatAttr):
-                return op.value.value.data, op.value.value.data
+            case loop.ConstantOp():
+                return constant_bounds(op.value, shape_of(op.result))
             case loop.EmptyOp():
                 return 0.0, 0.0
             case loop.NestOp() if not is_product(op):

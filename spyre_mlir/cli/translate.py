@@ -46,9 +46,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="the file to write (default: standard output), or the directory for a bundle",
     )
     parser.add_argument("--older-spaces", action="store_true", help="KTIR: memory spaces as before August 2026")
-    parser.add_argument(
-        "--split", action="store_true", help="KTIR: a module per function, NAME.mlir in a directory"
-    )
+    parser.add_argument("--split", action="store_true", help="KTIR: a module per function, NAME.mlir in a directory")
     parser.add_argument("--print-op-generic", action="store_true", help="write MLIR in the generic format")
     add_verbosity(parser)
     return parser.parse_args(argv)

@@ -9,7 +9,7 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.errors import InputError, MachineFault
 from spyre_mlir.machine.ktdp import run_ktir
 from spyre_mlir.text.ktir import ktir_text
-from tests.unit.machine.ktdp.ktir_programs import box, copy, function, halves, load, read, run, store, tile, view
+from tests.unit.machine.ktdp.ktir_programs import box, copy, function, halves, read, run, store, tile, view
 from tests.unit.machine.ktdp.test_ktir_ops import computed
 
 X = halves(3, 4, 8)
@@ -165,8 +165,8 @@ def test_what_is_reduced_may_lose_dimensions_of_one() -> None:
     x = halves(6, 4, 8)
     got = run(module, ip=x, op=np.zeros(8, np.float16))["op"]
     np.testing.assert_allclose(got, x.astype(np.float64).sum(0), atol=5e-3)
+    other = body.replace(out, "").replace("-> tensor<8xf16>", "-> tensor<4xf16>")
     with pytest.raises(VerifyException, match="the result is"):
-        other = body.replace(out, "").replace("-> tensor<8xf16>", "-> tensor<4xf16>")
         function("%ip: index, %op: index", start, other, grid="[4]")
 
 

@@ -70,8 +70,10 @@ def matmul(op: Operation, data: list[Data], run: RunRegion) -> Data:
 
 
 def _unfilled(start: Data) -> bool:
-    """Whether an accumulator is a `tensor.empty`: emitters leave it to the scheduler, which starts from the neutral
-    element (torch-spyre #3764; certain). One with some elements missing is a fault as anywhere.
+    """Whether an accumulator is a `tensor.empty`, from which a sum starts as from its neutral element.
+
+    torch-spyre leaves accumulators unfilled for the scheduler (#3764; certain). One with some elements missing is a
+    fault, as anywhere.
     """
     return start.defined is not None and not start.defined.any()
 

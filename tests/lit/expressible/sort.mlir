@@ -17,7 +17,7 @@ func.func @values(%x: tensor<3x65xf32>) -> tensor<3x65xf32> {
 // CHECK-LABEL: func.func @main
 // CHECK: spyre.kernel.compute "notequal" [d0 = 3, d1 = 65]
 // CHECK: spyre.kernel.compute "where3" [d0 = 3, d1 = 65]
-// CHECK: spyre.kernel.compute "lesserthan" [d0 = 65, d1 = 65]
+// CHECK: spyre.kernel.compute "lesserthan" [d0 = 3, d1 = 65, d2 = 65]
 // CHECK: spyre.kernel.compute "greaterequal" [d0 = 3, d1 = 65, d2 = 65]
 // CHECK: spyre.kernel.compute "greaterthan" [d0 = 3, d1 = 65, d2 = 65]
 // CHECK: spyre.kernel.compute "where3" [d0 = 3, d1 = 65, d2 = 65]

@@ -49,7 +49,8 @@ def compile(
             compiled at its first call, once per signature of inputs.
         example_kwargs: keyword inputs.
         numerics: how calls compute; ``exact`` rounds float32 results once per operation, as eager does,
-            ``device`` rounds to the hardware's formats wherever something is stored. `CompiledModel.verify` is always exact.
+            ``device`` rounds to the hardware's formats wherever something is stored. `CompiledModel.verify` is always
+            exact.
         addresses: ``symbolic`` binds addresses at run time, ``concrete`` writes them into the files.
         share_files: equal operations at different addresses share one SuperDSC file, whose symbol ids every launch
             binds anew; the published specification wants an id to have one value in a bundle, so it is off.

@@ -23,7 +23,7 @@ _LOW_BITS: dict[str, type[np.integer[Any]]] = {"i32": np.int32, "ui32": np.uint3
 
 
 def slot_type(format_name: str) -> np.dtype[Any]:
-    """The numpy type of a slot that keeps an element of a format wide: that of float32, as of integers, is the widest."""
+    """The numpy type of a slot that keeps an element of a format wide: that of float32, as of integers, is widest."""
     return WIDEST if FORMATS[format_name].bits == FP32.bits else np.dtype(np.float64)
 
 

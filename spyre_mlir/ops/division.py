@@ -154,7 +154,8 @@ def fmod(b: Build, self: Lanes, other: Lanes) -> Any:
 def _truncated_rest(b: Build, x: Any, y: Any) -> Any:
     above, below = b.call("abs", x), _magnitude(b, y)
     if is_float(b, x):
-        return with_sign_of(b, x, _floored_rest(b, above, below))
+        rest = with_sign_of(b, x, _floored_rest(b, above, below))
+        return b.call("where.self", b.call("eq.Scalar", rest, 0), b.call("mul.Tensor", x, 0.0), rest)
     return with_sign_of(b, x, _rest(b, above, floor_division(b, above, below), below))
 
 

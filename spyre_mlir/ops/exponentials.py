@@ -50,7 +50,8 @@ def expm1(b: Build, self: Lanes) -> Any:
 @ATEN.composed(aten=["log1p"], promote=True, ulps=4)
 def log1p(b: Build, self: Lanes) -> Any:
     """The natural logarithm of 1 + x, exact near 0."""
-    return log_of_one_plus(b, self)
+    out = log_of_one_plus(b, self)
+    return b.call("where.self", b.call("eq.Scalar", self, 0), self, out)
 
 
 @ATEN.composed(aten=["log2"], promote=True, ulps=4)

@@ -17,7 +17,7 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.extremes import where_first
 from spyre_mlir.ops.lanes import INF, Lanes
-from spyre_mlir.ops.parts import joined, part
+from spyre_mlir.ops.parts import along, joined, part
 from spyre_mlir.ops.reducing import comparable, is_float, or_nan, positions, without, without_nan
 from spyre_mlir.ops.table import Sample
 
@@ -47,7 +47,7 @@ def _places_of_equals(b: Build, value: Any, dim: int, descending: bool) -> Any:
     if not is_float(b, value):
         return place
     # Below 0 rather than beyond the extent: DL16 counts to 1,024 both ways.
-    before = b.call("sub.Tensor", place, b.full((), shape[dim], "i64"))
+    before = along(b, b.iota(shape[dim], "i64", start=-shape[dim]), len(shape), dim)
     first, last = (before, place) if descending else (place, before)
     return b.call("where.self", b.call("ne.Tensor", value, value), first, last)
 

@@ -93,18 +93,15 @@ class AtenBuild(ABC):
 def _check_elements(overload: str, entry: OpEntry, bound: Mapping[str, Any]) -> None:
     """Raises TypeError if a call leaves open what it computes in: numbers of two element types, or no tensor at all.
 
-    torch would promote them; a composition says what it means, or its result has another type than the op it stands for.
+    torch would promote them, and the result would have another element type than the op it stands for.
     """
     if entry.family is Family.CREATION or isinstance(bound.get("dtype"), str):
         return
     elements = {str(t) for t in elements_of(entry, bound) if t != i1}
     if len(elements) > 1:
         raise TypeError(f"{overload} gets {' and '.join(sorted(elements))}: cast one like the other")
-    if (
-        not elements
-        and not entry.boolean
-        and any(isinstance(bound[p.name], float) for p in entry.params if p.is_tensor)
-    ):
+    numbers = any(isinstance(bound[p.name], float) for p in entry.params if p.is_tensor)
+    if numbers and not elements and not entry.boolean:
         raise TypeError(f"{overload} gets numbers only, which have no element type: make one with `full`")
 
 

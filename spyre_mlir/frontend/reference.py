@@ -15,6 +15,7 @@ from torch.export import ExportedProgram
 from xdsl.dialects.builtin import bf16, f16
 
 from spyre_mlir.dialects.tensors import as_tensor_type
+from spyre_mlir.frontend.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.export import clone_examples
 from spyre_mlir.frontend.noise import torch_noise_hidden
 from spyre_mlir.frontend.program import Argument, Program
@@ -36,7 +37,11 @@ def torch_reference(
         InputError: the arguments are not what the program was made for.
     """
     program.flatten(args, kwargs)
-    fresh_args, fresh_kwargs = clone_examples(tuple(args), dict(kwargs or {}))
+    with flat_dataclasses(args, kwargs, program.output_tree):
+        return _torch_reference(program, *clone_examples(tuple(args), dict(kwargs or {})))
+
+
+def _torch_reference(program: Program, fresh_args: Any, fresh_kwargs: Any) -> list[NDArray[Any]]:
     reference = program.reference
     model = cast(torch.nn.Module, _module_of(reference))
     held = has_halves([*model.parameters(), *model.buffers(), *program.flatten(fresh_args, fresh_kwargs)])
@@ -86,7 +91,8 @@ def double_reference(
         arguments=tuple(_wide_argument(a) for a in program.arguments),
         input_leaves=tuple(_wide_argument(a) if isinstance(a, Argument) else a for a in program.input_leaves),
     )
-    wide_args, wide_kwargs = tree_map(_wide_tensor, (tuple(args), dict(kwargs or {})))
+    with flat_dataclasses(args, kwargs):
+        wide_args, wide_kwargs = tree_map(_wide_tensor, (tuple(args), dict(kwargs or {})))
     with in_doubles():
         return torch_reference(wide, wide_args, wide_kwargs)
 

@@ -167,7 +167,7 @@ THRESHOLDS: dict[str, Threshold] = {
         also(drawn((6, 5), (4,)), whole((4,), (4,), high=5)),
         (
             also(drawn((128, 128), (256,)), whole((256,), (256,), high=128)),
-            also(drawn((128, 16385), (32,)), whole((33,), (33,), high=128)),
+            also(drawn((2, 16385), (4100,)), whole((4100,), (4100,), high=2)),
         ),
         host=True,
     ),

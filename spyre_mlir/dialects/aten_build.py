@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import ArrayAttr, TensorType, i1
+from xdsl.dialects.builtin import ArrayAttr, IntegerType, TensorType, i1
 from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir import registry
@@ -91,17 +91,17 @@ class AtenBuild(ABC):
 
 
 def _check_elements(overload: str, entry: OpEntry, bound: Mapping[str, Any]) -> None:
-    """Raises TypeError if a call leaves open what it computes in: numbers of two element types, or no tensor at all.
+    """Raises TypeError if a call leaves open what it computes in: a float and another type, or no tensor at all.
 
-    torch would promote them, and the result would have another element type than the op it stands for.
+    torch would promote them, and the result would have another element type than the op it stands for. Truth values
+    come of any numbers, and integers are compared and added whatever their widths.
     """
-    if entry.family is Family.CREATION or isinstance(bound.get("dtype"), str):
+    if entry.family is Family.CREATION or entry.boolean or isinstance(bound.get("dtype"), str):
         return
-    elements = {str(t) for t in elements_of(entry, bound) if t != i1}
-    if len(elements) > 1:
-        raise TypeError(f"{overload} gets {' and '.join(sorted(elements))}: cast one like the other")
-    numbers = any(isinstance(bound[p.name], float) for p in entry.params if p.is_tensor)
-    if numbers and not elements and not entry.boolean:
+    elements = {t for t in elements_of(entry, bound) if t != i1}
+    if len(elements) > 1 and not all(isinstance(t, IntegerType) for t in elements):
+        raise TypeError(f"{overload} gets {' and '.join(sorted(map(str, elements)))}: cast one like the other")
+    if not elements and any(isinstance(bound[p.name], float) for p in entry.params if p.is_tensor):
         raise TypeError(f"{overload} gets numbers only, which have no element type: make one with `full`")
 
 

@@ -96,35 +96,50 @@ def _writes(name: str, kwargs: Iterable[str]) -> bool:
     return in_place or name == "__setitem__" or (name.startswith("__i") and name != "__invert__") or "out" in kwargs
 
 
+def _kept(mask: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return mask.to(torch.bool).nonzero(as_tuple=True)
+
+
+def _none_below_zero(weights: torch.Tensor) -> bool:
+    return bool((weights >= 0).all())
+
+
 def _places(values: ConstantValues, mask: torch.Tensor) -> list[torch.Tensor] | None:
     """The positions that a known mask keeps, a tensor per dimension."""
     known = values.value(mask)
     if known is None:
         return None
-    return [values.constant(p) for p in values.run(lambda m: m.to(torch.bool).nonzero(as_tuple=True), known)]
+    return [values.constant(p) for p in values.run(_kept, known)]
 
 
 def _getitem(values: ConstantValues, self: torch.Tensor, index: Any) -> Any:
-    """`self[index]` with positions in the places of known masks; None if there are none."""
-    several = list(cast("tuple[Any, ...]", index)) if isinstance(index, tuple) else [index]
-    out: list[Any] = []
-    for item in several:
-        truth = isinstance(item, torch.Tensor) and item.dtype in _TRUTH and item.ndim > 0
-        places = _places(values, item) if truth else None
-        if truth and places is None:
-            return None
-        out += [item] if places is None else places
-    return (
-        None if len(out) == len(several) and all(a is b for a, b in zip(out, several, strict=True)) else self[(*out,)]
-    )
+    """`self[index]` with positions in the places of known masks; None if there are none, or one is not known."""
+    several = cast("tuple[Any, ...]", index) if isinstance(index, tuple) else (index,)
+    positions = [_positions(values, item) for item in several]
+    known = [part for part in positions if part is not None]
+    if len(known) < len(several) or all(len(p) == 1 and p[0] is i for p, i in zip(known, several, strict=True)):
+        return None
+    return self[tuple(item for part in known for item in part)]
+
+
+def _positions(values: ConstantValues, item: Any) -> list[Any] | None:
+    """What stands for one index: positions for a known mask, itself for what is none; None for a mask not known."""
+    if isinstance(item, list) and item and all(isinstance(i, bool) for i in cast("list[object]", item)):
+        return _places(values, values.constant(values.run(torch.tensor, item)))
+    mask = isinstance(item, torch.Tensor) and item.dtype in _TRUTH and item.ndim > 0
+    return _places(values, item) if mask else [item]
 
 
 def _masked_select(values: ConstantValues, input: torch.Tensor, mask: torch.Tensor) -> Any:
     known = values.value(mask)
     if known is None:
         return None
-    shape = torch.broadcast_shapes(input.shape, mask.shape)
-    wide = values.constant(values.run(lambda m: m.expand(shape).reshape(-1).nonzero().reshape(-1), known))
+    shape = cast("tuple[int, ...]", torch.broadcast_shapes(input.shape, mask.shape))
+
+    def kept(mask: torch.Tensor) -> torch.Tensor:
+        return mask.expand(shape).reshape(-1).nonzero().reshape(-1)
+
+    wide = values.constant(values.run(kept, known))
     return input.expand(shape).reshape(-1)[wide]
 
 
@@ -139,7 +154,11 @@ def _repeat_interleave(
     source = input.reshape(-1) if dim is None else input
     at = 0 if dim is None else dim
     count = source.shape[at]
-    places = values.run(lambda r: torch.arange(count).repeat_interleave(r, **options), known)
+
+    def repeated(counts: torch.Tensor) -> torch.Tensor:
+        return torch.arange(count).repeat_interleave(counts, **options)
+
+    places = values.run(repeated, known)
     return source.index_select(at, values.constant(places))
 
 
@@ -152,10 +171,14 @@ def _covariances(
     aweights: torch.Tensor | None = None,
 ) -> Any:
     """`torch.cov` by its parts, since whole it looks at a value; None where torch would refuse its arguments."""
-    given = [w for w in (fweights, aweights) if w is not None]
-    if input.ndim > 2 or not input.numel() or not all(_weighs(values, w) for w in given):
-        return None
+    refused = input.ndim > 2 or not input.numel() or input.dtype is torch.bool
     rows = input if input.ndim == 2 else input.reshape(1, -1)
+    refused |= fweights is not None and (fweights.is_floating_point() or not _weighs(values, fweights, rows))
+    refused |= aweights is not None and not (aweights.is_floating_point() and _weighs(values, aweights, rows))
+    if refused:
+        return None
+    rows = rows if rows.is_floating_point() else rows.to(torch.get_default_dtype())
+    given = [w for w in (fweights, aweights) if w is not None]
     if not given:
         left = right = rows - rows.mean(1, keepdim=True)
         return (left @ right.T / max(0, rows.shape[1] - correction)).squeeze()
@@ -166,10 +189,10 @@ def _covariances(
     return (left @ (left * weights).T / (total - less).clamp(min=0)).squeeze()
 
 
-def _weighs(values: ConstantValues, weights: torch.Tensor) -> bool:
-    """Whether weights are known to be none that torch refuses."""
+def _weighs(values: ConstantValues, weights: torch.Tensor, rows: torch.Tensor) -> bool:
+    """Whether weights are known, one for each column, and none is below 0."""
     known = values.value(weights)
-    return known is not None and known.ndim == 1 and values.run(lambda w: bool((w >= 0).all()), known)
+    return known is not None and known.shape == rows.shape[1:] and bool(values.run(_none_below_zero, known))
 
 
 def _correlations(values: ConstantValues, input: torch.Tensor) -> Any:

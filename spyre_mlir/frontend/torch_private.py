@@ -82,7 +82,7 @@ def disable_modes() -> AbstractContextManager[object]:
 
 def is_functional(value: torch.Tensor) -> bool:
     """Whether a tensor stands for another one in a trace, so that writing to it can be followed."""
-    return type(value) is FunctionalTensor or torch._is_functional_tensor(value)
+    return type(value) is FunctionalTensor or bool(cast(Any, torch)._is_functional_tensor(value))
 
 
 def is_tree_node(kind: type) -> bool:

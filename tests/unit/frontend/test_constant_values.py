@@ -51,6 +51,7 @@ KNOWN: dict[str, Callable[[Tensor], Any]] = {
     "repeated_elements": lambda x: torch.repeat_interleave(x[:, 0], torch.tensor([1, 2, 0])),
     "repeated_as_often": lambda x: x.repeat_interleave(torch.tensor([2]), 1),
     "positions": lambda x: x[torch.tensor([0, 1, 1]).nonzero()[:, 0]],
+    "a_list": lambda x: x[[True, False, True]],
     "written": put,
 }
 

@@ -13,7 +13,8 @@ import torch
 from torch import nn
 
 from spyre_mlir import torch_compile
-from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.errors import InputError, OverflowFault, UnsupportedError
+from spyre_mlir.machine.overflows import DL16OverflowWarning
 from spyre_mlir.torch_device import register
 from spyre_mlir.transforms.fallback import HostStepWarning
 
@@ -257,3 +258,13 @@ def test_importing_torch_costs_nothing_but_the_registration() -> None:
         "print(int('spyre_mlir.frontend' in sys.modules or 'torch._dynamo' in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "0\n"
+
+
+def test_numbers_beyond_the_range_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SPYRE, "numerics", "device")
+    large = torch.full((3, 64), 3e5).to("spyre")
+    with pytest.warns(DL16OverflowWarning, match=r"192 results of \d:mul are beyond DLFloat16"):
+        large * large
+    monkeypatch.setattr(SPYRE, "on_overflow", "raise")
+    with pytest.raises(OverflowFault):
+        large * large

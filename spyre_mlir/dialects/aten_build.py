@@ -91,16 +91,16 @@ class AtenBuild(ABC):
 
 
 def _check_elements(overload: str, entry: OpEntry, bound: Mapping[str, Any]) -> None:
-    """Raises TypeError if a call leaves open what it computes in: a float and another type, or no tensor at all.
+    """Raises TypeError if a call leaves open what it computes in: two types of floats, or no tensor at all.
 
-    torch would promote them, and the result would have another element type than the op it stands for. Truth values
-    come of any numbers, and integers are compared and added whatever their widths.
+    torch would promote them, and the result would have another element type than the op it stands for.
     """
     if entry.family is Family.CREATION or entry.boolean or isinstance(bound.get("dtype"), str):
         return
     elements = {t for t in elements_of(entry, bound) if t != i1}
-    if len(elements) > 1 and not all(isinstance(t, IntegerType) for t in elements):
-        raise TypeError(f"{overload} gets {' and '.join(sorted(map(str, elements)))}: cast one like the other")
+    floats = {str(t) for t in elements if not isinstance(t, IntegerType)}
+    if len(floats) > 1:
+        raise TypeError(f"{overload} gets {' and '.join(sorted(floats))}: cast one like the other")
     if not elements and any(isinstance(bound[p.name], float) for p in entry.params if p.is_tensor):
         raise TypeError(f"{overload} gets numbers only, which have no element type: make one with `full`")
 

@@ -13,6 +13,7 @@ from spyre_mlir.compiled import Addresses, CompiledModel, CompileOptions, Loops
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.faults import OnFault
 from spyre_mlir.machine.options import Numerics
+from spyre_mlir.machine.overflows import OnOverflow
 from spyre_mlir.pipeline import HostFallback, lower
 from spyre_mlir.report import Accuracy, Verification
 from spyre_mlir.transforms.narrowed import tell_narrowed
@@ -40,6 +41,7 @@ def compile(
     host_fallback: HostFallback = "warn",
     prefer_device: bool = False,
     keep_float32: bool = False,
+    on_overflow: OnOverflow = "warn",
 ) -> CompiledModel | LazyModel:
     """Compiles a model for Spyre.
 
@@ -64,6 +66,9 @@ def compile(
         prefer_device: an operation that takes many kernels runs on the device whatever their number.
         keep_float32: float32 stays float32 on the device instead of DL16, at twice the bytes; products of matrices and
             functions without a form on float32 compute in DL16, which a warning lists and the report counts.
+        on_overflow: what a call does when finite numbers go beyond the largest DLFloat16: ``warn`` warns once, with the
+            operations and their lines, ``raise`` gives no results, ``ignore`` says nothing; `CompiledModel.log` has
+            them in any case. Infinities that come from the host, and what fills a mask, are none of these.
 
     Raises:
         InputError: an option has no such value, or the inputs are no tuple.
@@ -75,7 +80,16 @@ def compile(
     from spyre_mlir.frontend import import_program, is_complete
 
     options = CompileOptions(
-        numerics, addresses, share_files, coarse_tile, loops, on_fault, host_fallback, prefer_device, keep_float32
+        numerics,
+        addresses,
+        share_files,
+        coarse_tile,
+        loops,
+        on_fault,
+        host_fallback,
+        prefer_device,
+        keep_float32,
+        on_overflow,
     )
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         return LazyModel(model, options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.observe import observe_function, pick
 from spyre_mlir.machine.options import MachineOptions, Numerics
+from spyre_mlir.machine.overflows import DL16OverflowWarning, OnOverflow, Overflow, tell_overflows
 from spyre_mlir.machine.timeline import Timeline
 from spyre_mlir.machine.transfer import Resident
 from spyre_mlir.pipeline import LEVELS, HostFallback, HostStep, Lowered, check_level, lower_to_ktir
@@ -36,6 +38,8 @@ from spyre_mlir.report.trace import trace_text
 from spyre_mlir.stored_runs import launch_probes, run_on_host, stored_program
 from spyre_mlir.text.ktir_program import function_texts, program_text
 from spyre_mlir.text.render import module_text
+from spyre_mlir.transforms.fallback import frames_of_ours
+from spyre_mlir.transforms.narrowed import would_be_kept
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
@@ -66,11 +70,12 @@ class CompileOptions:
     host_fallback: HostFallback = "warn"
     prefer_device: bool = False
     keep_float32: bool = False
+    on_overflow: OnOverflow = "warn"
 
     def __post_init__(self) -> None:
         MachineOptions(numerics=self.numerics, on_fault=self.on_fault)
         chosen = {"addresses": (self.addresses, Addresses), "loops": (self.loops, Loops)}
-        chosen |= {"host_fallback": (self.host_fallback, HostFallback)}
+        chosen |= {"host_fallback": (self.host_fallback, HostFallback), "on_overflow": (self.on_overflow, OnOverflow)}
         for name, (value, allowed) in chosen.items():
             if value not in get_args(allowed):
                 raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, got {value!r}")
@@ -108,7 +113,7 @@ class CompiledModel:
         self._values = HostValues(program)
         self._resident = Resident()
         self.log = FaultLog(options.on_fault)
-        self._called = False
+        self._called = self._told = False
         self._directory: Path | None = None
         self._owner = os.getpid()
         self._stored: StoredBundle | None = None
@@ -259,12 +264,29 @@ class CompiledModel:
         Raises:
             InputError: the inputs are not of the shapes it was compiled for.
             MachineFault: the program misbehaved on the machine.
+            OverflowFault: numbers went beyond DLFloat16, and the model was compiled to refuse that.
         """
         from spyre_mlir.frontend import finish_call
 
         self.log, self._called = FaultLog(self._options.on_fault), True
         results = self._run_bundle(args, kwargs, self._options.numerics, self.log)
+        self._tell_overflows()
         return finish_call(self._program, results, args, kwargs)
+
+    def _tell_overflows(self) -> None:
+        """Says once what went beyond DLFloat16, or refuses every time, before anything of the caller's is written."""
+        tell_overflows(self.log.overflows, self._options.on_overflow, curable=self._curable, tell=self._warn)
+
+    def _warn(self, text: str) -> None:
+        if not self._told:
+            self._told = True
+            warnings.warn(text, DL16OverflowWarning, stacklevel=frames_of_ours())
+
+    def _curable(self, overflow: Overflow) -> bool:
+        """Whether an overflow goes away with `keep_float32`."""
+        return not self._options.keep_float32 and would_be_kept(
+            self._lowered.modules[LEVELS[0]], overflow.function, overflow.line
+        )
 
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
         """Runs the program at every level and from disk, and compares with torch.

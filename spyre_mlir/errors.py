@@ -147,3 +147,12 @@ class MachineFault(SpyreError):
         super().__init__(f"{kind}: {message}", where=where, hint=hint)
         self.kind = kind
         self.place = FaultPlace() if place is None else place
+
+
+class OverflowFault(MachineFault):
+    """Finite numbers of a run went beyond the largest DLFloat16, and the caller wants no results made of others."""
+
+    code = "SPY-F002"
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__("overflow", message, where=where, hint=hint)

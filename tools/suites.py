@@ -66,8 +66,12 @@ class Counts:
         return f"{numbers} ({reasons})" if reasons else numbers
 
 
+HALVES = ("tests/unit/ops/test_half_precision.py", "tests/unit/ops/test_thresholds.py")
+_OF_THEIR_OWN = ("tests/unit/backend/test_corruptions.py", *HALVES)
+
 SUITES = (
-    Suite("unit", "units of the package", ("tests/unit",), ("--ignore=tests/unit/backend/test_corruptions.py",)),
+    Suite("unit", "units of the package", ("tests/unit",), tuple(f"--ignore={path}" for path in _OF_THEIR_OWN)),
+    Suite("halves", "ops in float16 and bfloat16, and either side of every size that changes their form", HALVES),
     Suite("lit", "text in, text out", ("tests/lit",)),
     Suite("property", "random programs", ("tests/property",)),
     Suite("graphs", "random torch programs of many operators", ("tests/graphs",)),

@@ -89,6 +89,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="fault: an operation of a bundle that makes infinities or NaN of numbers misbehaves (default allow)",
     )
     parser.add_argument(
+        "--on-overflow",
+        choices=("warn", "raise", "ignore"),
+        default="warn",
+        help="finite numbers beyond the largest DLFloat16, in device numerics: warn says so on stderr (default), raise "
+        "ends with exit code 3 and without results, ignore says nothing",
+    )
+    parser.add_argument(
         "--probe",
         action="append",
         default=[],
@@ -134,6 +141,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     log_to_stderr(options.verbose)
     limit_memory(options.memory_limit)
     given = read_inputs(options.input)
+    from spyre_mlir.cli.overflows import say_overflows
     from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.options import MachineOptions
 
@@ -145,6 +153,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     if not options.bisect and (foreign := foreign_at(path)) is not None:
         refuse_errors(path, insist=options.no_check or options.bisect)
         text, outputs, seen = run_foreign_files(foreign, given, options.seed, machine, met)
+        say_overflows(options.on_overflow, met)
         return _finish(options, outputs, lambda: seen, text, predicted, met)
     runnable = _load(path, machine, met)
     refuse_errors(path, insist=options.no_check or options.bisect)
@@ -156,6 +165,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         return bisect_directory(path, inputs, machine)
     started = time.perf_counter()
     outputs = _outputs(runnable, inputs)
+    say_overflows(options.on_overflow, met, runnable.main)
     log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(outputs), time.perf_counter() - started)
     return _finish(options, outputs, lambda: runnable.observe(inputs) if runnable.observe else [], "", predicted, met)
 

@@ -342,13 +342,17 @@ def result_type(entry: OpEntry, bound: Mapping[str, Value]) -> TensorType:
     elif isinstance(said, str):
         element = ELEMENTS[said]
     else:
-        # Positions are numbers of another kind: a table of booleans gives booleans.
-        holders = [p for p in entry.params if p.is_tensor and p.name not in ("index", "indices")]
-        elements = [t for p in holders for t in _elements(bound[p.name])]
+        elements = elements_of(entry, bound)
         # A number in a tensor's place says a float only where no tensor of numbers says which.
         numbers = any(isinstance(bound[p.name], float) for p in entry.params if p.is_tensor)
         element = next((t for t in elements if t != i1), f32 if numbers or not elements else i1)
     return TensorType(element, result_shape(entry, bound))
+
+
+def elements_of(entry: OpEntry, bound: Mapping[str, Value]) -> list[Attribute]:
+    """Element types of the tensors that a result takes its own from: all but positions, which only say where."""
+    holders = [p for p in entry.params if p.is_tensor and p.name not in ("index", "indices")]
+    return [t for p in holders for t in _elements(bound[p.name])]
 
 
 def _elements(value: Value) -> list[Attribute]:

@@ -6,16 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import ArrayAttr, TensorType, i1
+from xdsl.dialects.builtin import ArrayAttr, IntegerType, TensorType, i1
 from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir import registry
-from spyre_mlir.dialects.aten import result_type
+from spyre_mlir.dialects.aten import elements_of, result_type
 from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue, element_of, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import Kind, OpEntry
+from spyre_mlir.ops.table import Family, Kind, OpEntry
 
 
 class AtenBuild(ABC):
@@ -47,7 +47,10 @@ class AtenBuild(ABC):
         rewritten = self.rewrite(entry, bound)
         if rewritten is None and entry.composed:
             raise UnsupportedError(f"{overload} is kept whole, and the device runs it only in parts")
-        return self.make(overload, entry, bound, result_type(entry, bound)) if rewritten is None else rewritten
+        if rewritten is not None:
+            return rewritten
+        _check_elements(overload, entry, bound)
+        return self.make(overload, entry, bound, result_type(entry, bound))
 
     def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
         """The value, or tuple of values, that replaces an op; None if the op stays."""
@@ -89,6 +92,21 @@ class AtenBuild(ABC):
     def iota(self, count: int, element: str, *, start: float = 0, step: float = 1) -> Any:
         """start, start + step, …; see `ops.build.Build`."""
         return self.call("arange.start_step", start=start, end=start + step * count, step=step, dtype=element)
+
+
+def _check_elements(overload: str, entry: OpEntry, bound: Mapping[str, Any]) -> None:
+    """Raises TypeError if a call leaves open what it computes in: two types of floats, or no tensor at all.
+
+    torch would promote them, and the result would have another element type than the op it stands for.
+    """
+    if entry.family is Family.CREATION or entry.boolean or isinstance(bound.get("dtype"), str):
+        return
+    elements = {t for t in elements_of(entry, bound) if t != i1}
+    floats = {str(t) for t in elements if not isinstance(t, IntegerType)}
+    if len(floats) > 1:
+        raise TypeError(f"{overload} gets {' and '.join(sorted(floats))}: cast one like the other")
+    if not elements and any(isinstance(bound[p.name], float) for p in entry.params if p.is_tensor):
+        raise TypeError(f"{overload} gets numbers only, which have no element type: make one with `full`")
 
 
 def _values(registered: registry.Registered[Any], made: object) -> object:

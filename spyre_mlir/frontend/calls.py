@@ -13,6 +13,7 @@ from torch.export import ExportedProgram
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
 
+from spyre_mlir.frontend.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.program import Program
 from spyre_mlir.frontend.torch_private import tree_flatten
@@ -27,7 +28,8 @@ def is_complete(model: object) -> bool:
 
 def signature_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """A key that differs whenever a program made for one call would not fit another."""
-    leaves, tree = tree_flatten((tuple(args), dict(kwargs)))
+    with flat_dataclasses(args, kwargs):
+        leaves, tree = tree_flatten((tuple(args), dict(kwargs)))
     parts = [f"{leaf.dtype}{tuple(leaf.shape)}" if isinstance(leaf, torch.Tensor) else repr(leaf) for leaf in leaves]
     return f"{tree}: {', '.join(parts)}"
 

@@ -6,7 +6,7 @@ import logging
 import re
 import zipfile
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from operator import getitem
 from pathlib import Path
@@ -20,6 +20,7 @@ from spyre_mlir import registry
 from spyre_mlir.errors import ImportProgramError, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.archive import check_archive
 from spyre_mlir.frontend.arguments import bind
+from spyre_mlir.frontend.constant_values import ConstantValues
 from spyre_mlir.frontend.keep import KEEP_COMPOSITES
 from spyre_mlir.frontend.locations import place_in, place_of, raised_at, raised_by_torch
 from spyre_mlir.frontend.noise import torch_noise_hidden
@@ -126,15 +127,38 @@ def _fake_instead_of_meta(model: torch.nn.Module) -> Generator[Callable[[object]
             holder[name] = value
 
 
-def export_model(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ExportedProgram:
+@contextmanager
+def _results_seen(model: torch.nn.Module, see: Callable[[object], None]) -> Generator[None]:
+    """Shows what a model returns to somebody while it is traced."""
+
+    def show(_model: torch.nn.Module, _args: object, output: object) -> None:
+        see(output)
+
+    hook = model.register_forward_hook(show)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def export_model(
+    model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], see: Callable[[object], None]
+) -> ExportedProgram:
     """Exports a module for the shapes of its example arguments.
+
+    Args:
+        model: the module.
+        args: positional example arguments.
+        kwargs: keyword example arguments.
+        see: is shown what the module returns, before torch flattens it.
 
     Raises:
         UnsupportedError: the control flow depends on data.
         ImportProgramError: torch cannot trace the module for these arguments, or it writes to tensors that are not its
             buffers.
     """
-    exported = _export(model, args, kwargs, strict=False)
+    with _results_seen(model, see):
+        exported = _export(model, args, kwargs, strict=False)
     if (node := _mutated_constant(exported)) is not None:
         # Buffers reached through a Python object look like constants; strict export finds the buffers.
         exported = _export(model, args, kwargs, strict=True)
@@ -155,7 +179,8 @@ def _export(
     try:
         with torch_noise_hidden(), torch.no_grad(), _fake_instead_of_meta(model) as fake:
             fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
-            return torch.export.export(model, fresh_args, fresh_kwargs, strict=strict)
+            with nullcontext() if strict else ConstantValues():
+                return torch.export.export(model, fresh_args, fresh_kwargs, strict=strict)
     except NEEDS_VALUES as error:
         raise without_values(error) from error
     except PendingUnbackedSymbolNotFound as error:

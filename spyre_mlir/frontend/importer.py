@@ -17,6 +17,7 @@ from spyre_mlir import registry
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.calls import is_complete
+from spyre_mlir.frontend.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.effects import drop_checks
 from spyre_mlir.frontend.export import decompose, export_model, load_pt2
 from spyre_mlir.frontend.folding import Folded
@@ -63,9 +64,9 @@ def import_program(
                 f"a module needs example arguments, and {type(model).__name__} got none",
                 hint="import_program(model, args, kwargs); () if it takes none",
             )
-        return _import(
-            export_model(model, tuple(args or ()), dict(kwargs or {})), _identifier(type(model).__name__), model
-        )
+        with flat_dataclasses(args, kwargs) as see:
+            exported = export_model(model, tuple(args or ()), dict(kwargs or {}), see)
+            return _import(exported, _identifier(type(model).__name__), model)
     if given:
         raise InputError("an exported program knows its example arguments", hint="pass the program alone")
     exported = model if isinstance(model, ExportedProgram) else load_pt2(model)

@@ -10,6 +10,7 @@ import torch
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.element_types import describe
 from spyre_mlir.frontend.folding import is_real
 from spyre_mlir.frontend.result_memory import ResultMemory
@@ -141,7 +142,8 @@ class Program:
                 if which
             )
             raise InputError(f"{text}; expected {', '.join(keys) or 'none'}")
-        leaves, tree = tree_flatten((args, {k: kwargs[k] for k in keys}))
+        with flat_dataclasses(args, kwargs):
+            leaves, tree = tree_flatten((args, {k: kwargs[k] for k in keys}))
         if tree != self.input_tree:
             raise InputError(
                 f"the arguments are nested otherwise: expected {self.input_tree}, got {tree}",
@@ -158,7 +160,8 @@ class Program:
         if len(outputs) != len(self.results):
             raise InputError(f"expected {len(self.results)} results ({', '.join(self.results)}), got {len(outputs)}")
         leaves = [leaf.value if isinstance(leaf, Constant) else outputs[leaf] for leaf in self.output_leaves]
-        return self.output_tree.unflatten(leaves)
+        with flat_dataclasses(self.output_tree):
+            return self.output_tree.unflatten(leaves)
 
 
 def _checked(wanted: Argument, leaf: object) -> torch.Tensor:

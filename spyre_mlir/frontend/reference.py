@@ -13,6 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch.export import ExportedProgram
 
+from spyre_mlir.dialects.tensors import as_tensor_type
+from spyre_mlir.frontend.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.export import clone_examples
 from spyre_mlir.frontend.halves import has_halves as in_halves
 from spyre_mlir.frontend.noise import torch_noise_hidden
@@ -35,7 +37,11 @@ def torch_reference(
         InputError: the arguments are not what the program was made for.
     """
     program.flatten(args, kwargs)
-    fresh_args, fresh_kwargs = clone_examples(tuple(args), dict(kwargs or {}))
+    with flat_dataclasses(args, kwargs, program.output_tree):
+        return _torch_reference(program, *clone_examples(tuple(args), dict(kwargs or {})))
+
+
+def _torch_reference(program: Program, fresh_args: Any, fresh_kwargs: Any) -> list[NDArray[Any]]:
     reference = program.reference
     model = cast(torch.nn.Module, _module_of(reference))
     held = has_halves([*model.parameters(), *model.buffers(), *program.flatten(fresh_args, fresh_kwargs)])
@@ -80,7 +86,8 @@ def double_reference(
         arguments=tuple(_wide_argument(a) for a in program.arguments),
         input_leaves=tuple(_wide_argument(a) if isinstance(a, Argument) else a for a in program.input_leaves),
     )
-    wide_args, wide_kwargs = tree_map(_wide_tensor, (tuple(args), dict(kwargs or {})))
+    with flat_dataclasses(args, kwargs):
+        wide_args, wide_kwargs = tree_map(_wide_tensor, (tuple(args), dict(kwargs or {})))
     with in_doubles():
         return torch_reference(wide, wide_args, wide_kwargs)
 

@@ -1,11 +1,12 @@
 """Every use of an interface that torch does not promise to keep: one place to look when torch moves.
 
-Used: `torch._subclasses` (which tensors are fake, and what they cannot do), `torch._dynamo.exc` and `symbolic_shapes`
-(what export raises), `torch.utils._pytree` (argument and output trees), `torch.utils._python_dispatch` (running in
-double precision), `torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose` (their arguments, and
-whether they are composite), `UntypedStorage._cdata` (identity of memory, also for tensors without any),
-`Module._parameters` and `_buffers` (where a module holds its tensors), `torch._guards` (which compilation of Dynamo
-runs), `torch._dynamo.config`, `convert_frame` and `utils` (what it traces, for whom, and why it compiled again),
+Used: `torch._subclasses` (which tensors are fake, or stand for others in a trace, and what they cannot do),
+`torch._dynamo.exc` and `symbolic_shapes` (what export raises), `torch.utils._pytree` (argument and output trees, and
+which classes torch sees into), `torch.utils._python_dispatch` (running in double precision, or outside of a trace),
+`torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose` (their arguments, and whether they are
+composite), `UntypedStorage._cdata` (identity of memory, also for tensors without any), `Module._parameters` and
+`_buffers` (where a module holds its tensors), `torch._guards` (which compilation of Dynamo runs),
+`torch._dynamo.config`, `convert_frame` and `utils` (what it traces, for whom, and why it compiled again),
 `torch._inductor.list_mode_options` (what a mode of torch.compile stands for), `torch._transformer_encoder_layer_fwd`
 (what an encoder layer calls), `pt2_archive._package` (members of saved programs, read as torch reads them).
 """
@@ -13,7 +14,7 @@ runs), `torch._dynamo.config`, `convert_frame` and `utils` (what it traces, for 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from pathlib import Path
 from typing import Any, cast
@@ -32,8 +33,9 @@ from torch._subclasses.fake_tensor import (
     UnsupportedOperatorException,
     is_fake,
 )
+from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, PendingUnbackedSymbolNotFound
-from torch.utils import _python_dispatch
+from torch.utils import _python_dispatch, _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_flatten_with_path, tree_map, treespec_dumps, treespec_loads
 
@@ -55,12 +57,16 @@ __all__ = [
     "TreeSpec",
     "UnsupportedOperatorException",
     "compile_id",
+    "disable_modes",
     "holders",
     "inductor_mode",
     "is_composite",
     "is_fake",
+    "is_functional",
+    "is_tree_node",
     "pt2_records",
     "recompile_reason",
+    "register_dataclass",
     "return_and_correct_aliasing",
     "schema_of",
     "source_name",
@@ -71,12 +77,45 @@ __all__ = [
     "tree_map",
     "treespec_dumps",
     "treespec_loads",
+    "unregister_dataclass",
 ]
 
 
 def return_and_correct_aliasing(operator: Operator, args: Any, kwargs: Any, result: Any) -> Any:
     """The result of an operator on wrapper tensors, with the aliases that its schema promises."""
     return cast(Any, _python_dispatch).return_and_correct_aliasing(operator, args, kwargs, result)
+
+
+def disable_modes() -> AbstractContextManager[object]:
+    """Computes with real numbers for a while, whatever is being traced."""
+    return cast(Any, _python_dispatch)._disable_current_modes()
+
+
+def is_functional(value: torch.Tensor) -> bool:
+    """Whether a tensor stands for another one in a trace, so that writing to it can be followed."""
+    return type(value) is FunctionalTensor or bool(cast(Any, torch)._is_functional_tensor(value))
+
+
+def is_tree_node(kind: type) -> bool:
+    """Whether torch sees into instances of a class."""
+    return kind in _pytree.SUPPORTED_NODES
+
+
+def register_dataclass(kind: type) -> None:
+    """Lets torch see into instances of a dataclass: its fields are a structure, and not one value."""
+    names = cast("dict[str, type]", _pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE)
+    before = names.get(_pytree.NO_SERIALIZED_TYPE_NAME_FOUND)
+    _pytree.register_dataclass(kind)
+    if before is None:
+        names.pop(_pytree.NO_SERIALIZED_TYPE_NAME_FOUND, None)
+    else:
+        names[_pytree.NO_SERIALIZED_TYPE_NAME_FOUND] = before
+
+
+def unregister_dataclass(kind: type) -> None:
+    """Takes back `register_dataclass`; torch's own way also drops the entry that all classes without a name share."""
+    cast(Any, _pytree.SUPPORTED_NODES).pop(kind, None)
+    cast(Any, _pytree.SUPPORTED_SERIALIZED_TYPES).pop(kind, None)
 
 
 def storage_identity(value: torch.Tensor) -> int:

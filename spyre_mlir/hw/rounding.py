@@ -7,6 +7,7 @@ rounded here equals ``dl16.decode(dl16.encode(x))`` for every float32 x; a test 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,11 +42,18 @@ class Tally:
         overflows: finite values beyond the largest code.
         specials: infinities and NaN.
         integers: finite values beyond the integers of a format.
+        largest: the largest magnitude among the overflows; whoever wants it of one operation sets it to 0 before.
     """
 
     overflows: int = 0
     specials: int = 0
     integers: int = 0
+    largest: float = 0.0
+
+    def beyond(self, magnitudes: npt.NDArray[Any]) -> None:
+        """Counts finite magnitudes beyond the largest code."""
+        self.overflows += magnitudes.size
+        self.largest = max(self.largest, float(magnitudes.max(initial=0.0)))
 
 
 def round_into(
@@ -84,7 +92,7 @@ def round_into(
     if tally is not None:
         met = int(special.sum())
         tally.specials += met
-        tally.overflows += int(high.sum()) - met
+        tally.beyond(np.abs(np.atleast_1d(values)[high & ~special]))
     np.bitwise_or(code, sign, out=out)
 
 

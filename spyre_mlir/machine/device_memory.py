@@ -115,7 +115,8 @@ class DeviceMemory(Memory):
         # Two roundings in a row are not one, so wider numbers go to the format directly.
         wide = given.astype(np.float64)
         self.tally.specials += int((~np.isfinite(wide)).sum())
-        self.tally.overflows += int((np.abs(wide) >= dl16.BEYOND_LARGEST).sum() - np.isinf(wide).sum())
+        size = np.abs(wide)
+        self.tally.beyond(size[(size >= dl16.BEYOND_LARGEST) & np.isfinite(size)])
         target[...] = dl16.round_trip(wide, self._overflow)
 
     def numbers(self, stored: Stored, format_name: str) -> Floats:

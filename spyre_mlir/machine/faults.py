@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Literal
 
 from spyre_mlir.errors import FaultPlace, MachineFault
+from spyre_mlir.machine.overflows import Overflow
 
 
 class FaultKind(StrEnum):
@@ -93,14 +94,14 @@ class FaultLog:
 
     Attributes:
         faults: in the order they happened.
-        overflows: finite results beyond the largest DLFloat16, by op.
+        overflows: finite numbers beyond the largest DLFloat16, by op; of what the host sent, by the tensor's name.
         depends: the ops whose results depend on a setting that public sources leave open, by its name.
         standing: what runs now; goes into every fault.
     """
 
     on_fault: OnFault = "raise"
     faults: list[MachineFault] = field(default_factory=list[MachineFault])
-    overflows: dict[str, int] = field(default_factory=dict[str, int])
+    overflows: dict[str, Overflow] = field(default_factory=dict[str, Overflow])
     depends: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     standing: Standing | None = None
     # Why the byte at an address holds nothing, if it did once.
@@ -148,6 +149,13 @@ class FaultLog:
             self._said.add(key)
             _LOGGER.warning("%s", found)
 
+    def overflow(self, op: str, tensor: str, count: int, largest: float) -> None:
+        """Take finite numbers beyond the largest DLFloat16, of the operation that runs."""
+        standing = self.standing or Standing("", "")
+        found = Overflow(op, tensor, count, largest, standing.what or None, standing.line)
+        known = self.overflows.get(op)
+        self.overflows[op] = found if known is None else known + found
+
     def lines(self) -> list[str]:
         """What a page or a terminal says about the run: every fault as often as it happened, then overflows."""
         counts: dict[str, int] = {}
@@ -155,7 +163,7 @@ class FaultLog:
             text = found.message if found.where is None else f"{found.message}; at {found.where}"
             counts[text] = counts.get(text, 0) + 1
         lines = [text if count == 1 else f"{text} ({count} times)" for text, count in counts.items()]
-        return lines + [f"overflow: {n} results of {op} are beyond DLFloat16" for op, n in self.overflows.items()]
+        return lines + [f"overflow: {met}" for met in self.overflows.values()]
 
     def undecided(self) -> list[str]:
         """Per setting that public sources leave open, the ops whose results depend on it; the first few of many."""

@@ -29,7 +29,8 @@ from spyre_mlir.dialects.spyre.kernel import (
     device_tensor,
 )
 from spyre_mlir.errors import InputError, SpyreError
-from spyre_mlir.hw import encoding, image
+from spyre_mlir.hw import dl16, encoding, image
+from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, place_of, tensor_type
 from spyre_mlir.machine.buffers import sent_integers, source_name
@@ -193,8 +194,23 @@ class HostFunctions(InterpreterFunctions):
         if host is None:
             return (self._send_codes(op),)
         exact = self.options.numerics == "exact"
+        if not exact:
+            self._note_overflow(op, host)
         values = sent_integers(op, host.values, device_tensor(op.result), source_name(op), exact=exact)
         return (self._send(op, values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
+
+    def _note_overflow(self, op: ToDeviceOp, host: HostArray) -> None:
+        """Notes finite numbers of a tensor that DLFloat16 does not reach, unless they are what fills a mask."""
+        values = host.values
+        if device_tensor(op.result).format != DL16.name or values.dtype.kind != "f" or not values.size:
+            return
+        if max(-float(values.min()), float(values.max())) < dl16.BEYOND_LARGEST:
+            return
+        beyond = values[np.isfinite(values) & (np.abs(values) >= dl16.BEYOND_LARGEST)]
+        fills = beyond.size > 0 and bool((beyond == beyond[0]).all()) and beyond[0] < 0
+        if beyond.size and not fills:
+            name = source_name(op).removesuffix(",")
+            self.memory.log.overflow(f"to_device {name}", name, beyond.size, float(np.abs(beyond).max()))
 
     @impl(ConstantOp)
     def run_constant(self, interpreter: Interpreter, op: ConstantOp, args: PythonValues) -> PythonValues:

@@ -38,17 +38,17 @@ def counted(view: Descriptor, meaning: Meaning | None, memory: Memory) -> Genera
     Raises:
         MachineFault: ``int32-overflow``.
     """
-    floats, integers = memory.tally.overflows, memory.tally.integers
+    floats, integers, memory.tally.largest = memory.tally.overflows, memory.tally.integers, 0.0
     yield
-    name, log = f"{view.index}:{view.op_func_name}", memory.log
+    name, log, output = f"{view.index}:{view.op_func_name}", memory.log, f"Tensor{len(view.operands) - 1}"
     if (met := memory.tally.overflows - floats) > 0:
-        log.overflows[name] = log.overflows.get(name, 0) + met
+        log.overflow(name, output, met, memory.tally.largest)
     if isinstance(memory, DeviceMemory):
         for setting in _open_settings(view, meaning, met > 0):
             log.depends.setdefault(setting, set()).add(name)
     if (met := memory.tally.integers - integers) > 0:
         message = f"{met} results are beyond the integers of {view.output.format}"
-        place = Place(op=name, tensor=f"Tensor{len(view.operands) - 1}")
+        place = Place(op=name, tensor=output)
         log.meet(fault(FaultKind.INT32_OVERFLOW, message, place, hint="bound the operands; a card keeps the low bits"))
 
 

@@ -90,7 +90,8 @@ def _summed(b: Build, values: Any, ones: Any) -> Any:
     total = b.call("matmul", finite, ones)
     rises, falls = (b.call("gt.Scalar", b.call("matmul", b.cast(end, like=values), ones), 0.0) for end in (up, down))
     out = b.call("where.self", falls, -INF, total)
-    return b.call("where.self", rises, b.call("where.self", falls, nan, INF), out)
+    both = b.call("where.self", falls, nan, b.full((), INF, b.element(values)))
+    return b.call("where.self", rises, both, out)
 
 
 def covered(b: Build, hits: Any) -> Any:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from spyre_mlir.errors import InputError
+from spyre_mlir.machine.overflows import OnOverflow
 from spyre_mlir.torch_device.registration import DEVICE, VARIABLE
 
 
@@ -14,12 +15,14 @@ class DeviceModule:
 
     Attributes:
         numerics: ``device`` rounds what operations compute to the hardware's formats, ``exact`` does not round.
+        on_overflow: what an operation does whose results go beyond DLFloat16, as for `spyre_mlir.compile`.
         host_steps: how often each operator ran on the host, because the device cannot do it or only moves memory.
     """
 
     def __init__(self) -> None:
         """Starts in device numerics, with nothing counted."""
         self.numerics = "device"
+        self.on_overflow: OnOverflow = "warn"
         self.host_steps: Counter[str] = Counter()
 
     def __repr__(self) -> str:

@@ -49,7 +49,7 @@ def run_operator(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     tensors = [x for x in tree_flatten((tuple(args), dict(kwargs)))[0] if isinstance(x, torch.Tensor)]
     if not tensors or _moves_memory(operator):
         return operator(*args, **kwargs)
-    key = f"{operator}|{_module().numerics}|{signature_of(args, kwargs)}"
+    key = f"{operator}|{_module().numerics}|{_module().on_overflow}|{signature_of(args, kwargs)}"
     if key not in _programs:
         _programs[key] = _program(operator, args, kwargs, tensors)
     program = _programs[key]
@@ -85,8 +85,8 @@ def _program(
     try:
         # In a thread of its own: the dispatch keys that are off during dispatch would be off in tracing too.
         with ThreadPoolExecutor(1) as thread:
-            numerics = cast(Any, _module().numerics)
-            made = thread.submit(api.compile, module, tuple(tensors), numerics=numerics, host_fallback="allow")
+            options: dict[str, Any] = {"numerics": _module().numerics, "on_overflow": _module().on_overflow}
+            made = thread.submit(api.compile, module, tuple(tensors), host_fallback="allow", **options)
             program = cast(CompiledModel, made.result())
             if not program.host_steps:
                 return program if program.kernels else None  # nothing to compute: the host's memory is the device's

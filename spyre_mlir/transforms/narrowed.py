@@ -10,8 +10,9 @@ from collections import Counter
 
 from xdsl.dialects.builtin import ModuleOp, f32
 
+from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre import kernel, loop
-from spyre_mlir.dialects.tensors import element_of
+from spyre_mlir.dialects.tensors import as_tensor_type, element_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.ops import ATEN
 from spyre_mlir.transforms.buffers import Step
@@ -77,3 +78,19 @@ def tell_narrowed(module: ModuleOp) -> None:
     for text, category in ((narrowed_text(module), NarrowedWarning), (rounded_text(module), RoundedWarning)):
         if text:
             warnings.warn(text, category, stacklevel=frames_of_ours())
+
+
+def would_be_kept(module: ModuleOp, function: str, line: str | None) -> bool:
+    """Whether something would be float32 on the device if that were kept.
+
+    Args:
+        module: the program, at the aten level.
+        function: the hardware function that computes it; empty for a tensor that the host sends.
+        line: the line of the model it comes from; None if that is not known.
+    """
+    entry = ATEN.by_opfunc(function)
+    if function and (entry is None or not entry.fp32):
+        return False
+    ops = [op for op in module.walk() if line is None or str(source_of(op.location) or "") == line]
+    types = [as_tensor_type(v.type) for op in ops for v in (*op.operands, *op.results)]
+    return any(t is not None and t.get_element_type() == f32 for t in types)

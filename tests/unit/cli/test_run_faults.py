@@ -126,7 +126,8 @@ def test_overflows_are_counted_and_open_questions_named(spyre_run: Run) -> None:
     code, shown, errors = spyre_run(text, "--numerics", "device", "-v", value=1e9)
     assert code == 0
     # The exponential is infinite in float32 already.
-    assert shown.endswith("\noverflow: 256 results of 0:mul are beyond DLFloat16\n")
+    assert "\noverflow: 256 results of 0:mul are beyond DLFloat16, the largest " in shown
+    assert shown.endswith(", sdsc_0.json, Tensor2\n")
     assert "info: depends on an open question: arithmetic: 1:exp\n" in errors
     assert "info: depends on an open question: overflow: 0:mul\n" in errors
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import torch
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.machine.overflows import DL16OverflowWarning
 
 
 class Steps(torch.nn.Module):
@@ -44,9 +46,12 @@ def test_a_sound_call(tmp_path: Path) -> None:
 
 def test_an_overflow(tmp_path: Path) -> None:
     model = compiled()
-    model(torch.full((4, 64), 21.0))  # exp(21) is 1.3e9, and 21 times that is 2.8e10; the largest is 8.6e9
+    with pytest.warns(DL16OverflowWarning):
+        model(torch.full((4, 64), 21.0))  # exp(21) is 1.3e9, and 21 times that is 2.8e10; the largest is 8.6e9
     report = model.report(tmp_path / "r.html")
-    assert report.faults == ("overflow: 256 results of 2:mul are beyond DLFloat16",)
+    assert report.faults is not None and len(report.faults) == 1
+    assert report.faults[0].startswith("overflow: 256 results of 2:mul are beyond DLFloat16, the largest 2.7")
+    assert "test_last_call.py:" in report.faults[0]
     assert report.undecided == ("arithmetic: 1:exp", "overflow: 2:mul")
     assert report.faults is not None
     assert report.faults[0] in (tmp_path / "r.html").read_text()
@@ -68,7 +73,7 @@ def test_a_fault_with_the_line_of_the_model(tmp_path: Path) -> None:
         "stale-read: its bytes hold what was there before the bundle began; at sdsc_1.json"
     )
     assert "1:exp, Tensor0, core 0, bytes 0x2000010000.." in report.faults[0]
-    assert "test_last_call.py:16" in report.faults[0]
+    assert "test_last_call.py:18" in report.faults[0]
     page = (tmp_path / "r.html").read_text()
-    assert "test_last_call.py:16" in page
+    assert "test_last_call.py:18" in page
     assert report.faults[0].partition(":")[0] in page

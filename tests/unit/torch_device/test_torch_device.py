@@ -12,7 +12,8 @@ from torch import nn
 
 import spyre_mlir.device  # noqa: F401 - switches the device on
 from spyre_mlir import torch_compile
-from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.errors import InputError, OverflowFault, UnsupportedError
+from spyre_mlir.machine.overflows import DL16OverflowWarning
 from spyre_mlir.transforms.fallback import HostStepWarning
 
 SPYRE = cast(Any, torch).spyre
@@ -246,3 +247,13 @@ def test_another_device_number_is_refused() -> None:
     for make in (lambda: torch.ones(2).to("spyre:1"), lambda: torch.ones(2, device="spyre:1")):
         with pytest.raises(InputError, match="no device spyre:1"):
             make()
+
+
+def test_numbers_beyond_the_range_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SPYRE, "numerics", "device")
+    large = torch.full((3, 64), 3e5).to("spyre")
+    with pytest.warns(DL16OverflowWarning, match=r"192 results of \d:mul are beyond DLFloat16"):
+        large * large
+    monkeypatch.setattr(SPYRE, "on_overflow", "raise")
+    with pytest.raises(OverflowFault):
+        large * large

@@ -1,0 +1,213 @@
+"""What a trace without values cannot say: values of tensors that a model makes of numbers alone are kept beside it.
+
+A mask such as ``torch.tensor([True, False, True])`` says how many elements `x[mask]` has, and counts say how long the
+result of `repeat_interleave` is. Both are known, so such calls are traced as what they come to, a selection by
+positions. `torch.cov` looks at a value to see whether it should warn; it is traced by its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from spyre_mlir.frontend.torch_private import disable_modes, is_fake, is_functional, tree_flatten, tree_map
+
+_MOST = 1 << 16  # elements of a value that is worth keeping: masks and counts, not tables of a model
+_MAKERS = frozenset({"tensor", "as_tensor", "arange", "ones", "zeros", "full", "eye", "linspace"})
+_PURE = frozenset(
+    {"tril", "triu", "logical_and", "logical_or", "logical_not", "logical_xor", "cat", "stack", "flip", "roll"}
+    | {"eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul", "div", "remainder", "floor_divide", "isin", "clone"}
+    | {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__", "__xor__", "__invert__"}
+    | {"__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__mod__", "__floordiv__", "__getitem__"}
+    | {"to", "bool", "long", "int", "view", "reshape", "expand", "repeat", "unsqueeze", "squeeze", "flatten", "t"}
+    | {"bitwise_and", "bitwise_or", "bitwise_not", "sum", "cumsum", "any", "all", "detach", "diff", "transpose"}
+)
+# Calls whose results, if all they read is known, are known too, and have shapes that only values say.
+_BY_VALUE = frozenset({"nonzero", "argwhere", "unique", "unique_consecutive", "bincount"})
+_TRUTH = (torch.bool, torch.uint8)
+
+
+class ConstantValues(TorchFunctionMode):
+    """Follows values through a trace, and traces selections by known values as selections by positions."""
+
+    def __init__(self) -> None:
+        """Starts with nothing known."""
+        super().__init__()
+        # Tensors are kept, so that no other gets the identity of one that is gone.
+        self._known: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Calls a function of torch, or what it comes to."""
+        name, kwargs = str(getattr(func, "__name__", "")), cast("dict[str, Any]", kwargs or {})
+        if _writes(name, kwargs):
+            self._known.clear()
+            return func(*args, **kwargs)
+        if (instead := _INSTEAD.get(name)) is not None and (out := instead(self, *args, **kwargs)) is not None:
+            return out
+        if name in _BY_VALUE and (value := self._computed(func, args, kwargs)) is not None:
+            return tree_map(self.constant, value)
+        out = func(*args, **kwargs)
+        if isinstance(out, torch.Tensor) and out.numel() <= _MOST and name in _MAKERS | _PURE:
+            value = self._computed(func, args, kwargs)
+            if isinstance(value, torch.Tensor) and value.shape == out.shape and value.dtype == out.dtype:
+                self._known[id(out)] = (out, value)
+        return out
+
+    def value(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """The value of a tensor; None if it depends on what a call brings, or on weights."""
+        if id(tensor) in self._known:
+            return self._known[id(tensor)][1]
+        traced = is_fake(tensor) or is_functional(tensor) or isinstance(tensor, torch.nn.Parameter)
+        return None if traced or tensor.device.type == "meta" else tensor
+
+    def constant(self, value: Any) -> Any:
+        """A known value as a tensor of the trace, made as a model would make it."""
+        if not isinstance(value, torch.Tensor):
+            return value
+        with disable_modes():
+            numbers, shape = cast(Any, value).tolist(), tuple(value.shape)
+        made = torch.tensor(numbers, dtype=value.dtype).reshape(shape)
+        self._known[id(made)] = (made, value)
+        return made
+
+    def run(self, function: Callable[..., Any], *values: Any, **options: Any) -> Any:
+        """Computes with values, outside the trace."""
+        with disable_modes(), torch.no_grad():
+            return function(*values, **options)
+
+    def _computed(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """What a call gives if all it reads is known; None if it is not."""
+        leaves, tree = tree_flatten((args, kwargs))
+        values = [self.value(x) if isinstance(x, torch.Tensor) else x for x in leaves]
+        if any(v is None and isinstance(x, torch.Tensor) for v, x in zip(values, leaves, strict=True)):
+            return None
+        positional, named = tree.unflatten(values)
+        if "device" in named:
+            named = {**named, "device": "cpu"}
+        return self.run(func, *positional, **named)
+
+
+def _writes(name: str, kwargs: Iterable[str]) -> bool:
+    """Whether a function writes to a tensor: nothing is known for sure after it."""
+    in_place = name.endswith("_") and not name.endswith("__")
+    return in_place or name == "__setitem__" or (name.startswith("__i") and name != "__invert__") or "out" in kwargs
+
+
+def _kept(mask: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return mask.to(torch.bool).nonzero(as_tuple=True)
+
+
+def _none_below_zero(weights: torch.Tensor) -> bool:
+    return bool((weights >= 0).all())
+
+
+def _places(values: ConstantValues, mask: torch.Tensor) -> list[torch.Tensor] | None:
+    """The positions that a known mask keeps, a tensor per dimension."""
+    known = values.value(mask)
+    if known is None:
+        return None
+    return [values.constant(p) for p in values.run(_kept, known)]
+
+
+def _getitem(values: ConstantValues, self: torch.Tensor, index: Any) -> Any:
+    """`self[index]` with positions in the places of known masks; None if there are none, or one is not known."""
+    several = cast("tuple[Any, ...]", index) if isinstance(index, tuple) else (index,)
+    positions = [_positions(values, item) for item in several]
+    known = [part for part in positions if part is not None]
+    if len(known) < len(several) or all(len(p) == 1 and p[0] is i for p, i in zip(known, several, strict=True)):
+        return None
+    return self[tuple(item for part in known for item in part)]
+
+
+def _positions(values: ConstantValues, item: Any) -> list[Any] | None:
+    """What stands for one index: positions for a known mask, itself for what is none; None for a mask not known."""
+    if isinstance(item, list) and item and all(isinstance(i, bool) for i in cast("list[object]", item)):
+        return _places(values, values.constant(values.run(torch.tensor, item)))
+    mask = isinstance(item, torch.Tensor) and item.dtype in _TRUTH and item.ndim > 0
+    return _places(values, item) if mask else [item]
+
+
+def _masked_select(values: ConstantValues, input: torch.Tensor, mask: torch.Tensor) -> Any:
+    known = values.value(mask)
+    if known is None:
+        return None
+    shape = cast("tuple[int, ...]", torch.broadcast_shapes(input.shape, mask.shape))
+
+    def kept(mask: torch.Tensor) -> torch.Tensor:
+        return mask.expand(shape).reshape(-1).nonzero().reshape(-1)
+
+    wide = values.constant(values.run(kept, known))
+    return input.expand(shape).reshape(-1)[wide]
+
+
+def _repeat_interleave(
+    values: ConstantValues, input: torch.Tensor, repeats: Any = None, dim: int | None = None, **options: Any
+) -> Any:
+    if repeats is None or not isinstance(repeats, torch.Tensor):
+        return None
+    known = values.value(repeats)
+    if known is None:
+        return None
+    source = input.reshape(-1) if dim is None else input
+    at = 0 if dim is None else dim
+    count = source.shape[at]
+
+    def repeated(counts: torch.Tensor) -> torch.Tensor:
+        return torch.arange(count).repeat_interleave(counts, **options)
+
+    places = values.run(repeated, known)
+    return source.index_select(at, values.constant(places))
+
+
+def _covariances(
+    values: ConstantValues,
+    input: torch.Tensor,
+    *,
+    correction: int = 1,
+    fweights: torch.Tensor | None = None,
+    aweights: torch.Tensor | None = None,
+) -> Any:
+    """`torch.cov` by its parts, since whole it looks at a value; None where torch would refuse its arguments."""
+    refused = input.ndim > 2 or not input.numel() or input.dtype is torch.bool
+    rows = input if input.ndim == 2 else input.reshape(1, -1)
+    refused |= fweights is not None and (fweights.is_floating_point() or not _weighs(values, fweights, rows))
+    refused |= aweights is not None and not (aweights.is_floating_point() and _weighs(values, aweights, rows))
+    if refused:
+        return None
+    rows = rows if rows.is_floating_point() else rows.to(torch.get_default_dtype())
+    given = [w for w in (fweights, aweights) if w is not None]
+    if not given:
+        left = right = rows - rows.mean(1, keepdim=True)
+        return (left @ right.T / max(0, rows.shape[1] - correction)).squeeze()
+    weights = given[0] if len(given) == 1 else given[0] * given[1]
+    total = weights.sum()
+    left = rows - (rows * weights).sum(1, keepdim=True) / total
+    less = correction if aweights is None else correction * (weights * aweights).sum() / total
+    return (left @ (left * weights).T / (total - less).clamp(min=0)).squeeze()
+
+
+def _weighs(values: ConstantValues, weights: torch.Tensor, rows: torch.Tensor) -> bool:
+    """Whether weights are known, one for each column, and none is below 0."""
+    known = values.value(weights)
+    return known is not None and known.shape == rows.shape[1:] and bool(values.run(_none_below_zero, known))
+
+
+def _correlations(values: ConstantValues, input: torch.Tensor) -> Any:
+    """`torch.corrcoef` by its parts; see `_covariances`."""
+    covariances = _covariances(values, input)
+    if covariances is None or not covariances.ndim:
+        return None if covariances is None else covariances / covariances
+    deviations = covariances.diagonal().sqrt()
+    return (covariances / deviations[:, None] / deviations[None, :]).clamp(-1, 1)
+
+
+_INSTEAD: dict[str, Callable[..., Any]] = {
+    "corrcoef": _correlations,
+    "cov": _covariances,
+    "__getitem__": _getitem,
+    "masked_select": _masked_select,
+    "repeat_interleave": _repeat_interleave,
+}

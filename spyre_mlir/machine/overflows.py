@@ -1,0 +1,101 @@
+"""Numbers beyond DLFloat16: what is kept of them, and what is said once a run has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from spyre_mlir.errors import OverflowFault
+from spyre_mlir.hw.formats import DL16_LARGEST
+
+OnOverflow = Literal["warn", "raise", "ignore"]
+PAGE = "docs/dl16-exceptions.md"
+_SHOWN = 5
+
+
+class DL16OverflowWarning(UserWarning):
+    """Finite numbers of a call are beyond the largest DLFloat16, and what followed computed with another number."""
+
+
+@dataclass(frozen=True)
+class Overflow:
+    """Finite numbers of one operation, or of one tensor that the host sent, beyond the largest DLFloat16.
+
+    Attributes:
+        op: the operation, as ``2:mul``; ``to_device`` and the tensor's name for what was sent.
+        tensor: the operand that holds them, as ``Tensor2``, or the name of what was sent.
+        count: how many there are.
+        largest: the largest magnitude among them, before it was rounded.
+        file: the file of the operation.
+        line: the line of the model it comes from.
+    """
+
+    op: str
+    tensor: str
+    count: int
+    largest: float
+    file: str | None = None
+    line: str | None = None
+
+    @property
+    def function(self) -> str:
+        """The hardware function; empty for a tensor that the host sent."""
+        return self.op.partition(":")[2]
+
+    def __add__(self, other: Overflow) -> Overflow:
+        """Of both, at the place of the first."""
+        return replace(self, count=self.count + other.count, largest=max(self.largest, other.largest))
+
+    def __str__(self) -> str:
+        are = "is" if self.count == 1 else "are"
+        if not self.function:
+            what = f"1 number of {self.tensor}" if self.count == 1 else f"{self.count:,} numbers of {self.tensor}"
+            return f"{what} {are} beyond DLFloat16, the largest {self.largest:.6g}"
+        what = "1 result" if self.count == 1 else f"{self.count:,} results"
+        places = ", ".join(place for place in (self.line, self.file, self.tensor) if place is not None)
+        return f"{what} of {self.op} {are} beyond DLFloat16, the largest {self.largest:.6g}; at {places}"
+
+
+def overflow_text(overflows: Mapping[str, Overflow], curable: Callable[[Overflow], bool]) -> str:
+    """What people are told about the overflows of a run: where they were, what became of them, what helps.
+
+    Args:
+        overflows: there is at least one.
+        curable: whether an overflow goes away where float32 is kept.
+    """
+    found = list(overflows.values())
+    lines = [f"numbers went beyond {DL16_LARGEST:,.0f}, the largest DLFloat16, and others took their place"]
+    lines += [f"  {overflow}" for overflow in found[:_SHOWN]]
+    lines += [f"  and in {len(found) - _SHOWN} more operations"] if len(found) > _SHOWN else []
+    helped = sum(map(curable, found))
+    some = "" if helped == len(found) else f", which helps {helped} of {len(found)} of them"
+    remedy = f"try keep_float32=True{some}; " if helped else ""
+    return "\n".join([*lines, f"results that depend on them are wrong; {remedy}see {PAGE}"])
+
+
+def tell_overflows(
+    overflows: Mapping[str, Overflow],
+    policy: OnOverflow,
+    *,
+    curable: Callable[[Overflow], bool],
+    tell: Callable[[str], object],
+) -> None:
+    """Tells of the overflows of a run, or refuses its results, as the policy says.
+
+    Args:
+        overflows: of the run, by operation.
+        policy: what to do.
+        curable: whether an overflow goes away where float32 is kept.
+        tell: takes the text of the warning.
+
+    Raises:
+        OverflowFault: there are some, and the policy is to raise.
+    """
+    if not overflows or policy == "ignore":
+        return
+    text = overflow_text(overflows, curable)
+    if policy == "raise":
+        first = next(iter(overflows.values()))
+        raise OverflowFault(text, where=first.line or first.op, hint='scale what grows, or pass on_overflow="warn"')
+    tell(text)

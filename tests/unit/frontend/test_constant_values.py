@@ -1,0 +1,122 @@
+"""Masks and counts that a model makes of numbers are known when it is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import spyre_mlir
+from spyre_mlir.errors import UnsupportedError
+from tests.functions import FunctionModel
+
+X = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
+
+
+def rows(x: Tensor) -> Tensor:
+    return x[torch.tensor([True, False, True])] * 2
+
+
+def diagonal_blocks(x: Tensor) -> Tensor:
+    keep = torch.arange(4)[None] <= torch.arange(3)[:, None]
+    return x[keep] + 1
+
+
+def columns(x: Tensor) -> Tensor:
+    return x[1:, torch.arange(4) % 2 == 1]
+
+
+def with_more(x: Tensor) -> Tensor:
+    return x[None][:, torch.tensor([False, True, True]), ..., 1:]
+
+
+def put(x: Tensor) -> Tensor:
+    y = x.clone()
+    y[torch.tensor([True, False, True])] = 0.0
+    return y
+
+
+KNOWN: dict[str, Callable[[Tensor], Any]] = {
+    "rows": rows,
+    "two_dimensions": diagonal_blocks,
+    "columns_of_a_part": columns,
+    "beside_other_indices": with_more,
+    "none_at_all": lambda x: x[torch.zeros(3, dtype=torch.bool)],
+    "negated": lambda x: x[~torch.tensor([True, False, True])],
+    "masked_select": lambda x: x.masked_select(torch.tensor([True, False, True, True])),
+    "repeated_rows": lambda x: x.repeat_interleave(torch.tensor([1, 2, 0]), dim=0),
+    "repeated_elements": lambda x: torch.repeat_interleave(x[:, 0], torch.tensor([1, 2, 0])),
+    "repeated_as_often": lambda x: x.repeat_interleave(torch.tensor([2]), 1),
+    "positions": lambda x: x[torch.tensor([0, 1, 1]).nonzero()[:, 0]],
+    "a_list": lambda x: x[[True, False, True]],
+    "written": put,
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_masks_and_counts(name: str) -> None:
+    compiled = spyre_mlir.compile(FunctionModel(KNOWN[name]), (X,), numerics="exact", host_fallback="error")
+    for x in (X, X + 3):
+        torch.testing.assert_close(compiled(x), KNOWN[name](x))
+
+
+class OfModel(nn.Module):
+    """A mask in a plain attribute belongs to the program."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keep = torch.tensor([True, True, False])
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[self.keep]
+
+
+def test_a_mask_of_the_model() -> None:
+    model = OfModel()
+    torch.testing.assert_close(spyre_mlir.compile(model, (X,), numerics="exact")(X), X[:2])
+
+
+def changed(x: Tensor) -> Tensor:
+    keep = torch.tensor([True, False, True])
+    keep[1] = True
+    return x[keep]
+
+
+def changed_through_a_view(x: Tensor) -> Tensor:
+    keep = torch.tensor([True, False, True])
+    part = keep[1:]
+    part.logical_not_()
+    return x[keep]
+
+
+class OfBuffer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("keep", torch.tensor([True, True, False]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[self.keep]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        FunctionModel(lambda x: x[x > 0]),
+        FunctionModel(lambda x: x[(x > 0) & torch.tensor([True, False, True, True])]),
+        FunctionModel(changed),
+        FunctionModel(changed_through_a_view),
+        OfBuffer(),
+    ],
+)
+def test_what_may_change_stays_refused(model: nn.Module) -> None:
+    with pytest.raises(UnsupportedError, match="depends on the data"):
+        spyre_mlir.compile(model, (X,))
+
+
+def test_nothing_of_torch_is_left_changed() -> None:
+    before = torch.overrides._get_current_function_mode_stack()
+    spyre_mlir.compile(FunctionModel(rows), (X,))
+    assert torch.overrides._get_current_function_mode_stack() == before

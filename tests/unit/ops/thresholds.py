@@ -1,0 +1,335 @@
+"""Numbers of the compiler that choose between two forms of an operation, and a call on either side of each.
+
+A form that small shapes never reach is a form that nobody tests. Whoever adds such a number adds it here, or says in
+`NO_FORM` why no result depends on it: `test_thresholds.py` finds every number that the passes and compositions compare
+sizes with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+Made = Callable[[torch.dtype], tuple[Tensor, ...]]
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+NEVER = 2**62
+
+
+def drawn(*shapes: tuple[int, ...], low: float = -2.0, high: float = 2.0) -> Made:
+    """Random numbers, each exact in the element type asked for."""
+
+    def make(dtype: torch.dtype) -> tuple[Tensor, ...]:
+        random = torch.Generator().manual_seed(5)
+        return tuple((torch.rand(s, generator=random) * (high - low) + low).to(dtype) for s in shapes)
+
+    return make
+
+
+def distinct(*shape: int) -> Made:
+    """Numbers of which no two in a row are equal, in any of the element types: bfloat16 has 4,096 of these."""
+
+    def make(dtype: torch.dtype) -> tuple[Tensor, ...]:
+        random, rows = torch.Generator().manual_seed(6), torch.Size(shape[:-1]).numel()
+        codes = torch.arange(127 - 8 << 7, 127 + 8 << 7, dtype=torch.int16)  # of bfloat16: 2^-8 to 2^8
+        numbers = torch.cat([codes.view(torch.bfloat16), -codes.view(torch.bfloat16)])
+        order = [torch.randperm(len(numbers), generator=random)[: shape[-1]] for _ in range(rows)]
+        return (numbers[torch.stack(order)].reshape(shape).to(dtype),)
+
+    return make
+
+
+def whole(*shapes: tuple[int, ...], dtype: torch.dtype = torch.int64, high: int = 50) -> Made:
+    """Whole numbers from 0, whatever floats are asked for."""
+
+    def make(_: torch.dtype) -> tuple[Tensor, ...]:
+        random = torch.Generator().manual_seed(8)
+        return tuple(torch.randint(0, high, s, generator=random).to(dtype) for s in shapes)
+
+    return make
+
+
+def also(floats: Made, integers: Made) -> Made:
+    """Both, floats first."""
+    return lambda dtype: floats(dtype) + integers(dtype)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A function whose form depends on a number of the compiler.
+
+    Attributes:
+        places: the number, by the modules that compare with it: ``ops.positions.MOST_SELECTED``.
+        function: a function of tensors; `near` and `far` take its place where the sides differ in a constant.
+        small: few inputs. Their form is the near one, and the far one if the number is `patched`.
+        real: inputs on either side of the number as it is.
+        patched: the number that takes `small` to the other side.
+        always: numbers that have to be others on both sides for `small` to reach the place.
+        floats: whether it computes with floats.
+        host: whether the far side is a step that the host runs.
+    """
+
+    places: tuple[str, ...]
+    function: Callable[..., Any]
+    small: Made
+    real: tuple[Made, Made]
+    patched: float = 0
+    always: Mapping[str, float] = field(default_factory=dict[str, float])
+    floats: bool = True
+    host: bool = False
+    near: Callable[..., Any] | None = None
+    far: Callable[..., Any] | None = None
+
+    @property
+    def patches(self) -> dict[str, float]:
+        """The numbers under which `small` takes the far form."""
+        return dict.fromkeys(self.places, self.patched)
+
+
+def index_put(x: Tensor, values: Tensor, i: Tensor, j: Tensor) -> Tensor:
+    return x.index_put((i, j), values)
+
+
+def unpooled(x: Tensor, places: Tensor) -> Tensor:
+    return functional.max_unpool2d(x, places, 2)
+
+
+def pooled(*shape: int) -> Made:
+    """An image pooled by twos, and where its elements stood."""
+
+    def make(dtype: torch.dtype) -> tuple[Tensor, ...]:
+        return functional.max_pool2d(drawn(shape)(dtype)[0], 2, return_indices=True)  # type: ignore[return-value]
+
+    return make
+
+
+def sampled(x: Tensor, grid: Tensor) -> Tensor:
+    return functional.grid_sample(x, grid, align_corners=False)
+
+
+def stepwise(x: Tensor, state: Tensor, w: Tensor, v: Tensor) -> Tensor:
+    return torch.ops.aten.rnn_tanh.input(x, state, [w, v], False, 1, 0.0, False, False, False)[0]
+
+
+def recurrent(steps: int) -> Made:
+    return drawn((steps, 2, 3), (1, 2, 4), (4, 3), (4, 4))
+
+
+def from_computed(table: Tensor, indices: Tensor) -> Tensor:
+    return functional.embedding(indices, table + 1)
+
+
+def reversed_dimensions(x: Tensor) -> Tensor:
+    return x.permute(*reversed(range(x.ndim))).contiguous() * 2
+
+
+def of_other_batches(x: Tensor, y: Tensor) -> Tensor:
+    return torch.matmul(x.transpose(0, -3), y.transpose(0, -3))
+
+
+POSITIONS = "ops.positions.MOST_SELECTED"
+ORDERINGS = "ops.ordering.MOST"
+SHORT = 2**20  # elements of a square of comparisons, see ops/scans.py
+THRESHOLDS: dict[str, Threshold] = {
+    "parts_of_flip": Threshold(
+        ("ops.shaping.MOST_PARTS",), lambda x: x.flip(-1), drawn((3, 5)), (drawn((4, 16)), drawn((4, 17)))
+    ),
+    "parts_of_unfold": Threshold(
+        ("ops.shaping.MOST_PARTS",),
+        lambda x: x.unfold(-1, 5, 2),
+        drawn((3, 11)),
+        (drawn((3, 37)), drawn((3, 37))),
+        near=lambda x: x.unfold(-1, 5, 2),
+        far=lambda x: x.unfold(-1, 17, 1),
+    ),
+    "selected_by_flip": Threshold(
+        (POSITIONS,),
+        lambda x: x.flip(-1),
+        drawn((3, 20)),
+        (drawn((16, 64)), drawn((17, 64))),
+    ),
+    "selected_by_index_put": Threshold(
+        (POSITIONS,),
+        index_put,
+        also(drawn((6, 5), (4,)), whole((4,), (4,), high=5)),
+        (
+            also(drawn((64, 64), (16,)), whole((16,), (16,), high=64)),
+            also(drawn((64, 64), (80,)), whole((80,), (80,), high=64)),
+        ),
+    ),
+    "compared_places": Threshold(
+        ("ops.positions.MOST_COMPARISONS",),
+        index_put,
+        also(drawn((6, 5), (4,)), whole((4,), (4,), high=5)),
+        (
+            also(drawn((128, 128), (256,)), whole((256,), (256,), high=128)),
+            also(drawn((2, 16385), (4100,)), whole((4100,), (4100,), high=2)),
+        ),
+        host=True,
+    ),
+    "slices": Threshold(
+        ("ops.resampling.MOST_SLICES",),
+        lambda x: functional.interpolate(x, scale_factor=1.5, mode="nearest"),
+        drawn((1, 1, 7)),
+        (drawn((1, 2, 60)), drawn((1, 2, 140))),
+    ),
+    "weights_of_a_grid": Threshold(
+        ("ops.grid_sampling.MOST_WEIGHTS",),
+        sampled,
+        drawn((1, 2, 4, 5), (1, 2, 3, 2), low=-0.9, high=0.9),
+        (
+            drawn((1, 2, 32, 32), (1, 32, 32, 2), low=-0.9, high=0.9),
+            drawn((1, 1, 64, 65), (1, 64, 64, 2), low=-0.9, high=0.9),
+        ),
+        host=True,
+    ),
+    "unpooled": Threshold(
+        ("ops.pooling.MOST_COMPARED",),
+        unpooled,
+        pooled(1, 2, 6, 4),
+        (pooled(1, 1, 64, 64), pooled(1, 2, 64, 64)),
+        host=True,
+    ),
+    "square_of_cumsum": Threshold(
+        ("ops.scans.SQUARE",),
+        lambda x: x.cumsum(-1),
+        drawn((2, 9)),
+        (drawn((1, 1024)), drawn((2, 1024))),
+    ),
+    "square_of_cummax": Threshold(
+        ("ops.scans.SQUARE",), lambda x: x.cummax(-1), distinct(2, 9), (distinct(1, 1024), distinct(2, 1024))
+    ),
+    "square_of_logcumsumexp": Threshold(
+        ("ops.scans.SQUARE",), lambda x: x.logcumsumexp(0), drawn((9, 2)), (drawn((1024, 1)), drawn((1024, 2)))
+    ),
+    "square_of_sort": Threshold(
+        ("ops.ordering.SQUARE",),
+        lambda x: x.sort(stable=True),
+        distinct(3, 9),
+        (distinct(1, 2048), distinct(2, 2048)),
+    ),
+    "square_of_mode": Threshold(
+        ("ops.ordering.SQUARE",),
+        lambda x: x.mode(-1),
+        distinct(3, 9),
+        (distinct(1, 2048), distinct(2, 2048)),
+        host=True,
+    ),
+    "most_of_topk": Threshold(
+        (ORDERINGS,), lambda x: x.topk(2), distinct(3, 9), (distinct(16, 2048), distinct(17, 2048))
+    ),
+    "most_of_sort": Threshold(
+        (ORDERINGS,),
+        lambda x: x.sort(stable=True, descending=True),
+        distinct(3, 9),
+        (distinct(16, 2048), distinct(17, 2048)),
+        host=True,
+    ),
+    "picked": Threshold(
+        ("ops.ordering.CAP",),
+        lambda x: x.topk(3),
+        distinct(3, 9),
+        (distinct(17, 2048), distinct(17, 2048)),
+        always={ORDERINGS: 0},
+        host=True,
+        near=lambda x: x.topk(30),
+        far=lambda x: x.topk(63),
+    ),
+    "picks": Threshold(
+        ("ops.ordering.PICK",),
+        lambda x: x.topk(3),
+        distinct(3, 9),
+        (distinct(17, 2048), distinct(17, 2048)),
+        patched=NEVER,
+        always={ORDERINGS: 0},
+        host=True,
+        near=lambda x: x.topk(20),
+        far=lambda x: x.topk(63),
+    ),
+    "powers": Threshold(
+        ("ops.powers._LARGEST_WHOLE",),
+        lambda x: x**5,
+        drawn((2, 3), low=0.9, high=1.1),
+        (drawn((2, 3), low=0.9, high=1.1), drawn((2, 3), low=0.9, high=1.1)),
+        host=True,
+        near=lambda x: x**64,
+        far=lambda x: x**65,
+    ),
+    "softplus": Threshold(
+        ("ops.activations._LINEAR",),
+        lambda x: functional.softplus(x, beta=1.3, threshold=20),
+        drawn((2, 30), low=-30, high=30),
+        (drawn((2, 30), low=-30, high=30), drawn((2, 30), low=-30, high=30)),
+        patched=NEVER,
+        near=lambda x: functional.softplus(x, beta=1.3, threshold=20),
+        far=lambda x: functional.softplus(x, beta=1.3, threshold=17),
+    ),
+    "computed_rows": Threshold(
+        ("transforms.rows.MOST_COMPARISONS",),
+        from_computed,
+        also(drawn((6, 3)), whole((4,), high=6)),
+        (
+            also(drawn((1024, 3)), whole((512,), high=1024)),
+            also(drawn((8193, 2)), whole((8192,), high=8193)),
+        ),
+        host=True,
+    ),
+    "whole_products": Threshold(
+        ("transforms.products.MOST_WHOLE_PRODUCTS",),
+        torch.matmul,
+        whole((3, 4), (4, 5)),
+        (whole((64, 256), (256, 128)), whole((256, 257), (257, 256))),
+        floats=False,
+        host=True,
+    ),
+    "loops_of_rows": Threshold(
+        ("transforms.products.MOST_ROW_LOOPS",),
+        torch.matmul,
+        drawn((3, 4, 5), (5, 6)),
+        (drawn((3, 4, 5), (5, 6)), drawn((2, 3, 4, 5), (5, 6))),
+        patched=-1,
+    ),
+    "loops_of_batches": Threshold(
+        ("transforms.products.MOST_BATCH_LOOPS",),
+        of_other_batches,
+        drawn((2, 3, 4, 5), (2, 3, 5, 6)),
+        (drawn((2, 3, 4, 5), (2, 3, 5, 6)), drawn((2, 2, 3, 4, 5), (2, 2, 3, 5, 6))),
+        patched=-1,
+    ),
+    "kernels": Threshold(
+        ("transforms.decompose_aten.CAP",), stepwise, recurrent(2), (recurrent(10), recurrent(200)), host=True
+    ),
+    "loops_of_a_copy": Threshold(
+        ("transforms.loop_builder.MOST_LOOPS", "transforms.many_loops.MOST_LOOPS"),
+        reversed_dimensions,
+        drawn((2, 3, 2, 3, 2)),
+        (drawn((2, 3, 2, 3, 2, 2)), drawn((2, 3, 2, 3, 2, 2, 3))),
+        patched=4,
+    ),
+}
+
+# Numbers that elements are compared with as the program runs: both sides are in one call.
+BY_VALUE: dict[str, tuple[tuple[str, ...], Callable[..., Any], Made]] = {
+    "asinh": (("ops.exponentials._LARGE",), torch.asinh, drawn((2, 40), low=0, high=40000)),
+    "acosh": (("ops.exponentials._LARGE",), torch.acosh, drawn((2, 40), low=1, high=40000)),
+    "erfinv": (("ops.special_functions._ERFINV_SPLIT",), torch.erfinv, drawn((2, 40), low=-0.999, high=0.999)),
+}
+
+# Compared numbers on which no result depends.
+NO_FORM = {
+    "ops.composite.DL16_SMALLEST": "the least epsilon that the device has",
+    "ops.composite.MASKED": "what stands for minus infinity in a mask",
+    "ops.softmaxes.MASKED": "what stands for minus infinity in a mask",
+    "transforms.fallback._PLACES_SHOWN": "how many places a message shows",
+    "transforms.fast_division.SHORTEST_MEASURED_US": "which division of work is faster; test_divide_work.py has both",
+    "transforms.fast_division.TRUSTED_GAIN": "which division of work is faster; test_divide_work.py has both",
+    "transforms.integers.MOST_SHORT_BITS": "which integers start anew; test_integers.py has both",
+    "transforms.ktdp_kernels.LIVE_TILES": "the size of tiles in KTIR, which no bundle has",
+    "transforms.many_loops.MOVED_AT_ONCE": "the length of one step of many",
+    "transforms.relayout._HALF_SLICE": "zeros in padding that nothing reads",
+    "transforms.whole_quotients._EXACT": "what bounds of integers allow; test_integers.py has both",
+}

@@ -9,7 +9,7 @@ which costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
@@ -23,7 +23,7 @@ from spyre_mlir.hw.division import SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout, round_up
 from spyre_mlir.ops import contraction
-from spyre_mlir.transforms.buffers import Buffer, Define, Step
+from spyre_mlir.transforms.buffers import Buffer, Step
 from spyre_mlir.transforms.divide_work import footprints, loops_of
 from spyre_mlir.transforms.equal_extents import settle
 from spyre_mlir.transforms.kernel_ops import GATHER_STEP, kernel_op
@@ -52,24 +52,28 @@ def bring_within_reach(p: Planner, spec: SpyreSpec) -> None:
 
     What is left is refused by `divide-work`, which says how far a core would have to reach.
     """
-    hopeless = set[int]()
-    while (at := _next(p, spec, hopeless)) is not None:
-        step = p.items[at]
-        change = _best(p, step, spec) if isinstance(step, Step) else None
+    hopeless = dict[int, Step]()
+    # Settling may take a division from a step that has one: so each may be changed again, but not for ever.
+    for _ in range(2 * len(p.items)):
+        found = _next(p, spec, hopeless)
+        if found is None:
+            return
+        at, step = found
+        change = _best(p, step, spec)
         if change is None:
-            hopeless.add(id(step))
+            hopeless[id(step)] = step
         else:
-            _install(p, at, change)
+            _install(p, at, step, change)
             settle(p)
 
 
-def _next(p: Planner, spec: SpyreSpec, hopeless: set[int]) -> int | None:
-    """The first step that cannot be divided."""
+def _next(p: Planner, spec: SpyreSpec, hopeless: Mapping[int, Step]) -> tuple[int, Step] | None:
+    """The first step that cannot be divided, and its place."""
     for at, item in enumerate(p.items):
         if not isinstance(item, Step) or id(item) in hopeless or not _beyond(item, spec):
             continue
         if _cores(item, spec) is None:
-            return at
+            return at, item
     return None
 
 
@@ -100,9 +104,11 @@ def _best(p: Planner, step: Step, spec: SpyreSpec) -> _Change | None:
     kinds: list[Iterable[_Change]] = [orders, longer, mixed]
     if step.function == contraction.matmul.opfunc:
         kinds = [longer, orders, mixed]
-    others = [s for s in p.items if isinstance(s, Step) and s is not step]
+    own = set(_buffers(step))
+    near = [s for s in p.items if isinstance(s, Step) and s is not step and not own.isdisjoint(_buffers(s))]
+    near = [s for s in near if _cores(s, spec) is not None]
     for kind in kinds:
-        scores = [(score, number, c) for number, c in enumerate(kind) if (score := _score(step, others, c, spec))]
+        scores = [(score, number, c) for number, c in enumerate(kind) if (score := _score(step, near, c, spec))]
         if scores:
             return min(scores, key=lambda found: found[:2])[2]
     return None
@@ -124,7 +130,7 @@ def _orders_of(layout: StickLayout) -> list[Order]:
 
 def _longer_loops(step: Step, spec: SpyreSpec) -> list[_Change]:
     """Loops that get just long enough to be divided over so many cores, the shortest first."""
-    if step.function == GATHER_STEP:
+    if step.function == GATHER_STEP or step.integers:  # what is watched for overflow computes on elements only
         return []
     op = kernel_op(step, {b: kernel.AllocOp(b.type).result for b in _buffers(step)})
     padded, found = op.padded_extents(), set[tuple[int, str]]()
@@ -154,11 +160,9 @@ def _walks_whole(buffer: Buffer, index: IndexMap, loop: str, step: Step) -> bool
     )
 
 
-def _score(step: Step, others: list[Step], change: _Change, spec: SpyreSpec) -> tuple[float, int] | None:
-    """Sticks per core, then sticks; None if the step still cannot be divided, or another no longer."""
+def _score(step: Step, near: Sequence[Step], change: _Change, spec: SpyreSpec) -> tuple[float, int] | None:
+    """Sticks per core, then sticks; None if the step still cannot be divided, or one near it no longer."""
     before = {b: b.layout for b in _buffers(step)}
-    touched = set(before) if change.loop is not None else set(change.orders)
-    near = [s for s in others if not touched.isdisjoint(_buffers(s)) and _cores(s, spec) is not None]
     changed = _applied(step, change)
     try:
         cores = _cores(changed, spec)
@@ -187,18 +191,21 @@ def _extent(dim: IterDim, change: _Change) -> int:
     return change.extent if dim.name == change.loop else dim.extent
 
 
-def _install(p: Planner, at: int, change: _Change) -> None:
+def _install(p: Planner, at: int, step: Step, change: _Change) -> None:
     """Makes a change, and 0 of what a longer loop reads behind the elements of its operands."""
-    step = p.items[at]
-    assert isinstance(step, Step)
     p.items[at] = _applied(step, change)
+    p.origin, end = step.origin, len(p.items)
     for buffer, index in step.inputs:
         for dim in _walked(index, change.loop) if change.loop is not None else ():
             _clear(p, buffer, dim, change.extent)
+    # Right before the step: what writes the buffer may write more than its elements.
+    clearing = p.items[end:]
+    p.items[end:] = []
+    p.items[at:at] = clearing
 
 
 def _clear(p: Planner, buffer: Buffer, dim: int, extent: int) -> None:
-    """Fills a buffer with zeros from the end of its elements on: by the host that sends it, or before it is written."""
+    """Fills a buffer with zeros from the end of its elements on: by the host that sends it, or on the device."""
     if buffer.host is not None or buffer.constant is not None:
         buffer.zero_padding = True
         return
@@ -206,15 +213,10 @@ def _clear(p: Planner, buffer: Buffer, dim: int, extent: int) -> None:
     dims = [IterDim(f"d{d}", extent - start if d == dim else e) for d, e in enumerate(buffer.shape)]
     index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)
     behind = tuple(e.shifted(start) if d == dim else e for d, e in enumerate(index))
-    made, end = next(n for n, i in enumerate(p.items) if isinstance(i, Define) and i.buffer is buffer), len(p.items)
-    p.origin = p.items[made].origin
     layout = StickLayout.published((), UNIT, block_of(buffer.format))
     # A number of its own: the one that the plan shares may be made later.
     zero = p.define(Buffer((), buffer.format, layout, constant=FloatAttr(0.0, f64), zero_padding=True))
     p.step(COPY, tuple(d for d in dims if d.extent > 1), [(zero, ())], (buffer, behind))
-    clearing = p.items[end:]
-    p.items[end:] = []
-    p.items[made + 1 : made + 1] = clearing
 
 
 __all__ = ["bring_within_reach"]

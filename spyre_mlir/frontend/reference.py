@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from torch.export import ExportedProgram
 
-from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.frontend.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.export import clone_examples
 from spyre_mlir.frontend.halves import has_halves as in_halves

@@ -215,7 +215,9 @@ class Walk:
     fillers: tuple[str, ...]
 
 
-def walk(acc: Access, extents: Mapping[str, int], lanes: int, like: Sequence[str] = ()) -> Walk:
+def walk(
+    acc: Access, extents: Mapping[str, int], lanes: int, like: Sequence[str] = (), *, gathered: bool = False
+) -> Walk:
     """Nests the strides of an access, innermost first.
 
     A lane dimension of one stick shares its stride with a neighbour and stands outermost, as the front end has it once
@@ -226,6 +228,7 @@ def walk(acc: Access, extents: Mapping[str, int], lanes: int, like: Sequence[str
         extents: iteration extents; the lane dimension's in whole sticks.
         lanes: elements per stick.
         like: the order that dimensions of one step are to stand in, where there is a choice.
+        gathered: whether indices pick what is walked; then the rows they pick stay outermost.
 
     Raises:
         StickError: the strides do not divide one another, or the walk overlaps itself.
@@ -233,7 +236,8 @@ def walk(acc: Access, extents: Mapping[str, int], lanes: int, like: Sequence[str
     # A dimension of one step has the stride of its neighbour; it is the inner one, and so is the lane of two such.
     several = {n for n in acc.strides if extents[n] > (lanes if n == acc.lane else 1)}
     places = {n: place for place, n in enumerate(like)}
-    outermost = [n for n in acc.strides if n == acc.lane and n not in several and _stands_outermost(acc, n, like)]
+    single = [n for n in acc.strides if n == acc.lane and n not in several]
+    outermost = [n for n in single if not gathered and _stands_outermost(acc, n, like)]
     nested = [item for item in acc.strides.items() if item[0] not in outermost]
     items = sorted(nested, key=lambda i: (i[1], i[0] in several, places.get(i[0], -1), i[0] != acc.lane))
     order, reserved, fillers = list[str](), list[int](), list[str]()

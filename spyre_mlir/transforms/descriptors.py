@@ -132,7 +132,7 @@ def _walk(op: kernel.KernelOp, number: int, kind: OpClass) -> _Walked:
     if tensor.space == "lx":
         acc, walked = op.local_walk(number)
     else:
-        walked = walk(acc, op.padded_extents(), tensor.lanes)
+        walked = walk(acc, op.padded_extents(), tensor.lanes, gathered=kind is OpClass.GATHER)
     order, extents, lane = walked.order, walked.extents, acc.lane
     if kind is OpClass.MATMUL and number > 0 and lane is None:
         # One column only: the file wants a column dimension, of one stick with one valid lane.

@@ -161,6 +161,12 @@ def test_a_lane_dimension_of_one_stick_stands_outermost() -> None:
     assert (got.order, got.extents) == (("b", "n", "m"), (5, 128, 100))
 
 
+def test_the_rows_that_indices_pick_stay_outermost() -> None:
+    acc = Access(0, {"n": 1, "m": 1}, "n")
+    assert walk(acc, {"m": 100, "n": 64}, 64).order == ("m", "n")
+    assert walk(acc, {"m": 100, "n": 64}, 64, gathered=True).order == ("n", "m")
+
+
 def test_a_core_walks_its_one_stick_where_the_whole_tensor_has_it() -> None:
     acc = Access(0, {"b": 1, "n": 5, "m": 5}, "n")
     extents = {"b": 5, "m": 100, "n": 64}

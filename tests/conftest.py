@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # One profile for every property test: no outcome depends on how fast the machine is.
-settings.register_profile("unhurried", deadline=None)
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
 
 RUN = re.compile(r"^\s*//\s*RUN:\s*(.*)$", re.MULTILINE)

@@ -252,3 +252,19 @@ def test_a_table_that_is_the_last_weight_too() -> None:
     assert [step.op for step in made.host_steps] == ["aten.embedding"]
     check_reach(made.modules["spyre.kernel"])
     assert [op.function_name for op in kernels(made.modules["spyre.kernel"])] == ["batchmatmul"]
+
+
+def test_longer_sums_add_zeros() -> None:
+    """Both operands are computed, by functions that make ones of zeros."""
+    x, w = random(3, 37 * 64), random(37 * 64, 70)
+
+    def function(x: Tensor, w: Tensor) -> Tensor:
+        return torch.exp(x * 0.1) @ torch.exp(w * 0.1)
+
+    program = import_program(FunctionModel(function), (x, w))
+    levels = lower(program.module, make_context(replace(SPYRE, span_bytes=100_000)))
+    assert levels.host_steps == ()
+    (matmul,) = [op for op in kernels(levels.modules["spyre.kernel"]) if op.is_product]
+    assert matmul.space.extents["k"] > 37 * 64
+    made = CompiledModel(program, levels, CompileOptions())
+    assert (outcome := made.verify(x, w)), str(outcome)

@@ -75,6 +75,7 @@ def largest_error(model: nn.Module, *inputs: torch.Tensor) -> float:
     return max(float((g.float() - w.float()).abs().max()) for g, w in pairs)
 
 
+@pytest.mark.slow
 def test_the_rotary_table_of_a_half_model() -> None:
     assert largest_error(HalfTable(), torch.tensor([[0, 1000, 8000, 100_000, 131_071]])) < 1e-3
 

@@ -10,6 +10,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, TensorType, i64
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.traits import SingleBlockImplicitTerminator, ensure_terminator
 from xdsl.utils.hints import isa
@@ -76,7 +77,10 @@ class ReduceForm(linalg.ReduceOp):
     def parse(cls, parser: Parser) -> Self:
         if parser.parse_optional_punctuation("{") is None:
             return linalg.ReduceOp.parse(parser)  # pyright: ignore[reportReturnType]
-        combiner = parser.ctx.get_op(parser.parse_identifier())
+        name = parser.parse_identifier()
+        combiner = parser.ctx.get_optional_op(name)
+        if combiner is None or not issubclass(combiner, IRDLOperation):
+            parser.raise_error(f"a reduction combines with an operation, and {name} is not registered")
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation("}")
         source, into = (_typed(parser, word) for word in ("ins", "outs"))

@@ -25,9 +25,9 @@ func.func @squares(%a: tensor<5x80xi64>, %x: tensor<5x80xf16>, %y: tensor<5x80xf
 
 // CHECK-LABEL: @squares
 // CHECK: to_device %a {zero_padding} : tensor<5x80xi64> to !spyre.tensor<[5, 80] x IEEE_FP32, order [1, 0], stick 1, extents [5, 128], hbm, dl16_to_fp32>
-// CHECK: compute "mul" {{.*}} {integers}
+// CHECK: compute "mul" {{.*}} {element = i{{[0-9]+}}, integers}
 // CHECK: compute "greaterthan"
-// CHECK-NOT: {integers}
+// CHECK-NOT: {element = i{{[0-9]+}}, integers}
 // CHECK: spyre.kernel.convert {{.*}} outs({{.*}} x SEN169_FP16, order [1, 0], stick 1, hbm>)
 // CHECK: compute "where3"
 

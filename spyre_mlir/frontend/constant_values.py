@@ -127,14 +127,14 @@ def _positions(values: ConstantValues, item: Any) -> list[Any] | None:
     if isinstance(item, list) and item and all(isinstance(i, bool) for i in cast("list[object]", item)):
         return _places(values, values.constant(values.run(torch.tensor, item)))
     mask = isinstance(item, torch.Tensor) and item.dtype in _TRUTH and item.ndim > 0
-    return _places(values, item) if mask else [item]
+    return _places(values, cast(torch.Tensor, item)) if mask else [item]
 
 
 def _masked_select(values: ConstantValues, input: torch.Tensor, mask: torch.Tensor) -> Any:
     known = values.value(mask)
     if known is None:
         return None
-    shape = cast("tuple[int, ...]", torch.broadcast_shapes(input.shape, mask.shape))
+    shape = cast("tuple[int, ...]", cast(Any, torch).broadcast_shapes(input.shape, mask.shape))
 
     def kept(mask: torch.Tensor) -> torch.Tensor:
         return mask.expand(shape).reshape(-1).nonzero().reshape(-1)

@@ -65,7 +65,9 @@ def in_float32(value: T, dtype: torch.dtype | None) -> T:
     if dtype is not torch.float32 or type(value) not in (int, float):
         return value
     rounded = torch.tensor(value, dtype=torch.float32).item()
-    return type(value)(rounded) if math.isfinite(rounded) else value
+    if not math.isfinite(rounded):
+        return value
+    return cast("T", int(rounded) if isinstance(value, int) else rounded)
 
 
 def computes_in(entry: OpEntry, node: Node, wanted: torch.dtype | None) -> torch.dtype | None:

@@ -157,7 +157,7 @@ class Steps:
 
 
 # Which dimension is meant where none is given.
-_LAST = dict.fromkeys(("sort", "sort.stable", "argsort", "argsort.stable", "topk", "kthvalue"), -1)
+_LAST: dict[str, int] = dict.fromkeys(("sort", "sort.stable", "argsort", "argsort.stable", "topk", "kthvalue"), -1)
 
 
 def _picked(source: Array, ours: Array, theirs: Array, dim: int | None) -> tuple[Array, Array]:

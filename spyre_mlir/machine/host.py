@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
@@ -96,7 +96,7 @@ def _pairs(op: Operation, name: str) -> dict[int, int]:
 def _elements(op: LaunchOp) -> dict[int, str]:
     """The element types of kernels' results, by the numbers of the kernels."""
     said = op.attributes.get(ELEMENTS)
-    lists = said.data if isinstance(said, DictionaryAttr) else {}
+    lists = dict(said.data) if isinstance(said, DictionaryAttr) else dict[str, Attribute]()
     return {int(n): name for name, of in lists.items() if isinstance(of, DenseArrayBase) for n in of.get_values()}
 
 

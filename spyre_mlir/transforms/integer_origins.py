@@ -30,7 +30,7 @@ class Origin(IntEnum):
     """Where the numbers of a float tensor come from; of several operands the largest counts."""
 
     WEIGHTS = 0
-    SHORT = 1  # truth values and integers of eight bits: exact in DL16, but their sums need not be
+    SHORT = 1  # truth values and integers of eight bits: exact in DL16, and so are their sums up to 1,024
     INTEGERS = 2
     DATA = 3
 
@@ -76,7 +76,8 @@ class Origins:
             case loop.NestOp():
                 if not any(map(_is_float, op.inputs)):  # a conversion; elsewhere truth values only choose
                     found = max(found, Origin.INTEGERS if long else Origin.SHORT)
-                return Origin.INTEGERS if found is Origin.SHORT and _is_sum(op) else found
+                counts = found is Origin.SHORT and _is_sum(op) and not inside(self._bound(op), NARROW)
+                return Origin.INTEGERS if counts else found
             case loop.GatherOp() | host.LoopHostOp() if read:
                 return Origin.DATA if found is Origin.WEIGHTS else found  # rows of a weight are an embedding
             case loop.ConstantOp() if not inside(self._bound(op), (-DL16_LARGEST, DL16_LARGEST)):

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from spyre_mlir.backend.check import Finding, check_path
-from spyre_mlir.compiled import Addresses, CompiledModel, CompileOptions, Loops
+from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.faults import OnFault
 from spyre_mlir.machine.options import Numerics
 from spyre_mlir.machine.overflows import OnOverflow
+from spyre_mlir.options import Addresses, CompileOptions, Loops
 from spyre_mlir.pipeline import HostFallback, lower
 from spyre_mlir.report import Accuracy, Verification
 from spyre_mlir.transforms.narrowed import tell_narrowed
@@ -80,16 +81,16 @@ def compile(
     from spyre_mlir.frontend import import_program, is_complete
 
     options = CompileOptions(
-        numerics,
-        addresses,
-        share_files,
-        coarse_tile,
-        loops,
-        on_fault,
-        host_fallback,
-        prefer_device,
-        keep_float32,
-        on_overflow,
+        numerics=numerics,
+        addresses=addresses,
+        share_files=share_files,
+        coarse_tile=coarse_tile,
+        loops=loops,
+        on_fault=on_fault,
+        host_fallback=host_fallback,
+        prefer_device=prefer_device,
+        keep_float32=keep_float32,
+        on_overflow=on_overflow,
     )
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         return LazyModel(model, options)

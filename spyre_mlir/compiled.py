@@ -8,10 +8,10 @@ import tempfile
 import warnings
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
@@ -21,15 +21,16 @@ from spyre_mlir.culprit import Culprit, Walk
 from spyre_mlir.dialects.superdsc.describe import describe
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
-from spyre_mlir.machine.faults import FaultLog, OnFault
+from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.observe import observe_function, pick
 from spyre_mlir.machine.options import MachineOptions, Numerics
-from spyre_mlir.machine.overflows import DL16OverflowWarning, OnOverflow, Overflow, tell_overflows
+from spyre_mlir.machine.overflows import DL16OverflowWarning, Overflow, tell_overflows
 from spyre_mlir.machine.timeline import Timeline
 from spyre_mlir.machine.transfer import Resident
-from spyre_mlir.pipeline import LEVELS, HostFallback, HostStep, Lowered, check_level, lower_to_ktir
+from spyre_mlir.options import CompileOptions
+from spyre_mlir.pipeline import LEVELS, HostStep, Lowered, check_level, lower_to_ktir
 from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
 from spyre_mlir.report.host_steps import host_steps
 from spyre_mlir.report.page import page_text
@@ -48,46 +49,7 @@ if TYPE_CHECKING:
     from spyre_mlir.frontend import Program
 
 Array = NDArray[Any]
-Addresses = Literal["symbolic", "concrete"]
-Loops = Literal["loop", "unroll"]
 BUNDLE = "bundle"
-
-
-@dataclass(frozen=True)
-class CompileOptions:
-    """What `compile` was asked for besides the model.
-
-    Raises:
-        InputError: an option has no such value.
-    """
-
-    numerics: Numerics = "device"
-    addresses: Addresses = "symbolic"
-    share_files: bool = False
-    coarse_tile: bool = False
-    loops: Loops = "loop"
-    on_fault: OnFault = "raise"
-    host_fallback: HostFallback = "warn"
-    prefer_device: bool = False
-    keep_float32: bool = False
-    on_overflow: OnOverflow = "warn"
-
-    def __post_init__(self) -> None:
-        MachineOptions(numerics=self.numerics, on_fault=self.on_fault)
-        chosen = {"addresses": (self.addresses, Addresses), "loops": (self.loops, Loops)}
-        chosen |= {"host_fallback": (self.host_fallback, HostFallback), "on_overflow": (self.on_overflow, OnOverflow)}
-        for name, (value, allowed) in chosen.items():
-            if value not in get_args(allowed):
-                raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, got {value!r}")
-
-    def passes(self) -> dict[str, str]:
-        """Options of passes, as `pipeline.lower` takes them."""
-        share = "true" if self.share_files else "false"
-        last = f"addresses={self.addresses} share={share} loops={self.loops}"
-        chosen = {"convert-spyre-kernel-to-superdsc": last}
-        chosen |= {"coarse-tile": ""} if self.coarse_tile else {}
-        chosen |= {"convert-spyre-loop-to-spyre-kernel": "keep-float32=true"} if self.keep_float32 else {}
-        return chosen | ({"decompose-aten": "prefer-device=true"} if self.prefer_device else {})
 
 
 def _remove(folder: Path, owner: int) -> None:

@@ -18,8 +18,8 @@ from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, lo
 from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
-    from spyre_mlir.compiled import CompileOptions
     from spyre_mlir.frontend import Program
+    from spyre_mlir.options import CompileOptions
     from spyre_mlir.pipeline import HostFallback, Lowered
 
 log = logging.getLogger("spyre_mlir.cli.compile")
@@ -202,7 +202,7 @@ def _import(path: Path, step: Callable[[str], None]) -> Program:
 
 
 def _options(arguments: argparse.Namespace) -> CompileOptions:
-    from spyre_mlir.compiled import CompileOptions
+    from spyre_mlir.options import CompileOptions
 
     return CompileOptions(
         addresses=arguments.addresses,

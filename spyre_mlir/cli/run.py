@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from spyre_mlir.cli.findings import refuse_errors
 from spyre_mlir.cli.inputs import read_inputs
-from spyre_mlir.cli.memory import add_memory_limit, limit_memory
-from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
-from spyre_mlir.cli.timing import Predictions, add_time_options, asks_for_time, predictions
+from spyre_mlir.cli.memory import limit_memory
+from spyre_mlir.cli.report import guarded, log_to_stderr
+from spyre_mlir.cli.run_options import RANDOM_INTEGERS_BELOW, parse_arguments
+from spyre_mlir.cli.timing import Predictions, predictions
 from spyre_mlir.errors import InputError, MachineFault
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 log = logging.getLogger("spyre_mlir.cli.run")
-
-RANDOM_INTEGERS_BELOW = 10
 
 
 @dataclass(frozen=True)
@@ -52,92 +51,10 @@ class Runnable:
     observe: Callable[[list[Array | None]], list[Observed]] | None = None
 
 
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = ToolArgumentParser(
-        prog="spyre-run",
-        description="Run an .mlir file of any level, a bundle directory, or a SuperDSC file, on the hardware model.",
-        epilog="Arguments without --input come from the bundle's data file, else they are random: numbers uniform in "
-        f"[-1, 1), integers from 0 to {RANDOM_INTEGERS_BELOW - 1}.",
-    )
-    parser.add_argument("path", metavar="PATH", help="an .mlir file, a bundle directory, or a SuperDSC .json file")
-    parser.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="NAME=FILE.npy",
-        help="the value of an argument; FILE.safetensors alone gives all arguments that are in it",
-    )
-    parser.add_argument(
-        "--numerics",
-        choices=("exact", "device"),
-        default="exact",
-        help="exact rounds as eager (default); device as the card does, with a bundle's weights in the card's form",
-    )
-    parser.add_argument("--seed", type=_seed, default=0, help="seed of random arguments (default 0)")
-    parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
-    parser.add_argument(
-        "--on-fault",
-        choices=("raise", "warn", "collect"),
-        default="raise",
-        help="raise stops at the first fault (default); warn says each once on stderr and goes on, collect goes on and "
-        "lists them at the end, with exit code 3; above the superdsc level the first fault always stops the run",
-    )
-    parser.add_argument(
-        "--nan",
-        choices=("allow", "fault"),
-        default="allow",
-        help="fault: an operation of a bundle that makes infinities or NaN of numbers misbehaves (default allow)",
-    )
-    parser.add_argument(
-        "--on-overflow",
-        choices=("warn", "raise", "ignore"),
-        default="warn",
-        help="finite numbers beyond the largest DLFloat16, in device numerics: warn says so on stderr (default), raise "
-        "ends with exit code 3 and without results, ignore says nothing",
-    )
-    parser.add_argument(
-        "--probe",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="also write what an op left behind to NAME.npy, in --output or here: sdsc_3 of a bundle, %%value of an "
-        ".mlir file; 'list' lists the names",
-    )
-    parser.add_argument(
-        "--bisect",
-        action="store_true",
-        help="run a bundle directory beside its levels, and name the first op whose value differs",
-    )
-    parser.add_argument(
-        "--no-check",
-        action="store_true",
-        help="run a bundle or a SuperDSC file even if it breaks rules that spyre-translate --check knows",
-    )
-    add_time_options(parser)
-    add_memory_limit(parser)
-    add_verbosity(parser)
-    options = parser.parse_args(argv)
-    if options.bisect and (options.probe or options.output or asks_for_time(options)):
-        parser.error(
-            "--bisect names one op; --probe, --output, --time, --trace and --report go with a run of their own"
-        )
-    return options
-
-
-def _seed(text: str) -> int:
-    seed = int(text)
-    if seed < 0:
-        raise argparse.ArgumentTypeError(f"{seed} is negative")
-    return seed
-
-
-_seed.__name__ = "whole number"  # argparse names it where the text is none
-
-
 @guarded("spyre-run")
 def run(argv: Sequence[str] | None = None) -> int:
     """Runs one program; see ``spyre-run --help``."""
-    options = _arguments(argv)
+    options = parse_arguments(argv)
     log_to_stderr(options.verbose)
     limit_memory(options.memory_limit)
     given = read_inputs(options.input)

@@ -29,7 +29,7 @@ from xdsl.utils.hints import isa
 from spyre_mlir.dialects.ktdp import tiles, views
 from spyre_mlir.dialects.ktdp.affine import box_set, order_map
 from spyre_mlir.dialects.ktdp.attributes import GLOBAL, memory_space
-from spyre_mlir.dialects.ktdp.cores import GetComputeTileIdOp
+from spyre_mlir.dialects.ktdp.grid import GetComputeTileIdOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw import formats

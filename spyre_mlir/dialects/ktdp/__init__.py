@@ -15,14 +15,8 @@ from spyre_mlir.dialects.ktdp.attributes import (
     SpyreMemorySpaceAttr,
     TileFutureType,
 )
-from spyre_mlir.dialects.ktdp.cores import (
-    CoreidOp,
-    GetComputeTileIdOp,
-    InterTileProduceOp,
-    InterTileReduceOp,
-    YieldPartialOp,
-    YieldReducedOp,
-)
+from spyre_mlir.dialects.ktdp.cores import InterTileProduceOp, InterTileReduceOp, YieldPartialOp, YieldReducedOp
+from spyre_mlir.dialects.ktdp.grid import CoreidOp, GetComputeTileIdOp
 from spyre_mlir.dialects.ktdp.indirect import ConstructIndirectAccessTileOp
 from spyre_mlir.dialects.ktdp.tiles import ConstructAccessTileOp, LoadOp, StoreOp
 from spyre_mlir.dialects.ktdp.views import ConstructDistributedMemoryViewOp, ConstructMemoryViewOp

@@ -1,13 +1,11 @@
-"""Which core runs, and what cores give each other."""
+"""Values that cores give each other."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from typing_extensions import override
-from xdsl.dialects.builtin import AffineSetAttr, ArrayAttr, IndexType, IntegerAttr, TensorType
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import AffineSetAttr, IndexType, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -18,8 +16,6 @@ from xdsl.irdl import (
     region_def,
     result_def,
     traits_def,
-    var_operand_def,
-    var_result_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -29,128 +25,8 @@ from xdsl.utils.hints import isa
 
 from spyre_mlir.dialects.ktdp.affine import set_text
 from spyre_mlir.dialects.ktdp.attributes import TileFutureType
-from spyre_mlir.dialects.ktdp.syntax import normal, parse_types, print_dictionary, print_types, print_value
-from spyre_mlir.hw.spec import SPYRE
-
-MOST_GRID_DIMENSIONS = 3  # RFC 0682; certain
-
-
-def grid_of(function: FuncOp) -> tuple[int, ...]:
-    """The grid a function runs over, the first dimension fastest; one core when it says nothing.
-
-    Raises:
-        VerifyException: the grid is no list of 1 to 3 positive numbers, or has more cores than the card.
-    """
-    given = function.attributes.get("grid")
-    match given:
-        case None:
-            return (1,)
-        case ArrayAttr():
-            numbers = [one.value.data if isinstance(one, IntegerAttr) else 0 for one in given]
-        case _:
-            numbers = []
-    if not 1 <= len(numbers) <= MOST_GRID_DIMENSIONS or min(numbers) < 1:
-        raise VerifyException(f"grid is a list of 1 to {MOST_GRID_DIMENSIONS} positive numbers, got {given}")
-    if prod(numbers) > SPYRE.cores_per_card:
-        raise VerifyException(f"grid {numbers} has {prod(numbers)} cores, the card has {SPYRE.cores_per_card}")
-    return tuple(numbers)
-
-
-def enclosing_grid(op: Operation) -> tuple[int, ...] | None:
-    """The grid of the function an op is in, None where it is in none.
-
-    Raises:
-        VerifyException: the grid is not one of the card.
-    """
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, FuncOp):
-        parent = parent.parent_op()
-    return None if parent is None else grid_of(parent)
-
-
-@irdl_op_definition
-class GetComputeTileIdOp(IRDLOperation):
-    """The place of the running core in the grid, one number per dimension.
-
-    Constraints:
-        C1: as many results as the grid has dimensions, all `index`; dimensions of one core may be left out at the end.
-        C2: the grid has 1 to 3 positive extents and no more cores than the card.
-    """
-
-    name = "ktdp.get_compute_tile_id"
-
-    ids = var_result_def(IndexType)
-
-    traits = traits_def(Pure())
-
-    def __init__(self, dimensions: int = 1) -> None:
-        """Makes the numbers of a grid of so many dimensions."""
-        super().__init__(result_types=[[IndexType()] * dimensions])
-
-    @override
-    def print(self, printer: Printer) -> None:
-        print_dictionary(printer, self.attributes)
-        printer.print_string(" : ")
-        print_types(printer, [one.type for one in self.ids])
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> GetComputeTileIdOp:
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        return cls.build(attributes=attributes, result_types=[parse_types(parser)])
-
-    @override
-    def verify_(self) -> None:
-        grid = enclosing_grid(self)
-        count = len(self.ids)
-        if not count or (grid is not None and (count > len(grid) or prod(grid[count:]) != 1)):
-            known = "" if grid is None else f", the grid is {list(grid)}"
-            raise VerifyException(f"one result per dimension of the grid: {len(self.ids)} results{known}")
-
-
-@irdl_op_definition
-class CoreidOp(IRDLOperation):
-    """The number of the core at a place of the grid; the first dimension is fastest.
-
-    Constraints:
-        C1: one operand per dimension of the grid.
-    """
-
-    name = "ktdp.coreid"
-
-    coordinates = var_operand_def(IndexType)
-    result = result_def(IndexType)
-
-    traits = traits_def(Pure())
-
-    def __init__(self, coordinates: Sequence[SSAValue | Operation]) -> None:
-        """Makes the number of the core at these coordinates."""
-        super().__init__(operands=[list(coordinates)], result_types=[IndexType()])
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.coordinates, printer.print_ssa_value)
-        print_dictionary(printer, self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> CoreidOp:
-        found = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        kind = parser.parse_type()
-        coordinates = [parser.resolve_operand(one, IndexType()) for one in found]
-        return cls.build(operands=[coordinates], attributes=attributes, result_types=[kind])
-
-    @override
-    def verify_(self) -> None:
-        grid = enclosing_grid(self)
-        if grid is not None and len(self.coordinates) != len(grid):
-            raise VerifyException(f"one coordinate per dimension of the grid {list(grid)}, got {len(self.coordinates)}")
+from spyre_mlir.dialects.ktdp.grid import enclosing_grid
+from spyre_mlir.dialects.ktdp.syntax import normal, print_dictionary, print_value
 
 
 def _single_block(arguments: Sequence[Attribute]) -> Region:

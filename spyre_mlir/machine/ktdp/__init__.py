@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.ktdp.cores import grid_of
+from spyre_mlir.dialects.ktdp.grid import grid_of
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.machine.faults import FaultKind

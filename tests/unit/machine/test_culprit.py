@@ -16,12 +16,13 @@ from xdsl.dialects.builtin import StringAttr
 
 import spyre_mlir
 from spyre_mlir.backend.stored import read_bundle
-from spyre_mlir.compiled import CompiledModel, CompileOptions
+from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.culprit import Culprit, Walk, worst_difference
 from spyre_mlir.frontend import import_program, torch_values
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.aten import run_entry
 from spyre_mlir.ops.table import OpEntry
+from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.stored_runs import stored_program
 from spyre_mlir.universe import make_context

@@ -17,7 +17,7 @@ from xdsl.dialects.scf import ForOp
 import spyre_mlir
 from spyre_mlir.backend.directory import split_module
 from spyre_mlir.cli.compile import run
-from spyre_mlir.compiled import CompiledModel, CompileOptions
+from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds, trips_of
 from spyre_mlir.dialects.superdsc.describe import describe
@@ -26,6 +26,7 @@ from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.host import DeviceProgram, run_program
 from spyre_mlir.machine.levels import run_function
 from spyre_mlir.machine.options import MachineOptions
+from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes

@@ -15,12 +15,13 @@ from torch.nn import functional as F  # noqa: N812 # as PyTorch's own pages call
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.backend.check import check_path
-from spyre_mlir.compiled import CompiledModel, CompileOptions
+from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import GatherOp, KernelOp
 from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.formats import FORMATS
 from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import Lowered, lower
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel

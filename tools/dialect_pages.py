@@ -47,14 +47,16 @@ KTIR_PROGRAMS = tuple(f"tests/data/ktir/{name}.mlir" for name in ("lx_handoff", 
 # A file with a named scalar, which our own kernels carry as operands instead.
 WITH_CONSTANT = "tests/data/superdsc_worked/d32_clamp_128x256.json"
 WITH_LOOP = "tests/lit/dialects/spyre/kernel_loop.mlir"
-# Integers in another format, and a step of the host.
+# Integers in another format until they meet data, and a step of the host.
 CONVERSION = """
-func.func @main(%a: tensor<5x80xi64>, %b: tensor<5x80xi64>) -> (tensor<5x80xf16>, tensor<80xi64>) {
+func.func @main(%a: tensor<5x80xi64>, %b: tensor<5x80xi64>, %x: tensor<5x80xf16>)
+    -> (tensor<5x80xf16>, tensor<80xi64>) {
   %0 = aten.mul.Tensor(%a, %b) : (tensor<5x80xi64>, tensor<5x80xi64>) -> tensor<5x80xi64>
   %1 = aten._to_copy(%0) {dtype = f16} : (tensor<5x80xi64>) -> tensor<5x80xf16>
+  %data = aten.add.Tensor(%1, %x) : (tensor<5x80xf16>, tensor<5x80xf16>) -> tensor<5x80xf16>
   %2 = aten.call "aten.bincount"(%b) {self = #aten.operands<1>, minlength = 80 : i64}
       : (tensor<5x80xi64>) -> tensor<80xi64>
-  func.return %1, %2 : tensor<5x80xf16>, tensor<80xi64>
+  func.return %data, %2 : tensor<5x80xf16>, tensor<80xi64>
 }
 """
 KTIR_EXTRA = """

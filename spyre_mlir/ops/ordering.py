@@ -17,7 +17,7 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.extremes import where_first
 from spyre_mlir.ops.lanes import INF, Lanes
-from spyre_mlir.ops.parts import along, joined, part
+from spyre_mlir.ops.parts import along, joined, part, reshaped
 from spyre_mlir.ops.reducing import comparable, is_float, or_nan, positions, without, without_nan
 from spyre_mlir.ops.table import Sample
 
@@ -43,7 +43,8 @@ def _ranks(b: Build, value: Any, dim: int, descending: bool) -> Any:
 def _places_of_equals(b: Build, value: Any, dim: int, descending: bool) -> Any:
     """Numbers that order elements with the same key: their positions, those of NaN behind all others, or before."""
     shape = b.shape(value)
-    place = positions(b, tuple(e if d == dim else 1 for d, e in enumerate(shape)), dim)
+    # All dimensions, those before `dim` too: callers count dimensions from the first.
+    place = reshaped(b, b.iota(shape[dim], "i64"), tuple(e if d == dim else 1 for d, e in enumerate(shape)))
     if not is_float(b, value):
         return place
     # Below 0 rather than beyond the extent: DL16 counts to 1,024 both ways.

@@ -49,12 +49,13 @@ class Program:
     steps: list[str] = field(default_factory=list[str])
 
     def argument(self, shape: Shape, rows: int | None = None) -> SSAValue:
-        """A new argument; `rows` makes it a tensor of indices below that number."""
+        """A new argument of numbers that float32 has; `rows` makes it a tensor of indices below that number."""
         # The numbers need no shrinking: they come from a generator of their own.
         numbers = np.random.default_rng(len(self.inputs))
         element = f32 if rows is None else i64
         value = self.block.insert_arg(TensorType(element, shape), len(self.block.args))
-        self.inputs.append(numbers.uniform(-2, 2, shape) if rows is None else numbers.integers(0, rows, shape))
+        floats = numbers.uniform(-2, 2, shape).astype(np.float32).astype(np.float64)
+        self.inputs.append(floats if rows is None else numbers.integers(0, rows, shape))
         self.kinds.append("input" if rows is not None else self.random.choice(("input", "parameter")))
         return value
 

@@ -33,7 +33,13 @@ def run(text: str, *inputs: Array) -> Array:
 
 
 def numbers(*shape: int, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).uniform(-2, 2, shape)
+    """Random numbers that a float32 argument can hold, in the double precision of the reference."""
+    return float32(np.random.default_rng(seed).uniform(-2, 2, shape))
+
+
+def float32(exact: Array) -> Array:
+    """Numbers rounded to float32 once, as eager leaves them, in the double precision that the machine returns."""
+    return np.asarray(exact, np.float32).astype(np.float64)
 
 
 def close(got: Array, wanted: Array, tolerance: float = 0.0) -> None:

@@ -14,7 +14,7 @@ from spyre_mlir.machine.levels import run_function
 from spyre_mlir.ops.table import OpEntry, Sample
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import make_context
-from tests.unit.machine.modules import close, main, numbers, parse
+from tests.unit.machine.modules import close, float32, main, numbers, parse
 from tests.unit.machine.test_aten import module_of
 from tests.unit.ops import cases
 
@@ -76,7 +76,7 @@ def test_constants_that_differ_only_in_length_are_two() -> None:
 def test_numbers_of_other_widths_are_taken_exactly() -> None:
     (got,) = run_function(parse(ADD), [np.full((2, 3), 0.1, np.float32), np.array([1, 2, 3], np.int8)])
     assert got.dtype == np.float64
-    close(got, float(np.float32(0.1)) + np.array([[1, 2, 3]] * 2))
+    close(got, float32(float(np.float32(0.1)) + np.array([[1, 2, 3]] * 2)))
 
 
 def test_transposed_inputs_are_read_in_their_own_order() -> None:

@@ -17,7 +17,7 @@ def norm_of(b: Build, value: Any, order: float, dim: Ints, keepdim: bool) -> Any
     """The p-norm over `dim`; orders 0, 1, 2 and both infinities have a form of their own.
 
     High powers leave the range of DL16 for sizes that are in it, so other orders are taken of sizes that are divided
-    by the one that decides: the largest, or of negative orders the smallest.
+    by the one that decides, the largest; of negative orders, the smallest is divided by them. Quotients are up to 1.
     """
     if abs(order) == INF:
         return b.call("amax" if order > 0 else "amin", b.call("abs", value), dim=dim, keepdim=keepdim)
@@ -36,10 +36,11 @@ def norm_of(b: Build, value: Any, order: float, dim: Ints, keepdim: bool) -> Any
 def _of_scaled(b: Build, size: Any, order: float, dim: Ints, keepdim: bool) -> Any:
     deciding = b.call("amax" if order > 0 else "amin", size, dim=dim, keepdim=True)
     unit = b.call("clamp", deciding, min=DL16_SMALLEST, max=DL16_LARGEST)  # nothing is divided by 0 or infinity
-    terms = b.call("pow.Tensor_Scalar", b.call("div.Tensor", size, unit), exponent=order)
+    quotient = b.call("div.Tensor", *((size, unit) if order > 0 else (unit, size)))
+    terms = b.call("pow.Tensor_Scalar", quotient, exponent=abs(order))
     total = b.call("sum.dim_IntList", terms, dim=dim, keepdim=True)
     norm = b.call("mul.Tensor", b.call("pow.Tensor_Scalar", total, exponent=1 / order), unit)
-    if order < 0:  # 0 to a negative power is infinite, which DL16 does not have
+    if order < 0:  # the quotient by 0 is infinite, which DL16 does not have
         norm = b.call("where.self", b.call("eq.Scalar", deciding, 0), 0.0, norm)
     return reshaped(b, norm, folded_shape(b, size, dim, keepdim))
 

@@ -56,6 +56,7 @@ def test_a_closed_stream_that_is_not_needed(folder: Path) -> None:
 INTERRUPTED = """
 import os, signal, sys
 from spyre_mlir.cli.start import spyre_{tool}
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background inherit that it is ignored
 class Interrupting:
     def find_spec(self, name, path, target=None):
         if name == "{at}":

@@ -48,7 +48,7 @@ class Origins:
     def __init__(self, function: func.FuncOp, prepared: Mapping[SSAValue, bool]) -> None:
         """Finds them; `prepared` says of each argument whether the host lays it out ahead of time."""
         self.wide: set[Operation] = set()
-        self._ranges = Ranges()
+        self._ranges = Ranges(strict=False)  # an error raised here would not name its op
         self._origins: dict[SSAValue, Origin] = {}
         self._bounds: dict[SSAValue, FloatBounds] = {}
         for argument in function.body.block.args:

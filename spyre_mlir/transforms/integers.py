@@ -114,8 +114,13 @@ def constant_bounds(value: Attribute, shape: Sequence[int]) -> tuple[float, floa
 
 @dataclass
 class Ranges:
-    """Bounds of the integers and truth values of one function."""
+    """Bounds of the integers and truth values of one function.
 
+    Attributes:
+        strict: refuse constants that FP32 has no exact form of; without it, the conversion of an op refuses them.
+    """
+
+    strict: bool = True
     _known: dict[SSAValue, Bounds] = field(default_factory=dict[SSAValue, Bounds])
 
     def of(self, value: SSAValue) -> Bounds:
@@ -129,7 +134,7 @@ class Ranges:
         match value.owner:
             case loop.ConstantOp() as op if isinstance(element_of(value), IntegerType):
                 low, high = constant_bounds(op.value, shape_of(value))
-                return _checked((int(low), int(high)), value)
+                return _checked((int(low), int(high)), value) if self.strict else (int(low), int(high))
             case loop.NestOp() as op:
                 found = self.unwrapped(op)
                 if wraps(element_of(value)) and not inside(found, limits):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, IndirectKind
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.hw import fp8
+from spyre_mlir.hw import dl16, fp8
 from spyre_mlir.machine.constants import decode_constant
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.frames import Frame, blocks
@@ -58,18 +58,24 @@ class PlainTile(Tile):
 
 
 def keep(tile: Tile, tensor: Tensor, memory: Memory) -> None:
-    """Write a result.
+    """Write a result; numbers in lanes that nobody ever wrote count as no overflow.
 
     Raises:
         MachineFault: out of bounds.
     """
+    before = replace(memory.tally)
     access, frame = tile.accesses[-1], tile.frame
     if frame.dense:
         access.write(memory, tensor)
-        return
-    access.mark(memory, tensor.written)
-    for (part,), target in blocks([tensor.values], access.view(memory, frame)):
-        memory.put(target, part, access.format)
+    else:
+        access.mark(memory, tensor.written)
+        for (part,), target in blocks([tensor.values], access.view(memory, frame)):
+            memory.put(target, part, access.format)
+    if tensor.written is not None and memory.tally.overflows > before.overflows:
+        sizes = np.abs(frame.joined(tensor.values))
+        beyond = tensor.written & np.isfinite(sizes) & (sizes >= dl16.BEYOND_LARGEST)
+        memory.tally.overflows, memory.tally.largest = before.overflows, before.largest
+        memory.tally.beyond(sizes[beyond])
 
 
 def fetch(tile: Tile, index: int, memory: Memory) -> Tensor:

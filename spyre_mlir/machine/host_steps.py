@@ -70,8 +70,11 @@ def run_on_host(
         raise UnsupportedError(
             f"nobody runs {op.overload} on the host here", where=place_of(op), hint="run the whole program"
         )
-    operands = [cast(HostArray, arg).known(op, f"operand {number}") for number, arg in enumerate(args)]
     call = HostCall.of(op)
+    operands = [  # device memory has integers, and float32, in types that torch lacks
+        as_numbers(cast(HostArray, arg).known(op, f"operand {number}"), type_.get_element_type(), narrow=narrow)
+        for number, (arg, type_) in enumerate(zip(args, call.operands, strict=True))
+    ]
     found = executor(call, operands, wide=not narrow and call.is_wide)
     if len(found) != len(call.results):
         raise fault("host-step", f"{op.overload} gave {len(found)} tensors, expected {len(call.results)}", op)

@@ -210,10 +210,10 @@ def test_an_input_that_does_not_fit_is_refused() -> None:
     assert "2^24" in str(met.value.hint)
 
 
-def test_an_integer_that_becomes_a_float_must_be_one() -> None:
-    made = compiled(lambda a: a.float() * 2, integers(3))
-    with pytest.raises(InputError, match="holds 1,025"):
-        made(torch.tensor([0, 1, 1025]))
+def test_an_integer_that_becomes_a_float_must_be_one_of_float32() -> None:
+    made = exact(lambda a: a.float() * 2, torch.tensor([0, 1, 1025, LARGEST, -LARGEST]))
+    with pytest.raises(InputError, match="holds 16,777,217"):
+        made(torch.tensor([0, 1, 1025, 2**24 + 1, 0]))
 
 
 @pytest.mark.parametrize(

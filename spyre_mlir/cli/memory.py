@@ -1,4 +1,4 @@
-"""How much memory a tool may take: what a file merely claims is refused, not allocated."""
+"""Limit on the memory of a tool: what a file merely claims is refused, not allocated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `spyre-run` says of numbers beyond DLFloat16."""
+"""Messages of `spyre-run` about numbers beyond DLFloat16."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a saved program may hold: looked at before torch reads it, because reading it can run what it says.
+"""Inspection of a saved program before torch reads it, because reading it can run what it says.
 
 `torch.export.load` unpickles some members, evaluates the expressions of symbolic sizes, resolves operators by any
 dotted name below `torch`, loads compiled libraries, and writes names into Python text that it compiles. Everything of

@@ -1,4 +1,4 @@
-"""What a trace without values cannot say: values of tensors that a model makes of numbers alone are kept beside it.
+"""Constants that a trace without values lacks: tensors that a model makes of numbers alone are kept beside it.
 
 A mask such as ``torch.tensor([True, False, True])`` says how many elements `x[mask]` has, and counts say how long the
 result of `repeat_interleave` is. Both are known, so such calls are traced as what they come to, a selection by

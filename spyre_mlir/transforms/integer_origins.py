@@ -1,4 +1,4 @@
-"""Which floats of a function start from integers: positions, angles, counts. They are float32 until they meet data.
+"""Floats of a function that start from integers: positions, angles, counts. They are float32 until they meet data.
 
 DL16 has ten significant bits, so an angle of 1,000 radians is known to half a radian there. A nest that reads nothing
 but numbers made from integers, constants and weights therefore computes in FP32, whatever float type the model gives

@@ -1,4 +1,4 @@
-"""Which elements of a core's slice of a buffer a tensor holds, and the steps from one such tensor to another.
+"""Elements of a core's slice of a buffer that a tensor holds, and the steps from one such tensor to another.
 
 Two kernels may walk the same slice by different loops: one has rows and columns where the next has sticks and lanes.
 Both are boxes of elements at strides, so the way between them is: split dimensions, take a box, permute, merge.

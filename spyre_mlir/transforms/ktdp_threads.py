@@ -1,4 +1,4 @@
-"""Which intermediates of a KTIR function are tensors, and which stay in memory.
+"""Choice between tensors and memory for the intermediates of a KTIR function.
 
 A buffer that the kernel level has in the scratchpads is a value here: KTIR gives tensors no addresses, so only their
 room counts. What has no room, or is walked in ways that do not fit together, goes through device memory.

@@ -1,4 +1,4 @@
-"""What is damaged and which door it goes to: a case is a seed, and a seed is a case."""
+"""Damaged inputs and the tools they go to: a case is a seed, and a seed is a case."""
 
 from __future__ import annotations
 

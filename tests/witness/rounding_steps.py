@@ -1,4 +1,4 @@
-"""Which elements of a step lie so near its boundary that float32 rounding decides them, by torch alone.
+"""Elements of a step that lie so near its boundary that float32 rounding decides them, by torch alone.
 
 A function runs in float32 and in double precision. For every step that torch dispatches on the way, the distance of its
 input, in double precision, to the nearest boundary is measured in units in the last place of float32.

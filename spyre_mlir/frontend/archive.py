@@ -61,7 +61,7 @@ def check_archive(path: Path) -> None:
             if records is None:
                 records = _old_records(archive)
         _Look(path, *records).check()
-    except (zipfile.BadZipFile, RuntimeError, AssertionError, OSError, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, RuntimeError, AssertionError, OSError, EOFError, UnicodeDecodeError) as error:
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise ImportProgramError(
             f"this is no .pt2 file that torch can read: {reason}", where=str(path), hint=_HINT

@@ -32,6 +32,7 @@ from spyre_mlir.frontend.torch_private import (
     Operator,
     OpOverload,
     PendingUnbackedSymbolNotFound,
+    SpecViolationError,
     TorchDynamoException,
     UnsupportedOperatorException,
     holders,
@@ -304,7 +305,7 @@ def load_pt2(path: str | Path) -> ExportedProgram:
         check_archive(file)
         try:
             return torch.export.load(str(file))
-        except (*REFUSED, OSError, zipfile.BadZipFile) as error:
+        except (*REFUSED, SpecViolationError, OSError, zipfile.BadZipFile) as error:
             what = f"this is no .pt2 file that torch can read: {_first_line(error)}"
             if (operator := _unknown_operator(hidden)) is not None:
                 what = f"the program calls {operator}, which is not registered with torch"

@@ -1,7 +1,7 @@
 """Every use of an interface that torch does not promise to keep: one place to look when torch moves.
 
 Used: `torch._subclasses` (which tensors are fake, or stand for others in a trace, and what they cannot do),
-`torch._dynamo.exc` and `symbolic_shapes` (what export raises), `torch.utils._pytree` (argument and output trees, and
+`torch._dynamo.exc`, `torch._export.verifier` and `symbolic_shapes` (what export raises), `torch.utils._pytree` (argument and output trees, and
 which classes torch sees into), `torch.utils._python_dispatch` (running in double precision, or outside of a trace),
 `torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose` (their arguments, and whether they are
 composite), `UntypedStorage._cdata` (identity of memory, also for tensors without any), `Module._parameters` and
@@ -24,6 +24,7 @@ from torch._dynamo import config as _dynamo_config
 from torch._dynamo.convert_frame import ConvertFrameAssert
 from torch._dynamo.exc import TorchDynamoException
 from torch._dynamo.utils import get_compilation_metrics
+from torch._export.verifier import SpecViolationError
 from torch._guards import CompileContext
 from torch._ops import HigherOrderOperator, OpOverload
 from torch._subclasses.fake_tensor import (
@@ -52,6 +53,7 @@ __all__ = [
     "OpOverload",
     "Operator",
     "PendingUnbackedSymbolNotFound",
+    "SpecViolationError",
     "TorchDispatchMode",
     "TorchDynamoException",
     "TreeSpec",

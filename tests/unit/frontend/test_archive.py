@@ -154,6 +154,21 @@ def test_of_two_members_of_a_name_none_is_taken(program, tmp_path):
         import_program(path)
 
 
+def test_a_weight_that_the_graph_names_and_nothing_holds(program, tmp_path):
+    weights = json.loads(program[WEIGHTS])
+    del weights["config"]["shift"]
+    path = written(tmp_path / "m.pt2", program | {WEIGHTS: json.dumps(weights).encode()})
+    with pytest.raises(ImportProgramError, match="no .pt2 file that torch can read: .*shift is not in the state dict"):
+        import_program(path)
+
+
+def test_names_of_members_that_are_no_text(program, tmp_path):
+    path = written(tmp_path / "m.pt2", {"é": b""} | program)
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))
+    with pytest.raises(ImportProgramError, match="no .pt2 file that torch can read: .*can't decode byte 0xff"):
+        import_program(path)
+
+
 def test_what_unpacks_to_many_times_its_size_is_refused(program, tmp_path):
     path = tmp_path / "m.pt2"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

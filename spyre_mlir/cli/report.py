@@ -126,6 +126,7 @@ def _run(tool_name: str, main: Main, argv: Sequence[str] | None) -> int:
 
 def _ended(tool_name: str, main: Main, argv: Sequence[str] | None) -> int:
     try:
+        _refuse_nulls(tool_name, sys.argv[1:] if argv is None else argv)
         code = main(argv)
         sys.stdout.flush()
     except SystemExit as stop:  # argparse: --help and --version
@@ -137,6 +138,13 @@ def _ended(tool_name: str, main: Main, argv: Sequence[str] | None) -> int:
     except (Exception, ArgSpecParseError) as error:  # noqa: BLE001 - the door: what it cannot name it reports as a bug
         return _report_error(tool_name, error)
     return code
+
+
+def _refuse_nulls(tool_name: str, argv: Sequence[str]) -> None:
+    """No path of the system holds a null character; a caller in Python may still give one."""
+    for argument in argv:
+        if "\0" in argument:
+            raise wrong_usage(f"the argument {argument!r} holds a null character", tool_name)
 
 
 def _report_error(tool_name: str, error: BaseException) -> int:

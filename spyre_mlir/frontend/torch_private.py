@@ -1,14 +1,15 @@
 """Every use of an interface that torch does not promise to keep: one place to look when torch moves.
 
 Used: `torch._subclasses` (which tensors are fake, or stand for others in a trace, and what they cannot do),
-`torch._dynamo.exc`, `torch._export.verifier` and `symbolic_shapes` (what export raises), `torch.utils._pytree` (argument and output trees, and
-which classes torch sees into), `torch.utils._python_dispatch` (running in double precision, or outside of a trace),
-`torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose` (their arguments, and whether they are
-composite), `UntypedStorage._cdata` (identity of memory, also for tensors without any), `Module._parameters` and
-`_buffers` (where a module holds its tensors), `torch._guards` (which compilation of Dynamo runs),
-`torch._dynamo.config`, `convert_frame` and `utils` (what it traces, for whom, and why it compiled again),
-`torch._inductor.list_mode_options` (what a mode of torch.compile stands for), `torch._transformer_encoder_layer_fwd`
-(what an encoder layer calls), `pt2_archive._package` (members of saved programs, read as torch reads them).
+`torch._dynamo.exc`, `torch._export.verifier` and `symbolic_shapes` (what export raises), `torch.utils._pytree`
+(argument and output trees, and which classes torch sees into), `torch.utils._python_dispatch` (running in double
+precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose`
+(their arguments, and whether they are composite), `UntypedStorage._cdata` (identity of memory, also for tensors
+without any), `Module._parameters` and `_buffers` (where a module holds its tensors), `torch._guards` (which
+compilation of Dynamo runs), `torch._dynamo.config`, `convert_frame` and `utils` (what it traces, for whom, and why it
+compiled again), `torch._inductor.list_mode_options` (what a mode of torch.compile stands for),
+`torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
+programs, read as torch reads them).
 """
 
 from __future__ import annotations

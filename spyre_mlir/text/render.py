@@ -94,8 +94,8 @@ def parse_module(
     except (VerifyException, ValueError, ArithmeticError, struct.error) as error:
         # Constructors of attributes and ops know no place in the text; the parser still does.
         parser.raise_error(str(error))
-    except (AssertionError, NotImplementedError) as error:
-        # xDSL guards some of its grammar with assertions; what they stop is still the input's fault.
+    except (AssertionError, NotImplementedError, IndexError) as error:
+        # xDSL guards some of its grammar with assertions, and its ops of linalg index operands that the text lacks.
         parser.raise_error(f"this cannot be read ({error or type(error).__name__})")
 
 

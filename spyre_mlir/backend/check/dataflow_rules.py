@@ -83,15 +83,19 @@ class _Writers:
 
 
 def _touched(bundle: Bundle, launch: Launch, operand: Operand) -> tuple[SSAValue | None, Ints] | None:
-    """The sticks that all cores touch of an operand in scratch memory; None for any other, or if they are not known."""
+    """The sticks that all cores touch of an operand in scratch memory; None if they lie elsewhere or are not known."""
     numbers = [place.number() for place in operand.starts]
     owner: SSAValue | None = None
+    size = bundle.spec.lx_bytes
     if operand.component != keys.LX:
         places = [bundle.place(launch.addresses[number]) for number in numbers if number in launch.addresses]
         owner = places[0][0] if places else None
         if owner is None or not isinstance(owner.owner, DeviceMemAllocateOp):
             return None
         numbers = [offset for _, offset in places]
+        size = owner.owner.size.value.data
+    if not all(0 <= number <= size - operand.touched_bytes for number in numbers):
+        return None  # a rule of its own says that it leaves the memory
     stick = bundle.spec.stick_bytes
     sticks = np.unique(np.asarray(numbers, np.int64) // stick)
     if operand.is_plain:
@@ -99,7 +103,7 @@ def _touched(bundle: Bundle, launch: Launch, operand: Operand) -> tuple[SSAValue
             sticks = (sticks[:, None] + np.arange(operand.box[label]) * (step // stick)).reshape(-1)
     else:
         sticks = np.arange(int(sticks[0]), int(sticks[-1]) + -(-operand.touched_bytes // stick))
-    return None if not sticks.size or sticks.min() < 0 else (owner, sticks)
+    return (owner, sticks) if sticks.size else None
 
 
 DATAFLOW_RULES: tuple[Rule[Bundle], ...] = (argument_used, result_read)

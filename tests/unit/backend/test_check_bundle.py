@@ -193,3 +193,8 @@ def test_addresses_in_a_loop_are_followed_to_its_last_step(step: int, broken: bo
     ).replace("STEP", str(step))
     findings = found(write(tmp_path, BUNDLE.replace(FIRST, looped(2, body))))
     assert [one.rule for one in findings if one.severity is Severity.ERROR] == (["pool-range"] if broken else [])
+
+
+def test_addresses_no_memory_has_are_only_said(tmp_path: Path) -> None:
+    directory = write(tmp_path / "bundle", BUNDLE.replace("arith.constant 8192", f"arith.constant {2**62}"))
+    assert "pool-range" in {one.rule for one in found(directory)}

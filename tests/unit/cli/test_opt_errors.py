@@ -16,6 +16,11 @@ from spyre_mlir.errors import LoweringError, MachineFault, UnsupportedError
 
 Capture = pytest.CaptureFixture[str]
 
+LX = "!spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, lx>"
+WITHOUT_FUNCTION = (
+    '"spyre.kernel.compute"(%a, %a) '
+    "<{space = #spyre.space<m = 64, n = 64>, maps = [#spyre.map<m, n>, #spyre.map<m, n>]}>"
+)
 # name, text, what the message must contain
 BAD_TEXTS = [
     ("broken", "func.func @f( {", ["bad.mlir:1:15:", "func.func @f( {", "^"]),
@@ -50,6 +55,12 @@ BAD_TEXTS = [
     ("nul", "func.func @f() {\0}", ["bad.mlir:1:17:", "Unexpected character"]),
     ("open_string", '"test.op"() {a = "x', ["bad.mlir:1:"]),
     ("shape", "%x = arith.constant dense<[1, 2]> : tensor<3xi32>", ["bad.mlir:1:", "Shape mismatch"]),
+    ("no_operands", '%x = "test.op"() : () -> f16\n%y = linalg.fill %x : f16 -> tensor<2xf16>', ["bad.mlir:2:18:"]),
+    (
+        "no_function",
+        f"%a = spyre.kernel.alloc : {LX}\n{WITHOUT_FUNCTION} : ({LX}, {LX}) -> ()",
+        ["bad.mlir:2:1:", "property 'function' expected"],
+    ),
     ("deep", "%x = arith.constant " + "[" * 30_000, ["nested too deeply"]),
 ]
 
@@ -190,3 +201,7 @@ def test_reader_that_went_away_is_no_error(capfd: pytest.CaptureFixture[str]):
     with mock.patch("os.dup2"):
         assert main([]) == 0
     assert capfd.readouterr().err == ""
+
+
+def test_null_characters(capsys: Capture):
+    check(capsys, ["a\0b.mlir"], ["'a\\x00b.mlir' holds a null character", "--help"])

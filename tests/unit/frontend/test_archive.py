@@ -158,14 +158,16 @@ def test_a_weight_that_the_graph_names_and_nothing_holds(program, tmp_path):
     weights = json.loads(program[WEIGHTS])
     del weights["config"]["shift"]
     path = written(tmp_path / "m.pt2", program | {WEIGHTS: json.dumps(weights).encode()})
-    with pytest.raises(ImportProgramError, match="no .pt2 file that torch can read: .*shift is not in the state dict"):
+    with pytest.raises(
+        ImportProgramError, match=r"no \.pt2 file that torch can read: .*shift is not in the state dict"
+    ):
         import_program(path)
 
 
 def test_names_of_members_that_are_no_text(program, tmp_path):
     path = written(tmp_path / "m.pt2", {"é": b""} | program)
     path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))
-    with pytest.raises(ImportProgramError, match="no .pt2 file that torch can read: .*can't decode byte 0xff"):
+    with pytest.raises(ImportProgramError, match=r"no \.pt2 file that torch can read: .*can't decode byte 0xff"):
         import_program(path)
 
 

@@ -55,6 +55,15 @@ class IndexView:
         used = {a for row in self.terms for a, _ in row}
         return any(a not in used for axes in self.dims for a in axes)
 
+    @property
+    def nests(self) -> bool:
+        """Whether the steps through every base dimension divide one another: no walk through sticks has others."""
+        for row in self.terms:
+            steps = sorted((abs(c) for a, c in row if c and self.extents[a] > 1), reverse=True)
+            if any(outer % inner for outer, inner in pairwise(steps)):
+                return False
+        return True
+
     def _dim(self, dim: int, extra: int = 0) -> int:
         rank = len(self.dims) + extra
         if not -rank <= dim < rank:

@@ -56,7 +56,8 @@ def lower_view(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
             view = cast(IndexView, entry.meaning(start, **arguments))
         except NotAView:
             continue
-        return Reading((source if shape is None else b.copy(source, shape)).base, view)
+        if view.nests:
+            return Reading((source if shape is None else b.copy(source, shape)).base, view)
     raise UnsupportedError(f"{op.name} of shape {source.shape} to {wanted}")
 
 

@@ -134,7 +134,8 @@ class LoopBuilder:
                     raise UnsupportedError(
                         f"no common loops for shapes {[r.shape for r in readings]}: {error}"
                     ) from error
-                chosen[cut[0]] = self.copy(chosen[cut.pop(0)])
+                at = cut.pop(0)
+                chosen[at] = self.copy(chosen[at])
 
 
 def _once(source: Reading, dim: int) -> Reading:

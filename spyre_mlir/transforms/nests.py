@@ -133,11 +133,13 @@ def align(views: Sequence[IndexView], stems: Sequence[str]) -> Loops:
     """Finds loops for views of one common shape.
 
     Raises:
-        NotAView: two views cut a dimension in ways that do not divide one another.
+        NotAView: two views cut a dimension in ways that do not divide one another, or that no walk can follow.
     """
     aligned = list(views)
     for dim in range(len(stems)):
         aligned = refine_together(aligned, dim)
+    if any(view.nests and not cut.nests for view, cut in zip(views, aligned, strict=True)):
+        raise NotAView("a cut of a dimension leaves steps that do not divide one another")
     names = tuple(tuple(names_for(stem, len(aligned[0].dims[d]))) for d, stem in enumerate(stems))
     maps = tuple(
         index_map(v, {a: n for axes, ns in zip(v.dims, names, strict=True) for a, n in zip(axes, ns, strict=True)})

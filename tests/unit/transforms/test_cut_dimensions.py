@@ -1,0 +1,54 @@
+"""Views whose dimensions are cut in ways that do not fit one another, or that no walk through sticks follows."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+import spyre_mlir
+from spyre_mlir.ops.index_view import IndexView
+
+Model = Callable[..., torch.Tensor]
+
+
+def numbers(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(100 * shape[0] + shape[-1]))
+
+
+SIX = (numbers(2, 3), numbers(3, 2))
+THIRTY = (numbers(5, 6), numbers(2, 15), numbers(10, 3))
+ROWS = (numbers(130, 64),)
+CASES: dict[str, tuple[Model, tuple[torch.Tensor, ...]]] = {
+    "two operands, cut apart": (lambda a, b: (a * 2).reshape(6) - (b * 3).reshape(6), SIX),
+    "two operands of a view": (lambda a, b: a.T.reshape(6) - b.T.reshape(6), SIX),
+    "three operands, cut apart": (lambda a, b, c: torch.lerp(a.reshape(30), b.reshape(30), c.reshape(30)), THIRTY),
+    "every second row of a part": (lambda x: x.view(2, 65, 64)[:, ::2], ROWS),
+    "every second row of what is computed": (lambda x: (x * 2).view(2, 65, 64)[:, ::2] + 1, ROWS),
+    "steps in two dimensions": (lambda x: (x * 2).view(2, 5, 13, 64)[:, ::2, ::3], ROWS),
+    "every third column": (lambda x: (x * 2).T.contiguous().view(64, 2, 65)[..., ::3] + 1, ROWS),
+    "a sum over the steps": (lambda x: (x * 2).view(26, 5, 64)[:, ::2].sum(1), ROWS),
+    "strides that do not divide one another": (lambda a: (a * 2).as_strided((2, 33), (65, 2)), (numbers(136),)),
+    "steps that a partner cuts": (
+        lambda a, b: (a * 2).view(2, 68)[:, :66:2] + (b * 2).reshape(2, 33),
+        (numbers(136), numbers(2, 3, 11)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_elements_are_those_of_torch(name: str) -> None:
+    function, inputs = CASES[name]
+
+    class Module(torch.nn.Module):
+        def forward(self, *args: torch.Tensor) -> torch.Tensor:
+            return function(*args)
+
+    compiled = spyre_mlir.compile(Module(), inputs, numerics="exact", host_fallback="error")
+    torch.testing.assert_close(compiled(*inputs), function(*inputs))
+
+
+def test_steps_nest() -> None:
+    part = IndexView.identity((130,)).reshape((2, 65))
+    assert part.nests and part.slice(1, 0, 13).nests
+    assert not part.slice(1, 0, 65, 2).nests
+    assert part.slice(1, 0, 2, 1).expand((2, 2)).nests

@@ -236,6 +236,23 @@ def unflatten(r: Random, x: Tensor) -> Call | None:
     return lambda x, kinds: x.unflatten(dim, (parts, -1))
 
 
+@operator("ff", "flat_sub", "flat_mul")
+def flat(name: str, _r: Random, x: Tensor, y: Tensor) -> Call:
+    """As many elements of both as there are in the smaller, whatever their shapes."""
+    call, count = getattr(torch, name.removeprefix("flat_")), min(x.numel(), y.numel())
+    return lambda x, y, kinds: call(x.reshape(-1)[:count], y.reshape(-1)[:count])
+
+
+@operator("a")
+def regroup(r: Random, x: Tensor) -> Call | None:
+    """The same elements under two extents drawn anew."""
+    divisors = [d for d in range(2, x.numel()) if x.numel() % d == 0]
+    if not divisors:
+        return None
+    rows = r.choice(divisors)
+    return lambda x, kinds: x.reshape(rows, -1)
+
+
 @operator("a")
 def unsqueeze(r: Random, x: Tensor) -> Call | None:
     dim = r.randrange(x.dim() + 1)

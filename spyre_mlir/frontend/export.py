@@ -304,13 +304,16 @@ def load_pt2(path: str | Path) -> ExportedProgram:
     with torch_noise_hidden() as hidden:
         check_archive(file)
         try:
-            return torch.export.load(str(file))
+            program = torch.export.load(str(file))
+            if program.call_spec.out_spec is None:
+                raise ValueError("it does not say how it is called")
         except (*REFUSED, SpecViolationError, OSError, zipfile.BadZipFile) as error:
             what = f"this is no .pt2 file that torch can read: {_first_line(error)}"
             if (operator := _unknown_operator(hidden)) is not None:
                 what = f"the program calls {operator}, which is not registered with torch"
                 hint = "import the module that registers it first; a plugin does so for the command line"
             raise ImportProgramError(what, where=str(file), hint=hint) from error
+    return program
 
 
 def _unknown_operator(logged: list[logging.LogRecord]) -> str | None:

@@ -130,7 +130,24 @@ def verify_module(module: ModuleOp) -> None:
         raise
     except VerifyException as error:
         raise InvalidOperation(str(error), _guilty(module)) from error
+    except Exception as error:
+        # Some ops look at others, which may be unsound and are verified later.
+        if (found := _unsound(module)) is None:
+            raise
+        raise InvalidOperation(*found) from error
     verify_dominance(module)
+
+
+def _unsound(module: ModuleOp) -> tuple[str, Operation] | None:
+    """What is wrong with the first op that does not verify by itself, and the op."""
+    for op in module.walk():
+        try:
+            op.verify(verify_nested_ops=False)
+        except VerifyException as error:
+            return str(error), op
+        except Exception:  # noqa: BLE001 - it looks at the one that is looked for
+            continue
+    return None
 
 
 def _guilty(module: ModuleOp) -> Operation:

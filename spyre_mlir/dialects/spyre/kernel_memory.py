@@ -100,15 +100,12 @@ class AllocOp(IRDLOperation):
             return self.start + tensor.sticks * SPYRE.stick_bytes
         return self.start + shared_view(self.result).bytes_per_core(tensor)
 
-    def _kernels(self) -> list[KernelOp]:
-        return [use.operation for use in self.result.uses if isinstance(use.operation, KernelOp)]
-
     def verify_(self) -> None:
         """Checks the place of the buffer."""
         start = self.start
         if start < 0 or start % SPYRE.stick_bytes:
             raise VerifyException(f"byte {start} is not on a stick of {SPYRE.stick_bytes} bytes; try a multiple")
-        if device_tensor(self.result).space != "lx" or not all(map(_verifies, self._kernels())):
+        if device_tensor(self.result).space != "lx":
             return
         try:
             end = self.end
@@ -119,15 +116,6 @@ class AllocOp(IRDLOperation):
                 f"bytes {start} to {end} of the scratchpad: a core has {SPYRE.lx_usable_bytes} for the "
                 "program; try a lower address, more cores, or hbm for this buffer"
             )
-
-
-def _verifies(op: KernelOp) -> bool:
-    """Whether a user of a buffer is sound; if not, its own verification, which comes later, says so."""
-    try:
-        op.verify()
-    except VerifyException:
-        return False
-    return True
 
 
 def shared_view(buffer: SSAValue) -> CoreView:

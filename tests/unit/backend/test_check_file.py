@@ -119,6 +119,15 @@ def test_a_damaged_place_hides_no_other() -> None:
     assert {"stage-sizes", "start-aligned", "members"} <= rules
 
 
+def test_a_kernel_without_operands_hides_nothing() -> None:
+    value = json.loads((DATA / f"{ADD}.json").read_text())
+    dsc = value["0_add"]["dscs_"][0]["add"]
+    dsc["computeOp_"][0]["inputLabeledDs"] = dsc["computeOp_"][0]["outputLabeledDs"] = []
+    dsc["labeledDs_"] = dsc["scheduleTree_"] = []
+    rules = {finding.rule for finding in check_value(value, "f.json")}
+    assert "json-text" not in rules and rules
+
+
 def test_a_finding_says_what_where_expected_and_got() -> None:
     value = json.loads((DATA / f"{ADD}.json").read_text())
     value["0_add"]["numCoresUsed_"] = 16

@@ -61,6 +61,11 @@ BAD_TEXTS = [
         f"%a = spyre.kernel.alloc : {LX}\n{WITHOUT_FUNCTION} : ({LX}, {LX}) -> ()",
         ["bad.mlir:2:1:", "property 'function' expected"],
     ),
+    (
+        "no_function_type",
+        '"func.func"() <{sym_name = "f"}> ({\n  "func.return"() : () -> ()\n}) : () -> ()',
+        ["bad.mlir:1:1:", "property 'function_type' expected"],
+    ),
     ("deep", "%x = arith.constant " + "[" * 30_000, ["nested too deeply"]),
 ]
 

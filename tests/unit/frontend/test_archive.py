@@ -164,6 +164,14 @@ def test_a_weight_that_the_graph_names_and_nothing_holds(program, tmp_path):
         import_program(path)
 
 
+def test_a_program_without_a_signature(program, tmp_path):
+    model = json.loads(program[MODEL])
+    model["graph_module"]["module_call_graph"][0]["signature"] = None
+    path = written(tmp_path / "m.pt2", program | {MODEL: json.dumps(model).encode()})
+    with pytest.raises(ImportProgramError, match=r"no \.pt2 file that torch can read"):
+        import_program(path)
+
+
 def test_names_of_members_that_are_no_text(program, tmp_path):
     path = written(tmp_path / "m.pt2", {"é": b""} | program)
     path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))

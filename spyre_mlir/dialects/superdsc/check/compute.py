@@ -91,8 +91,8 @@ def operation_format(sdsc: Sdsc) -> Iterator[Problem]:
     for dsc in sdsc.dscs:
         place = dsc.compute.at(keys.ATTRIBUTES).at(keys.FORMAT)
         formats = [operand.entry.at(keys.FORMAT).text() for operand in dsc.operands if not operand.is_index]
-        wanted = "IEEE_FP32" if dsc.function in ("int32tofp32", "fp32toint32") else formats[0]
-        if place.text() != wanted:
+        wanted = "IEEE_FP32" if dsc.function in ("int32tofp32", "fp32toint32") else next(iter(formats), None)
+        if wanted is not None and place.text() != wanted:
             yield problem(place, wanted)
 
 

@@ -18,9 +18,12 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     ComplexType,
     DenseArrayBase,
+    FloatAttr,
     IndexType,
+    IntegerAttr,
     IntegerType,
     StringAttr,
+    i64,
 )
 from xdsl.ir import Operation
 from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
@@ -36,6 +39,7 @@ from spyre_mlir.text.short_forms import SHORT_FORMS
 
 PRIVATE_NAMES = (
     "Parser._TensorLiteralElement",
+    "Parser._parse_tensor_literal",
     "Parser._parse_tensor_literal_element",
     "Parser._parse_builtin_densearray_attr",
     "Parser._parse_optional_string_attr",
@@ -64,6 +68,18 @@ class BitsElement(Parser._TensorLiteralElement):
         if isinstance(type, AnyFloat) and isinstance(self.value, int) and not isinstance(self.value, bool):
             return float(self.value)
         return super().to_type(parser, type)
+
+
+class DecimalElement(BitsElement):
+    """One element of a list of decimal numbers, of which there are many: converted with the fewest questions."""
+
+    def to_type(
+        self, parser: object, type: AnyFloat | IntegerType | IndexType | ComplexType
+    ) -> float | int | tuple[float, float] | tuple[int, int]:
+        """Convert the element to a value of the element type, once that is known."""
+        if isinstance(type, IntegerType | IndexType | ComplexType):
+            return Parser._TensorLiteralElement.to_type(self, cast(Any, parser), type)
+        return float(cast(Any, self.value))
 
 
 class LinearLexer(MLIRLexer):
@@ -110,6 +126,7 @@ class InternalsParser(Parser):
         super().__init__(ctx, "", name)  # a parser reads the first token when it is made, and would by its own lexer
         text = input.decode("utf-8") if isinstance(input, bytes) else input
         self._parser_state = ParserState(LinearLexer(Input(text, name)))
+        self.whole_numbers: dict[str, IntegerAttr] = {}
 
     def parse_dimension_list(self) -> list[int]:
         """Parse dimensions up to one that no `x` and dimension follow; those without blanks at once."""
@@ -133,6 +150,28 @@ class InternalsParser(Parser):
     def parse_affine_set(self) -> AffineSet:
         """Parse an affine set."""
         return LinearAffineParser(self._parser_state).parse_affine_set()
+
+    def parse_optional_builtin_int_or_float_attr(self) -> IntegerAttr | FloatAttr | None:
+        """Parse a number or a truth value as an attribute; whole numbers of a list are made once each."""
+        match = _LISTED.match(self.lexer.input.content, self.token_start)
+        if match is None:
+            return super().parse_optional_builtin_int_or_float_attr()
+        self.resume_at(match.end())
+        text = match[0]
+        return self.whole_numbers.get(text) or self.whole_numbers.setdefault(text, IntegerAttr(int(text), i64))
+
+    def _parse_tensor_literal(self) -> tuple[list[Parser._TensorLiteralElement], list[int]]:
+        content = self.lexer.input.content
+        if (numbers := _DECIMALS.match(content, self.token_start)) is None:
+            return super()._parse_tensor_literal()
+        found = list(_DECIMAL.finditer(content, numbers.start(), numbers.end()))
+        self.resume_at(numbers.end())
+        return [self.decimal_element(number) for number in found], [len(found)]
+
+    def decimal_element(self, number: re.Match[str]) -> DecimalElement:
+        """The element that a match of `_DECIMAL` in this text spells."""
+        value = int(number[0]) if number[1] is None else float(number[0])
+        return DecimalElement(value < 0, value, Span(*number.span(), self.lexer.input))
 
     def _parse_tensor_literal_element(self) -> Parser._TensorLiteralElement:
         element = super()._parse_tensor_literal_element()
@@ -223,5 +262,9 @@ class InternalsPrinter(Printer):
 
 # Punctuation that begins no longer mark, and whole numbers; blanks and comments before them.
 _COMMON = re.compile(r"(?:[ \t\r\n\f\v]|//[^\n]*+)*+(?:([:,()}\[\]<>=+/*?|])|([0-9]++)(?![.x]))")
+# A whole number, or one with a point; the brackets of lists that hold nothing else.
+_DECIMAL = re.compile(r"-?[0-9]++(?!x)(\.[0-9]*+(?:[eE][-+]?[0-9]++)?+)?+")
+_DECIMALS = re.compile(rf"\[(?:[ \t\r\n]*+{_DECIMAL.pattern}[ \t\r\n]*+,)*+[ \t\r\n]*+{_DECIMAL.pattern}[ \t\r\n]*+\]")
+_LISTED = re.compile(r"-?[0-9]++(?=[,\]])")
 _DIMENSIONS = re.compile(r"(?:[0-9]+|\?)(?:x(?:[0-9]+|\?))*+")
 _FLOAT_ARRAY = re.compile(r"<\s*(?:b?f[0-9]+|tf32)[A-Za-z0-9]*\s*:")

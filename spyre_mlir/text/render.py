@@ -124,6 +124,8 @@ def verify_module(module: ModuleOp) -> None:
         InvalidOperation: an op does not verify; the exception knows the op.
         UseBeforeDefinition: a value is used first; the exception knows the op.
     """
+    if (parent := _with_empty_block(module)) is not None:
+        raise InvalidOperation("a block is empty; try a terminator, each of several blocks needs one", parent)
     try:
         module.verify()
     except UseBeforeDefinition:
@@ -136,6 +138,15 @@ def verify_module(module: ModuleOp) -> None:
             raise
         raise InvalidOperation(*found) from error
     verify_dominance(module)
+
+
+def _with_empty_block(module: ModuleOp) -> Operation | None:
+    """The first op with an empty block beside others; xDSL lets it pass, and takes quadratic time to."""
+    for op in module.walk():
+        for region in op.regions:
+            if region.first_block is not region.last_block and any(block.is_empty for block in region.blocks):
+                return op
+    return None
 
 
 def _unsound(module: ModuleOp) -> tuple[str, Operation] | None:

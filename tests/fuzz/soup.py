@@ -53,6 +53,13 @@ SOUPS: dict[str, Callable[[int], str]] = {
         f"({', '.join(f'd{n}' for n in range(size // 16))})>"
     ),
     "elements": _repeated("1, ", "#a = dense<[", "1]> : tensor<2xi32>"),
+    "lists of elements": _repeated("[1],", "#a = dense<[", "[1]]> : tensor<2xi32>"),
+    "whole numbers": _repeated("1,", _IN_ATTRIBUTE + "[", "1]} : () -> ()"),
+    "numbers with types": _repeated("1:i8,", _IN_ATTRIBUTE + "[", "1]} : () -> ()"),
+    "empty dictionaries": _repeated("{},", _IN_ATTRIBUTE + "[", "{}]} : () -> ()"),
+    "arguments": _repeated("i1,", "func.func private @m(", "i1)"),
+    "terminators": _repeated("func.return\n"),
+    "empty modules": _repeated("builtin.module{}"),
     "dense in dense": _repeated("[", "#a = dense<"),
     "bytes of elements": _repeated("f", '#a = dense<"0x', '"> : tensor<2xi32>'),
     "operands": _repeated("%0, ", '"builtin.module"('),

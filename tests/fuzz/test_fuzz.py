@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from xdsl.utils.exceptions import ParseError
+from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.errors import SpyreError
-from spyre_mlir.text.render import parse_module
+from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.universe import make_context
 from tests.fuzz.cases import Corpus, corpus
 from tests.fuzz.soup import MEGABYTE, SOUPS
@@ -75,8 +75,8 @@ def no_hang() -> Iterator[None]:
 
 
 def parse(text: str) -> None:
-    with suppress(ParseError, SpyreError, RecursionError), no_hang():
-        parse_module(text, make_context())
+    with suppress(ParseError, SpyreError, VerifyException, RecursionError), no_hang():
+        verify_module(parse_module(text, make_context()))
 
 
 @pytest.mark.parametrize("name", SOUPS)

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
+import spyre_mlir
 from spyre_mlir.backend.digest import digest_of_file, digest_of_text
 from spyre_mlir.cli import run as run_tool
 from spyre_mlir.cli import translate
@@ -78,21 +80,43 @@ def test_a_manifest_of_other_launches_is_an_error(bundle: Path, refused: Refused
     refused(run_tool.run, [bundle], "manifest-current", "the 3 launches of bundle.mlir")
 
 
-def test_swapped_operands_are_refused(bundle: Path, refused: Refused) -> None:
-    """The addresses of the cores of one operand, given in another order."""
-    without_digests(bundle)
+@pytest.fixture
+def difference(tmp_path: Path) -> Path:
+    """A bundle of `x - y` whose 32 cores take 32 addresses of each tensor."""
+
+    class Difference(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x - y
+
+    compiled = spyre_mlir.compile(Difference(), (torch.ones(64, 64), torch.ones(64, 64)))
+    compiled.save(tmp_path / "difference")
+    without_digests(tmp_path / "difference")
+    return tmp_path / "difference"
+
+
+def exchange(bundle: Path, pairs: list[tuple[int, int]]) -> None:
+    """Exchanges operands of the first launch by number: core 0 to 31 of x, then of y, then of the result."""
     path = bundle / "bundle.mlir"
     text = path.read_text()
-    launch = re.search(r"sdsc_execute \(?([^)\n]*)\)? ?\{[^\n]*sdsc_2.json", text) or re.search(
-        r"sdsc_execute[^\n]*sdsc_2\.json[^\n]*", text
-    )
-    assert launch is not None
-    names = list(dict.fromkeys(re.findall(r"%[\w]+", launch[0])))
-    first, last = names[0], names[-1]
-    swapped = launch[0].replace(first + ",", "%swap,").replace(last, first).replace("%swap,", last + ",")
-    assert swapped != launch[0]
-    path.write_text(text.replace(launch[0], swapped))
-    refused(run_tool.run, [bundle], "rule", "so its results could be wrong")
+    found = re.search(r"sdsc_execute \(([^)]*)\)", text)
+    assert found is not None
+    names = found[1].split(", ")
+    assert len(names) == 3 * 32
+    for one, other in pairs:
+        names[one], names[other] = names[other], names[one]
+    path.write_text(text.replace(found[1], ", ".join(names)))
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (3, 30), (40, 45), (64, 95)])
+def test_exchanged_core_addresses_are_refused(pair: tuple[int, int], difference: Path, refused: Refused) -> None:
+    exchange(difference, [pair])
+    refused(run_tool.run, [difference], "rule", "so its results could be wrong")
+
+
+def test_exchanged_operands_are_refused(difference: Path, refused: Refused) -> None:
+    """Each file is sound by itself; the manifest knows which tensor each operand is."""
+    exchange(difference, [(core, 32 + core) for core in range(32)])
+    refused(run_tool.run, [difference], "it means argument 0, and these bytes are of argument 1", code=3)
 
 
 @pytest.mark.parametrize("name", ["../outside.json", "/etc/passwd", "link.json"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,11 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 import spyre_mlir
+from spyre_mlir.backend.directory import read_bundle
+from spyre_mlir.machine.host import run_program
+from spyre_mlir.machine.options import MachineOptions
+from spyre_mlir.stored_runs import stored_program
+from spyre_mlir.universe import make_context
 
 TOKENS = 8
 CONFIG = LlamaConfig(
@@ -78,6 +84,35 @@ def largest_error(model: nn.Module, *inputs: torch.Tensor) -> float:
 @pytest.mark.slow
 def test_the_rotary_table_of_a_half_model() -> None:
     assert largest_error(HalfTable(), torch.tensor([[0, 1000, 8000, 100_000, 131_071]])) < 1e-3
+
+
+class DecodeTable(HalfTable):
+    """The rotary table of the next four tokens of a static cache, whose places follow from the number of the first."""
+
+    def forward(self, first: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return super().forward((first + torch.arange(4))[None])
+
+
+@pytest.mark.parametrize(
+    ("table", "inputs"),
+    [
+        (DecodeTable, torch.tensor([131_068])),
+        pytest.param(HalfTable, torch.tensor([[0, 1000, 8000, 100_000, 131_071]]), marks=pytest.mark.slow),
+    ],
+)
+def test_a_rotary_table_built_without_values(table: type[HalfTable], inputs: torch.Tensor, tmp_path: Path) -> None:
+    """`inv_freq` is in no checkpoint and has no value on meta; the bundle takes it at the call."""
+    with torch.device("meta"):
+        weightless = table()
+    made = spyre_mlir.compile(weightless, (inputs * 0,))
+    made.save(tmp_path / "bundle")
+    stored = stored_program(read_bundle(tmp_path / "bundle", make_context()))
+    model = table()
+    given = {"input": inputs, "buffer": model.rotary.inv_freq, "constant": torch.arange(4)}
+    arguments = [given[argument.kind].numpy() for argument in made._program.arguments]
+    got = run_program(stored, arguments, MachineOptions(numerics="device"))
+    for ours, eager in zip(got, model(inputs), strict=True):
+        assert float((torch.as_tensor(ours).float() - eager.float()).abs().max()) < 1e-3
 
 
 class Sinusoidal(nn.Module):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,19 @@ def test_what_the_caller_sends_counts_too() -> None:
 def test_masks_and_infinities_are_no_overflow(fill: float) -> None:
     mask = torch.zeros(4, 4).masked_fill(torch.ones(4, 4).triu(1).bool(), fill)
     assert said(FunctionModel(lambda x, m: (x + m).softmax(-1)), torch.randn(4, 4), mask) == []
+
+
+def far(x: Tensor) -> Tensor:
+    return (x - 1e5) * (x - 1e5)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (2, 65), (5,), (3, 2, 7)])
+def test_padding_lanes_do_not_count(shape: tuple[int, ...]) -> None:
+    """Sticks are filled up with 0, which is beyond DLFloat16 after the square; the numbers of the tensor are not."""
+    assert said(FunctionModel(far), torch.full(shape, 1e5)) == []
+    assert said(FunctionModel(lambda x: far(x).sum(-1)), torch.full(shape, 1e5)) == []
+    (text,) = said(FunctionModel(far), torch.zeros(shape))
+    assert f"{math.prod(shape)} results of" in text
 
 
 def test_masks_that_the_model_makes_are_no_overflow() -> None:

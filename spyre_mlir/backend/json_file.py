@@ -7,6 +7,7 @@ column; the values are plain Python ones.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import NoReturn, cast
@@ -88,12 +89,16 @@ def dump_text(value: Json) -> str:
 
 
 def _block(value: Json, indent: int, used: int) -> str:
-    flat = _FLAT.encode(value)
-    if not isinstance(value, (dict, list)) or not value or indent + used + len(flat) <= _LINE:
-        return flat
+    if not isinstance(value, (dict, list)):
+        return _known_scalar(value) if isinstance(value, (str, int)) else _FLAT.encode(value)
+    room = _LINE - indent - used
+    if not value or _left(value, room) >= 0:
+        flat = _FLAT.encode(value)
+        if not value or len(flat) <= room:
+            return flat
     inner = " " * (indent + 1)
     if isinstance(value, dict):
-        heads = [_FLAT.encode(key) + ": " for key in value]
+        heads = [_known_scalar(key) + ": " for key in value]
         parts = [head + _block(item, indent + 1, len(head)) for head, item in zip(heads, value.values(), strict=True)]
         opening, closing = "{", "}"
     else:
@@ -101,3 +106,25 @@ def _block(value: Json, indent: int, used: int) -> str:
         opening, closing = "[", "]"
     body = ",\n".join(inner + part for part in parts)
     return f"{opening}\n{body}\n{' ' * indent}{closing}"
+
+
+def _left(value: Json, room: int) -> int:
+    """What is left of a line at most once a value stands on it; looks at no more of the value than fits."""
+    if isinstance(value, str):
+        return room - len(value) - 2
+    if not isinstance(value, (dict, list)):
+        return room - 1
+    if isinstance(value, dict):  # per item quotes, a colon, a comma; the commas but the last make up for the brackets
+        items = ((len(key) + 6, item) for key, item in value.items())
+    else:
+        items = ((2, item) for item in value)
+    for around, item in items:
+        room = _left(item, room - around)
+        if room < 0:
+            break
+    return room
+
+
+@lru_cache(maxsize=1 << 14, typed=True)  # keys, names and sizes come again in every file
+def _known_scalar(value: str | int) -> str:
+    return _FLAT.encode(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
@@ -29,7 +29,7 @@ class Grid:
         parts: per dimension, (elements per step, steps), outermost first.
     """
 
-    extents: dict[str, int]
+    extents: Mapping[str, int]
     parts: dict[str, tuple[tuple[int, int], ...]]
 
     @staticmethod

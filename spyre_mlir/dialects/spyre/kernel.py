@@ -7,7 +7,8 @@ so the program is whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence, Set
+from types import MappingProxyType
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute
@@ -18,6 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.core_view import CoreView
+from spyre_mlir.dialects.spyre.kernel_facts import fact
 from spyre_mlir.dialects.spyre.kernel_memory import (
     ELEMENT,
     ELEMENTS,
@@ -92,6 +94,11 @@ class ComputeOp(KernelOp):
             raise VerifyException(f"no op-table entry has the hardware function '{self.function.data}'")
         return entry
 
+    def identity(self) -> Hashable:
+        """That of every kernel, and the family, which a plugin may have changed."""
+        entry = ATEN.by_opfunc(self.function.data)
+        return (super().identity(), entry and entry.family)
+
     @property
     def constants(self) -> dict[str, float]:
         """Constants of the function, in the order of its file.
@@ -114,6 +121,7 @@ class ComputeOp(KernelOp):
         """The arguments of the function that are no tensors, by their names in the op table."""
         return self.entry.numbers(self.constants)
 
+    @fact
     def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:
         """Whether the function goes element by element, and both have every element at the same place."""
         if self.entry.family not in (Family.POINTWISE, Family.MOVEMENT):
@@ -292,16 +300,18 @@ class GatherOp(KernelOp):
         """Writes the indexed dimension."""
         printer.print_string(f"axis {self.axis.value.data} ")
 
-    def lane_dims(self) -> dict[str, int]:
+    @fact
+    def lane_dims(self) -> Mapping[str, int]:
         """The index tensor does not round up the loops that walk it."""
         (_, table, output), tensors = self.accesses(), self.tensors
         pairs = ((table, tensors[1]), (output, tensors[2]))
-        return {a.lane: t.block for a, t in pairs if a.lane is not None}
+        return MappingProxyType({a.lane: t.block for a, t in pairs if a.lane is not None})
 
-    def divisible_pieces(self) -> dict[str, int]:
+    @fact
+    def divisible_pieces(self) -> Mapping[str, int]:
         """A core takes whole sticks of indices (torch-spyre work division; likely)."""
         pieces, walked = self.lane_dims(), self.accesses()[0].lane
-        return pieces if walked is None else {**pieces, walked: self.tensors[0].lanes}
+        return pieces if walked is None else MappingProxyType({**pieces, walked: self.tensors[0].lanes})
 
     def undivided(self) -> Set[str]:
         """Those along the rows: cores share one start address of the table (torch-spyre work division; certain)."""

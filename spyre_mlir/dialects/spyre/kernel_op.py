@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence, Set
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Self
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -16,6 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import CoreLoop, CoreView, core_view, hbm_bytes, local_walk
+from spyre_mlir.dialects.spyre.kernel_facts import fact
 from spyre_mlir.dialects.spyre.static_loop import verify_loops
 from spyre_mlir.dialects.spyre.syntax import (
     parse_reading,
@@ -74,11 +76,16 @@ class KernelOp(IRDLOperation):
         """The hardware function, without the suffix that depends on layouts."""
         raise VerifyException(f"{self.name} names no hardware function")
 
+    def identity(self) -> Hashable:
+        """What its walks and slices follow from: the op's class, its properties and the types of its operands."""
+        return (type(self), *self.properties.items(), *(operand.type for operand in self.operands))
+
     @property
     def tensors(self) -> tuple[DeviceTensor, ...]:
         """Types of the inputs, then of the output."""
         return tuple(device_tensor(v) for v in (*self.inputs, self.output))
 
+    @fact
     def accesses(self) -> tuple[Access, ...]:
         """Walks of the inputs, then of the output.
 
@@ -87,15 +94,16 @@ class KernelOp(IRDLOperation):
         """
         return tuple(_access(t, m.data, self.space) for t, m in zip(self.tensors, self.maps, strict=True))
 
-    def lane_dims(self) -> dict[str, int]:
+    @fact
+    def lane_dims(self) -> Mapping[str, int]:
         """Dimensions that are rounded up to whole sticks, with the elements per stick."""
         rounding: dict[str, int] = {}
         for acc, tensor in zip(self.accesses(), self.tensors, strict=True):
             if acc.lane is not None:
                 rounding[acc.lane] = max(rounding.get(acc.lane, 1), tensor.block)
-        return rounding
+        return MappingProxyType(rounding)
 
-    def divisible_pieces(self) -> dict[str, int]:
+    def divisible_pieces(self) -> Mapping[str, int]:
         """Elements that must stay on one core, by dimension: whole sticks of every operand."""
         return self.lane_dims()
 
@@ -103,16 +111,18 @@ class KernelOp(IRDLOperation):
         """Loops that stay whole on every core."""
         return frozenset()
 
-    def padded_extents(self) -> dict[str, int]:
+    @fact
+    def padded_extents(self) -> Mapping[str, int]:
         """Extent of every dimension as the hardware runs it, whole sticks in the lanes."""
         lanes = self.lane_dims()
-        return {d.name: round_up(d.extent, lanes.get(d.name, 1)) for d in self.space.data}
+        return MappingProxyType({d.name: round_up(d.extent, lanes.get(d.name, 1)) for d in self.space.data})
 
     @property
     def is_product(self) -> bool:
         """Whether the op sums products, so that its summed loop may be divided."""
         return False
 
+    @fact
     def core_slices(self) -> tuple[Mapping[str, int], ...]:
         """Per core, its slice of every loop: result loops first, as in the op's file."""
         padded, kept = self.padded_extents(), self.maps.data[-1].names
@@ -120,6 +130,7 @@ class KernelOp(IRDLOperation):
         dims = [Dim(d.name, padded[d.name], d.split) for d in ordered]
         return core_slices(dims, OpClass.MATMUL if self.is_product else OpClass.POINTWISE)
 
+    @fact
     def core_view(self, number: int, tensor: DeviceTensor | None = None) -> CoreView:
         """Which part of operand `number` each core sees; of `tensor`, if given, in place of the operand.
 
@@ -129,6 +140,7 @@ class KernelOp(IRDLOperation):
         seen = self.tensors[number] if tensor is None else tensor
         return core_view(seen, self.maps.data[number].data, self._core_loops(), self.core_slices())
 
+    @fact
     def local_walk(self, number: int, tensor: DeviceTensor | None = None) -> tuple[Access, Walk]:
         """How a core walks its slice of operand `number`, or of `tensor` in its place, in its scratchpad.
 
@@ -146,14 +158,16 @@ class KernelOp(IRDLOperation):
         """Over how many cores each loop is divided."""
         return {d.name: d.split for d in self.space.data}
 
-    def _core_loops(self) -> dict[str, CoreLoop]:
+    @fact
+    def _core_loops(self) -> Mapping[str, CoreLoop]:
         padded = self.padded_extents()
-        return {d.name: CoreLoop(padded[d.name], d.extent, d.split) for d in self.space.data}
+        return MappingProxyType({d.name: CoreLoop(padded[d.name], d.extent, d.split) for d in self.space.data})
 
     def hbm_bytes(self) -> int:
         """Bytes of device memory the operands read and write, every stick of an operand once."""
         return sum(self.operand_bytes(n) for n, t in enumerate(self.tensors) if t.space == "hbm")
 
+    @fact
     def operand_bytes(self, number: int) -> int:
         """Bytes of the sticks that operand `number` walks, every one once."""
         return hbm_bytes(self.accesses()[number], self.padded_extents(), self.tensors[number].lanes)
@@ -195,7 +209,7 @@ class KernelOp(IRDLOperation):
     def _operand_name(self, number: int) -> str:
         return "the output" if number == len(self.inputs) else f"input {number}"
 
-    def _verify_inside(self, accesses: Sequence[Access], padded: dict[str, int]) -> None:
+    def _verify_inside(self, accesses: Sequence[Access], padded: Mapping[str, int]) -> None:
         for number, (acc, tensor) in enumerate(zip(accesses, self.tensors, strict=True)):
             steps = {n: padded[n] // tensor.lanes if n == acc.lane else padded[n] for n in acc.strides}
             last = acc.offset + sum(stride * (steps[n] - 1) for n, stride in acc.strides.items())
@@ -208,7 +222,7 @@ class KernelOp(IRDLOperation):
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
         """Raises VerifyException unless the lane dimensions of the operands go together."""
 
-    def _verify_division(self, padded: dict[str, int]) -> None:
+    def _verify_division(self, padded: Mapping[str, int]) -> None:
         pieces, cores = self.divisible_pieces(), 1
         for dim in self.space.data:
             unit = pieces.get(dim.name, 1)

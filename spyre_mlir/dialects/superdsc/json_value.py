@@ -7,6 +7,7 @@ orders of keys.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TypeAlias, cast
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -23,6 +24,11 @@ def spell(value: Json) -> str:
 
 def unspell(text: str) -> Json:
     """Value of a spelling."""
+    return cast("Json", json.loads(text)) if text[:1] in "[{" else _scalar(text)
+
+
+@lru_cache(maxsize=1 << 14)  # sizes, names and flags come again in every file
+def _scalar(text: str) -> Json:
     return cast("Json", json.loads(text))
 
 

@@ -10,6 +10,7 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, GatherOp, device_tensor
 from spyre_mlir.hw.sticks import LinearExpr, StickLayout
+from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family
 
 M, N = LinearExpr.of("m"), LinearExpr.of("n")
@@ -47,6 +48,35 @@ def test_family_comes_from_the_table() -> None:
 def test_more_operands_than_the_hardware_takes() -> None:
     with pytest.raises(VerifyException, match="9 operands, the hardware takes 8"):
         compute("add", *[tensor()] * 9).verify()
+
+
+def test_equal_kernels_share_their_facts() -> None:
+    one, other = compute("neg", tensor(), tensor()), compute("neg", tensor(), tensor())
+    assert one.accesses() is other.accesses()
+    assert one.padded_extents() is other.padded_extents()
+    with pytest.raises(TypeError):
+        one.padded_extents()["n"] = 1  # type: ignore[index]
+
+
+def test_facts_follow_every_change() -> None:
+    op = compute("neg", tensor(), tensor())
+    before = op.padded_extents(), op.core_slices(), op.operand_bytes(0), op.core_view(0)
+    op.properties["space"] = SpaceAttr((IterDim("m", 3, 3), IterDim("n", 70)))
+    assert op.padded_extents() == before[0]
+    assert len(op.core_slices()) == 3
+    assert op.core_view(0) != before[3]
+    op.operands[0] = TestOp(result_types=[tensor("IEEE_FP32")]).results[0]
+    assert op.operand_bytes(0) == 2 * before[2]
+
+
+def test_facts_of_a_function_that_a_plugin_makes_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product divides the summed loop: the order of cores is another one."""
+    op = compute("neg", tensor(), tensor())
+    op.properties["space"] = SpaceAttr((IterDim("m", 3, 3), IterDim("n", 128, 2)))
+    before = op.core_slices()
+    product = ATEN.by_opfunc("batchmatmul")
+    monkeypatch.setattr(type(ATEN), "by_opfunc", lambda *_: product)
+    assert op.is_product and op.core_slices() != before
 
 
 def test_gather_is_a_copy_with_indices() -> None:

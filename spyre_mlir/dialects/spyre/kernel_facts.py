@@ -1,0 +1,46 @@
+"""What follows from a kernel alone is computed once per distinct kernel.
+
+Layers of a model repeat the same few hundred kernels, and verifiers, passes and the machine ask each of them for its
+walks and slices again and again. Ops that agree in all that the answers follow from share the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import lru_cache, wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+
+class Factual(Protocol):
+    """Something about which there are facts."""
+
+    def identity(self) -> Hashable:
+        """All that the facts follow from."""
+        ...
+
+
+_Subject = TypeVar("_Subject", bound=Factual)
+_Asked = ParamSpec("_Asked")
+_Told = TypeVar("_Told")
+
+
+@lru_cache(maxsize=1 << 12)
+def _facts_about(_identity: Hashable) -> dict[Hashable, Any]:
+    """The answers so far, by question and arguments."""
+    return {}
+
+
+def fact(question: Callable[Concatenate[_Subject, _Asked], _Told]) -> Callable[Concatenate[_Subject, _Asked], _Told]:
+    """A method whose answer follows from the identity of what is asked, and from the arguments.
+
+    The answer must be immutable, as it is shared. A question that raises is asked again.
+    """
+
+    @wraps(question)
+    def answer(self: _Subject, *args: _Asked.args, **kwargs: _Asked.kwargs) -> _Told:
+        facts, key = _facts_about(self.identity()), (question, args, *kwargs.items())
+        if key not in facts:
+            facts[key] = question(self, *args, **kwargs)
+        return facts[key]
+
+    return answer

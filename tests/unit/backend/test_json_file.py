@@ -1,0 +1,48 @@
+"""JSON as it is written: one spelling for each value, short containers on one line."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from spyre_mlir.backend.json_file import dump_text
+
+LINE = 116
+
+
+def plain(value: Any, indent: int = 0, used: int = 0) -> str:
+    """The same by its definition: on one line whatever fits, else an item a line."""
+    flat = json.dumps(value)
+    if not isinstance(value, dict | list) or not value or indent + used + len(flat) <= LINE:
+        return flat
+    heads = [json.dumps(key) + ": " for key in value] if isinstance(value, dict) else [""] * len(value)
+    items = value.values() if isinstance(value, dict) else value
+    inner = [" " * (indent + 1) + h + plain(i, indent + 1, len(h)) for h, i in zip(heads, items, strict=True)]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return "\n".join([opening, ",\n".join(inner), " " * indent + closing])
+
+
+def drawn(rng: random.Random, depth: int) -> Any:
+    if depth and rng.random() < 0.7:
+        items = [drawn(rng, depth - 1) for _ in range(rng.randrange(8))]
+        return items if rng.random() < 0.5 else {f"{'k' * rng.randrange(9)}{n}": item for n, item in enumerate(items)}
+    return rng.choice([0, 1, -12345, True, False, None, 0.0, -0.0, 1.0, 1.5e-9, "", "a name", 'é\n"', "x" * 30])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_lines_are_as_full_as_they_may_be(seed: int) -> None:
+    value = drawn(random.Random(seed), 5)
+    assert dump_text(value) == plain(value) + "\n"
+
+
+@pytest.mark.parametrize("more", range(-3, 4))
+def test_the_longest_line(more: int) -> None:
+    for value in (["x" * (LINE - 4 + more)], {"a": "x" * (LINE - 9 + more)}, [1] * ((LINE + more) // 3)):
+        assert dump_text(value) == plain(value) + "\n"
+
+
+def test_numbers_that_python_calls_equal() -> None:
+    assert dump_text([1, True, 1.0, 0, False, 0.0, -0.0]) == "[1, true, 1.0, 0, false, 0.0, -0.0]\n"

@@ -35,7 +35,8 @@ def operand_dtype(entry: OpEntry, node: Node, bound: Mapping[str, Bound]) -> tor
     """
     if not entry.promote:
         return None
-    result = cast(torch.Tensor, node.meta["val"]).dtype
+    value = node.meta["val"]
+    result = cast(torch.Tensor, value if isinstance(value, torch.Tensor) else value[0]).dtype
     if entry.family in _UNTOUCHED or (entry.family is Family.MOVEMENT and entry.param("dtype") is not None):
         return None
     if not entry.boolean:

@@ -179,6 +179,8 @@ def _convert(op: Operation, builder: _Builder, value: dict[SSAValue, SSAValue]) 
                 made = list(cast("tuple[SSAValue, ...]", replacement)) if several else [replacement]
                 if registry.find(registry.Kind.DECOMPOSITION, op.overload):
                     _check_types(op, made)
+                # Tracing types some results otherwise than eager: new running statistics of half precision as float32.
+                made = [builder.cast(v, like=result) for v, result in zip(made, op.results, strict=True)]
                 builder.widen_inside(() if op.is_wide else made)
                 value.update(zip(op.results, made, strict=True))
                 return made

@@ -169,3 +169,20 @@ def test_every_sample_in_half_precision(
     except (NotImplementedError, RuntimeError, UnsupportedError) as error:
         pytest.skip(f"no half precision of it: {str(error)[:60]}")
     checked(program, function, inputs, numbers, monkeypatch)
+
+
+def test_running_statistics_of_half_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tracing says that they become float32; eager leaves them as they are, and so does the composition."""
+
+    def function(x: Tensor, mean: Tensor, var: Tensor) -> Any:
+        return torch.ops.aten._native_batch_norm_legit_functional(x, None, None, mean, var, True, 0.1, 1e-5)
+
+    inputs = (X.half()[:6, :4], X.half()[0, :4], X.half()[1, :4].abs() + 1)
+    checked(import_program(FunctionModel(function), inputs), function, inputs, {}, monkeypatch)
+
+
+def test_an_operation_of_two_results_called_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def function(x: Tensor) -> Any:
+        return torch.ops.aten.log_sigmoid_forward(x)
+
+    checked(import_program(FunctionModel(function), (X,)), function, (X,), {}, monkeypatch)

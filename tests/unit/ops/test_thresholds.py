@@ -70,7 +70,9 @@ def test_real_sizes_are_those_of_torch(
         other = dict.fromkeys(threshold.places, threshold.patched if near else _beyond(threshold))
         other_side = lowered(compiled._program, other, monkeypatch)
         assert form(compiled._lowered) != form(other_side), "the inputs do not lie on this side of the number"
-    compare(leaves(compiled(*inputs)), function, inputs, ROUNDED[dtype])
+    # The host's own float32 is eager's, which places on a grid take further from double precision than one rounding.
+    reference = (lambda *_: function(*inputs)) if threshold.host and not near and dtype is torch.float32 else function
+    compare(leaves(compiled(*inputs)), reference, inputs, ROUNDED[dtype])
 
 
 @MOST_DTYPES

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 DATA = Path(__file__).parent / "data"
 Schema = dict[str, Any]
@@ -82,4 +82,5 @@ def validator(name: str, without: str | None = None) -> Draft202012Validator:
 
 def problems(name: str, value: Any, without: str | None = None) -> list[str]:
     """What a schema, mended, finds wrong with a file's value."""
-    return [f"{name}: {error.json_path}: {error.message}" for error in validator(name, without).iter_errors(value)]
+    found = validator(name, without).iter_errors(value)
+    return [f"{name}: {'.'.join(map(str, ['$', *error.instance_path]))}: {error.message}" for error in found]

@@ -16,7 +16,7 @@ REFUSED = {
     VALIDATOR: {"09_backend_written_sdsc_dcg": ["is not valid under any"]},
     DRAFT: {
         "06_ReStickifyOpLx_lx": ["lxRelayoutClassifications_"],
-        "09_backend_written_sdsc_dcg": ["Additional properties", "non-empty"],
+        "09_backend_written_sdsc_dcg": ["Additional properties", "less than 1 item"],
     },
 }
 

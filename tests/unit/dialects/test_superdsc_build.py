@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 from spyre_mlir.dialects.superdsc.build import build
@@ -63,7 +63,7 @@ def test_descriptor_gives_the_file(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.file.rpartition("/")[2])
 def test_emitted_json_passes_the_schema(case: Case) -> None:
-    jsonschema.validate(sdsc_to_json(build(case.descriptor, case.version)), schema())
+    jsonschema_rs.validate(schema(), sdsc_to_json(build(case.descriptor, case.version)))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.file.rpartition("/")[2])
@@ -94,7 +94,7 @@ def test_symbolic_operands_carry_the_flag_and_the_ids() -> None:
     node = _dsc(descriptor)["scheduleTree_"][0]  # type: ignore[index]
     assert node["isStartAddrSymbolic_"] == 1
     assert node["startAddressCoreCorelet_"]["data_"] == {"[0, 0, 0]": "-1", "[1, 0, 0]": "-2"}
-    jsonschema.validate(sdsc_to_json(build(descriptor)), schema())
+    jsonschema_rs.validate(schema(), sdsc_to_json(build(descriptor)))
 
 
 def test_a_slice_of_a_larger_buffer_has_a_back_gap() -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
@@ -24,7 +25,6 @@ from spyre_mlir.universe import make_context
 from tests.unit.dialects.test_superdsc_build import schema
 from tests.witness.superdsc_decoder import Decoder
 
-jsonschema = pytest.importorskip("jsonschema")
 DATA = Path(__file__).parents[2] / "data"
 ALL = ("divide-work", "place-lx", "assign-pool", "convert-spyre-kernel-to-superdsc")
 
@@ -107,7 +107,7 @@ def test_files_are_legal_and_lx_addresses_are_numbers(addresses: str) -> None:
     written = files(through(softmax(512, 1024), *ALL, options=options))
     assert len(written) == 6
     for file in written:
-        jsonschema.validate(file, schema())
+        jsonschema_rs.validate(schema(), file)
         symbols = {-n: (n - 1) * 2**20 for n in range(1, 200)} if addresses == "symbolic" else None
         for operand in Decoder(file, symbols).operands:
             if operand.component == "lx":
@@ -134,7 +134,7 @@ def test_slices_of_a_padded_row_leave_a_gap() -> None:
     func.return %3 : tensor<4x100xf32>
     }}"""
     file = files(through(text, *ALL[1:]))[0]
-    jsonschema.validate(file, schema())
+    jsonschema_rs.validate(schema(), file)
     node = next(iter(next(iter(file.values()))["dscs_"][0].values()))["scheduleTree_"][1]
     assert node["backGapCore_"] == {"out": {"0": "128", "1": "128"}}
     decoder = Decoder(file, {-n: 0 for n in range(1, 9)})

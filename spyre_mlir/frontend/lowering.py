@@ -101,8 +101,11 @@ class Lowering:
             }
 
     def finish(self, results: list[Node]) -> None:
-        """Returns the results and drops the arguments that nothing reads, but inputs and what is mutated."""
+        """Returns the results and drops the ops and arguments that nothing reads, but inputs and what is mutated."""
         self.block.add_op(func.ReturnOp(*[self.ssa(node) for node in results]))
+        for op in reversed(list(self.block.ops)):  # what led to a tensor without elements is read by nobody
+            if isinstance(op, AtenOp) and op.entry is not None and not any(result.uses for result in op.results):
+                self.block.erase_op(op)
         for argument, value in reversed(list(zip(self.arguments, self.block.args, strict=True))):
             if argument.kind != "input" and not argument.mutated and not value.uses:
                 self.block.erase_arg(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,3 +104,23 @@ def test_inputs_that_torch_notes_as_negated_or_nested() -> None:
     assert compiled(negated).tolist() == [0, 4]
     with pytest.raises(InputError, match="got a tensor of tensors"):
         compiled(torch.nested.nested_tensor([torch.ones(2)]))
+
+
+def test_what_leads_to_a_tensor_without_elements_is_not_computed(tmp_path: Path) -> None:
+    class Emptied(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.randn(3, 4))
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return torch.nn.functional.pad((x + y) * self.weight, (0, 1)).T[0:0], y * 2
+
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    compiled = spyre_mlir.compile(Emptied(), (x, y))
+    assert [line.split("= ")[1].split("(")[0] for line in compiled.mlir("aten").splitlines() if "= aten." in line] == [
+        "aten.mul.Tensor"
+    ]
+    empty, doubled = compiled(x, y)
+    assert empty.shape == (0, 3)
+    torch.testing.assert_close(doubled, y * 2, rtol=1e-3, atol=0)
+    assert spyre_mlir.check(compiled.save(tmp_path / "bundle")) == ()

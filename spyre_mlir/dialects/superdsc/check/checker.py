@@ -11,10 +11,8 @@ from spyre_mlir.dialects.superdsc.check import addresses, compute, coordinates, 
 from spyre_mlir.dialects.superdsc.check.rule import Finding, Problem, Rule, Severity, error, warning
 from spyre_mlir.dialects.superdsc.check.view import Sdsc
 from spyre_mlir.dialects.superdsc.cursor import Cursor, Misread
-from spyre_mlir.dialects.superdsc.describe import describe_json
 from spyre_mlir.dialects.superdsc.implied import implied
-from spyre_mlir.dialects.superdsc.json_value import JsonObject, as_object, same, spell
-from spyre_mlir.dialects.superdsc.mirror import sdsc_from_json
+from spyre_mlir.dialects.superdsc.json_value import JsonObject, same, spell
 from spyre_mlir.dialects.superdsc.ops import FieldsOp
 from spyre_mlir.dialects.superdsc.place import json_path
 from spyre_mlir.errors import ReadError, UnsupportedError
@@ -35,19 +33,16 @@ def members(sdsc: Sdsc) -> Iterator[Problem]:
 @error("our readers, which run and rewrite files", "C")
 def consistent(sdsc: Sdsc) -> Iterator[Problem]:
     """The verifiers of the dialect and the machine's reader find no contradiction."""
-    fields = as_object(sdsc.top.value) or {}
     try:
-        sdsc_from_json(sdsc.root, fields).verify()
-        if sdsc.dscs:
-            describe_json({sdsc.root: fields})
+        sdsc.op.verify()
+        if sdsc.dscs and isinstance(sdsc.unread, ReadError):
+            raise sdsc.unread
     except Misread as misread:
         yield Problem(misread.path, misread.expected, misread.got)
     except ReadError as wrong:
         yield Problem(wrong.where or sdsc.top.path, "fields that agree", wrong.message)
     except VerifyException as wrong:
         yield Problem(sdsc.top.path, "fields that agree", str(wrong.args[0]))
-    except UnsupportedError:
-        return
 
 
 @warning("what the machine of this project runs", "C")
@@ -56,19 +51,14 @@ def executable(sdsc: Sdsc) -> Iterator[Problem]:
     if not sdsc.dscs:
         yield Problem(sdsc.top.path, "a compute DSC", "none")
         return
-    try:
-        describe_json({sdsc.root: sdsc.top.value})
-    except UnsupportedError as beyond:
+    if isinstance(beyond := sdsc.unread, UnsupportedError):
         yield Problem(beyond.where or sdsc.top.path, "features the machine knows", beyond.message, beyond.hint)
-    except ReadError:
-        return
 
 
 @warning("torch-spyre code generation, real files", "C")
 def usual_value(sdsc: Sdsc) -> Iterator[Problem]:
     """A field that follows from others has the value that the front end gives it."""
-    op = sdsc_from_json(sdsc.root, as_object(sdsc.top.value) or {})
-    for inner in op.walk():
+    for inner in sdsc.op.walk():
         if not isinstance(inner, FieldsOp):
             continue
         fields = inner.fields.object

@@ -9,7 +9,7 @@ from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
 from spyre_mlir.dialects.superdsc.check.view import DATA_DSCS, Sdsc
 from spyre_mlir.dialects.superdsc.cursor import Cursor
-from spyre_mlir.dialects.superdsc.fields import Visit, Writer, visit
+from spyre_mlir.dialects.superdsc.fields import Writer
 from spyre_mlir.dialects.superdsc.json_value import as_list
 from spyre_mlir.dialects.superdsc.verify import is_kind
 
@@ -25,15 +25,10 @@ _REQUIRED_TOP = (
 _REQUIRED_DSC = (keys.CORES_USED, keys.CORE_IDS, keys.SIZES, keys.SCHEDULE_TREE, keys.LABELED_DS, keys.COMPUTE)
 
 
-def _members(sdsc: Sdsc) -> Iterator[Visit]:
-    """Every member of every object of the file that the model of the format knows."""
-    return visit(sdsc.top.value, path=sdsc.top.path)
-
-
 @error(_VALIDATOR + "; our tables of keys", "C")
 def field_type(sdsc: Sdsc) -> Iterator[Problem]:
     """Every known key holds a value of its JSON type."""
-    for member in _members(sdsc):
+    for member in sdsc.members:
         if member.field is not None and not is_kind(member.field.kind, member.value):
             yield problem(Cursor(member.value, member.path), member.field.kind.value)
 
@@ -41,11 +36,12 @@ def field_type(sdsc: Sdsc) -> Iterator[Problem]:
 @error("our model of the format, from the published schemas and real files", "C")
 def field_value(sdsc: Sdsc) -> Iterator[Problem]:
     """A key that holds one of a few words or numbers holds one of those."""
-    for member in _members(sdsc):
-        allowed = member.field.allowed if member.field is not None else ()
+    for member in sdsc.members:
+        if member.field is None or not (allowed := member.field.allowed):
+            continue
         # A false flag and the number 0 are spelled alike in public files.
         spelled = str(int(member.value) if isinstance(member.value, bool) else member.value).lower()
-        if allowed and spelled not in map(str.lower, allowed):
+        if spelled not in map(str.lower, allowed):
             yield problem(Cursor(member.value, member.path), f"one of {', '.join(allowed)}")
 
 
@@ -77,7 +73,7 @@ def required_field(sdsc: Sdsc) -> Iterator[Problem]:
 @warning("list of the keys that public sources name; the back end is said to ignore others", "L")
 def unknown_key(sdsc: Sdsc) -> Iterator[Problem]:
     """No key is one that no public source names; such keys are kept."""
-    for member in _members(sdsc):
+    for member in sdsc.members:
         if member.field is None:
             yield Problem(member.path, "a key of the format", member.key, "drop the key, or check its spelling")
 
@@ -85,7 +81,7 @@ def unknown_key(sdsc: Sdsc) -> Iterator[Problem]:
 @warning("real files of research builds of the front end", "L")
 def research_key(sdsc: Sdsc) -> Iterator[Problem]:
     """No key is one that only research builds of the front end write."""
-    for member in _members(sdsc):
+    for member in sdsc.members:
         if member.field is not None and member.field.writer is Writer.RESEARCH:
             yield Problem(member.path, "a key of the published front end", member.key, "drop the key")
 
@@ -94,7 +90,7 @@ def research_key(sdsc: Sdsc) -> Iterator[Problem]:
 def back_end_key(sdsc: Sdsc) -> Iterator[Problem]:
     """No key is one that only the back end writes."""
     found = ""
-    for member in _members(sdsc):
+    for member in sdsc.members:
         by_back_end = member.field is not None and member.field.writer is Writer.BACK_END
         if by_back_end and not (found and member.path.startswith((f"{found}.", f"{found}["))):
             found = member.path

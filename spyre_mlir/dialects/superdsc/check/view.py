@@ -13,8 +13,14 @@ from math import prod
 
 from spyre_mlir.dialects.superdsc import keys, rules
 from spyre_mlir.dialects.superdsc.cursor import Cursor
+from spyre_mlir.dialects.superdsc.describe import describe_json
+from spyre_mlir.dialects.superdsc.fields import Visit, visit
+from spyre_mlir.dialects.superdsc.json_value import as_object
+from spyre_mlir.dialects.superdsc.mirror import sdsc_from_json
 from spyre_mlir.dialects.superdsc.nested_fields import LABELS, OLD_LABELS
+from spyre_mlir.dialects.superdsc.ops import SdscOp
 from spyre_mlir.dialects.superdsc.syntax import operand_numbers
+from spyre_mlir.errors import ReadError, UnsupportedError
 from spyre_mlir.hw.formats import FORMATS
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 
@@ -73,6 +79,25 @@ class Sdsc:
         return tuple(
             Dsc(self, name, place) for entry in self.top.at(keys.DSCS).items() for name, place in entry.members()
         )
+
+    @cached_property
+    def members(self) -> tuple[Visit, ...]:
+        """Every member of every object of the file that the model of the format knows."""
+        return tuple(visit(self.top.value, path=self.top.path))
+
+    @cached_property
+    def op(self) -> SdscOp:
+        """The file as an op of the dialect, unverified."""
+        return sdsc_from_json(self.root, as_object(self.top.value) or {})
+
+    @cached_property
+    def unread(self) -> ReadError | UnsupportedError | None:
+        """Why the machine's reader does not take the file; None if it does."""
+        try:
+            describe_json({self.root: self.top.value})
+        except (ReadError, UnsupportedError) as error:
+            return error
+        return None
 
     @property
     def operands(self) -> Iterator[Operand]:

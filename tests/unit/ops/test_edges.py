@@ -88,7 +88,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+SLOW = {"bags_largest_with_an_end"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in CASES])
 def test_edges_are_as_torch_has_them(name: str) -> None:
     function, args = CASES[name]
     model = FunctionModel(function)

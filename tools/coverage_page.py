@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from dialect_pages import EDIT, table
 
-from spyre_mlir.frontend.keep import KEEP_COMPOSITES
+from spyre_mlir.frontend.export import whole_overloads
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family
 
@@ -231,7 +231,7 @@ def _overload(name: str) -> Any:
 
 def torch_decomposes(name: str) -> bool:
     """Whether PyTorch takes an overload apart before we see it."""
-    if (name if "." in name else f"{name}.default") in KEEP_COMPOSITES:
+    if (name if "." in name else f"{name}.default") in whole_overloads():
         return False
     if not hasattr(torch.ops.aten, name.partition(".")[0]):
         return hasattr(torch, name)  # a Python function of others

@@ -7,7 +7,7 @@ import re
 import zipfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import getitem
 from pathlib import Path
 from typing import Any, cast
@@ -21,7 +21,6 @@ from spyre_mlir.errors import ImportProgramError, RegistrationError, Unsupported
 from spyre_mlir.frontend.archive import check_archive
 from spyre_mlir.frontend.arguments import bind
 from spyre_mlir.frontend.constant_values import ConstantValues
-from spyre_mlir.frontend.keep import KEEP_COMPOSITES
 from spyre_mlir.frontend.locations import place_in, place_of, raised_at, raised_by_torch
 from spyre_mlir.frontend.noise import torch_noise_hidden
 from spyre_mlir.frontend.torch_private import (
@@ -43,18 +42,34 @@ from spyre_mlir.frontend.torch_private import (
 )
 from spyre_mlir.frontend.unsupported import DATA
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.table import Family
 
 # What torch cannot trace, because it traces without the values of tensors.
 NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
 # What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit.
 REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError)
-_KEPT = frozenset(f"aten.{name}" for name in KEEP_COMPOSITES)
+# The host runs these, or the import where they depend on no input; the op table has none of them.
+_WITHOUT_ENTRY = frozenset(
+    {
+        # Taken apart, these make integers of what lies between float ends; torch makes integers of the ends first.
+        "linspace.default",
+        "linspace.Scalar_Tensor",
+        "linspace.Tensor_Scalar",
+        "linspace.Tensor_Tensor",
+        # Taken apart, these check for errors by an op with side effects, which becomes a higher-order one.
+        "linalg_inv.default",
+        "linalg_solve.default",
+        "linalg_cholesky.default",
+        "linalg_lu_factor.default",
+        "linalg_ldl_factor.default",
+    }
+)
 
 
 def _left_whole(exported: ExportedProgram) -> frozenset[str]:
     """What torch's decompositions leave alone in a program: not an op that writes without saying so in its schema."""
     secret = {"instance_norm.default"} if any(map(_updates_statistics, exported.graph.nodes)) else set[str]()
-    return _whole() - secret
+    return whole_overloads() - secret
 
 
 def _updates_statistics(node: torch.fx.Node) -> bool:
@@ -65,18 +80,27 @@ def _updates_statistics(node: torch.fx.Node) -> bool:
     return bound["running_mean"].value is not None and bool(bound["use_input_stats"].value)
 
 
-def _whole() -> frozenset[str]:
-    """The overloads that torch's own decompositions leave alone: ours, and those listed beside them."""
-    ours = {o for e in ATEN for o in e.overloads if e.composed or e.owner} | set(registry.kept_whole())
-    return frozenset(o if "." in o else f"{o}.default" for o in ours if "::" not in o) | frozenset(KEEP_COMPOSITES)
+def whole_overloads() -> frozenset[str]:
+    """The overloads that torch's decompositions leave alone, as `add.Tensor`: those of the op table that make tensors.
+
+    Views are torch's to take apart, as is what may give its input back: torch follows which memory is whose.
+    """
+    table = {o for e in ATEN if e.family is not Family.VIEW for o in e.overloads if "::" not in o}
+    named = {o if "." in o else f"{o}.default" for o in (table | set(registry.kept_whole())) if "::" not in o}
+    return frozenset(o for o in named if not _gives_back(o)) | _WITHOUT_ENTRY
+
+
+@cache
+def _gives_back(name: str) -> bool:
+    """Whether a result of an overload may be its input, as the schema says; torch may have no such overload."""
+    packet, overload = name.rsplit(".", 1)
+    operator = getattr(getattr(torch.ops.aten, packet, None), overload, None)
+    return operator is not None and any(r.alias_info is not None for r in schema_of(operator).returns)
 
 
 @lru_cache(maxsize=2)
 def _table(whole: frozenset[str]) -> Any:
-    """The default decompositions of torch without those of the ops we keep; building it takes 0.05 s.
-
-    Composites of the op table stay whole, and so do those listed beside it.
-    """
+    """The default decompositions of torch without those of the ops that stay whole; building it takes 0.05 s."""
     table = cast("dict[Any, Any]", torch.export.default_decompositions())
     for name in whole:
         packet, overload = name.rsplit(".", 1)
@@ -244,15 +268,16 @@ def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:
 
 
 def decompose(exported: ExportedProgram) -> ExportedProgram:
-    """Brings an exported program to functional form; composites of `KEEP_COMPOSITES` stay whole.
+    """Brings an exported program to functional form; what the op table has stays whole.
 
     Raises:
         UnsupportedError: an operator has a shape or a Python value as its result that depends on the data.
         ImportProgramError: torch cannot write without side effects what the model does to memory.
     """
-    table = _table(_left_whole(exported))
+    whole = _left_whole(exported)
+    table = _table(whole)
     # Torch takes 0.3 s to find that there is nothing to do; but it does merge equal constants.
-    if not exported.constants and all(_stays(node, table) for node in exported.graph.nodes):
+    if not exported.constants and all(_stays(node, table, whole) for node in exported.graph.nodes):
         return exported
     try:
         with torch_noise_hidden(), torch.no_grad():
@@ -268,7 +293,7 @@ def decompose(exported: ExportedProgram) -> ExportedProgram:
         ) from error
 
 
-def _stays(node: torch.fx.Node, table: Any) -> bool:
+def _stays(node: torch.fx.Node, table: Any, whole: frozenset[str]) -> bool:
     """Whether decomposition by a table leaves a node as it is: a functional operator that nothing decomposes."""
     if node.op != "call_function":
         return node.op in ("placeholder", "output")
@@ -278,7 +303,8 @@ def _stays(node: torch.fx.Node, table: Any) -> bool:
     if not isinstance(target, OpOverload) or target in table or not node.users:  # what nobody reads may be a check
         return False
     called = cast(Operator, target)
-    return (str(called) in _KEPT or not is_composite(called)) and not schema_of(called).is_mutable
+    left = str(called).removeprefix("aten.") in whole
+    return (left or not is_composite(called)) and not schema_of(called).is_mutable
 
 
 def load_pt2(path: str | Path) -> ExportedProgram:

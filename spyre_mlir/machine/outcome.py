@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from spyre_mlir.dialects.superdsc.descriptor import WINDOWED, Descriptor
+from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.hw.arrangement import widened
 from spyre_mlir.hw.formats import DL16, FORMATS, FP32
 from spyre_mlir.machine.compute import Tile, fetch
@@ -15,24 +15,16 @@ from spyre_mlir.machine.device_memory import DeviceMemory
 from spyre_mlir.machine.eager import MOST_INTEGER
 from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.memory import Bools, Memory
-from spyre_mlir.machine.opfuncs import Contraction, Meaning, Pointwise, Reduction
-
-# Functions whose result has one right value in any arithmetic wide enough: they choose, negate, or round once.
-_EXACT = frozenset(
-    {"add", "sub", "mul", "realdiv", "maximum", "minimum", "neg", "abs", "relu", "where3", "sqrt", "reciprocal"}
-)
-
-# Rules of their own that add up, or take roots.
-_SUMS = frozenset({"exx2", "layernormscale", "quantscalepertokenfp8"})
+from spyre_mlir.machine.opfuncs import Meaning, Reduction
+from spyre_mlir.ops.functions import function_of
 
 
 @contextmanager
-def counted(view: Descriptor, meaning: Meaning | None, memory: Memory) -> Generator[None]:
+def counted(view: Descriptor, memory: Memory) -> Generator[None]:
     """Add what is rounded inside to the log's count of overflows, and note the settings that matter.
 
     Args:
         view: the operation.
-        meaning: what it computes; None where a rule of its own says so.
         memory: where it computes.
 
     Raises:
@@ -44,7 +36,7 @@ def counted(view: Descriptor, meaning: Meaning | None, memory: Memory) -> Genera
     if (met := memory.tally.overflows - floats) > 0:
         log.overflow(name, output, met, memory.tally.largest)
     if isinstance(memory, DeviceMemory):
-        for setting in _open_settings(view, meaning, met > 0):
+        for setting in _open_settings(view, met > 0):
             log.depends.setdefault(setting, set()).add(name)
     if (met := memory.tally.integers - integers) > 0:
         message = f"{met} results are beyond the integers of {view.output.format}"
@@ -52,14 +44,15 @@ def counted(view: Descriptor, meaning: Meaning | None, memory: Memory) -> Genera
         log.meet(fault(FaultKind.INT32_OVERFLOW, message, place, hint="bound the operands; a card keeps the low bits"))
 
 
-def _open_settings(view: Descriptor, meaning: Meaning | None, overflows: bool) -> Generator[str]:
+def _open_settings(view: Descriptor, overflows: bool) -> Generator[str]:
     """Settings of the options that the results depend on."""
-    sums = isinstance(meaning, (Reduction, Contraction)) or view.op_class in WINDOWED or view.op_func in _SUMS
     if overflows:
         yield "overflow"
-    if sums or (isinstance(meaning, Pointwise) and view.op_func not in _EXACT):
-        yield "arithmetic"
-    if sums and any(dim.split > 1 and dim.label not in view.output.order for dim in view.dims):
+    function = function_of(view.op_func_name)
+    if function is not None and function.exact:
+        return
+    yield "arithmetic"
+    if any(dim.split > 1 and dim.label not in view.output.order for dim in view.dims):
         yield "partial_sums"
 
 

@@ -82,7 +82,7 @@ def _execute(
     view: Descriptor, memory: Memory, symbols: Mapping[int, int] | None, past: History, tensors: Sequence[str | None]
 ) -> None:
     memory.step += 1
-    with np.errstate(all="ignore"), counted(view, None, memory):
+    with np.errstate(all="ignore"), counted(view, memory):
         special = run_special(view, memory, symbols, past)
     if special:
         return
@@ -96,7 +96,7 @@ def _execute(
     names = [*tensors, *[None] * (len(layouts) - len(tensors))]
     cut_sum = any(dim.split > 1 and dim.label not in view.output.order for dim in view.dims)
     tile = None if cut_sum and not memory.partial_sums_are_wide else _all_cores(view, layouts, slices)
-    with np.errstate(all="ignore"), counted(view, meaning, memory):
+    with np.errstate(all="ignore"), counted(view, memory):
         if tile is None:
             for layout, name in zip(layouts[:-1], names, strict=False):
                 for core in range(view.cores if layout.operand.indirect is None else 0):

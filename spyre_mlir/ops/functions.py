@@ -62,6 +62,7 @@ class HardwareFunction:
         nonstick: whether the name takes the suffix "nonstick" when the reduced dim is not in the stick.
         unit: where it runs.
         accumulates: whether files list the output among the inputs; all reductions do.
+        exact: whether every sound arithmetic gives the same result: it chooses, compares, negates, or rounds once.
     """
 
     name: str
@@ -74,6 +75,7 @@ class HardwareFunction:
     nonstick: bool = False
     unit: Unit = Unit.SFP
     accumulates: bool = False
+    exact: bool = False
 
     @property
     def tag(self) -> Tag:
@@ -92,8 +94,10 @@ def _pointwise(
     seen: Seen = Seen.BOTH,
     formats: str = "DL16, FP32",
     constants: tuple[str, ...] = (),
+    *,
+    exact: bool = False,
 ) -> HardwareFunction:
-    return HardwareFunction(name, Group.ELEMENTWISE, inputs, meaning, seen, formats, constants)
+    return HardwareFunction(name, Group.ELEMENTWISE, inputs, meaning, seen, formats, constants, exact=exact)
 
 
 def _reduction(
@@ -104,8 +108,11 @@ def _reduction(
     *,
     nonstick: bool = True,
     formats: str = "DL16, FP32",
+    exact: bool = False,
 ) -> HardwareFunction:
-    return HardwareFunction(name, Group.REDUCTION, 1, meaning, seen, formats, constants, nonstick, accumulates=True)
+    return HardwareFunction(
+        name, Group.REDUCTION, 1, meaning, seen, formats, constants, nonstick, accumulates=True, exact=exact
+    )
 
 
 _ALL = (
@@ -117,32 +124,32 @@ _ALL = (
     _matrix("conv2dfp8", "convolution on FP8", Seen.UNSETTLED, "FP8"),
     _matrix("conv2dint8", "convolution on 8-bit integers", Seen.UNSETTLED, "INT8"),
     _matrix("conv2dint4", "convolution on 4-bit integers", Seen.UNSETTLED, "INT4"),
-    _pointwise("add", 2, "a + b", Seen.FILE),
-    _pointwise("sub", 2, "a - b"),
-    _pointwise("revsub", 2, "b - a", Seen.LIST),
-    _pointwise("mul", 2, "a * b", Seen.FILE),
-    _pointwise("realdiv", 2, "a / b", Seen.FILE),
-    _pointwise("maximum", 2, "the larger"),
-    _pointwise("minimum", 2, "the smaller"),
-    _pointwise("equal", 2, "1 where a = b, else 0"),
-    _pointwise("notequal", 2, "1 where a differs from b, else 0"),
-    _pointwise("greaterequal", 2, "1 where a >= b, else 0"),
-    _pointwise("lesserequal", 2, "1 where a <= b, else 0"),
-    _pointwise("greaterthan", 2, "1 where a > b, else 0", Seen.FRONT_END),
-    _pointwise("lesserthan", 2, "1 where a < b, else 0", Seen.FRONT_END),
-    _pointwise("where3", 3, "the second where the first is not 0, else the third"),
-    _pointwise("biasadd", 2, "a + bias", Seen.LIST),
+    _pointwise("add", 2, "a + b", Seen.FILE, exact=True),
+    _pointwise("sub", 2, "a - b", exact=True),
+    _pointwise("revsub", 2, "b - a", Seen.LIST, exact=True),
+    _pointwise("mul", 2, "a * b", Seen.FILE, exact=True),
+    _pointwise("realdiv", 2, "a / b", Seen.FILE, exact=True),
+    _pointwise("maximum", 2, "the larger", exact=True),
+    _pointwise("minimum", 2, "the smaller", exact=True),
+    _pointwise("equal", 2, "1 where a = b, else 0", exact=True),
+    _pointwise("notequal", 2, "1 where a differs from b, else 0", exact=True),
+    _pointwise("greaterequal", 2, "1 where a >= b, else 0", exact=True),
+    _pointwise("lesserequal", 2, "1 where a <= b, else 0", exact=True),
+    _pointwise("greaterthan", 2, "1 where a > b, else 0", Seen.FRONT_END, exact=True),
+    _pointwise("lesserthan", 2, "1 where a < b, else 0", Seen.FRONT_END, exact=True),
+    _pointwise("where3", 3, "the second where the first is not 0, else the third", exact=True),
+    _pointwise("biasadd", 2, "a + bias", Seen.LIST, exact=True),
     _pointwise("batchnormfwd", 3, "scale * x + shift", Seen.LIST),
     _pointwise("fnms", 3, "a product and a difference; the signs are not public", Seen.UNSETTLED),
     _pointwise("layernormnorm", 5, "(x - mean) * norm * weight + bias"),
     _pointwise("layernormscale", 1, "1 / sqrt(variance + eps) from the moments of exx2", constants=("eps",)),
-    _pointwise("addi32toi32", 2, "a + b on integers", Seen.FRONT_END, "INT32"),
-    _pointwise("muli32toi32", 2, "a * b on integers", Seen.FRONT_END, "INT32"),
-    _pointwise("abs", 1, "magnitude"),
-    _pointwise("neg", 1, "-x", Seen.FILE),
-    _pointwise("reciprocal", 1, "1 / x"),
-    _pointwise("relufwd", 1, "x where positive, else 0"),
-    _pointwise("relu6fwd", 1, "x clipped to 0 and 6", Seen.LIST, "DL16"),
+    _pointwise("addi32toi32", 2, "a + b on integers", Seen.FRONT_END, "INT32", exact=True),
+    _pointwise("muli32toi32", 2, "a * b on integers", Seen.FRONT_END, "INT32", exact=True),
+    _pointwise("abs", 1, "magnitude", exact=True),
+    _pointwise("neg", 1, "-x", Seen.FILE, exact=True),
+    _pointwise("reciprocal", 1, "1 / x", exact=True),
+    _pointwise("relufwd", 1, "x where positive, else 0", exact=True),
+    _pointwise("relu6fwd", 1, "x clipped to 0 and 6", Seen.LIST, "DL16", exact=True),
     _pointwise("leakyrelufwd", 1, "a slope where negative; where it comes from is not public", Seen.UNSETTLED, "DL16"),
     _pointwise("exp", 1, "e to the x", Seen.FILE),
     _pointwise("fastexp", 1, "e to the x, less exactly", Seen.LIST, "DL16"),
@@ -150,7 +157,7 @@ _ALL = (
     _pointwise("fastsigmoid", 1, "sigmoid, less exactly", Seen.LIST, "DL16"),
     _pointwise("silu", 1, "x times its sigmoid"),
     _pointwise("mish", 1, "x * tanh(softplus(x))", Seen.LIST, "DL16"),
-    _pointwise("sqrt", 1, "square root"),
+    _pointwise("sqrt", 1, "square root", exact=True),
     _pointwise("rsqrt", 1, "1 over the square root"),
     _pointwise("log", 1, "natural logarithm", formats="DL16"),
     _pointwise("tanh", 1, "hyperbolic tangent", formats="DL16"),
@@ -158,14 +165,14 @@ _ALL = (
     _pointwise(
         "softplus", 1, "log(1 + e to the beta x) / beta", formats="DL16", constants=("softplusBeta", "softplusThresh")
     ),
-    _pointwise("clip", 1, "x between two bounds", constants=("clipMin", "clipMax")),
-    _pointwise("floor", 1, "the largest integer not above"),
+    _pointwise("clip", 1, "x between two bounds", constants=("clipMin", "clipMax"), exact=True),
+    _pointwise("floor", 1, "the largest integer not above", exact=True),
     _pointwise("maskbyindex", 2, "masks what an index picks; details are not public", Seen.UNSETTLED),
     _reduction("sum", "sum"),
-    _reduction("max", "the largest"),
-    _reduction("min", "the smallest"),
+    _reduction("max", "the largest", exact=True),
+    _reduction("min", "the smallest", exact=True),
     _reduction("mean", "sum times a factor", constants=("scaling_factor",)),
-    _reduction("absmax", "the largest magnitude", Seen.LIST),
+    _reduction("absmax", "the largest magnitude", Seen.LIST, exact=True),
     _reduction("prod", "product", Seen.FRONT_END),
     _reduction(
         "exx2",
@@ -182,10 +189,10 @@ _ALL = (
         nonstick=False,
         formats="DL16",
     ),
-    HardwareFunction("topkvalue", Group.SELECTION, 1, "the k largest, in falling order", Seen.BOTH),
-    HardwareFunction("topkindex", Group.SELECTION, 1, "where the k largest are", Seen.BOTH),
+    HardwareFunction("topkvalue", Group.SELECTION, 1, "the k largest, in falling order", Seen.BOTH, exact=True),
+    HardwareFunction("topkindex", Group.SELECTION, 1, "where the k largest are", Seen.BOTH, exact=True),
     HardwareFunction("keepbyindex", Group.SELECTION, 2, "details are not public", Seen.UNSETTLED),
-    HardwareFunction("maxpoolfwd", Group.WINDOW, 1, "the largest in a window", Seen.LIST, "DL16"),
+    HardwareFunction("maxpoolfwd", Group.WINDOW, 1, "the largest in a window", Seen.LIST, "DL16", exact=True),
     HardwareFunction("avgpoolfwd", Group.WINDOW, 1, "sum over a window times nmap", Seen.BOTH, "DL16", ("nmap",)),
     HardwareFunction("avgpoolnmapfwd", Group.WINDOW, 2, "details are not public", Seen.UNSETTLED, "DL16"),
     HardwareFunction(
@@ -197,16 +204,34 @@ _ALL = (
         "DL16",
         accumulates=True,
     ),
-    HardwareFunction("identity", Group.MOVEMENT, 1, "x; also gathers and slices", Seen.BOTH),
-    HardwareFunction("ReStickifyOpHBM", Group.MOVEMENT, 1, "x with another dim in the stick", Seen.FILE, "16-bit"),
-    HardwareFunction("ReStickifyOpLx", Group.MOVEMENT, 1, "the same between scratchpads", Seen.RESEARCH, "16-bit"),
-    HardwareFunction("shuffle", Group.MOVEMENT, 1, "x spread over the cores in another way", Seen.BOTH, "any"),
-    HardwareFunction("dl16tofp32", Group.CONVERSION, 1, "DL16 to FP32: one stick becomes two", Seen.BOTH, "DL16"),
-    HardwareFunction("fp32todl16", Group.CONVERSION, 1, "FP32 to DL16: two sticks become one", Seen.BOTH, "FP32"),
-    HardwareFunction("fp8todl16", Group.CONVERSION, 1, "FP8 to DL16: one stick becomes two", Seen.BOTH, "FP8"),
-    HardwareFunction("qfp8ch", Group.CONVERSION, 1, "DL16 to FP8, two sticks of one dim into one", Seen.BOTH, "DL16"),
-    HardwareFunction("qfp8mb", Group.CONVERSION, 1, "DL16 to FP8, eight lanes of each of two rows", Seen.LIST, "DL16"),
-    HardwareFunction("qfp8wt", Group.CONVERSION, 1, "DL16 to FP8, lane by lane of two rows", Seen.BOTH, "DL16"),
+    HardwareFunction("identity", Group.MOVEMENT, 1, "x; also gathers and slices", Seen.BOTH, exact=True),
+    HardwareFunction(
+        "ReStickifyOpHBM", Group.MOVEMENT, 1, "x with another dim in the stick", Seen.FILE, "16-bit", exact=True
+    ),
+    HardwareFunction(
+        "ReStickifyOpLx", Group.MOVEMENT, 1, "the same between scratchpads", Seen.RESEARCH, "16-bit", exact=True
+    ),
+    HardwareFunction(
+        "shuffle", Group.MOVEMENT, 1, "x spread over the cores in another way", Seen.BOTH, "any", exact=True
+    ),
+    HardwareFunction(
+        "dl16tofp32", Group.CONVERSION, 1, "DL16 to FP32: one stick becomes two", Seen.BOTH, "DL16", exact=True
+    ),
+    HardwareFunction(
+        "fp32todl16", Group.CONVERSION, 1, "FP32 to DL16: two sticks become one", Seen.BOTH, "FP32", exact=True
+    ),
+    HardwareFunction(
+        "fp8todl16", Group.CONVERSION, 1, "FP8 to DL16: one stick becomes two", Seen.BOTH, "FP8", exact=True
+    ),
+    HardwareFunction(
+        "qfp8ch", Group.CONVERSION, 1, "DL16 to FP8, two sticks of one dim into one", Seen.BOTH, "DL16", exact=True
+    ),
+    HardwareFunction(
+        "qfp8mb", Group.CONVERSION, 1, "DL16 to FP8, eight lanes of each of two rows", Seen.LIST, "DL16", exact=True
+    ),
+    HardwareFunction(
+        "qfp8wt", Group.CONVERSION, 1, "DL16 to FP8, lane by lane of two rows", Seen.BOTH, "DL16", exact=True
+    ),
     *(
         HardwareFunction(
             name, Group.CONVERSION, 1, "DL16 to 8-bit integers", Seen.UNSETTLED, "DL16", ("scaleact", "shiftact")
@@ -217,8 +242,8 @@ _ALL = (
         HardwareFunction(name, Group.CONVERSION, 1, "DL16 to 4-bit integers", Seen.UNSETTLED, "DL16")
         for name in ("csqint4", "csqint4wt")
     ),
-    HardwareFunction("fp32toint32", Group.CONVERSION, 1, "FP32 to integers", Seen.BOTH, "FP32"),
-    HardwareFunction("int32tofp32", Group.CONVERSION, 1, "integers to FP32", Seen.BOTH, "INT32"),
+    HardwareFunction("fp32toint32", Group.CONVERSION, 1, "FP32 to integers", Seen.BOTH, "FP32", exact=True),
+    HardwareFunction("int32tofp32", Group.CONVERSION, 1, "integers to FP32", Seen.BOTH, "INT32", exact=True),
 )
 
 FUNCTIONS: dict[str, HardwareFunction] = {entry.name: entry for entry in _ALL}

@@ -12,8 +12,8 @@ from torch.export import ExportedProgram
 
 import spyre_mlir
 from spyre_mlir.frontend import export, import_program
-from spyre_mlir.frontend.keep import KEEP_COMPOSITES, KEEP_WITHOUT_ENTRY
 from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.table import Family
 from spyre_mlir.text.render import module_text
 from tests.functions import FunctionModel
 
@@ -67,10 +67,17 @@ def test_something_to_decompose(name: str, decomposed: list[ExportedProgram]) ->
     assert decomposed
 
 
-@pytest.mark.parametrize("name", [name for name in KEEP_COMPOSITES if name not in KEEP_WITHOUT_ENTRY])
-def test_what_is_kept_whole_has_an_entry(name: str) -> None:
-    """Without one, what torch takes apart for the device would stay whole for the host."""
-    assert ATEN.find(name.removesuffix(".default")) is not None
+def test_torch_takes_apart_no_operation_that_the_table_computes() -> None:
+    named = {o if "." in o else f"{o}.default" for e in ATEN if e.family is not Family.VIEW for o in e.overloads}
+    missing = {name for name in named if "::" not in name} - export.whole_overloads()
+    # They may give their input's memory, which torch follows; but for the first, torch has no other form of them.
+    assert missing == {"contiguous.default", "as_strided.default", "diagonal.default", "unfold.default"}
+
+
+@pytest.mark.parametrize("name", ["view", "permute", "_unsafe_view", "contiguous"])
+def test_views_are_torchs_to_take_apart(name: str) -> None:
+    assert ATEN.find(name) is not None
+    assert f"{name}.default" not in export.whole_overloads()
 
 
 @pytest.mark.parametrize(

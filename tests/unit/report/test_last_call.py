@@ -11,6 +11,7 @@ import torch
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.machine.overflows import DL16OverflowWarning
+from tests.functions import FunctionModel
 
 
 class Steps(torch.nn.Module):
@@ -73,7 +74,27 @@ def test_a_fault_with_the_line_of_the_model(tmp_path: Path) -> None:
         "stale-read: its bytes hold what was there before the bundle began; at sdsc_1.json"
     )
     assert "1:exp, Tensor0, core 0, bytes 0x2000010000.." in report.faults[0]
-    assert "test_last_call.py:18" in report.faults[0]
+    assert "test_last_call.py:19" in report.faults[0]
     page = (tmp_path / "r.html").read_text()
-    assert "test_last_call.py:18" in page
+    assert "test_last_call.py:19" in page
     assert report.faults[0].partition(":")[0] in page
+
+
+def test_what_has_one_right_value_depends_on_nothing() -> None:
+    def exact(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x).floor().clamp(max=3.0) * (x > 0) - x.amax(0, keepdim=True).abs()
+
+    model = spyre_mlir.compile(FunctionModel(exact), (torch.ones(64, 64),))
+    model(torch.ones(64, 64))
+    assert model.report().undecided == ()
+
+
+def test_sums_over_several_cores_depend_on_their_order_too() -> None:
+    def added(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return (x @ w).relu()
+
+    inputs = (torch.ones(1, 4096), torch.ones(4096, 64))
+    model = spyre_mlir.compile(FunctionModel(added), inputs)
+    model(*inputs)
+    assert {line.split(":")[0] for line in model.report().undecided} == {"arithmetic", "partial_sums"}
+    assert all(line.endswith("batchmatmul") for line in model.report().undecided)

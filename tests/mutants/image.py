@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument, SSAValue
 
+from spyre_mlir.backend.manifest import Manifest
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import launches
 from spyre_mlir.backend.stored import read_bundle
@@ -77,6 +78,7 @@ class Image:
         nodes: the launches.
         inputs: two sets of arrays for the host program.
         superdsc: the level that the bundle was written from.
+        manifest: what the directory says beyond the public files; empty if the bundle is to be one of others.
     """
 
     directory: Path
@@ -86,6 +88,7 @@ class Image:
     nodes: tuple[Node, ...]
     inputs: tuple[tuple[Array, ...], ...]
     superdsc: ModuleOp
+    manifest: Manifest
 
     @cached_property
     def views(self) -> dict[str, Descriptor]:
@@ -124,7 +127,9 @@ def image_of(directory: Path, superdsc: ModuleOp, inputs: Sequence[Sequence[Arra
     for arrays in inputs:
         for array in arrays:
             array.flags.writeable = False
-    return Image(directory, stored.program, stored.bundle, values, tuple(nodes), tuple(map(tuple, inputs)), superdsc)
+    manifest = stored.manifest if names else Manifest()
+    given = tuple(map(tuple, inputs))
+    return Image(directory, stored.program, stored.bundle, values, tuple(nodes), given, superdsc, manifest)
 
 
 def places_of(module: ModuleOp) -> dict[SSAValue, Place]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +15,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.backend.check.bundle import Bundle
 from spyre_mlir.backend.check.bundle_rules import BUNDLE_RULES
+from spyre_mlir.backend.check.layout_rules import launch_layout
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import launches
+from spyre_mlir.backend.stored import StoredBundle
 from spyre_mlir.culprit import Walk
-from spyre_mlir.dialects.superdsc.check import check_value
+from spyre_mlir.dialects.superdsc.check import Problem, check_value
 from spyre_mlir.dialects.superdsc.check.view import Sdsc
 from spyre_mlir.dialects.superdsc.cursor import Cursor, Misread
 from spyre_mlir.dialects.superdsc.describe import describe
@@ -164,11 +166,19 @@ class Judge:
                     return f"{rule.name}: {one.path}: expected {one.expected}, got {one.got}"
             except Misread:
                 continue
+        if (found := next(self._misread(module, files), None)) is not None:
+            return f"{launch_layout.name}: {found.path}: expected {found.expected}, got {found.got}"
         try:
             module.verify()
         except VerifyException as wrong:
             return f"verifier: {wrong}"
         return None
+
+    def _misread(self, module: ModuleOp, files: dict[str, Any]) -> Iterator[Problem]:
+        """Operands that do not lie as the host program and the manifest say; none of a bundle without a manifest."""
+        views = self.image.views | {name: describe(read_json(json.dumps(value), name)) for name, value in files.items()}
+        stored = StoredBundle(self.image.directory, self.image.program, module, self.image.manifest, {}, views)
+        return launch_layout.find(stored)
 
     def _named(self, mutant: Mutant, module: ModuleOp, load: Loader) -> tuple[bool | None, str]:
         """Whether the walk beside the superdsc level stops at a launch that the mutant changed, and where it stops.

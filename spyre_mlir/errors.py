@@ -6,6 +6,7 @@ A message says what, where, what was expected, what was found, and what to try.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 from xdsl.utils.exceptions import PassFailedException
@@ -124,11 +125,47 @@ class FaultPlace:
         return ", ".join(parts)
 
 
+class FaultKind(StrEnum):
+    """Every way a program can misbehave on the hardware model; the value is the stable word users see."""
+
+    UNINITIALISED_READ = "uninitialised-read"
+    OUT_OF_BOUNDS = "out-of-bounds"
+    LX_OVERFLOW = "lx-overflow"
+    MISALIGNED = "misaligned"
+    WRONG_FORMAT = "wrong-format"
+    DOUBLE_WRITE = "double-write"
+    USE_AFTER_FREE = "use-after-free"
+    DOUBLE_FREE = "double-free"
+    OVERWRITTEN_READ = "overwritten-read"
+    READ_WRITE_RACE = "read-write-race"
+    COHORT_MISMATCH = "cohort-mismatch"
+    INDEX_OUT_OF_RANGE = "index-out-of-range"
+    DIVIDED_TABLE = "divided-table"
+    SPAN = "span"
+    STALE_READ = "stale-read"
+    FOREIGN_SLICE = "foreign-slice"
+    UNWRITTEN_OUTPUT = "unwritten-output"
+    NAN_BORN = "nan-born"
+    INT32_OVERFLOW = "int32-overflow"
+    BAD_SCHEDULE = "bad-schedule"
+    UNBOUND_SYMBOL = "unbound-symbol"
+    DEADLOCK = "deadlock"
+    DIVISION_BY_ZERO = "division-by-zero"
+    LOOP_STEP = "loop-step"
+    TRIP_COUNT = "trip-count"
+    CONSTRAINT = "constraint"
+    WRONG_SHAPE = "wrong-shape"
+    WRONG_PRODUCT = "wrong-product"
+    OPERAND_COUNT = "operand-count"
+    HOST_STEP = "host-step"
+    OVERFLOW = "overflow"
+
+
 class MachineFault(SpyreError):
     """The program misbehaved on the hardware model; the model itself works as intended.
 
     Args:
-        kind: a short stable word, for example ``uninitialised-read``.
+        kind: what happened.
         place: op, tensor, core, bytes, level and source line, as far as they are known.
     """
 
@@ -137,14 +174,14 @@ class MachineFault(SpyreError):
 
     def __init__(
         self,
-        kind: str,
+        kind: FaultKind,
         message: str,
         *,
         where: str | None = None,
         hint: str | None = None,
         place: FaultPlace | None = None,
     ) -> None:
-        super().__init__(f"{kind}: {message}", where=where, hint=hint)
+        super().__init__(f"{kind.value}: {message}", where=where, hint=hint)
         self.kind = kind
         self.place = FaultPlace() if place is None else place
 
@@ -155,4 +192,4 @@ class OverflowFault(MachineFault):
     code = "SPY-F002"
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
-        super().__init__("overflow", message, where=where, hint=hint)
+        super().__init__(FaultKind.OVERFLOW, message, where=where, hint=hint)

@@ -18,7 +18,7 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_build import TypeBuild
 from spyre_mlir.dialects.host_call import HostCall, Slot
 from spyre_mlir.dialects.tensors import TypedValue
-from spyre_mlir.errors import MachineFault, RegistrationError, UnsupportedError
+from spyre_mlir.errors import FaultKind, MachineFault, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.export import REFUSED
 from spyre_mlir.frontend.reference import to_numpy
@@ -76,7 +76,7 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
         except (*REFUSED, ArithmeticError) as error:  # no form for a dtype, or not for these values
             refusal = refusal or error
     reason = str(refusal).partition("\n")[0]
-    raise MachineFault("host-step", f"{who} refuses {call.overload}: {reason}", where=call.where) from refusal
+    raise MachineFault(FaultKind.HOST_STEP, f"{who} refuses {call.overload}: {reason}", where=call.where) from refusal
 
 
 def _result(tensor: torch.Tensor, type_: TensorType[Attribute], wide: bool) -> Array:

@@ -14,15 +14,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import Float8E4M3FNType, IndexType, IntegerType, LocationAttr, TensorType, UnknownLoc
+from xdsl.dialects.builtin import Float8E4M3FNType, IndexType, IntegerType, TensorType
 from xdsl.interpreter import InterpreterFunctions
 from xdsl.ir import Attribute, Operation
 
-from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.tensors import integer_bits, is_unsigned
-from spyre_mlir.errors import FaultPlace, MachineFault
 from spyre_mlir.hw import fp8
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
+from spyre_mlir.machine.faults import FaultKind, fault
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -53,7 +52,7 @@ class HostArray:
         values = np.full(shape, np.nan) if dtype == np.float64 else np.zeros(shape, dtype)
         return HostArray(values, np.zeros(shape, np.bool_))
 
-    def known(self, op: Operation, what: str, kind: str = "uninitialised-read") -> Array:
+    def known(self, op: Operation, what: str, kind: FaultKind = FaultKind.UNINITIALISED_READ) -> Array:
         """All elements.
 
         Raises:
@@ -64,7 +63,7 @@ class HostArray:
         return self.values
 
 
-def check_known(defined: Mask, op: Operation, what: str, kind: str = "uninitialised-read") -> None:
+def check_known(defined: Mask, op: Operation, what: str, kind: FaultKind = FaultKind.UNINITIALISED_READ) -> None:
     """Raises MachineFault of this kind if an element that is read has no value."""
     if not defined.all():
         at = first_index(~defined)
@@ -79,38 +78,6 @@ def check_known(defined: Mask, op: Operation, what: str, kind: str = "uninitiali
 def first_index(mask: Mask) -> list[int]:
     """Index of the first true element."""
     return [int(i) for i in np.unravel_index(int(mask.argmax()), mask.shape)]
-
-
-def place_of(op: Operation) -> str:
-    """The op's name, and the line it comes from if that is known."""
-    location: LocationAttr = op.location
-    return op.name if isinstance(location, UnknownLoc) else f"{op.name} {location}"
-
-
-def fault(
-    kind: str,
-    message: str,
-    op: Operation,
-    *,
-    hint: str | None = None,
-    tensor: str | None = None,
-    span: tuple[int, int] | tuple[None, None] = (None, None),
-) -> MachineFault:
-    """The exception for a misbehaviour of the program at `op`, for the caller to raise.
-
-    Args:
-        kind: a `FaultKind`, or another short word.
-        message: what happened.
-        op: where.
-        hint: what to try.
-        tensor: which operand.
-        span: first byte and one past the last, in every core's scratchpad.
-    """
-    source = source_of(op.location)
-    line = str(source) if source else None if isinstance(op.location, UnknownLoc) else str(op.location)
-    name, level = getattr(op, "function_name", op.name), op.name.rpartition(".")[0]
-    place = FaultPlace(op=name, tensor=tensor, low=span[0], high=span[1], level=level, line=line)
-    return MachineFault(str(kind), message, where=place_of(op), hint=hint, place=place)
 
 
 def numpy_type(element: Attribute) -> type[np.float64] | type[np.int64] | type[np.bool_]:

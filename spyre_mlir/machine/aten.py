@@ -15,8 +15,9 @@ from spyre_mlir.dialects.aten import OP_CLASSES, AtenOp, CallOp
 from spyre_mlir.dialects.aten_build import AtenBuild
 from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import ConstraintError, UnsupportedError
-from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, fault, rules, tensor_type
+from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, rules, tensor_type
 from spyre_mlir.machine.eager import as_eager
+from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.host_steps import HostExecutor, run_on_host
 from spyre_mlir.ops.array_view import ArrayView
 from spyre_mlir.ops.table import Family, OpEntry
@@ -116,11 +117,11 @@ def _run_op(op: AtenOp, args: PythonValues, host: HostExecutor | None) -> Python
     except UnsupportedError:
         return run_on_host(op, args, host)  # made of no others, with these arguments
     except ConstraintError as error:
-        raise fault("constraint", error.message, op) from error
+        raise fault(FaultKind.CONSTRAINT, error.message, op) from error
     types = [tensor_type(r.type) for r in op.outputs]
     for found, type_ in zip(values, types, strict=True):
         if found.shape != type_.get_shape():
-            raise fault("wrong-shape", f"the result has shape {found.shape}, its type is {type_}", op)
+            raise fault(FaultKind.WRONG_SHAPE, f"the result has shape {found.shape}, its type is {type_}", op)
     kinds = [t.get_element_type() for t in types]
     if not op.is_wide:
         values = [as_eager(v, str(kind)) for v, kind in zip(values, kinds, strict=True)]

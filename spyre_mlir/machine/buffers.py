@@ -15,8 +15,9 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.hw.arrangement import as_read, as_stored
 from spyre_mlir.hw.dl16 import round_trip
 from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32, device_format
-from spyre_mlir.machine.arrays import Array, Mask, first_index, place_of, strided
+from spyre_mlir.machine.arrays import Array, Mask, first_index, strided
 from spyre_mlir.machine.eager import MOST_INTEGER, slot_type
+from spyre_mlir.machine.faults import place_of
 
 
 @dataclass

@@ -22,8 +22,7 @@ from spyre_mlir.dialects.sdscbundle import (
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor
 from spyre_mlir.errors import InputError, MachineFault, SpyreError, UnsupportedError
 from spyre_mlir.machine.addresses import AddressFunctions
-from spyre_mlir.machine.arrays import place_of
-from spyre_mlir.machine.faults import Standing
+from spyre_mlir.machine.faults import Standing, place_of
 from spyre_mlir.machine.for_loops import ForFunctions
 from spyre_mlir.machine.memory import Memory
 from spyre_mlir.machine.provenance import History

@@ -5,42 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Literal
 
-from spyre_mlir.errors import FaultPlace, MachineFault
+from xdsl.dialects.builtin import UnknownLoc
+from xdsl.ir import Operation
+
+from spyre_mlir.dialects.places import source_of
+from spyre_mlir.errors import FaultKind, FaultPlace, MachineFault
 from spyre_mlir.machine.overflows import Overflow
-
-
-class FaultKind(StrEnum):
-    """Every fault the machine can raise; the value is the stable word users see."""
-
-    UNINITIALISED_READ = "uninitialised-read"
-    OUT_OF_BOUNDS = "out-of-bounds"
-    LX_OVERFLOW = "lx-overflow"
-    MISALIGNED = "misaligned"
-    WRONG_FORMAT = "wrong-format"
-    DOUBLE_WRITE = "double-write"
-    USE_AFTER_FREE = "use-after-free"
-    DOUBLE_FREE = "double-free"
-    OVERWRITTEN_READ = "overwritten-read"
-    READ_WRITE_RACE = "read-write-race"
-    COHORT_MISMATCH = "cohort-mismatch"
-    INDEX_OUT_OF_RANGE = "index-out-of-range"
-    DIVIDED_TABLE = "divided-table"
-    SPAN = "span"
-    STALE_READ = "stale-read"
-    FOREIGN_SLICE = "foreign-slice"
-    UNWRITTEN_OUTPUT = "unwritten-output"
-    NAN_BORN = "nan-born"
-    INT32_OVERFLOW = "int32-overflow"
-    BAD_SCHEDULE = "bad-schedule"
-    UNBOUND_SYMBOL = "unbound-symbol"
-    DEADLOCK = "deadlock"
-    DIVISION_BY_ZERO = "division-by-zero"
-    LOOP_STEP = "loop-step"
-    TRIP_COUNT = "trip-count"
-
 
 Place = FaultPlace
 OnFault = Literal["raise", "warn", "collect"]
@@ -66,13 +38,41 @@ GOES_ON = frozenset(
 )
 
 
-def fault(kind: FaultKind, message: str, place: Place, *, hint: str | None = None) -> MachineFault:
-    """Build the exception for one misbehaviour of the program.
+def fault(
+    kind: FaultKind,
+    message: str,
+    where: Place | Operation,
+    *,
+    hint: str | None = None,
+    core: int | None = None,
+    tensor: str | None = None,
+    span: tuple[int, int] | tuple[None, None] = (None, None),
+) -> MachineFault:
+    """The exception for a misbehaviour of the program, for the caller to raise or to hand to a log.
 
-    Returns:
-        The fault, for the caller to raise or to hand to a log.
+    Args:
+        kind: what happened.
+        message: the same, with its numbers.
+        where: a place in the memories, or the op that did it.
+        hint: what to try.
+        core: of an op, the core that did it.
+        tensor: of an op, the operand.
+        span: of an op, the first byte and one past the last, in every core's scratchpad.
     """
-    return MachineFault(kind.value, message, where=str(place) or None, hint=hint, place=place)
+    if isinstance(where, Place):
+        return MachineFault(kind, message, where=str(where) or None, hint=hint, place=where)
+    source = source_of(where.location)
+    unknown = isinstance(where.location, UnknownLoc)
+    line = str(source) if source else None if unknown else str(where.location)
+    name, level = getattr(where, "function_name", where.name), where.name.rpartition(".")[0]
+    place = Place(op=name, tensor=tensor, core=core, low=span[0], high=span[1], level=level, line=line)
+    shown = place_of(where) if core is None else f"{place_of(where)}, core {core}"
+    return MachineFault(kind, message, where=shown, hint=hint, place=place)
+
+
+def place_of(op: Operation) -> str:
+    """The op's name, and the line it comes from if that is known."""
+    return op.name if isinstance(op.location, UnknownLoc) else f"{op.name} {op.location}"
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,8 @@ from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.kernel_op import device_tensor
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.machine.arrays import fault, place_of
 from spyre_mlir.machine.buffers import Buffer
-from spyre_mlir.machine.faults import FaultKind
+from spyre_mlir.machine.faults import FaultKind, fault, place_of
 
 
 @register_impls
@@ -80,7 +79,7 @@ class TileFunctions(InterpreterFunctions):
         whole, index = cast(tuple[Buffer, int], args)
         start = index * op.step_bytes // SPYRE.stick_bytes
         if whole.dead:
-            raise fault("use-after-free", "the tensor was freed", op)
+            raise fault(FaultKind.USE_AFTER_FREE, "the tensor was freed", op)
         if not 0 <= start < len(whole.values):
             raise fault(FaultKind.OUT_OF_BOUNDS, f"the tile starts at stick {start} of {len(whole.values)}", op)
         return (tile_of(whole, device_tensor(op.result), start),)

@@ -32,11 +32,11 @@ from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.hw import dl16, encoding, image
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, place_of, tensor_type
+from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, tensor_type
 from spyre_mlir.machine.buffers import sent_integers, source_name
 from spyre_mlir.machine.bundle import Loader, Watch, run_bundle
 from spyre_mlir.machine.device_memory import memory_for
-from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault
+from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault, place_of
 from spyre_mlir.machine.host_steps import HostExecutor, HostStepFunctions
 from spyre_mlir.machine.levels import argument_name, bind_input, check_count, find_function
 from spyre_mlir.machine.loop import known_numbers

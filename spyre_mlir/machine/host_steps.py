@@ -12,7 +12,8 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.host_call import HostCall
 from spyre_mlir.dialects.spyre.host import HostOp, KernelHostOp, LoopHostOp
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, fault, place_of
+from spyre_mlir.machine.arrays import Array, HostArray, as_numbers
+from spyre_mlir.machine.faults import FaultKind, fault, place_of
 
 
 class HostExecutor(Protocol):
@@ -77,10 +78,12 @@ def run_on_host(
     ]
     found = executor(call, operands, wide=not narrow and call.is_wide)
     if len(found) != len(call.results):
-        raise fault("host-step", f"{op.overload} gave {len(found)} tensors, expected {len(call.results)}", op)
+        raise fault(FaultKind.HOST_STEP, f"{op.overload} gave {len(found)} tensors, expected {len(call.results)}", op)
     for value, type_ in zip(found, call.results, strict=True):
         if value.shape != type_.get_shape():
-            raise fault("wrong-shape", f"a result of {op.overload} has shape {value.shape}, its type is {type_}", op)
+            raise fault(
+                FaultKind.WRONG_SHAPE, f"a result of {op.overload} has shape {value.shape}, its type is {type_}", op
+            )
     return tuple(
         HostArray(as_numbers(value, type_.get_element_type(), narrow=narrow))
         for value, type_ in zip(found, call.results, strict=True)

@@ -29,18 +29,9 @@ from spyre_mlir.dialects.spyre.kernel import (
 from spyre_mlir.hw import fp8
 from spyre_mlir.hw.formats import FP8
 from spyre_mlir.hw.sticks import Access
-from spyre_mlir.machine.arrays import (
-    Array,
-    HostArray,
-    Mask,
-    axis_range,
-    check_known,
-    contract,
-    fault,
-    tensor_type,
-)
+from spyre_mlir.machine.arrays import Array, HostArray, Mask, axis_range, check_known, contract, tensor_type
 from spyre_mlir.machine.buffers import Buffer, receive, send, sent_integers, source_name
-from spyre_mlir.machine.faults import FaultKind
+from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.loop import gather_rows, known_numbers
 from spyre_mlir.machine.opfuncs import Lanes, rearranged
 from spyre_mlir.machine.scratchpads import Scratchpads
@@ -88,7 +79,7 @@ def contraction(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
     try:
         values = contract(a.values(a_axes), b.values(b_axes), a_axes, b_axes, axes)
     except ValueError as error:
-        raise fault("wrong-product", str(error), op) from error
+        raise fault(FaultKind.WRONG_PRODUCT, str(error), op) from error
     state: Mask = np.ones(values.shape, np.bool_)
     for x, own in ((a, a_axes), (b, b_axes)):
         known = x.initialised(own).all(axis=tuple(i for i, n in enumerate(own) if n not in axes))
@@ -168,7 +159,7 @@ class KernelFunctions(InterpreterFunctions):
         *inputs, out = operands_of(op, args)
         wanted = sum(p.is_tensor and p.required for p in op.entry.params)
         if len(inputs) != wanted:
-            raise fault("operand-count", f"{op.function_name} takes {wanted} tensors, here {len(inputs)}", op)
+            raise fault(FaultKind.OPERAND_COUNT, f"{op.function_name} takes {wanted} tensors, here {len(inputs)}", op)
         if len(formats := {buffer.tensor.format for buffer in buffers[:-1]}) > 1:
             raise fault(FaultKind.WRONG_FORMAT, f"{op.function_name} of {' and '.join(sorted(formats))}", op)
         match op.entry.family:

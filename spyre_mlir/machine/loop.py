@@ -30,16 +30,15 @@ from spyre_mlir.machine.arrays import (
     check_known,
     contract,
     expression_grid,
-    fault,
     first_index,
     in_width,
     map_view,
     numpy_type,
-    place_of,
     rules,
     tensor_type,
 )
 from spyre_mlir.machine.eager import as_eager
+from spyre_mlir.machine.faults import FaultKind, fault, place_of
 from spyre_mlir.ops.resampling import resample_weights
 
 _PRODUCT, _SUM = "arith.mulf", "arith.addf"
@@ -81,7 +80,7 @@ def gather_rows(indices: Array, extent: int, op: Operation) -> Array:
     if outside.any():
         at = first_index(outside)
         raise fault(
-            "index-out-of-range",
+            FaultKind.INDEX_OUT_OF_RANGE,
             f"index {int(rows[tuple(at)])} at position {at} of the indices, the table has {extent} rows",
             op,
         )
@@ -95,7 +94,7 @@ def _read(array: HostArray, index: IndexMapAttr, op: NestOp | GatherOp, names: S
             check_known(map_view(array.defined, index.data, extents, names), op, what)
         return map_view(array.values, index.data, extents, names)
     except IndexError as error:
-        raise fault("out-of-bounds", f"{what}: {error}", op) from error
+        raise fault(FaultKind.OUT_OF_BOUNDS, f"{what}: {error}", op) from error
 
 
 def _kept(op: NestOp) -> list[str]:
@@ -150,7 +149,7 @@ def _write(
         if target.defined is not None:
             map_view(target.defined, index.data, extents, names)[...] = True
     except IndexError as error:
-        raise fault("out-of-bounds", f"the result: {error}", op) from error
+        raise fault(FaultKind.OUT_OF_BOUNDS, f"the result: {error}", op) from error
     return HostArray(target.values, None if target.defined is None or target.defined.all() else target.defined)
 
 

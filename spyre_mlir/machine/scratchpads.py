@@ -9,9 +9,8 @@ import numpy as np
 
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, shared_view
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
-from spyre_mlir.machine.arrays import fault
 from spyre_mlir.machine.buffers import Buffer
-from spyre_mlir.machine.faults import FaultKind
+from spyre_mlir.machine.faults import FaultKind, fault
 
 
 @dataclass

@@ -11,10 +11,10 @@ import numpy as np
 
 from spyre_mlir.dialects.spyre.kernel import ELEMENT, KernelOp
 from spyre_mlir.hw.sticks import Access
-from spyre_mlir.machine.arrays import Array, Mask, fault, first_index, strided
+from spyre_mlir.machine.arrays import Array, Mask, first_index, strided
 from spyre_mlir.machine.buffers import Buffer
 from spyre_mlir.machine.eager import as_eager, operands_as
-from spyre_mlir.machine.faults import FaultKind
+from spyre_mlir.machine.faults import FaultKind, fault
 
 _OUTPUT = "the output"
 Sub = tuple[str, int]  # a part of an iteration dimension: its name, and the elements one step advances

@@ -19,7 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.dialects.ktdp.grid import grid_of
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
-from spyre_mlir.machine.faults import FaultKind
+from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.ktdp.arguments import (
     Argument,
     argument_names,
@@ -33,7 +33,7 @@ from spyre_mlir.machine.ktdp.core import Core, Machine, Waiting
 from spyre_mlir.machine.ktdp.groups import Exchange
 from spyre_mlir.machine.ktdp.liveness import Liveness
 from spyre_mlir.machine.ktdp.memory import DeviceMemory, Scratchpad
-from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of, fault
+from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of
 
 __all__ = ["Argument", "arguments", "find_kernel", "is_ktir", "kernels", "run_ktir"]
 

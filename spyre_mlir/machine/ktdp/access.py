@@ -20,9 +20,9 @@ from xdsl.ir.affine import (
 )
 
 from spyre_mlir.dialects.ktdp.affine import Bounds
-from spyre_mlir.machine.faults import FaultKind
+from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.ktdp.regions import Scattered, Strided, Where
-from spyre_mlir.machine.ktdp.values import Array, Mask, fault
+from spyre_mlir.machine.ktdp.values import Array, Mask
 
 
 @dataclass(frozen=True)

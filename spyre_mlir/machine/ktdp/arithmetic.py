@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 from xdsl.ir import Operation
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.machine.faults import FaultKind
-from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of, fault, shape_of
+from spyre_mlir.machine.faults import FaultKind, fault
+from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of, shape_of
 
 Rule = Callable[..., Any]
 Unary = Callable[[Array], Any]

@@ -14,7 +14,7 @@ from xdsl.traits import IsTerminator
 
 from spyre_mlir.dialects.ktdp import CoreidOp, GetComputeTileIdOp, InterTileProduceOp, InterTileReduceOp
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.machine.faults import FaultKind
+from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.ktdp import transfer
 from spyre_mlir.machine.ktdp.arithmetic import constant
 from spyre_mlir.machine.ktdp.groups import Exchange
@@ -22,7 +22,7 @@ from spyre_mlir.machine.ktdp.liveness import Liveness
 from spyre_mlir.machine.ktdp.memory import DeviceMemory, Scratchpad
 from spyre_mlir.machine.ktdp.regions import Clocks
 from spyre_mlir.machine.ktdp.structured import compute, destinations
-from spyre_mlir.machine.ktdp.values import Data, dtype_of, fault, known, shape_of
+from spyre_mlir.machine.ktdp.values import Data, dtype_of, known, shape_of
 
 Waiting = Generator[None, None, list[Any]]  # each time it yields, the core waits for another
 

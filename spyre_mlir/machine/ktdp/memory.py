@@ -12,9 +12,9 @@ from xdsl.ir import Operation
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.machine.faults import FaultKind
+from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.ktdp.regions import Region, Where
-from spyre_mlir.machine.ktdp.values import Array, fault
+from spyre_mlir.machine.ktdp.values import Array
 
 # Nothing is at address 0, so that a pointer nobody has set is found.
 FIRST_ADDRESS = 512 * SPYRE.stick_bytes

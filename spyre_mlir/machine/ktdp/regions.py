@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.machine.faults import FaultKind
-from spyre_mlir.machine.ktdp.values import Array, fault
+from spyre_mlir.machine.faults import FaultKind, fault
+from spyre_mlir.machine.ktdp.values import Array
 
 Clocks = NDArray[np.int64]  # what a core knows of the time of each core
 NOBODY = -1

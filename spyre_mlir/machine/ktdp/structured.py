@@ -18,9 +18,9 @@ from xdsl.ir import Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.machine.faults import FaultKind
+from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.ktdp.arithmetic import ELEMENTWISE, elementwise
-from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of, fault, known, shape_of, undefined
+from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of, known, shape_of, undefined
 
 # Runs a region on arguments; the third gives the results of ops of the region that its surroundings know.
 RunRegion = Callable[[Region, Sequence[Data], Mapping[Operation, Data]], list[Data]]

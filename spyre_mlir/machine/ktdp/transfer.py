@@ -19,7 +19,7 @@ from spyre_mlir.dialects.ktdp.views import (
     view_type,
 )
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.machine.faults import FaultKind
+from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.ktdp.access import (
     AnyTile,
     AnyView,
@@ -34,7 +34,7 @@ from spyre_mlir.machine.ktdp.access import (
     pieces,
 )
 from spyre_mlir.machine.ktdp.regions import Region, Scattered
-from spyre_mlir.machine.ktdp.values import Array, Data, Mask, dtype_of, fault, shape_of
+from spyre_mlir.machine.ktdp.values import Array, Data, Mask, dtype_of, shape_of
 
 if TYPE_CHECKING:
     from spyre_mlir.machine.ktdp.core import Core

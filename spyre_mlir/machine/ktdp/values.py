@@ -21,9 +21,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.tensors import as_tensor_type
-from spyre_mlir.errors import MachineFault, UnsupportedError
-from spyre_mlir.machine.arrays import place_of
-from spyre_mlir.machine.faults import FaultKind
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.machine.faults import FaultKind, fault
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -106,11 +105,3 @@ def known(data: Data, op: Operation, what: str) -> Array:
             FaultKind.UNINITIALISED_READ, f"{what}: {missing} of {data.defined.size} elements have no value", op
         )
     return data.values
-
-
-def fault(
-    kind: FaultKind, message: str, op: Operation, *, core: int | None = None, hint: str | None = None
-) -> MachineFault:
-    """The exception for a misbehaviour at an op, for the caller to raise."""
-    where = place_of(op) if core is None else f"{place_of(op)}, core {core}"
-    return MachineFault(kind.value, message, where=where, hint=hint)

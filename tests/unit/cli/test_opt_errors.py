@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import InterpretationError
 
 from spyre_mlir.cli import opt
 from spyre_mlir.cli.report import guarded
-from spyre_mlir.errors import LoweringError, MachineFault, UnsupportedError
+from spyre_mlir.errors import FaultKind, LoweringError, MachineFault, UnsupportedError
 
 Capture = pytest.CaptureFixture[str]
 
@@ -163,7 +163,11 @@ def failing_pass(error: Exception) -> Callable[[], type[ModulePass]]:
         ),
         (UnsupportedError("no rule for aten.topk"), 2, ["SPY-U001", "aten.topk"]),
         (InterpretationError("no rule for x.y"), 2, ["no rule for x.y"]),
-        (MachineFault("race", "cores 1 and 2 write"), 3, ["SPY-F001", "race: cores 1 and 2 write"]),
+        (
+            MachineFault(FaultKind.READ_WRITE_RACE, "cores 1 and 2 write"),
+            3,
+            ["SPY-F001", "read-write-race: cores 1 and 2 write"],
+        ),
         (
             KeyError("oops"),
             70,

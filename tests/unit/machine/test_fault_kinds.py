@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, OpClass, Operand
-from spyre_mlir.errors import MachineFault
+from spyre_mlir.errors import FaultKind, MachineFault
 from spyre_mlir.machine.device_memory import memory_for
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.memory import Memory
@@ -181,8 +181,8 @@ def test_warn_says_a_fault_once(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_fault_that_leaves_nothing_to_go_on_with_is_raised_to_the_launch() -> None:
     log = FaultLog("collect")
     with pytest.raises(MachineFault):
-        log.meet(MachineFault("out-of-bounds", "text"))
-    log.keep(MachineFault("out-of-bounds", "text"))
+        log.meet(MachineFault(FaultKind.OUT_OF_BOUNDS, "text"))
+    log.keep(MachineFault(FaultKind.OUT_OF_BOUNDS, "text"))
     assert len(log.faults) == 1
 
 

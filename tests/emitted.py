@@ -9,7 +9,8 @@ import copy
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,20 @@ SEGMENT_BYTES = 16 * 1024**3
 NOWHERE = -1
 SYMBOL = re.compile(r'"(-\d+)"')
 ROOT_NUMBER = re.compile(r"^\d+_")
+# Rules whose findings are let pass for a while, see `let_pass`.
+LET_PASS: set[str] = set()
 CHECKED_VALUES: set[str] = set()
 CHECKED_FILES: set[str] = set()
+
+
+@contextmanager
+def let_pass(*rules: str) -> Iterator[None]:
+    """For programs that compute more than they need: what is waste is not wrong."""
+    LET_PASS.update(rules)
+    try:
+        yield
+    finally:
+        LET_PASS.difference_update(rules)
 
 
 def launches_of(directory: Path) -> list[Launch]:
@@ -47,7 +60,7 @@ def check_bundle(directory: Path) -> None:
     public = [directory] if (directory / "bundle.mlir").exists() else sorted(directory.glob("launch_*"))
     for folder in public:
         check_public(folder)
-    findings = our_findings(directory, make_context(), files=False)
+    findings = [one for one in our_findings(directory, make_context(), files=False) if one.rule not in LET_PASS]
     assert not findings, "\n".join(map(str, findings[:3]))
 
 

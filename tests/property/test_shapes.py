@@ -13,6 +13,7 @@ from hypothesis import event, given, note
 
 import spyre_mlir
 from spyre_mlir.errors import LoweringError, UnsupportedError
+from tests.emitted import let_pass
 from tests.property import shapes
 from tests.property.examples import RANDOM, check_part, examples
 
@@ -26,7 +27,8 @@ def check(random: Random) -> None:
     wanted = chain(x)
     try:
         compiled = spyre_mlir.compile(chain, (x,))
-        outcome = compiled.verify(x)
+        with let_pass("result-read"):  # a slice may leave out what a pad or a concatenation wrote
+            outcome = compiled.verify(x)
     except (LoweringError, UnsupportedError) as error:
         if not any(known in error.message for known in KNOWN_REFUSALS):
             raise

@@ -158,7 +158,9 @@ class InternalsParser(Parser):
             return super().parse_optional_builtin_int_or_float_attr()
         self.resume_at(match.end())
         text = match[0]
-        return self.whole_numbers.get(text) or self.whole_numbers.setdefault(text, IntegerAttr(int(text), i64))
+        if text not in self.whole_numbers:
+            self.whole_numbers[text] = IntegerAttr(int(text), i64)
+        return self.whole_numbers[text]
 
     def _parse_tensor_literal(self) -> tuple[list[Parser._TensorLiteralElement], list[int]]:
         content = self.lexer.input.content

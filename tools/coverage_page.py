@@ -229,9 +229,14 @@ def _overload(name: str) -> Any:
     return getattr(getattr(torch.ops.aten, packet, None), variant or "default", None)
 
 
+@cache
+def _left_whole() -> frozenset[str]:
+    return whole_overloads()
+
+
 def torch_decomposes(name: str) -> bool:
     """Whether PyTorch takes an overload apart before we see it."""
-    if (name if "." in name else f"{name}.default") in whole_overloads():
+    if (name if "." in name else f"{name}.default") in _left_whole():
         return False
     if not hasattr(torch.ops.aten, name.partition(".")[0]):
         return hasattr(torch, name)  # a Python function of others

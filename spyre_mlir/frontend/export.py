@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import zipfile
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import cache, lru_cache
 from operator import getitem
@@ -85,17 +85,27 @@ def whole_overloads() -> frozenset[str]:
 
     Views are torch's to take apart, as is what may give its input back: torch follows which memory is whose.
     """
-    table = {o for e in ATEN if e.family is not Family.VIEW for o in e.overloads if "::" not in o}
-    named = {o if "." in o else f"{o}.default" for o in (table | set(registry.kept_whole())) if "::" not in o}
-    return frozenset(o for o in named if not _gives_back(o)) | _WITHOUT_ENTRY
+    table = _overloads(o for e in ATEN if e.family is not Family.VIEW for o in e.overloads)
+    asked = _overloads(registry.kept_whole())
+    return frozenset(o for o in table if not _gives_back(o)) | asked | _WITHOUT_ENTRY
+
+
+def _overloads(names: Iterable[str]) -> frozenset[str]:
+    """Those of torch's own operators, with the name of the overload."""
+    return frozenset(name if "." in name else f"{name}.default" for name in names if "::" not in name)
 
 
 @cache
 def _gives_back(name: str) -> bool:
     """Whether a result of an overload may be its input, as the schema says; torch may have no such overload."""
-    packet, overload = name.rsplit(".", 1)
-    operator = getattr(getattr(torch.ops.aten, packet, None), overload, None)
+    operator = _operator(name)
     return operator is not None and any(r.alias_info is not None for r in schema_of(operator).returns)
+
+
+def _operator(name: str) -> Any:
+    """The overload of torch's own operators; None if torch has none of this name."""
+    packet, overload = name.rsplit(".", 1)
+    return getattr(getattr(torch.ops.aten, packet, None), overload, None)
 
 
 @lru_cache(maxsize=2)
@@ -103,8 +113,7 @@ def _table(whole: frozenset[str]) -> Any:
     """The default decompositions of torch without those of the ops that stay whole; building it takes 0.05 s."""
     table = cast("dict[Any, Any]", torch.export.default_decompositions())
     for name in whole:
-        packet, overload = name.rsplit(".", 1)
-        operator = getattr(getattr(torch.ops.aten, packet, None), overload, None)
+        operator = _operator(name)
         if operator is None:
             raise RegistrationError(
                 f"torch has no operator aten.{name} that could be kept whole", hint="name an overload, as 'max.dim'"

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 import spyre_mlir
 from spyre_mlir import registry
 from spyre_mlir.errors import RegistrationError
+from spyre_mlir.frontend.export import whole_overloads
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.lanes import Ints, Lanes, Number
 from spyre_mlir.registry import Kind
@@ -218,6 +219,12 @@ def test_kept_whole(name: str, function: Any) -> None:
     assert f"aten.{name}(" in model.mlir("aten")
     assert model.kernels == 1
     assert registry.kept_whole() == [name]
+
+
+def test_an_op_that_may_give_its_input_back_stays_whole_if_asked() -> None:
+    assert "contiguous.default" not in whole_overloads()
+    registry.keep_whole("contiguous")
+    assert "contiguous.default" in whole_overloads()
 
 
 def test_keeping_an_op_whole_switches_off_both_tables() -> None:

@@ -97,7 +97,7 @@ class ComputeOp(KernelOp):
     def identity(self) -> Hashable:
         """That of every kernel, and the family, which a plugin may have changed."""
         entry = ATEN.by_opfunc(self.function.data)
-        return (super().identity(), entry and entry.family)
+        return (super().identity(), None if entry is None else entry.family)
 
     @property
     def constants(self) -> dict[str, float]:

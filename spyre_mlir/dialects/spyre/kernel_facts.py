@@ -1,4 +1,4 @@
-"""What follows from a kernel alone is computed once per distinct kernel.
+"""Facts about a kernel, computed once per distinct kernel.
 
 Layers of a model repeat the same few hundred kernels, and verifiers, passes and the machine ask each of them for its
 walks and slices again and again. Ops that agree in all that the answers follow from share the answers.

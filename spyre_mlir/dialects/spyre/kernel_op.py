@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence, Set
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Self
 
@@ -29,7 +28,7 @@ from spyre_mlir.dialects.spyre.syntax import (
 )
 from spyre_mlir.dialects.superdsc.descriptor import Dim, OpClass, core_slices
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.hw.sticks import Access, IndexMap, StickError, Walk, access, round_up, walk
+from spyre_mlir.hw.sticks import Access, StickError, Walk, access, round_up, walk
 
 
 def device_tensor(value: SSAValue) -> DeviceTensor:
@@ -41,11 +40,6 @@ def device_tensor(value: SSAValue) -> DeviceTensor:
     if not isinstance(value.type, DeviceTensorType):
         raise VerifyException(f"expected a device tensor, got {value.type}")
     return value.type.data
-
-
-@lru_cache(maxsize=1 << 12)  # the passes ask for the walks of an op again and again
-def _access(tensor: DeviceTensor, index: IndexMap, space: SpaceAttr) -> Access:
-    return access(tensor.layout, tensor.lanes, index, space.extents)
 
 
 class KernelOp(IRDLOperation):
@@ -92,7 +86,8 @@ class KernelOp(IRDLOperation):
         Raises:
             StickError: a map that sticks cannot express.
         """
-        return tuple(_access(t, m.data, self.space) for t, m in zip(self.tensors, self.maps, strict=True))
+        walked = zip(self.tensors, self.maps, strict=True)
+        return tuple(access(t.layout, t.lanes, m.data, self.space.extents) for t, m in walked)
 
     @fact
     def lane_dims(self) -> Mapping[str, int]:

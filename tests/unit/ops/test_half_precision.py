@@ -172,7 +172,7 @@ def test_every_sample_in_half_precision(
 
 
 def test_running_statistics_of_half_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tracing says that they become float32; eager leaves them as they are, and so does the composition."""
+    """Eager leaves them half precision, tracing says float32: the numbers are eager's, the type is the traced one."""
 
     def function(x: Tensor, mean: Tensor, var: Tensor) -> Any:
         return torch.ops.aten._native_batch_norm_legit_functional(x, None, None, mean, var, True, 0.1, 1e-5)

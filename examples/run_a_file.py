@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from spyre_mlir.backend.read import read_json
-from spyre_mlir.dialects.superdsc.describe import describe
+from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import round_up
-from spyre_mlir.machine.memory import ExactMemory
-from spyre_mlir.machine.superdsc import element_addresses, execute
+from spyre_mlir.machine.memory.exact import ExactMemory
+from spyre_mlir.machine.superdsc.run import element_addresses, execute
 
 FILE = Path(__file__).resolve().parent.parent / "tests" / "data" / "superdsc_real" / "01_add_512x512_32core_hbm.json"
 

@@ -17,7 +17,7 @@ from spyre_mlir.machine.overflows import OnOverflow
 from spyre_mlir.options import Addresses, CompileOptions, Loops
 from spyre_mlir.pipeline import HostFallback, lower
 from spyre_mlir.report import Accuracy, Verification
-from spyre_mlir.transforms.narrowed import tell_narrowed
+from spyre_mlir.transforms.loop_to_kernel.precision_loss import tell_narrowed
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:

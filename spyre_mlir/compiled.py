@@ -17,18 +17,19 @@ from numpy.typing import NDArray
 
 from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
 from spyre_mlir.backend.whole_file import save_text
-from spyre_mlir.culprit import Culprit, Walk
-from spyre_mlir.dialects.superdsc.describe import describe
+from spyre_mlir.debug.bisect import Culprit, Walk
+from spyre_mlir.debug.stored_runs import launch_probes, run_on_host, stored_program
+from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
+from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
+from spyre_mlir.machine.bundle.probes import observe_function, pick
+from spyre_mlir.machine.bundle.timeline import Timeline
+from spyre_mlir.machine.bundle.transfers import Resident
 from spyre_mlir.machine.faults import FaultLog
-from spyre_mlir.machine.host import DeviceProgram, run_program
-from spyre_mlir.machine.levels import run_function
-from spyre_mlir.machine.observe import observe_function, pick
+from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.options import MachineOptions, Numerics
 from spyre_mlir.machine.overflows import DL16OverflowWarning, Overflow, tell_overflows
-from spyre_mlir.machine.timeline import Timeline
-from spyre_mlir.machine.transfer import Resident
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import LEVELS, HostStep, Lowered, check_level, lower_to_ktir
 from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
@@ -36,11 +37,10 @@ from spyre_mlir.report.host_steps import host_steps
 from spyre_mlir.report.page import page_text
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.report.trace import trace_text
-from spyre_mlir.stored_runs import launch_probes, run_on_host, stored_program
 from spyre_mlir.text.ktir_program import function_texts, program_text
 from spyre_mlir.text.render import module_text
-from spyre_mlir.transforms.fallback import frames_of_ours
-from spyre_mlir.transforms.narrowed import would_be_kept
+from spyre_mlir.transforms.loop_to_kernel.precision_loss import would_be_kept
+from spyre_mlir.transforms.utils.host_fallback import frames_of_ours
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:

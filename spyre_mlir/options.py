@@ -9,7 +9,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.machine.faults import OnFault
 from spyre_mlir.machine.options import MachineOptions, Numerics
 from spyre_mlir.machine.overflows import OnOverflow
-from spyre_mlir.transforms.fallback import HostFallback
+from spyre_mlir.transforms.utils.host_fallback import HostFallback
 
 Addresses = Literal["symbolic", "concrete"]
 Loops = Literal["loop", "unroll"]

@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_pipeline
 
-from spyre_mlir import registry
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import INTEGERS, AllocOp, ConvertOp, KernelOp, device_tensor
@@ -22,16 +21,17 @@ from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import trips_of
 from spyre_mlir.errors import InputError, LoweringError, UnsupportedError
 from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.plugins import registry
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms import get_all_passes
-from spyre_mlir.transforms.fallback import (
+from spyre_mlir.transforms.loop_to_kernel.precision_loss import narrowed
+from spyre_mlir.transforms.utils.host_fallback import (
     HostFallback,
     HostStep,
     host_steps_of,
     lower_with_more_on_host,
     tell_host_steps,
 )
-from spyre_mlir.transforms.narrowed import narrowed
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from xdsl.universe import Universe
 from spyre_mlir.dialects import get_all_dialects
 from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
-from spyre_mlir.registry import load_plugins
+from spyre_mlir.plugins.registry import load_plugins
 from spyre_mlir.transforms import get_all_passes
 
 UPSTREAM_DIALECTS = ("builtin", "func", "arith", "math", "affine", "scf", "linalg", "tensor", "memref")

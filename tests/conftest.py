@@ -194,8 +194,8 @@ def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> LitFile | 
 def every_emitted_bundle_is_checked() -> Iterator[None]:
     """Whatever a test emits is checked at once: SuperDSCs against schemas and rules, bundles as a whole."""
     import spyre_mlir.compiled
-    from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
-    from spyre_mlir.transforms import bundles
+    from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
+    from spyre_mlir.transforms.kernel_to_superdsc import bundle_function
     from tests.emitted import check_bundle, check_value
 
     write = spyre_mlir.compiled.write_bundle
@@ -204,7 +204,7 @@ def every_emitted_bundle_is_checked() -> Iterator[None]:
         write(directory, *args, **options)
         check_bundle(directory)
 
-    build = bundles.build
+    build = bundle_function.build
 
     def build_and_check(*args: Any) -> Any:
         op = build(*args)
@@ -212,6 +212,6 @@ def every_emitted_bundle_is_checked() -> Iterator[None]:
         return op
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundles, "build", build_and_check)
+        patch.setattr(bundle_function, "build", build_and_check)
         patch.setattr(spyre_mlir.compiled, "write_bundle", write_and_check)
         yield

@@ -27,7 +27,7 @@ from typing import Any
 from spyre_mlir.backend.check import Severity, check_path
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.cli.translate import main
-from spyre_mlir.dialects.superdsc.describe import describe
+from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.errors import SpyreError
 from spyre_mlir.universe import make_context
 

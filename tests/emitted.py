@@ -19,8 +19,8 @@ import numpy as np
 from spyre_mlir.backend.check import check_bundle as our_findings
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.dialects.superdsc.check import check_value as our_rules
-from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.machine.superdsc import element_addresses
+from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.machine.superdsc.run import element_addresses
 from spyre_mlir.universe import make_context
 from tests.schemas import DEVIATIONS, problems
 from tests.witness.bundle_reader import Launch, argument_count, pool_bytes, read_bundle

@@ -5,7 +5,7 @@
     .venv/bin/python tools/digests.py > after.txt && diff before.txt after.txt
 
 One line per output: `lit FILE RUN CODE OUTPUT` for the tools' part of every RUN line, `zoo MODEL FILE` for each public
-file of a model's bundle and for its results in exact numerics. `--only lit`, `--only zoo`, `--models a,b` narrow it down.
+file of a model's bundle and for its results in exact numerics. `--only lit|zoo` and `--models a,b` narrow it down.
 """
 
 from __future__ import annotations

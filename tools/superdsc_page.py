@@ -9,15 +9,15 @@ from typing import Any
 
 from dialect_pages import EDIT
 
-from spyre_mlir.dialects.superdsc.build import build
-from spyre_mlir.dialects.superdsc.certainty import FEATURES
-from spyre_mlir.dialects.superdsc.descriptor import Constant, Descriptor, Dim, OpClass, Operand, Version
-from spyre_mlir.dialects.superdsc.field import Field, Level, Shape
-from spyre_mlir.dialects.superdsc.fields import FIELDS
-from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.codec.build import build
+from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.model.certainty import FEATURES
+from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, Dim, OpClass, Operand, Version
+from spyre_mlir.dialects.superdsc.model.field import Field, Level, Shape
+from spyre_mlir.dialects.superdsc.model.fields import FIELDS
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.ops.functions import FUNCTIONS, Group
+from spyre_mlir.ops.hardware_functions import FUNCTIONS, Group
 
 TITLES = {
     Level.SDSC: "The object of the file",

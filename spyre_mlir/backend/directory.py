@@ -35,7 +35,7 @@ from spyre_mlir.backend.stored import (
 from spyre_mlir.backend.tensors import whole, write_tensors
 from spyre_mlir.backend.weights import device_weights
 from spyre_mlir.backend.write import write_json
-from spyre_mlir.dialects.superdsc.ops import SdscOp
+from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.errors import InputError
 from spyre_mlir.text.map_aliases import text_with_map_names
 from spyre_mlir.text.render import module_text

@@ -12,7 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import NoReturn, cast
 
-from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
+from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 from spyre_mlir.errors import ReadError
 
 _LINE = 116

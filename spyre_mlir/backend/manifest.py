@@ -23,10 +23,10 @@ from spyre_mlir.backend.weights import DeviceWeight, argument_names, launched_bu
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.kernel import POOL_BYTES, SEGMENT, ConstantOp, LaunchOp, ToDeviceOp, device_tensor
-from spyre_mlir.dialects.superdsc.certainty import certainty_of
-from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
-from spyre_mlir.dialects.superdsc.ops import SdscOp
+from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
+from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
+from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 from spyre_mlir.errors import ReadError
 from spyre_mlir.hw.spec import SPYRE
 

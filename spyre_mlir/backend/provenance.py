@@ -13,7 +13,7 @@ from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, GatherOp, KernelOp, ToDeviceOp
 from spyre_mlir.dialects.spyre.kernel_loop import origin_of
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
-from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
+from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 
 Levels = Mapping[str, ModuleOp]
 KERNELS = "spyre.kernel"

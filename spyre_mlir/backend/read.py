@@ -7,12 +7,13 @@ from pathlib import Path
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.backend.json_file import load_text, read_text
-from spyre_mlir.dialects.superdsc import SdscOp, keys
-from spyre_mlir.dialects.superdsc.json_value import spell
-from spyre_mlir.dialects.superdsc.mirror import sdsc_from_json
-from spyre_mlir.dialects.superdsc.ops import FieldsOp
-from spyre_mlir.dialects.superdsc.place import json_path
-from spyre_mlir.dialects.superdsc.verify import wrong_kind
+from spyre_mlir.dialects.superdsc import SdscOp
+from spyre_mlir.dialects.superdsc.codec.json_place import json_path
+from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_from_json
+from spyre_mlir.dialects.superdsc.dialect.ops import FieldsOp
+from spyre_mlir.dialects.superdsc.dialect.verify import wrong_kind
+from spyre_mlir.dialects.superdsc.model import keys
+from spyre_mlir.dialects.superdsc.model.json_value import spell
 from spyre_mlir.errors import ReadError
 
 _SHOWN = 60

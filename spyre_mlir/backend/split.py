@@ -9,7 +9,7 @@ from xdsl.ir import Block, Region
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, ToDeviceOp
-from spyre_mlir.dialects.superdsc.ops import SdscOp
+from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.errors import EmitError
 
 BUNDLE_FUNCTION = "sdsc_bundle"

@@ -23,8 +23,8 @@ from spyre_mlir.backend.tensors import read_tensor, read_tensors
 from spyre_mlir.dialects.places import location_of
 from spyre_mlir.dialects.sdscbundle import TENSORS
 from spyre_mlir.dialects.spyre.kernel import LaunchOp
-from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor
+from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import ReadError
 from spyre_mlir.text.render import parse_module, verify_module
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spyre_mlir.backend.json_file import dump_text
 from spyre_mlir.dialects.superdsc import SdscOp
-from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
 
 
 def write_json(op: SdscOp) -> str:

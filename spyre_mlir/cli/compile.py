@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spyre_mlir.cli import look
-from spyre_mlir.cli.ktir import TARGETS, deliver, pending_ktir
-from spyre_mlir.cli.memory import add_memory_limit, limit_memory
-from spyre_mlir.cli.output import PendingOutput
-from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
+from spyre_mlir.cli import compile_info
+from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
+from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
+from spyre_mlir.cli.support.output import PendingOutput
+from spyre_mlir.cli.translate_ktir import TARGETS, deliver, pending_ktir
 from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     _add_choices(parser)
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
     _add_bundle_options(parser)
-    look.add_flags(parser)
+    compile_info.add_flags(parser)
     add_memory_limit(parser)
     add_verbosity(parser)
     arguments = parser.parse_args(argv)
-    if look.wanted(arguments):
-        look.check(parser, arguments)
+    if compile_info.wanted(arguments):
+        compile_info.check(parser, arguments)
         return arguments
     if (arguments.output is None) == (arguments.emit is None):
         parser.error("give either -o DIR or --emit LEVEL, or --info or --graph FILE")
@@ -140,8 +140,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     arguments = _arguments(argv)
     log_to_stderr(arguments.verbose)
     limit_memory(arguments.memory_limit)
-    if look.wanted(arguments):
-        return look.look(arguments.model, arguments.info, arguments.graph, arguments.prefer_device)
+    if compile_info.wanted(arguments):
+        return compile_info.look(arguments.model, arguments.info, arguments.graph, arguments.prefer_device)
     from spyre_mlir.backend.directory import check_replaceable
     from spyre_mlir.pipeline import check_level
 
@@ -155,7 +155,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _compile(arguments: argparse.Namespace) -> int:
-    from spyre_mlir.cli.progress import progress
+    from spyre_mlir.cli.support.progress import progress
     from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.pipeline import LEVELS, lower_to_ktir
     from spyre_mlir.text.render import module_text
@@ -218,10 +218,10 @@ def _options(arguments: argparse.Namespace) -> CompileOptions:
 def _lower(
     program: Program, options: CompileOptions, arguments: argparse.Namespace, wanted: str, step: Callable[[str], None]
 ) -> Lowered:
-    from spyre_mlir.cli.watch import PassWatch
+    from spyre_mlir.cli.support.watch import PassWatch
     from spyre_mlir.pipeline import lower
-    from spyre_mlir.transforms.fallback import warning_text
-    from spyre_mlir.transforms.narrowed import narrowed_text, rounded_text
+    from spyre_mlir.transforms.loop_to_kernel.precision_loss import narrowed_text, rounded_text
+    from spyre_mlir.transforms.utils.host_fallback import warning_text
     from spyre_mlir.universe import make_context
 
     watch = PassWatch(arguments.dump_dir, step=step)

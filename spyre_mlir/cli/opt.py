@@ -16,15 +16,15 @@ from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import DiagnosticException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from spyre_mlir.cli.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass_rows, print_list
-from spyre_mlir.cli.memory import add_memory_limit, limit_memory
-from spyre_mlir.cli.output import PendingOutput
-from spyre_mlir.cli.passes import flat_pipeline, make_passes, shown_passes
-from spyre_mlir.cli.report import TakesArguments, add_verbosity, guarded, log_to_stderr, wrong_usage
-from spyre_mlir.cli.watch import PassWatch
+from spyre_mlir.cli.support.endings import TakesArguments, add_verbosity, guarded, log_to_stderr, wrong_usage
+from spyre_mlir.cli.support.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass_rows, print_list
+from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
+from spyre_mlir.cli.support.output import PendingOutput
+from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, shown_passes
+from spyre_mlir.cli.support.watch import PassWatch
 from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.errors import InputError
-from spyre_mlir.registry import load_plugins
+from spyre_mlir.plugins.registry import load_plugins
 from spyre_mlir.text.printer import SpyrePrinter
 from spyre_mlir.text.render import module_text, parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes

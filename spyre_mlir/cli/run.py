@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spyre_mlir.cli.findings import refuse_errors
-from spyre_mlir.cli.inputs import read_inputs
-from spyre_mlir.cli.memory import limit_memory
-from spyre_mlir.cli.report import guarded, log_to_stderr
 from spyre_mlir.cli.run_options import RANDOM_INTEGERS_BELOW, parse_arguments
-from spyre_mlir.cli.timing import Predictions, predictions
+from spyre_mlir.cli.support.endings import guarded, log_to_stderr
+from spyre_mlir.cli.support.findings import refuse_errors
+from spyre_mlir.cli.support.inputs import read_inputs
+from spyre_mlir.cli.support.memory_limit import limit_memory
+from spyre_mlir.cli.support.timing import Predictions, predictions
 from spyre_mlir.errors import InputError, MachineFault
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute
 
+    from spyre_mlir.machine.bundle.probes import Observed
     from spyre_mlir.machine.faults import FaultLog
-    from spyre_mlir.machine.observe import Observed
     from spyre_mlir.machine.options import MachineOptions
 
     Array = NDArray[Any]
@@ -58,13 +58,13 @@ def run(argv: Sequence[str] | None = None) -> int:
     log_to_stderr(options.verbose)
     limit_memory(options.memory_limit)
     given = read_inputs(options.input)
-    from spyre_mlir.cli.overflows import say_overflows
+    from spyre_mlir.cli.support.overflows import say_overflows
     from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.options import MachineOptions
 
     met, path = FaultLog(options.on_fault), Path(options.path)
     machine = MachineOptions(numerics=options.numerics, on_fault=options.on_fault, nan=options.nan)
-    from spyre_mlir.cli.foreign import foreign_at, run_foreign_files
+    from spyre_mlir.cli.run_external import foreign_at, run_foreign_files
 
     predicted = predictions(path, options)
     if not options.bisect and (foreign := foreign_at(path)) is not None:
@@ -77,7 +77,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     names = _names(runnable.main, "arg_attrs") if runnable.takes is None else list(runnable.takes)
     inputs = _bind(runnable, names, given, options.seed)
     if options.bisect:
-        from spyre_mlir.cli.probe import bisect_directory
+        from spyre_mlir.cli.run_probe import bisect_directory
 
         return bisect_directory(path, inputs, machine)
     started = time.perf_counter()
@@ -96,7 +96,7 @@ def _finish(
     met: FaultLog,
 ) -> int:
     """Writes results and probes, says what they are and what the run met, and gives the exit code."""
-    from spyre_mlir.cli.probe import probed
+    from spyre_mlir.cli.run_probe import probed
 
     probes, listed = probed(options.probe, observe)
     if options.output is not None:
@@ -130,8 +130,8 @@ def _load(path: Path, options: MachineOptions, met: FaultLog) -> Runnable:
         )
     if path.is_dir() or path.suffix != ".mlir":
         from spyre_mlir.backend.directory import read_bundle
-        from spyre_mlir.machine.host import run_program
-        from spyre_mlir.stored_runs import launch_probes, stored_program
+        from spyre_mlir.debug.stored_runs import launch_probes, stored_program
+        from spyre_mlir.machine.bundle.host_program import run_program
 
         stored = read_bundle(path, context)
         program = stored_program(stored)
@@ -161,7 +161,7 @@ def _load(path: Path, options: MachineOptions, met: FaultLog) -> Runnable:
 
 
 def _runnable(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runnable:
-    from spyre_mlir.dialects.superdsc.ops import SdscOp
+    from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 
     if any(isinstance(op, SdscOp) for op in module.ops):
         return _runnable_files(module, options, met)
@@ -173,10 +173,10 @@ def _runnable(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runna
 def _runnable_files(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runnable:
     """What runs a module at the superdsc level."""
     from spyre_mlir.backend.directory import split_module
-    from spyre_mlir.cli.probe import module_probes
-    from spyre_mlir.dialects.superdsc.describe import describe
-    from spyre_mlir.machine.host import DeviceProgram, run_program
-    from spyre_mlir.stored_runs import run_on_host
+    from spyre_mlir.cli.run_probe import module_probes
+    from spyre_mlir.debug.stored_runs import run_on_host
+    from spyre_mlir.dialects.superdsc.codec.describe import describe
+    from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
 
     host, bundle, files = split_module(module)
     program = DeviceProgram(host, bundle, lambda name: describe(files[name]), executor=run_on_host)
@@ -202,9 +202,9 @@ def _runnable_ktir(module: ModuleOp, options: MachineOptions) -> Runnable:
 
 def _runnable_level(module: ModuleOp, options: MachineOptions) -> Runnable:
     """What runs a module at a level above superdsc."""
-    from spyre_mlir.machine.levels import find_function, run_function
-    from spyre_mlir.machine.observe import observe_function
-    from spyre_mlir.stored_runs import run_on_host
+    from spyre_mlir.debug.stored_runs import run_on_host
+    from spyre_mlir.machine.bundle.probes import observe_function
+    from spyre_mlir.machine.levels.run import find_function, run_function
 
     if find_function(module, "main").is_declaration:
         raise InputError("the function 'main' is only declared", hint="give it a body")
@@ -227,7 +227,7 @@ def _names(module: ModuleOp, which: str, count: int | None = None) -> list[str]:
     """Names of main's arguments or results: their ``aten.name``, else as the text calls them, else a number."""
     from xdsl.dialects.builtin import StringAttr
 
-    from spyre_mlir.machine.levels import find_function
+    from spyre_mlir.machine.levels.run import find_function
 
     function = find_function(module, "main")
     arguments = which == "arg_attrs"
@@ -245,7 +245,7 @@ def _names(module: ModuleOp, which: str, count: int | None = None) -> list[str]:
 def _bind(runnable: Runnable, names: Sequence[str], given: Mapping[str, Array], seed: int) -> list[Array | None]:
     import numpy as np
 
-    from spyre_mlir.machine.levels import find_function
+    from spyre_mlir.machine.levels.run import find_function
 
     unknown = [name for name in given if name not in names]
     if unknown:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from spyre_mlir.cli.memory import add_memory_limit
-from spyre_mlir.cli.report import ToolArgumentParser, add_verbosity
-from spyre_mlir.cli.timing import add_time_options, asks_for_time
+from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity
+from spyre_mlir.cli.support.memory_limit import add_memory_limit
+from spyre_mlir.cli.support.timing import add_time_options, asks_for_time
 
 RANDOM_INTEGERS_BELOW = 10
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spyre_mlir.cli.findings import print_findings
-from spyre_mlir.cli.ktir import deliver, ktir_module, pending_ktir
-from spyre_mlir.cli.memory import add_memory_limit, limit_memory
-from spyre_mlir.cli.output import PendingOutput
-from spyre_mlir.cli.report import DONE, INPUT_ERROR, ToolArgumentParser, add_verbosity, guarded, log_to_stderr
+from spyre_mlir.cli.support.endings import DONE, INPUT_ERROR, ToolArgumentParser, add_verbosity, guarded, log_to_stderr
+from spyre_mlir.cli.support.findings import print_findings
+from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
+from spyre_mlir.cli.support.output import PendingOutput
+from spyre_mlir.cli.translate_ktir import deliver, ktir_module, pending_ktir
 from spyre_mlir.errors import EmitError, InputError
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _write_bundle(module: ModuleOp, output: str, name: str) -> int:
 
 def _superdsc(module: ModuleOp, name: str) -> str:
     from spyre_mlir.backend.write import write_json
-    from spyre_mlir.dialects.superdsc.ops import SdscOp
+    from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 
     sdscs = [op for op in module.walk() if isinstance(op, SdscOp)]
     if len(sdscs) != 1:

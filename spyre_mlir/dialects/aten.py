@@ -46,7 +46,7 @@ from spyre_mlir.dialects.aten_arguments import (
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue, as_tensor_type, element_of, shape_of
 from spyre_mlir.errors import RegistrationError, SpyreError, UnsupportedError
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.index_view import IndexView, NotAView
+from spyre_mlir.ops.index_views import IndexView, NotAView
 from spyre_mlir.ops.table import Family, Kind, OpEntry, Param
 
 Value = object  # a Python value of an argument: number, bool, string, tuple, type, None, SSAValue or list of them

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, cast
 from xdsl.dialects.builtin import ArrayAttr, IntegerType, TensorType, i1
 from xdsl.ir import Attribute, SSAValue
 
-from spyre_mlir import registry
 from spyre_mlir.dialects.aten import elements_of, result_type
 from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue, element_of, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, Kind, OpEntry
+from spyre_mlir.plugins import registry
 
 
 class AtenBuild(ABC):

@@ -29,7 +29,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.superdsc.attributes import parse_optional_text, print_text
+from spyre_mlir.dialects.superdsc.dialect.attributes import parse_optional_text, print_text
 from spyre_mlir.hw.spec import SPYRE
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from spyre_mlir.frontend.calls import finish_call, is_complete, signature_of
-from spyre_mlir.frontend.export import load_pt2
+from spyre_mlir.frontend.calling.call import finish_call, is_complete, signature_of
+from spyre_mlir.frontend.calling.program_tensors import HostValues
+from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.importer import import_program
-from spyre_mlir.frontend.program import Argument, Constant, Program
-from spyre_mlir.frontend.reference import double_reference, shown_as_numpy, to_numpy, torch_reference
+from spyre_mlir.frontend.program.program import Argument, Constant, Program
+from spyre_mlir.frontend.reference.eager import double_reference, shown_as_numpy, to_numpy, torch_reference
+from spyre_mlir.frontend.reference.op_runner import run_host_step, torch_values
+from spyre_mlir.frontend.reference.rounding_steps import Steps
 from spyre_mlir.frontend.spyre_ops import LIBRARY as SPYRE_OPERATORS
-from spyre_mlir.frontend.steps import Steps
-from spyre_mlir.frontend.stepwise import run_host_step, torch_values
-from spyre_mlir.frontend.values import HostValues
 
 __all__ = [
     "SPYRE_OPERATORS",

@@ -13,22 +13,22 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Region
 
-from spyre_mlir import registry
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.errors import InputError
-from spyre_mlir.frontend.calls import is_complete
-from spyre_mlir.frontend.dataclass_trees import flat_dataclasses
-from spyre_mlir.frontend.effects import drop_checks
-from spyre_mlir.frontend.export import decompose, export_model, load_pt2
-from spyre_mlir.frontend.folding import Folded
-from spyre_mlir.frontend.halves import has_halves, keep_wide
-from spyre_mlir.frontend.liveness import find_aliases, live_nodes
-from spyre_mlir.frontend.lowering import Lowering
-from spyre_mlir.frontend.output_memory import output_memory
-from spyre_mlir.frontend.program import Constant, Program
-from spyre_mlir.frontend.signature import Signature, read_signature, strange_inputs
+from spyre_mlir.frontend.calling.call import is_complete
+from spyre_mlir.frontend.calling.output_memory import output_memory
+from spyre_mlir.frontend.capture.constant_folding import Folded
+from spyre_mlir.frontend.capture.effects import drop_checks
+from spyre_mlir.frontend.capture.export import decompose, export_model, load_pt2
+from spyre_mlir.frontend.capture.unsupported import refuse, survey
+from spyre_mlir.frontend.lowering.liveness import find_aliases, live_nodes
+from spyre_mlir.frontend.lowering.nodes import Lowering
+from spyre_mlir.frontend.lowering.signature import Signature, read_signature, strange_inputs
+from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
+from spyre_mlir.frontend.program.program import Constant, Program
+from spyre_mlir.frontend.reference.half_precision import has_halves, keep_wide
 from spyre_mlir.frontend.torch_private import TreeSpec, treespec_dumps
-from spyre_mlir.frontend.unsupported import refuse, survey
+from spyre_mlir.plugins import registry
 
 Model = torch.nn.Module | ExportedProgram | str | Path
 

@@ -66,6 +66,7 @@ __all__ = [
     "is_composite",
     "is_fake",
     "is_functional",
+    "is_real",
     "is_tree_node",
     "pt2_records",
     "recompile_reason",
@@ -208,3 +209,8 @@ def pt2_records(path: Path) -> tuple[list[str], Callable[[str], bytes]] | None:
         return reader.get_file_names(), reader.read_bytes
     except (RuntimeError, AssertionError, UnicodeDecodeError):
         return None
+
+
+def is_real(value: torch.Tensor) -> bool:
+    """Whether a tensor has elements: fake and meta tensors have only a shape."""
+    return not is_fake(value) and value.device.type != "meta"

@@ -7,12 +7,12 @@ from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import DL16_SMALLEST, INFINITY_STAND_IN
-from spyre_mlir.ops import contraction, pointwise
+from spyre_mlir.ops.annotations import INF, DType, Ints, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.lanes import INF, DType, Ints, Lanes, Number, np
-from spyre_mlir.ops.reducing import is_float
-from spyre_mlir.ops.reduction import reduced_dims, reduced_shape
+from spyre_mlir.ops.helpers.reduction_dims import is_float
+from spyre_mlir.ops.native import contractions, pointwise
+from spyre_mlir.ops.native.reductions import reduced_dims, reduced_shape
 from spyre_mlir.ops.table import OpEntry, Sample
 
 # The largest finite half. It stands for minus infinity on the device, which has none (torch-spyre; likely).
@@ -65,7 +65,7 @@ def _clamp(b: Build, self: Any, *, min: Number | None, max: Number | None) -> An
     return out if max is None else b.call("minimum", out, max)
 
 
-@decomposes(contraction.linear)
+@decomposes(contractions.linear)
 def _linear(b: Build, input: Any, weight: Any, bias: Any) -> Any:
     if len(b.shape(input)) == 1:
         row = b.call("linear", b.call("unsqueeze", input, dim=0), weight, bias)
@@ -73,7 +73,7 @@ def _linear(b: Build, input: Any, weight: Any, bias: Any) -> Any:
     return None if bias is None else b.call("add.Tensor", b.call("linear", input, weight), bias)
 
 
-@decomposes(contraction.matmul)
+@decomposes(contractions.matmul)
 def _matmul(b: Build, self: Any, other: Any) -> Any:
     left, right = len(b.shape(self)) == 1, len(b.shape(other)) == 1
     if not (left or right):

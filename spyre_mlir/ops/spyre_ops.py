@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from spyre_mlir.hw.formats import FP8_LARGEST
+from spyre_mlir.ops.annotations import Ints, Lanes, Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.lanes import Ints, Lanes, Number
 from spyre_mlir.ops.table import Sample
 
 

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from spyre_mlir.culprit import Culprit
+from spyre_mlir.debug.bisect import Culprit
 from spyre_mlir.dialects.flips import Flip
 from spyre_mlir.errors import MachineFault, SpyreError
 from spyre_mlir.hw.formats import FP32
-from spyre_mlir.machine.timeline import Timeline
+from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.pipeline import StageRecord
 from spyre_mlir.report.host_steps import HostWork
 from spyre_mlir.report.tables import rendered
 from spyre_mlir.report.timing import timing_text
-from spyre_mlir.transforms.fallback import HostStep, listed
+from spyre_mlir.transforms.utils.host_fallback import HostStep, listed
 
 Array = NDArray[Any]
 

@@ -12,7 +12,7 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, LaunchOp, ToDeviceOp, device_tensor
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.machine.host_times import HostStepTime, link_us
+from spyre_mlir.machine.bundle.host_times import HostStepTime, link_us
 from spyre_mlir.report.plots import short
 
 _WORDS: dict[type[Operation], str] = {

@@ -18,9 +18,9 @@ from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.ops.table import Fate
-from spyre_mlir.report.fates import fates_of
 from spyre_mlir.report.graph import Graph, graph_of
-from spyre_mlir.transforms.fallback import HostStep
+from spyre_mlir.report.op_support import fates_of
+from spyre_mlir.transforms.utils.host_fallback import HostStep
 
 if TYPE_CHECKING:
     from spyre_mlir.frontend import Program

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from spyre_mlir.dialects.superdsc.certainty import certainty_of
+from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.machine.timeline import Kernel, Timeline
+from spyre_mlir.machine.bundle.timeline import Kernel, Timeline
 from spyre_mlir.report.host_steps import HostWork, left_out
 from spyre_mlir.report.pictures import core_use, roofline, scratchpads
 from spyre_mlir.report.plots import short

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK, CostParameters
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.machine.timeline import Kernel, Timeline
+from spyre_mlir.machine.bundle.timeline import Kernel, Timeline
 from spyre_mlir.report.plots import Line, Mark, Plot, Scale, line, short
 
 WIDTH, HEIGHT = 720, 300

@@ -11,15 +11,15 @@ from rich.table import Table
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.backend.directory import split_module
-from spyre_mlir.dialects.superdsc.certainty import certainty_of
-from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.dialects.superdsc.ops import SdscOp
+from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
+from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.hw.cost_parameters import Profile
-from spyre_mlir.machine.bundle import Loader
-from spyre_mlir.machine.host_times import HostStepTime, host_times
-from spyre_mlir.machine.schedule import launches, read_schedule, source_line
-from spyre_mlir.machine.timeline import Kernel, Timeline, make_timeline
+from spyre_mlir.machine.bundle.host_times import HostStepTime, host_times
+from spyre_mlir.machine.bundle.run import Loader
+from spyre_mlir.machine.bundle.schedule import launches, read_schedule, source_line
+from spyre_mlir.machine.bundle.timeline import Kernel, Timeline, make_timeline
 from spyre_mlir.report.host_steps import HostWork, left_out
 from spyre_mlir.report.tables import rendered
 

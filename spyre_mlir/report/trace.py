@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from spyre_mlir.machine.timeline import Engine, Event, Kernel, Timeline
+from spyre_mlir.machine.bundle.timeline import Engine, Event, Kernel, Timeline
 
 TraceEvent = dict[str, Any]
 

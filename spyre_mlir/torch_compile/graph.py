@@ -16,8 +16,8 @@ from spyre_mlir import api
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend import signature_of
-from spyre_mlir.frontend.export import NEEDS_VALUES, without_values
-from spyre_mlir.frontend.result_memory import ResultMemories, ResultMemory
+from spyre_mlir.frontend.capture.export import NEEDS_VALUES, without_values
+from spyre_mlir.frontend.program.result_memory import ResultMemories, ResultMemory
 from spyre_mlir.frontend.torch_private import (
     compile_id,
     recompile_reason,

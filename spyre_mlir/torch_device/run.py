@@ -15,7 +15,7 @@ from spyre_mlir.errors import ImportProgramError, LoweringError, UnsupportedErro
 from spyre_mlir.frontend import signature_of
 from spyre_mlir.frontend.torch_private import schema_of, tree_flatten
 from spyre_mlir.torch_device.module import DeviceModule
-from spyre_mlir.transforms.fallback import HostStepWarning
+from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
 
 aten = torch.ops.aten
 # Memory is the host's: allocation, copies, filling and what brings single numbers to Python are not programs.

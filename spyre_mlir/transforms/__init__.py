@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir import registry
 from spyre_mlir.errors import RegistrationError
+from spyre_mlir.plugins import registry
 from spyre_mlir.text.render import verify_module
 
 PASSES: dict[str, str] = {

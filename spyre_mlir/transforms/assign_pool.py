@@ -21,8 +21,8 @@ from spyre_mlir.dialects.spyre.kernel_loop import uses_with_tiles
 from spyre_mlir.dialects.spyre.static_loop import ancestor_in
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.transforms.launches import Launches, launch_numbers, one_launch
-from spyre_mlir.transforms.rebuild import describe_location, functions
+from spyre_mlir.transforms.utils.launches import Launches, launch_numbers, one_launch
+from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 
 
 @dataclass

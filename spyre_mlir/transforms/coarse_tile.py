@@ -28,8 +28,8 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import round_up
 from spyre_mlir.transforms.divide_work import divide_kernel
 from spyre_mlir.transforms.place_lx import place_block
-from spyre_mlir.transforms.rebuild import functions
-from spyre_mlir.transforms.row_groups import RowGroup, grow
+from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.transforms.utils.row_groups import RowGroup, grow
 
 
 @dataclass(frozen=True)

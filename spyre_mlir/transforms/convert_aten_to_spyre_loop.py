@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import Float8E4M3FNType, IntegerType, ModuleOp, Tenso
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.context import spec_of
@@ -29,19 +28,21 @@ from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.hw.formats import FP8_LARGEST
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.ops import indexing, movement, pointwise
-from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
-from spyre_mlir.ops.reduction import reduced_dims
+from spyre_mlir.ops.composed.indexing import indexing
+from spyre_mlir.ops.index_views import IndexView, NotAView, common_cuts
+from spyre_mlir.ops.native import movement, pointwise
+from spyre_mlir.ops.native.reductions import reduced_dims
 from spyre_mlir.ops.table import Family, OpEntry
-from spyre_mlir.transforms.creations import known_value
-from spyre_mlir.transforms.host_steps import is_marked, loop_step, mark
-from spyre_mlir.transforms.integers import is_integer
-from spyre_mlir.transforms.loop_builder import LoopBuilder, stems
-from spyre_mlir.transforms.lowerable import check_not_empty, check_supported
-from spyre_mlir.transforms.nests import Reading, make_nest, whole
-from spyre_mlir.transforms.products import lower_product, lower_whole_product
-from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
-from spyre_mlir.transforms.rows import beyond_reach, lower_rows
+from spyre_mlir.plugins import registry
+from spyre_mlir.transforms.aten_to_loop.constant_tensors import known_value
+from spyre_mlir.transforms.aten_to_loop.contractions import lower_product, lower_whole_product
+from spyre_mlir.transforms.aten_to_loop.gathers import beyond_reach, lower_rows
+from spyre_mlir.transforms.aten_to_loop.legality import check_not_empty, check_supported
+from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder, stems
+from spyre_mlir.transforms.aten_to_loop.nests import Reading, make_nest, whole
+from spyre_mlir.transforms.utils.host_support import is_marked, loop_step, mark
+from spyre_mlir.transforms.utils.integer_ranges import is_integer
+from spyre_mlir.transforms.utils.rebuild import Emitter, functions, rebuild
 
 
 def lower_view(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:

@@ -25,17 +25,24 @@ from spyre_mlir.hw.arrangement import STANDARD
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.table import Family
 from spyre_mlir.text.ktir_program import BUFFERS
-from spyre_mlir.transforms.ktdp_buffers import describe_buffers, named_buffers
-from spyre_mlir.transforms.ktdp_code import ELEMENTS, Code, Held
-from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS, WITH_CONSTANTS
-from spyre_mlir.transforms.ktdp_gather import Gather
-from spyre_mlir.transforms.ktdp_groups import Group, Item, grouped, kernels_of, spill, to_device_memory
-from spyre_mlir.transforms.ktdp_kernels import folded_number, pointwise, reduction, tile_limit
-from spyre_mlir.transforms.ktdp_products import Product
-from spyre_mlir.transforms.ktdp_threads import Threads, threads_of
-from spyre_mlir.transforms.ktdp_tiles import kernel_in_tiles
-from spyre_mlir.transforms.ktdp_values import Operands, blank, converted
-from spyre_mlir.transforms.rebuild import describe_location, functions
+from spyre_mlir.transforms.kernel_to_ktdp.buffer_names import describe_buffers, named_buffers
+from spyre_mlir.transforms.kernel_to_ktdp.contractions import Product
+from spyre_mlir.transforms.kernel_to_ktdp.elementwise import folded_number, pointwise, reduction, tile_limit
+from spyre_mlir.transforms.kernel_to_ktdp.function_builder import ELEMENTS, Code, Held
+from spyre_mlir.transforms.kernel_to_ktdp.function_groups import (
+    Group,
+    Item,
+    grouped,
+    kernels_of,
+    spill,
+    to_device_memory,
+)
+from spyre_mlir.transforms.kernel_to_ktdp.gathers import Gather
+from spyre_mlir.transforms.kernel_to_ktdp.hardware_functions import FOLDS, FUNCTIONS, WITH_CONSTANTS
+from spyre_mlir.transforms.kernel_to_ktdp.operands import Operands, blank, converted
+from spyre_mlir.transforms.kernel_to_ktdp.tiles import kernel_in_tiles
+from spyre_mlir.transforms.kernel_to_ktdp.value_threading import Threads, threads_of
+from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 
 # What stands around kernels and needs no KTIR: it says what the buffers are.
 _AROUND = (

@@ -22,15 +22,15 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds
-from spyre_mlir.dialects.superdsc.descriptor import Version
+from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.errors import LoweringError, SpyreError
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.assign_pool import size_bytes
-from spyre_mlir.transforms.bundle_loops import LoopNest, Trip, schedule
-from spyre_mlir.transforms.bundles import Base, ConcreteBundle, SymbolicBundle
-from spyre_mlir.transforms.descriptors import Masks, Placed, describe_kernel
+from spyre_mlir.transforms.kernel_to_superdsc.bundle_function import Base, ConcreteBundle, SymbolicBundle
+from spyre_mlir.transforms.kernel_to_superdsc.bundle_loops import LoopNest, Trip, schedule
+from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Masks, Placed, describe_kernel
 from spyre_mlir.transforms.place_lx import check_placement
-from spyre_mlir.transforms.rebuild import Failures, describe_location, functions
+from spyre_mlir.transforms.utils.rebuild import Failures, describe_location, functions
 
 BUNDLE = "sdsc_bundle"
 

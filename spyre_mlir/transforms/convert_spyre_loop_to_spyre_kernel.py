@@ -27,22 +27,29 @@ from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
 from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
-from spyre_mlir.ops import contraction, pointwise, quotients
-from spyre_mlir.transforms.buffers import Buffer, Define, HostStep, Step, Use
-from spyre_mlir.transforms.choose_lane import candidates, lane_for, lane_of_result, read_cost, write_cost
-from spyre_mlir.transforms.constants import function_constants
-from spyre_mlir.transforms.equal_extents import settle
-from spyre_mlir.transforms.host_kernels import brought, host_op
-from spyre_mlir.transforms.integer_origins import Origins
-from spyre_mlir.transforms.integers import NARROW, holds, inside, is_integer, wraps
-from spyre_mlir.transforms.kernel_ops import GATHER_STEP, kernel_op
-from spyre_mlir.transforms.narrowed import is_narrowed, is_rounded
-from spyre_mlir.transforms.number_forms import cast, eager_element, forms_of, is_watched, keeps_float32, wrapped
-from spyre_mlir.transforms.reach import bring_within_reach
-from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
-from spyre_mlir.transforms.reductions import lower_quotient, lower_reduction, output_of
-from spyre_mlir.transforms.relayout import COPY, Planner, Versions, block_of, lanes_of
-from spyre_mlir.transforms.rows import table_beyond_reach
+from spyre_mlir.ops.native import contractions, floor_division, pointwise
+from spyre_mlir.transforms.aten_to_loop.gathers import table_beyond_reach
+from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, Define, HostStep, Step, Use
+from spyre_mlir.transforms.loop_to_kernel.choose_lane import candidates, lane_for, lane_of_result, read_cost, write_cost
+from spyre_mlir.transforms.loop_to_kernel.data_formats import (
+    cast,
+    eager_element,
+    forms_of,
+    is_watched,
+    keeps_float32,
+    wrapped,
+)
+from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
+from spyre_mlir.transforms.loop_to_kernel.host_ops import brought, host_op
+from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP, kernel_op
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import COPY, Planner, Versions, block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.precision_loss import is_narrowed, is_rounded
+from spyre_mlir.transforms.loop_to_kernel.reachable_layouts import bring_within_reach
+from spyre_mlir.transforms.loop_to_kernel.reductions import lower_quotient, lower_reduction, output_of
+from spyre_mlir.transforms.utils.function_constants import function_constants
+from spyre_mlir.transforms.utils.integer_origins import Origins
+from spyre_mlir.transforms.utils.integer_ranges import NARROW, holds, inside, is_integer, wraps
+from spyre_mlir.transforms.utils.rebuild import Emitter, functions, rebuild
 
 PREPARED_KINDS = ("parameter", "buffer", "constant")
 
@@ -93,7 +100,7 @@ def lower_nest(p: Planner, op: loop.NestOp) -> None:
     """A nest is a product, a reduction, or pointwise."""
     entry = body_function(op.body.block)
     if op.combine is None:
-        if entry is quotients.whole_quotient:
+        if entry is floor_division.whole_quotient:
             lower_quotient(p, op)
         elif entry is not None or not cast(p, op):
             _lower_pointwise(p, op, COPY if entry is None else str(entry.opfunc))
@@ -150,7 +157,7 @@ def _lower_product(p: Planner, op: loop.NestOp) -> None:
             hint="write it to a tensor of its own and copy",
         )
     output = output_of(p, op, column)
-    p.step(str(contraction.matmul.opfunc), op.space.data, [left, right], output, element=eager_element(op, DL16.name))
+    p.step(str(contractions.matmul.opfunc), op.space.data, [left, right], output, element=eager_element(op, DL16.name))
 
 
 def _names(op: loop.NestOp, operand: int) -> list[str]:

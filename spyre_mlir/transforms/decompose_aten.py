@@ -21,18 +21,18 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir import registry
 from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.aten_build import AtenBuild, spelled
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
-from spyre_mlir.ops import movement
+from spyre_mlir.ops.native import movement
 from spyre_mlir.ops.table import Family, OpEntry
-from spyre_mlir.transforms.buffers import stored_format
+from spyre_mlir.plugins import registry
 from spyre_mlir.transforms.convert_aten_to_spyre_loop import lowering_of
-from spyre_mlir.transforms.host_steps import mark, stay_on_host
-from spyre_mlir.transforms.rebuild import Emitter, functions, rebuild
+from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
+from spyre_mlir.transforms.utils.host_support import mark, stay_on_host
+from spyre_mlir.transforms.utils.rebuild import Emitter, functions, rebuild
 
 NO_ENTRY = "the op table has no entry for it"
 NO_LOWERING = "the op table says neither how it is lowered nor what it is made of"

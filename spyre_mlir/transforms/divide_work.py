@@ -21,8 +21,8 @@ from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.division import Footprint, Loop, SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.table import Family
-from spyre_mlir.transforms.fast_division import divided, fastest, published
-from spyre_mlir.transforms.rebuild import Failures, describe_location
+from spyre_mlir.transforms.kernel_to_superdsc.fast_division import divided, fastest, published
+from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
 
 
 def loops_of(op: kernel.KernelOp) -> list[Loop]:

@@ -32,8 +32,8 @@ from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.placement import Pair, Request, collisions, first_fit
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, StickError
-from spyre_mlir.transforms.launches import Launches, launch_numbers, one_launch
-from spyre_mlir.transforms.rebuild import describe_location, functions
+from spyre_mlir.transforms.utils.launches import Launches, launch_numbers, one_launch
+from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 
 _IDENTITY = "identity"
 _REQUIRED = 2**62  # more than any saving in sticks

@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
 from spyre_mlir.dialects.spyre.host import LoopHostOp
-from spyre_mlir.transforms.rebuild import functions
+from spyre_mlir.transforms.utils.rebuild import functions
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.kernel import KernelOp
-from spyre_mlir.dialects.superdsc.certainty import certainty_of
+from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
 from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.text.render import module_text

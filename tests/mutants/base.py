@@ -9,7 +9,7 @@ import numpy as np
 
 import spyre_mlir
 from spyre_mlir.backend.stored import read_bundle
-from spyre_mlir.machine.levels import find_function
+from spyre_mlir.machine.levels.run import find_function
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 from tests.mutants.image import Image, image_of, random_inputs

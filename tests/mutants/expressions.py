@@ -16,9 +16,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor, IndirectKind
-from spyre_mlir.machine.memory import ExactMemory
-from spyre_mlir.machine.views import Layout, slice_table
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKind
+from spyre_mlir.machine.memory.exact import ExactMemory
+from spyre_mlir.machine.memory.operand_views import Layout, slice_table
 
 Numbers = NDArray[np.uint64]
 COMMUTES = frozenset({"add", "mul", "maximum", "minimum"})

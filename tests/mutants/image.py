@@ -26,10 +26,10 @@ from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import launches
 from spyre_mlir.backend.stored import read_bundle
 from spyre_mlir.dialects.sdscbundle import TENSORS, DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
-from spyre_mlir.dialects.superdsc.build import build
-from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Operand
-from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.codec.build import build
+from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand
 from spyre_mlir.universe import make_context
 
 Array = NDArray[Any]

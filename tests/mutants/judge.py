@@ -19,18 +19,18 @@ from spyre_mlir.backend.check.layout_rules import launch_layout
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import launches
 from spyre_mlir.backend.stored import StoredBundle
-from spyre_mlir.culprit import Walk
+from spyre_mlir.debug.bisect import Walk
 from spyre_mlir.dialects.superdsc.check import Problem, check_value
-from spyre_mlir.dialects.superdsc.check.view import Sdsc
-from spyre_mlir.dialects.superdsc.cursor import Cursor, Misread
-from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor
+from spyre_mlir.dialects.superdsc.check.json_file import Sdsc
+from spyre_mlir.dialects.superdsc.codec.cursor import Cursor, Misread
+from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import MachineFault, SpyreError
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.machine.bundle import Loader
-from spyre_mlir.machine.host import DeviceProgram, run_program
+from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
+from spyre_mlir.machine.bundle.run import Loader
+from spyre_mlir.machine.bundle.transfers import Resident
 from spyre_mlir.machine.options import MachineOptions
-from spyre_mlir.machine.transfer import Resident
 from tests.mutants import expressions
 from tests.mutants.draw import Mutant
 from tests.mutants.image import LX, Image, places_of

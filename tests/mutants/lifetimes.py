@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from spyre_mlir.dialects.superdsc.descriptor import IndirectKind
+from spyre_mlir.dialects.superdsc.model.descriptor import IndirectKind
 from tests.mutants.image import LX, POOL, Image, Node
 
 STICK = 128

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, Operand, core_slices, start_offsets
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, Operand, core_slices, start_offsets
 from tests.mutants.image import LX, Draft, Json, Node, Place
 from tests.mutants.lifetimes import STICK
 

@@ -28,8 +28,8 @@ def register() -> None:
     import numpy as np
     from xdsl.passes import ModulePass
 
-    from spyre_mlir import registry
-    from spyre_mlir.ops.lanes import Ints, Lanes
+    from spyre_mlir.ops.annotations import Ints, Lanes
+    from spyre_mlir.plugins import registry
 
     # One hardware function, with a constant.
     @registry.map_op("acme::softer", "softplus", op_info={"beta": "softplusBeta"}, source="softplus of the OpFunc list")

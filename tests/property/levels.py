@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor, IndirectKind, Operand, start_offsets
-from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
-from spyre_mlir.dialects.superdsc.ops import SdscOp
-from spyre_mlir.machine.host import DeviceProgram, run_program
-from spyre_mlir.machine.levels import run_function
-from spyre_mlir.machine.superdsc import element_addresses
+from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKind, Operand, start_offsets
+from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
+from spyre_mlir.machine.levels.run import run_function
+from spyre_mlir.machine.superdsc.run import element_addresses
 from spyre_mlir.text.render import module_text, parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import make_context

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.machine.levels import run_function
+from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import lower, lower_to_ktir
 from spyre_mlir.text.ktir_program import program_text
 from spyre_mlir.text.render import module_text

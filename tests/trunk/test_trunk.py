@@ -14,11 +14,11 @@ import torch
 
 import spyre_mlir
 from spyre_mlir.backend.directory import read_bundle
+from spyre_mlir.debug.stored_runs import stored_program
 from spyre_mlir.errors import MachineFault
-from spyre_mlir.machine.host import run_program
+from spyre_mlir.machine.bundle.host_program import run_program
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.pipeline import LEVELS
-from spyre_mlir.stored_runs import stored_program
 from spyre_mlir.text.render import module_text, parse_module
 from spyre_mlir.universe import make_context
 from tests.trunk.models import mlp, softmax

@@ -14,7 +14,7 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from spyre_mlir.dialects.sdscbundle import ArgField, DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
-from spyre_mlir.dialects.superdsc.check.view import Operand, Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import Operand, Sdsc
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 
 ENTRY = "sdsc_bundle"

@@ -12,11 +12,11 @@ from spyre_mlir.backend.check.dataflow_rules import DATAFLOW_RULES
 from spyre_mlir.backend.check.scratch_rules import read_whole, written_first
 from spyre_mlir.backend.contained import is_file_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
-from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.check.addresses import misplaced, overlaps
 from spyre_mlir.dialects.superdsc.check.gathers import DIVISION, astray
+from spyre_mlir.dialects.superdsc.check.json_file import Operand
 from spyre_mlir.dialects.superdsc.check.rule import Problem, Rule, error, warning
-from spyre_mlir.dialects.superdsc.check.view import Operand
+from spyre_mlir.dialects.superdsc.model import keys
 
 _SPECIFICATION = "SuperDSC bundle interface specification"
 _OPS = frozenset(

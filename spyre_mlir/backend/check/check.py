@@ -17,10 +17,10 @@ from spyre_mlir.backend.directory import BUNDLE_FILE
 from spyre_mlir.backend.json_file import load_text, read_text
 from spyre_mlir.backend.stored import PROGRAM_FILE, launch_folders, read_module
 from spyre_mlir.dialects.superdsc.check import FILE_RULES, Finding, Problem, Rule, Severity, check_value
+from spyre_mlir.dialects.superdsc.check.json_file import Sdsc
 from spyre_mlir.dialects.superdsc.check.rule import error
-from spyre_mlir.dialects.superdsc.check.view import Sdsc
-from spyre_mlir.dialects.superdsc.cursor import Cursor, Misread
-from spyre_mlir.dialects.superdsc.json_value import Json, JsonObject
+from spyre_mlir.dialects.superdsc.codec.cursor import Cursor, Misread
+from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 from spyre_mlir.errors import InputError, ReadError
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.text.render import decode, parse_module, verify_module

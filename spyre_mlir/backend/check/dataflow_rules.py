@@ -12,9 +12,9 @@ from xdsl.ir import SSAValue
 
 from spyre_mlir.backend.check.bundle import Bundle, Launch, line
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, SdscExecuteOp
-from spyre_mlir.dialects.superdsc import keys
+from spyre_mlir.dialects.superdsc.check.json_file import Dsc, Operand
 from spyre_mlir.dialects.superdsc.check.rule import Problem, Rule, warning
-from spyre_mlir.dialects.superdsc.check.view import Dsc, Operand
+from spyre_mlir.dialects.superdsc.model import keys
 
 _NOBODY = -1
 Ints = NDArray[np.int64]

@@ -28,10 +28,10 @@ from spyre_mlir.backend.weights import launched_buffers
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr
 from spyre_mlir.dialects.spyre.core_view import CoreLoop, core_view, local_walk
 from spyre_mlir.dialects.spyre.kernel import SEGMENT, LaunchOp, device_tensor
-from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.check import Problem
 from spyre_mlir.dialects.superdsc.check.rule import error
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor, IndirectKind, Operand
+from spyre_mlir.dialects.superdsc.model import keys
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKind, Operand
 from spyre_mlir.errors import ReadError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import Access, IndexMap, StickError, access

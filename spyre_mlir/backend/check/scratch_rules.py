@@ -9,9 +9,9 @@ from xdsl.ir import SSAValue
 
 from spyre_mlir.backend.check.bundle import Bundle, Launch, line
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
-from spyre_mlir.dialects.superdsc import keys
+from spyre_mlir.dialects.superdsc.check.json_file import Operand
 from spyre_mlir.dialects.superdsc.check.rule import Problem, warning
-from spyre_mlir.dialects.superdsc.check.view import Operand
+from spyre_mlir.dialects.superdsc.model import keys
 
 
 @dataclass(frozen=True)

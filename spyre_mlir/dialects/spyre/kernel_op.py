@@ -26,7 +26,7 @@ from spyre_mlir.dialects.spyre.syntax import (
     print_readings,
     print_space,
 )
-from spyre_mlir.dialects.superdsc.descriptor import Dim, OpClass, core_slices
+from spyre_mlir.dialects.superdsc.model.descriptor import Dim, OpClass, core_slices
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import Access, StickError, Walk, access, round_up, walk
 

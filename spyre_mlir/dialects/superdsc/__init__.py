@@ -2,8 +2,8 @@
 
 from xdsl.ir import Dialect
 
-from spyre_mlir.dialects.superdsc.attributes import JsonAttr
-from spyre_mlir.dialects.superdsc.ops import AllocateOp, ComputeOp, ConstantOp, DscOp, LabeledDsOp, SdscOp
+from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
+from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp, ComputeOp, ConstantOp, DscOp, LabeledDsOp, SdscOp
 
 Superdsc = Dialect("superdsc", [SdscOp, DscOp, AllocateOp, LabeledDsOp, ConstantOp, ComputeOp], [JsonAttr])
 

@@ -21,12 +21,12 @@ from xdsl.dialects.builtin import ModuleOp
 import spyre_mlir
 from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.debug.stored_runs import stored_program
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.errors import EmitError, InputError, LoweringError, MachineFault, ReadError
-from spyre_mlir.machine.host import run_program
+from spyre_mlir.machine.bundle.host_program import run_program
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.pipeline import lower
-from spyre_mlir.stored_runs import stored_program
 from spyre_mlir.text.render import module_text, parse_module
 from spyre_mlir.universe import make_context
 from tests.emitted import check_bundle

@@ -16,10 +16,10 @@ from spyre_mlir.backend.stored import read_bundle
 from spyre_mlir.backend.translate import directory_to_module, module_to_directory
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import ReadError, UnsupportedError
-from spyre_mlir.machine.levels import run_function
+from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.universe import make_context
 
-pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.fallback.HostStepWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
 SCRIPT = "import sys; from spyre_mlir.cli.run import run; code = run(sys.argv[1:]); {check}; sys.exit(code)"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spyre_mlir.cli.opt import main
-from spyre_mlir.cli.passes import flat_pipeline
+from spyre_mlir.cli.support.pipeline_text import flat_pipeline
 from spyre_mlir.errors import InputError
 
 ADD = """\

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import InterpretationError
 
 from spyre_mlir.cli import opt
-from spyre_mlir.cli.report import guarded
+from spyre_mlir.cli.support.endings import guarded
 from spyre_mlir.errors import FaultKind, LoweringError, MachineFault, UnsupportedError
 
 Capture = pytest.CaptureFixture[str]

@@ -3,7 +3,7 @@
 import pytest
 from xdsl.utils.lexer import Input, Span
 
-from spyre_mlir.cli.report import ToolArgumentParser, clamped, guarded, marked, span_message
+from spyre_mlir.cli.support.endings import ToolArgumentParser, clamped, guarded, marked, span_message
 
 
 def test_wrong_usage_of_any_tool(capsys: pytest.CaptureFixture[str]):

@@ -199,7 +199,7 @@ def test_refused_between_kernels(spyre_run: Run, name: str) -> None:
 def test_faults_between_kernels_are_placed() -> None:
     """What a tool reads: the place in fields, with the line of the model alone."""
     from spyre_mlir.errors import MachineFault
-    from spyre_mlir.machine.levels import run_function
+    from spyre_mlir.machine.levels.run import run_function
     from spyre_mlir.text.render import parse_module
     from spyre_mlir.universe import make_context
 

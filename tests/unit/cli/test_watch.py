@@ -14,7 +14,7 @@ import spyre_mlir
 from spyre_mlir.cli import compile as compile_tool
 from spyre_mlir.cli import opt
 from spyre_mlir.cli import run as run_tool
-from spyre_mlir.cli.progress import progress
+from spyre_mlir.cli.support.progress import progress
 
 Capture = pytest.CaptureFixture[str]
 TWICE = """\

@@ -16,7 +16,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.dialects.superdsc import JsonAttr, SdscOp, Superdsc
-from spyre_mlir.dialects.superdsc.mirror import sdsc_from_json, sdsc_to_json
+from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_from_json, sdsc_to_json
 
 DATA = Path(__file__).parents[2] / "data"
 FILES = sorted(path for path in DATA.glob("superdsc_*/*.json") if "segment_size" not in path.name)

@@ -9,9 +9,10 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from spyre_mlir.dialects.superdsc.build import build
-from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.dialects.superdsc.descriptor import (
+from spyre_mlir.dialects.superdsc.codec.build import build
+from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.model.descriptor import (
     Constant,
     Descriptor,
     Dim,
@@ -23,7 +24,6 @@ from spyre_mlir.dialects.superdsc.descriptor import (
     core_slices,
     start_offsets,
 )
-from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
 from spyre_mlir.errors import EmitError
 
 from .superdsc_cases import CASES, DL16, Case, starts

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from spyre_mlir.dialects.superdsc.build import build
-from spyre_mlir.dialects.superdsc.constants import named_constant
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, OpClass, Operand, Version
-from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.codec.build import build
+from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand, Version
+from spyre_mlir.dialects.superdsc.model.function_constants import named_constant
 from tests.unit.transforms.test_superdsc_equality import (
     COLUMNS_IN_LANES,
     ROWS_IN_LANES,

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from spyre_mlir.dialects.superdsc.certainty import FEATURES, certainty_of, features_of
-from spyre_mlir.dialects.superdsc.descriptor import (
+from spyre_mlir.dialects.superdsc.model.certainty import FEATURES, certainty_of, features_of
+from spyre_mlir.dialects.superdsc.model.descriptor import (
     Constant,
     Descriptor,
     Dim,

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from spyre_mlir.dialects.superdsc.check import Severity, check_value
-from spyre_mlir.dialects.superdsc.describe import describe, describe_json
-from spyre_mlir.dialects.superdsc.descriptor import OpClass
-from spyre_mlir.dialects.superdsc.mirror import sdsc_from_json
+from spyre_mlir.dialects.superdsc.codec.describe import describe, describe_json
+from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_from_json
+from spyre_mlir.dialects.superdsc.model.descriptor import OpClass
 from spyre_mlir.errors import ReadError, SpyreError, UnsupportedError
 
 from .superdsc_cases import CASES, Case

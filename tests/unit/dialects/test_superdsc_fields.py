@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from spyre_mlir.dialects import superdsc
-from spyre_mlir.dialects.superdsc import keys
-from spyre_mlir.dialects.superdsc.field import Field, Kind, Level, Writer
-from spyre_mlir.dialects.superdsc.fields import FIELDS, unknown_keys, visit
+from spyre_mlir.dialects.superdsc.model import keys
+from spyre_mlir.dialects.superdsc.model.field import Field, Kind, Level, Writer
+from spyre_mlir.dialects.superdsc.model.fields import FIELDS, unknown_keys, visit
 
 DATA = Path(__file__).parents[2] / "data"
 FILES = sorted(p for p in DATA.glob("superdsc_*/*.json") if "segment_size" not in p.name)

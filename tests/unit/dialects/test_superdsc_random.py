@@ -11,9 +11,9 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from spyre_mlir.dialects.superdsc import JsonAttr, Superdsc
-from spyre_mlir.dialects.superdsc.build import build
-from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, OpClass, Operand, Version, start_offsets
+from spyre_mlir.dialects.superdsc.codec.build import build
+from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand, Version, start_offsets
 
 from .superdsc_cases import DL16
 from .test_superdsc import assert_lossless, parse, text_of

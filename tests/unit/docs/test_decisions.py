@@ -18,9 +18,9 @@ from xdsl.utils.exceptions import VerifyException
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, SdscExecuteOp
-from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.dialects.superdsc.ops import ConstantOp, SdscOp
-from spyre_mlir.machine.levels import run_function
+from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.superdsc.dialect.ops import ConstantOp, SdscOp
+from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import lower
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.universe import make_context

@@ -11,8 +11,8 @@ from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.frontend import Program, to_numpy
-from spyre_mlir.machine import aten as machine
-from spyre_mlir.ops.array_view import ArrayView
+from spyre_mlir.machine.levels import aten as machine
+from spyre_mlir.ops.array_views import ArrayView
 from spyre_mlir.ops.table import Family
 
 

@@ -15,8 +15,8 @@ import spyre_mlir
 from spyre_mlir.cli.compile import run
 from spyre_mlir.errors import ImportProgramError
 from spyre_mlir.frontend import import_program
-from spyre_mlir.frontend.archive import check_archive
-from spyre_mlir.frontend.symbol_text import is_size
+from spyre_mlir.frontend.capture.archive import check_archive
+from spyre_mlir.frontend.capture.symbol_text import is_size
 
 Members = dict[str, bytes]
 X = torch.randn(2, 4)

@@ -12,7 +12,7 @@ import torch
 import spyre_mlir
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from spyre_mlir.frontend import import_program
-from spyre_mlir.transforms.narrowed import RoundedWarning
+from spyre_mlir.transforms.loop_to_kernel.precision_loss import RoundedWarning
 from tests.functions import FunctionModel
 
 RANDOM = torch.Generator().manual_seed(4)

@@ -12,7 +12,7 @@ from torch.utils import _pytree
 
 import spyre_mlir
 from spyre_mlir.errors import InputError
-from spyre_mlir.frontend.dataclass_trees import flat_dataclasses
+from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 
 
 @dataclass

@@ -11,7 +11,8 @@ from torch import nn
 from torch.export import ExportedProgram
 
 import spyre_mlir
-from spyre_mlir.frontend import export, import_program
+from spyre_mlir.frontend import import_program
+from spyre_mlir.frontend.capture import export
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.table import Family
 from spyre_mlir.text.render import module_text
@@ -89,7 +90,7 @@ def test_views_are_torchs_to_take_apart(name: str) -> None:
         lambda x: torch.linspace(-0.3, 0.7, 7) * x,
     ],
 )
-@pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.fallback.HostStepWarning")
+@pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
 def test_lines_of_integers_between_float_ends(line: Callable[[torch.Tensor], torch.Tensor]) -> None:
     x = torch.tensor(4.3)
     compiled = spyre_mlir.compile(FunctionModel(line), (x,), numerics="exact")

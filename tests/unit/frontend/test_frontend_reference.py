@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from spyre_mlir.frontend import double_reference, import_program, torch_reference
-from spyre_mlir.frontend.wide import in_doubles
+from spyre_mlir.frontend.reference.double_precision import in_doubles
 
 
 class Slope(torch.nn.Module):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import spyre_mlir
-from spyre_mlir.frontend.ties import EqualsInOrder
+from spyre_mlir.frontend.reference.stable_order import EqualsInOrder
 
 # Long enough that torch's own orders are not stable (`test_torch_itself_is_not_stable`).
 X = torch.randint(0, 5, (3, 65), generator=torch.Generator().manual_seed(0)).float()

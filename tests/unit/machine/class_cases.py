@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from spyre_mlir.dialects.superdsc.build import build
 from spyre_mlir.dialects.superdsc.check.checker import check_value
 from spyre_mlir.dialects.superdsc.check.rule import Severity
-from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.dialects.superdsc.descriptor import (
+from spyre_mlir.dialects.superdsc.codec.build import build
+from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
+from spyre_mlir.dialects.superdsc.model.descriptor import (
     Descriptor,
     Dim,
     OpClass,
@@ -21,10 +23,8 @@ from spyre_mlir.dialects.superdsc.descriptor import (
     Version,
     start_offsets,
 )
-from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
-from spyre_mlir.dialects.superdsc.ops import SdscOp
-from spyre_mlir.machine.memory import ExactMemory
-from spyre_mlir.machine.superdsc import execute
+from spyre_mlir.machine.memory.exact import ExactMemory
+from spyre_mlir.machine.superdsc.run import execute
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 

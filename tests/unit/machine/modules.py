@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.machine.levels import run_function
+from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.universe import make_context
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spyre_mlir.dialects.superdsc.descriptor import Constant, Descriptor, Dim, OpClass, Operand
-from spyre_mlir.machine.memory import ExactMemory, Memory
+from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, Dim, OpClass, Operand
+from spyre_mlir.machine.memory.exact import ExactMemory, Memory
 from tests.witness.superdsc_decoder import Decoder
 
 DATA = Path(__file__).parents[2] / "data"

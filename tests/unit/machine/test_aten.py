@@ -15,7 +15,7 @@ from spyre_mlir.dialects.aten import make_op
 from spyre_mlir.dialects.aten_arguments import OperandsAttr, to_attribute
 from spyre_mlir.dialects.aten_build import result_types
 from spyre_mlir.errors import MachineFault, UnsupportedError
-from spyre_mlir.machine.levels import run_function
+from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.ops.table import OpEntry, Sample
 from spyre_mlir.text.render import module_text as render
 from spyre_mlir.transforms.decompose_aten import DecomposeAtenPass

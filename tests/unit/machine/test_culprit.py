@@ -17,14 +17,14 @@ from xdsl.dialects.builtin import StringAttr
 import spyre_mlir
 from spyre_mlir.backend.stored import read_bundle
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.culprit import Culprit, Walk, worst_difference
+from spyre_mlir.debug.bisect import Culprit, Walk, worst_difference
+from spyre_mlir.debug.stored_runs import stored_program
 from spyre_mlir.frontend import import_program, torch_values
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.machine.aten import run_entry
+from spyre_mlir.machine.levels.aten import run_entry
 from spyre_mlir.ops.table import OpEntry
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower
-from spyre_mlir.stored_runs import stored_program
 from spyre_mlir.universe import make_context
 from tests.trunk.models import PROGRAMS
 
@@ -186,7 +186,7 @@ def test_a_wrong_meaning_is_named(compiled: CompiledModel, monkeypatch: pytest.M
     def half(entry: OpEntry, arguments: Mapping[str, object]) -> Any:
         return run_entry(entry, arguments) * (0.5 if entry.name == "gelu" else 1.0)
 
-    monkeypatch.setattr("spyre_mlir.machine.aten.run_entry", half)
+    monkeypatch.setattr("spyre_mlir.machine.levels.aten.run_entry", half)
     culprit = compiled.verify(X).culprit
     assert culprit is not None
     assert (culprit.level, culprit.above, culprit.op) == ("aten", "torch", "aten.gelu %gelu")

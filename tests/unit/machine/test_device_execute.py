@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import torch
 
-from spyre_mlir.machine.device_memory import DeviceMemory
+from spyre_mlir.machine.memory.device_numerics import DeviceMemory
 from spyre_mlir.machine.options import Arithmetic, MachineOptions, PartialSums
-from spyre_mlir.machine.superdsc import execute
+from spyre_mlir.machine.superdsc.run import execute
 from tests.unit.machine.programs import Floats, descriptor_of, get, load, memory_for, put
 from tests.witness.dl16_emulation import rounded
 from tests.witness.superdsc_decoder import Decoder

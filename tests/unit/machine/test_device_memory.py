@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import InputError, MachineFault, UnsupportedError
-from spyre_mlir.machine.device_memory import DeviceMemory, memory_for
-from spyre_mlir.machine.memory import ExactMemory, Memory
+from spyre_mlir.machine.memory.device_numerics import DeviceMemory, memory_for
+from spyre_mlir.machine.memory.exact import ExactMemory, Memory
 from spyre_mlir.machine.options import MachineOptions
 
 

@@ -12,8 +12,8 @@ import torch
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError, MachineFault
-from spyre_mlir.machine import aten as aten_machine
-from spyre_mlir.ops import pointwise
+from spyre_mlir.machine.levels import aten as aten_machine
+from spyre_mlir.ops.native import pointwise
 from spyre_mlir.pipeline import LEVELS
 from tests.functions import FunctionModel
 from tests.witness.rounding_steps import steps_of
@@ -137,7 +137,7 @@ def test_nan_is_above_infinity(function: Function) -> None:
 
 def test_picking_one_by_one_takes_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows too long to be compared with themselves; what is left may be minus infinity, as masked logits are."""
-    monkeypatch.setattr("spyre_mlir.ops.ordering.MOST", 16)
+    monkeypatch.setattr("spyre_mlir.ops.composed.reductions.sorting.MOST", 16)
     x = torch.tensor([-INF, 3.0, -INF, NAN, -INF, 1.0])
     for function in (lambda x: x.topk(5), lambda x: x.topk(5, largest=False)):
         for level, (values, places) in at_every_level(function, x):

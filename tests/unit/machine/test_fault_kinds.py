@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, OpClass, Operand
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
 from spyre_mlir.errors import FaultKind, MachineFault
-from spyre_mlir.machine.device_memory import memory_for
 from spyre_mlir.machine.faults import FaultLog
-from spyre_mlir.machine.memory import Memory
+from spyre_mlir.machine.memory.device_numerics import memory_for
+from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.options import MachineOptions
-from spyre_mlir.machine.provenance import History
-from spyre_mlir.machine.superdsc import execute
+from spyre_mlir.machine.superdsc.run import execute
+from spyre_mlir.machine.superdsc.stale_reads import History
 
 DL16 = "SEN169_FP16"
 STICK = 128

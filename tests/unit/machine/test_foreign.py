@@ -10,11 +10,18 @@ import pytest
 
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.stored import read_bundle
-from spyre_mlir.cli.foreign import foreign_at
-from spyre_mlir.dialects.superdsc.describe import describe
+from spyre_mlir.cli.run_external import foreign_at
+from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.errors import InputError, MachineFault
-from spyre_mlir.machine.foreign import ForeignProgram, Step, foreign_program, random_value, run_foreign, single
-from spyre_mlir.machine.memory import Memory
+from spyre_mlir.machine.bundle.external_bundle import (
+    ForeignProgram,
+    Step,
+    foreign_program,
+    random_value,
+    run_foreign,
+    single,
+)
+from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.universe import make_context
 from tests.unit.machine.programs import load

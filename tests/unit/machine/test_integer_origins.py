@@ -14,10 +14,10 @@ from torch import nn
 
 import spyre_mlir
 from spyre_mlir.backend.directory import read_bundle
-from spyre_mlir.machine.host import run_program
+from spyre_mlir.debug.stored_runs import stored_program
+from spyre_mlir.machine.bundle.host_program import run_program
 from spyre_mlir.machine.options import MachineOptions
-from spyre_mlir.stored_runs import stored_program
-from spyre_mlir.transforms.narrowed import RoundedWarning
+from spyre_mlir.transforms.loop_to_kernel.precision_loss import RoundedWarning
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
 

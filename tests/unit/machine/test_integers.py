@@ -12,7 +12,7 @@ from torch import nn
 
 import spyre_mlir
 from spyre_mlir.errors import InputError, MachineFault
-from spyre_mlir.transforms.fallback import HostStepWarning
+from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
 from tests.functions import FunctionModel
 
 LARGEST = 2**24 - 1

@@ -13,7 +13,7 @@ from torch import nn
 
 import spyre_mlir
 from spyre_mlir.cli.compile import run
-from spyre_mlir.transforms.narrowed import NarrowedWarning
+from spyre_mlir.transforms.loop_to_kernel.precision_loss import NarrowedWarning
 from tests.functions import FunctionModel
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import InputError, MachineFault
-from spyre_mlir.machine.levels import run_function
+from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 from tests.unit.machine.modules import Array, close, device, host, main, numbers, program, run, send

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import f16
 from xdsl.interpreter import OpCounter
 
 from spyre_mlir.errors import InputError, MachineFault
-from spyre_mlir.machine.levels import run_function
+from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.ops.table import OpEntry, Sample
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import make_context

@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.dialects.spyre.scalars import body_function
 from spyre_mlir.errors import MachineFault, UnsupportedError
-from spyre_mlir.machine.levels import run_function
+from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.ops import ATEN
 from tests.unit.machine.modules import Array, close, float32, main, numbers, parse, run
 

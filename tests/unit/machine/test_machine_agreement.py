@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spyre_mlir.dialects.superdsc.build import build
-from spyre_mlir.dialects.superdsc.describe import describe_json
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, OpClass, Operand, start_offsets
-from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
-from spyre_mlir.machine.superdsc import element_addresses, execute
+from spyre_mlir.dialects.superdsc.codec.build import build
+from spyre_mlir.dialects.superdsc.codec.describe import describe_json
+from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand, start_offsets
+from spyre_mlir.machine.superdsc.run import element_addresses, execute
 from tests.unit.machine.programs import Floats, get, memory_for, put
 from tests.witness.superdsc_decoder import Decoder
 

@@ -16,11 +16,11 @@ from xdsl.dialects.scf import Scf
 from xdsl.parser import Parser
 
 from spyre_mlir.dialects.sdscbundle import Sdscbundle
-from spyre_mlir.dialects.superdsc.describe import describe_json
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor
+from spyre_mlir.dialects.superdsc.codec.describe import describe_json
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import InputError, MachineFault, UnsupportedError
-from spyre_mlir.machine.bundle import run_bundle
-from spyre_mlir.machine.memory import ExactMemory
+from spyre_mlir.machine.bundle.run import run_bundle
+from spyre_mlir.machine.memory.exact import ExactMemory
 from tests.unit.machine.programs import dsc_of, load
 from tests.witness.bundle_reader import read_bundle
 from tests.witness.superdsc_decoder import Decoder

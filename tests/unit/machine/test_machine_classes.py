@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from spyre_mlir.dialects.superdsc.build import build
-from spyre_mlir.dialects.superdsc.constants import named_constant
-from spyre_mlir.dialects.superdsc.descriptor import (
+from spyre_mlir.dialects.superdsc.codec.build import build
+from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.model.descriptor import (
     Descriptor,
     Dim,
     OpClass,
@@ -20,16 +20,16 @@ from spyre_mlir.dialects.superdsc.descriptor import (
     Version,
     start_offsets,
 )
-from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.model.function_constants import named_constant
 from spyre_mlir.errors import EmitError, InputError, UnsupportedError
 from spyre_mlir.hw.dl16 import round_trip
-from spyre_mlir.machine.device_memory import memory_for
-from spyre_mlir.machine.memory import ExactMemory
-from spyre_mlir.machine.opfuncs import known_op_funcs
+from spyre_mlir.machine.hardware_functions import known_op_funcs
+from spyre_mlir.machine.memory.device_numerics import memory_for
+from spyre_mlir.machine.memory.exact import ExactMemory
 from spyre_mlir.machine.options import MachineOptions
-from spyre_mlir.machine.special import RULES
-from spyre_mlir.machine.superdsc import execute
-from spyre_mlir.ops.functions import FUNCTIONS, Seen
+from spyre_mlir.machine.superdsc.core_rules import RULES
+from spyre_mlir.machine.superdsc.run import execute
+from spyre_mlir.ops.hardware_functions import FUNCTIONS, Seen
 from tests.unit.machine.class_cases import (
     DL16,
     INT32,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spyre_mlir.dialects.superdsc.descriptor import Descriptor, Dim, Indirect, IndirectKind, OpClass, Operand
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, Indirect, IndirectKind, OpClass, Operand
 from spyre_mlir.errors import MachineFault, UnsupportedError
-from spyre_mlir.machine.memory import ExactMemory
-from spyre_mlir.machine.superdsc import execute
+from spyre_mlir.machine.memory.exact import ExactMemory
+from spyre_mlir.machine.superdsc.run import execute
 from tests.unit.machine.programs import descriptor_of, dsc_of, get, load, memory_for, put
 from tests.witness.superdsc_decoder import Decoder
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spyre_mlir.dialects.superdsc.build import build
-from spyre_mlir.dialects.superdsc.describe import describe_json
-from spyre_mlir.dialects.superdsc.descriptor import (
+from spyre_mlir.dialects.superdsc.codec.build import build
+from spyre_mlir.dialects.superdsc.codec.describe import describe_json
+from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.model.descriptor import (
     Descriptor,
     Dim,
     Indirect,
@@ -20,11 +21,10 @@ from spyre_mlir.dialects.superdsc.descriptor import (
     Operand,
     start_offsets,
 )
-from spyre_mlir.dialects.superdsc.mirror import sdsc_to_json
 from spyre_mlir.errors import MachineFault
 from spyre_mlir.machine.faults import FaultLog
-from spyre_mlir.machine.memory import ExactMemory, Memory
-from spyre_mlir.machine.superdsc import execute
+from spyre_mlir.machine.memory.exact import ExactMemory, Memory
+from spyre_mlir.machine.superdsc.run import execute
 from tests.unit.machine.programs import get, put
 from tests.witness.superdsc_decoder import Decoder
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import InputError, MachineFault, UnsupportedError
-from spyre_mlir.machine.memory import ExactMemory
+from spyre_mlir.machine.memory.exact import ExactMemory
 
 
 def test_a_transfer_comes_back() -> None:

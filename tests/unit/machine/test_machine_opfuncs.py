@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.machine.opfuncs import Contraction, Movement, Pointwise, Reduction, known_op_funcs, meaning_of
+from spyre_mlir.machine.hardware_functions import (
+    Contraction,
+    Movement,
+    Pointwise,
+    Reduction,
+    known_op_funcs,
+    meaning_of,
+)
 
 X = [-2.0, -0.5, 0.0, 0.5, 3.0]
 Y = [1.0, -0.5, 2.0, 0.25, 3.0]

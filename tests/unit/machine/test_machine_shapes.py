@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spyre_mlir.dialects.superdsc.descriptor import Constant, Descriptor, Dim, OpClass, Operand
+from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, Dim, OpClass, Operand
 from spyre_mlir.errors import MachineFault, UnsupportedError
-from spyre_mlir.machine.memory import ExactMemory
-from spyre_mlir.machine.superdsc import execute
+from spyre_mlir.machine.memory.exact import ExactMemory
+from spyre_mlir.machine.superdsc.run import execute
 
 RNG = np.random.default_rng(11)
 DL16 = "SEN169_FP16"

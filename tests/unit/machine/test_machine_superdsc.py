@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spyre_mlir.dialects.superdsc.describe import describe_json
-from spyre_mlir.machine.superdsc import element_addresses, execute
+from spyre_mlir.dialects.superdsc.codec.describe import describe_json
+from spyre_mlir.machine.superdsc.run import element_addresses, execute
 from tests.unit.machine.programs import descriptor_of, dsc_of, get, load, memory_for, put
 from tests.witness.superdsc_decoder import Decoder
 

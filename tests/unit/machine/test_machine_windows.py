@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from spyre_mlir.dialects.superdsc.constants import named_constant
-from spyre_mlir.dialects.superdsc.descriptor import (
+from spyre_mlir.dialects.superdsc.model.descriptor import (
     Descriptor,
     Dim,
     OpClass,
     Window,
 )
+from spyre_mlir.dialects.superdsc.model.function_constants import named_constant
 from spyre_mlir.errors import MachineFault, UnsupportedError
 from tests.unit.machine.class_cases import (
     RANDOM,

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from spyre_mlir.dialects.superdsc.descriptor import Constant, Descriptor, Dim, OpClass, Operand
+from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, Dim, OpClass, Operand
 from spyre_mlir.errors import MachineFault
-from spyre_mlir.machine.device_memory import DeviceMemory, memory_for
-from spyre_mlir.machine.memory import Memory
+from spyre_mlir.machine.memory.device_numerics import DeviceMemory, memory_for
+from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.options import MachineOptions
-from spyre_mlir.machine.provenance import History
-from spyre_mlir.machine.superdsc import execute
+from spyre_mlir.machine.superdsc.run import execute
+from spyre_mlir.machine.superdsc.stale_reads import History
 
 DL16, FP8, INT32 = "SEN169_FP16", "SEN143_FP8", "IEEE_INT32"
 SMALL = {"SEN143_FP8": ml_dtypes.float8_e4m3fn, "SEN152_FP8": ml_dtypes.float8_e5m2fnuz}

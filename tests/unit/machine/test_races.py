@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from spyre_mlir.machine.accesses import Access
 from spyre_mlir.machine.faults import FaultKind, FaultLog, MachineFault, Place
-from spyre_mlir.machine.frames import Axis
-from spyre_mlir.machine.races import require_disjoint, require_no_race
+from spyre_mlir.machine.memory.frames import Axis
+from spyre_mlir.machine.memory.strided_access import Access
+from spyre_mlir.machine.superdsc.races import require_disjoint, require_no_race
 
 FP32, DL16 = "IEEE_FP32", "SEN169_FP16"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from spyre_mlir.backend.directory import split_module
-from spyre_mlir.dialects.superdsc.describe import describe, describe_json
+from spyre_mlir.dialects.superdsc.codec.describe import describe, describe_json
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost import Bound
-from spyre_mlir.machine.schedule import Launch, Loop, Program, launches, read_schedule, unrolled
-from spyre_mlir.machine.timeline import Engine, Timeline, make_timeline
+from spyre_mlir.machine.bundle.schedule import Launch, Loop, Program, launches, read_schedule, unrolled
+from spyre_mlir.machine.bundle.timeline import Engine, Timeline, make_timeline
 from tests.unit.machine.programs import load
 from tests.unit.machine.test_machine_bundle import parsed
 from tests.unit.transforms.test_place_lx import ALL, softmax, through

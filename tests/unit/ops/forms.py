@@ -12,10 +12,10 @@ import pytest
 from torch import Tensor
 
 import spyre_mlir
+from spyre_mlir.debug.stored_runs import run_on_host
 from spyre_mlir.frontend import Program
-from spyre_mlir.machine.levels import run_function
+from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import Lowered, lower
-from spyre_mlir.stored_runs import run_on_host
 from spyre_mlir.universe import make_context
 
 PACKAGE = Path(spyre_mlir.__file__).parent

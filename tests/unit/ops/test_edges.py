@@ -14,7 +14,7 @@ from spyre_mlir.errors import MachineFault, UnsupportedError
 from tests.functions import FunctionModel
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.fallback.HostStepWarning"),
+    pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning"),
     pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8"),
 ]
 ZERO = torch.tensor(0)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import spyre_mlir
-from spyre_mlir.machine.aten import evaluate
+from spyre_mlir.machine.levels.aten import evaluate
 from spyre_mlir.ops import ATEN
 
 pytest.importorskip("transformers.integrations.moe")

@@ -25,7 +25,7 @@ from tests.unit.ops.forms import checked
 from tests.unit.ops.thresholds import THRESHOLDS, distinct
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.fallback.HostStepWarning"),
+    pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning:torch.*"),
 ]
 HALVES = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)

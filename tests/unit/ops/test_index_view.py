@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spyre_mlir.ops.index_view import IndexView, NotAView, common_cuts
+from spyre_mlir.ops.index_views import IndexView, NotAView, common_cuts
 
 Array = NDArray[Any]
 Step = Callable[[Random, IndexView, Array], tuple[IndexView, Array]]

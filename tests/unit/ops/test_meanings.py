@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import ConstraintError
-from spyre_mlir.machine.aten import evaluate
-from spyre_mlir.ops import ATEN, pointwise
-from spyre_mlir.ops.array_view import ArrayView
-from spyre_mlir.ops.lanes import erf
+from spyre_mlir.machine.levels.aten import evaluate
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.annotations import erf
+from spyre_mlir.ops.array_views import ArrayView
+from spyre_mlir.ops.native import pointwise
 from spyre_mlir.ops.table import Family, Kind, OpEntry, Sample
 from tests.unit.ops import cases
 from tests.unit.ops.test_table import OF_SMALL_FLOATS

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 import spyre_mlir
 from spyre_mlir.hw.dl16 import round_trip
-from spyre_mlir.machine.aten import evaluate
+from spyre_mlir.machine.levels.aten import evaluate
 from spyre_mlir.ops import ATEN
 
 POINTS = 640

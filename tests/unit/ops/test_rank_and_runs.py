@@ -14,8 +14,9 @@ from xdsl.dialects.builtin import TensorType
 from spyre_mlir.dialects.aten_build import result_types
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.machine.aten import evaluate
-from spyre_mlir.ops import ATEN, ordering, scans
+from spyre_mlir.machine.levels.aten import evaluate
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.composed.reductions import cumulative, sorting
 from spyre_mlir.ops.table import OpEntry
 
 NAN, INF = float("nan"), float("inf")
@@ -80,28 +81,28 @@ def test_what_is_not_a_number_is_true(values: NDArray[Any], function: Callable[.
 
 
 @pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin"])
-@pytest.mark.parametrize("square", [scans.SQUARE, 0], ids=["square", "doubled"])
+@pytest.mark.parametrize("square", [cumulative.SQUARE, 0], ids=["square", "doubled"])
 @pytest.mark.parametrize("values", [TIES, TIES.T.astype(np.float64)], ids=["integers", "floats"])
 def test_running_folds_either_way(
     name: str, square: int, values: NDArray[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scans, "SQUARE", square)
+    monkeypatch.setattr(cumulative, "SQUARE", square)
     same(ours(name, values, dim=1), theirs(getattr(torch, name), values, dim=1))
 
 
 @pytest.mark.parametrize("name", ["cummax", "cummin"])
-@pytest.mark.parametrize("square", [scans.SQUARE, 0], ids=["square", "doubled"])
+@pytest.mark.parametrize("square", [cumulative.SQUARE, 0], ids=["square", "doubled"])
 def test_what_is_not_a_number_stays_the_running_extreme(
     name: str, square: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scans, "SQUARE", square)
+    monkeypatch.setattr(cumulative, "SQUARE", square)
     values = np.array([[1.0, NAN, 3.0, NAN, 0.0], [NAN, INF, 1.0, -INF, 2.0], [-INF, 1.0, 1.0, INF, NAN]])
     same(ours(name, values, dim=1), theirs(getattr(torch, name), values, dim=1))
 
 
-@pytest.mark.parametrize("square", [scans.SQUARE, 0], ids=["square", "doubled"])
+@pytest.mark.parametrize("square", [cumulative.SQUARE, 0], ids=["square", "doubled"])
 def test_infinities_stay_behind_those_before_them(square: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scans, "SQUARE", square)
+    monkeypatch.setattr(cumulative, "SQUARE", square)
     values = np.array([[1.0, 2.0, INF, 3.0], [-INF, -INF, 1.0, NAN]])
     same(ours("cumsum", values, dim=1), theirs(torch.cumsum, values, dim=1))
     same(ours("logcumsumexp", values, dim=1), theirs(torch.logcumsumexp, values, dim=1))
@@ -125,13 +126,13 @@ def test_rows_of_minus_infinity() -> None:
 
 
 def test_long_rows_are_ordered_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ordering, "SQUARE", 2 * 7 * 7)
+    monkeypatch.setattr(sorting, "SQUARE", 2 * 7 * 7)
     values = np.random.default_rng(3).permutation(5 * 7).reshape(5, 7).astype(np.float64)
     same(ours("topk", values, k=3), theirs(torch.topk, values, k=3))
 
 
 def test_a_few_of_many_are_picked_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ordering, "MOST", 10)
+    monkeypatch.setattr(sorting, "MOST", 10)
     values = np.random.default_rng(3).permutation(5 * 7).reshape(5, 7).astype(np.float64)
     same(ours("topk", values, k=3, largest=False), theirs(torch.topk, values, k=3, largest=False))
 

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import FloatAttr, StringAttr, f64
 import spyre_mlir
 from spyre_mlir.dialects.spyre.attributes import ResampleAttr
 from spyre_mlir.errors import ConstraintError, UnsupportedError
-from spyre_mlir.ops.resampling import nearest_places, resample, resample_weights
+from spyre_mlir.ops.composed.nn.resampling import nearest_places, resample, resample_weights
 from tests.unit.machine.modules import parse
 
 

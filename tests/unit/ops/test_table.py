@@ -9,8 +9,8 @@ import pytest
 
 from spyre_mlir.errors import ConstraintError
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.functions import FUNCTIONS, function_of
-from spyre_mlir.ops.lanes import Lanes
+from spyre_mlir.ops.annotations import Lanes
+from spyre_mlir.ops.hardware_functions import FUNCTIONS, function_of
 from spyre_mlir.ops.table import Family, Kind, OpEntry, Table, require
 
 ENTRIES = list(ATEN)

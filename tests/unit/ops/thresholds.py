@@ -131,15 +131,18 @@ def of_other_batches(x: Tensor, y: Tensor) -> Tensor:
     return torch.matmul(x.transpose(0, -3), y.transpose(0, -3))
 
 
-POSITIONS = "ops.positions.MOST_SELECTED"
-ORDERINGS = "ops.ordering.MOST"
+POSITIONS = "ops.helpers.index_matching.MOST_SELECTED"
+ORDERINGS = "ops.composed.reductions.sorting.MOST"
 SHORT = 2**20  # elements of a square of comparisons, see ops/scans.py
 THRESHOLDS: dict[str, Threshold] = {
     "parts_of_flip": Threshold(
-        ("ops.shaping.MOST_PARTS",), lambda x: x.flip(-1), drawn((3, 5)), (drawn((4, 16)), drawn((4, 17)))
+        ("ops.composed.indexing.rearrangement.MOST_PARTS",),
+        lambda x: x.flip(-1),
+        drawn((3, 5)),
+        (drawn((4, 16)), drawn((4, 17))),
     ),
     "parts_of_unfold": Threshold(
-        ("ops.shaping.MOST_PARTS",),
+        ("ops.composed.indexing.rearrangement.MOST_PARTS",),
         lambda x: x.unfold(-1, 5, 2),
         drawn((3, 11)),
         (drawn((3, 37)), drawn((3, 37))),
@@ -162,7 +165,7 @@ THRESHOLDS: dict[str, Threshold] = {
         ),
     ),
     "compared_places": Threshold(
-        ("ops.positions.MOST_COMPARISONS",),
+        ("ops.helpers.index_matching.MOST_COMPARISONS",),
         index_put,
         also(drawn((6, 5), (4,)), whole((4,), (4,), high=5)),
         (
@@ -172,13 +175,13 @@ THRESHOLDS: dict[str, Threshold] = {
         host=True,
     ),
     "slices": Threshold(
-        ("ops.resampling.MOST_SLICES",),
+        ("ops.composed.nn.resampling.MOST_SLICES",),
         lambda x: functional.interpolate(x, scale_factor=1.5, mode="nearest"),
         drawn((1, 1, 7)),
         (drawn((1, 2, 60)), drawn((1, 2, 140))),
     ),
     "weights_of_a_grid": Threshold(
-        ("ops.grid_sampling.MOST_WEIGHTS",),
+        ("ops.composed.nn.grid_sampling.MOST_WEIGHTS",),
         sampled,
         drawn((1, 2, 4, 5), (1, 2, 3, 2), low=-0.9, high=0.9),
         (
@@ -188,32 +191,38 @@ THRESHOLDS: dict[str, Threshold] = {
         host=True,
     ),
     "unpooled": Threshold(
-        ("ops.pooling.MOST_COMPARED",),
+        ("ops.composed.nn.pooling.MOST_COMPARED",),
         unpooled,
         pooled(1, 2, 6, 4),
         (pooled(1, 1, 64, 64), pooled(1, 2, 64, 64)),
         host=True,
     ),
     "square_of_cumsum": Threshold(
-        ("ops.scans.SQUARE",),
+        ("ops.composed.reductions.cumulative.SQUARE",),
         lambda x: x.cumsum(-1),
         drawn((2, 9)),
         (drawn((1, 1024)), drawn((2, 1024))),
     ),
     "square_of_cummax": Threshold(
-        ("ops.scans.SQUARE",), lambda x: x.cummax(-1), distinct(2, 9), (distinct(1, 1024), distinct(2, 1024))
+        ("ops.composed.reductions.cumulative.SQUARE",),
+        lambda x: x.cummax(-1),
+        distinct(2, 9),
+        (distinct(1, 1024), distinct(2, 1024)),
     ),
     "square_of_logcumsumexp": Threshold(
-        ("ops.scans.SQUARE",), lambda x: x.logcumsumexp(0), drawn((9, 2)), (drawn((1024, 1)), drawn((1024, 2)))
+        ("ops.composed.reductions.cumulative.SQUARE",),
+        lambda x: x.logcumsumexp(0),
+        drawn((9, 2)),
+        (drawn((1024, 1)), drawn((1024, 2))),
     ),
     "square_of_sort": Threshold(
-        ("ops.ordering.SQUARE",),
+        ("ops.composed.reductions.sorting.SQUARE",),
         lambda x: x.sort(stable=True),
         distinct(3, 9),
         (distinct(2, 1448), distinct(3, 1448)),  # one row alone is never divided
     ),
     "square_of_mode": Threshold(
-        ("ops.ordering.SQUARE",),
+        ("ops.composed.reductions.sorting.SQUARE",),
         lambda x: x.mode(-1),
         distinct(3, 9),
         (distinct(1, 2048), distinct(2, 2048)),
@@ -230,7 +239,7 @@ THRESHOLDS: dict[str, Threshold] = {
         host=True,
     ),
     "picked": Threshold(
-        ("ops.ordering.CAP",),
+        ("ops.composed.reductions.sorting.CAP",),
         lambda x: x.topk(3),
         distinct(3, 9),
         (distinct(17, 2048), distinct(17, 2048)),
@@ -240,7 +249,7 @@ THRESHOLDS: dict[str, Threshold] = {
         far=lambda x: x.topk(63),
     ),
     "picks": Threshold(
-        ("ops.ordering.PICK",),
+        ("ops.composed.reductions.sorting.PICK",),
         lambda x: x.topk(3),
         distinct(3, 9),
         (distinct(17, 2048), distinct(17, 2048)),
@@ -251,7 +260,7 @@ THRESHOLDS: dict[str, Threshold] = {
         far=lambda x: x.topk(63),
     ),
     "powers": Threshold(
-        ("ops.powers._LARGEST_WHOLE",),
+        ("ops.composed.math.powers._LARGEST_WHOLE",),
         lambda x: x**5,
         drawn((2, 3), low=0.9, high=1.1),
         (drawn((2, 3), low=0.9, high=1.1), drawn((2, 3), low=0.9, high=1.1)),
@@ -260,7 +269,7 @@ THRESHOLDS: dict[str, Threshold] = {
         far=lambda x: x**65,
     ),
     "softplus": Threshold(
-        ("ops.activations._LINEAR",),
+        ("ops.composed.nn.activations._LINEAR",),
         lambda x: functional.softplus(x, beta=1.3, threshold=20),
         drawn((2, 30), low=-30, high=30),
         (drawn((2, 30), low=-30, high=30), drawn((2, 30), low=-30, high=30)),
@@ -269,7 +278,7 @@ THRESHOLDS: dict[str, Threshold] = {
         far=lambda x: functional.softplus(x, beta=1.3, threshold=17),
     ),
     "computed_rows": Threshold(
-        ("transforms.rows.MOST_COMPARISONS",),
+        ("transforms.aten_to_loop.gathers.MOST_COMPARISONS",),
         from_computed,
         also(drawn((6, 3)), whole((4,), high=6)),
         (
@@ -279,7 +288,7 @@ THRESHOLDS: dict[str, Threshold] = {
         host=True,
     ),
     "whole_products": Threshold(
-        ("transforms.products.MOST_WHOLE_PRODUCTS",),
+        ("transforms.aten_to_loop.contractions.MOST_WHOLE_PRODUCTS",),
         torch.matmul,
         whole((3, 4), (4, 5)),
         (whole((64, 256), (256, 128)), whole((256, 257), (257, 256))),
@@ -287,14 +296,14 @@ THRESHOLDS: dict[str, Threshold] = {
         host=True,
     ),
     "loops_of_rows": Threshold(
-        ("transforms.products.MOST_ROW_LOOPS",),
+        ("transforms.aten_to_loop.contractions.MOST_ROW_LOOPS",),
         torch.matmul,
         drawn((3, 4, 5), (5, 6)),
         (drawn((3, 4, 5), (5, 6)), drawn((2, 3, 4, 5), (5, 6))),
         patched=-1,
     ),
     "loops_of_batches": Threshold(
-        ("transforms.products.MOST_BATCH_LOOPS",),
+        ("transforms.aten_to_loop.contractions.MOST_BATCH_LOOPS",),
         of_other_batches,
         drawn((2, 3, 4, 5), (2, 3, 5, 6)),
         (drawn((2, 3, 4, 5), (2, 3, 5, 6)), drawn((2, 2, 3, 4, 5), (2, 2, 3, 5, 6))),
@@ -304,7 +313,7 @@ THRESHOLDS: dict[str, Threshold] = {
         ("transforms.decompose_aten.CAP",), stepwise, recurrent(2), (recurrent(10), recurrent(200)), host=True
     ),
     "loops_of_a_copy": Threshold(
-        ("transforms.loop_builder.MOST_LOOPS", "transforms.many_loops.MOST_LOOPS"),
+        ("transforms.aten_to_loop.loop_builder.MOST_LOOPS", "transforms.aten_to_loop.coalesced_loops.MOST_LOOPS"),
         reversed_dimensions,
         drawn((2, 3, 2, 3, 2)),
         (drawn((2, 3, 2, 3, 2, 2)), drawn((2, 3, 2, 3, 2, 2, 3))),
@@ -314,25 +323,37 @@ THRESHOLDS: dict[str, Threshold] = {
 
 # Numbers that elements are compared with as the program runs: both sides are in one call.
 BY_VALUE: dict[str, tuple[tuple[str, ...], Callable[..., Any], Made]] = {
-    "asinh": (("ops.exponentials._LARGE",), torch.asinh, drawn((2, 40), low=0, high=40000)),
-    "acosh": (("ops.exponentials._LARGE",), torch.acosh, drawn((2, 40), low=1, high=40000)),
-    "erfinv": (("ops.special_functions._ERFINV_SPLIT",), torch.erfinv, drawn((2, 40), low=-0.999, high=0.999)),
+    "asinh": (("ops.composed.math.exponentials._LARGE",), torch.asinh, drawn((2, 40), low=0, high=40000)),
+    "acosh": (("ops.composed.math.exponentials._LARGE",), torch.acosh, drawn((2, 40), low=1, high=40000)),
+    "erfinv": (
+        ("ops.composed.math.special_functions._ERFINV_SPLIT",),
+        torch.erfinv,
+        drawn((2, 40), low=-0.999, high=0.999),
+    ),
 }
 
 # Compared numbers on which no result depends.
 NO_FORM = {
     "ops.composite.DL16_SMALLEST": "the least epsilon that the device has",
     "ops.composite.MASKED": "what stands for minus infinity in a mask",
-    "ops.softmaxes.MASKED": "what stands for minus infinity in a mask",
-    "transforms.buffers.MOST_PADDING": "whether one layout meets all demands; test_one_layout.py has both",
-    "transforms.fallback._PLACES_SHOWN": "how many places a message shows",
-    "transforms.fast_division.SHORTEST_MEASURED_US": "which division of work is faster; test_divide_work.py has both",
-    "transforms.fast_division.TRUSTED_GAIN": "which division of work is faster; test_divide_work.py has both",
-    "transforms.integer_origins._DATA_BITS": "which integers are data, in DL16; test_integer_origins.py has both",
-    "transforms.integers.MOST_SHORT_BITS": "which integers start anew; test_integers.py has both",
-    "transforms.ktdp_kernels.LIVE_TILES": "the size of tiles in KTIR, which no bundle has",
-    "transforms.ktdp_threads.TILES_SHARE": "which tensors stay in a scratchpad in KTIR, which no bundle has",
-    "transforms.many_loops.MOVED_AT_ONCE": "the length of one step of many",
-    "transforms.relayout._HALF_SLICE": "zeros in padding that nothing reads",
-    "transforms.whole_quotients._EXACT": "what bounds of integers allow; test_integers.py has both",
+    "ops.composed.nn.softmax.MASKED": "what stands for minus infinity in a mask",
+    "transforms.loop_to_kernel.buffers.MOST_PADDING": (
+        "whether one layout meets all demands; test_one_layout.py has both"
+    ),
+    "transforms.utils.host_fallback._PLACES_SHOWN": "how many places a message shows",
+    "transforms.kernel_to_superdsc.fast_division.SHORTEST_MEASURED_US": (
+        "which division of work is faster; test_divide_work.py has both"
+    ),
+    "transforms.kernel_to_superdsc.fast_division.TRUSTED_GAIN": (
+        "which division of work is faster; test_divide_work.py has both"
+    ),
+    "transforms.utils.integer_origins._DATA_BITS": "which integers are data, in DL16; test_integer_origins.py has both",
+    "transforms.utils.integer_ranges.MOST_SHORT_BITS": "which integers start anew; test_integers.py has both",
+    "transforms.kernel_to_ktdp.elementwise.LIVE_TILES": "the size of tiles in KTIR, which no bundle has",
+    "transforms.kernel_to_ktdp.value_threading.TILES_SHARE": (
+        "which tensors stay in a scratchpad in KTIR, which no bundle has"
+    ),
+    "transforms.aten_to_loop.coalesced_loops.MOVED_AT_ONCE": "the length of one step of many",
+    "transforms.loop_to_kernel.layout_planner._HALF_SLICE": "zeros in padding that nothing reads",
+    "transforms.loop_to_kernel.floor_division._EXACT": "what bounds of integers allow; test_integers.py has both",
 }

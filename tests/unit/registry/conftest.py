@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spyre_mlir import registry
+from spyre_mlir.plugins import registry
 
 
 @pytest.fixture(autouse=True)

@@ -12,12 +12,12 @@ from xdsl.dialects import func
 from xdsl.passes import ModulePass
 
 import spyre_mlir
-from spyre_mlir import registry
 from spyre_mlir.errors import RegistrationError
-from spyre_mlir.frontend.export import whole_overloads
+from spyre_mlir.frontend.capture.export import whole_overloads
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.lanes import Ints, Lanes, Number
-from spyre_mlir.registry import Kind
+from spyre_mlir.ops.annotations import Ints, Lanes, Number
+from spyre_mlir.plugins import registry
+from spyre_mlir.plugins.registry import Kind
 from tests.functions import FunctionModel
 
 X = torch.linspace(-3, 3, 3 * 65).reshape(3, 65)

@@ -11,9 +11,9 @@ import torch
 from xdsl.passes import ModulePass
 
 import spyre_mlir
-from spyre_mlir import registry
 from spyre_mlir.errors import MachineFault, RegistrationError
-from spyre_mlir.ops.lanes import Lanes
+from spyre_mlir.ops.annotations import Lanes
+from spyre_mlir.plugins import registry
 
 X = torch.linspace(-3, 3, 3 * 65).reshape(3, 65)
 

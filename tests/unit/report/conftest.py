@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import spyre_mlir
-from spyre_mlir.machine.timeline import Timeline
+from spyre_mlir.machine.bundle.timeline import Timeline
 
 
 class Softmax(torch.nn.Module):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import spyre_mlir
-from spyre_mlir.machine.timeline import Timeline
+from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.report.host_steps import HostWork
 from spyre_mlir.report.page import page_text, source_rows
 from spyre_mlir.report.plots import Scale, short

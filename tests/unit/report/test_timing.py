@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 import spyre_mlir
-from spyre_mlir.machine.schedule import source_line
-from spyre_mlir.machine.timeline import make_timeline
+from spyre_mlir.machine.bundle.schedule import source_line
+from spyre_mlir.machine.bundle.timeline import make_timeline
 from spyre_mlir.report.timing import three_digits, timing_text
 
 LINE = 1 + Path(__file__).read_text(encoding="utf-8").splitlines().index("        return self.linear(x).relu()")

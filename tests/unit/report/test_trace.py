@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import spyre_mlir
-from spyre_mlir.machine.timeline import Engine, Timeline
+from spyre_mlir.machine.bundle.timeline import Engine, Timeline
 from spyre_mlir.report.trace import trace_text
 
 # Trace Event Format, Chromium project: fields every event of a phase must have, and their JSON types.

@@ -12,11 +12,11 @@ from xdsl.ir import BlockArgument
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, ToDeviceOp, device_tensor
 from spyre_mlir.machine.ktdp import run_ktir
-from spyre_mlir.machine.loop import known_numbers
+from spyre_mlir.machine.levels.loop import known_numbers
 from spyre_mlir.text.ktir import ktir_text
 from spyre_mlir.text.ktir_program import function_texts
 from spyre_mlir.text.render import parse_module, verify_module
-from spyre_mlir.transforms.ktdp_buffers import named_buffers
+from spyre_mlir.transforms.kernel_to_ktdp.buffer_names import named_buffers
 from spyre_mlir.universe import make_context
 from tests.witness.ktir_lines import problems
 

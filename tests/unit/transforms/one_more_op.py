@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from spyre_mlir.ops.annotations import Lanes
 from spyre_mlir.ops.aten import ATEN
-from spyre_mlir.ops.lanes import Lanes
 
 
 # The one declaration. No pass, dialect or machine rule knows the name.

@@ -20,17 +20,17 @@ from spyre_mlir.cli.compile import run
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds, trips_of
-from spyre_mlir.dialects.superdsc.describe import describe
+from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.machine.host import DeviceProgram, run_program
-from spyre_mlir.machine.levels import run_function
+from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
+from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
-from spyre_mlir.transforms.row_groups import grow
+from spyre_mlir.transforms.utils.row_groups import grow
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.test_place_lx import softmax
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import spyre_mlir
-from spyre_mlir.ops.index_view import IndexView
+from spyre_mlir.ops.index_views import IndexView
 
 Model = Callable[..., torch.Tensor]
 

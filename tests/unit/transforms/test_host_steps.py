@@ -16,11 +16,11 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import lower
-from spyre_mlir.transforms.fallback import HostStepWarning
+from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
 
-pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.fallback.HostStepWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
 # No decomposition of it into what the device can do is known to PyTorch or to us.
 bessel = torch.special.bessel_j1
 

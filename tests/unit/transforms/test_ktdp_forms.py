@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spyre_mlir.transforms.ktdp_forms import Form, Recast, recast, same_elements
+from spyre_mlir.transforms.kernel_to_ktdp.slices import Form, Recast, recast, same_elements
 
 RADIX = (1, 2, 3, 4, 6)
 

@@ -20,7 +20,7 @@ from spyre_mlir.pipeline import lower_to_ktir
 from spyre_mlir.text.ktir_program import program_text
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms.convert_spyre_kernel_to_ktdp import ConvertSpyreKernelToKtdpPass
-from spyre_mlir.transforms.ktdp_functions import FOLDS, FUNCTIONS, WITH_CONSTANTS
+from spyre_mlir.transforms.kernel_to_ktdp.hardware_functions import FOLDS, FUNCTIONS, WITH_CONSTANTS
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
 from tests.ktir_cpu.interpreter import checkout, run

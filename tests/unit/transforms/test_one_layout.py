@@ -15,7 +15,7 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.sticks import StickLayout
-from spyre_mlir.transforms.buffers import Buffer
+from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer
 from tests.functions import FunctionModel
 
 f = torch.nn.functional

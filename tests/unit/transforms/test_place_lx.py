@@ -14,11 +14,11 @@ from xdsl.dialects.builtin import ModuleOp
 from spyre_mlir.backend.directory import split_module
 from spyre_mlir.backend.write import write_json
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
-from spyre_mlir.dialects.superdsc.describe import describe
-from spyre_mlir.dialects.superdsc.ops import SdscOp
+from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.errors import InputError, LoweringError
-from spyre_mlir.machine.host import DeviceProgram, run_program
-from spyre_mlir.machine.levels import run_function
+from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
+from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import make_context

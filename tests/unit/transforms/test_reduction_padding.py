@@ -10,7 +10,7 @@ import torch
 
 import spyre_mlir
 from spyre_mlir.backend.write import write_json
-from spyre_mlir.dialects.superdsc.ops import SdscOp
+from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.transforms.convert_spyre_kernel_to_superdsc import ConvertSpyreKernelToSuperdscPass
 from spyre_mlir.universe import make_context

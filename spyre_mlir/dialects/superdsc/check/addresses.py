@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from spyre_mlir.dialects.superdsc import keys
+from spyre_mlir.dialects.superdsc.check.json_file import Operand, Sdsc
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
-from spyre_mlir.dialects.superdsc.check.view import Operand, Sdsc
+from spyre_mlir.dialects.superdsc.model import keys
 
 _CODE = "torch-spyre code generation and constants"
 _READING = "SuperDSC reading rules, which all real files keep"

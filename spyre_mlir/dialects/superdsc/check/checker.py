@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.superdsc import keys
 from spyre_mlir.dialects.superdsc.check import addresses, compute, coordinates, division, gathers, operands, structure
+from spyre_mlir.dialects.superdsc.check.json_file import Sdsc
 from spyre_mlir.dialects.superdsc.check.rule import Finding, Problem, Rule, Severity, error, warning
-from spyre_mlir.dialects.superdsc.check.view import Sdsc
-from spyre_mlir.dialects.superdsc.cursor import Cursor, Misread
-from spyre_mlir.dialects.superdsc.implied import implied
-from spyre_mlir.dialects.superdsc.json_value import JsonObject, same, spell
-from spyre_mlir.dialects.superdsc.ops import FieldsOp
-from spyre_mlir.dialects.superdsc.place import json_path
+from spyre_mlir.dialects.superdsc.codec.cursor import Cursor, Misread
+from spyre_mlir.dialects.superdsc.codec.json_place import json_path
+from spyre_mlir.dialects.superdsc.dialect.derived_fields import implied
+from spyre_mlir.dialects.superdsc.dialect.ops import FieldsOp
+from spyre_mlir.dialects.superdsc.model import keys
+from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, same, spell
 from spyre_mlir.errors import ReadError, UnsupportedError
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 

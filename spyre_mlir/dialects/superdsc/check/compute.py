@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spyre_mlir.dialects.superdsc import keys
+from spyre_mlir.dialects.superdsc.check.json_file import Dsc, Sdsc
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
-from spyre_mlir.dialects.superdsc.check.view import Dsc, Sdsc
-from spyre_mlir.dialects.superdsc.cursor import Cursor
-from spyre_mlir.dialects.superdsc.descriptor import NONSTICK
+from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
+from spyre_mlir.dialects.superdsc.model import keys
+from spyre_mlir.dialects.superdsc.model.descriptor import NONSTICK
 from spyre_mlir.hw.formats import DL16, FORMATS, FP32, INT32
-from spyre_mlir.ops.functions import Group, HardwareFunction, Seen, function_of
+from spyre_mlir.ops.hardware_functions import Group, HardwareFunction, Seen, function_of
 
 _LIST = "SuperDSC interface specification, supported functions"
 _FORMATS = {"DL16": (DL16.name,), "DL16, FP32": (DL16.name, FP32.name), "INT32": (INT32.name,)}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spyre_mlir.dialects.superdsc import keys, rules
+from spyre_mlir.dialects.superdsc.check.json_file import Operand, Sdsc
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
-from spyre_mlir.dialects.superdsc.check.view import Operand, Sdsc
-from spyre_mlir.dialects.superdsc.cursor import Cursor
-from spyre_mlir.dialects.superdsc.json_value import same
+from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
+from spyre_mlir.dialects.superdsc.model import derived_values, keys
+from spyre_mlir.dialects.superdsc.model.json_value import same
 
 _VALIDATOR = "published SuperDSC schema of torch-spyre's validator, prose rules"
 _FRONT_END = "torch-spyre code generation, real files"
@@ -96,7 +96,7 @@ def coordinate_folds(sdsc: Sdsc) -> Iterator[Problem]:
                 continue
             lanes = operand.lanes if label == operand.stick else None
             dsc = operand.dsc
-            rule = rules.coordinate(dsc.per_core(label), sdsc.splits[label], operand.scales[label], lanes)
+            rule = derived_values.coordinate(dsc.per_core(label), sdsc.splits[label], operand.scales[label], lanes)
             expected = Cursor(rule, info.path)
             if info.at(keys.ELEM_ARR).value == expected.at(keys.ELEM_ARR).value:
                 yield from _differing_folds(expected.at(keys.FOLDS), info.at(keys.FOLDS))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from spyre_mlir.dialects.superdsc import keys, rules
+from spyre_mlir.dialects.superdsc.check.json_file import DIM_KEYS, Dsc, Sdsc
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
-from spyre_mlir.dialects.superdsc.check.view import DIM_KEYS, Dsc, Sdsc
+from spyre_mlir.dialects.superdsc.model import derived_values, keys
 
 _VALIDATOR = "published SuperDSC schema of torch-spyre's validator, prose rules"
 _FRONT_END = "torch-spyre code generation, real files"
@@ -78,7 +78,7 @@ def core_map_order(sdsc: Sdsc) -> Iterator[Problem]:
     if not sdsc.dscs:
         return
     slices = sdsc.slices  # refuses more than the card's cores before anything is derived for each
-    expected = rules.slices_of(sdsc.splits)
+    expected = derived_values.slices_of(sdsc.splits)
     for core, row in enumerate(slices):
         if dict(row) != expected[core]:
             place = sdsc.top.at(keys.CORE_TO_SLICE).at(str(core))

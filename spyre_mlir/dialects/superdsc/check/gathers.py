@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from spyre_mlir.dialects.superdsc import keys
+from spyre_mlir.dialects.superdsc.check.json_file import Dsc, Operand, Sdsc
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem
-from spyre_mlir.dialects.superdsc.check.view import Dsc, Operand, Sdsc
+from spyre_mlir.dialects.superdsc.model import keys
 
 DIVISION = "torch-spyre work division for indirect access: documentation, and the planner that forbids these dims"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spyre_mlir.dialects.superdsc import keys
+from spyre_mlir.dialects.superdsc.check.json_file import INDEX_CLASS, Sdsc
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
-from spyre_mlir.dialects.superdsc.check.view import INDEX_CLASS, Sdsc
-from spyre_mlir.dialects.superdsc.descriptor import LAST_LABEL
+from spyre_mlir.dialects.superdsc.model import keys
+from spyre_mlir.dialects.superdsc.model.descriptor import LAST_LABEL
 from spyre_mlir.hw.formats import FORMATS
 
 _VALIDATOR = "published SuperDSC schema of torch-spyre's validator, prose rules"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
-from spyre_mlir.dialects.superdsc.cursor import Cursor
+from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
 
 Subject = TypeVar("Subject")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spyre_mlir.dialects.superdsc import keys
+from spyre_mlir.dialects.superdsc.check.json_file import DATA_DSCS, Sdsc
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
-from spyre_mlir.dialects.superdsc.check.view import DATA_DSCS, Sdsc
-from spyre_mlir.dialects.superdsc.cursor import Cursor
-from spyre_mlir.dialects.superdsc.fields import Writer
-from spyre_mlir.dialects.superdsc.json_value import as_list
-from spyre_mlir.dialects.superdsc.verify import is_kind
+from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
+from spyre_mlir.dialects.superdsc.dialect.verify import is_kind
+from spyre_mlir.dialects.superdsc.model import keys
+from spyre_mlir.dialects.superdsc.model.fields import Writer
+from spyre_mlir.dialects.superdsc.model.json_value import as_list
 
 _VALIDATOR = "published SuperDSC schema of torch-spyre's validator"
 _DRAFT = "draft SuperDSC interface specification"

@@ -1,0 +1,79 @@
+"""`spyre-compile --info` and `--graph`: a model is looked at, and nothing is compiled to files."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spyre_mlir.cli.support.lists import print_list
+from spyre_mlir.cli.support.output import PendingOutput
+from spyre_mlir.errors import InputError
+
+if TYPE_CHECKING:
+    from spyre_mlir.report.graph import Graph
+
+# What may stand beside them: where the model is, how much is told, and what decides what runs where.
+_ALLOWED = ("model", "info", "graph", "verbose", "prefer_device", "memory_limit")
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of this module."""
+    parser.add_argument(
+        "--info",
+        action="store_true",
+        help="list operations by what becomes of them, tensors, and what would run on the host; compile nothing",
+    )
+    parser.add_argument(
+        "--graph", metavar="FILE", help="draw the model as FILE.svg or FILE.mmd (Mermaid); compile nothing"
+    )
+
+
+def wanted(arguments: argparse.Namespace) -> bool:
+    """Whether the model shall only be looked at."""
+    return bool(arguments.info or arguments.graph is not None)
+
+
+def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Refuses options that mean nothing beside `--info` and `--graph`."""
+    flag = "--info" if arguments.info else "--graph"
+    for name, value in vars(arguments).items():
+        if name not in _ALLOWED and value != parser.get_default(name):
+            parser.error(f"{flag} compiles nothing, so --{name.replace('_', '-')} means nothing beside it")
+
+
+def drawing(path: str | None) -> tuple[PendingOutput, Callable[[Graph], str]] | None:
+    """The file to draw into, and what draws; None if none is wanted.
+
+    Raises:
+        InputError: its name does not say which of the two forms is wanted.
+    """
+    if path is None:
+        return None
+    from spyre_mlir.report.graph import mermaid, svg
+
+    draws = {".svg": svg, ".mmd": mermaid}.get(Path(path).suffix)
+    if draws is None:
+        raise InputError("what to draw is not known", where=path, hint="name a file that ends with .svg or .mmd")
+    return PendingOutput(path), draws
+
+
+def look(model: str, info: bool, graph: str | None, prefer_device: bool) -> int:
+    """Looks at a saved program."""
+    from spyre_mlir.api import info as model_info
+    from spyre_mlir.report.model_info import COLUMNS
+
+    drawn = drawing(graph)
+    if not Path(model).is_file():
+        what = "this is no file" if Path(model).exists() else "there is no such file"
+        raise InputError(what, where=model, hint="name a file that torch.export.save has written")
+    found = model_info(model, prefer_device=prefer_device)
+    if drawn is not None:
+        pending, draws = drawn
+        pending.write(draws(found.graph))
+        pending.close()
+        pending.commit()
+    if info:
+        print_list(COLUMNS, found.rows())
+    return 0

@@ -1,0 +1,119 @@
+"""`spyre-run` on a bundle that somebody else wrote: what is known of it, what is not, and the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spyre_mlir.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spyre_mlir.machine.bundle.external_bundle import ForeignProgram, ForeignTensor, Step
+    from spyre_mlir.machine.bundle.probes import Observed
+    from spyre_mlir.machine.faults import FaultLog
+    from spyre_mlir.machine.memory.exact import Memory
+    from spyre_mlir.machine.options import MachineOptions
+
+    Array = NDArray[Any]
+
+NOT_KNOWN = """not known:
+  which tensors the model had: an input is what a launch reads and none before it wrote, a result what is left unread
+  their layouts on the host: shapes are those of the files, padding included
+  the model's source: no launch names a line of it
+"""
+
+
+def foreign_at(path: Path) -> ForeignProgram | None:
+    """The program of a SuperDSC file, or of a directory without our files; None for anything else.
+
+    Raises:
+        ReadError: a file is missing or is not what its name says.
+    """
+    from spyre_mlir.backend.stored import BUNDLE_FILE, MANIFEST_FILE, PROGRAM_FILE, read_bundle
+    from spyre_mlir.dialects.superdsc.codec.describe import describe
+    from spyre_mlir.machine.bundle.external_bundle import foreign_program, single
+
+    if path.is_file() and path.suffix == ".json":
+        from spyre_mlir.backend.read import read_json
+
+        return single(describe(read_json(path)), path.name)
+    ours = any((path / name).exists() for name in (PROGRAM_FILE, MANIFEST_FILE))
+    if ours or not (path / BUNDLE_FILE).is_file():
+        return None
+    from spyre_mlir.universe import make_context
+
+    stored = read_bundle(path, make_context())
+    return foreign_program(stored.bundle, stored.descriptor)
+
+
+def run_foreign_files(
+    program: ForeignProgram, given: Mapping[str, Array], seed: int, options: MachineOptions, met: FaultLog
+) -> tuple[str, dict[str, Array], list[Observed]]:
+    """Runs it, on random numbers where no value is given; `met` takes the faults.
+
+    Returns:
+        What ran and what is not known of it, the results, and what every launch left behind.
+
+    Raises:
+        InputError: a value is of no input, or of another shape.
+        MachineFault: the program misbehaved.
+    """
+    import numpy as np
+
+    from spyre_mlir.machine.bundle.external_bundle import random_value, run_foreign
+    from spyre_mlir.machine.bundle.probes import Observed, operand_values
+
+    named = _by_name(program, given)
+    random = np.random.default_rng(seed)
+    values = {t.name: named[t.name] if t.name in named else random_value(t, random) for t in program.inputs}
+    seen: list[Observed] = []
+
+    def watch(step: Step, memory: Memory) -> None:
+        last = len(step.view.operands) - 1
+        values = operand_values(step.view, last, memory, step.symbols)
+        seen.append(Observed(step.op, step.name, values, step.view.op_func_name))
+
+    results = run_foreign(program, values, options, watch, met)
+    return _account(program, named), results, seen
+
+
+def _by_name(program: ForeignProgram, given: Mapping[str, Array]) -> dict[str, Array]:
+    """Values by the full name of their input; the operand's own name will do where it is one input's only."""
+    names = [tensor.name for tensor in program.inputs]
+    found: dict[str, Array] = {}
+    for name, value in given.items():
+        full = [n for n in names if name in (n, n.rpartition(".")[2])]
+        if len(full) != 1:
+            problem = "has no input" if not full else "has several inputs"
+            raise InputError(f"the bundle {problem} '{name}'", hint=f"its inputs are {', '.join(names) or 'none'}")
+        found[full[0]] = value
+    return found
+
+
+def _account(program: ForeignProgram, given: Mapping[str, Array]) -> str:
+    from spyre_mlir.machine.bundle.external_bundle import described
+
+    files = {step.op.sdsc_filename.data for step in program.steps}
+    lines = [f"ran {_count(len(program.steps), 'launch', 'es')} of {_count(len(files), 'file')}"]
+    read = written = 0
+    for number, step in enumerate(program.steps):
+        traffic = program.traffic(number)
+        read, written = read + traffic[0], written + traffic[1]
+        what = f"{step.view.op_func_name} on {_count(step.view.cores, 'core')}"
+        lines.append(f"  {step.name}: {what}, reads {traffic[0]:,} bytes, writes {traffic[1]:,}")
+    lines.append(f"  together {read:,} bytes read, {written:,} written")
+    lines.append("inputs:")
+    lines += [f"  {line}{_origin(t, given)}" for t, line in zip(program.inputs, described(program.inputs), strict=True)]
+    lines += ["results:", *(f"  {line}" for line in described(program.results))]
+    return "\n".join(lines) + "\n" + NOT_KNOWN
+
+
+def _count(number: int, what: str, plural: str = "s") -> str:
+    return f"{number} {what}{'' if number == 1 else plural}"
+
+
+def _origin(tensor: ForeignTensor, given: Mapping[str, Array]) -> str:
+    return ", given" if tensor.name in given else ", random"

@@ -1,0 +1,77 @@
+"""What `spyre-run --probe` and `--bisect` do: looking into a run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spyre_mlir.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spyre_mlir.machine.bundle.host_program import DeviceProgram
+    from spyre_mlir.machine.bundle.probes import Observed
+    from spyre_mlir.machine.options import MachineOptions
+
+    Array = NDArray[Any]
+
+LIST = "list"
+FOUND = 3  # the exit code of a program that misbehaves on the machine
+
+
+def probed(names: Sequence[str], observe: Callable[[], list[Observed]]) -> tuple[dict[str, Array], list[str]]:
+    """The values of probes by name, and one line per op if a list is asked for.
+
+    Raises:
+        InputError: nothing is called so.
+    """
+    if not names:
+        return {}, []
+    from spyre_mlir.machine.bundle.probes import pick
+
+    seen = observe()
+    lines: list[str] = []
+    if LIST in names:
+        for one in {one.name: one for one in seen}.values():
+            shape = "x".join(map(str, one.values.shape)) or "scalar"
+            lines.append(f"{one.name}  {shape}  {one.called}" + (f"  {one.source}" if one.source else "") + "\n")
+    return {name: pick(seen, name).values for name in names if name != LIST}, lines
+
+
+def module_probes(program: DeviceProgram, inputs: Sequence[Array | None], options: MachineOptions) -> list[Observed]:
+    """What every launch of a module left behind, padding included."""
+    from spyre_mlir.machine.bundle.probes import observe_program
+
+    return [one.observed({}) for one in observe_program(program, inputs, options)]
+
+
+def bisect_directory(path: Path, inputs: Sequence[Array | None], options: MachineOptions) -> int:
+    """Prints the first op of a bundle whose value differs from the level above; exit code 3 if there is one.
+
+    Raises:
+        InputError: this is no directory with its levels.
+    """
+    from spyre_mlir.backend.levels import read_levels
+    from spyre_mlir.backend.stored import read_bundle
+    from spyre_mlir.debug.bisect import Walk, bisect
+    from spyre_mlir.debug.stored_runs import run_on_host, stored_program
+    from spyre_mlir.pipeline import LEVELS
+    from spyre_mlir.universe import make_context
+
+    context = make_context()
+    modules = read_levels(path, context) if path.is_dir() else {}
+    if LEVELS[-1] not in modules:
+        raise InputError(
+            "there is nothing above this to compare it with",
+            where=str(path),
+            hint="name a bundle directory that spyre-compile has written with --levels",
+        )
+    culprit = bisect(
+        Walk(modules, inputs, options=options, host=run_on_host), stored_program(read_bundle(path, context))
+    )
+    compared = ", ".join(level for level in LEVELS if level in modules)
+    sys.stdout.write(f"{culprit}\n" if culprit else f"no culprit: the bundle agrees with {compared}\n")
+    return FOUND if culprit else 0

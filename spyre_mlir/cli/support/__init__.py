@@ -1,0 +1,1 @@
+"""Streams, progress, errors and tables shared by the tools."""

@@ -1,0 +1,132 @@
+"""`--time`, `--trace` and `--report`: what the cost model says about a bundle directory or a superdsc file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spyre_mlir.cli.support.output import PendingOutput
+from spyre_mlir.errors import InputError
+from spyre_mlir.hw.cost_parameters import PROFILES, Profile
+
+if TYPE_CHECKING:
+    from spyre_mlir.machine.bundle.timeline import Timeline
+    from spyre_mlir.report.host_steps import HostWork
+
+
+def add_time_options(parser: argparse.ArgumentParser) -> None:
+    """Adds --time, --trace and --report to a tool."""
+    parser.add_argument(
+        "--time",
+        nargs="?",
+        const=next(iter(PROFILES)),
+        choices=list(PROFILES),
+        metavar="PROFILE",
+        help=f"also print the predicted time of every kernel; profiles: {', '.join(PROFILES)} (default the first)",
+    )
+    parser.add_argument(
+        "--trace", metavar="FILE.json", help="write the predicted timeline for Perfetto or chrome://tracing"
+    )
+    parser.add_argument(
+        "--report", metavar="FILE.html", help="write a page: time by kernel and line, roofline, scratchpads"
+    )
+
+
+def asks_for_time(options: argparse.Namespace) -> bool:
+    """Whether any of the options of `add_time_options` was given."""
+    return any(option is not None for option in (options.time, options.trace, options.report))
+
+
+@dataclass
+class Predictions:
+    """What the tools write about time, beside their own work.
+
+    Attributes:
+        name: of the program.
+        timeline: when everything happens; None if nobody asked.
+        host: what the host does.
+    """
+
+    name: str
+    timeline: Timeline | None
+    host: Sequence[HostWork]
+    printed: bool
+    trace: PendingOutput | None
+    page: PendingOutput | None
+
+    def finish(self, faults: Sequence[str] | None = None) -> str:
+        """Writes the files that were asked for, and gives the table to print; empty if nobody asked."""
+        if self.timeline is None:
+            return ""
+        from spyre_mlir.report.page import page_text
+        from spyre_mlir.report.timing import timing_text
+        from spyre_mlir.report.trace import trace_text
+
+        if self.trace is not None:
+            _write(self.trace, trace_text(self.timeline, self.name))
+        if self.page is not None:
+            _write(self.page, page_text(self.name, self.timeline, self.host, faults))
+        return timing_text(self.timeline, self.host) + "\n" if self.printed else ""
+
+
+def _write(pending: PendingOutput, text: str) -> None:
+    pending.write(text)
+    pending.close()
+    pending.commit()
+
+
+def predictions(path: Path, options: argparse.Namespace) -> Predictions:
+    """Prepares what --time, --trace and --report ask about a bundle.
+
+    Raises:
+        InputError: there is no bundle at the path.
+        OSError: a file that was asked for cannot be written.
+    """
+    profile: Profile = options.time or next(iter(PROFILES))
+    trace = None if options.trace is None else PendingOutput(options.trace)
+    page = None if options.report is None else PendingOutput(options.report)
+    if not asks_for_time(options):
+        return Predictions(path.stem, None, (), False, None, None)
+    timeline, host = timeline_of(path, profile)
+    return Predictions(path.resolve().stem, timeline, host, options.time is not None, trace, page)
+
+
+def timeline_of(path: Path, profile: Profile) -> tuple[Timeline, Sequence[HostWork]]:
+    """The timeline and the host steps of a bundle directory, or of an .mlir file at the superdsc level.
+
+    Raises:
+        InputError: there is no bundle at the path.
+    """
+    from spyre_mlir.machine.bundle.host_times import host_times
+    from spyre_mlir.report.host_steps import host_steps
+    from spyre_mlir.report.timing import bundle_timeline, module_timeline
+    from spyre_mlir.universe import make_context
+
+    if path.is_dir():
+        from spyre_mlir.backend.directory import read_bundle
+
+        stored = read_bundle(path, make_context())
+        host = [] if stored.program is None else host_steps(stored.program)
+        steps = () if stored.program is None else host_times(stored.program, profile)
+        return bundle_timeline(stored.bundle, stored.descriptor, profile, host=steps), host
+    from spyre_mlir.backend.directory import split_module
+    from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
+    from spyre_mlir.text.render import parse_module, verify_module
+
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"the file cannot be read: {error.strerror}", where=str(path), hint="name a bundle") from error
+    module = parse_module(text, make_context(), str(path))
+    verify_module(module)
+    if not any(isinstance(op, SdscOp) for op in module.ops):
+        raise InputError(
+            "time is predicted for bundles, and this file holds no SuperDSC",
+            where=str(path),
+            hint="lower it to the superdsc level, or name a bundle directory",
+        )
+    program, _, _ = split_module(module)
+    return module_timeline(module, profile), host_steps(program)

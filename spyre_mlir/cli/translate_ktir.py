@@ -1,0 +1,74 @@
+"""KTIR for the tools: kernels in, the text of a KTIR program out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spyre_mlir.cli.support.output import PendingDirectory, PendingOutput
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+TARGETS = ("superdsc", "ktir")
+
+
+# Between modules on one stream, as `spyre-opt --split-input-file` reads them.
+_SEPARATOR = "// -----\n"
+
+
+def ktir_module(text: bytes, name: str) -> ModuleOp:
+    """The KTIR of a file that holds kernels, or KTIR already.
+
+    Raises:
+        UnsupportedError: kernels have no KTIR; all of them are listed.
+        LoweringError: the file is of another level.
+    """
+    from spyre_mlir.pipeline import lower_to_ktir
+    from spyre_mlir.text.render import parse_module, verify_module
+    from spyre_mlir.universe import make_context
+
+    context = make_context()
+    module = parse_module(text, context, name)
+    verify_module(module)
+    return lower_to_ktir(module, context)
+
+
+def pending_ktir(output: str, *, split: bool) -> PendingOutput | PendingDirectory | None:
+    """Where KTIR goes: a file, or with `split` a directory; None for standard output.
+
+    Raises:
+        OSError: the file cannot be written.
+        InputError: the directory holds something.
+    """
+    if output == "-":
+        return None
+    return PendingDirectory(output) if split else PendingOutput(output)
+
+
+def deliver(
+    module: ModuleOp, pending: PendingOutput | PendingDirectory | None, *, split: bool, older_spaces: bool = False
+) -> str:
+    """Writes a KTIR program where it goes, and returns what is to be printed.
+
+    Args:
+        module: the program.
+        pending: from `pending_ktir`.
+        split: whether every function is a module of its own: NAME.mlir in a directory, or on one stream.
+        older_spaces: spell memory spaces as before August 2026.
+    """
+    from spyre_mlir.text.ktir_program import function_texts, program_text
+
+    if isinstance(pending, PendingDirectory):
+        texts = function_texts(module, older_spaces=older_spaces)
+        pending.commit({f"{name}.mlir": text for name, text in texts.items()})
+        return f"wrote {len(texts)} modules to {pending.target}\n"
+    if split:
+        text = _SEPARATOR.join(function_texts(module, older_spaces=older_spaces).values())
+    else:
+        text = program_text(module, older_spaces=older_spaces)
+    if pending is None:
+        return text
+    pending.write(text)
+    pending.close()
+    pending.commit()
+    return f"wrote {pending.target}\n"

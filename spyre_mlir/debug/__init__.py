@@ -1,0 +1,1 @@
+"""Comparison of levels, and runs of stored bundles."""

@@ -1,0 +1,42 @@
+"""Runs of a bundle that has been read from disk, and who runs its host steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spyre_mlir.backend.stored import StoredBundle
+from spyre_mlir.dialects.host_call import HostCall
+from spyre_mlir.errors import InputError
+from spyre_mlir.machine.arrays import Array
+from spyre_mlir.machine.bundle.host_program import DeviceProgram
+from spyre_mlir.machine.bundle.probes import Observed, observe_program
+from spyre_mlir.machine.options import MachineOptions
+
+
+def stored_program(stored: StoredBundle) -> DeviceProgram:
+    """A bundle from disk as the machine runs it.
+
+    Raises:
+        InputError: the bundle has no host program.
+    """
+    if stored.program is None:
+        raise InputError(
+            "the bundle has no program.mlir, so it is not known what its arguments are",
+            where=str(stored.directory),
+            hint="write it with spyre-compile",
+        )
+    return DeviceProgram(stored.program, stored.bundle, stored.descriptor, stored.weights(), executor=run_on_host)
+
+
+def run_on_host(call: HostCall, operands: Sequence[Array], *, wide: bool) -> list[Array]:
+    """Runs a host step by torch, which is imported for the first one; see `machine.host_steps.HostExecutor`."""
+    from spyre_mlir.frontend import run_host_step
+
+    return run_host_step(call, operands, wide=wide)
+
+
+def launch_probes(stored: StoredBundle, inputs: Sequence[Array | None], options: MachineOptions) -> list[Observed]:
+    """What every launch of a bundle left behind, without padding where the manifest knows it."""
+    extents = stored.manifest.extents
+    seen = observe_program(stored_program(stored), inputs, options)
+    return [one.observed(extents.get(one.file, {})) for one in seen]

@@ -1,0 +1,1 @@
+"""Conversion between SuperDSC JSON, ops and descriptors."""

@@ -1,0 +1,122 @@
+"""A place in a JSON value: typed steps further in, and errors that name the place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+from spyre_mlir.dialects.superdsc.dialect.verify import address_of
+from spyre_mlir.dialects.superdsc.model.json_value import Json, as_int, as_int_map, as_ints, as_texts, spell
+from spyre_mlir.errors import ReadError, UnsupportedError
+
+_SHOWN = 60
+
+
+class Misread(ReadError):
+    """A look into a JSON value that found something else than it needs.
+
+    Args:
+        path: the JSON path.
+        expected: what should be there.
+        got: what is there.
+    """
+
+    def __init__(self, path: str, expected: str, got: str) -> None:
+        super().__init__(f"expected {expected}, got {got}", where=path)
+        self.path, self.expected, self.got = path, expected, got
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A value and the JSON path that leads to it."""
+
+    value: Json
+    path: str
+
+    def fail(self, expected: str, got: str | None = None) -> NoReturn:
+        """Refuse the value as wrong.
+
+        Raises:
+            Misread: always.
+        """
+        raise Misread(self.path, expected, self.shown if got is None else got)
+
+    def unsupported(self, what: str, hint: str | None = None) -> NoReturn:
+        """Refuse the value as valid but beyond us.
+
+        Raises:
+            UnsupportedError: always.
+        """
+        raise UnsupportedError(f"{what}: {self.shown}", where=self.path, hint=hint)
+
+    @property
+    def shown(self) -> str:
+        """The value as text, cut if it is long."""
+        text = spell(self.value)
+        return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+    def __contains__(self, key: str) -> bool:
+        return isinstance(self.value, dict) and key in self.value
+
+    def at(self, key: str) -> Cursor:
+        """Member of an object."""
+        if not isinstance(self.value, dict):
+            self.fail("an object")
+        if key not in self.value:
+            self.fail(f"a member {key!r}", f"members {list(self.value)}")
+        return Cursor(self.value[key], f"{self.path}.{key}")
+
+    def members(self) -> Iterator[tuple[str, Cursor]]:
+        """Members of an object, in order."""
+        if not isinstance(self.value, dict):
+            self.fail("an object")
+        for key, value in self.value.items():
+            yield key, Cursor(value, f"{self.path}.{key}")
+
+    def items(self) -> list[Cursor]:
+        """Entries of a list."""
+        if not isinstance(self.value, list):
+            self.fail("a list")
+        return [Cursor(value, f"{self.path}[{place}]") for place, value in enumerate(self.value)]
+
+    def only(self) -> Cursor:
+        """The entry of a list of one."""
+        entries = self.items()
+        if len(entries) != 1:
+            self.fail("a list of one entry", f"{len(entries)} entries")
+        return entries[0]
+
+    def integer(self) -> int:
+        """The integer here."""
+        number = as_int(self.value)
+        return self.fail("an integer") if number is None else number
+
+    def number(self) -> int:
+        """The integer here, written as a number or as a decimal string."""
+        number = address_of(self.value)
+        return self.fail("an integer or a decimal string") if number is None else number
+
+    def text(self) -> str:
+        """The string here."""
+        return self.value if isinstance(self.value, str) else self.fail("a string")
+
+    def texts(self) -> list[str]:
+        """The list of strings here."""
+        texts = as_texts(self.value)
+        return self.fail("a list of strings") if texts is None else texts
+
+    def integers(self) -> list[int]:
+        """The list of integers here."""
+        numbers = as_ints(self.value)
+        return self.fail("a list of integers") if numbers is None else numbers
+
+    def integer_map(self) -> dict[str, int]:
+        """The object of integers here."""
+        numbers = as_int_map(self.value)
+        return self.fail("an object of integers") if numbers is None else numbers
+
+    def must_be(self, expected: Json) -> None:
+        """Refuse any other value."""
+        if spell(self.value) != spell(expected):
+            self.fail(spell(expected))

@@ -1,0 +1,1 @@
+"""Ops, attributes and custom syntax of the superdsc dialect."""

@@ -1,0 +1,164 @@
+"""What a SuperDSC must satisfy: kinds of fields, work division, operands, alignment.
+
+A field that a file leaves out is not checked: files that the back end wrote are complete in other ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
+from spyre_mlir.dialects.superdsc.dialect.syntax import operand_numbers
+from spyre_mlir.dialects.superdsc.model import keys
+from spyre_mlir.dialects.superdsc.model.descriptor import Version
+from spyre_mlir.dialects.superdsc.model.fields import FIELDS, Kind, Level
+from spyre_mlir.dialects.superdsc.model.file_context import Context
+from spyre_mlir.dialects.superdsc.model.json_value import (
+    Json,
+    JsonObject,
+    as_int,
+    as_int_map,
+    as_list,
+    as_object,
+    as_text,
+    same,
+)
+from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+
+if TYPE_CHECKING:
+    from spyre_mlir.dialects.superdsc.dialect.ops import FieldsOp
+
+_DIGITS = 19  # of the largest signed 64-bit number
+
+_TYPES: dict[Kind, tuple[type, ...]] = {
+    Kind.INT: (int,),
+    Kind.NUMBER: (int, float),
+    Kind.TEXT: (str,),
+    Kind.OBJECT: (dict,),
+    Kind.LIST: (list,),
+}
+
+
+def is_kind(kind: Kind, value: Json) -> bool:
+    """Whether a value has the JSON type; a boolean is no number."""
+    if kind is Kind.FLAG:
+        return isinstance(value, bool) or same(value, 0) or same(value, 1)
+    if kind is Kind.CONSTANTS:
+        return isinstance(value, dict) or value == "{}"
+    return kind is Kind.ANY or (isinstance(value, _TYPES[kind]) and not isinstance(value, bool))
+
+
+def wrong_kind(level: Level, fields: JsonObject) -> tuple[str, str] | None:
+    """First field of the wrong JSON type: its key, and the type it must have."""
+    for key, value in fields.items():
+        field = FIELDS[level].get(key)
+        if field is not None and not is_kind(field.kind, value):
+            return key, field.kind.value
+    return None
+
+
+def verify_complete(op: FieldsOp) -> None:
+    """The short form of an inner op has no meaning outside the short form of a `superdsc.sdsc`."""
+    if "partial" in op.attributes:
+        raise VerifyException(
+            f"{op.name} is in short form outside a superdsc.sdsc in custom syntax; write all its fields"
+        )
+
+
+def verify_kinds(level: Level, fields: JsonAttr) -> None:
+    """Fields are an object, and each known one has its JSON type."""
+    if not isinstance(fields.value, dict):
+        raise VerifyException(f"fields must be a JSON object, got {fields.data[:60]}")
+    wrong = wrong_kind(level, fields.object)
+    if wrong is not None:
+        key, expected = wrong
+        raise VerifyException(f"{key} must be {expected}, got {JsonAttr.of(fields.object[key]).data[:60]}")
+
+
+def verify_version(version: str) -> None:
+    """The generation is one we know."""
+    known = [entry.value for entry in Version]
+    if version not in known:
+        raise VerifyException(f"version must be one of {', '.join(known)}, got {version}")
+
+
+def verify_cores(fields: JsonObject, spec: SpyreSpec = SPYRE) -> None:
+    """The product of the splits is the number of cores, and the machine has as many."""
+    cores, splits = as_int(fields.get(keys.CORES_USED)), as_int_map(fields.get(keys.SPLITS))
+    if cores is not None and not 1 <= cores <= spec.cores_per_card:
+        raise VerifyException(
+            f"numCoresUsed_ is {cores}, the card has {spec.cores_per_card} cores; split fewer dims or split them less"
+        )
+    if cores is not None and splits and prod(splits.values()) != cores:
+        given = " x ".join(f"{label} {split}" for label, split in splits.items())
+        raise VerifyException(
+            f"numWkSlicesPerDim_ gives {given} = {prod(splits.values())} slices, numCoresUsed_ is {cores}; "
+            "change a split or the number of cores"
+        )
+
+
+def verify_division(context: Context) -> None:
+    """Every size is divided evenly by its split."""
+    for label, size in (context.sizes or {}).items():
+        split = (context.splits or {}).get(label, 1)
+        if size % split:
+            raise VerifyException(
+                f"N_ of {label} is {size}, which its {split} slices do not divide; "
+                f"pad it to {-(-size // split) * split} or use a divisor of {size}"
+            )
+
+
+def verify_operands(
+    nodes: Sequence[Json], operands: Sequence[Json], computes: Sequence[JsonObject], spec: SpyreSpec = SPYRE
+) -> None:
+    """At most as many operands as the machine takes; every reference names one of them."""
+    if len(operands) > spec.operands_per_kernel:
+        raise VerifyException(
+            f"{len(operands)} operands in labeledDs_, a kernel takes {spec.operands_per_kernel}; split the operation"
+        )
+    for index in nodes:
+        if index not in operands:
+            raise VerifyException(f"an allocate node is for operand {index}, labeledDs_ has {list(operands)}")
+    for compute in computes:
+        for key in (keys.INPUTS, keys.OUTPUTS, keys.INDICES):
+            for number in operand_numbers(compute.get(key)) or []:
+                if number not in operands:
+                    raise VerifyException(f"{key} names operand {number}, labeledDs_ has {list(operands)}")
+
+
+def verify_allocate(fields: JsonObject, spec: SpyreSpec = SPYRE) -> None:
+    """Start addresses are whole sticks, or symbol ids; limits are one per dim."""
+    data = as_object((as_object(fields.get(keys.START)) or {}).get(keys.DATA)) or {}
+    for core, value in data.items():
+        _verify_start(f"start address of core {core}", address_of(value), bool(fields.get(keys.SYMBOLIC)), spec)
+    order = as_list(fields.get(keys.ORDER))
+    limits = as_list(fields.get(keys.MAX_SIZES))
+    if order is not None and limits is not None and len(order) != len(limits):
+        raise VerifyException(f"maxDimSizes_ has {len(limits)} entries for {len(order)} dims of layoutDimOrder_")
+
+
+def _verify_start(what: str, address: int | None, symbolic: bool, spec: SpyreSpec) -> None:
+    if address is None:
+        raise VerifyException(f"{what} must be a decimal string or an integer")
+    if symbolic and address >= 0:
+        raise VerifyException(f"{what} is {address}; with isStartAddrSymbolic_ it must be a negative symbol id")
+    if not symbolic and address < 0:
+        raise VerifyException(f"{what} is {address}; negative ids need isStartAddrSymbolic_ = 1")
+    if not symbolic and address % spec.stick_bytes:
+        raise VerifyException(
+            f"{what} is {address}, which is no multiple of {spec.stick_bytes} bytes; "
+            f"the stick starts at {address - address % spec.stick_bytes}"
+        )
+
+
+def address_of(value: Json) -> int | None:
+    """An address given as an integer or as a decimal string, or None."""
+    text = as_text(value)
+    if text is None:
+        return as_int(value)
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS else None

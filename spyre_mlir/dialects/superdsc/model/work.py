@@ -1,0 +1,110 @@
+"""What a descriptor says about time: the one way from a kernel to the description that the cost model prices.
+
+The planner asks it about divisions it considers, reports and timelines about the files of a bundle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
+from spyre_mlir.hw.cost import Kind, Product, Traffic, Work
+from spyre_mlir.hw.formats import device_format
+from spyre_mlir.hw.spec import SPYRE
+
+_BITS_PER_BYTE = 8
+
+
+def work_of(descriptor: Descriptor, trips: int = 1, iterations: int = 0) -> Work:
+    """The work of one kernel.
+
+    Args:
+        descriptor: the kernel; its addresses are not read, so it may come without them.
+        trips: iterations of the bundle's loops around it.
+        iterations: iterations of loops that begin with it.
+    """
+    dims = {dim.label: dim for dim in descriptor.dims}
+    return Work(
+        kind=_kind(descriptor),
+        cores=descriptor.cores,
+        elements=prod(dim.extent for dim in descriptor.dims),
+        operands=tuple(_traffic(descriptor, operand, dims) for operand in descriptor.operands),
+        rows=_rows(descriptor),
+        product=_product(descriptor) if descriptor.op_class is OpClass.MATMUL else None,
+        trips=trips,
+        iterations=iterations,
+    )
+
+
+def _kind(descriptor: Descriptor) -> Kind:
+    if descriptor.op_class is OpClass.REDUCTION:
+        source = descriptor.operands[0]
+        keeps_lanes = source.stick is not None and source.stick in descriptor.output.order
+        return Kind.OUTER_REDUCTION if keeps_lanes else Kind.ROW_REDUCTION
+    kinds = {OpClass.MATMUL: Kind.PRODUCT, OpClass.RESTICKIFY: Kind.RESTICKIFY, OpClass.GATHER: Kind.GATHER}
+    return kinds.get(descriptor.op_class, Kind.POINTWISE)
+
+
+def _rows(descriptor: Descriptor) -> int:
+    """Elements of the result of a reduction: how many rows are read."""
+    return prod(dim.extent for dim in descriptor.dims if dim.label in descriptor.output.order)
+
+
+def _traffic(descriptor: Descriptor, operand: Operand, dims: dict[str, Dim]) -> Traffic:
+    own = [dims[label] for label in operand.order]
+    # A scratchpad holds one core's slice, so the cores together hold one copy per core that needs it.
+    touched = prod(_steps(dim.extent, dim.label, operand) for dim in own) * SPYRE.stick_bytes
+    bits = device_format(operand.format).bits
+    elements = prod(dim.extent if dim.valid is None else dim.valid for dim in own)
+    written = operand is descriptor.output
+    missing = [d for d in descriptor.dims if d.label not in operand.order and d.label in descriptor.output.order]
+    return Traffic(
+        bytes=touched,
+        needed=min(touched, elements * bits // _BITS_PER_BYTE),
+        per_core=touched // prod(dim.split for dim in own),
+        readers=1 if written else prod(dim.split for dim in descriptor.dims if dim.label not in operand.order),
+        written=written,
+        local=operand.component == "lx",
+        small=any(dim.extent > 1 for dim in missing) and not written,
+        run=_run(operand, dims),
+    )
+
+
+def _steps(extent: int, label: str, operand: Operand) -> int:
+    return -(-extent // operand.elements_per_stick) if label == operand.stick else extent
+
+
+def _run(operand: Operand, dims: dict[str, Dim]) -> int:
+    """Bytes that lie together in one core's part."""
+    sticks = 1
+    for label, allocated in zip(operand.order, operand.counts(), strict=True):
+        steps = _steps(dims[label].per_core, label, operand)
+        sticks *= steps
+        if steps != allocated:
+            break
+    return sticks * SPYRE.stick_bytes
+
+
+def _product(descriptor: Descriptor) -> Product:
+    left, right, kept = (set(descriptor.operands[n].order) for n in (0, 1, -1))
+    batch = _extent(d for d in descriptor.dims if d.label in kept & left & right)
+    rows = [d for d in descriptor.dims if d.label in kept & left - right]
+    columns = _extent(d for d in descriptor.dims if d.label in kept & right - left)
+    depth = _extent(d for d in descriptor.dims if d.label not in kept)
+    # The last row loop is next to the sum; the ones before it are a batch of the left operand only.
+    shared, own = _extent(rows[:-1]), _extent(rows[-1:])
+    return Product(
+        batch=batch[0],
+        shared_batch=shared[0],
+        rows=own[0],
+        columns=columns[0],
+        depth=depth[0],
+        splits=(batch[1] * shared[1], own[1], columns[1], depth[1]),
+    )
+
+
+def _extent(dims: Iterable[Dim]) -> tuple[int, int]:
+    """Elements and slices of several loops together."""
+    dims = list(dims)
+    return prod(d.extent for d in dims), prod(d.split for d in dims)

@@ -1,0 +1,1 @@
+"""Calling convention of a compiled program: arguments, results, memory they share."""

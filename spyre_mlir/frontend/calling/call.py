@@ -1,0 +1,72 @@
+"""Calling a compiled program as the model would be called: signatures, results, buffers written back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.export import ExportedProgram
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import FuncOp
+
+from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
+from spyre_mlir.frontend.program.program import Program
+from spyre_mlir.frontend.torch_private import tree_flatten
+
+Array = NDArray[Any]
+
+
+def is_complete(model: object) -> bool:
+    """Whether a model needs no example inputs: it was exported already."""
+    return isinstance(model, (ExportedProgram, str, PathLike))
+
+
+def signature_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """A key that differs whenever a program made for one call would not fit another."""
+    with flat_dataclasses(args, kwargs):
+        leaves, tree = tree_flatten((tuple(args), dict(kwargs)))
+    parts = [f"{leaf.dtype}{tuple(leaf.shape)}" if isinstance(leaf, torch.Tensor) else repr(leaf) for leaf in leaves]
+    return f"{tree}: {', '.join(parts)}"
+
+
+def finish_call(
+    program: Program,
+    results: Sequence[Array],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """What the model would return, lying in memory as the model's results do.
+
+    Mutated inputs and buffers get their new values.
+
+    Args:
+        program: the program that ran.
+        results: its results, wide.
+        args: the call's positional inputs; mutated ones are written.
+        kwargs: the call's keyword inputs; mutated ones are written.
+    """
+    given = dict(zip((a.name for a in program.inputs), program.flatten(args, kwargs), strict=True))
+    outputs = [_as_tensor(np.asarray(r)).to(dtype) for r, dtype in zip(results, _result_dtypes(program), strict=True)]
+    for index, name in program.mutations.items():
+        changed = given[name] if name in given else program.values[name]
+        changed.copy_(outputs[index])
+    count = len(outputs) - len(program.mutations)
+    memory, shared = program.memory(given)
+    return program.unflatten([*memory.applied(outputs[:count], shared), *outputs[count:]])
+
+
+def _as_tensor(array: Array) -> torch.Tensor:
+    """The array as a tensor; the elements are not copied if nobody else has them."""
+    return torch.as_tensor(array) if array.flags.owndata and array.flags.writeable else torch.tensor(array)
+
+
+def _result_dtypes(program: Program) -> list[torch.dtype]:
+    """dtypes of the function's results, the new values of mutated arguments included."""
+    dtypes = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
+    main = next(op for op in program.module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+    return [dtypes[t.get_element_type()] for t in main.function_type.outputs if isinstance(t, TensorType)]

@@ -1,0 +1,63 @@
+"""Where the outputs of an exported program lie in memory, for the inputs of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind
+from torch.fx import Interpreter, Node
+
+from spyre_mlir.frontend.capture.export import NEEDS_VALUES, REFUSED
+from spyre_mlir.frontend.lowering.signature import Signature
+from spyre_mlir.frontend.program.program import Argument, Constant, OutputMemory
+from spyre_mlir.frontend.program.result_memory import ResultMemories, ResultMemory
+
+Given = Mapping[str, torch.Tensor]
+
+
+def output_memory(exported: ExportedProgram, signature: Signature) -> OutputMemory:
+    """Finds the memory of the outputs by the program as it was exported: decompositions choose other strides.
+
+    Args:
+        exported: the program before decompositions.
+        signature: how its inputs are called.
+    """
+    specs = exported.graph_signature.output_specs
+    places = [
+        number
+        for number, spec in enumerate(specs)
+        if spec.kind is OutputKind.USER_OUTPUT and not isinstance(spec.arg, ConstantArgument)
+    ]
+
+    def run(*inputs: Any) -> list[Any]:
+        results = Interpreter(exported.graph_module).run(*inputs)
+        return [results[number] for number in places]
+
+    memories = ResultMemories(run)
+
+    def found(given: Given) -> tuple[ResultMemory, list[Any]]:
+        queue = iter(signature.input_leaves)
+        inputs = [_value(exported, spec, queue, given) for spec in exported.graph_signature.input_specs]
+        try:
+            return memories(inputs), inputs
+        except (*NEEDS_VALUES, *REFUSED):  # the model does not take such strides: as for the examples
+            return ResultMemory.of([_examples(exported)[number] for number in places], []), inputs
+
+    return found
+
+
+def _value(exported: ExportedProgram, spec: InputSpec, leaves: Iterator[Argument | Constant], given: Given) -> Any:
+    """What a placeholder holds in a call: an input, the constant in its place, or a tensor of the model."""
+    if spec.kind is InputKind.USER_INPUT or isinstance(spec.arg, ConstantArgument):
+        leaf = next(leaves)
+        return leaf.value if isinstance(leaf, Constant) else given[leaf.name]
+    return exported.state_dict.get(spec.target or "", exported.constants.get(spec.target or ""))
+
+
+def _examples(exported: ExportedProgram) -> list[Any]:
+    """The results that torch noted while it exported; None for what is no tensor."""
+    nodes = cast("Sequence[object]", exported.graph.output_node().args[0])
+    return [node.meta["val"] if isinstance(node, Node) else None for node in nodes]

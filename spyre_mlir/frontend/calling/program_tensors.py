@@ -1,0 +1,63 @@
+"""The tensors that belong to a program, as the rest of the package takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+
+from spyre_mlir.frontend.program.program import Program
+from spyre_mlir.frontend.reference.eager import to_numpy
+
+Array = NDArray[Any]
+
+
+class HostValues(Mapping[str, Array]):
+    """The model's own tensors as numpy arrays, made whenever they are asked for.
+
+    So weights are in memory once, and what the model or another program made of it writes to a buffer is seen.
+    """
+
+    def __init__(self, program: Program) -> None:
+        """Copies nothing."""
+        self._program = program
+        self._tensors = program.values
+
+    def __getitem__(self, name: str) -> Array:
+        """The tensor as it is now."""
+        return to_numpy(self._tensors[name])
+
+    def __iter__(self) -> Iterator[str]:
+        """Names in the order of the program."""
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._tensors)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a tensor of this name; makes none."""
+        return name in self._tensors
+
+    def versions(self) -> tuple[int, ...]:
+        """Numbers that change when someone writes to a tensor that calls do not write."""
+        written = set(self._program.mutations.values())
+        return tuple(_version(t) for name, t in self._tensors.items() if name not in written)
+
+    def replaced(self) -> str | None:
+        """The first parameter or buffer of which the model has another tensor by now, None if there is none."""
+        model = self._program.reference
+        if not isinstance(model, torch.nn.Module):
+            return None
+        now = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
+        return next((name for name, t in self._tensors.items() if name in now and not _same_memory(t, now[name])), None)
+
+
+def _version(tensor: torch.Tensor) -> int:
+    return 0 if tensor.is_inference() else tensor._version  # pyright: ignore[reportPrivateUsage]
+
+
+def _same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.dtype is b.dtype and a.shape == b.shape and a.device == b.device and a.data_ptr() == b.data_ptr()

@@ -1,0 +1,189 @@
+"""Inspection of a saved program before torch reads it, because reading it can run what it says.
+
+`torch.export.load` unpickles some members, evaluates the expressions of symbolic sizes, resolves operators by any
+dotted name below `torch`, loads compiled libraries, and writes names into Python text that it compiles. Everything of
+this that is not plain data of a graph is refused here, by the same reader that torch uses, before anything is loaded.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from spyre_mlir.errors import ImportProgramError
+from spyre_mlir.frontend.capture.symbol_text import is_size
+from spyre_mlir.frontend.torch_private import pt2_records
+
+_HINT = "a program is a graph, its tensors and its example inputs; save the model again with torch.export.save"
+_MODELS, _WEIGHTS, _CONSTANTS = "models/", "data/weights/", "data/constants/"
+_PICKLES = ("data/sample_inputs/", _WEIGHTS, _CONSTANTS)  # members `….pt` of these are unpickled
+_OLD_PROGRAM = "serialized_exported_program.json"
+_OLD_PICKLES = ("serialized_state_dict", "serialized_constants", "serialized_example_inputs")
+_LIBRARIES = "data/aotinductor/"
+_MOST_EXPANDED = 64  # torch stores members as they are: what unpacks to many times its size is no program
+
+# How torch pickles an example input without values; it is JSON, with expressions of sizes in it.
+_FAKE_TENSOR = "torch._export.serde.serialize._reconstruct_fake_tensor"
+
+_NAME = re.compile(r"\w+(?:\.\w+)*")
+_WEIGHT_NAME = re.compile(r"[^\"'\\\x00-\x1f]*")
+_OPERATOR = re.compile(
+    r"torch\.ops\.\w+\.\w+(?:\.\w+)?|torch\.sym_[a-z]+|math\.trunc|#\w+:[\w.:]+|"
+    r"_operator\.(?:eq|ne|le|ge|lt|gt|neg|pos|mul|add|sub|floordiv|mod|pow|truediv|and_|or_|lshift|rshift|getitem)|"
+    r"torch\._functorch\.predispatch\._[a-z_]*(?:nesting|batch_dim)"
+)
+# Keys of torch's schema whose strings become names in Python text, or are looked up.
+_NAMES = frozenset({"name", "as_name", "as_sym_int", "root", "graph_name"})
+_OPERATORS = frozenset({"target", "as_operator"})
+_WEIGHTS_KEYS = frozenset({"parameter_name", "buffer_name", "tensor_constant_name", "custom_obj_name", "fqn"})
+_FREE = frozenset({"metadata", "as_string", "as_strings", "guards_code"})  # never run: `module_of` drops the guards
+
+
+def check_archive(path: Path) -> None:
+    """Refuses a saved program that holds more than a graph, its tensors and its example inputs.
+
+    Raises:
+        ImportProgramError: names the member, and what is wrong with it.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _check_members(archive, path)
+            records = pt2_records(path)
+            if records is None:
+                records = _old_records(archive)
+        _Look(path, *records).check()
+    except (zipfile.BadZipFile, RuntimeError, AssertionError, OSError, EOFError, UnicodeDecodeError) as error:
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise ImportProgramError(
+            f"this is no .pt2 file that torch can read: {reason}", where=str(path), hint=_HINT
+        ) from error
+
+
+def _check_members(archive: zipfile.ZipFile, path: Path) -> None:
+    """Readers of archives differ in which of two members of one name they take; there is to be one."""
+    members = archive.infolist()
+    twice = [name for name, times in Counter(m.filename.casefold() for m in members).items() if times > 1]
+    if twice:
+        raise _refusal(path, twice[0], "is there twice")
+    for member in members:
+        if member.file_size > _MOST_EXPANDED * max(member.compress_size, 1):
+            raise _refusal(path, member.filename, f"claims to unpack to {member.file_size:,} bytes")
+
+
+def _old_records(archive: zipfile.ZipFile) -> tuple[list[str], Callable[[str], bytes]]:
+    """Members as torch 2.7 and earlier wrote them."""
+    return archive.namelist(), archive.read
+
+
+def _refusal(path: Path, member: str, what: str) -> ImportProgramError:
+    return ImportProgramError(f"the member {member} {what}", where=str(path), hint=_HINT)
+
+
+class _Look:
+    """One archive: names of its members, and what reads one."""
+
+    def __init__(self, path: Path, names: list[str], read: Callable[[str], bytes]) -> None:
+        self._path, self._names, self._read = path, names, read
+
+    def check(self) -> None:
+        """Refuses members that run code when they are loaded."""
+        for name in self._names:
+            if name.startswith(_LIBRARIES):
+                raise _refusal(self._path, name, "is compiled code, which loading would run")
+            if name.startswith((_WEIGHTS, _CONSTANTS)) and name.endswith("_config.json"):
+                self._check_payload(name)
+            elif (name.startswith(_PICKLES) and name.endswith(".pt")) or name.startswith(_OLD_PICKLES):
+                self._check_pickle(name)
+            elif name.startswith(_MODELS) or name == _OLD_PROGRAM:
+                self._check_program(name)
+
+    def _json(self, name: str) -> Any:
+        try:
+            return json.loads(self._read(name))
+        except (ValueError, RecursionError) as error:
+            raise _refusal(self._path, name, f"is no JSON that can be read: {error}") from error
+
+    def _check_payload(self, name: str) -> None:
+        """Weights and constants are bytes; torch pickles tensor subclasses and objects only."""
+        config: object = self._json(name)
+        entries = cast("dict[str, Any]", config).get("config") if isinstance(config, dict) else None
+        if not isinstance(entries, dict):
+            raise _refusal(self._path, name, "is no list of tensors")
+        for key, entry in cast("dict[str, Any]", entries).items():
+            if not isinstance(entry, dict) or cast("dict[str, Any]", entry).get("use_pickle") is not False:
+                raise _refusal(self._path, name, f"has '{key}' as a pickle, which loading would run")
+            if not str(cast("dict[str, Any]", entry).get("path_name")).startswith(("weight_", "tensor_")):
+                raise _refusal(self._path, name, f"has '{key}' as a Python object, which loading would run")
+
+    def _check_pickle(self, name: str) -> None:
+        """A pickle holds tensors and plain values; torch tries any other without a guard."""
+        data = self._read(name)
+        if not data:
+            return
+        try:
+            with torch.serialization.safe_globals([(_stand_in, _FAKE_TENSOR)]):
+                torch.load(io.BytesIO(data), weights_only=True)
+        except pickle.UnpicklingError as error:
+            said = re.search(r"GLOBAL (\S+)", str(error))
+            what = f"names {said[1]}, which loading would run" if said else "is a pickle of more than tensors"
+            raise _refusal(self._path, name, what) from error
+        except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, EOFError) as error:
+            raise _refusal(self._path, name, f"holds no tensors that can be read: {error}") from error
+
+    def _check_program(self, name: str) -> None:
+        program = self._json(name)
+        for what in _wrong_texts(program):
+            raise _refusal(self._path, name, what)
+
+
+def _stand_in(description: bytes, is_parameter: bool) -> torch.Tensor:
+    """Takes the place of what makes a tensor without values: looks at its description, and makes none."""
+    for what in _wrong_texts(json.loads(description)):
+        raise pickle.UnpicklingError(what)
+    return torch.empty(0)
+
+
+def _wrong_texts(program: object) -> Iterator[str]:
+    """Texts of a program that torch would evaluate, or write into Python text, and that are no plain names."""
+    waiting: list[tuple[str, object]] = [("", program)]
+    while waiting:
+        key, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(k, v) for k, v in cast("dict[str, object]", value).items() if k not in _FREE]
+        elif isinstance(value, list):
+            waiting += [(key, v) for v in cast("list[object]", value)]
+        elif isinstance(value, str) and not _is_plain(key, value):
+            yield f"has {key} {value[:80]!r}, which is none that torch.export writes"
+
+
+def _is_plain(key: str, text: str) -> bool:
+    if key == "expr_str":
+        return is_size(text)
+    if key in _OPERATORS:
+        return _OPERATOR.fullmatch(text) is not None
+    if key in _NAMES or key == "forward_arg_names":
+        return text == "" or _NAME.fullmatch(text) is not None
+    if key == "in_spec":
+        return _are_keyword_names(text)
+    return key not in _WEIGHTS_KEYS or _WEIGHT_NAME.fullmatch(text) is not None
+
+
+def _are_keyword_names(spec: str) -> bool:
+    """Whether the keyword arguments of a tree of inputs, which become parameters of a function, are names."""
+    try:
+        tree: Any = json.loads(spec) if spec else None
+        children: Any = tree[1]["children_spec"] if tree is not None else ()
+        keywords: Any = children[1]["context"] if len(children) > 1 else None
+        names: Any = json.loads(keywords) if isinstance(keywords, str) else keywords
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError):
+        return False
+    return names is None or all(isinstance(n, str) and _NAME.fullmatch(n) for n in cast("list[object]", names))

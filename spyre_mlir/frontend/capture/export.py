@@ -1,0 +1,358 @@
+"""From a model to a functional ATen graph: `torch.export`, then decomposition that keeps composites."""
+
+from __future__ import annotations
+
+import logging
+import re
+import zipfile
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager, nullcontext
+from functools import cache, lru_cache
+from operator import getitem
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+
+from spyre_mlir.errors import ImportProgramError, RegistrationError, UnsupportedError
+from spyre_mlir.frontend.arguments import bind
+from spyre_mlir.frontend.capture.archive import check_archive
+from spyre_mlir.frontend.capture.constant_values import ConstantValues
+from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
+from spyre_mlir.frontend.capture.unsupported import DATA
+from spyre_mlir.frontend.locations import place_in, place_of, raised_at, raised_by_torch
+from spyre_mlir.frontend.torch_private import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+    GuardOnDataDependentSymNode,
+    Operator,
+    OpOverload,
+    PendingUnbackedSymbolNotFound,
+    SpecViolationError,
+    TorchDynamoException,
+    UnsupportedOperatorException,
+    holders,
+    is_composite,
+    is_fake,
+    schema_of,
+    tree_map,
+)
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.table import Family
+from spyre_mlir.plugins import registry
+
+# What torch cannot trace, because it traces without the values of tensors.
+NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
+# What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit.
+REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError)
+# The host runs these, or the import where they depend on no input; the op table has none of them.
+_WITHOUT_ENTRY = frozenset(
+    {
+        # Taken apart, these make integers of what lies between float ends; torch makes integers of the ends first.
+        "linspace.default",
+        "linspace.Scalar_Tensor",
+        "linspace.Tensor_Scalar",
+        "linspace.Tensor_Tensor",
+        # Taken apart, these check for errors by an op with side effects, which becomes a higher-order one.
+        "linalg_inv.default",
+        "linalg_solve.default",
+        "linalg_cholesky.default",
+        "linalg_lu_factor.default",
+        "linalg_ldl_factor.default",
+    }
+)
+
+
+def _left_whole(exported: ExportedProgram) -> frozenset[str]:
+    """What torch's decompositions leave alone in a program: not an op that writes without saying so in its schema."""
+    secret = {"instance_norm.default"} if any(map(_updates_statistics, exported.graph.nodes)) else set[str]()
+    return whole_overloads() - secret
+
+
+def _updates_statistics(node: torch.fx.Node) -> bool:
+    """Whether a node is an instance norm that writes its running statistics; only its parts show the writing."""
+    if node.target is not torch.ops.aten.instance_norm.default:
+        return False
+    bound = bind(node)
+    return bound["running_mean"].value is not None and bool(bound["use_input_stats"].value)
+
+
+def whole_overloads() -> frozenset[str]:
+    """The overloads that torch's decompositions leave alone, as `add.Tensor`: those of the op table that make tensors.
+
+    Views are torch's to take apart, as is what may give its input back: torch follows which memory is whose.
+    """
+    table = _overloads(o for e in ATEN if e.family is not Family.VIEW for o in e.overloads)
+    asked = _overloads(registry.kept_whole())
+    return frozenset(o for o in table if not _gives_back(o)) | asked | _WITHOUT_ENTRY
+
+
+def _overloads(names: Iterable[str]) -> frozenset[str]:
+    """Those of torch's own operators, with the name of the overload."""
+    return frozenset(name if "." in name else f"{name}.default" for name in names if "::" not in name)
+
+
+@cache
+def _gives_back(name: str) -> bool:
+    """Whether a result of an overload may be its input, as the schema says; torch may have no such overload."""
+    operator = _operator(name)
+    return operator is not None and any(r.alias_info is not None for r in schema_of(operator).returns)
+
+
+def _operator(name: str) -> Any:
+    """The overload of torch's own operators; None if torch has none of this name."""
+    packet, overload = name.rsplit(".", 1)
+    return getattr(getattr(torch.ops.aten, packet, None), overload, None)
+
+
+@lru_cache(maxsize=2)
+def _table(whole: frozenset[str]) -> Any:
+    """The default decompositions of torch without those of the ops that stay whole; building it takes 0.05 s."""
+    table = cast("dict[Any, Any]", torch.export.default_decompositions())
+    for name in whole:
+        operator = _operator(name)
+        if operator is None:
+            raise RegistrationError(
+                f"torch has no operator aten.{name} that could be kept whole", hint="name an overload, as 'max.dim'"
+            )
+        table.pop(operator, None)
+    return table
+
+
+def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Copies every example tensor: export merges inputs that are the same object into one."""
+
+    def fresh(leaf: object) -> object:
+        return leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf
+
+    return tree_map(fresh, args), tree_map(fresh, dict(kwargs))
+
+
+@contextmanager
+def _fake_instead_of_meta(model: torch.nn.Module) -> Generator[Callable[[object], object]]:
+    """Lets a model on the meta device trace as one on the CPU; gives what turns meta tensors into fake ones.
+
+    On meta, torch chooses other strides (extra clones) and refuses to mix in constants made on the CPU.
+    """
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    fakes: dict[torch.Tensor, torch.Tensor] = {}  # one per tensor: shared parameters stay shared
+
+    def fake(value: object) -> object:
+        if not isinstance(value, torch.Tensor) or is_fake(value) or value.device.type != "meta":
+            return value
+        if value not in fakes:
+            with mode:
+                made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="cpu")
+            fakes[value] = (
+                torch.nn.Parameter(made, value.requires_grad) if isinstance(value, torch.nn.Parameter) else made
+            )
+        return fakes[value]
+
+    places = [(holder, name, value) for holder in holders(model) for name, value in holder.items() if value is not None]
+    try:
+        for holder, name, value in places:
+            holder[name] = cast(torch.Tensor, fake(value))
+        yield fake
+    finally:
+        for holder, name, value in places:
+            holder[name] = value
+
+
+@contextmanager
+def _results_seen(model: torch.nn.Module, see: Callable[[object], None]) -> Generator[None]:
+    """Shows what a model returns to somebody while it is traced."""
+
+    def show(_model: torch.nn.Module, _args: object, output: object) -> None:
+        see(output)
+
+    hook = model.register_forward_hook(show)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def export_model(
+    model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], see: Callable[[object], None]
+) -> ExportedProgram:
+    """Exports a module for the shapes of its example arguments.
+
+    Args:
+        model: the module.
+        args: positional example arguments.
+        kwargs: keyword example arguments.
+        see: is shown what the module returns, before torch flattens it.
+
+    Raises:
+        UnsupportedError: the control flow depends on data.
+        ImportProgramError: torch cannot trace the module for these arguments, or it writes to tensors that are not its
+            buffers.
+    """
+    with _results_seen(model, see):
+        exported = _export(model, args, kwargs, strict=False)
+    if (node := _mutated_constant(exported)) is not None:
+        # Buffers reached through a Python object look like constants; strict export finds the buffers.
+        exported = _export(model, args, kwargs, strict=True)
+        node = _mutated_constant(exported)
+    if node is not None:
+        raise ImportProgramError(
+            "the model writes to a tensor that is neither a buffer, a parameter nor an input",
+            where=place_of(node),
+            hint="register the tensor with register_buffer, and write to the buffer",
+        )
+    return exported
+
+
+def _export(
+    model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, strict: bool
+) -> ExportedProgram:
+    name = type(model).__name__
+    try:
+        with torch_noise_hidden(), torch.no_grad(), _fake_instead_of_meta(model) as fake:
+            fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
+            with nullcontext() if strict else ConstantValues():
+                return torch.export.export(model, fresh_args, fresh_kwargs, strict=strict)
+    except NEEDS_VALUES as error:
+        raise without_values(error) from error
+    except PendingUnbackedSymbolNotFound as error:
+        raise UnsupportedError(
+            f"{name} has a shape that depends on the data", where=raised_at(error), hint=DATA
+        ) from error
+    except GuardOnDataDependentSymNode as error:
+        text = f"{name} decides its control flow or a shape by the values of a tensor: {_first_line(error)}"
+        raise UnsupportedError(
+            text,
+            where=raised_at(error),
+            hint="use torch.where instead of `if`, and sizes that do not depend on data",
+        ) from error
+    except (TorchDynamoException, *REFUSED) as error:
+        if not raised_by_torch(error):
+            raise  # an error of the model's own says best what it means
+        raise ImportProgramError(
+            f"torch.export cannot trace {name}: {_first_line(error)}",
+            where=raised_at(error),
+            hint="see if model(*args) and torch.export.export(model, args) work alone",
+        ) from error
+
+
+def without_values(
+    error: DataDependentOutputException | DynamicOutputShapeException | UnsupportedOperatorException,
+) -> UnsupportedError:
+    """What to say of an operator that torch cannot trace, because it traces without values."""
+    op = str(error.func).removesuffix(".default")
+    if isinstance(error, UnsupportedOperatorException):
+        reason, hint = "torch cannot say the shape of its result", "register a fake implementation of the operator"
+    elif isinstance(error, DataDependentOutputException):
+        reason, hint = "its result is a Python value that depends on the data", DATA
+    else:
+        reason, hint = "the shape of its result depends on the data", DATA
+    what = f"a part of this model cannot be expressed\n  1 x {op}: {reason}"
+    return UnsupportedError(what, where=raised_at(error), hint=hint)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0]
+
+
+def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:
+    """The first node that writes to a constant tensor, or to a view of one."""
+    constants = {s.arg.name for s in exported.graph_signature.input_specs if s.kind is InputKind.CONSTANT_TENSOR}
+    reached: set[torch.fx.Node] = set()
+    for node in exported.graph.nodes:
+        if node.op == "placeholder" and node.name in constants:
+            reached.add(node)
+        target = cast(object, node.target)
+        if not isinstance(target, OpOverload) or target is torch.ops.aten.detach_.default:
+            continue
+        for argument, value in zip(schema_of(cast(Operator, target)).arguments, node.args, strict=False):
+            if argument.alias_info is None or value not in reached:
+                continue
+            if argument.alias_info.is_write:
+                return node
+            reached.add(node)
+    return None
+
+
+def decompose(exported: ExportedProgram) -> ExportedProgram:
+    """Brings an exported program to functional form; what the op table has stays whole.
+
+    Raises:
+        UnsupportedError: an operator has a shape or a Python value as its result that depends on the data.
+        ImportProgramError: torch cannot write without side effects what the model does to memory.
+    """
+    whole = _left_whole(exported)
+    table = _table(whole)
+    # Torch takes 0.3 s to find that there is nothing to do; but it does merge equal constants.
+    if not exported.constants and all(_stays(node, table, whole) for node in exported.graph.nodes):
+        return exported
+    try:
+        with torch_noise_hidden(), torch.no_grad():
+            return cast(Any, exported).run_decompositions(table)
+    except NEEDS_VALUES as error:
+        raise without_values(error) from error
+    except REFUSED as error:
+        # Torch runs a graph here, in which no line is the model's own: its place is in the text, if anywhere.
+        raise ImportProgramError(
+            f"torch.export cannot write the model without side effects: {_first_line(error)}",
+            where=place_in(str(error)),
+            hint="write to clones of views, do not resize tensors or set their memory, and take no derivatives",
+        ) from error
+
+
+def _stays(node: torch.fx.Node, table: Any, whole: frozenset[str]) -> bool:
+    """Whether decomposition by a table leaves a node as it is: a functional operator that nothing decomposes."""
+    if node.op != "call_function":
+        return node.op in ("placeholder", "output")
+    target = cast(object, node.target)
+    if target is getitem:
+        return True
+    if not isinstance(target, OpOverload) or target in table or not node.users:  # what nobody reads may be a check
+        return False
+    called = cast(Operator, target)
+    left = str(called).removeprefix("aten.") in whole
+    return (left or not is_composite(called)) and not schema_of(called).is_mutable
+
+
+def load_pt2(path: str | Path) -> ExportedProgram:
+    """Reads a program that `torch.export.save` wrote, once it is known to hold nothing that would run when it is read.
+
+    Raises:
+        ImportProgramError: there is no such file, or it is truncated or something else, or holds more than a program.
+    """
+    file = Path(path)
+    hint = "write the file with torch.export.save(torch.export.export(model, args), path)"
+    if not file.is_file():
+        what = "this is no file" if file.exists() else "there is no such file"
+        raise ImportProgramError(what, where=str(file), hint=hint)
+    if not zipfile.is_zipfile(file):
+        with file.open("rb") as stream:
+            begins_as_zip = stream.read(2) == b"PK"
+        what = (
+            "the file is truncated: its zip directory is missing"
+            if begins_as_zip
+            else "this is no .pt2 file: not a zip archive"
+        )
+        raise ImportProgramError(what, where=str(file), hint=hint)
+    with torch_noise_hidden() as hidden:
+        check_archive(file)
+        try:
+            program = torch.export.load(str(file))
+            if program.call_spec.out_spec is None:
+                raise ValueError("it does not say how it is called")
+        except (*REFUSED, SpecViolationError, OSError, zipfile.BadZipFile) as error:
+            what = f"this is no .pt2 file that torch can read: {_first_line(error)}"
+            if (operator := _unknown_operator(hidden)) is not None:
+                what = f"the program calls {operator}, which is not registered with torch"
+                hint = "import the module that registers it first; a plugin does so for the command line"
+            raise ImportProgramError(what, where=str(file), hint=hint) from error
+    return program
+
+
+def _unknown_operator(logged: list[logging.LogRecord]) -> str | None:
+    """The operator of a saved program that torch does not know; its error does not say so, but what it logs does."""
+    text = "".join(logging.Formatter().format(r) for r in logged if r.name == torch.export.__name__)
+    found = re.search(r"failed to resolve torch\.ops\.(\w+)\.(\w+)", text)
+    return None if found is None else f"{found[1]}::{found[2]}"

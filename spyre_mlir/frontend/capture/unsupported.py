@@ -1,0 +1,145 @@
+"""What a graph holds that no aten program can say: found all at once, told with the user's own lines."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.arguments import is_random, walks
+from spyre_mlir.frontend.capture.as_strided import walked
+from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+from spyre_mlir.frontend.locations import place_of
+from spyre_mlir.frontend.torch_private import HigherOrderOperator, OpOverload
+
+_SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_SPELLED = (bool, int, float, str, type(None), torch.dtype, torch.layout, torch.device, torch.memory_format)
+PLACES_SHOWN = 4
+
+STATIC = "export with static shapes: no dynamic_shapes, one program per size"
+DATA = "sizes and branches must not depend on the values of tensors: use masks or torch.where"
+EVAL = "call model.eval(), or pass the random numbers as an input"
+HIGHER = "write the operation with plain tensor operations"
+MEMORY = "walk a tensor without gaps: make it contiguous, or walk the tensor it is a view of"
+REAL = "compute with real and imaginary parts as two real tensors"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that cannot be imported: the op, why, where, and what to do."""
+
+    op: str
+    reason: str
+    place: str
+    hint: str
+
+
+def op_name(node: torch.fx.Node) -> str:
+    """The op of a node as users know it, e.g. ``aten.topk``."""
+    return str(node.target).removesuffix(".default") if node.op == "call_function" else f"input {node.name}"
+
+
+def refuse(findings: list[Finding]) -> None:
+    """Raises one error for all findings, grouped by op.
+
+    Raises:
+        UnsupportedError: there is at least one finding.
+    """
+    if not findings:
+        return
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.op, finding.reason), []).append(finding)
+    lines = [
+        f"{len(findings)} parts of this model cannot be expressed"
+        if len(findings) > 1
+        else "a part of this model cannot be expressed"
+    ]
+    for (op, reason), members in groups.items():
+        places = list(dict.fromkeys(m.place for m in members))
+        more = f", and {len(places) - PLACES_SHOWN} more" if len(places) > PLACES_SHOWN else ""
+        lines += [f"  {len(members)} x {op}: {reason}", f"      {', '.join(places[:PLACES_SHOWN])}{more}"]
+    raise UnsupportedError(
+        "\n".join(lines), where=findings[0].place, hint="; ".join(dict.fromkeys(f.hint for f in findings))
+    )
+
+
+def survey(nodes: Iterable[torch.fx.Node]) -> list[Finding]:
+    """Everything in the nodes that cannot be imported."""
+    findings: list[Finding] = []
+    symbolic_inputs = False
+    for node in nodes:
+        if node.op == "placeholder":
+            symbols = _symbolic_dims(node)
+            symbolic_inputs |= bool(symbols) or isinstance(node.meta.get("val"), _SYMBOLS)
+            findings += symbols
+        reason = _reason(node, symbolic_inputs)
+        if reason is not None:
+            findings.append(Finding(op_name(node), reason[0], place_of(node), reason[1]))
+    return findings
+
+
+def _symbolic_dims(node: torch.fx.Node) -> list[Finding]:
+    value = node.meta.get("val")
+    if isinstance(value, _SYMBOLS):
+        return [Finding(op_name(node), f"its value is symbolic ({value})", place_of(node), STATIC)]
+    if not isinstance(value, torch.Tensor):
+        return []
+    return [
+        Finding(op_name(node), f"dimension {dim} is symbolic ({extent})", place_of(node), STATIC)
+        for dim, extent in enumerate(value.shape)
+        if isinstance(extent, torch.SymInt)
+    ]
+
+
+def _reason(node: torch.fx.Node, symbolic_inputs: bool) -> tuple[str, str] | None:
+    """Why a node cannot be imported, and what to do about it."""
+    values = _leaves(node.meta.get("val"))
+    if node.op == "call_function" and (reason := _call_reason(node)) is not None:
+        return reason
+    if node.op == "call_function" and not symbolic_inputs and any(isinstance(v, _SYMBOLS) for v in values):
+        return "its result is a number that depends on the data", DATA
+    return next((r for v in values if isinstance(v, torch.Tensor) and (r := _tensor_reason(v)) is not None), None)
+
+
+def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
+    """Why a call cannot be imported, whatever its result is."""
+    if isinstance(node.target, HigherOrderOperator):
+        return "higher-order operations have no form", HIGHER
+    if node.meta.get("unbacked_bindings"):
+        return "a number or a shape in it depends on the data", DATA
+    if isinstance(node.target, OpOverload):
+        if walks(node) and walked(node) is None:
+            return "it walks memory that its tensor has gaps in", MEMORY
+        return ("random numbers differ from call to call", EVAL) if is_random(node) else _odd_argument(node)
+    known = node.target is operator.getitem or any(isinstance(v, _SYMBOLS) for v in _leaves(node.meta.get("val")))
+    return None if known else ("this is not a tensor operation", HIGHER)
+
+
+def _tensor_reason(value: torch.Tensor) -> tuple[str, str] | None:
+    if value.dtype.is_complex:
+        return f"complex numbers ({value.dtype}) have no form", REAL
+    if value.dtype not in ELEMENT_TYPES:
+        return f"element type {value.dtype} has no form", "use a plain float or integer type"
+    if value.layout is not torch.strided:
+        return f"layout {value.layout} has no form", "use dense tensors"
+    return None
+
+
+def _odd_argument(node: torch.fx.Node) -> tuple[str, str] | None:
+    for leaf in _leaves([*node.args, *node.kwargs.values()]):
+        if isinstance(leaf, complex):
+            return f"complex number {leaf} has no form", REAL
+        if not isinstance(leaf, (*_SPELLED, *_SYMBOLS, torch.fx.Node)):
+            return f"an argument of type {type(leaf).__name__} has no form", HIGHER
+    return None
+
+
+def _leaves(value: object) -> list[object]:
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in cast("list[object]", value) for leaf in _leaves(item)]
+    return [value]

@@ -1,0 +1,1 @@
+"""Translation of a functional ATen graph into ops of the aten dialect."""

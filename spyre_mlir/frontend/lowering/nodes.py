@@ -1,0 +1,268 @@
+"""From the live nodes of a functional graph to the ops of one aten function."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import cast
+
+import torch
+from torch.fx import Node
+from xdsl.dialects import func
+from xdsl.dialects.builtin import LocationAttr, TensorType, UnknownLoc
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.dialects.aten import AtenOp, CallOp, make_op, result_type
+from spyre_mlir.dialects.aten_arguments import to_attribute
+from spyre_mlir.frontend.arguments import (
+    Bound,
+    NotInTableError,
+    Spelled,
+    bind,
+    named_as_in,
+    overload_name,
+    spell_by_entry,
+    spell_by_schema,
+)
+from spyre_mlir.frontend.capture.constant_folding import Folded, is_causal_mask
+from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type
+from spyre_mlir.frontend.locations import location_of
+from spyre_mlir.frontend.lowering.plugin_conversion import ImportBuild, converted
+from spyre_mlir.frontend.lowering.promotion import (
+    AS_THEY_ARE,
+    NUMBERS,
+    computes_in,
+    held,
+    in_float32,
+    operand_dtype,
+    without_result_dtype,
+)
+from spyre_mlir.frontend.lowering.rewriting import rewrite
+from spyre_mlir.frontend.lowering.signature import Signature
+from spyre_mlir.frontend.program.program import Argument
+from spyre_mlir.frontend.torch_private import OpOverload
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.table import Family, OpEntry
+
+_ATTENTION = torch.ops.aten.scaled_dot_product_attention.default
+
+
+class Lowering:
+    """Builds the body of the function, node by node; constants become arguments when first used."""
+
+    def __init__(self, signature: Signature, aliases: Mapping[Node, Node], folded: Folded) -> None:
+        """Starts a function with one block argument per placeholder."""
+        self._aliases = aliases
+        self._folded = folded
+        self.block = Block(arg_types=[tensor_type(s.node.meta["val"]) for s in signature.slots])
+        self.arguments = [s.argument for s in signature.slots]
+        self.values = {s.argument.name: s.value for s in signature.slots if s.value is not None}
+        self._location: LocationAttr = UnknownLoc()
+        self._build = ImportBuild(self._add)
+        self._ssa: dict[Node, SSAValue] = {}
+        self._several: dict[Node, dict[int, SSAValue]] = {}
+        self._casts: dict[tuple[SSAValue, torch.dtype], SSAValue] = {}
+        self._constants: dict[object, SSAValue] = {}
+        for slot, value in zip(signature.slots, self.block.args, strict=True):
+            value.name_hint = slot.node.name
+            self._ssa[slot.node] = value
+        for tied, first in signature.ties.items():
+            self._ssa[tied] = self._ssa[first]
+
+    def lower(self, node: Node) -> None:
+        """Adds the op of one node that calls an operator, or picks one of several results."""
+        if node.target is operator.getitem:
+            source, index = cast("tuple[Node, int]", node.args)
+            self._ssa[node] = self._several[self._root(source)][index]
+            return
+        self._location = location_of(node)
+        if (results := converted(node, self.ssa, self._build)) is not None:
+            if isinstance(node.meta["val"], torch.Tensor):
+                self._ssa[node] = _named(results[0], node)
+            else:
+                self._several[node] = {i: _named(v, node) for i, v in enumerate(results)}
+            return
+        rewritten = rewrite(node, self)
+        if isinstance(rewritten, SSAValue):
+            self._ssa[node] = _named(rewritten, node)
+            return
+        if rewritten is not None:
+            self._several[node] = {i: _named(v, node) for i, v in rewritten.items()}
+            return
+        op = self._add(self._op(node))
+        results = iter(op.results)
+        if isinstance(node.meta["val"], torch.Tensor):
+            self._ssa[node] = _named(next(results), node)
+        else:
+            self._several[node] = {
+                i: _named(next(results), node) for i, v in enumerate(node.meta["val"]) if isinstance(v, torch.Tensor)
+            }
+
+    def finish(self, results: list[Node]) -> None:
+        """Returns the results and drops the ops and arguments that nothing reads, but inputs and what is mutated."""
+        self.block.add_op(func.ReturnOp(*[self.ssa(node) for node in results]))
+        for op in reversed(list(self.block.ops)):  # what led to a tensor without elements is read by nobody
+            if isinstance(op, AtenOp) and op.entry is not None and not any(result.uses for result in op.results):
+                self.block.erase_op(op)
+        for argument, value in reversed(list(zip(self.arguments, self.block.args, strict=True))):
+            if argument.kind != "input" and not argument.mutated and not value.uses:
+                self.block.erase_arg(value)
+                self.arguments.remove(argument)
+                self.values.pop(argument.name, None)
+
+    def ssa(self, node: Node) -> SSAValue:
+        """The value of a node; a folded one becomes an argument."""
+        root = self._root(node)
+        return self._constant(self._folded.value(root)) if root in self._folded else self._ssa[root]
+
+    def known_value(self, node: Node) -> torch.Tensor | None:
+        """The tensor a node stands for, if no call can change it."""
+        root = self._root(node)
+        return self._folded.value(root) if self._folded.known(root) else None
+
+    def from_host(self, node: Node) -> bool:
+        """Whether the host provides the value of a node as it is."""
+        root = self._root(node)
+        return root.op == "placeholder" or self._folded.known(root)
+
+    def emit(
+        self, overload: str, *operands: SSAValue, result: Attribute | None = None, **attributes: object
+    ) -> SSAValue:
+        """Adds an op of the table and gives its result, whose type the table knows unless it is given."""
+        spelled = {name: to_attribute(value) for name, value in attributes.items()}
+        if result is not None:
+            return self._add(make_op(overload, operands, spelled, [result])).results[0]
+        shapeless = make_op(overload, operands, spelled, [operands[0].type])
+        entry = ATEN.find(overload)
+        if entry is None:
+            raise KeyError(f"the op table lacks aten.{overload}")
+        return self._add(make_op(overload, operands, spelled, [result_type(entry, shapeless.arguments())])).results[0]
+
+    def _add(self, op: AtenOp) -> AtenOp:
+        """Appends an op, made for the node at hand."""
+        op.location = self._location
+        self.block.add_op(op)
+        return op
+
+    def _root(self, node: Node) -> Node:
+        while node in self._aliases:
+            node = self._aliases[node]
+        return node
+
+    def _op(self, node: Node) -> AtenOp:
+        """The op of a node: its class if the table's entry can say everything, else `aten.call`."""
+        overload = overload_name(cast(OpOverload, node.target))
+        bound = self._with_causal_fact(node, bind(node))
+        value = node.meta["val"]
+        values = cast("list[object]", [value] if isinstance(value, torch.Tensor) else value)
+        types = [tensor_type(v) for v in values if isinstance(v, torch.Tensor)]
+        entry = ATEN.find(overload)
+        if entry is not None and (entry.composed or isinstance(value, torch.Tensor)):
+            try:
+                spelled = self._by_entry(entry, node, bound)
+                op = make_op(overload, spelled.operands, spelled.attributes, types)
+                op.verify_()
+            except (NotInTableError, VerifyException):
+                pass  # the table knows a narrower op; the call keeps every argument
+            else:
+                return op
+        spelled = spell_by_schema(bound, lambda _, n: self.ssa(n))
+        callee = overload if "::" in overload else f"aten.{overload}"
+        return CallOp(
+            spelled.operands,
+            {"callee": to_attribute(callee), **spelled.attributes},
+            types,
+        )
+
+    def _by_entry(self, entry: OpEntry, node: Node, bound: dict[str, Bound]) -> Spelled:
+        bound = named_as_in(entry, bound)
+        wanted = operand_dtype(entry, node, bound)
+        tensors = {p.name for p in entry.params if p.is_tensor} - AS_THEY_ARE
+        bound = {n: Bound(held(b.value, wanted), b.is_default) if n in tensors else b for n, b in bound.items()}
+        numbers, kind = {p.name for p in entry.params if p.kind in NUMBERS}, computes_in(entry, node, wanted)
+        bound = {n: Bound(in_float32(b.value, kind), b.is_default) if n in numbers else b for n, b in bound.items()}
+
+        def resolve(name: str, operand: Node) -> SSAValue | int | float | bool:
+            if (number := self._number(entry, node, name, operand)) is not None:
+                return held(number, wanted)
+            if wanted is None or name in AS_THEY_ARE:
+                return self.ssa(operand)
+            return self._cast(operand, wanted)
+
+        return spell_by_entry(entry, bound if wanted is None else without_result_dtype(bound), resolve)
+
+    def _number(self, entry: OpEntry, node: Node, name: str, operand: Node) -> int | float | bool | None:
+        """The number that stands for a known tensor whose elements are all equal, if the result keeps its shape."""
+        root = self._root(operand)
+        if entry.family is not Family.POINTWISE or name in AS_THEY_ARE or not self._folded.known(root):
+            return None
+        others = [n for n in node.all_input_nodes if not self._folded.known(self._root(n))]
+        choosing = bind(node).get("condition")
+        shaping = [n for n in others if choosing is None or n is not choosing.value]
+        if not any(n.meta["val"].shape == node.meta["val"].shape for n in shaping):
+            return None
+        value = self._folded.value(root)
+        if value.numel() == 0 or not bool((value == value.reshape(-1)[0]).all()):
+            return None
+        return value.reshape(-1)[0].item()
+
+    def _cast(self, operand: Node, wanted: torch.dtype) -> SSAValue:
+        """The operand in another element type; constants are converted here, others by a `_to_copy`."""
+        root = self._root(operand)
+        if root.meta["val"].dtype is wanted:
+            return self.ssa(root)
+        if self._folded.known(root):
+            return self._constant(self._folded.value(root).to(wanted))
+        source = self.ssa(root)
+        if (source, wanted) not in self._casts:
+            shape = TensorType(ELEMENT_TYPES[wanted], cast("TensorType[Attribute]", source.type).get_shape())
+            op = make_op("_to_copy", [source], {"dtype": ELEMENT_TYPES[wanted]}, [shape])
+            self._casts[source, wanted] = self._add(op).results[0]
+        return self._casts[source, wanted]
+
+    def _constant(self, value: torch.Tensor) -> SSAValue:
+        """The argument that holds a value known at import; a repeated value is kept once and expanded."""
+        repeated = [stride == 0 and extent > 1 for stride, extent in zip(value.stride(), value.shape, strict=True)]
+        if any(repeated):
+            compact = value[tuple(slice(0, 1) if r else slice(None) for r in repeated)]
+            op = make_op(
+                "expand", [self._constant(compact)], {"size": to_attribute(tuple(value.shape))}, [tensor_type(value)]
+            )
+            return self._add(op).results[0]
+        # One element counts as dense under any stride, but bytes can be read under stride 1 only.
+        dense = value.contiguous() if value.numel() != 1 else value.clone(memory_format=torch.contiguous_format)
+        raw = dense.reshape(-1).view(torch.uint8).numpy().data if dense.numel() else b""
+        key = (dense.dtype, tuple(dense.shape), sha256(raw).digest())
+        if key not in self._constants:
+            name = self._fresh_name()
+            self.arguments.append(Argument(name, "constant", tuple(dense.shape), dense.dtype))
+            self.values[name] = dense
+            self._constants[key] = self.block.insert_arg(tensor_type(dense), len(self.block.args))
+            self._constants[key].name_hint = name
+        return self._constants[key]
+
+    def _fresh_name(self) -> str:
+        taken = {a.name for a in self.arguments}
+        number = len(self._constants)
+        while f"constant_{number}" in taken:
+            number += 1
+        return f"constant_{number}"
+
+    def _with_causal_fact(self, node: Node, bound: dict[str, Bound]) -> dict[str, Bound]:
+        """Attention under a known causal mask says so instead of carrying the mask; one that hides nothing goes."""
+        mask = bound["attn_mask"].value if node.target is _ATTENTION else None
+        if not isinstance(mask, Node) or not self._folded.known(self._root(mask)):
+            return bound
+        value = self._folded.value(self._root(mask))
+        if value.dtype is torch.bool and bool(value.all()):
+            return bound | {"attn_mask": Bound(None, True)}
+        if is_causal_mask(value):
+            return bound | {"attn_mask": Bound(None, True), "is_causal": Bound(True, False)}
+        return bound
+
+
+def _named(value: SSAValue, node: Node) -> SSAValue:
+    value.name_hint = node.name
+    return value

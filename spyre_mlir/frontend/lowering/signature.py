@@ -1,0 +1,204 @@
+"""The calling convention of an exported program: which placeholder is which argument, which node which result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, TensorArgument
+from torch.fx import Node
+
+from spyre_mlir.frontend.capture.as_strided import placed
+from spyre_mlir.frontend.capture.unsupported import HIGHER, Finding
+from spyre_mlir.frontend.program.program import Argument, ArgumentKind, Constant
+from spyre_mlir.frontend.torch_private import TreeSpec, is_real, storage_identity, tree_flatten_with_path
+
+_KINDS: dict[InputKind, ArgumentKind] = {
+    InputKind.USER_INPUT: "input",
+    InputKind.PARAMETER: "parameter",
+    InputKind.BUFFER: "buffer",
+    InputKind.CONSTANT_TENSOR: "constant",
+}
+_ORDER: tuple[ArgumentKind, ...] = ("input", "parameter", "buffer", "constant")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A placeholder that holds a tensor.
+
+    Attributes:
+        value: the tensor, if the model owns one that has elements.
+        foldable: whether the value belongs to the program, not to the weights.
+        memory: what two placeholders share if they read the same memory the same way; None to stay apart.
+    """
+
+    node: Node
+    argument: Argument
+    value: torch.Tensor | None = None
+    foldable: bool = False
+    memory: tuple[object, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result of the function: the node that makes it, its name, and the argument it updates, if any."""
+
+    node: Node
+    name: str
+    mutates: str | None = None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Arguments in their order, ties between placeholders, and both trees.
+
+    Attributes:
+        slots: the arguments: inputs, parameters, buffers, constants.
+        ties: placeholders of weights that share storage with an earlier one, to that one.
+    """
+
+    slots: tuple[Slot, ...]
+    ties: Mapping[Node, Node]
+    input_leaves: tuple[Argument | Constant, ...]
+    results: tuple[Result, ...]
+    output_leaves: tuple[int | Constant, ...]
+    input_tree: TreeSpec
+    output_tree: TreeSpec
+
+
+def strange_inputs(exported: ExportedProgram) -> list[Finding]:
+    """Inputs that are neither tensors nor plain constants, such as script objects."""
+    return [
+        Finding(f"input {spec.arg.name}", f"an input of kind {spec.kind.name} has no form", spec.arg.name, HIGHER)
+        for spec in exported.graph_signature.input_specs
+        if spec.kind not in _KINDS or not isinstance(spec.arg, (TensorArgument, ConstantArgument))
+    ]
+
+
+def read_signature(exported: ExportedProgram) -> Signature:
+    """Names and orders the arguments and results of a functional program without strange inputs."""
+    nodes = {n.name: n for n in exported.graph.nodes}
+    places = placed(exported.graph)
+    mutated = _mutated(exported)
+    rename = _input_namer(exported.graph_signature.input_specs)
+    slots: list[Slot] = []
+    leaves: list[Argument | Constant] = []
+    for spec in exported.graph_signature.input_specs:
+        if isinstance(spec.arg, ConstantArgument):
+            leaves.append(Constant(spec.arg.name, spec.arg.value))
+            continue
+        slot = _slot(exported, spec, nodes[spec.arg.name], rename, spec.arg.name in mutated)
+        if slot.argument.kind == "input":
+            slot = replace(slot, argument=replace(slot.argument, placement=places.get(slot.node)))
+            leaves.append(slot.argument)
+        slots.append(slot)
+    slots.sort(key=lambda slot: _ORDER.index(slot.argument.kind))
+    ties = _ties(slots)
+    results, output_leaves = _results(exported, nodes, {s.node.name: s.argument.name for s in slots})
+    return Signature(
+        tuple(s for s in slots if s.node not in ties),
+        ties,
+        tuple(leaves),
+        results,
+        output_leaves,
+        cast(TreeSpec, exported.call_spec.in_spec),
+        cast(TreeSpec, exported.call_spec.out_spec),
+    )
+
+
+def _mutated(exported: ExportedProgram) -> set[str]:
+    """Names of the placeholders whose new value is among the results."""
+    specs = exported.graph_signature.input_specs
+    by_target = {spec.target: spec.arg.name for spec in specs if spec.target is not None}
+    written = [
+        s.target for s in exported.graph_signature.output_specs if s.kind is not OutputKind.USER_OUTPUT and s.target
+    ]
+    return {by_target.get(target, target) for target in written}
+
+
+def _input_namer(specs: list[InputSpec]) -> Callable[[str], str]:
+    """Keeps an input's name apart from those of the weights, which must stay as they are."""
+    taken = {spec.target for spec in specs if spec.target is not None}
+
+    def rename(name: str) -> str:
+        while name in taken:
+            name += "_in"
+        return name
+
+    return rename
+
+
+def _slot(exported: ExportedProgram, spec: InputSpec, node: Node, rename: Callable[[str], str], mutated: bool) -> Slot:
+    example = cast(torch.Tensor, node.meta["val"])
+    name = rename(node.name) if spec.target is None else spec.target
+    argument = Argument(name, _KINDS[spec.kind], tuple(example.shape), example.dtype, mutated)
+    if spec.target is None:
+        return Slot(node, argument)
+    value = exported.state_dict.get(spec.target, exported.constants.get(spec.target))
+    if not isinstance(value, torch.Tensor):
+        return Slot(node, argument)
+    memory = (
+        None
+        if mutated or value.numel() == 0
+        else (storage_identity(value), value.dtype, tuple(value.shape), value.stride(), value.storage_offset())
+    )
+    if not is_real(value):
+        return Slot(node, argument, memory=memory)
+    of_program = spec.kind is InputKind.CONSTANT_TENSOR or (spec.kind is InputKind.BUFFER and not spec.persistent)
+    return Slot(node, argument, value.detach(), of_program and not mutated, memory)
+
+
+def _ties(slots: list[Slot]) -> dict[Node, Node]:
+    """Weights that are the same memory read the same way become one argument, named as the first.
+
+    Programs that were saved without values come back with one storage for all weights, of any shape: that says nothing.
+    """
+    shapes: dict[object, set[object]] = {}
+    for slot in slots:
+        if slot.memory is not None and slot.value is None:
+            shapes.setdefault(slot.memory[0], set()).add(slot.memory[2])
+    first: dict[object, Node] = {}
+    ties: dict[Node, Node] = {}
+    for slot in slots:
+        if slot.memory is None or (slot.value is None and len(shapes[slot.memory[0]]) > 1):
+            continue
+        if first.setdefault(slot.memory, slot.node) is not slot.node:
+            ties[slot.node] = first[slot.memory]
+    return ties
+
+
+def _results(
+    exported: ExportedProgram, nodes: Mapping[str, Node], arguments: Mapping[str, str]
+) -> tuple[tuple[Result, ...], tuple[int | Constant, ...]]:
+    """The user's outputs, then the new values of mutated arguments."""
+    specs = exported.graph_signature.output_specs
+    user = [s for s in specs if s.kind is OutputKind.USER_OUTPUT]
+    names = _output_names(cast(TreeSpec, exported.call_spec.out_spec), len(user))
+    results: list[Result] = []
+    leaves: list[int | Constant] = []
+    for name, spec in zip(names, user, strict=True):
+        if isinstance(spec.arg, ConstantArgument):
+            leaves.append(Constant(name, spec.arg.value))
+        else:
+            leaves.append(len(results))
+            results.append(Result(nodes[spec.arg.name], name))
+    for spec in specs:
+        if spec.kind is not OutputKind.USER_OUTPUT and spec.target is not None:
+            target = arguments.get(spec.target, spec.target)
+            results.append(Result(nodes[spec.arg.name], f"new.{target}", mutates=target))
+    return tuple(results), tuple(leaves)
+
+
+def _output_names(tree: TreeSpec, count: int) -> list[str]:
+    """Names of the leaves by their path, e.g. ``logits``, ``states.0``; ``output`` for a lone tensor."""
+    try:
+        paths, _ = tree_flatten_with_path(tree.unflatten(range(count)))
+        names = ["".join(str(key) for key in path) for path, _ in paths]
+    except (TypeError, ValueError, AttributeError):  # an output class without named fields
+        names = [f"[{i}]" for i in range(count)]
+    plain = [re.sub(r"\[['\"]?([^'\"\]]+)['\"]?\]", r".\1", name).strip(".") for name in names]
+    return [f"output.{n}" if n[:1].isdigit() else n or "output" for n in plain]

@@ -1,0 +1,1 @@
+"""An imported program and the memory of its arguments and results."""

@@ -1,0 +1,188 @@
+"""An imported program: the aten module, its arguments, and the tensors that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+import torch
+from xdsl.dialects.builtin import ModuleOp
+
+from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.element_types import describe
+from spyre_mlir.frontend.program.aliasing import check_apart
+from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
+from spyre_mlir.frontend.program.result_memory import ResultMemory
+from spyre_mlir.frontend.torch_private import TreeSpec, is_real, tree_flatten
+
+OutputMemory = Callable[[Mapping[str, torch.Tensor]], tuple[ResultMemory, Sequence[Any]]]
+ArgumentKind = Literal["input", "parameter", "buffer", "constant"]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """How a tensor lies in its storage.
+
+    Attributes:
+        strides: elements between neighbours, of the dimensions that have any.
+        start: elements before the first one; None if it does not matter.
+    """
+
+    strides: tuple[int, ...]
+    start: int | None
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor, *, absolute: bool) -> Placement:
+        """The placement of a tensor, with its start or without."""
+        pairs = zip(tensor.stride(), tensor.shape, strict=True) if tensor.numel() else ()
+        return cls(tuple(s for s, extent in pairs if extent > 1), int(tensor.storage_offset()) if absolute else None)
+
+    def __str__(self) -> str:
+        """As an error says it."""
+        return f"strides {self.strides}" + ("" if self.start is None else f" from element {self.start} of its storage")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of the program's function, in order.
+
+    Attributes:
+        placement: how a caller's tensor must lie in its storage, because the program walks it by strides; else None.
+    """
+
+    name: str
+    kind: ArgumentKind
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    mutated: bool = False
+    placement: Placement | None = None
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A place of an argument or output tree that holds no tensor: a number, a string or None."""
+
+    name: str
+    value: object
+
+
+@dataclass(frozen=True)
+class Program:
+    """A model as one aten function, and what is needed to call it.
+
+    Attributes:
+        module: the module with ``func.func @main``.
+        name: the program's name, from the class of the model.
+        arguments: the function's arguments: inputs, parameters, buffers, constants.
+        values: tensors of parameters, buffers and constants, by name; absent if the model has no weights.
+        results: names of the function's results: the outputs, then the new values of what is mutated.
+        mutations: index of a result to the name of the argument whose new value it is.
+        input_leaves: per leaf of the input tree the input, or the constant the program was made for.
+        output_leaves: per leaf of the output tree the index of a result, or a constant.
+        input_tree: structure of (args, kwargs).
+        output_tree: structure of the model's return value.
+        reference: the model itself, for comparison; None for a program without weights.
+        memory: where the outputs lie for the inputs of a call, and the tensors whose memory they may share.
+    """
+
+    module: ModuleOp
+    name: str
+    arguments: tuple[Argument, ...]
+    values: Mapping[str, torch.Tensor]
+    results: tuple[str, ...]
+    mutations: Mapping[int, str]
+    input_leaves: tuple[Argument | Constant, ...]
+    output_leaves: tuple[int | Constant, ...]
+    input_tree: TreeSpec
+    output_tree: TreeSpec
+    reference: Callable[..., object] = field(repr=False)
+    memory: OutputMemory = field(repr=False)
+
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
+        """The arguments a caller gives."""
+        return tuple(a for a in self.arguments if a.kind == "input")
+
+    def flatten(self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> list[torch.Tensor]:
+        """The input tensors in the order of the function's arguments.
+
+        Raises:
+            InputError: number, structure, shape, dtype or a constant differs from what the program was made for, or a
+                tensor that the program writes shares memory with another one.
+        """
+        leaves = self._leaves(tuple(args), dict(kwargs or {}))
+        tensors: dict[str, torch.Tensor] = {}
+        for wanted, leaf in zip(self.input_leaves, leaves, strict=True):
+            if isinstance(wanted, Argument):
+                tensors[wanted.name] = _checked(wanted, leaf)
+            elif type(leaf) is not type(wanted.value) or leaf != wanted.value:
+                raise InputError(
+                    f"argument '{wanted.name}' is {leaf!r}, but the program was made for {wanted.value!r}",
+                    hint="import the model again with this value",
+                )
+        check_apart(self.mutations.values(), tensors, self.values)
+        return [tensors[a.name] for a in self.inputs]
+
+    def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[object]:
+        """Flattens the call as the program was exported; keyword arguments may come in any order."""
+        wanted_args, wanted_kwargs = self.input_tree.children()
+        keys = list(cast("list[str]", wanted_kwargs.context))
+        names = ", ".join(leaf.name for leaf in self.input_leaves) or "none"
+        if len(args) != wanted_args.num_children:
+            raise InputError(
+                f"expected {wanted_args.num_children} positional arguments, got {len(args)}; the inputs are {names}"
+            )
+        missing, unknown = [k for k in keys if k not in kwargs], [k for k in kwargs if k not in keys]
+        if missing or unknown:
+            text = "; ".join(
+                f"{what} keyword arguments {', '.join(which)}"
+                for what, which in (("missing", missing), ("unknown", unknown))
+                if which
+            )
+            raise InputError(f"{text}; expected {', '.join(keys) or 'none'}")
+        with flat_dataclasses(args, kwargs):
+            leaves, tree = tree_flatten((args, {k: kwargs[k] for k in keys}))
+        if tree != self.input_tree:
+            raise InputError(
+                f"the arguments are nested otherwise: expected {self.input_tree}, got {tree}",
+                hint=f"the inputs are {names}",
+            )
+        return leaves
+
+    def unflatten(self, outputs: Sequence[Any]) -> Any:
+        """What the model would return, from the function's results.
+
+        Raises:
+            InputError: the number of results is not the program's.
+        """
+        if len(outputs) != len(self.results):
+            raise InputError(f"expected {len(self.results)} results ({', '.join(self.results)}), got {len(outputs)}")
+        leaves = [leaf.value if isinstance(leaf, Constant) else outputs[leaf] for leaf in self.output_leaves]
+        with flat_dataclasses(self.output_tree):
+            return self.output_tree.unflatten(leaves)
+
+
+def _checked(wanted: Argument, leaf: object) -> torch.Tensor:
+    expected = describe(wanted.shape, wanted.dtype)
+    if not isinstance(leaf, torch.Tensor):
+        raise InputError(f"argument '{wanted.name}': expected a tensor {expected}, got {type(leaf).__name__}")
+    if leaf.layout is not torch.strided or leaf.is_nested or not is_real(leaf):
+        what = f"of layout {leaf.layout}" if leaf.layout is not torch.strided else "without elements"
+        what = "of tensors" if leaf.is_nested else what
+        raise InputError(
+            f"argument '{wanted.name}': expected {expected}, got a tensor {what}", hint="give a dense tensor of numbers"
+        )
+    if tuple(leaf.shape) != wanted.shape or leaf.dtype is not wanted.dtype:
+        raise InputError(
+            f"argument '{wanted.name}': expected {expected}, got {describe(tuple(leaf.shape), leaf.dtype)}",
+            hint="a program is made for one shape and dtype; import the model again for another",
+        )
+    if (made_for := wanted.placement) is not None:
+        found = Placement.of(leaf, absolute=made_for.start is not None)
+        if found != made_for:
+            raise InputError(
+                f"argument '{wanted.name}': the model walks its memory (as_strided), made for {made_for}, got {found}",
+                hint="give a tensor that lies so (a clone has a storage of its own), or import the model again for it",
+            )
+    return leaf

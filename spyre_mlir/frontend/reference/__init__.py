@@ -1,0 +1,1 @@
+"""Torch's own results: the reference that every level is compared with."""

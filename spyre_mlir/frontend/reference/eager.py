@@ -1,0 +1,134 @@
+"""What torch itself computes for a program: the reference that `.verify` compares with."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.export import ExportedProgram
+
+from spyre_mlir.frontend.capture.export import clone_examples
+from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
+from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
+from spyre_mlir.frontend.program.program import Argument, Program
+from spyre_mlir.frontend.reference.double_precision import WithoutHalves, has_halves, in_doubles, widened_model
+from spyre_mlir.frontend.reference.half_precision import has_halves as in_halves
+from spyre_mlir.frontend.reference.stable_order import EqualsInOrder
+from spyre_mlir.frontend.torch_private import tree_flatten, tree_map
+
+
+def torch_reference(
+    program: Program, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+) -> list[NDArray[Any]]:
+    """Runs the model eagerly, and gives the program's results in their order; the model is not changed.
+
+    What a model computes in half precision is computed in double precision, see `frontend.wide`; so a conversion to
+    bfloat16 or float16 does not round, which the device does not do either. Where torch leaves the order of equal
+    elements free they keep it, see `frontend.ties`.
+
+    Raises:
+        InputError: the arguments are not what the program was made for.
+    """
+    program.flatten(args, kwargs)
+    with flat_dataclasses(args, kwargs, program.output_tree):
+        return _torch_reference(program, *clone_examples(tuple(args), dict(kwargs or {})))
+
+
+def _torch_reference(program: Program, fresh_args: Any, fresh_kwargs: Any) -> list[NDArray[Any]]:
+    reference = program.reference
+    model = cast(torch.nn.Module, _module_of(reference))
+    held = has_halves([*model.parameters(), *model.buffers(), *program.flatten(fresh_args, fresh_kwargs)])
+    model = widened_model(model) if held else model
+    half = held or in_halves(program.module)
+    with (
+        torch.no_grad(),
+        WithoutHalves() if half else nullcontext(),
+        EqualsInOrder(),
+        _buffers_restored(model, program.mutations.values()) as buffers,
+    ):
+        leaves, _ = tree_flatten(model(*fresh_args, **fresh_kwargs))
+        inputs = dict(zip((a.name for a in program.inputs), program.flatten(fresh_args, fresh_kwargs), strict=True))
+        results = {i: leaf for i, leaf in zip(program.output_leaves, leaves, strict=True) if isinstance(i, int)}
+        results |= {i: inputs[name] if name in inputs else buffers[name] for i, name in program.mutations.items()}
+        return [to_numpy(cast(torch.Tensor, results[i])) for i in range(len(program.results))]
+
+
+def _module_of(reference: object) -> object:
+    # Inputs are checked when they are flattened; torch's guards would be text of the file, compiled.
+    return reference.module(check_guards=False) if isinstance(reference, ExportedProgram) else reference
+
+
+def double_reference(
+    program: Program, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+) -> list[NDArray[Any]]:
+    """As `torch_reference`, with weights and inputs in double precision; the model is copied for it.
+
+    Casts that the model spells out by a dtype of its own stay what they are, and what torch cannot do in double
+    precision it does in single precision.
+    """
+    reference = program.reference
+    # A copy in any case: the module of an exported program shares its tensors.
+    with torch_noise_hidden():
+        model = deepcopy(cast(torch.nn.Module, _module_of(reference)))
+    for part in model.modules():
+        if isinstance(part, torch.fx.GraphModule):
+            _drop_dtype_checks(part)
+    wide = replace(
+        program,
+        reference=model.double(),
+        arguments=tuple(_wide_argument(a) for a in program.arguments),
+        input_leaves=tuple(_wide_argument(a) if isinstance(a, Argument) else a for a in program.input_leaves),
+    )
+    with flat_dataclasses(args, kwargs):
+        wide_args, wide_kwargs = tree_map(_wide_tensor, (tuple(args), dict(kwargs or {})))
+    with in_doubles():
+        return torch_reference(wide, wide_args, wide_kwargs)
+
+
+def _drop_dtype_checks(module: torch.fx.GraphModule) -> None:
+    """Removes the checks that an export writes down for the dtypes it saw."""
+    for node in list(module.graph.nodes):
+        if node.target is torch.ops.aten._assert_tensor_metadata.default:
+            module.graph.erase_node(node)
+    module.recompile()
+
+
+def _wide_argument(argument: Argument) -> Argument:
+    return replace(argument, dtype=torch.float64) if argument.dtype.is_floating_point else argument
+
+
+def _wide_tensor(leaf: object) -> object:
+    return leaf.double() if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
+
+
+@contextmanager
+def _buffers_restored(model: torch.nn.Module, names: Iterable[str]) -> Generator[dict[str, torch.Tensor]]:
+    """Gives the model's parameters and buffers by name; afterwards those called `names` are as they were.
+
+    The memory stays the same, since a model may hold its buffers by other objects too.
+    """
+    tensors = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
+    before = {name: tensors[name].detach().clone() for name in names if name in tensors}
+    try:
+        yield tensors
+    finally:
+        for name, value in before.items():
+            tensors[name].detach().copy_(value)
+
+
+def to_numpy(tensor: torch.Tensor) -> NDArray[Any]:
+    """A tensor as a numpy array of its own; bfloat16 and 8-bit floats, which numpy lacks, become float32."""
+    return np.array(shown_as_numpy(tensor))
+
+
+def shown_as_numpy(tensor: torch.Tensor) -> NDArray[Any]:
+    """As `to_numpy`, but an array that may show the tensor's own elements: for reading only."""
+    tensor = tensor.detach().cpu().resolve_neg()  # the imaginary part of a conjugate is noted to be negated
+    narrow = tensor.dtype is torch.bfloat16 or (tensor.dtype.is_floating_point and tensor.dtype.itemsize == 1)
+    return (tensor.float() if narrow else tensor).numpy()

@@ -1,0 +1,226 @@
+"""Operators of torch, called by their schemas: host steps, and the reference for single ops of the aten level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.aten_build import TypeBuild
+from spyre_mlir.dialects.host_call import HostCall, Slot
+from spyre_mlir.dialects.tensors import TypedValue
+from spyre_mlir.errors import FaultKind, MachineFault, RegistrationError, UnsupportedError
+from spyre_mlir.frontend.capture.export import REFUSED
+from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+from spyre_mlir.frontend.reference.eager import to_numpy
+from spyre_mlir.frontend.reference.stable_order import EqualsInOrder
+from spyre_mlir.plugins import registry
+
+Array = NDArray[Any]
+
+_DTYPES = {str(element): dtype for dtype, element in ELEMENT_TYPES.items()}
+# Where an entry of the op table calls a parameter otherwise than the operator it stands for.
+_OTHER_NAMES = {"mat2": "other", "shape": "size"}
+# These look at the bits of an element, which a wider type has others of.
+_BITS = frozenset({"view.dtype", "view_copy.dtype"})
+
+
+def torch_values(module: ModuleOp, inputs: Sequence[Array]) -> dict[Operation, list[Array]]:
+    """The results of every op of an aten function, by calling the torch operator it names.
+
+    They are those of eager; of a program in half precision, those of double precision.
+
+    Args:
+        module: at the aten level.
+        inputs: one array per argument of `main`.
+    """
+    main = next(op for op in module.ops if isinstance(op, func.FuncOp))
+    known: dict[SSAValue, Array] = dict(zip(main.body.block.args, inputs, strict=True))
+    found: dict[Operation, list[Array]] = {}
+    for op in main.body.block.ops:
+        if isinstance(op, AtenOp):
+            call = HostCall.of(op)
+            results = run_host_step(call, [known[v] for v in op.operands], wide=call.is_wide)
+            known |= zip(op.results, results, strict=False)
+            found[op] = results
+    return found
+
+
+def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> list[Array]:
+    """Calls an operator; see `machine.host_steps.HostExecutor`.
+
+    An operator without a form for the dtype asked for computes in another one: what counts is its values.
+
+    Raises:
+        MachineFault: the operator refused these values.
+        UnsupportedError: there is no such operator.
+        RegistrationError: an executor gives no list of tensors.
+    """
+    (who, run), refusal = _runner(call), None
+    widest_first = wide and call.overload not in _BITS
+    for floats in (torch.float64, None, torch.float32) if widest_first else (None, torch.float32, torch.float64):
+        try:
+            with torch.no_grad(), EqualsInOrder():
+                results = run(call, operands, floats)
+                return [_result(t, k, wide) for t, k in zip(results, call.results, strict=False)]
+        except RegistrationError:
+            raise
+        except (*REFUSED, ArithmeticError) as error:  # no form for a dtype, or not for these values
+            refusal = refusal or error
+    reason = str(refusal).partition("\n")[0]
+    raise MachineFault(FaultKind.HOST_STEP, f"{who} refuses {call.overload}: {reason}", where=call.where) from refusal
+
+
+def _result(tensor: torch.Tensor, type_: TensorType[Attribute], wide: bool) -> Array:
+    wanted = _DTYPES[str(type_.get_element_type())]
+    keeps = tensor.dtype is wanted or (wide and tensor.is_floating_point() and wanted.is_floating_point)
+    return to_numpy(tensor if keeps else tensor.to(wanted))
+
+
+def _runner(
+    call: HostCall,
+) -> tuple[str, Callable[[HostCall, Sequence[Array], torch.dtype | None], list[torch.Tensor]]]:
+    """Who runs a call, and how: the executor of a plugin, else its fallback that wants the call, else torch."""
+    registry.load_plugins()
+    for registered in registry.find(registry.Kind.EXECUTOR, call.overload):
+        return registered.owner, partial(_by_executor, registered)
+    typed = {name: _filled(value, [TypedValue(t) for t in call.operands]) for name, value in call.arguments.items()}
+    for registered in registry.find(registry.Kind.FALLBACK, call.overload):
+        if registered.wants(TypeBuild(), typed):
+            return registered.owner, partial(_by_fallback, registered.function)
+    return "torch", partial(_by_operator, _operator(call))
+
+
+def _filled(value: object, operands: Sequence[object]) -> Any:
+    """An argument with operands in their slots."""
+    if isinstance(value, (list, tuple)):
+        return [_filled(v, operands) for v in cast("Sequence[object]", value)]
+    return operands[value.number] if isinstance(value, Slot) else value
+
+
+def _by_fallback(
+    function: Callable[..., Any], call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
+) -> list[torch.Tensor]:
+    tensors = _tensors(call, operands, floats)
+    named = {name: _filled(value, tensors) for name, value in call.arguments.items()}
+    positional: list[object] = []
+    for parameter in _positional(call):
+        if parameter not in named:
+            break
+        positional.append(named.pop(parameter))
+    return _flat(function(*positional, **named))
+
+
+def _positional(call: HostCall) -> list[str]:
+    """The arguments that the operator takes by position: functions of torch have other names for them."""
+    try:
+        return [a.name for a in _operator(call)._schema.arguments if not a.kwarg_only]
+    except UnsupportedError:
+        return []
+
+
+def _by_executor(
+    executor: registry.Registered[Any], call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
+) -> list[torch.Tensor]:
+    """What an executor gives.
+
+    Raises:
+        RegistrationError: it gives no list of tensors.
+    """
+    plain = {name: value for name, value in call.arguments.items() if not _holds_slot(value)}
+    out: object = executor.function(_tensors(call, operands, floats), plain)
+    several = cast("list[object]", out) if isinstance(out, list) else []
+    if not isinstance(out, list) or not all(isinstance(t, torch.Tensor) for t in several):
+        raise RegistrationError(
+            f"the executor {executor.owner} of {executor.op} gives {type(cast(object, out)).__name__}, "
+            "not a list of tensors",
+            where=call.where,
+        )
+    return cast("list[torch.Tensor]", several)
+
+
+def _holds_slot(value: object) -> bool:
+    if isinstance(value, list):
+        return any(map(_holds_slot, cast("list[object]", value)))
+    return isinstance(value, Slot)
+
+
+def _tensors(call: HostCall, operands: Sequence[Array], floats: torch.dtype | None) -> list[torch.Tensor]:
+    return [_tensor(a, t, floats) for a, t in zip(operands, call.operands, strict=True)]
+
+
+def _flat(out: object) -> list[torch.Tensor]:
+    """The tensors among the results."""
+    several = [out] if isinstance(out, torch.Tensor) else cast("Sequence[object]", out)
+    return [o for o in several if isinstance(o, torch.Tensor)]
+
+
+def _operator(call: HostCall) -> Any:
+    overload = "reshape" if call.overload == "view" else call.overload  # strides are not part of a program
+    namespace, _, name = overload.rpartition("::")
+    packet, _, rest = name.partition(".")
+    try:
+        return getattr(getattr(getattr(torch.ops, namespace or "aten"), packet), rest or "default")
+    except AttributeError as error:
+        raise UnsupportedError(
+            f"the host has no operator {namespace or 'aten'}::{name}",
+            where=call.where,
+            hint="import the module that registers it with torch first",
+        ) from error
+
+
+def _by_operator(
+    operator: Any, call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
+) -> list[torch.Tensor]:
+    """The tensors among the results.
+
+    Args:
+        operator: what to call.
+        call: its arguments.
+        operands: their values.
+        floats: the dtype all floats get; None for the one of each type.
+    """
+    tensors = _tensors(call, operands, floats)
+    arguments = {name: _filled(value, tensors) for name, value in call.arguments.items()}
+    by_schema: dict[str, object] = {}
+    for parameter in operator._schema.arguments:
+        names = (parameter.name, _OTHER_NAMES.get(parameter.name, ""))
+        given = next((arguments[n] for n in names if n in arguments), None)
+        if given is not None:
+            by_schema[parameter.name] = _in_torch(parameter, given, floats)
+        elif not parameter.has_default_value():
+            by_schema[parameter.name] = None  # a program does not spell what is None
+    return _flat(operator(**by_schema))
+
+
+def _tensor(values: Array, type_: TensorType[Attribute], floats: torch.dtype | None) -> torch.Tensor:
+    dtype = _DTYPES[str(type_.get_element_type())]
+    tensor = torch.tensor(np.ascontiguousarray(values))
+    return tensor.reshape(values.shape).to(floats if floats is not None and dtype.is_floating_point else dtype)
+
+
+def _in_torch(parameter: Any, value: object, floats: torch.dtype | None) -> object:
+    """An argument as torch spells it: a type, a layout or a memory format is a number to its schema.
+
+    A number in a tensor's place is one of a constant without dimensions, which decides no dtype.
+    """
+    kind = str(parameter.real_type)
+    if "Tensor" in kind and isinstance(value, int | float):
+        return torch.tensor(value)
+    if not isinstance(value, str):
+        return value
+    if "ScalarType" in kind:
+        dtype = _DTYPES[value]
+        return floats if floats is not None and dtype.is_floating_point else dtype
+    return getattr(torch, value) if "MemoryFormat" in kind or "Layout" in kind else value
+
+
+__all__ = ["run_host_step", "torch_values"]

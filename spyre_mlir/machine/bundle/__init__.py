@@ -1,0 +1,1 @@
+"""Execution of bundles and host programs, their schedule and timeline."""

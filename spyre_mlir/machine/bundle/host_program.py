@@ -1,0 +1,319 @@
+"""Runs a host program: transfers to device memory, launches of bundles, transfers back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp
+from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
+from xdsl.interpreters.func import FuncFunctions
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from spyre_mlir.dialects.places import source_of
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.dialects.spyre.kernel import (
+    ELEMENTS,
+    INTEGER_KERNELS,
+    POOL_BYTES,
+    SEGMENT,
+    ZERO_PADDING,
+    AllocOp,
+    ConstantOp,
+    FromDeviceOp,
+    LaunchOp,
+    ToDeviceOp,
+    device_tensor,
+)
+from spyre_mlir.errors import InputError, SpyreError
+from spyre_mlir.hw import dl16, encoding, image
+from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, tensor_type
+from spyre_mlir.machine.bundle.run import Loader, Watch, run_bundle
+from spyre_mlir.machine.bundle.transfers import Resident, access_of, fetch, send, send_image
+from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault, place_of
+from spyre_mlir.machine.levels.buffers import sent_integers, source_name
+from spyre_mlir.machine.levels.host_ops import HostExecutor, HostStepFunctions
+from spyre_mlir.machine.levels.loop import known_numbers
+from spyre_mlir.machine.levels.run import argument_name, bind_input, check_count, find_function
+from spyre_mlir.machine.memory.device_numerics import memory_for
+from spyre_mlir.machine.memory.exact import Memory
+from spyre_mlir.machine.options import MachineOptions
+
+
+@dataclass(frozen=True)
+class DeviceProgram:
+    """A host program with the bundle it launches.
+
+    Attributes:
+        host: module with the host function `main`.
+        bundle: module with the bundle functions, one per launch.
+        load: gives the descriptor of a file the bundle names.
+        weights: per buffer of the launch that a weight fills, what gives the weight as the device has it: codes,
+            [sticks, lanes].
+        watch: sees every launch after it ran.
+        executor: runs host steps.
+    """
+
+    host: ModuleOp
+    bundle: ModuleOp
+    load: Loader
+    weights: Mapping[int, Callable[[], Array]] = field(default_factory=dict[int, "Callable[[], Array]"])
+    watch: Watch | None = None
+    executor: HostExecutor | None = None
+
+    def weight(self, op: Operation) -> Callable[[], Array] | None:
+        """What gives the codes that a transfer sends, if the program came with them."""
+        number = self._numbers.get(op.results[0]) if isinstance(op, ToDeviceOp) else None
+        return None if number is None else self.weights.get(number)
+
+    @cached_property
+    def _numbers(self) -> dict[SSAValue, int]:
+        buffers = [b for op in self.host.walk() if isinstance(op, LaunchOp) for b in op.buffers]
+        return {buffer: number for number, buffer in reversed(list(enumerate(buffers)))}
+
+
+POOL = "pool"
+
+
+def _number(op: object, name: str) -> int | None:
+    """An attribute of an op, if it is there."""
+    attribute = op.attributes.get(name) if isinstance(op, Operation) else None
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+
+
+def _pairs(op: Operation, name: str) -> dict[int, int]:
+    """A list of pairs of numbers among an op's attributes; empty if it is not there."""
+    attribute = op.attributes.get(name)
+    numbers = tuple(int(n) for n in attribute.get_values()) if isinstance(attribute, DenseArrayBase) else ()
+    return dict(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _elements(op: LaunchOp) -> dict[int, str]:
+    """The element types of kernels' results, by the numbers of the kernels."""
+    said = op.attributes.get(ELEMENTS)
+    lists = dict(said.data) if isinstance(said, DictionaryAttr) else dict[str, Attribute]()
+    return {int(n): name for name, of in lists.items() if isinstance(of, DenseArrayBase) for n in of.get_values()}
+
+
+def _takes_none(bundle: ModuleOp, entry: str) -> bool:
+    return not find_function(bundle, entry).function_type.inputs.data
+
+
+def _held(program: DeviceProgram, argument: SSAValue, name: str, options: MachineOptions) -> None:
+    """Raises InputError unless the program came with an argument's value in a form this run can use."""
+    transfers = [use.operation for use in argument.uses]
+    if not all(program.weight(op) for op in transfers):
+        raise InputError(f"{name} has no value", hint="pass one")
+    if options.numerics == "exact" or options.overflow != "saturate":
+        raise InputError(
+            f"{name} is there as the device has it, which is rounded; this run asks for "
+            + ("exact numbers" if options.numerics == "exact" else "another rule of overflow"),
+            hint="pass the weight as the model has it, or run in device numerics",
+        )
+
+
+@dataclass
+class _Placed:
+    """A tensor in device memory."""
+
+    tensor: DeviceTensor
+    base: int
+
+
+@register_impls
+@dataclass
+class HostFunctions(InterpreterFunctions):
+    """Rules of the host program on one device memory."""
+
+    program: DeviceProgram
+    memory: Memory
+    options: MachineOptions
+    resident: Resident
+    gaps: dict[int, Place] = field(default_factory=dict[int, Place])  # where undefined elements were read from
+    _count: int = 0
+
+    def _place(self, op: Operation) -> _Placed:
+        """Room for a tensor: at the start of the segment its bundle expects it in, or anywhere."""
+        tensor = device_tensor(op.results[0])
+        name, size, segment = f"argument {self._count}", tensor.sticks * SPYRE.stick_bytes, _number(op, SEGMENT)
+        self._count += 1
+        self.memory.arguments.add(name)
+        if segment is None:
+            return _Placed(tensor, self.memory.allocate(name, size).base)
+        return _Placed(tensor, self.memory.add_region(name, self._segment_base(op, segment), size).base)
+
+    def _segment_base(self, op: Operation, segment: int) -> int:
+        if not 0 <= segment < self.memory.spec.user_segments:
+            raise InputError(
+                f"segment {segment} is none of the {self.memory.spec.user_segments} for tensors", where=place_of(op)
+            )
+        return self.memory.spec.segment_base(segment)
+
+    def _send(self, op: Operation, values: Array, known: Mask | None, *, zero_padding: bool) -> _Placed:
+        tensor, placed = device_tensor(op.results[0]), self._place(op)
+        key, region = (tensor, zero_padding, self.options), self.memory.locate(placed.base, placed.base + 1)
+        if known is None and self.resident.restore(key, values, region):
+            return placed
+        send(self.memory, tensor, placed.base, values, known, zero_padding=zero_padding)
+        if known is None:
+            self.resident.remember(key, values, region)
+        return placed
+
+    def _send_codes(self, op: ToDeviceOp) -> _Placed:
+        """Sends a weight the program came with, which is laid out already."""
+        tensor, placed = device_tensor(op.result), self._place(op)
+        key, region = (self._count, tensor, self.options), self.memory.locate(placed.base, placed.base + 1)
+        if self.resident.restore_file(key, region):
+            return placed
+        weight, shape = self.program.weight(op), (tensor.sticks, tensor.lanes)
+        codes = np.zeros(0) if weight is None else weight()
+        if codes.shape != shape or codes.dtype != encoding.STORED_TYPES[tensor.format]:
+            raise InputError(
+                f"the weight is {codes.dtype}{list(codes.shape)}, the program sends {tensor.format}{list(shape)}",
+                where=place_of(op),
+                hint="write the bundle again",
+            )
+        sent = None
+        if ZERO_PADDING not in op.attributes:
+            whole = np.ones(tensor.shape, np.bool_)
+            sent = image.arrange(whole, tensor.layout, tensor.lanes, tensor.arrangement)
+        values = encoding.decode(codes, tensor.format)
+        send_image(self.memory, tensor, placed.base, values, None if sent is None or sent.all() else sent)
+        self.resident.remember_file(key, region)
+        return placed
+
+    @impl(ToDeviceOp)
+    def run_to_device(self, interpreter: Interpreter, op: ToDeviceOp, args: PythonValues) -> PythonValues:
+        """Writes a host tensor to memory in the layout of its type."""
+        (host,) = cast(tuple[HostArray | None], args)
+        if host is None:
+            return (self._send_codes(op),)
+        exact = self.options.numerics == "exact"
+        if not exact:
+            self._note_overflow(op, host)
+        values = sent_integers(op, host.values, device_tensor(op.result), source_name(op), exact=exact)
+        return (self._send(op, values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
+
+    def _note_overflow(self, op: ToDeviceOp, host: HostArray) -> None:
+        """Notes finite numbers of a tensor that DLFloat16 does not reach, unless they are what fills a mask."""
+        values = host.values
+        if device_tensor(op.result).format != DL16.name or values.dtype.kind != "f" or not values.size:
+            return
+        if max(-float(values.min()), float(values.max())) < dl16.BEYOND_LARGEST:
+            return
+        beyond = values[np.isfinite(values) & (np.abs(values) >= dl16.BEYOND_LARGEST)]
+        fills = beyond.size > 0 and bool((beyond == beyond[0]).all()) and beyond[0] < 0
+        if beyond.size and not fills:
+            name = source_name(op).removesuffix(",")
+            self.memory.log.overflow(f"to_device {name}", name, beyond.size, float(np.abs(beyond).max()))
+
+    @impl(ConstantOp)
+    def run_constant(self, interpreter: Interpreter, op: ConstantOp, args: PythonValues) -> PythonValues:
+        """Writes known numbers to memory."""
+        tensor = device_tensor(op.result)
+        return (self._send(op, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
+
+    @impl(AllocOp)
+    def run_alloc(self, interpreter: Interpreter, op: AllocOp, args: PythonValues) -> PythonValues:
+        """Memory without contents."""
+        return (self._place(op),)
+
+    @impl(LaunchOp)
+    def run_launch(self, interpreter: Interpreter, op: LaunchOp, args: PythonValues) -> PythonValues:
+        """Runs the bundle on the addresses of its arguments; if its files hold them, it takes none."""
+        placed = cast(tuple[_Placed, ...], args)
+        entry = op.bundle.root_reference.data
+        fixed = _takes_none(self.program.bundle, entry) and bool(placed)
+        if fixed and any(_number(buffer.owner, SEGMENT) is None for buffer in op.buffers):
+            raise InputError(
+                "the bundle's files hold addresses, and the host program does not say in which segments they lie",
+                hint="write the bundle again",
+            )
+        pool = _number(op, POOL_BYTES)
+        if pool is not None:
+            self.memory.add_region(POOL, self._segment_base(op, 0), pool)
+        bases = [] if fixed else [p.base for p in placed]
+        self.memory.integer_kernels, self.memory.elements = _pairs(op, INTEGER_KERNELS), _elements(op)
+        run_bundle(self.program.bundle, self.memory, bases, self.program.load, self.program.watch, entry=entry)
+        self.memory.remove_region(POOL)
+        return ()
+
+    @impl(FromDeviceOp)
+    def run_from_device(self, interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
+        """Reads the logical elements back."""
+        (placed,) = cast(tuple[_Placed], args)
+        host = fetch(self.memory, placed.tensor, placed.base)
+        if host.defined is not None:
+            place = access_of(placed.tensor, placed.base).place_at(first_index(~host.defined))
+            source = source_of(op.location)
+            self.gaps[id(host.defined)] = replace(place, line=str(source) if source else None)
+        return (host,)
+
+
+def run_program(
+    program: DeviceProgram,
+    inputs: Sequence[Array | None],
+    options: MachineOptions | None = None,
+    resident: Resident | None = None,
+    log: FaultLog | None = None,
+) -> list[Array]:
+    """Runs a host program and the bundle it launches.
+
+    Args:
+        program: what to run.
+        inputs: one array per argument of `main`; None for a weight that the program came with.
+        options: how to run; ``exact`` numerics if not given.
+        resident: what earlier runs of this program sent.
+        log: takes the faults, if the run does not stop at the first.
+
+    Returns:
+        One array per result; floats are float64, or float32 where device numerics compute in it.
+
+    Raises:
+        InputError: the arrays do not fit the arguments.
+        MachineFault: the program misbehaved.
+    """
+    main = find_function(program.host, "main")
+    settings = options or MachineOptions()
+    check_count(main, len(inputs))
+    for number, value in enumerate(inputs):
+        if value is None:
+            _held(program, main.args[number], argument_name(main, number), settings)
+    narrow = settings.numerics == "device"
+    arguments = [None if x is None else bind_input(main, n, x, narrow=narrow) for n, x in enumerate(inputs)]
+    interpreter = Interpreter(program.host)
+    memory = memory_for(settings)
+    memory.log = log or memory.log
+    kept = resident or Resident()
+    memory.spare = kept.spare
+    rules = HostFunctions(program, memory, settings, kept)
+    for functions in (FuncFunctions(), rules, HostStepFunctions(program.executor, narrow)):
+        interpreter.register_implementations(functions)
+    try:
+        results = cast(tuple[HostArray, ...], interpreter.call_op(main, tuple(arguments)))
+    except SpyreError as error:
+        # The interpreter attaches the whole module as a note at every level; the error says where by itself.
+        error.__notes__ = []
+        raise
+    memory.release_all()
+    kinds = [tensor_type(t).get_element_type() for t in main.function_type.outputs]
+    return [
+        as_numbers(_result(r, n, rules), kind, narrow=narrow)
+        for n, (r, kind) in enumerate(zip(results, kinds, strict=True))
+    ]
+
+
+def _result(result: HostArray, number: int, rules: HostFunctions) -> Array:
+    """The elements of a result, all of which must have been written."""
+    if result.defined is not None and not result.defined.all():
+        place = replace(rules.gaps.get(id(result.defined), Place()), op="from_device", tensor=f"result {number}")
+        missing = int((~result.defined).sum())
+        message = f"{missing} elements were never written, the first at {first_index(~result.defined)}"
+        rules.memory.log.standing = Standing("the host program", "spyre.kernel", place.line)
+        rules.memory.log.keep(fault(FaultKind.UNWRITTEN_OUTPUT, message, place, hint="write all of it"))
+    return result.values

@@ -1,0 +1,68 @@
+"""Host steps in time: what they move over the host's link is a least time, what the host computes is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from spyre_mlir.dialects.spyre.host import HostOp
+from spyre_mlir.dialects.spyre.kernel import FromDeviceOp, LaunchOp, ToDeviceOp, device_tensor
+from spyre_mlir.hw.cost_parameters import PROFILES, Profile
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.machine.bundle.schedule import source_line
+
+_NS_PER_US = 1000.0
+
+
+@dataclass(frozen=True)
+class HostStepTime:
+    """A host step as far as its time is known.
+
+    Attributes:
+        op: the operator with its namespace.
+        after: how many launches come before it.
+        moved_bytes: what is brought from the device and sent there only because the host computes this step.
+        least_us: how long that takes at least; how long the host computes is not known.
+        source: file and line of the model, if known.
+    """
+
+    op: str
+    after: int
+    moved_bytes: int
+    least_us: float
+    source: str = ""
+
+
+def link_us(moved_bytes: int, profile: Profile = "calibrated") -> float:
+    """Least time of a transfer between host and device."""
+    return moved_bytes / PROFILES[profile].host_link_gb_per_s / _NS_PER_US
+
+
+def host_times(program: ModuleOp, profile: Profile = "calibrated") -> tuple[HostStepTime, ...]:
+    """The host steps of a host program, in order; a tensor that two of them read is brought for the first."""
+    found, launched, moved = list[HostStepTime](), 0, set[SSAValue]()
+    for op in program.walk():
+        launched += isinstance(op, LaunchOp)
+        if isinstance(op, HostOp):
+            buffers = [b for b in _transfers(op) if b not in moved]
+            moved.update(buffers)
+            count = sum(device_tensor(b).sticks for b in buffers) * SPYRE.stick_bytes
+            place = source_line(str(op.location))
+            found.append(HostStepTime(op.callee.data, launched, count, link_us(count, profile), place))
+    return tuple(found)
+
+
+def _transfers(op: HostOp) -> Iterator[SSAValue]:
+    """The device tensors that a host step reads, and those that are made of its results."""
+    for operand in op.operands:
+        if isinstance(operand.owner, FromDeviceOp):
+            yield operand.owner.source
+    for use in (use for result in op.results for use in result.uses):
+        if isinstance(use.operation, ToDeviceOp):
+            yield use.operation.result
+
+
+__all__ = ["HostStepTime", "host_times", "link_us"]

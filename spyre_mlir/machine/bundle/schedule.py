@@ -1,0 +1,191 @@
+"""The order in which a bundle runs its files, without running them: loops counted, buffers told apart.
+
+What a bundle costs and when its kernels run is read from here; `bundle` executes the same program for its values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import PurePath
+
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.scf import ForOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand
+from spyre_mlir.errors import InputError
+from spyre_mlir.machine.bundle.run import ENTRY, Loader
+
+ARGUMENT = "argument"
+MEMORY = "memory"
+POOL = "pool"
+SCRATCHPAD = "scratchpad"
+
+_PLACE = re.compile(r'"([^"]+)":(\d+)')
+
+
+def source_line(location: str) -> str:
+    """The innermost place of a location as `file.py:12`; empty if it has none."""
+    places = _PLACE.findall(location)
+    return f"{PurePath(places[-1][0]).name}:{places[-1][1]}" if places else ""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One place in a bundle that runs a file.
+
+    Attributes:
+        file: its name.
+        descriptor: what it says.
+        buffers: per operand, a name for the buffer it lies in and where in it core 0 starts.
+        loops: trip counts of the loops around it, outermost first; None where only the run knows.
+        opens: how many of these loops begin with it, counted from the innermost.
+        source: file and line of the model, if known.
+        part: number of the launch that runs it, if a program has several.
+    """
+
+    file: str
+    descriptor: Descriptor
+    buffers: tuple[str, ...]
+    loops: tuple[int | None, ...] = ()
+    opens: int = 0
+    source: str = ""
+    part: int = 0
+
+    @property
+    def trips(self) -> int:
+        """How often it runs; a loop of unknown length counts once."""
+        return _runs(self.loops)
+
+    @property
+    def iterations(self) -> int:
+        """How many iterations of loops begin with it."""
+        first = len(self.loops) - self.opens
+        return sum(_runs(self.loops[: depth + 1]) for depth in range(first, len(self.loops)))
+
+
+def _runs(loops: tuple[int | None, ...]) -> int:
+    return prod(1 if trips is None else trips for trips in loops)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop of the bundle and what it repeats."""
+
+    trips: int | None
+    body: tuple[Launch | Loop, ...]
+
+
+Program = tuple[Launch | Loop, ...]
+
+
+def read_schedule(bundle: ModuleOp, load: Loader) -> Program:
+    """What a bundle runs, as a tree of launches and loops.
+
+    Args:
+        bundle: a parsed ``bundle.mlir``.
+        load: gives the descriptor of a file name.
+
+    Raises:
+        InputError: there is no bundle function.
+    """
+    functions = [op for op in bundle.ops if isinstance(op, FuncOp) and op.sym_name.data.startswith(ENTRY)]
+    if not functions:
+        raise InputError(f"a bundle has a func.func @{ENTRY}, this module has none")
+    return tuple(item for function in functions for item in _read(function.body.block, load, (), 0))
+
+
+def launches(program: Program) -> Iterator[Launch]:
+    """Every launch once, in order."""
+    for item in program:
+        if isinstance(item, Launch):
+            yield item
+        else:
+            yield from launches(item.body)
+
+
+def unrolled(program: Program) -> Iterator[Launch]:
+    """Every run of a launch, in order; a loop of unknown length runs once."""
+    for item in program:
+        if isinstance(item, Launch):
+            yield item
+        else:
+            for _ in range(1 if item.trips is None else item.trips):
+                yield from unrolled(item.body)
+
+
+def _read(block: Block, load: Loader, loops: tuple[int | None, ...], opens: int) -> Iterator[Launch | Loop]:
+    """The launches of a block; the first one, if a loop is first, the first in it, begins `opens` loops."""
+    for op in block.ops:
+        if isinstance(op, SdscExecuteOp):
+            descriptor = load(op.sdsc_filename.data)
+            values = dict(zip(op.ids, op.addresses, strict=True))
+            buffers = tuple(_buffer(operand, values) for operand in descriptor.operands)
+            line = source_line(str(op.location))
+            yield Launch(op.sdsc_filename.data, descriptor, buffers, loops, opens, line, _part_of(op))
+            opens = 0
+        elif isinstance(op, ForOp):
+            trips = _trips(op)
+            yield Loop(trips, tuple(_read(op.body.block, load, (*loops, trips), opens + 1)))
+            opens = 0
+
+
+def _trips(loop: ForOp) -> int | None:
+    low, high, step = (_constant(v) for v in (loop.lb, loop.ub, loop.step))
+    if low is None or high is None or not step:
+        return None
+    return max(0, -(-(high - low) // step))
+
+
+def _constant(value: SSAValue) -> int | None:
+    owner = value.owner
+    if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+def _buffer(operand: Operand, values: Mapping[int, SSAValue]) -> str:
+    """The buffer of an operand, and where in it core 0 starts."""
+    first = operand.start[0] if operand.start else "0"
+    if operand.component == "lx":
+        return f"{SCRATCHPAD} {first}"
+    if not operand.symbolic or int(first) not in values:
+        return f"{MEMORY} {first}"
+    return " + ".join(_terms(values[int(first)]))
+
+
+def _launch_of(function: Operation | None) -> str:
+    """What tells the buffers of one launch from those of another, if a program has several."""
+    name = function.sym_name.data if isinstance(function, FuncOp) else ENTRY
+    return "" if name == ENTRY else f" of launch {name.removeprefix(ENTRY).lstrip('_')}"
+
+
+def _part_of(op: Operation) -> int:
+    """The number of the bundle function that an op is in; 0 if it is the only one."""
+    while not isinstance(op, FuncOp) and (parent := op.parent_op()) is not None:
+        op = parent
+    number = _launch_of(op).split(" ")[-1]
+    return int(number) if number.isdigit() else 0
+
+
+def _terms(value: SSAValue) -> list[str]:
+    """What an address is the sum of: an argument or the pool first, then constants and what depends on a loop."""
+    owner = value.owner
+    if isinstance(owner, InputArgExtractOp):
+        return _terms(owner.arg)
+    if isinstance(owner, DeviceMemAllocateOp):
+        return [POOL + _launch_of(owner.parent_op())]
+    if isinstance(value, BlockArgument):
+        function = value.block.parent_op()
+        return [f"{ARGUMENT} {value.index}{_launch_of(function)}" if isinstance(function, FuncOp) else "loop"]
+    constant = _constant(value)
+    if constant is not None:
+        return [str(constant)]
+    terms = [term for operand in owner.operands for term in _terms(operand)] if isinstance(owner, Operation) else []
+    return sorted(terms, key=lambda term: not term.startswith((ARGUMENT, POOL)))

@@ -1,0 +1,159 @@
+"""Transfers between host and card: a tensor in the layout of its type, from and to memory."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.hw.arrangement import STANDARD, as_read, as_stored
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.machine.arrays import Array, HostArray, Mask
+from spyre_mlir.machine.faults import Place
+from spyre_mlir.machine.memory.exact import Memory, Region, Spare
+from spyre_mlir.machine.memory.frames import Axis, Frame, blocks
+from spyre_mlir.machine.memory.operand_views import Access
+from spyre_mlir.machine.memory.shadow import States
+
+
+@dataclass
+class _Image:
+    """What a region holds after a transfer; `source` tells when the array is gone."""
+
+    source: weakref.ref[Array]
+    cells: npt.NDArray[np.uint8]
+    states: States
+
+
+@dataclass
+class Resident:
+    """Tensors that were sent before, for arrays that cannot change: weights go to the card once.
+
+    An array counts if it is read-only and holds its own elements. Whoever writes over one on the card gets a copy.
+    """
+
+    spare: Spare = field(default_factory=dict[int, "list[tuple[npt.NDArray[np.uint8], States]]"])
+    _images: dict[tuple[Any, ...], _Image] = field(default_factory=dict[tuple[Any, ...], _Image])
+    _files: dict[tuple[Any, ...], tuple[npt.NDArray[np.uint8], States]] = field(
+        default_factory=dict[tuple[Any, ...], tuple[npt.NDArray[np.uint8], States]]
+    )
+
+    def restore(self, key: tuple[Any, ...], array: Array, region: Region) -> bool:
+        """Put what was sent before into a region; False if there is nothing."""
+        image = self._images.get((id(array), *key))
+        if image is None or image.source() is not array:
+            return False
+        region.share(image.cells, image.states)
+        return True
+
+    def remember(self, key: tuple[Any, ...], array: Array, region: Region) -> None:
+        """Keep what a region holds now, if the array cannot change."""
+        if array.flags.writeable or array.base is not None or array.ndim == 0:
+            return  # numpy's arithmetic makes numbers of arrays without dimensions
+        whole = (id(array), *key)
+        source = weakref.ref(array, lambda _: self._images.pop(whole, None))
+        self._images[whole] = _Image(source, region.cells, region.states)
+        region.shared = True
+
+    def restore_file(self, key: tuple[Any, ...], region: Region) -> bool:
+        """As `restore`, for a weight that the program's files hold."""
+        if key not in self._files:
+            return False
+        region.share(*self._files[key])
+        return True
+
+    def remember_file(self, key: tuple[Any, ...], region: Region) -> None:
+        """As `remember`; lasts until the files are read again, with another `Resident`."""
+        self._files[key], region.shared = (region.cells, region.states), True
+
+
+def access_of(tensor: DeviceTensor, base: int) -> Access:
+    """The elements of a tensor, one dim per dimension, padding included."""
+    layout, lanes = tensor.layout, tensor.lanes
+    strides, word = layout.strides(lanes), SPYRE.stick_bytes // lanes
+    axes: list[tuple[Axis, ...]] = []
+    for dim in range(len(layout.extents)):
+        outer = Axis(layout.count(dim, lanes), strides[dim] * SPYRE.stick_bytes)
+        axes.append((outer, Axis(lanes, word)) if dim == layout.stick else (outer,))
+    return Access(base, tuple(axes), tuple(layout.extents), tensor.format, Place())
+
+
+def send(
+    memory: Memory, tensor: DeviceTensor, base: int, values: Array, known: Mask | None, *, zero_padding: bool
+) -> None:
+    """Write a host tensor to memory; its padding stays as it was, or becomes zero."""
+    access = access_of(tensor, base)
+    stick, order = tensor.layout.stick, tensor.arrangement
+    padded = access.shape != tensor.shape or order != STANDARD
+    if zero_padding and (padded or known is not None or int(np.prod(access.shape)) != tensor.sticks * tensor.lanes):
+        everything = Axis(tensor.sticks, SPYRE.stick_bytes), Axis(tensor.lanes, SPYRE.stick_bytes // tensor.lanes)
+        _fill(memory, Access(base, (everything,), (tensor.sticks * tensor.lanes,), tensor.format, Place()), None)
+    written = None
+    if padded:
+        wide = np.zeros(access.shape, values.dtype)
+        wide[tuple(slice(0, n) for n in tensor.shape)] = values
+        values, written = as_stored(wide, stick, order), _inside(tensor.shape, access.shape)
+        if order != STANDARD:
+            written = as_stored(np.broadcast_to(written, access.shape), stick, order)
+    if known is not None:
+        sure = np.zeros(access.shape, np.bool_)
+        sure[tuple(slice(0, n) for n in tensor.shape)] = known
+        sure = as_stored(sure, stick, order)
+        values, written = np.where(sure, values, 0), sure
+    _fill(memory, access, values, None if zero_padding else written)
+
+
+def send_image(memory: Memory, tensor: DeviceTensor, base: int, values: Array, known: Mask | None) -> None:
+    """Write what is laid out in sticks already, [sticks, lanes]."""
+    axes = (Axis(tensor.sticks, SPYRE.stick_bytes),), (Axis(tensor.lanes, SPYRE.stick_bytes // tensor.lanes),)
+    _fill(memory, Access(base, axes, (tensor.sticks, tensor.lanes), tensor.format, Place()), values, known)
+
+
+def _inside(shape: tuple[int, ...], extents: tuple[int, ...]) -> Mask:
+    """Which elements are no padding, of size one along dimensions that have none."""
+    mask: Mask = np.ones((1,) * len(shape), np.bool_)
+    for axis, (n, extent) in enumerate(zip(shape, extents, strict=True)):
+        if n != extent:
+            line = (np.arange(extent) < n).reshape([-1 if at == axis else 1 for at in range(len(shape))])
+            mask = mask & line
+    return mask
+
+
+def _fill(memory: Memory, access: Access, values: Array | None, written: Mask | None = None) -> None:
+    frame = Frame.of([access])
+    access.mark(memory, written)
+    target = access.view(memory, frame)
+    if values is None:
+        target[...] = 0
+        return
+    for (part,), place in blocks([frame.cut(values)], target):
+        memory.put(place, part, access.format, from_host=True)
+
+
+def fetch(memory: Memory, tensor: DeviceTensor, base: int) -> HostArray:
+    """Read the logical elements of a tensor.
+
+    Raises:
+        MachineFault: something else was written there.
+    """
+    access, box = access_of(tensor, base), tuple(slice(0, n) for n in tensor.shape)
+    frame = Frame.of([access])
+    written = access.written(memory)
+    numbers = memory.numbers(access.view(memory, frame), access.format)
+    values = np.empty(access.shape, numbers.dtype)
+    np.copyto(frame.cut(values), numbers)
+    if tensor.arrangement != STANDARD:
+        values = as_read(values, tensor.layout.stick, tensor.arrangement)
+        if written is not None:
+            written = as_read(np.broadcast_to(written, access.shape), tensor.layout.stick, tensor.arrangement)
+    if written is not None:
+        written = written[tuple(slice(None) if n == 1 else part for n, part in zip(written.shape, box, strict=True))]
+    known = None if written is None or written.all() else np.broadcast_to(written, tensor.shape)
+    return HostArray(values if access.shape == tensor.shape else np.array(values[box], order="C"), known)
+
+
+__all__ = ["Resident", "access_of", "fetch", "send", "send_image"]

@@ -1,0 +1,1 @@
+"""Interpreters of the aten, loop and kernel levels."""

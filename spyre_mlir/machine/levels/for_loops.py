@@ -1,0 +1,93 @@
+"""The machine's rules for loops: `scf.for` at the kernel level and in bundles, and the tiles its trips work on."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.interpreter import (
+    Interpreter,
+    InterpreterFunctions,
+    PythonValues,
+    ReturnedValues,
+    TerminatorValue,
+    impl,
+    impl_terminator,
+    register_impls,
+)
+
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.spyre.kernel_op import device_tensor
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.machine.faults import FaultKind, fault, place_of
+from spyre_mlir.machine.levels.buffers import Buffer
+
+
+@register_impls
+class ForFunctions(InterpreterFunctions):
+    """The meaning of `scf.for` on the device: the body again and again, nothing carried but memory."""
+
+    @impl(scf.ForOp)
+    def run_for(self, interpreter: Interpreter, op: scf.ForOp, args: PythonValues) -> PythonValues:
+        """Runs the body once per value of the induction variable."""
+        if len(args) > 3:
+            raise UnsupportedError(
+                f"a loop that carries {len(args) - 3} values from trip to trip",
+                where=place_of(op),
+                hint="keep them in memory",
+            )
+        lower, upper, step = cast(tuple[int, int, int], args)
+        if step < 1:
+            raise fault(FaultKind.TRIP_COUNT, f"the loop steps by {step}", op, hint="count upwards")
+        trips = range(lower, upper, step)
+        if len(trips) > SPYRE.loop_trips:
+            raise fault(
+                FaultKind.TRIP_COUNT,
+                f"the loop makes {len(trips)} trips, the device counts to {SPYRE.loop_trips}",
+                op,
+                hint="use larger tiles, or two nested loops",
+            )
+        for value in trips:
+            interpreter.run_ssacfg_region(op.body, (value,), "for_loop")
+        return ()
+
+    @impl_terminator(scf.YieldOp)
+    def run_yield(
+        self, interpreter: Interpreter, op: scf.YieldOp, args: PythonValues
+    ) -> tuple[TerminatorValue, PythonValues]:
+        """Ends a trip."""
+        return ReturnedValues(args), ()
+
+
+@register_impls
+class TileFunctions(InterpreterFunctions):
+    """What kernel-level loops are written with: bounds, and tiles of buffers."""
+
+    @impl(arith.ConstantOp)
+    def run_constant(self, interpreter: Interpreter, op: arith.ConstantOp, args: PythonValues) -> PythonValues:
+        """A bound of a loop."""
+        if not isinstance(op.value, IntegerAttr):
+            raise UnsupportedError(f"the constant {op.value} between kernels", where=place_of(op))
+        return (op.value.value.data,)
+
+    @impl(TileOp)
+    def run_tile(self, interpreter: Interpreter, op: TileOp, args: PythonValues) -> PythonValues:
+        """The same memory, from another stick on."""
+        whole, index = cast(tuple[Buffer, int], args)
+        start = index * op.step_bytes // SPYRE.stick_bytes
+        if whole.dead:
+            raise fault(FaultKind.USE_AFTER_FREE, "the tensor was freed", op)
+        if not 0 <= start < len(whole.values):
+            raise fault(FaultKind.OUT_OF_BOUNDS, f"the tile starts at stick {start} of {len(whole.values)}", op)
+        return (tile_of(whole, device_tensor(op.result), start),)
+
+
+def tile_of(whole: Buffer, tensor: DeviceTensor, start: int) -> Buffer:
+    """The part of a buffer from stick `start` on, as a tensor of its own that shares values and states."""
+    return Buffer(tensor, whole.values[start:], whole.initialised[start:], whole=whole)
+
+
+__all__ = ["ForFunctions", "TileFunctions", "tile_of"]

@@ -1,0 +1,134 @@
+"""Runs a module of the aten, loop or kernel level on numpy arrays, in exact numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.interpreter import Interpreter
+from xdsl.interpreters.func import FuncFunctions
+from xdsl.ir import Attribute
+from xdsl.traits import SymbolTable
+
+from spyre_mlir.errors import InputError, SpyreError
+from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, numpy_type
+from spyre_mlir.machine.faults import FaultKind
+from spyre_mlir.machine.levels.aten import Settle, aten_rules
+from spyre_mlir.machine.levels.for_loops import ForFunctions, TileFunctions
+from spyre_mlir.machine.levels.host_ops import HostExecutor, HostStepFunctions
+from spyre_mlir.machine.levels.kernel import KernelFunctions
+from spyre_mlir.machine.levels.loop import LoopFunctions, scalar_rules
+
+
+def run_function(
+    module: ModuleOp,
+    inputs: Sequence[Array],
+    function: str = "main",
+    *,
+    listeners: Sequence[Interpreter.Listener] = (),
+    host: HostExecutor | None = None,
+    settle: Settle | None = None,
+) -> list[Array]:
+    """Runs one function; float64, int64 and bool arrays come back, whatever the widths in the types.
+
+    Args:
+        module: a verified module; its levels may be mixed.
+        inputs: one array per argument.
+        function: which function.
+        listeners: see every op before and after it runs.
+        host: runs host steps.
+        settle: may replace the results of an op of the aten level.
+
+    Raises:
+        InputError: no such function, or the arrays do not fit its arguments.
+        MachineFault: the program misbehaves, for example reads an element that nothing wrote.
+        UnsupportedError: an operation the machine has no rule for.
+    """
+    target = find_function(module, function)
+    arguments = bind_inputs(target, inputs)
+    interpreter = make_interpreter(module, listeners, host, settle)
+    try:
+        results = cast(tuple[HostArray, ...], interpreter.call_op(target, tuple(arguments)))
+        return [r.known(target, f"result {n}", FaultKind.UNWRITTEN_OUTPUT) for n, r in enumerate(results)]
+    except SpyreError as error:
+        # xDSL notes the whole module on every error, once per region it was nested in; ours say where they are.
+        error.__notes__ = []
+        raise
+
+
+def make_interpreter(
+    module: ModuleOp,
+    listeners: Sequence[Interpreter.Listener] = (),
+    host: HostExecutor | None = None,
+    settle: Settle | None = None,
+) -> Interpreter:
+    """An interpreter with the rules of the three upper levels."""
+    interpreter = Interpreter(module, listeners=tuple(listeners))
+    upper = (FuncFunctions(), aten_rules(host, settle), LoopFunctions(), scalar_rules(), HostStepFunctions(host))
+    for functions in (*upper, KernelFunctions(), ForFunctions(), TileFunctions()):
+        interpreter.register_implementations(functions)
+    return interpreter
+
+
+def find_function(module: ModuleOp, name: str) -> FuncOp:
+    """The function called `name`.
+
+    Raises:
+        InputError: the module has none.
+    """
+    found = SymbolTable.lookup_symbol(module, name)
+    if not isinstance(found, FuncOp):
+        known = ", ".join(op.sym_name.data for op in module.ops if isinstance(op, FuncOp))
+        raise InputError(f"no function '{name}' in the module", hint=f"its functions are {known or 'none'}")
+    return found
+
+
+def argument_name(function: FuncOp, number: int) -> str:
+    """How messages call an argument: by its ``aten.name``, else by its number."""
+    attributes: ArrayAttr[DictionaryAttr] | None = function.arg_attrs
+    name = None if attributes is None else attributes.data[number].data.get("aten.name")
+    return f"argument {number}" if not isinstance(name, StringAttr) else f"argument {number}, '{name.data}'"
+
+
+def bind_inputs(function: FuncOp, inputs: Sequence[Array], *, narrow: bool = False) -> list[HostArray]:
+    """The arrays as the function's arguments; float32 stays float32 if `narrow`, else floats become float64.
+
+    Raises:
+        InputError: their number, a shape or a kind of number is not what the function takes.
+    """
+    check_count(function, len(inputs))
+    return [bind_input(function, number, x, narrow=narrow) for number, x in enumerate(inputs)]
+
+
+def check_count(function: FuncOp, given: int) -> None:
+    """Raises InputError unless the function has as many arguments as are given."""
+    count = len(function.function_type.inputs.data)
+    if given != count:
+        names = ", ".join(argument_name(function, n) for n in range(count))
+        raise InputError(
+            f"{given} arrays for {count} arguments",
+            where=f"@{function.sym_name.data}",
+            hint=f"pass {names or 'none'}",
+        )
+
+
+def bind_input(function: FuncOp, number: int, array: Array, *, narrow: bool = False) -> HostArray:
+    """One array as an argument of the function; see `bind_inputs`."""
+    kind, name = function.function_type.inputs.data[number], argument_name(function, number)
+    return _bind(np.asarray(array), kind, name, f"@{function.sym_name.data}", narrow)
+
+
+def _bind(array: Array, type_: Attribute, name: str, where: str, narrow: bool) -> HostArray:
+    if not isinstance(type_, TensorType):
+        raise InputError(f"{name} is {type_}, and only host tensors can be passed", where=where)
+    tensor = cast(TensorType[Attribute], type_)
+    if array.shape != tensor.get_shape():
+        raise InputError(f"{name} takes shape {tensor.get_shape()}, got {array.shape}", where=where)
+    wanted = numpy_type(tensor.get_element_type())
+    kinds = "b" if wanted is np.bool_ else "iub" if wanted is np.int64 else None
+    if array.dtype.kind == "c" or (kinds is not None and array.dtype.kind not in kinds):
+        raise InputError(f"{name} takes {tensor.get_element_type()} numbers, got {array.dtype}", where=where)
+    return HostArray(as_numbers(array, tensor.get_element_type(), narrow=narrow))

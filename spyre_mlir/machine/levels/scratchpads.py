@@ -1,0 +1,110 @@
+"""The cores' scratchpads at the kernel level: what one buffer writes, another in the same bytes loses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, shared_view
+from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.machine.faults import FaultKind, fault
+from spyre_mlir.machine.levels.buffers import Buffer
+
+
+@dataclass
+class _Held:
+    """A buffer, its bytes in every scratchpad, and who wrote over it."""
+
+    buffer: Buffer
+    low: int
+    high: int
+    alloc: AllocOp
+    lost_to: str | None = None
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First byte, and one past the last."""
+        return self.low, self.high
+
+    def __str__(self) -> str:
+        return f"bytes {self.low} to {self.high}"
+
+
+@dataclass
+class Scratchpads:
+    """Buffers with a place in LX; all cores hold their slices at the same bytes."""
+
+    spec: SpyreSpec = SPYRE
+    _held: list[_Held] = field(default_factory=list[_Held])
+
+    def add(self, op: AllocOp, buffer: Buffer) -> None:
+        """Remembers where a buffer is.
+
+        Raises:
+            MachineFault: it does not fit the scratchpad.
+        """
+        if buffer.tensor.space != "lx" or op.offset is None:
+            return
+        low = op.offset.value.data
+        held = _Held(buffer, low, low + shared_view(op.result).bytes_per_core(buffer.tensor), op)
+        if held.high > self.spec.lx_bytes:
+            message = f"{held} of a scratchpad of {self.spec.lx_bytes}"
+            raise fault(FaultKind.LX_OVERFLOW, message, op, span=held.span)
+        # The same op in the trip before: its buffer cannot be named any more.
+        self._held = [h for h in self._held if h.alloc is not op]
+        self._held.append(held)
+
+    def remove(self, buffer: Buffer) -> None:
+        """Forgets a buffer whose life is over."""
+        self._held = [h for h in self._held if h.buffer is not buffer]
+
+    def check(self, op: KernelOp, args: Sequence[Buffer]) -> None:
+        """Refuses an op that reads what was overwritten, or overwrites what it reads.
+
+        Raises:
+            MachineFault: ``overwritten-read`` or ``read-write-race``.
+        """
+        for number, buffer in enumerate(args):
+            held = self._find(buffer)
+            if held is not None and held.lost_to is not None:
+                what = "the output" if number == len(args) - 1 else f"input {number}"
+                raise fault(
+                    FaultKind.OVERWRITTEN_READ,
+                    f"{what} is in {held} of the scratchpads, which {held.lost_to} has written since",
+                    op,
+                    hint="give the two buffers different addresses",
+                    tensor=what,
+                    span=held.span,
+                )
+        own = self._find(args[-1])
+        for other in self._below(args[-1]):
+            reading = [n for n, b in enumerate(args[:-1]) if b is other.buffer]
+            # Over the very bytes it reads, an element-wise function may write; a row further it overwrites unread ones.
+            moved = own is not None and other.low != own.low
+            if any(moved or not op.may_take_over(n) for n in reading):
+                raise fault(
+                    FaultKind.READ_WRITE_RACE,
+                    f"{op.function_name} reads {other} of the scratchpads and writes into them out of step",
+                    op,
+                    hint="give the output an address of its own",
+                    tensor="the output",
+                    span=other.span,
+                )
+
+    def overwrite(self, op: KernelOp, args: Sequence[Buffer]) -> None:
+        """Takes the contents away from the buffers whose bytes the op has written."""
+        for other in self._below(args[-1]):
+            if other.buffer.initialised.any():
+                other.buffer.values[...], other.buffer.initialised[...] = np.nan, False
+                other.lost_to = op.function_name
+
+    def _find(self, buffer: Buffer) -> _Held | None:
+        return next((h for h in self._held if h.buffer is buffer), None)
+
+    def _below(self, buffer: Buffer) -> list[_Held]:
+        own = self._find(buffer)
+        if own is None:
+            return []
+        return [h for h in self._held if h is not own and h.low < own.high and own.low < h.high]

@@ -1,0 +1,1 @@
+"""Device memory of the machine: values, shadow state, strided access."""

@@ -1,0 +1,353 @@
+"""Device memory: a byte address leads to a value and the format last written there.
+
+Memory is made of regions that are added explicitly (arguments, the pool, the scratchpads). A region holds values, and
+what was ever written where (`spyre_mlir.machine.memory.shadow`). An element's value stands where its first byte does,
+in a wide number of the host; which one is up to the numerics: `ExactMemory` keeps float64, and
+`spyre_mlir.machine.memory.device_numerics` the value of the bytes that the hardware would have.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right, insort
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.hw.formats import FORMATS, device_format
+from spyre_mlir.hw.rounding import Tally
+from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.machine.eager_rounding import as_eager, operands_as, slot_type
+from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
+from spyre_mlir.machine.memory.shadow import Bools, Ints, States, Tags
+
+Floats = npt.NDArray[Any]  # float64; in device numerics float32 where that is exact
+Stored = npt.NDArray[Any]  # elements as a kind of memory keeps them
+
+_WIDE = np.dtype(np.float64)
+
+
+def element_bytes(format_name: str) -> int:
+    """Bytes of one element of a format that memory can hold.
+
+    Raises:
+        UnsupportedError: the format is narrower than a byte.
+    """
+    bits = device_format(format_name).bits
+    if bits % 8:
+        raise UnsupportedError(f"the machine does not hold {bits}-bit elements of format {format_name} yet")
+    return bits // 8
+
+
+# Contents of regions that are gone, by size: memory the host has committed already.
+Spare = dict[int, "list[tuple[npt.NDArray[np.uint8], States]]"]
+_MOST = 0.5
+
+
+@dataclass(order=True)
+class Region:
+    """A run of addresses with contents.
+
+    Args:
+        base: first byte address.
+        size: bytes.
+        name: what it is to the program, for messages.
+        scale: bytes the host spends per byte.
+    """
+
+    base: int
+    size: int = field(compare=False)
+    name: str = field(compare=False)
+    scale: int = field(compare=False, repr=False)
+    cells: npt.NDArray[np.uint8] = field(init=False, compare=False, repr=False)
+    states: States = field(init=False, compare=False, repr=False)
+    shared: bool = field(init=False, default=False, compare=False, repr=False)
+    # Whether its contents mean nothing when a bundle begins.
+    scratch: bool = field(init=False, default=False, compare=False, repr=False)
+
+    spare: Spare | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        kept = self.spare.pop(self.size * self.scale, []) if self.spare is not None else []
+        if kept and self.spare is not None:
+            self.cells, old = kept.pop()
+            self.spare[self.size * self.scale] = kept
+            used = (old.writer > 0) | (old.known > 0)
+            self.cells.reshape(len(used), -1)[slice(None) if used.mean() > _MOST else used] = 0
+        else:
+            # zeros, not empty: the operating system commits a page at the first write only.
+            self.cells = np.zeros(self.size * self.scale, dtype=np.uint8)
+        self.states = States(self.size)
+
+    @property
+    def end(self) -> int:
+        """One past the last byte."""
+        return self.base + self.size
+
+    def share(self, cells: npt.NDArray[np.uint8], states: States) -> None:
+        """Take contents that others hold too; they are copied before anything is written."""
+        self.cells, self.states, self.shared = cells, states, True
+
+    def own(self) -> None:
+        """Make sure that what is written here is seen here only."""
+        if self.shared:
+            self.cells, self.states, self.shared = self.cells.copy(), self.states.copy(), False
+
+
+@dataclass(frozen=True)
+class Window:
+    """Elements of a region at regular steps.
+
+    Args:
+        region: where.
+        first: byte of the element at index zero, from the start of the region.
+        shape: how many along each axis.
+        steps: bytes from one to the next along each axis.
+    """
+
+    region: Region
+    first: int
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    def elements(self, kind: np.dtype[Any]) -> Stored:
+        """View of what is stored."""
+        scale = self.region.scale
+        strides = tuple(step * scale for step in self.steps)
+        return np.ndarray(self.shape, kind, self.region.cells.data, self.first * scale, strides)
+
+
+class Memory(ABC):
+    """All memory one program sees; its kinds differ in what a slot holds.
+
+    Args:
+        spec: the machine; gives the stick size and the scratchpads' place and size.
+    """
+
+    # Bytes the host spends per byte of the device.
+    scale: int
+    # Whether cores that share a sum hand their parts on unchanged, so that it may be computed in one go.
+    partial_sums_are_wide = True
+
+    @abstractmethod
+    def stored_type(self, format_name: str) -> np.dtype[Any]:
+        """The numpy type of an element as it is stored.
+
+        Raises:
+            UnsupportedError: this memory does not hold the format.
+        """
+
+    def put(self, target: Stored, values: npt.ArrayLike, format_name: str, *, from_host: bool = False) -> None:
+        """Store values; where memory is narrow, this is where they are rounded.
+
+        Args:
+            target: the elements, of `stored_type`.
+            values: of the same shape, or one that broadcasts to it.
+            format_name: the format.
+            from_host: whether a transfer from the host hands them over.
+        """
+        self.count_integers(np.asarray(values), format_name)
+        target[...] = values
+
+    def count_integers(self, values: npt.NDArray[Any], format_name: str) -> None:
+        """Count those that a format of integers does not have."""
+        if FORMATS[format_name].floating or values.size == 0:
+            return
+        low, high = FORMATS[format_name].integers
+        with np.errstate(invalid="ignore"):
+            self.tally.integers += int(((values < low) | (values > high)).sum())
+
+    def numbers(self, stored: Stored, format_name: str) -> Floats:
+        """Elements as what functions compute on; may be a view of them."""
+        return stored
+
+    @abstractmethod
+    def partial_sum(self, values: Floats, format_name: str) -> Floats:
+        """A sum so far, over some cores, as the next core receives it."""
+
+    def __init__(self, spec: SpyreSpec = SPYRE) -> None:
+        self.spec = spec
+        # Scratchpads get addresses after the last segment, so that one number names any byte on the card.
+        self.scratchpad_base = spec.segment_base(spec.user_segments + 1)
+        self._regions: list[Region] = []
+        # Which launch is running; 0 is the host.
+        self.step = 0
+        self.log = FaultLog()
+        self.tally = Tally()
+        self.spare: Spare = {}
+        self.nan_is_a_fault = False
+        # Operations whose results are integers in a format of floats, and how many elements of the dim in the lanes
+        # are no padding.
+        self.integer_kernels: dict[int, int] = {}
+        # Element types of the model that results have, by operation, and the one of the operation that runs.
+        self.elements: dict[int, str] = {}
+        self.element: str | None = None
+        # Names of the regions that are arguments of a bundle.
+        self.arguments: set[str] = set()
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """All regions by address."""
+        return tuple(self._regions)
+
+    def add_region(self, name: str, base: int, size: int) -> Region:
+        """Give a run of addresses contents, all uninitialised.
+
+        Raises:
+            InputError: the base is not on a stick, the size is not whole sticks, or the region overlaps another.
+        """
+        stick = self.spec.stick_bytes
+        if base % stick or size % stick or size <= 0:
+            raise InputError(f"region {name}: base {base:#x} and size {size} must be whole sticks of {stick} bytes")
+        try:
+            region = Region(base, size, name, self.scale, self.spare)
+        except MemoryError as error:
+            message = f"region {name}: the host cannot hold {size} bytes of device memory"
+            raise InputError(message, hint="use symbolic addresses, with regions as large as the tensors") from error
+        for other in self._regions:
+            if other.base < region.end and region.base < other.end:
+                raise InputError(f"region {name} at {base:#x}..{region.end:#x} overlaps {other.name}")
+        insort(self._regions, region)
+        return region
+
+    def allocate(self, name: str, size: int) -> Region:
+        """Give a run of addresses contents where there is room, after everything that is there.
+
+        Raises:
+            InputError: the segments have no room left.
+        """
+        stick = self.spec.stick_bytes
+        base = max((region.end for region in self._regions if region.base < self.scratchpad_base), default=0)
+        whole = -(-size // stick) * stick
+        if base + whole > self.scratchpad_base:
+            message = f"region {name}: {size} bytes do not fit between {base:#x} and the end of the segments"
+            raise InputError(message)
+        return self.add_region(name, base, whole)
+
+    def forget_scratchpads(self) -> None:
+        """Take the scratchpads' contents away, as between two programs."""
+        self._release([region for region in self._regions if region.base == self.scratchpad_base])
+
+    def remove_region(self, name: str) -> None:
+        """Forget a region and its contents."""
+        self._release([region for region in self._regions if region.name == name])
+
+    def release_all(self) -> None:
+        """Forget every region; what they took can be had again by the next memory that has the same `spare`."""
+        self._release(self._regions)
+
+    def _release(self, gone: list[Region]) -> None:
+        self._regions = [region for region in self._regions if all(region is not other for other in gone)]
+        for region in gone:
+            if not region.shared:
+                self.spare.setdefault(len(region.cells), []).append((region.cells, region.states))
+
+    def scratchpad_address(self, core: int, address: int) -> int:
+        """The card-wide address of a byte of one core's scratchpad."""
+        return self.scratchpad_base + core * self.spec.lx_bytes + address
+
+    def add_scratchpads(self) -> Region:
+        """Give every core its scratchpad, if they are not there yet; contents are uninitialised."""
+        for region in self._regions:
+            if region.base == self.scratchpad_base:
+                return region
+        region = self.add_region("LX", self.scratchpad_base, self.spec.cores_per_card * self.spec.lx_bytes)
+        region.scratch = True
+        return region
+
+    def locate(self, low: int, high: int, place: Place | None = None) -> Region:
+        """Find the region that holds bytes ``low`` to ``high`` (exclusive).
+
+        Raises:
+            MachineFault: ``out-of-bounds``, naming the nearest region.
+        """
+        at = bisect_right(self._regions, low, key=lambda region: region.base) - 1
+        if at >= 0 and self._regions[at].base <= low and high <= self._regions[at].end:
+            return self._regions[at]
+        where = place or Place(low=low, high=high)
+        if not self._regions:
+            raise fault(FaultKind.OUT_OF_BOUNDS, f"bytes {low:#x}..{high:#x}: memory has no regions", where)
+        near = min(self._regions, key=lambda region: max(region.base - low, high - region.end))
+        raise fault(
+            FaultKind.OUT_OF_BOUNDS,
+            f"bytes {low:#x}..{high:#x} are in no region; nearest is {near.name} at {near.base:#x}..{near.end:#x}",
+            where,
+        )
+
+    def store(self, addresses: Ints, values: npt.ArrayLike, format_name: str) -> None:
+        """Write single elements, as a transfer from the host does.
+
+        Raises:
+            MachineFault: an address lies in no region.
+        """
+        region, at, width = self._bytes(addresses, format_name)
+        region.own()
+        wide = np.broadcast_to(np.asarray(values), at.shape)
+        stored = np.empty(at.shape, self.stored_type(format_name))
+        self.put(stored, wide, format_name)
+        self._elements(region, width, format_name)[at] = stored
+        region.states.write_elements(at, width, format_name, None, self.step)
+
+    def load(self, addresses: Ints, format_name: str) -> tuple[Floats, Bools]:
+        """Read single elements, as a transfer to the host does.
+
+        Returns:
+            The values, and which of them were ever written.
+
+        Raises:
+            MachineFault: an address lies in no region, or another format was written there.
+        """
+        region, at, width = self._bytes(addresses, format_name)
+        reading = region.states.read_elements(at, width, format_name)
+        if reading.wrong is not None:
+            place = Place(low=int(addresses[reading.wrong]))
+            raise fault(FaultKind.WRONG_FORMAT, f"read as {format_name}, last written as {reading.found}", place)
+        written = np.ones(at.shape, dtype=np.bool_) if reading.written is None else reading.written
+        values = self._elements(region, width, format_name)[at]
+        return self.numbers(values, format_name), written
+
+    def _elements(self, region: Region, width: int, format_name: str) -> Stored:
+        """View of an element at every byte where one may start; they overlap."""
+        return Window(region, 0, (region.size - width + 1,), (1,)).elements(self.stored_type(format_name))
+
+    def _bytes(self, addresses: Ints, format_name: str) -> tuple[Region, Ints, int]:
+        width = element_bytes(format_name)
+        if addresses.size == 0:
+            raise InputError("a transfer needs at least one address")
+        region = self.locate(int(addresses.min()), int(addresses.max()) + width)
+        return region, addresses - region.base, width
+
+
+class ExactMemory(Memory):
+    """Memory of exact numerics: every element keeps its wide value, and no format rounds it.
+
+    What rounds is the element type of the model: the results of operations that are float32 there are float32 numbers.
+
+    Elements of one byte have room for a float32, which all of theirs are.
+    """
+
+    scale = _WIDE.itemsize // 2
+
+    def stored_type(self, format_name: str) -> np.dtype[Any]:
+        """Wide, whatever the format."""
+        width = element_bytes(format_name)
+        return np.dtype(np.float32) if width == 1 else slot_type(format_name)
+
+    def numbers(self, stored: Stored, format_name: str) -> Floats:
+        """Values as the running operation computes on them: integers where it is one of integers."""
+        return operands_as(stored, self.element)
+
+    def put(self, target: Stored, values: npt.ArrayLike, format_name: str, *, from_host: bool = False) -> None:
+        """Store values, as the element type of the running operation has them."""
+        wide = np.asarray(values)
+        super().put(target, wide if self.element is None else as_eager(wide, self.element), format_name)
+
+    def partial_sum(self, values: Floats, format_name: str) -> Floats:
+        """The values themselves."""
+        return values
+
+
+__all__ = ["Bools", "ExactMemory", "Floats", "Ints", "Memory", "Region", "Stored", "Tags", "Window", "element_bytes"]

@@ -1,0 +1,272 @@
+"""The elements of an operand as strided boxes: their values in memory, and which of them were ever written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import NoReturn, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from spyre_mlir.machine.faults import FaultKind, Place, fault
+from spyre_mlir.machine.memory.exact import Bools, Floats, Ints, Memory, Region, Stored, Window, element_bytes
+from spyre_mlir.machine.memory.frames import Axis, Frame, fine_axes
+from spyre_mlir.machine.memory.shadow import STICK, Reading, StickBox
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Values an operation works on, and which of them were ever written (None: all).
+
+    Args:
+        values: one axis per axis of the frame the operation works in.
+        written: one axis per iteration dim, of size one where nothing changes along it.
+    """
+
+    values: Floats
+    written: Bools | None = None
+
+
+@dataclass(frozen=True)
+class Access:
+    """The elements of one operand that one core, or all cores together, touch.
+
+    Args:
+        base: byte address of the element at index zero.
+        axes: per iteration dim, its axes from the slowest to the fastest.
+        shape: extent per iteration dim as the operation sees it; larger than the axes where the buffer falls short.
+        format: data format name.
+        place: the operation and tensor, for faults.
+    """
+
+    base: int
+    axes: tuple[tuple[Axis, ...], ...]
+    shape: tuple[int, ...]
+    format: str
+    place: Place
+
+    @cached_property
+    def word_bytes(self) -> int:
+        """Bytes of one element."""
+        return element_bytes(self.format)
+
+    @cached_property
+    def flat_axes(self) -> tuple[Axis, ...]:
+        """Axes of more than one step, of all dims, in order."""
+        return tuple(axis for axes in self.axes for axis in axes if axis.count != 1)
+
+    @property
+    def visible(self) -> tuple[int, ...]:
+        """Extent per iteration dim that lies inside the buffer."""
+        return tuple(prod(axis.count for axis in axes) for axes in self.axes)
+
+    @property
+    def low(self) -> int:
+        """First byte touched."""
+        return self.base + sum(min(0, a.stride * (a.count - 1)) for a in self.flat_axes)
+
+    @property
+    def high(self) -> int:
+        """One past the last byte touched."""
+        return self.base + sum(max(0, a.stride * (a.count - 1)) for a in self.flat_axes) + self.word_bytes
+
+    @property
+    def injective(self) -> bool:
+        """Whether different indices are known to be different bytes; False when in doubt."""
+        reach = self.word_bytes
+        for axis in sorted(self.flat_axes, key=lambda a: abs(a.stride)):
+            if abs(axis.stride) < reach:
+                return False
+            reach += abs(axis.stride) * (axis.count - 1)
+        return True
+
+    def addresses(self) -> Ints:
+        """Byte address of every visible element, shaped as the iteration dims."""
+        result = np.full((1,) * len(self.flat_axes), self.base, dtype=np.int64)
+        for place, axis in enumerate(self.flat_axes):
+            line = np.arange(axis.count, dtype=np.int64) * axis.stride
+            result = result + line.reshape([-1 if at == place else 1 for at in range(len(self.flat_axes))])
+        return result.reshape(self.visible)
+
+    def touches(self, address: int) -> bool:
+        """Whether a byte is part of a visible element."""
+        if not self.low <= address < self.high:
+            return False
+        before = address - self.addresses()
+        return bool(((before >= 0) & (before < self.word_bytes)).any())
+
+    def read(self, memory: Memory) -> Tensor:
+        """Copy the elements out of memory, one axis per iteration dim.
+
+        Raises:
+            MachineFault: out of bounds, or an element was last written in another format.
+        """
+        written = self.written(memory)
+        stored = self._window(memory).elements(memory.stored_type(self.format))
+        values = memory.numbers(stored, self.format).reshape(self.visible)
+        if written is not None:
+            written = np.broadcast_to(written, self.visible)
+        if self.visible == self.shape:
+            return Tensor(values, written)
+        inside = tuple(slice(0, n) for n in self.visible)
+        padded, known = np.zeros(self.shape, values.dtype), np.zeros(self.shape, dtype=np.bool_)
+        padded[inside] = values
+        known[inside] = True if written is None else written
+        return Tensor(padded, known)
+
+    def write(self, memory: Memory, tensor: Tensor) -> None:
+        """Copy an array with one axis per iteration dim into memory; elements that were never written stay so.
+
+        Raises:
+            MachineFault: out of bounds.
+        """
+        inside = tuple(slice(0, n) for n in self.visible)
+        self.mark(memory, None if tensor.written is None else tensor.written[inside])
+        stored = self._window(memory).elements(memory.stored_type(self.format))
+        memory.put(stored, tensor.values[inside].reshape(stored.shape), self.format)
+
+    def view(self, memory: Memory, frame: Frame) -> Stored:
+        """The elements where they are, one axis per axis of the frame.
+
+        Raises:
+            MachineFault: out of bounds.
+        """
+        axes = [axis for place, own in enumerate(self.axes) for axis in fine_axes(own, frame.counts[place])]
+        region = self._region(memory)
+        shape, steps = tuple(axis.count for axis in axes), tuple(axis.stride for axis in axes)
+        return Window(region, self.base - region.base, shape, steps).elements(memory.stored_type(self.format))
+
+    def written(self, memory: Memory) -> Bools | None:
+        """Which elements were ever written; one axis per iteration dim, of size one where nothing changes along it.
+
+        Raises:
+            MachineFault: out of bounds, or an element was last written in another format.
+        """
+        region = self._region(memory)
+        found = self._box(region)
+        if found is None:
+            addresses = self.addresses()
+            at = addresses - region.base
+            reading = region.states.read_elements(at, self.word_bytes, self.format, scratch=region.scratch)
+            if reading.wrong is not None:
+                self._wrong(reading, int(np.ravel_multi_index(reading.wrong, addresses.shape)))
+            return reading.written
+        box, lane = found
+        reading = region.states.read(box, self.format, scratch=region.scratch)
+        if reading.wrong is not None:
+            at = _with_lane(reading.wrong, lane)
+            shape = tuple(axis.count for axis in self.flat_axes)
+            self._wrong(reading, int(np.ravel_multi_index(at, shape)) if shape else 0)
+        return None if reading.written is None else self._by_dims(_moved_lane(reading.written, lane))
+
+    def mark(self, memory: Memory, written: Bools | None) -> None:
+        """Remember that the visible elements are written.
+
+        Args:
+            memory: where.
+            written: which really are, one axis per iteration dim; the others become uninitialised. None: all.
+
+        Raises:
+            MachineFault: out of bounds.
+        """
+        region = self._region(memory)
+        region.own()
+        found = self._box(region)
+        if found is None:
+            at = self.addresses() - region.base
+            known = None if written is None else np.broadcast_to(written, at.shape)
+            region.states.write_elements(at, self.word_bytes, self.format, known, memory.step)
+            return
+        box, lane = found
+        known = None if written is None else self._by_axes(written)
+        if known is not None:
+            known = known[..., None] if lane is None else np.moveaxis(known, lane, -1)
+        region.states.write(box, self.format, known, memory.step)
+
+    def _wrong(self, reading: Reading, flat: int) -> NoReturn:
+        message = f"read as {self.format}, last written as {reading.found}"
+        raise fault(FaultKind.WRONG_FORMAT, message, self._place_of(flat))
+
+    def _box(self, region: Region) -> tuple[StickBox, int | None] | None:
+        """The sticks touched, and which of the flat axes runs inside one; None if the access is no box of sticks."""
+        lanes = [place for place, axis in enumerate(self.flat_axes) if axis.stride % STICK]
+        first = self.base - region.base
+        if len(lanes) > 1 or first % STICK:
+            return None
+        lane = lanes[0] if lanes else None
+        count = 1 if lane is None else self.flat_axes[lane].count
+        if lane is not None and (self.flat_axes[lane].stride != self.word_bytes or count * self.word_bytes > STICK):
+            return None
+        outer = [axis for place, axis in enumerate(self.flat_axes) if place != lane]
+        shape, steps = tuple(axis.count for axis in outer), tuple(axis.stride // STICK for axis in outer)
+        return StickBox(first // STICK, shape, steps, count, self.word_bytes), lane
+
+    def sticks_in(self, array: npt.NDArray[Number], first: int) -> npt.NDArray[Number]:
+        """View of the sticks touched in an array with an entry per stick, the first being stick `first`."""
+        axes = [axis for axis in self.flat_axes if axis.stride % STICK == 0]
+        lanes = [axis for axis in self.flat_axes if axis.stride % STICK]
+        # Lanes that reach beyond their stick, in a contiguous index tensor, touch all sticks up to their last.
+        reach = sum(axis.stride * (axis.count - 1) for axis in lanes) + self.base % STICK
+        shape, size = (*(axis.count for axis in axes), reach // STICK + 1), array.itemsize
+        strides = (*(axis.stride // STICK * size for axis in axes), size)
+        return np.ndarray(shape, array.dtype, array.data, (self.base // STICK - first) * size, strides)
+
+    def _by_dims(self, mask: Bools) -> Bools:
+        """From one axis per flat axis to one per iteration dim."""
+        shape: list[int] = []
+        wide: list[int] = []
+        at = 0
+        for axes in self.axes:
+            own = [axis.count for axis in axes if axis.count != 1]
+            given = mask.shape[at : at + len(own)]
+            at += len(own)
+            shape.append(1 if prod(given) == 1 else prod(own))
+            wide.extend(given if prod(given) == 1 else own)
+        return np.broadcast_to(mask, wide).reshape(shape)
+
+    def _by_axes(self, mask: Bools) -> Bools:
+        """The other way round."""
+        shape: list[int] = []
+        for size, axes in zip(mask.shape, self.axes, strict=True):
+            own = [axis.count for axis in axes if axis.count != 1]
+            shape.extend([1] * len(own) if size == 1 else own)
+        return mask.reshape(shape)
+
+    def _region(self, memory: Memory) -> Region:
+        return memory.locate(self.low, self.high, self._at(self.low, self.high))
+
+    def _window(self, memory: Memory) -> Window:
+        region = self._region(memory)
+        shape = tuple(axis.count for axis in self.flat_axes)
+        return Window(region, self.base - region.base, shape, tuple(axis.stride for axis in self.flat_axes))
+
+    def _place_of(self, flat: int) -> Place:
+        address = int(self.addresses().reshape(-1)[flat])
+        return self._at(address, address + self.word_bytes)
+
+    def _at(self, low: int, high: int) -> Place:
+        return Place(op=self.place.op, tensor=self.place.tensor, core=self.place.core, low=low, high=high)
+
+    @property
+    def span(self) -> Place:
+        """The place of everything touched."""
+        return self._at(self.low, self.high)
+
+    def place_at(self, index: Sequence[int]) -> Place:
+        """The place of the element at an index of the iteration dims."""
+        inside = tuple(min(i, n - 1) for i, n in zip(index, self.visible, strict=True))
+        return self._place_of(int(np.ravel_multi_index(inside, self.visible)))
+
+
+def _with_lane(index: tuple[int, ...], lane: int | None) -> tuple[int, ...]:
+    outer = index[:-1]
+    return outer if lane is None else (*outer[:lane], index[-1], *outer[lane:])
+
+
+def _moved_lane(mask: Bools, lane: int | None) -> Bools:
+    return mask[..., 0] if lane is None else np.moveaxis(mask, -1, lane)

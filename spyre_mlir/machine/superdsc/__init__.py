@@ -1,0 +1,1 @@
+"""Execution of one SuperDSC, and the checks that watch it."""

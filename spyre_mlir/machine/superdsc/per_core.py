@@ -1,0 +1,126 @@
+"""Operations whose cores do something of their own with what they read: the frame around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
+from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.machine.memory.exact import Bools, Memory
+from spyre_mlir.machine.memory.operand_views import Access, Layout, Tensor, slice_table
+from spyre_mlir.machine.superdsc.constants import decode_constant
+from spyre_mlir.machine.superdsc.core_places import settled
+from spyre_mlir.machine.superdsc.races import require_disjoint, require_no_race
+from spyre_mlir.machine.superdsc.stale_reads import History
+
+Symbols = Mapping[int, int]
+Constants = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one core works on.
+
+    Args:
+        view: the operation.
+        core: which core.
+        origin: first global index per iteration dim.
+        accesses: one per operand; of windowed operands, what the operation gives them instead.
+        memory: where they lie.
+    """
+
+    view: Descriptor
+    core: int
+    origin: tuple[int, ...]
+    accesses: tuple[Access, ...]
+    memory: Memory
+
+    def axis(self, label: str) -> int:
+        """Place of a dim among the axes of a tensor."""
+        return [dim.label for dim in self.view.dims].index(label)
+
+    def read(self, index: int) -> Tensor:
+        """An input, with what is masked replaced by the mask constant."""
+        tensor = self.accesses[index].read(self.memory)
+        for place, dim in enumerate(self.view.dims):
+            if dim.valid is None or self.view.mask_constant < 0 or dim.label not in self.view.operands[index].order:
+                continue
+            shape = [1] * tensor.values.ndim
+            shape[place] = tensor.values.shape[place]
+            beyond: Bools = np.indices(shape)[place] >= dim.valid - self.origin[place]
+            values = np.where(beyond, decode_constant(self.view.constants[self.view.mask_constant]), tensor.values)
+            tensor = Tensor(values, None if tensor.written is None else tensor.written | beyond)
+        return tensor
+
+    def constants(self, *names: str) -> list[float]:
+        """Constants by name.
+
+        Raises:
+            InputError: the file lacks one.
+        """
+        given = {constant.name: decode_constant(constant) for constant in self.view.constants}
+        for name in names:
+            if name not in given:
+                message = (
+                    f"op {self.view.index}:{self.view.op_func_name} needs the constant {name!r}, it has {[*given]}"
+                )
+                raise InputError(message)
+        return [given[name] for name in names]
+
+
+Rule = Callable[[Work], Sequence[tuple[Access, Tensor]]]
+"""What one core writes, in the order of the output's parts."""
+
+
+def run_by_core(view: Descriptor, memory: Memory, symbols: Symbols | None, rule: Rule, past: History) -> None:
+    """Run a rule on every core: all read before any writes.
+
+    Raises:
+        MachineFault: the program misbehaved.
+    """
+    layouts = [Layout(view, index, memory, symbols) for index in range(len(view.operands))]
+    for layout in layouts:
+        layout.require_span()
+    works: list[Work] = []
+    for core, row in enumerate(view.core_slices):
+        origin = tuple(row[dim.label] * dim.per_core for dim in view.dims)
+        works.append(Work(view, core, origin, tuple(layout.core(core) for layout in layouts), memory))
+    require_no_race([work.accesses for work in works], memory.log)
+    slices = slice_table(view)
+    for number, layout in enumerate(layouts[:-1]):
+        for work in works:
+            past.require_own(memory, layout, work.accesses[number], slices, None)
+    memory.log.settle = lambda found: settled(found, layouts, memory)
+    memory.log.why = lambda address: past.why(memory, address)
+    write_all([rule(work) for work in works], memory)
+    past.wrote(memory, layouts[-1], None, slices, None)
+
+
+def write_all(results: Sequence[Sequence[tuple[Access, Tensor]]], memory: Memory) -> None:
+    """Write what the cores made, after checking that no two write one byte."""
+    for part in zip(*results, strict=True):
+        require_disjoint([access for access, _ in part], memory.log)
+    for result in results:
+        for access, tensor in result:
+            access.write(memory, shaped(tensor, access))
+
+
+def shaped(tensor: Tensor, access: Access) -> Tensor:
+    """A result broadcast to the axes it is written along."""
+    written = None if tensor.written is None else np.broadcast_to(tensor.written, access.shape)
+    return Tensor(np.broadcast_to(tensor.values, access.shape), written)
+
+
+def require_whole(view: Descriptor, labels: Sequence[str], what: str) -> None:
+    """Refuse an operation that divides dims over cores of which each core needs all.
+
+    Raises:
+        UnsupportedError: it does.
+    """
+    for label in labels:
+        if view.dim(label).split > 1:
+            where = f"{view.index}:{view.op_func_name}"
+            raise UnsupportedError(f"{what} over dim {label}, which is divided over cores", where=where)

@@ -1,0 +1,1 @@
+"""Composed gathers, scatters, masks and rearrangements."""

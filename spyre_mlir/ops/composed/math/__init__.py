@@ -1,0 +1,1 @@
+"""Composed element-wise functions, comparisons and matrix products."""

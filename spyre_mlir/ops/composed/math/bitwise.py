@@ -1,0 +1,200 @@
+"""Bit operations on whole numbers, by arithmetic: shifts are products and quotients, the rest comes from `and`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops.annotations import Lanes
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.composed.math.division import floor_division, floored_remainder
+from spyre_mlir.ops.helpers.approximations import number
+from spyre_mlir.ops.helpers.reduction_dims import SHORT_BITS
+from spyre_mlir.ops.table import Sample
+
+
+def _split(b: Build, x: Any) -> tuple[Any, Any]:
+    """The number without its lowest bit, halved; and that bit. The sign spreads, as in two's complement."""
+    half = floor_division(b, x, 2)
+    return half, b.call("sub.Tensor", x, b.call("mul.Tensor", half, 2))
+
+
+def _and_number(b: Build, x: Any, mask: int) -> Any:
+    """x & mask: remainders by powers of two, one per end of a run of ones."""
+    bits = (SHORT_BITS | {"i32": 32}).get(b.element(x), 64)
+    signed = not b.element(x).startswith("u")
+    mask %= 2**bits
+    out: Any = None
+    for at in range(bits):  # a run of ones from `at` to `end`: x mod 2^end - x mod 2^at
+        if not mask >> at & 1 or (at and mask >> (at - 1) & 1):
+            continue
+        end = next(e for e in range(at, bits + 1) if not mask >> e & 1)
+        # Up to the sign bit, the remainder is the number itself.
+        upper = x if end == bits and signed else floored_remainder(b, x, 2**end)
+        run = upper if at == 0 else b.call("sub.Tensor", upper, floored_remainder(b, x, 2**at))
+        out = run if out is None else b.call("add.Tensor", out, run)
+    return b.call("mul.Tensor", x, 0) if out is None else out
+
+
+def _and(b: Build, x: Any, y: Any) -> Any:
+    if not b.element(x):
+        x, y = y, x
+    if not b.element(y):
+        return _and_number(b, x, int(y))
+    bits = SHORT_BITS.get(b.element(x))
+    if bits is None:  # some ten kernels per bit are above the cap
+        raise UnsupportedError(
+            f"bitwise operations of two {b.element(x)} tensors", hint="8 and 16 bits, or a number, are possible"
+        )
+    out: Any = None
+    for place in range(bits):
+        if place == bits - 1 and not b.element(x).startswith("u"):
+            one_x, one_y, weight = b.call("neg", x), b.call("neg", y), -(2**place)  # what is left is 0 or -1
+        else:
+            (x, one_x), (y, one_y), weight = _split(b, x), _split(b, y), 2**place
+        term = b.call("mul.Tensor", b.call("mul.Tensor", one_x, one_y), weight)
+        out = term if out is None else b.call("add.Tensor", out, term)
+    return out
+
+
+def _truth_first(b: Build, x: Any, y: Any) -> tuple[Any, Any] | None:
+    """Both operands if they are truth values, the first one a tensor."""
+    if not (b.is_bool(x) and b.is_bool(y)):
+        return None
+    return (y, x) if isinstance(x, bool) else (x, y)
+
+
+def negated(b: Build, truth: Any) -> Any:
+    """Not, by a choice: comparisons take no truth values."""
+    return (not truth) if isinstance(truth, bool) else b.call("where.self", truth, False, True)
+
+
+def _truth(b: Build, x: Any) -> Any:
+    """Numbers as truth values: whether they are not 0."""
+    if not b.element(x):
+        return bool(x)
+    return x if b.is_bool(x) else b.call("ne.Scalar", x, 0)
+
+
+@ATEN.composed(aten=["logical_not"], ulps=1)
+def logical_not(b: Build, self: Lanes) -> Any:
+    """1 where the element is 0, else 0."""
+    return negated(b, self) if b.is_bool(self) else b.call("eq.Scalar", self, 0)
+
+
+@ATEN.composed(aten=["logical_and"], ulps=1)
+def logical_and(b: Build, self: Lanes, other: Lanes) -> Any:
+    """1 where both elements are not 0, else 0."""
+    return b.call("where.self", _truth(b, self), _truth(b, other), False)
+
+
+@ATEN.composed(aten=["logical_or"], ulps=1)
+def logical_or(b: Build, self: Lanes, other: Lanes) -> Any:
+    """1 where an element is not 0, else 0."""
+    return b.call("where.self", _truth(b, self), True, _truth(b, other))
+
+
+@ATEN.composed(aten=["logical_xor"], ulps=1)
+def logical_xor(b: Build, self: Lanes, other: Lanes) -> Any:
+    """1 where exactly one of two elements is not 0, else 0."""
+    y = _truth(b, other)
+    return b.call("where.self", _truth(b, self), negated(b, y), y)
+
+
+@ATEN.composed(aten=["bitwise_not"], promote=True, ulps=1)
+def bitwise_not(b: Build, self: Lanes) -> Any:
+    """Every bit turned: not for truth values, -x - 1 for whole numbers."""
+    if b.is_bool(self):
+        return negated(b, self)
+    if b.element(self).startswith("u"):
+        return b.call("sub.Tensor", number(b, 2 ** int(b.element(self)[2:]) - 1, self), self)
+    return b.call("sub.Tensor", b.call("neg", self), 1)
+
+
+@ATEN.composed(aten=["bitwise_and.Tensor"], promote=True, ulps=1)
+def bitwise_and(b: Build, self: Lanes, other: Lanes) -> Any:
+    """The bits that both have."""
+    if (truth := _truth_first(b, self, other)) is not None:
+        return b.call("where.self", *truth, False)
+    return _and(b, self, other)
+
+
+@ATEN.composed(aten=["bitwise_or.Tensor"], promote=True, ulps=1)
+def bitwise_or(b: Build, self: Lanes, other: Lanes) -> Any:
+    """The bits that one has: a + b - (a & b)."""
+    if (truth := _truth_first(b, self, other)) is not None:
+        return b.call("where.self", truth[0], True, truth[1])
+    return b.call("sub.Tensor", b.call("add.Tensor", self, other), _and(b, self, other))
+
+
+@ATEN.composed(aten=["bitwise_xor.Tensor"], promote=True, ulps=1)
+def bitwise_xor(b: Build, self: Lanes, other: Lanes) -> Any:
+    """The bits that exactly one has: a + b - 2 (a & b)."""
+    if (truth := _truth_first(b, self, other)) is not None:
+        return b.call("where.self", truth[0], negated(b, truth[1]), truth[1])
+    both = b.call("mul.Tensor", _and(b, self, other), 2)
+    return b.call("sub.Tensor", b.call("add.Tensor", self, other), both)
+
+
+def _power_of_two(b: Build, count: Any) -> Any:
+    """2 to a small whole number, bit by bit of the exponent: a product of choices, so it is exact."""
+    if not b.element(count):
+        return 2 ** int(count)
+    out: Any = None
+    for place in range(5):
+        count, one = _split(b, count)
+        factor = b.call("add.Tensor", b.call("mul.Tensor", one, 2 ** (2**place) - 1), 1)
+        out = factor if out is None else b.call("mul.Tensor", out, factor)
+    return out
+
+
+@ATEN.composed(aten=["bitwise_and.Scalar", "bitwise_and.Scalar_Tensor"], promote=True, ulps=1)
+def bitwise_and_number(b: Build, self: Lanes, other: Lanes) -> Any:
+    """The bits that an element and a number have."""
+    return b.call("bitwise_and.Tensor", self, other)
+
+
+@ATEN.composed(aten=["bitwise_or.Scalar", "bitwise_or.Scalar_Tensor"], promote=True, ulps=1)
+def bitwise_or_number(b: Build, self: Lanes, other: Lanes) -> Any:
+    """The bits that an element or a number has."""
+    return b.call("bitwise_or.Tensor", self, other)
+
+
+@ATEN.composed(aten=["bitwise_xor.Scalar", "bitwise_xor.Scalar_Tensor"], promote=True, ulps=1)
+def bitwise_xor_number(b: Build, self: Lanes, other: Lanes) -> Any:
+    """The bits that either an element or a number has."""
+    return b.call("bitwise_xor.Tensor", self, other)
+
+
+_LEFT = ["bitwise_left_shift.Tensor", "bitwise_left_shift.Tensor_Scalar", "bitwise_left_shift.Scalar_Tensor"]
+_RIGHT = [name.replace("left", "right") for name in _LEFT]
+
+
+@ATEN.composed(aten=[*_LEFT, "__lshift__.Tensor", "__lshift__.Scalar"], promote=True, ulps=1)
+def left_shift(b: Build, self: Lanes, other: Lanes) -> Any:
+    """self times 2 to `other`."""
+    return b.call("mul.Tensor", self, _power_of_two(b, other))
+
+
+@ATEN.composed(aten=[*_RIGHT, "__rshift__.Tensor", "__rshift__.Scalar"], promote=True, ulps=1)
+def right_shift(b: Build, self: Lanes, other: Lanes) -> Any:
+    """self divided by 2 to `other`, rounded towards minus infinity."""
+    return floor_division(b, self, _power_of_two(b, other))
+
+
+_WHOLE = Sample(((3, 65),), low=-99.0, high=99.0, whole=True)
+for _entry in (logical_and, logical_or, logical_xor):
+    ATEN.samples(_entry, Sample(((3, 64), (64,))))
+for _entry in (bitwise_and, bitwise_or, bitwise_xor):
+    ATEN.samples(_entry, Sample(((3, 64), (64,))))
+for _entry in (bitwise_and_number, bitwise_or_number, bitwise_xor_number):
+    ATEN.samples(_entry, Sample(((3, 65), (3, 65)), low=-99.0, high=99.0, whole=True))
+ATEN.samples(logical_not, Sample(((3, 64),)), _WHOLE)
+ATEN.samples(bitwise_not, Sample(((3, 64),)), _WHOLE)
+for _entry in (left_shift, right_shift):
+    ATEN.samples(
+        _entry,
+        Sample(((2, 3, 65), (65,)), low=0.0, high=9.0, whole=True),
+        Sample(((3, 5), (3, 5)), low=0.0, high=9.0, whole=True),
+    )

@@ -1,0 +1,1 @@
+"""Composed neural-network functions, one file per group of `torch.nn.functional`."""

@@ -1,0 +1,195 @@
+"""Activation functions: one hardware function where there is one, else a few."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops.annotations import Lanes, Number, np
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.composite import decomposes
+from spyre_mlir.ops.helpers.approximations import log_of_one_plus_exp
+from spyre_mlir.ops.helpers.slicing import along, part, reshaped
+from spyre_mlir.ops.table import Sample
+
+_TABLE = "published OpFunc tables of torch-spyre and the interface specification; certain"
+_LIST = "published OpFunc list of the interface specification alone; likely"
+# Constants of the self-normalising unit: Klambauer et al. 2017.
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+# From here on log(1 + e^x) is x in every format, whatever softplus's threshold says.
+_LINEAR = 18.0
+
+
+@ATEN.pointwise(aten=["mish"], opfunc="mish", ulps=4, source=_LIST)
+def mish(self: Lanes) -> Lanes:
+    """x * tanh(log(1 + e^x))."""
+    return self * np.tanh(np.logaddexp(0.0, self))
+
+
+@ATEN.composed(aten=["hardtanh"], promote=True, ulps=1)
+def hardtanh(b: Build, self: Lanes, *, min_val: Number = -1, max_val: Number = 1) -> Any:
+    """The element limited to [min_val, max_val]."""
+    return b.call("clamp", self, min=min_val, max=max_val)
+
+
+@ATEN.composed(aten=["relu6"], promote=True, ulps=1)
+def relu6(b: Build, self: Lanes) -> Any:
+    """The element limited to [0, 6]."""
+    return b.call("clamp", self, min=0, max=6)
+
+
+@ATEN.composed(aten=["leaky_relu"], promote=True, ulps=2)
+def leaky_relu(b: Build, self: Lanes, *, negative_slope: Number = 0.01) -> Any:
+    """The element where positive, else `negative_slope` times it: the larger of both, for slopes up to 1."""
+    sloped = b.call("mul.Tensor", self, float(negative_slope))
+    return b.call("maximum" if negative_slope <= 1 else "minimum", self, sloped)
+
+
+def _sloped_below(b: Build, x: Any, slope: Any) -> Any:
+    """x where positive, else a slope times it."""
+    return b.call("where.self", b.call("gt.Scalar", x, 0.0), x, b.call("mul.Tensor", x, slope))
+
+
+@ATEN.composed(aten=["prelu"], promote=True, ulps=2)
+def prelu(b: Build, self: Lanes, weight: Lanes) -> Any:
+    """The element where positive, else the weight of its channel, dimension 1, times it."""
+    rank = len(b.shape(self))
+    if len(b.shape(weight)) == 1:
+        weight = along(b, weight, rank, 1) if rank > 1 else reshaped(b, weight, (1,) * rank)
+    return _sloped_below(b, self, weight)
+
+
+@ATEN.composed(aten=["_prelu_kernel"], promote=True, ulps=2)
+def prelu_kernel(b: Build, self: Lanes, weight: Lanes) -> Any:
+    """The element where positive, else the weight times it."""
+    return _sloped_below(b, self, weight)
+
+
+def _exponential_below(b: Build, x: Any, inner: float, outer: float, scale: float) -> Any:
+    """scale * x where positive, else outer * (e^(inner x) - 1)."""
+    below = b.call("expm1", x if inner == 1 else b.call("mul.Tensor", x, inner))
+    below = below if outer == 1 else b.call("mul.Tensor", below, outer)
+    above = x if scale == 1 else b.call("mul.Tensor", x, scale)
+    return b.call("where.self", b.call("gt.Scalar", x, 0.0), above, below)
+
+
+@ATEN.composed(aten=["elu"], promote=True, ulps=4)
+def elu(b: Build, self: Lanes, *, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> Any:
+    """scale * x where positive, else scale * alpha * (e^(input_scale x) - 1)."""
+    return _exponential_below(b, self, float(input_scale), float(alpha * scale), float(scale))
+
+
+@ATEN.composed(aten=["celu"], promote=True, ulps=4)
+def celu(b: Build, self: Lanes, *, alpha: Number = 1.0) -> Any:
+    """x where positive, else alpha * (e^(x / alpha) - 1)."""
+    return _exponential_below(b, self, 1.0 / alpha, float(alpha), 1.0)
+
+
+@ATEN.composed(aten=["selu"], promote=True, ulps=4)
+def selu(b: Build, self: Lanes) -> Any:
+    """The self-normalising exponential linear unit."""
+    return _exponential_below(b, self, 1.0, _SELU_ALPHA * _SELU_SCALE, _SELU_SCALE)
+
+
+def _clipped_line(b: Build, x: Any) -> Any:
+    """x + 3 limited to [0, 6]."""
+    return b.call("clamp", b.call("add.Tensor", x, 3.0), min=0.0, max=6.0)
+
+
+@ATEN.composed(aten=["hardsigmoid"], promote=True, ulps=2)
+def hardsigmoid(b: Build, self: Lanes) -> Any:
+    """(x + 3) / 6 limited to [0, 1]."""
+    return b.call("div.Tensor", _clipped_line(b, self), 6.0)
+
+
+@ATEN.composed(aten=["hardswish"], promote=True, ulps=4)
+def hardswish(b: Build, self: Lanes) -> Any:
+    """x times its hard sigmoid."""
+    return b.call("div.Tensor", b.call("mul.Tensor", self, _clipped_line(b, self)), 6.0)
+
+
+@ATEN.composed(aten=["softshrink"], promote=True, ulps=1)
+def softshrink(b: Build, self: Lanes, *, lambd: Number = 0.5) -> Any:
+    """x moved towards 0 by `lambd`, 0 where it would pass: x less what of it lies in [-lambd, lambd]."""
+    return b.call("sub.Tensor", self, b.call("clamp", self, min=-float(lambd), max=float(lambd)))
+
+
+@ATEN.pointwise(
+    aten=["softplus"],
+    opfunc="softplus",
+    ulps=4,
+    source=_TABLE,
+    op_info={"beta": "softplusBeta", "threshold": "softplusThresh"},
+)
+def softplus(self: Lanes, *, beta: Number = 1, threshold: Number = 20) -> Lanes:
+    """log(1 + e^(beta x)) / beta; x where beta x is above the threshold."""
+    scaled = self * beta
+    return np.where(scaled > threshold, self, np.logaddexp(0.0, scaled) / beta)
+
+
+@decomposes(softplus)
+def _softplus(b: Build, self: Any, *, beta: Number, threshold: Number) -> Any:
+    from spyre_mlir.hw.dl16 import round_trip  # numpy, which text tools never need
+
+    if all(float(round_trip([n])[0]) == float(n) for n in (beta, threshold)):
+        return None
+    # The file would hold other numbers: constants are DL16 codes.
+    scaled = b.call("mul.Tensor", self, float(beta))
+    out = b.call("div.Tensor", log_of_one_plus_exp(b, scaled), float(beta))
+    if threshold >= _LINEAR:
+        return out
+    return b.call("where.self", b.call("gt.Scalar", scaled, float(threshold)), self, out)
+
+
+@ATEN.composed(aten=["log_sigmoid"], promote=True, ulps=4)
+def log_sigmoid(b: Build, self: Lanes) -> Any:
+    """The logarithm of the sigmoid, -log(1 + e^-x)."""
+    return b.call("neg", log_of_one_plus_exp(b, b.call("neg", self)))
+
+
+@ATEN.composed(aten=["log_sigmoid_forward"], promote=True, ulps=4)
+def log_sigmoid_forward(b: Build, self: Lanes) -> Any:
+    """The logarithm of the sigmoid, and e^-|x|, which its derivative needs."""
+    return b.call("log_sigmoid", self), b.call("exp", b.call("neg", b.call("abs", self)))
+
+
+@ATEN.composed(aten=["glu"], ulps=4)
+def glu(b: Build, self: Lanes, *, dim: int = -1) -> Any:
+    """The first half along `dim` times the sigmoid of the second."""
+    half = b.shape(self)[dim] // 2
+    return b.call("mul.Tensor", part(b, self, dim, 0, half), b.call("sigmoid", part(b, self, dim, half, 2 * half)))
+
+
+@ATEN.composed(aten=["rrelu_with_noise_functional"], ulps=2)
+def rrelu(
+    b: Build,
+    self: Lanes,
+    noise: Lanes,
+    *,
+    lower: Number = 0.125,
+    upper: Number = 1.0 / 3.0,
+    training: bool = False,
+) -> Any:
+    """A leaky unit whose slope is the mean of two outside training; the noise is passed on."""
+    if training:
+        raise UnsupportedError("a randomised unit in training", hint="call model.eval() before export")
+    return b.call("leaky_relu", self, negative_slope=(lower + upper) / 2), b.call("clone", noise)
+
+
+_AROUND_ZERO = Sample(((3, 65),), low=-7.0, high=7.0)
+for _entry in (
+    mish, hardtanh, relu6, leaky_relu, elu, celu, selu, hardsigmoid, hardswish, softshrink, softplus, log_sigmoid,
+    log_sigmoid_forward,
+):  # fmt: skip
+    ATEN.samples(_entry, _AROUND_ZERO)
+ATEN.samples(hardtanh, Sample(((4, 5),), {"min_val": -0.5, "max_val": 1.5}))
+ATEN.samples(leaky_relu, Sample(((4, 5),), {"negative_slope": 0.2}), Sample(((4, 5),), {"negative_slope": 1.5}))
+ATEN.samples(prelu, Sample(((2, 3, 5), (3,))), Sample(((4, 5), (1,))), Sample(((7,), (1,))))
+ATEN.samples(prelu_kernel, Sample(((2, 3, 5), (1, 3, 1))))
+ATEN.samples(elu, Sample(((4, 5),), {"alpha": 0.5, "scale": 2.0, "input_scale": 1.5}))
+ATEN.samples(celu, Sample(((4, 5),), {"alpha": 0.5}))
+ATEN.samples(softshrink, Sample(((4, 5),), {"lambd": 0.25}))
+ATEN.samples(softplus, Sample(((4, 5),), {"beta": 2.0, "threshold": 1.0}), Sample(((4, 5),), {"beta": 0.3}))
+ATEN.samples(glu, Sample(((3, 130),)), Sample(((4, 5),), {"dim": 0}), Sample(((2, 6, 5),), {"dim": -2}))
+ATEN.samples(rrelu, Sample(((3, 65), (3, 65))), Sample(((4, 5), (4, 5)), {"lower": 0.25, "upper": 0.75}))

@@ -1,0 +1,269 @@
+"""Convolutions: the taps of a window gathered into one long summed dimension, and one product.
+
+The window is gathered dimension by dimension, so that a k-by-k window takes 2k copies instead of k*k products and
+k*k - 1 additions, each of which would round. With few input channels the taps fill the lanes that the channels
+leave empty: three channels under a 7-by-7 window sum over 147 elements, not over 49 times 64.
+Channels that meet no other channel (depthwise) are multiplied and summed over the taps instead.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from spyre_mlir.ops.annotations import Ints, Lanes
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.helpers.slicing import joined, padded, side_by_side
+from spyre_mlir.ops.helpers.sliding_windows import bordered, overlap_added, reach, spread, taps, with_batch
+from spyre_mlir.ops.table import Sample, require
+
+
+def _spatial(b: Build, input: Any, weight: Any) -> int:
+    rank = len(b.shape(weight)) - 2
+    require("C1", len(b.shape(input)) in (rank + 1, rank + 2), "input and weight differ in spatial dimensions")
+    return rank
+
+
+def _forward(
+    b: Build, input: Any, weight: Any, bias: Any, stride: Ints, padding: tuple[Ints, Ints], dilation: Ints, groups: int
+) -> Any:
+    """A convolution of a batch, with its padding before and behind every dimension."""
+    rank, channels = len(stride), b.shape(input)[1]
+    require("C2", channels == b.shape(weight)[1] * groups, "weight takes another number of channels")
+    last = b.call("permute", input, dims=(0, *range(2, rank + 2), 1))
+    for d in range(rank):
+        kernel = b.shape(weight)[d + 2]
+        last = bordered(b, last, d + 1, padding[0][d], padding[1][d], kernel, stride[d], dilation[d])
+    if groups == channels == b.shape(weight)[0] and groups > 1:
+        return _depthwise(b, last, weight, bias, stride, dilation)
+    outputs = b.shape(weight)[0]
+    grouped = b.call("view", last, size=(*b.shape(last)[:-1], groups, channels // groups)) if groups > 1 else last
+    for d in reversed(range(rank)):
+        grouped = joined(b, taps(b, grouped, d + 1, b.shape(weight)[d + 2], stride[d], dilation[d]), -1)
+    if groups > 1:
+        return _grouped_product(b, grouped, weight, bias, groups)
+    # Taps outermost in the order they were gathered: the first spatial dimension changes slowest.
+    matrix = b.call("permute", weight, dims=(0, *range(2, rank + 2), 1))
+    matrix = b.call("reshape", matrix, size=(outputs, prod(b.shape(weight)[1:])))
+    out = b.call("linear", grouped, matrix, bias)
+    return b.call("permute", out, dims=(0, rank + 1, *range(1, rank + 1)))
+
+
+def _grouped_product(b: Build, columns: Any, weight: Any, bias: Any, groups: int) -> Any:
+    """One product per group, all in one: columns [N, places…, group, summed]."""
+    batch, *places, _, summed = b.shape(columns)
+    rank, outputs = len(places), b.shape(weight)[0] // groups
+    left = b.call("permute", columns, dims=(rank + 1, *range(rank + 1), rank + 2))
+    left = b.call("reshape", left, size=(groups, batch * prod(places), summed))
+    right = b.call("view", weight, size=(groups, outputs, *b.shape(weight)[1:]))
+    right = b.call("permute", right, dims=(0, *range(3, rank + 3), 2, 1))
+    right = b.call("reshape", right, size=(groups, summed, outputs))
+    out = b.call("view", b.call("bmm", left, right), size=(groups, batch, *places, outputs))
+    return _from_groups(b, out, bias)
+
+
+def _from_groups(b: Build, out: Any, bias: Any) -> Any:
+    """[group, N, places…, output] as [N, channel, places…], plus bias."""
+    groups, batch, *places, outputs = b.shape(out)
+    rank = len(places)
+    if bias is not None:
+        out = b.call("add.Tensor", out, b.call("view", bias, size=(groups, *(1,) * (rank + 1), outputs)))
+    out = b.call("permute", out, dims=(1, 0, rank + 2, *range(2, rank + 2)))
+    return b.call("reshape", out, size=(batch, groups * outputs, *places))
+
+
+def _depthwise(b: Build, last: Any, weight: Any, bias: Any, stride: Ints, dilation: Ints) -> Any:
+    """Every channel by itself: the taps side by side, times the weight, summed over the taps."""
+    rank = len(stride)
+    for d in reversed(range(rank)):
+        last = side_by_side(b, taps(b, last, d + 1, b.shape(weight)[d + 2], stride[d], dilation[d]), rank + 1)
+    factors = b.call("permute", b.call("squeeze.dim", weight, dim=(1,)), dims=(*range(1, rank + 1), 0))
+    product = b.call("mul.Tensor", last, factors)
+    out = b.call("sum.dim_IntList", product, dim=tuple(range(rank + 1, 2 * rank + 1)))
+    out = out if bias is None else b.call("add.Tensor", out, bias)
+    return b.call("permute", out, dims=(0, rank + 1, *range(1, rank + 1)))
+
+
+def _transposed(
+    b: Build,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Ints,
+    padding: Ints,
+    output_padding: Ints,
+    dilation: Ints,
+    groups: int,
+) -> Any:
+    """One product gives what every input element adds to its window; the windows are added up where they overlap."""
+    rank, (batch, channels, *places) = len(stride), b.shape(input)
+    outputs, kernel = b.shape(weight)[1], b.shape(weight)[2:]
+    require("C2", channels == b.shape(weight)[0], "weight takes another number of channels")
+    own = channels // groups
+    left = b.call("view", input, size=(batch, groups, own, prod(places)))
+    left = b.call("permute", left, dims=(1, 0, 3, 2))
+    left = b.call("reshape", left, size=(groups, batch * prod(places), own))
+    right = b.call("view", weight, size=(groups, own, outputs, *kernel))
+    right = b.call("permute", right, dims=(0, 1, *range(3, rank + 3), 2))
+    right = b.call("reshape", right, size=(groups, own, prod(kernel) * outputs))
+    out = b.call("bmm", left, right)
+    done: Ints = (groups, batch)
+    # [group, N, done…, place, places behind, tap, taps behind and outputs]: each pair is folded into one dimension.
+    # As few dimensions as possible at a time, for a nest has eight loops.
+    for d in range(rank):
+        behind = (prod(places[d + 1 :]), prod(kernel[d + 1 :]) * outputs)
+        out = b.call("view", out, size=(*done, places[d], behind[0], kernel[d], behind[1]))
+        at = len(done)
+        out = b.call("transpose.int", out, dim0=at + 1, dim1=at + 2)
+        out = overlap_added(b, out, at, kernel[d], stride[d], dilation[d])
+        out = padded(b, out, at, -padding[d], output_padding[d] - padding[d])
+        require("C3", b.shape(out)[at] > 0, f"nothing is left of dimension {d}")
+        done = b.shape(out)[: at + 1]
+    return _from_groups(b, b.call("view", out, size=(*done, outputs)), bias)
+
+
+@ATEN.composed(aten=["convolution"])
+def convolution(
+    b: Build,
+    input: Lanes,
+    weight: Lanes,
+    bias: Lanes | None = None,
+    *,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    output_padding: Ints,
+    groups: int,
+) -> Any:
+    """Sums of products over the input channels and a window that slides over the spatial dimensions.
+
+    Constraints:
+        C1: input has the spatial dimensions of weight, with or without a batch.
+        C2: input has as many channels as weight takes, times the groups unless transposed.
+        C3: the result has elements.
+    """
+    rank = _spatial(b, input, weight)
+    steps, pads, gaps = spread(stride, rank), spread(padding, rank, (0,)), spread(dilation, rank)
+    if transposed:
+        more = spread(output_padding, rank, (0,))
+        return with_batch(
+            b, input, rank + 2, lambda x: _transposed(b, x, weight, bias, steps, pads, more, gaps, groups)
+        )
+    return with_batch(b, input, rank + 2, lambda x: _forward(b, x, weight, bias, steps, (pads, pads), gaps, groups))
+
+
+@ATEN.composed(aten=["conv1d", "conv2d", "conv3d"])
+def conv(
+    b: Build,
+    input: Lanes,
+    weight: Lanes,
+    bias: Lanes | None = None,
+    *,
+    stride: Ints = (1,),
+    padding: Ints = (0,),
+    dilation: Ints = (1,),
+    groups: int = 1,
+) -> Any:
+    """A convolution over one, two or three spatial dimensions."""
+    return b.call(
+        "convolution",
+        input,
+        weight,
+        bias,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        transposed=False,
+        output_padding=(0,),
+        groups=groups,
+    )
+
+
+@ATEN.composed(aten=["conv1d.padding", "conv2d.padding", "conv3d.padding"])
+def conv_padding(
+    b: Build,
+    input: Lanes,
+    weight: Lanes,
+    bias: Lanes | None = None,
+    *,
+    stride: Ints = (1,),
+    padding: str = "valid",
+    dilation: Ints = (1,),
+    groups: int = 1,
+) -> Any:
+    """A convolution whose padding is none ("valid"), or what keeps the extents ("same"): the odd one comes last."""
+    rank = _spatial(b, input, weight)
+    gaps = spread(dilation, rank)
+    total = [reach(k, d) - 1 if padding == "same" else 0 for k, d in zip(b.shape(weight)[2:], gaps, strict=True)]
+    before = tuple(t // 2 for t in total)
+    pads = (before, tuple(t - u for t, u in zip(total, before, strict=True)))
+    steps = spread(stride, rank)
+    return with_batch(b, input, rank + 2, lambda x: _forward(b, x, weight, bias, steps, pads, gaps, groups))
+
+
+@ATEN.composed(aten=["conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input"])
+def conv_transpose(
+    b: Build,
+    input: Lanes,
+    weight: Lanes,
+    bias: Lanes | None = None,
+    *,
+    stride: Ints = (1,),
+    padding: Ints = (0,),
+    output_padding: Ints = (0,),
+    groups: int = 1,
+    dilation: Ints = (1,),
+) -> Any:
+    """The transposed convolution: every input element adds its multiple of the window to the result."""
+    return b.call(
+        "convolution",
+        input,
+        weight,
+        bias,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        transposed=True,
+        output_padding=output_padding,
+        groups=groups,
+    )
+
+
+_PLAIN = {"stride": (1,), "padding": (0,), "dilation": (1,), "transposed": False, "output_padding": (0,), "groups": 1}
+
+ATEN.samples(
+    convolution,
+    Sample(((2, 3, 7, 6), (4, 3, 3, 2), (4,)), _PLAIN | {"stride": (2, 1), "padding": (1, 0)}),
+    Sample(((1, 3, 9), (4, 3, 3)), _PLAIN | {"dilation": (2,)}),
+    Sample(((2, 4, 6), (4, 3, 4), (6,)), _PLAIN | {"transposed": True, "stride": (3,), "groups": 2, "padding": (2,)}),
+    Sample(((1, 3, 4, 3), (3, 2, 2, 3)), _PLAIN | {"transposed": True, "stride": (2, 1), "dilation": (3, 2)}),
+    Sample(((3, 9), (4, 3, 3, 3)), _PLAIN, breaks="C1"),
+    Sample(((1, 3, 9), (4, 2, 3)), _PLAIN, breaks="C2"),
+    Sample(((1, 3, 4), (3, 2, 2)), _PLAIN | {"transposed": True, "padding": (3,)}, breaks="C3"),
+)
+ATEN.samples(
+    conv,
+    Sample(((2, 65, 9), (5, 65, 3), (5,)), {"padding": (1,)}),
+    Sample(((4, 11), (6, 2, 3), (6,)), {"stride": (3,), "groups": 2}),
+    Sample(((2, 3, 6, 7), (4, 3, 1, 1), (4,))),
+    Sample(((2, 4, 6, 7), (4, 1, 3, 2), (4,)), {"groups": 4, "stride": (1, 2), "padding": (2, 1)}),
+    Sample(((1, 4, 5, 5), (8, 1, 2, 2)), {"groups": 4, "dilation": (2, 3)}),
+    Sample(((2, 2, 4, 5, 4), (3, 2, 2, 3, 2), (3,)), {"stride": (2,), "padding": (0, 1, 0)}),
+    Sample(((2, 4, 4, 4), (2, 1, 2, 2, 3)), {"groups": 2, "padding": (0, 1, 1)}),
+)
+ATEN.samples(
+    conv_padding,
+    Sample(((2, 3, 8), (4, 3, 4), (4,)), {"padding": "same"}),
+    Sample(((3, 6, 7), (4, 3, 3, 2)), {"padding": "same", "dilation": (2, 1)}),
+    Sample(((1, 2, 4, 5, 4), (3, 2, 2, 3, 2)), {"padding": "valid", "stride": (1, 2, 1)}),
+    Sample(((2, 4, 8), (6, 2, 3)), {"padding": "same", "groups": 2}),
+)
+ATEN.samples(
+    conv_transpose,
+    Sample(((2, 3, 5), (3, 4, 3), (4,)), {"stride": (2,), "padding": (1,), "output_padding": (1,)}),
+    Sample(((3, 4, 3), (3, 2, 2, 2), (2,)), {"stride": (2, 2)}),
+    Sample(((1, 4, 3, 4), (4, 1, 3, 2)), {"groups": 4, "padding": (0, 1)}),
+    Sample(((1, 2, 2, 3, 2), (2, 3, 2, 1, 3)), {"stride": (1, 2, 2), "dilation": (2, 1, 1)}),
+)

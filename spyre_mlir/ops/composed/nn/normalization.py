@@ -1,0 +1,279 @@
+"""Normalisation by groups, by batch statistics, and by statistics known beforehand."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from spyre_mlir.ops.annotations import Bools, Ints, Lanes, Number
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.composite import affine, floored, normalized
+from spyre_mlir.ops.helpers.slicing import along
+from spyre_mlir.ops.table import Sample
+
+
+def _per_channel(b: Build, vector: Any, rank: int) -> Any:
+    """A vector along dimension 1 of a tensor of `rank`."""
+    return None if vector is None else along(b, vector, rank, 1)
+
+
+@ATEN.composed(aten=["native_layer_norm"])
+def native_layer_norm(
+    b: Build,
+    input: Lanes,
+    weight: Lanes | None = None,
+    bias: Lanes | None = None,
+    *,
+    normalized_shape: Ints,
+    eps: Number,
+) -> Any:
+    """Layer normalisation, the mean, and one over the standard deviation."""
+    out, mean, inverse = normalized(b, input, tuple(range(-len(normalized_shape), 0)), eps)
+    return affine(b, out, weight, bias), mean, inverse
+
+
+def _grouped(b: Build, input: Any, weight: Any, bias: Any, groups: int, eps: Number) -> tuple[Any, Any, Any]:
+    shape = b.shape(input)
+    split = b.call("view", input, size=(shape[0], groups, shape[1] // groups, *shape[2:]))
+    out, mean, inverse = normalized(b, split, tuple(range(2, len(shape) + 1)), eps)
+    out = b.call("view", out, size=shape)
+    weight, bias = (_per_channel(b, v, len(shape)) for v in (weight, bias))
+    return affine(b, out, weight, bias), mean, inverse
+
+
+@ATEN.composed(aten=["group_norm"])
+def group_norm(
+    b: Build,
+    input: Lanes,
+    weight: Lanes | None = None,
+    bias: Lanes | None = None,
+    *,
+    num_groups: int,
+    eps: Number = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Any:
+    """Normalisation of each group of channels of each entry of the batch."""
+    return _grouped(b, input, weight, bias, num_groups, eps)[0]
+
+
+@ATEN.composed(aten=["native_group_norm"])
+def native_group_norm(
+    b: Build,
+    input: Lanes,
+    weight: Lanes | None = None,
+    bias: Lanes | None = None,
+    *,
+    N: int,  # noqa: N803 # the names of ATen's schema
+    C: int,  # noqa: N803
+    HxW: int,  # noqa: N803
+    group: int,
+    eps: Number,
+) -> Any:
+    """Normalisation of each group of channels, the means, and one over the standard deviations."""
+    out, mean, inverse = _grouped(b, input, weight, bias, group, eps)
+    return out, b.call("view", mean, size=(N, group)), b.call("view", inverse, size=(N, group))
+
+
+@ATEN.composed(aten=["native_group_norm_backward"])
+def native_group_norm_backward(
+    b: Build,
+    grad_out: Lanes,
+    input: Lanes,
+    mean: Lanes,
+    rstd: Lanes,
+    weight: Lanes | None = None,
+    *,
+    N: int,  # noqa: N803
+    C: int,  # noqa: N803
+    HxW: int,  # noqa: N803
+    group: int,
+    output_mask: Bools,
+) -> Any:
+    """Gradients of a group norm by its input, its weight and its bias: those that the mask asks for.
+
+    The input is centred first: sums of products with it, which torch takes, cancel each other's leading digits.
+    """
+    flat, split = (N, C, HxW), (N, group, C // group * HxW)
+    value, gradient = (b.call("reshape", x, size=flat) for x in (input, grad_out))
+    own_mean, own_rstd = (b.call("view", x, size=(N, group, 1)) for x in (mean, rstd))
+    normal = b.call("mul.Tensor", b.call("sub.Tensor", b.call("view", value, size=split), own_mean), own_rstd)
+    out: list[Any] = []
+    if output_mask[0]:
+        scaled = gradient if weight is None else b.call("mul.Tensor", gradient, b.call("view", weight, size=(C, 1)))
+        scaled = b.call("reshape", scaled, size=split)
+        along = b.call("mean.dim", b.call("mul.Tensor", scaled, normal), dim=(2,), keepdim=True)
+        rest = b.call("sub.Tensor", scaled, b.call("mean.dim", scaled, dim=(2,), keepdim=True))
+        rest = b.call("sub.Tensor", rest, b.call("mul.Tensor", normal, along))
+        out.append(b.call("reshape", b.call("mul.Tensor", rest, own_rstd), size=b.shape(input)))
+    if output_mask[1]:
+        product = b.call("mul.Tensor", gradient, b.call("reshape", normal, size=flat))
+        out.append(b.call("sum.dim_IntList", product, dim=(0, 2)))
+    if output_mask[2]:
+        out.append(b.call("sum.dim_IntList", gradient, dim=(0, 2)))
+    return tuple(out)
+
+
+def by_statistics(b: Build, input: Any, weight: Any, bias: Any, mean: Any, variance: Any, eps: Number) -> Any:
+    """One product and one sum: scale = weight / sqrt(variance + eps), shift = bias - mean * scale."""
+    rank = len(b.shape(input))
+    scale = b.call("rsqrt", b.call("add.Tensor", b.cast(variance, like=input), floored(eps)))
+    scale = scale if weight is None else b.call("mul.Tensor", scale, b.cast(weight, like=input))
+    moved = b.call("mul.Tensor", b.cast(mean, like=input), scale)
+    shift = b.call("neg", moved) if bias is None else b.call("sub.Tensor", b.cast(bias, like=input), moved)
+    return affine(b, input, _per_channel(b, scale, rank), _per_channel(b, shift, rank))
+
+
+def by_batch(b: Build, input: Any, weight: Any, bias: Any, eps: Number, dims: Ints) -> tuple[Any, Any, Any]:
+    """Normalisation by the statistics of the input itself over `dims`, channel by channel."""
+    out, mean, inverse = normalized(b, input, dims, eps)
+    rank = len(b.shape(input))
+    return affine(b, out, _per_channel(b, weight, rank), _per_channel(b, bias, rank)), mean, inverse
+
+
+@ATEN.composed(aten=["instance_norm"])
+def instance_norm(
+    b: Build,
+    input: Lanes,
+    weight: Lanes | None = None,
+    bias: Lanes | None = None,
+    running_mean: Lanes | None = None,
+    running_var: Lanes | None = None,
+    *,
+    use_input_stats: bool,
+    momentum: Number,
+    eps: Number,
+    cudnn_enabled: bool,
+) -> Any:
+    """Normalisation of each channel of each entry of the batch, by its own statistics or by known ones."""
+    if not use_input_stats and running_mean is not None:
+        return by_statistics(b, input, weight, bias, running_mean, running_var, eps)
+    return by_batch(b, input, weight, bias, eps, tuple(range(2, len(b.shape(input)))))[0]
+
+
+def _nothing(b: Build, like: Any) -> Any:
+    """A vector without elements: a result that torch gives for form's sake, and that is dropped if nobody reads it."""
+    return b.full((0,), 0.0, b.element(like))
+
+
+@ATEN.composed(aten=["_native_batch_norm_legit_no_training"])
+def batch_norm_no_training(
+    b: Build,
+    input: Lanes,
+    weight: Lanes | None,
+    bias: Lanes | None,
+    running_mean: Lanes,
+    running_var: Lanes,
+    *,
+    momentum: Number,
+    eps: Number,
+) -> Any:
+    """Normalisation by known statistics; the other two results are empty."""
+    out = by_statistics(b, input, weight, bias, running_mean, running_var, eps)
+    return out, _nothing(b, running_mean), _nothing(b, running_mean)
+
+
+def _training(b: Build, input: Any, weight: Any, bias: Any, eps: Number) -> tuple[Any, Any, Any]:
+    dims = tuple(d for d in range(len(b.shape(input))) if d != 1)
+    out, mean, inverse = by_batch(b, input, weight, bias, eps, dims)
+    return out, b.call("view", mean, size=(-1,)), b.call("view", inverse, size=(-1,))
+
+
+@ATEN.composed(aten=["_native_batch_norm_legit.no_stats"])
+def batch_norm_no_stats(
+    b: Build,
+    input: Lanes,
+    weight: Lanes | None = None,
+    bias: Lanes | None = None,
+    *,
+    training: bool,
+    momentum: Number,
+    eps: Number,
+) -> Any:
+    """Normalisation by the statistics of the batch, the means, and one over the standard deviations."""
+    return _training(b, input, weight, bias, eps)
+
+
+@ATEN.composed(aten=["_native_batch_norm_legit_functional"])
+def batch_norm_functional(
+    b: Build,
+    input: Lanes,
+    weight: Lanes | None,
+    bias: Lanes | None,
+    running_mean: Lanes,
+    running_var: Lanes,
+    *,
+    training: bool,
+    momentum: Number,
+    eps: Number,
+) -> Any:
+    """Normalisation in training, with the new running statistics; or by known ones, which stay."""
+    if not training:
+        out = by_statistics(b, input, weight, bias, running_mean, running_var, eps)
+        return out, _nothing(b, running_mean), _nothing(b, running_mean), running_mean, running_var
+    out, mean, inverse = _training(b, input, weight, bias, eps)
+    count = prod(b.shape(input)) // b.shape(input)[1]
+    squared = b.call("mul.Tensor", inverse, inverse)
+    # The variance again, from its inverse root, as torch's running variance counts it: one element fewer.
+    variance = b.call("sub.Tensor", b.call("reciprocal", squared), float(eps))
+    unbiased = b.call("mul.Tensor", variance, count / max(count - 1, 1))
+    news = (_blended(b, running_mean, mean, momentum), _blended(b, running_var, unbiased, momentum))
+    return out, mean, inverse, *news
+
+
+def _blended(b: Build, old: Any, new: Any, momentum: Number) -> Any:
+    kept = b.call("mul.Tensor", old, 1.0 - momentum)
+    return b.call("add.Tensor", kept, b.call("mul.Tensor", b.cast(new, like=old), float(momentum)))
+
+
+@ATEN.composed(aten=["native_batch_norm", "_native_batch_norm_legit"])
+def native_batch_norm(
+    b: Build,
+    input: Lanes,
+    weight: Lanes | None = None,
+    bias: Lanes | None = None,
+    running_mean: Lanes | None = None,
+    running_var: Lanes | None = None,
+    *,
+    training: bool,
+    momentum: Number,
+    eps: Number,
+) -> Any:
+    """Normalisation by known statistics, with two empty results; or by those of the batch, which are results."""
+    if training or running_mean is None:
+        return _training(b, input, weight, bias, eps)
+    out = by_statistics(b, input, weight, bias, running_mean, running_var, eps)
+    return out, _nothing(b, running_mean), _nothing(b, running_mean)
+
+
+_IMAGE = ((2, 6, 5, 3), (6,), (6,))
+_STATISTICS = {"momentum": 0.1, "eps": 1e-5}
+ATEN.samples(
+    native_layer_norm,
+    Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,), "eps": 1e-5}),
+    Sample(((2, 4, 5, 6), None, None), {"normalized_shape": (5, 6), "eps": 1e-5}),
+)
+ATEN.samples(
+    group_norm,
+    Sample(_IMAGE, {"num_groups": 3}),
+    Sample(_IMAGE, {"num_groups": 2, "eps": 0.5}),
+    Sample(((2, 4, 65), None, None), {"num_groups": 2}),
+)
+ATEN.samples(
+    native_group_norm_backward,
+    Sample(
+        ((2, 6, 5, 3), (2, 6, 5, 3), (2, 2), (2, 2), (6,)),
+        {"N": 2, "C": 6, "HxW": 15, "group": 2, "output_mask": (True, True, True)},
+    ),
+)
+ATEN.samples(native_group_norm, Sample(_IMAGE, {"N": 2, "C": 6, "HxW": 15, "group": 2, "eps": 1e-5}))
+ATEN.samples(
+    instance_norm,
+    Sample((*_IMAGE, None, None), {"use_input_stats": True, "cudnn_enabled": True, **_STATISTICS}),
+    Sample((*_IMAGE, (6,), (6,)), {"use_input_stats": False, "cudnn_enabled": True, **_STATISTICS}, low=0.1),
+)
+ATEN.samples(batch_norm_no_training, Sample((*_IMAGE, (6,), (6,)), _STATISTICS, low=0.1))
+ATEN.samples(batch_norm_no_stats, Sample(_IMAGE, {"training": True, **_STATISTICS}))
+for _entry in (native_batch_norm, batch_norm_functional):
+    for _mode in (False, True):
+        ATEN.samples(_entry, Sample((*_IMAGE, (6,), (6,)), {"training": _mode, **_STATISTICS}, low=0.1))

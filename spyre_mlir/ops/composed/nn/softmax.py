@@ -1,0 +1,42 @@
+"""Variants of softmax: its logarithm, and the one that gives 0 where nothing is left to choose from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spyre_mlir.ops.annotations import DType, Lanes
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.composite import MASKED
+from spyre_mlir.ops.table import Sample
+
+
+@ATEN.composed(aten=["log_softmax.int", "_log_softmax"], promote=True)
+def log_softmax(b: Build, self: Lanes, *, dim: int, half_to_float: bool = False, dtype: DType | None = None) -> Any:
+    """x less the logarithm of the sum of exp(x) along `dim`; the largest x is taken out first."""
+    value = b.cast(self, "f32" if half_to_float else dtype or b.element(self))
+    less = b.call("sub.Tensor", value, b.call("amax", value, dim=(dim,), keepdim=True))
+    total = b.call("sum.dim_IntList", b.call("exp", less), dim=(dim,), keepdim=True)
+    return b.call("sub.Tensor", less, b.call("log", total))
+
+
+@ATEN.composed(aten=["_safe_softmax"], promote=True)
+def safe_softmax(b: Build, self: Lanes, *, dim: int, dtype: DType | None = None) -> Any:
+    """exp(x) over the sum of exp(x) along `dim`; 0 where every x is minus infinity."""
+    value = b.cast(self, dtype or b.element(self))
+    peak = b.call("amax", value, dim=(dim,), keepdim=True)
+    # Minus infinity is the largest negative half on the device, and less than that before.
+    peak = b.call("where.self", b.call("le.Scalar", peak, MASKED), 0.0, peak)
+    e = b.call("exp", b.call("sub.Tensor", value, peak))
+    # A row with one entry left has a sum of at least exp(0) = 1, so the floor changes masked rows only.
+    total = b.call("maximum", b.call("sum.dim_IntList", e, dim=(dim,), keepdim=True), 1.0)
+    return b.call("div.Tensor", e, total)
+
+
+ATEN.samples(
+    log_softmax,
+    Sample(((3, 65),), {"dim": -1}),
+    Sample(((4, 5, 6),), {"dim": 1, "half_to_float": False}),
+    Sample(((),), {"dim": 0}),
+)
+ATEN.samples(safe_softmax, Sample(((3, 65),), {"dim": -1}), Sample(((4, 5, 6),), {"dim": 1}))

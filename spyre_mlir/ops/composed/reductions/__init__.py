@@ -1,0 +1,1 @@
+"""Composed reductions, scans and orderings along dimensions."""

@@ -1,0 +1,104 @@
+"""The largest and the smallest element, and where it is."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops.annotations import Ints, Lanes
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.composite import decomposes
+from spyre_mlir.ops.helpers.reduction_dims import comparable, or_nan, positions
+from spyre_mlir.ops.native import reductions
+from spyre_mlir.ops.table import Sample
+
+
+def _of_truth(b: Build, overload: str, self: Any, dim: Ints, keepdim: bool) -> Any:
+    if not b.is_bool(self):
+        return None
+    return b.call("ne.Scalar", b.call(overload, b.cast(self, "f32"), dim=dim, keepdim=keepdim), 0.0)
+
+
+@decomposes(reductions.amax)
+def _amax(b: Build, self: Any, *, dim: Ints, keepdim: bool) -> Any:
+    return _of_truth(b, "amax", self, dim, keepdim)
+
+
+@decomposes(reductions.amin)
+def _amin(b: Build, self: Any, *, dim: Ints, keepdim: bool) -> Any:
+    return _of_truth(b, "amin", self, dim, keepdim)
+
+
+def where_first(b: Build, overload: str, self: Any, dim: int | None, keepdim: bool) -> Any:
+    """Position of the first extreme element: `overload` is amax or amin, and what is not a number wins.
+
+    Without `dim` the position counts all elements in row-major order.
+    """
+    shape = b.shape(self)
+    if 0 in shape:
+        raise UnsupportedError(f"the position of an extreme element of a tensor of shape {shape}")
+    if not shape:
+        return b.full((), 0, "i64")
+    number, dims = comparable(b, self), () if dim is None else (dim,)
+    best = b.call(overload, number, dim=dims, keepdim=True)
+    # Where the best is not a number it equals none.
+    hit = or_nan(b, b.call("eq.Tensor", number, best), number)
+    if dim is None:
+        count = prod(shape)
+        place = b.call("view", b.iota(count, "i64"), size=shape)
+    else:
+        place, count = positions(b, shape, dim), shape[dim]
+    # The smallest position wins; those of other elements lie behind all.
+    found = b.call("where.self", hit, place, b.full((), count, "i64"))
+    return b.call("amin", found, dim=dims, keepdim=keepdim)
+
+
+@ATEN.composed(aten=["argmax"], ulps=0)
+def argmax(b: Build, self: Lanes, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Position of the first largest element along `dim`, or among all elements in row-major order."""
+    return where_first(b, "amax", self, dim, keepdim)
+
+
+@ATEN.composed(aten=["argmin"], ulps=0)
+def argmin(b: Build, self: Lanes, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Position of the first smallest element along `dim`, or among all elements in row-major order."""
+    return where_first(b, "amin", self, dim, keepdim)
+
+
+@ATEN.composed(aten=["max"], ulps=0)
+def max_of_all(b: Build, self: Lanes) -> Any:
+    """The largest of all elements."""
+    return b.call("amax", self, dim=())
+
+
+@ATEN.composed(aten=["min"], ulps=0)
+def min_of_all(b: Build, self: Lanes) -> Any:
+    """The smallest of all elements."""
+    return b.call("amin", self, dim=())
+
+
+@ATEN.composed(aten=["max.dim"], ulps=0)
+def max_along(b: Build, self: Lanes, *, dim: int, keepdim: bool = False) -> Any:
+    """The largest element along `dim`, and the position of the first such element."""
+    return b.call("amax", self, dim=(dim,), keepdim=keepdim), where_first(b, "amax", self, dim, keepdim)
+
+
+@ATEN.composed(aten=["min.dim"], ulps=0)
+def min_along(b: Build, self: Lanes, *, dim: int, keepdim: bool = False) -> Any:
+    """The smallest element along `dim`, and the position of the first such element."""
+    return b.call("amin", self, dim=(dim,), keepdim=keepdim), where_first(b, "amin", self, dim, keepdim)
+
+
+for _entry in (argmax, argmin, max_along, min_along):
+    ATEN.samples(
+        _entry,
+        Sample(((3, 65),), {"dim": -1, "keepdim": True}),
+        Sample(((4, 5, 6),), {"dim": 1}),
+        Sample(((),), {"dim": 0}),
+    )
+for _entry in (argmax, argmin):
+    ATEN.samples(_entry, Sample(((4, 5, 6),)), Sample(((4, 7),), {"keepdim": True}))
+for _entry in (max_of_all, min_of_all):
+    ATEN.samples(_entry, Sample(((4, 5, 6),)), Sample(((),)))

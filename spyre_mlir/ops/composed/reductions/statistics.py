@@ -1,0 +1,76 @@
+"""Reductions made of several: extremes in pairs, variances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spyre_mlir.ops.annotations import Ints, Lanes, Number
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.helpers.reduction_dims import count_of, dims_of, without
+from spyre_mlir.ops.table import Sample
+
+
+@ATEN.composed(aten=["aminmax"], ulps=1)
+def aminmax(b: Build, self: Lanes, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The smallest and the largest element over `dim`, or over all dimensions."""
+    dims = () if dim is None else (dim,)
+    return b.call("amin", self, dim=dims, keepdim=keepdim), b.call("amax", self, dim=dims, keepdim=keepdim)
+
+
+def _moments(b: Build, self: Any, dim: Ints | None, correction: Number | None) -> tuple[Any, Any]:
+    """Variance and mean over `dim`, kept as dimensions of 1; the count is lessened by `correction`, 1 if not given."""
+    mean = b.call("mean.dim", self, dim=dim, keepdim=True)
+    centred = b.call("sub.Tensor", self, mean)
+    total = b.call("sum.dim_IntList", b.call("mul.Tensor", centred, centred), dim=dim, keepdim=True)
+    return b.call(
+        "div.Tensor", total, float(max(0.0, count_of(b, self, dim) - (1 if correction is None else correction)))
+    ), mean
+
+
+def _kept(b: Build, value: Any, self: Any, dim: Ints | None, keepdim: bool) -> Any:
+    return without(b, value, dims_of(b, self, dim), keepdim)
+
+
+@ATEN.composed(aten=["var.correction"])
+def var(
+    b: Build, self: Lanes, *, dim: Ints | None = None, correction: Number | None = None, keepdim: bool = False
+) -> Any:
+    """The mean squared distance from the mean over `dim`; the count is lessened by `correction`, 1 if not given."""
+    return _kept(b, _moments(b, self, dim, correction)[0], self, dim, keepdim)
+
+
+@ATEN.composed(aten=["std.correction"])
+def std(
+    b: Build, self: Lanes, *, dim: Ints | None = None, correction: Number | None = None, keepdim: bool = False
+) -> Any:
+    """The root of the variance over `dim`."""
+    return _kept(b, b.call("sqrt", _moments(b, self, dim, correction)[0]), self, dim, keepdim)
+
+
+@ATEN.composed(aten=["var_mean.correction"])
+def var_mean(
+    b: Build, self: Lanes, *, dim: Ints | None = None, correction: Number | None = None, keepdim: bool = False
+) -> Any:
+    """The variance and the mean over `dim`."""
+    variance, mean = _moments(b, self, dim, correction)
+    return _kept(b, variance, self, dim, keepdim), _kept(b, mean, self, dim, keepdim)
+
+
+@ATEN.composed(aten=["std_mean.correction"])
+def std_mean(
+    b: Build, self: Lanes, *, dim: Ints | None = None, correction: Number | None = None, keepdim: bool = False
+) -> Any:
+    """The root of the variance, and the mean, over `dim`."""
+    variance, mean = _moments(b, self, dim, correction)
+    return _kept(b, b.call("sqrt", variance), self, dim, keepdim), _kept(b, mean, self, dim, keepdim)
+
+
+ATEN.samples(aminmax, Sample(((3, 65),), {"dim": -1, "keepdim": True}), Sample(((4, 5),)))
+for _entry in (var, std, var_mean, std_mean):
+    ATEN.samples(
+        _entry,
+        Sample(((3, 65),), {"dim": (1,)}),
+        Sample(((4, 5, 6),), {"correction": 0, "keepdim": True}),
+        Sample(((4, 5, 6),), {"dim": (0, -1), "correction": 2}),
+    )

@@ -1,0 +1,1 @@
+"""Shape and number helpers shared by the bodies of composed ops."""

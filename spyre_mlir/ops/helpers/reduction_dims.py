@@ -1,0 +1,67 @@
+"""What reductions, scans and orderings share: shapes after folding, neutral numbers, positions along a dimension."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from spyre_mlir.ops.annotations import INF, Ints
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.helpers.slicing import along
+from spyre_mlir.ops.native.reductions import reduced_dims, reduced_shape
+
+FLOATS = ("f16", "bf16", "f32", "f64")
+SHORT_BITS = {"i8": 8, "ui8": 8, "i16": 16}  # integers that wrap on the device as in torch
+
+
+def is_float(b: Build, value: Any) -> bool:
+    """Whether a value holds floating-point numbers."""
+    return b.element(value) in FLOATS
+
+
+def dims_of(b: Build, value: Any, dim: Ints | int | None) -> Ints:
+    """The dimensions to fold, in ascending order: all if `dim` is None or empty."""
+    return reduced_dims(len(b.shape(value)), (dim,) if isinstance(dim, int) else dim)
+
+
+def folded_shape(b: Build, value: Any, dim: Ints | int | None, keepdim: bool) -> tuple[int, ...]:
+    """Shape after folding `dim`."""
+    return reduced_shape(b.shape(value), dim=dims_of(b, value, dim) or None, keepdim=keepdim)
+
+
+def count_of(b: Build, value: Any, dim: Ints | int | None) -> int:
+    """How many elements are folded into one."""
+    shape = b.shape(value)
+    return prod(shape[d] for d in dims_of(b, value, dim))
+
+
+def without(b: Build, value: Any, dims: Ints, keepdim: bool) -> Any:
+    """A value that was folded over `dims`, without them unless they are kept."""
+    return value if keepdim or not dims else b.call("squeeze.dims", value, dim=dims)
+
+
+def is_empty(b: Build, value: Any) -> bool:
+    """Whether a tensor has no elements: what folding gives is then neutral, or nothing at all."""
+    return 0 in b.shape(value)
+
+
+def positions(b: Build, shape: tuple[int, ...], dim: int) -> Any:
+    """0, 1, … along one dimension of a shape."""
+    return along(b, b.iota(shape[dim], "i64"), len(shape), dim)
+
+
+def without_nan(b: Build, value: Any, stand_in: float = INF) -> Any:
+    """A value with infinity, or another number, in place of what is not a number, so that comparisons order it."""
+    if not is_float(b, value):
+        return value
+    return b.call("where.self", b.call("ne.Tensor", value, value), stand_in, value)
+
+
+def or_nan(b: Build, truth: Any, value: Any) -> Any:
+    """A truth value, or that a value is not a number."""
+    return b.call("logical_or", truth, b.call("ne.Tensor", value, value)) if is_float(b, value) else truth
+
+
+def comparable(b: Build, value: Any) -> Any:
+    """A value as numbers: truth values have no order of their own."""
+    return b.cast(value, "f32") if b.is_bool(value) else value

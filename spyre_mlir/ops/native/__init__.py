@@ -1,0 +1,1 @@
+"""Ops with a device function, a view or a copy of their own."""

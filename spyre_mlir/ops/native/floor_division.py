@@ -1,0 +1,16 @@
+"""The whole quotient of two integers, which other operations are made of; the device computes it in several steps."""
+
+from __future__ import annotations
+
+from spyre_mlir.ops.annotations import Lanes, np
+from spyre_mlir.ops.aten import ATEN
+
+# What compositions call: ATen has an overload for floats and integers in one, and it may wrap.
+WHOLE_QUOTIENT = "spyre::whole_quotient"
+
+
+@ATEN.pointwise(aten=[WHOLE_QUOTIENT], scalar="arith.floordivsi")
+def whole_quotient(self: Lanes, other: Lanes) -> Lanes:
+    """The largest integer not above `self` / `other`, for integers; exact for all that FP32 holds."""
+    divisor = np.where(other == 0, 1, other)
+    return np.where(other == 0, 0, np.floor_divide(self, divisor))

@@ -1,0 +1,236 @@
+"""Element-by-element operations, each one hardware function of the SFP."""
+
+from __future__ import annotations
+
+from spyre_mlir.ops.annotations import INF, Lanes, Number, erf, np
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.table import Sample, require
+
+_TABLE = "published OpFunc tables of torch-spyre and the interface specification; certain"
+
+PAIR = Sample(((3, 64), (3, 64)))
+BROADCAST = Sample(((2, 3, 65), (65,)))
+ONE = Sample(((3, 65),))
+POSITIVE = Sample(((3, 65),), low=0.1, high=4.0)
+
+
+@ATEN.pointwise(aten=["add.Tensor", "add.Scalar"], opfunc="add", fp32=True, scalar="arith.addf", source=_TABLE)
+def add(self: Lanes, other: Lanes, *, alpha: Number = 1) -> Lanes:
+    """Adds `other`, scaled by `alpha`, to `self`."""
+    return self + alpha * other
+
+
+@ATEN.pointwise(aten=["sub.Tensor", "sub.Scalar"], opfunc="sub", fp32=True, scalar="arith.subf", source=_TABLE)
+def sub(self: Lanes, other: Lanes, *, alpha: Number = 1) -> Lanes:
+    """Subtracts `other`, scaled by `alpha`, from `self`."""
+    return self - alpha * other
+
+
+@ATEN.pointwise(aten=["mul.Tensor", "mul.Scalar"], opfunc="mul", fp32=True, scalar="arith.mulf", source=_TABLE)
+def mul(self: Lanes, other: Lanes) -> Lanes:
+    """Multiplies `self` by `other`."""
+    return self * other
+
+
+@ATEN.pointwise(
+    aten=["div.Tensor", "div.Scalar"], opfunc="realdiv", fp32=True, scalar="arith.divf", ulps=2, source=_TABLE
+)
+def div(self: Lanes, other: Lanes) -> Lanes:
+    """Divides `self` by `other`, without rounding the quotient."""
+    return self / other
+
+
+@ATEN.pointwise(aten=["maximum"], opfunc="maximum", fp32=True, scalar="arith.maximumf", source=_TABLE)
+def maximum(self: Lanes, other: Lanes) -> Lanes:
+    """The larger of two elements."""
+    return np.maximum(self, other)
+
+
+@ATEN.pointwise(aten=["minimum"], opfunc="minimum", fp32=True, scalar="arith.minimumf", source=_TABLE)
+def minimum(self: Lanes, other: Lanes) -> Lanes:
+    """The smaller of two elements."""
+    return np.minimum(self, other)
+
+
+@ATEN.pointwise(
+    aten=["eq.Tensor", "eq.Scalar"], opfunc="equal", fp32=True, scalar="arith.cmpf oeq", boolean=True, source=_TABLE
+)
+def eq(self: Lanes, other: Lanes) -> Lanes:
+    """1 where the elements are equal, else 0."""
+    return self == other
+
+
+@ATEN.pointwise(
+    aten=["ne.Tensor", "ne.Scalar"], opfunc="notequal", fp32=True, scalar="arith.cmpf une", boolean=True, source=_TABLE
+)
+def ne(self: Lanes, other: Lanes) -> Lanes:
+    """1 where the elements differ, else 0."""
+    return self != other
+
+
+@ATEN.pointwise(
+    aten=["ge.Tensor", "ge.Scalar"],
+    opfunc="greaterequal",
+    fp32=True,
+    scalar="arith.cmpf oge",
+    boolean=True,
+    source=_TABLE,
+)
+def ge(self: Lanes, other: Lanes) -> Lanes:
+    """1 where `self` >= `other`, else 0."""
+    return self >= other
+
+
+@ATEN.pointwise(
+    aten=["le.Tensor", "le.Scalar"],
+    opfunc="lesserequal",
+    fp32=True,
+    scalar="arith.cmpf ole",
+    boolean=True,
+    source=_TABLE,
+)
+def le(self: Lanes, other: Lanes) -> Lanes:
+    """1 where `self` <= `other`, else 0."""
+    return self <= other
+
+
+@ATEN.pointwise(
+    aten=["gt.Tensor", "gt.Scalar"],
+    opfunc="greaterthan",
+    fp32=True,
+    scalar="arith.cmpf ogt",
+    boolean=True,
+    source=_TABLE,
+)
+def gt(self: Lanes, other: Lanes) -> Lanes:
+    """1 where `self` > `other`, else 0."""
+    return self > other
+
+
+@ATEN.pointwise(
+    aten=["lt.Tensor", "lt.Scalar"],
+    opfunc="lesserthan",
+    fp32=True,
+    scalar="arith.cmpf olt",
+    boolean=True,
+    source=_TABLE,
+)
+def lt(self: Lanes, other: Lanes) -> Lanes:
+    """1 where `self` < `other`, else 0."""
+    return self < other
+
+
+@ATEN.pointwise(
+    aten=["where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar"],
+    opfunc="where3",
+    fp32=True,
+    source=_TABLE,
+)
+def where(condition: Lanes, self: Lanes, other: Lanes) -> Lanes:
+    """`self` where the condition is not 0, else `other`."""
+    return np.where(condition != 0, self, other)
+
+
+@ATEN.pointwise(aten=["neg"], opfunc="neg", fp32=True, scalar="arith.negf", source=_TABLE)
+def neg(self: Lanes) -> Lanes:
+    """Changes the sign."""
+    return -self
+
+
+@ATEN.pointwise(aten=["abs"], opfunc="abs", fp32=True, scalar="math.absf", source=_TABLE)
+def abs(self: Lanes) -> Lanes:
+    """The magnitude."""
+    return np.abs(self)
+
+
+@ATEN.pointwise(aten=["exp"], opfunc="exp", fp32=True, scalar="math.exp", ulps=4, source=_TABLE)
+def exp(self: Lanes) -> Lanes:
+    """The exponential function."""
+    return np.exp(self)
+
+
+@ATEN.pointwise(aten=["log"], opfunc="log", scalar="math.log", ulps=4, source=_TABLE)
+def log(self: Lanes) -> Lanes:
+    """The natural logarithm."""
+    return np.log(self)
+
+
+@ATEN.pointwise(aten=["sqrt"], opfunc="sqrt", fp32=True, scalar="math.sqrt", ulps=2, source=_TABLE)
+def sqrt(self: Lanes) -> Lanes:
+    """The square root."""
+    return np.sqrt(self)
+
+
+@ATEN.pointwise(aten=["rsqrt"], opfunc="rsqrt", fp32=True, scalar="math.rsqrt", ulps=2, source=_TABLE)
+def rsqrt(self: Lanes) -> Lanes:
+    """One over the square root."""
+    return 1.0 / np.sqrt(self)
+
+
+@ATEN.pointwise(aten=["reciprocal"], opfunc="reciprocal", fp32=True, ulps=2, source=_TABLE)
+def reciprocal(self: Lanes) -> Lanes:
+    """One over the element."""
+    return 1.0 / self
+
+
+@ATEN.pointwise(aten=["tanh"], opfunc="tanh", scalar="math.tanh", ulps=4, source=_TABLE)
+def tanh(self: Lanes) -> Lanes:
+    """The hyperbolic tangent."""
+    return np.tanh(self)
+
+
+@ATEN.pointwise(aten=["floor"], opfunc="floor", fp32=True, scalar="math.floor", source=_TABLE)
+def floor(self: Lanes) -> Lanes:
+    """The largest integer not above the element."""
+    return np.floor(self)
+
+
+@ATEN.pointwise(aten=["relu"], opfunc="relufwd", fp32=True, source=_TABLE)
+def relu(self: Lanes) -> Lanes:
+    """The element if positive, else 0."""
+    return np.maximum(self, 0.0)
+
+
+@ATEN.pointwise(aten=["sigmoid"], opfunc="sigmoid", fp32=True, ulps=4, source=_TABLE)
+def sigmoid(self: Lanes) -> Lanes:
+    """1 / (1 + exp(-x)), without overflow for large negative x."""
+    e = np.exp(-np.abs(self))
+    return np.where(self >= 0, 1.0, e) / (1.0 + e)
+
+
+@ATEN.pointwise(aten=["silu"], opfunc="silu", fp32=True, ulps=4, source=_TABLE)
+def silu(self: Lanes) -> Lanes:
+    """x * sigmoid(x)."""
+    return self * sigmoid.meaning(self)
+
+
+@ATEN.pointwise(aten=["gelu"], opfunc="gelufwd", ulps=4, source=_TABLE)
+def gelu(self: Lanes, *, approximate: str = "none") -> Lanes:
+    """The Gaussian error linear unit.
+
+    Constraints:
+        C1: approximate is "none" or "tanh".
+    """
+    require("C1", approximate in ("none", "tanh"), f'approximate is "{approximate}", expected "none" or "tanh"')
+    if approximate == "tanh":
+        return 0.5 * self * (1.0 + np.tanh(np.sqrt(2.0 / np.pi) * (self + 0.044715 * self**3)))
+    return 0.5 * self * (1.0 + erf(self / np.sqrt(2.0)))
+
+
+@ATEN.pointwise(aten=["clamp"], opfunc="clip", fp32=True, source=_TABLE, op_info={"min": "clipMin", "max": "clipMax"})
+def clamp(self: Lanes, *, min: Number | None = None, max: Number | None = None) -> Lanes:
+    """Limits every element to [min, max]; None leaves a side open. As in torch, max wins if min > max."""
+    return np.minimum(np.maximum(self, -INF if min is None else min), INF if max is None else max)
+
+
+for _entry in (add, sub, mul, maximum, minimum, eq, ne, ge, le, gt, lt, div):
+    ATEN.samples(_entry, PAIR, BROADCAST)
+for _entry in (neg, abs, exp, tanh, floor, relu, sigmoid, silu, gelu):
+    ATEN.samples(_entry, ONE)
+for _entry in (log, sqrt, rsqrt, reciprocal):
+    ATEN.samples(_entry, POSITIVE)
+ATEN.samples(where, Sample(((3, 64), (3, 64), (64,))))
+for _entry in (add, sub):
+    ATEN.samples(_entry, Sample(((3, 64), (3, 64)), {"alpha": 2}))
+ATEN.samples(gelu, Sample(((4, 5),), {"approximate": "tanh"}), Sample(((4, 5),), {"approximate": "x"}, breaks="C1"))
+ATEN.samples(clamp, Sample(((3, 64),), {"min": -0.5, "max": 1.0}), Sample(((3, 64),), {"min": 0.0}))

@@ -1,0 +1,1 @@
+"""Registration of operations, lowerings, passes and host steps by other packages."""

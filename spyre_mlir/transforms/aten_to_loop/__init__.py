@@ -1,0 +1,1 @@
+"""Helpers of `convert-aten-to-spyre-loop`."""

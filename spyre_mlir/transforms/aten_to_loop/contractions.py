@@ -1,0 +1,140 @@
+"""Matrix products as nests: which loops are batches, rows, columns, and the summed one."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops.index_views import IndexView, NotAView
+from spyre_mlir.ops.native import pointwise, reductions
+from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder
+from spyre_mlir.transforms.aten_to_loop.nests import (
+    Loops,
+    Reading,
+    absent,
+    factors,
+    index_map,
+    make_nest,
+    names_for,
+    refine_together,
+    whole,
+)
+
+# What one hardware product can say (interface specification, stick constraints; certain): at most two
+# loops the second operand lacks, and at most two that all three operands have.
+MOST_ROW_LOOPS = 2
+MOST_BATCH_LOOPS = 2
+
+# Products of integers that are kept until they are added up: 64 MiB of them.
+MOST_WHOLE_PRODUCTS = 2**24
+
+
+def lower_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorType[Attribute]) -> Reading:
+    """left [batch…, m, k] times right [batch…, k, n].
+
+    Operands whose views cut or repeat k or n, or that need more loops than the hardware has, are copied first.
+    """
+    batch = result.get_shape()[:-2]
+    left = Reading(left.base, left.view.expand((*batch, *left.shape[-2:])))
+    right = Reading(right.base, right.view.expand((*batch, *right.shape[-2:])))
+    left, right = _single_loops(b, left, right)
+    try:
+        loops = _loops(left.view, right.view)
+    except NotAView:
+        left, right = b.copy(left), b.copy(right)
+        loops = _loops(left.view, right.view)
+    if not _fits(loops, left.view):
+        return _flat_product(b, left, right, result)
+    return _emit(b, left, right, loops, result)
+
+
+def lower_whole_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorType[Attribute]) -> Reading:
+    """A product of integers: all products first, then their sums, as the matrix unit rounds to DL16.
+
+    Raises:
+        UnsupportedError: there are too many products to keep.
+    """
+    shape, summed = result.get_shape(), left.shape[-1]
+    if (wanted := prod(shape) * summed) > MOST_WHOLE_PRODUCTS:
+        raise UnsupportedError(
+            f"a product of integers with {wanted:,} products",
+            hint=f"up to {MOST_WHOLE_PRODUCTS:,} are possible; convert the operands to floats if they are small",
+        )
+    rows = Reading(left.base, left.view.unsqueeze(len(left.shape) - 1))
+    columns = Reading(right.base, right.view.transpose(-1, -2))
+    columns = Reading(columns.base, columns.view.unsqueeze(len(right.shape) - 2))
+    every = b.pointwise(pointwise.mul, [rows, columns], TensorType(result.get_element_type(), [*shape, summed]))
+    folded = b.reduced(every, len(shape), reductions.sum)
+    return Reading(folded.base, folded.view.squeeze((len(shape),)))
+
+
+def _single_loops(b: LoopBuilder, left: Reading, right: Reading) -> tuple[Reading, Reading]:
+    """Copies operands whose summed or column dimension is more than one loop, or that both are cut in."""
+    rank = len(left.shape)
+    if len(left.view.dims[-1]) > 1 or any(absent(left.view, d) for d in (rank - 2, rank - 1)):
+        left = b.copy(left)
+    if any(len(right.view.dims[d]) > 1 or absent(right.view, d) for d in (rank - 2, rank - 1)):
+        right = _copied_once(b, right)
+    # A batch that only the second operand has would be a second column loop: give it to the first as well.
+    if any(absent(left.view, d) and not absent(right.view, d) for d in range(rank - 2)):
+        left = b.copy(left)
+    return left, right
+
+
+def _copied_once(b: LoopBuilder, reading: Reading) -> Reading:
+    """A copy that has a repeated batch once: a weight is copied as it is, whatever it is multiplied with."""
+    view = reading.view
+    for d in range(len(reading.shape) - 2):
+        view = view.slice(d, 0, 1) if absent(view, d) else view
+    made = b.copy(Reading(reading.base, view))
+    return Reading(made.base, made.view.expand(reading.shape))
+
+
+def _loops(left: IndexView, right: IndexView) -> Loops:
+    """Loops batch…, m, n, k; the maps of left and right.
+
+    Raises:
+        NotAView: the operands cut a batch in ways that do not divide one another.
+    """
+    rank = len(left.shape)
+    for dim in range(rank - 2):
+        left, right = refine_together([left, right], dim)
+    parts = [(f"b{d}", left.dims[d], right.dims[d], factors(left, d)) for d in range(rank - 2)]
+    parts.append(("m", left.dims[-2], (), factors(left, rank - 2)))
+    parts.append(("n", (), right.dims[-1], factors(right, rank - 1)))
+    parts.append(("k", left.dims[-1], right.dims[-2], factors(left, rank - 1)))
+    of_left, of_right, names = dict[int, str](), dict[int, str](), list[tuple[str, ...]]()
+    for stem, l_axes, r_axes, extents in parts:
+        own = tuple(names_for(stem, len(extents)))
+        names.append(own)
+        of_left.update(zip(l_axes, own, strict=False))
+        of_right.update(zip(r_axes, own, strict=False))
+    maps = (index_map(left, of_left), index_map(right, of_right))
+    return Loops(tuple(names), tuple(tuple(p[3]) for p in parts), maps)
+
+
+def _fits(loops: Loops, left: IndexView) -> bool:
+    in_left = {n for e in loops.maps[0] for n, _ in e.terms}
+    in_right = {n for e in loops.maps[1] for n, _ in e.terms}
+    outer = [n for names in loops.names[:-2] for n in names]
+    rows = [n for n in outer if n not in in_right]
+    shared = [n for n in outer if n in in_right]
+    return len(rows) <= MOST_ROW_LOOPS and len(shared) <= MOST_BATCH_LOOPS and all(n in in_left for n in outer)
+
+
+def _flat_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorType[Attribute]) -> Reading:
+    """The same product with all batches in one loop, on copies."""
+    batch, m, k, n = prod(left.shape[:-2]), left.shape[-2], left.shape[-1], right.shape[-1]
+    left, right = b.copy(left, (batch, m, k)), b.copy(right, (batch, k, n))
+    flat = _emit(b, left, right, _loops(left.view, right.view), TensorType(result.get_element_type(), [batch, m, n]))
+    return Reading(flat.base, flat.view.reshape(result.get_shape()))
+
+
+def _emit(b: LoopBuilder, left: Reading, right: Reading, loops: Loops, result: TensorType[Attribute]) -> Reading:
+    out = loops.exprs()[:-1]
+    combine = "arith.addf" if loops.names[-1] else None
+    op = make_nest(loops, [left.base, right.base], out, result, pointwise.mul, combine=combine)
+    return whole(b.emitter.add(op).results[0])

@@ -1,0 +1,157 @@
+"""Rows of a table: a gather where the hardware can, else a product with a matrix of zeros and ones."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.dialects.builtin import FloatAttr, IntegerType, TensorType, UnitAttr, f32, f64, i1
+from xdsl.ir import Attribute, BlockArgument
+
+from spyre_mlir.dialects.spyre.attributes import FROM_END, IndexMapAttr, IotaAttr
+from spyre_mlir.dialects.spyre.loop import ConstantOp, GatherOp
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.formats import INDEX
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.sticks import StickError, StickLayout, access
+from spyre_mlir.ops.index_views import IndexView, NotAView
+from spyre_mlir.ops.native import pointwise, reductions
+from spyre_mlir.transforms.aten_to_loop.contractions import lower_product
+from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder
+from spyre_mlir.transforms.aten_to_loop.nests import Loops, Reading, align, whole
+from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import block_of, lanes_of
+from spyre_mlir.transforms.utils.integer_ranges import is_integer
+
+# Comparisons above this number are dearer than the rows are worth.
+MOST_COMPARISONS = 1 << 26
+
+
+def lower_rows(
+    b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute], *, from_end: bool = False
+) -> Reading:
+    """The rows of `table` that `indices` name, in the shape [indices…, row…].
+
+    The hardware gathers with a table and indices that come from the host, if those are read stick by stick. Everything
+    else compares the indices with the row numbers, which is exact as long as the table holds no infinity or NaN; an
+    index outside the table gives NaN there, as no row number equals it.
+
+    Raises:
+        UnsupportedError: the hardware cannot gather here, and there are too many rows and indices to compare.
+    """
+    if _from_host(table, indices):
+        loops = _gather_loops(table, indices, result)
+        if _read_by_sticks(indices, loops):
+            return _gather(b, table, indices, result, loops, from_end)
+    if element_of(table.base) == i1:
+        floats = TensorType(f32, result.get_shape())
+        rows = lower_rows(b, b.converted(table, f32), indices, floats)
+        return b.pointwise(pointwise.ne, [rows, b.reading(0.0, f32)], result)
+    if (wanted := table.shape[0] * prod(indices.shape)) > MOST_COMPARISONS:
+        raise UnsupportedError(
+            f"{wanted:,} comparisons of rows with indices, as those or the table are computed, or a part of an input",
+            hint=f"up to {MOST_COMPARISONS:,} are possible; beyond, make indices whole inputs and tables weights",
+        )
+    if element_of(table.base) != result.get_element_type() or isinstance(result.get_element_type(), IntegerType):
+        return _by_selection(b, table, indices, result)
+    return _by_product(b, table, indices, result)
+
+
+def _from_host(table: Reading, indices: Reading) -> bool:
+    """Whether the host provides both as a gather wants them; a row of one element has no dimension for the lanes."""
+    host = isinstance(table.base, BlockArgument) and isinstance(indices.base, BlockArgument)
+    return host and table.is_base and prod(table.shape[1:]) > 1 and is_integer(element_of(indices.base))
+
+
+def beyond_reach(table: Reading, indices: Reading, spec: SpyreSpec) -> str | None:
+    """Why the host chooses the rows of a table; None if the device can.
+
+    All cores gather from one start, and any of them may be asked for any row: the whole table has to be in reach.
+    """
+    if not _from_host(table, indices):
+        return None
+    form = stored_format(element_of(table.base))
+    layout = StickLayout.rows_outermost(table.shape, len(table.shape) - 1, block_of(form))
+    return table_beyond_reach(layout.sticks(lanes_of(form)) * spec.stick_bytes, spec)
+
+
+def table_beyond_reach(size_bytes: int, spec: SpyreSpec) -> str | None:
+    """What is said of a table of so many bytes that is to be gathered from; None if a core reaches all of it."""
+    if size_bytes <= spec.span_bytes:
+        return None
+    return f"rows of a table of {size_bytes} bytes: a core, which may be asked for any row, reaches {spec.span_bytes}"
+
+
+def _gather_loops(table: Reading, indices: Reading, result: TensorType[Attribute]) -> Loops:
+    """The loops over the result; their maps are of the indices, of the table, and of the result."""
+    rank = len(result.get_shape())
+    at_indices = indices.view
+    for at in range(len(indices.shape), rank):
+        at_indices = at_indices.unsqueeze(at)
+    at_indices = at_indices.expand(result.get_shape())
+    at_row = table.view.select(0, 0).expand(result.get_shape())
+    return align([at_indices, at_row, IndexView.identity(result.get_shape())], [f"d{i}" for i in range(rank)])
+
+
+def _read_by_sticks(indices: Reading, loops: Loops) -> bool:
+    """Whether the indices can be read where the host puts them; no function copies integers of their format."""
+    lanes = INDEX.elements_per_stick()
+    try:
+        access(StickLayout.of_indices(shape_of(indices.base), lanes), lanes, loops.maps[0], loops.space().extents)
+    except StickError:
+        return False
+    return True
+
+
+def _gather(
+    b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute], loops: Loops, from_end: bool
+) -> Reading:
+    gather = GatherOp(loops.space(), indices.base, table.base, 0, [IndexMapAttr(m) for m in loops.maps], result)
+    if from_end:
+        gather.attributes[FROM_END] = UnitAttr()
+    return whole(b.emitter.add(gather).results[0])
+
+
+def _by_selection(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute]) -> Reading:
+    """Whole numbers stay exact: elements are selected and folded, where a product would round them."""
+    rows, width, chosen = table.shape[0], prod(table.shape[1:]), prod(indices.shape)
+    element = element_of(table.base)
+    hits = b.pointwise(
+        pointwise.eq,
+        [_reshaped(b, indices, (chosen, 1, 1)), _counting(b, indices, rows)],
+        TensorType(i1, [chosen, 1, rows]),
+    )
+    flat = _reshaped(b, table, (rows, width))
+    columns = Reading(flat.base, flat.view.transpose(0, 1))
+    kept = b.pointwise(
+        pointwise.where, [hits, columns, b.reading(0.0, element)], TensorType(element, [chosen, width, rows])
+    )
+    return _reshaped(b, b.reduced(kept, 2, reductions.sum), result.get_shape())
+
+
+def _counting(b: LoopBuilder, like: Reading, rows: int) -> Reading:
+    counting = IotaAttr(FloatAttr(0.0, f64), FloatAttr(1.0, f64))
+    return whole(b.emitter.add(ConstantOp(counting, TensorType(element_of(like.base), [rows]))).results[0])
+
+
+def _by_product(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute]) -> Reading:
+    rows, width, chosen = table.shape[0], prod(table.shape[1:]), prod(indices.shape)
+    element = element_of(table.base)
+    numbers = _counting(b, indices, rows)
+    wanted = _reshaped(b, indices, (chosen, 1))
+    hits = b.pointwise(pointwise.eq, [wanted, numbers], TensorType(i1, [chosen, rows]))
+    ones = b.converted(hits, element)
+    product = lower_product(b, ones, _reshaped(b, table, (rows, width)), TensorType(element, [chosen, width]))
+    # A row that no number equals is 0 over 0: the wrong index shows, instead of passing for a row of zeros.
+    column = whole(b.emitter.add(ConstantOp(FloatAttr(1.0, f64), TensorType(element, [rows, 1]))).results[0])
+    found = lower_product(b, ones, column, TensorType(element, [chosen, 1]))
+    checked = b.pointwise(pointwise.div, [product, found], TensorType(element, [chosen, width]))
+    return _reshaped(b, checked, result.get_shape())
+
+
+def _reshaped(b: LoopBuilder, reading: Reading, shape: tuple[int, ...]) -> Reading:
+    try:
+        return Reading(reading.base, reading.view.reshape(shape))
+    except NotAView:
+        fresh = b.copy(reading)
+        return Reading(fresh.base, fresh.view.reshape(shape))

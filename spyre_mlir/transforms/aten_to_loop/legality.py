@@ -1,0 +1,52 @@
+"""Which functions `convert-aten-to-spyre-loop` can lower: all their ops at once, before the first is touched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from xdsl.dialects import func
+from xdsl.ir import Operation, SSAValue
+
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.tensors import as_tensor_type, shape_of
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops.native import movement
+from spyre_mlir.ops.table import Family
+from spyre_mlir.transforms.utils.host_support import is_marked
+from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
+
+
+def check_supported(function: func.FuncOp, lowers: Callable[[Operation], bool]) -> None:
+    """Raises one UnsupportedError that lists every op of the function without a lowering."""
+    missing: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for op in function.body.block.ops:
+        if isinstance(op, func.ReturnOp) or lowers(op):
+            continue
+        name = f"aten.{op.overload}" if isinstance(op, AtenOp) else op.name
+        missing[name] += 1
+        first.setdefault(name, describe_location(op))
+    if missing:
+        lines = "".join(f"\n  {n}  x{c}, first at {first[n]}" for n, c in sorted(missing.items()))
+        raise UnsupportedError(
+            f"{len(missing)} operations have no lowering ({missing.total()} nodes):{lines}",
+            hint="run decompose-aten first, or declare them in the op table",
+        )
+
+
+def check_not_empty(function: func.FuncOp) -> None:
+    """Raises UnsupportedError if an op computes on a tensor without elements; views, `cat` and results may be one."""
+    failures = Failures()
+    for op in function.body.block.ops:
+        if isinstance(op, func.ReturnOp) or is_marked(op) or failures.know(op):
+            continue
+        entry = op.entry if isinstance(op, AtenOp) else None
+        slices = entry is not None and entry.family in (Family.VIEW, Family.CREATION)
+        values: list[SSAValue] = [] if entry is movement.cat else list(op.operands)
+        results: list[SSAValue] = [] if slices else list(op.results)
+        empty = [v for v in (*values, *results) if as_tensor_type(v.type) is not None and 0 in shape_of(v)]
+        if empty:
+            what, where = f"a tensor without elements, {empty[0].type}", f"{op.name} at {describe_location(op)}"
+            failures.meet(UnsupportedError(what, where=where, hint="leave the op out"), op)
+    failures.raise_all()

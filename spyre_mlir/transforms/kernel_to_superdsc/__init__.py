@@ -1,0 +1,1 @@
+"""Helpers of `convert-spyre-kernel-to-superdsc`."""

@@ -1,0 +1,255 @@
+"""From a kernel op to the descriptor of its SuperDSC: labels, walks, padding, masks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from xdsl.ir import Attribute
+
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.dialects.superdsc.model.descriptor import (
+    Constant,
+    Descriptor,
+    Dim,
+    Indirect,
+    IndirectKind,
+    OpClass,
+    Operand,
+    start_offsets,
+)
+from spyre_mlir.errors import LoweringError
+from spyre_mlir.hw import dl16
+from spyre_mlir.hw.formats import DL16, INFINITY_STAND_IN
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.sticks import Access, walk
+from spyre_mlir.ops.table import Family
+from spyre_mlir.transforms.utils.function_constants import file_constants
+
+# Positional labels (torch-spyre code generation; certain): the last of these n for products, and for everything
+# else the first n - 1 of the others and then `out`.
+PRODUCT_LABELS = ("ki", "kj", "y", "x", "mb", "out", "in")
+OTHER_LABELS = ("mb", "x", "y", "i", "j", "ki", "kj")
+
+# What stands in for padding when a reduction reads it. No number is beyond the largest of DL16; the front end in use
+# today writes the largest half (torch-spyre constants; likely), which wins over numbers further out.
+Masks = Literal["largest", "half"]
+_MASK_MAGNITUDES: dict[Masks, float] = {"largest": dl16.LARGEST, "half": INFINITY_STAND_IN}
+_MASK_SIGNS = {"max": -1.0, "min": 1.0}
+MASK_NAME = "samv-maskvalue"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A descriptor whose addresses are offsets, and the labels of its loops.
+
+    Attributes:
+        descriptor: start addresses are missing.
+        offsets: per operand, bytes from its buffer's base to each core's first stick.
+        labels: label of every loop, fillers included.
+        watched: for a kernel of integers that may leave those of its format, how many elements in the lanes are no
+            padding (0: all); None for any other.
+        element: the element type of the model whose numbers its results are, where exact numerics must know it.
+    """
+
+    descriptor: Descriptor
+    offsets: tuple[tuple[int, ...], ...]
+    labels: dict[str, str]
+    watched: int | None = None
+    element: Attribute | None = None
+
+
+def op_class(op: kernel.KernelOp) -> OpClass:
+    """Which family of rules the op's file follows."""
+    match op:
+        case kernel.RestickifyOp():
+            return OpClass.RESTICKIFY
+        case kernel.GatherOp():
+            return OpClass.GATHER
+        case kernel.ConvertOp():
+            return OpClass.POINTWISE
+        case kernel.ComputeOp():
+            by_family = {Family.CONTRACTION: OpClass.MATMUL, Family.REDUCTION: OpClass.REDUCTION}
+            return by_family.get(op.entry.family, OpClass.POINTWISE)
+        case _:
+            raise LoweringError(f"{op.name} has no SuperDSC")
+
+
+@dataclass(frozen=True)
+class _Loop:
+    name: str
+    extent: int
+    split: int
+    valid: int | None = None
+
+
+@dataclass(frozen=True)
+class _Walked:
+    """One operand's walk in loop names, the lane named even where it is a filler."""
+
+    tensor: DeviceTensor
+    access: Access
+    order: tuple[str, ...]
+    extents: tuple[int, ...]
+    lane: str | None
+
+
+def describe_kernel(op: kernel.KernelOp, index: int, masks: Masks = "largest") -> Placed:
+    """The descriptor of a kernel op, without addresses.
+
+    Args:
+        op: the kernel op.
+        index: number of its SuperDSC in the bundle.
+        masks: magnitude of the constant that stands in for padding in maxima and minima.
+
+    Raises:
+        LoweringError: the op needs more loops than the format has labels for.
+    """
+    kind = op_class(op)
+    walked = _with_stick([_walk(op, n, kind) for n in range(len(op.tensors))])
+    loops = _loops(op, kind, walked)
+    labels = _labels([lp.name for lp in loops], kind)
+    dims = tuple(Dim(labels[lp.name], lp.extent, lp.split, lp.valid) for lp in loops)
+    if kind is OpClass.GATHER:
+        walked[1] = _whole_rows(op, walked[1])
+    operands = [_operand(w, labels) for w in walked]
+    offsets = tuple(
+        tuple(w.access.offset * SPYRE.stick_bytes + o for o in start_offsets(dims, x, kind))
+        for w, x in zip(walked, operands, strict=True)
+    )
+    if kind is OpClass.GATHER:
+        operands = _gather_operands(op, operands, labels)
+    function = op.function_name
+    own, mask = file_constants(op), _mask_constant(function, masks) if any(d.valid is not None for d in dims) else ()
+    unit = op.entry.unit.value if isinstance(op, kernel.ComputeOp) else "sfp"
+    descriptor = Descriptor(index, function, unit, kind, dims, tuple(operands), (*own, *mask), len(own) if mask else -1)
+    return Placed(descriptor, offsets, labels)
+
+
+def _walk(op: kernel.KernelOp, number: int, kind: OpClass) -> _Walked:
+    tensor, acc = op.tensors[number], op.accesses()[number]
+    if tensor.space == "lx":
+        acc, walked = op.local_walk(number)
+    else:
+        walked = walk(acc, op.padded_extents(), tensor.lanes, gathered=kind is OpClass.GATHER)
+    order, extents, lane = walked.order, walked.extents, acc.lane
+    if kind is OpClass.MATMUL and number > 0 and lane is None:
+        # One column only: the file wants a column dimension, of one stick with one valid lane.
+        order, extents, lane = (COLUMN, *order), (tensor.lanes, *extents), COLUMN
+    if kind is OpClass.GATHER and number == 0 and not order:
+        # One index only: the file wants a dimension for it.
+        order, extents, lane = (ROW,), (tensor.lanes,), ROW
+    return _Walked(tensor, acc, order, extents, lane)
+
+
+COLUMN = "_column"
+ROW = "_row"
+SPARSE = "_sparse"
+
+
+def _with_stick(walked: list[_Walked]) -> list[_Walked]:
+    """Where no operand has a dense stick, all walk a dimension of one stick: the front end wants one (likely).
+
+    A change of width would need two sticks where there is one, and keeps its operands sparse.
+    """
+    lanes = {w.tensor.lanes for w in walked}
+    if any(w.lane is not None for w in walked) or len(lanes) > 1:
+        return walked
+    return [replace(w, order=(*w.order, SPARSE), extents=(*w.extents, *lanes), lane=SPARSE) for w in walked]
+
+
+def _loops(op: kernel.KernelOp, kind: OpClass, walked: list[_Walked]) -> list[_Loop]:
+    """Fillers, then result loops, then summed ones: the order in which labels are given."""
+    padded, kept = op.padded_extents(), op.maps.data[-1].names
+    fillers = sorted({n for w in walked for n in w.order if n not in padded and n not in (COLUMN, SPARSE)})
+    own = [_Loop(d.name, padded[d.name], d.split, _valid(op, kind, d.name)) for d in op.space.data]
+    loops = [_Loop(f, 1, 1) for f in fillers]
+    loops += [lp for lp in own if lp.name in kept]
+    if any(COLUMN in w.order for w in walked):
+        loops.append(_Loop(COLUMN, walked[-1].tensor.lanes, 1))
+    loops += [lp for lp in own if lp.name not in kept]
+    if all(w.lane in (None, SPARSE) for w in walked):
+        # No operand has a dense stick: the file still names a stick dimension.
+        loops.append(_Loop(SPARSE, walked[-1].tensor.lanes, 1))
+    return loops
+
+
+def _valid(op: kernel.KernelOp, kind: OpClass, name: str) -> int | None:
+    """Logical extent of a padded loop that a reduction folds."""
+    padded, extent = op.padded_extents()[name], op.space.extents[name]
+    folded = kind is OpClass.REDUCTION and name not in op.maps.data[-1].names
+    return extent if folded and padded != extent else None
+
+
+def _labels(names: list[str], kind: OpClass) -> dict[str, str]:
+    count = len(names)
+    if kind is OpClass.MATMUL:
+        known = PRODUCT_LABELS[len(PRODUCT_LABELS) - count :] if count <= len(PRODUCT_LABELS) else ()
+    else:
+        last = ("out",)
+        if names[-1] == SPARSE:  # labelled by its position, as if there were one more input dimension
+            last = ("out", *OTHER_LABELS[count - 1 : count]) if count > 1 else (OTHER_LABELS[0],)
+        known = (*OTHER_LABELS[: count - len(last)], *last) if count <= len(OTHER_LABELS) + 1 else ()
+    if len(known) != count:
+        raise LoweringError(
+            f"{count} loops ({', '.join(names)}), the file format has {len(OTHER_LABELS) + 1} labels",
+            hint="merge dimensions of the model's tensors that are used together",
+        )
+    return dict(zip(names, known, strict=True))
+
+
+def _operand(w: _Walked, labels: dict[str, str]) -> Operand:
+    return Operand(
+        order=tuple(labels[n] for n in w.order),
+        extents=w.extents,
+        stick=None if w.lane is None else labels[w.lane],
+        format=w.tensor.format,
+        start=(),
+        component=w.tensor.space,
+    )
+
+
+def _whole_rows(op: kernel.KernelOp, table: _Walked) -> _Walked:
+    """The walk through one row of a table, as long as a row of its layout: the rows follow one another behind it."""
+    tensor, axis = table.tensor, gathered_axis(op)
+    row, step = tensor.layout.strides(tensor.lanes)[axis], table.access.strides[table.order[-1]]
+    if row % step:
+        raise LoweringError(
+            f"rows of {row} sticks, walked {step} sticks at a time: a file cannot say where the next row begins",
+            hint="copy the table first",
+        )
+    reserved = row // step * (tensor.lanes if table.order[-1] == table.lane else 1)
+    return replace(table, extents=(*table.extents[:-1], reserved))
+
+
+def _gather_operands(op: kernel.KernelOp, operands: list[Operand], labels: dict[str, str]) -> list[Operand]:
+    """Links index and table; the loops of the index tensor stand where the table's rows are."""
+    index, table, output = operands
+    order = (*table.order, *(label for label in index.order if label not in table.order))
+    padded = op.padded_extents()
+    sizes = {label: padded.get(name, 1) for name, label in labels.items()}
+    rows = kernel_rows(op)
+    picked = [label for label in index.order if label not in table.order]
+    extents = (*table.extents, *(sizes.get(label, 1) for label in picked))  # 1: the filler of a single index
+    limits = tuple(1 if label in picked and sizes.get(label, 1) < rows else -1 for label in order)
+    return [
+        replace(index, indirect=Indirect(IndirectKind.INDEX, 1)),
+        replace(table, order=order, extents=extents, indirect=Indirect(IndirectKind.VALUE, 0, limits)),
+        output,
+    ]
+
+
+def kernel_rows(op: kernel.KernelOp) -> int:
+    """Rows of a gather's table."""
+    return op.tensors[1].shape[gathered_axis(op)]
+
+
+def gathered_axis(op: kernel.KernelOp) -> int:
+    """The dimension of its table that a gather picks rows along."""
+    return op.axis.value.data if isinstance(op, kernel.GatherOp) else 0
+
+
+def _mask_constant(function: str, masks: Masks) -> tuple[Constant, ...]:
+    bits = int(dl16.encode([_MASK_SIGNS.get(function, 0.0) * _MASK_MAGNITUDES[masks]])[0])
+    return (Constant(MASK_NAME, DL16.name, bits),)

@@ -1,0 +1,155 @@
+"""Dividing a product otherwise than usual: by predicted time, neighbours considered, or by the front end's score.
+
+A buffer that all its users slice alike can live in the scratchpads. A division that slices it differently sends it
+through device memory instead, so the time of the buffer's other users counts against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.attributes import SpaceAttr
+from spyre_mlir.dialects.spyre.core_view import CoreView
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
+from spyre_mlir.dialects.superdsc.model.work import work_of
+from spyre_mlir.hw.cost import Cost, Traffic, cost
+from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US, TRUSTED_GAIN
+from spyre_mlir.hw.division import Footprint, Loop, divisions, span_bytes
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.split_model import ProductShape, best_split
+from spyre_mlir.hw.sticks import StickError
+from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
+
+_NS_PER_US = 1000.0
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a division costs.
+
+    Attributes:
+        own: the kernel's cost, with the operands in the scratchpads that can be there.
+        others_us: what other users of its buffers lose.
+    """
+
+    own: Cost
+    others_us: float
+
+    @property
+    def total(self) -> float:
+        """Microseconds of the kernel, and what its division costs others."""
+        return self.own.total + self.others_us
+
+
+@dataclass(frozen=True)
+class _Neighbour:
+    """An intermediate that can be in the scratchpads as things are."""
+
+    number: int
+    view: CoreView
+    others_us: float
+
+
+def fastest(op: kernel.KernelOp, loops: list[Loop], operands: list[Footprint], spec: SpyreSpec) -> dict[str, int]:
+    """The division of a product that is predicted to be fastest, if clearly faster than the one it has.
+
+    Divisions over fewer cores are not considered, nor kernels shorter than any that was measured.
+    """
+    usual = op.space_splits()
+    placed = describe_kernel(op, 0)
+    near = [n for number in range(len(op.tensors)) if (n := _neighbour(op, number, spec)) is not None]
+    before = _price(op, placed.descriptor, placed.labels, near, usual)
+    if before.total < SHORTEST_MEASURED_US:
+        return usual
+    best, best_price = usual, before
+    for splits in divisions(loops, operands, prod(usual.values()), spec):
+        price = _price(op, placed.descriptor, placed.labels, near, splits)
+        # Among equals the one whose cores ask for the least.
+        if (price.total, price.own.memory_per_core) < (best_price.total, best_price.own.memory_per_core):
+            best, best_price = splits, price
+    return best if best_price.total < before.total * (1 - TRUSTED_GAIN) else usual
+
+
+def published(op: kernel.KernelOp, loops: list[Loop], operands: list[Footprint], spec: SpyreSpec) -> dict[str, int]:
+    """The division with the lowest published score, unless it uses fewer cores than the one the product has.
+
+    Products with several loops for rows, columns or the sum stay as they are, and so do those that a span has divided.
+    """
+    usual = op.space_splits()
+    left, right, kept = (op.maps.data[n].names for n in (0, 1, -1))
+    roles = [(n in kept and n in left, n in kept and n in right) for n in usual]
+    names = [[n for n, role in zip(usual, roles, strict=True) if role == wanted] for wanted in _ROLES]
+    whole = dict.fromkeys(usual, 1)
+    reachable = all(span_bytes(loops, whole, operand, spec) <= spec.span_bytes for operand in operands)
+    if not reachable or any(len(found) != 1 for found in names[1:]) or len(names[0]) > 1:
+        return usual
+    padded, lanes = op.padded_extents(), op.lane_dims()
+    extents = [padded[found[0]] if found else 1 for found in names]
+    if any(lanes.get(found[0], 1) == 1 for found in names[2:]):
+        return usual
+    splits = best_split(ProductShape(*extents), lanes[names[2][0]], spec.cores_per_card)
+    if prod(splits) < prod(usual.values()):
+        return usual
+    return {found[0]: split for found, split in zip(names, splits, strict=True) if found}
+
+
+# Whether the left and the right operand have a loop of the result: batch, rows, columns; and the summed loop.
+_ROLES = ((True, True), (True, False), (False, True), (False, False))
+
+
+def divided(space: SpaceAttr, splits: Mapping[str, int]) -> SpaceAttr:
+    """The same loops in other slices."""
+    return SpaceAttr(tuple(replace(d, split=splits[d.name]) for d in space.data))
+
+
+def _price(
+    op: kernel.KernelOp,
+    descriptor: Descriptor,
+    labels: Mapping[str, str],
+    near: list[_Neighbour],
+    splits: Mapping[str, int],
+) -> Price:
+    named = {labels[name]: split for name, split in splits.items()}
+    dims = tuple(replace(d, split=named.get(d.label, 1)) for d in descriptor.dims)
+    work = work_of(replace(descriptor, dims=dims))
+    kept = _kept(op, near, splits) if near else set[int]()
+    traffic: list[Traffic] = [replace(t, local=n in kept) for n, t in enumerate(work.operands)]
+    own = cost(replace(work, operands=tuple(traffic)))
+    return Price(own, sum(n.others_us for n in near if n.number not in kept))
+
+
+def _kept(op: kernel.KernelOp, near: list[_Neighbour], splits: Mapping[str, int]) -> set[int]:
+    """Neighbours that this division slices as before."""
+    space, kept = op.space, set[int]()
+    op.space = divided(space, splits)
+    for neighbour in near:
+        try:
+            if op.core_view(neighbour.number) == neighbour.view:
+                kept.add(neighbour.number)
+        except StickError:
+            continue
+    op.space = space
+    return kept
+
+
+def _neighbour(op: kernel.KernelOp, number: int, spec: SpyreSpec) -> _Neighbour | None:
+    value = op.operands[number]
+    if not isinstance(value.owner, kernel.AllocOp) or value.owner.offset is not None:
+        return None
+    users = [use.operation for use in value.uses if use.operation is not op]
+    blocks = {value.owner.parent_block(), *(user.parent_block() for user in users)}
+    if blocks != {op.parent_block()} or any(not isinstance(u, (kernel.KernelOp, kernel.FreeOp)) for u in users):
+        return None  # place-lx leaves it in device memory too
+    tensor = kernel.device_tensor(value)
+    try:
+        view = kernel.shared_view(value)
+    except StickError:
+        return None
+    if view.bytes_per_core(tensor) > spec.lx_usable_bytes:
+        return None
+    others = sum(isinstance(user, kernel.KernelOp) for user in users)
+    once_us = tensor.sticks * spec.stick_bytes / CALIBRATED.hbm_gb_per_s / _NS_PER_US
+    return _Neighbour(number, view, others * once_us)

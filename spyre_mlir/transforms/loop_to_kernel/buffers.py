@@ -1,0 +1,194 @@
+"""Device buffers while their layouts are still being decided, and the kernel steps that use them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import lcm
+
+from xdsl.dialects.builtin import BFloat16Type, Float8E4M3FNType, Float16Type, Float32Type, IntegerType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IterDim
+from spyre_mlir.dialects.spyre.host import LoopHostOp
+from spyre_mlir.errors import LoweringError, UnsupportedError
+from spyre_mlir.hw import formats
+from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED, block
+from spyre_mlir.hw.legality import multiples
+from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout, round_up
+
+
+def stored_format(element: Attribute, *, keep_float32: bool = False) -> str:
+    """The format an element type is stored in on the device; float32 as it is if that is asked for.
+
+    Raises:
+        UnsupportedError: the device has no such numbers.
+    """
+    match element:
+        case Float32Type() if keep_float32:
+            return formats.FP32.name
+        case Float8E4M3FNType():
+            return formats.DL16.name  # has them all; a conversion to them rounds
+        case Float16Type() | BFloat16Type() | Float32Type():
+            return formats.DL16.name
+        case IntegerType() if element.width.data == 1:
+            return formats.DL16.name
+        case IntegerType():
+            return formats.INDEX.name
+        case _:
+            raise UnsupportedError(
+                f"the device has no form for elements of type {element}", hint="convert the model to float32 or float16"
+            )
+
+
+# How often the whole sticks of a dimension may go into what a layout reserves along it.
+MOST_PADDING = 2
+
+
+@dataclass(eq=False)
+class Buffer:
+    """One device tensor to be: its layout may still gain padding.
+
+    Attributes:
+        host: the host tensor it is filled from, if any.
+        constant: the number or pattern it is filled with, if any.
+        zero_padding: whether everything behind the logical extents is known to be 0.
+        filled: dimensions whose padding has been overwritten by the program, and with what.
+        saturate: whether the host sends numbers beyond DL16's integers as the next number beyond these.
+        rows: the rows of the table that it indexes, if negative indices count from the end of it.
+    """
+
+    shape: tuple[int, ...]
+    format: str
+    layout: StickLayout
+    host: SSAValue | None = None
+    constant: Attribute | None = None
+    zero_padding: bool = False
+    filled: dict[int, float] = field(default_factory=dict[int, float])
+    saturate: bool = False
+    rows: int | None = None
+    steps: dict[int, int] = field(default_factory=dict[int, int])
+
+    @property
+    def lanes(self) -> int:
+        """Elements per stick."""
+        return formats.FORMATS[self.format].elements_per_stick()
+
+    @property
+    def arrangement(self) -> str:
+        """Order of the elements in its sticks; see `spyre_mlir.transforms.loop_to_kernel.layout_planner`."""
+        kept = {formats.FP32.name: WIDENED, formats.FP8.name: PACKED}
+        return kept.get(self.format, STANDARD) if self.layout.stick != UNIT else STANDARD
+
+    @property
+    def block(self) -> int:
+        """Elements along the stick dimension that stay together."""
+        return block(self.lanes, self.arrangement)
+
+    @property
+    def sticks(self) -> int:
+        """Sticks it takes now."""
+        return self.layout.sticks(self.lanes)
+
+    def behind(self, dim: int) -> float | None:
+        """The number behind the elements along a dimension, if it is known."""
+        return self.filled.get(dim, 0.0 if self.zero_padding else None)
+
+    def unit(self, dim: int) -> int:
+        """Elements along `dim` that the layout reserves whole multiples of."""
+        return lcm(self.steps.get(dim, 1), self.block if dim == self.layout.stick else 1)
+
+    def reserved(self, dim: int, multiple: int, least: int = 0) -> int:
+        """Elements reserved along `dim` if whole multiples of `multiple`, and `least` elements, are asked for too."""
+        return round_up(max(self.layout.extents[dim], least), lcm(self.unit(dim), multiple))
+
+    def has_room(self, dim: int, multiple: int, least: int = 0) -> bool:
+        """Whether that much is no more than a few times the tensor; coprime demands on one layout reserve far more."""
+        return self.reserved(dim, multiple, least) <= MOST_PADDING * round_up(self.shape[dim], self.lanes)
+
+    def pad(self, dim: int, multiple: int, least: int = 0) -> None:
+        """Reserves whole multiples of `multiple` elements along `dim`, at least `least`, on top of earlier demands.
+
+        Raises:
+            LoweringError: no layout of a sane size meets all demands.
+        """
+        extent = self.reserved(dim, multiple, least)
+        if not self.has_room(dim, multiple, least):
+            raise LoweringError(
+                f"dimension {dim} of a tensor of shape {list(self.shape)} would take {extent} elements on the device: "
+                f"one reader wants multiples of {multiple}, others of {self.unit(dim)}",
+                hint="give one of them a copy: .clone() before it",
+            )
+        self.steps[dim] = lcm(self.steps.get(dim, 1), multiple)
+        self.layout = self.layout.reserving(dim, extent)
+
+    def reserve(self, dim: int, extent: int) -> None:
+        """Reserves at least `extent` elements along `dim`, in the multiples that earlier demands ask for."""
+        wanted = max(self.layout.extents[dim], round_up(extent, self.steps.get(dim, 1)))
+        extents = tuple(wanted if d == dim else e for d, e in enumerate(self.layout.extents))
+        self.layout = replace(self.layout, extents=extents)
+
+    def reserve_units(self, count: int) -> None:
+        """Makes room for `count` copies of the tensor, itself the first: what a restickify to sparse reads."""
+        if UNIT not in self.layout.order:
+            self.layout = replace(self.layout, order=(UNIT, *self.layout.order), unit_extent=count)
+
+    def suit(self, index: IndexMap, found: int | None = None) -> None:
+        """Pads so that the strides of an index map nest; `found` is walked too, by index."""
+        for dim, multiple in multiples(index, self.layout, found).items():
+            self.pad(dim, multiple)
+
+    @property
+    def type(self) -> DeviceTensorType:
+        """Type of the finished buffer."""
+        return DeviceTensorType(DeviceTensor(self.shape, self.format, self.layout, arrangement=self.arrangement))
+
+
+Use = tuple[Buffer, IndexMap]
+
+
+@dataclass(frozen=True)
+class Define:
+    """The point where a buffer comes to exist."""
+
+    buffer: Buffer
+    origin: Operation | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel op to be.
+
+    Attributes:
+        function: the hardware function, `restickify` or `gather`.
+        space: its loops.
+        inputs, output: buffers with index maps.
+        origin: the loop-level op it comes from.
+        axis: the indexed dimension of a gather.
+        integers: whether its results are integers whose bounds are not known.
+        constants: of the hardware function, by their names in its file.
+        element: the element type of the model whose numbers its results are, where exact numerics must know it.
+    """
+
+    function: str
+    space: tuple[IterDim, ...]
+    inputs: Sequence[Use]
+    output: Use
+    origin: Operation | None
+    axis: int | None = None
+    integers: bool = False
+    constants: dict[str, float] = field(default_factory=dict[str, float])
+    element: Attribute | None = None
+
+
+@dataclass(frozen=True)
+class HostStep:
+    """One operator to run on the host.
+
+    Attributes:
+        origin: the loop-level op.
+        buffers: per operand the buffer to bring back, or None for a tensor that is on the host.
+    """
+
+    origin: LoopHostOp
+    buffers: Sequence[Buffer | None]

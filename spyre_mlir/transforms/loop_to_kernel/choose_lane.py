@@ -1,0 +1,100 @@
+"""Which loop goes through the lanes: the cheapest of the legal ones, counted in sticks moved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from math import prod
+
+from spyre_mlir.dialects.spyre import loop
+from spyre_mlir.dialects.spyre.attributes import IterDim
+from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.errors import LoweringError
+from spyre_mlir.hw.division import Loop, divide
+from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.legality import may_write, stick_for
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
+from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner, Versions, block_of, lanes_of
+
+# A copy and the re-laying of the copy, against reading in place: only the order of candidates depends on it.
+_COPY_FACTOR = 4
+
+# Re-laying FP32 takes this many kernels: rows change their order before and after.
+_WIDE_STEPS = 3
+
+
+def read_cost(versions: Versions, index: IndexMap, lane: str | None) -> int:
+    """Sticks that reading a tensor with `lane` in the lanes moves, conversion and re-laying included."""
+    stick = stick_for(index, lane, block_of(versions.format))
+    if stick is None:
+        return _COPY_FACTOR * _sticks(versions, UNIT)
+    if versions.find(stick) is not None or versions.free_layout:
+        return _sticks(versions, stick)
+    if versions.origin is not None and not versions.buffers:
+        converted = _sticks(versions, stick) + _sticks(versions.origin, stick)
+        return converted + read_cost(versions.origin, index, lane)
+    moved = _sticks(versions, stick) + versions.buffers[0].sticks
+    moved *= 1 if versions.format == DL16.name else _WIDE_STEPS
+    through_unit = UNIT in (stick, versions.buffers[0].layout.stick)
+    return _sticks(versions, stick) + moved * (lanes_of(versions.format) if through_unit else 1)
+
+
+def _sticks(versions: Versions, stick: int) -> int:
+    return write_cost(versions.shape, stick, versions.format)
+
+
+def write_cost(shape: Sequence[int], stick: int, form: str) -> int:
+    """Sticks of a result with this stick dimension."""
+    return StickLayout.published(shape, stick, block_of(form)).sticks(lanes_of(form))
+
+
+def candidates(space: Sequence[IterDim]) -> list[str | None]:
+    """Loops in order of preference for equal cost: innermost first, sparse last."""
+    return [*(d.name for d in reversed(space)), None]
+
+
+def usable_cores(space: Sequence[IterDim], reduced: Collection[str], lane: str | None, lanes: int) -> int:
+    """Over how many cores the work can be divided with `lane` in the lanes: whole sticks there, elements elsewhere."""
+    loops = [Loop(d.name, -(-d.extent // lanes) if d.name == lane else d.extent, d.name not in reduced) for d in space]
+    return prod(divide([lp for lp in loops if lp.kept], [], SPYRE).values())
+
+
+def lane_of_result(op: loop.NestOp, stick: int, lanes: int) -> str | None:
+    """The loop that walks the lanes of the result if its stick dimension is `stick`."""
+    if stick == UNIT:
+        return None
+    expr = op.output_map.data[stick]
+    return next((n for n, _ in expr.terms if stick_for(op.output_map.data, n, lanes) == stick), None)
+
+
+def result_lane(op: loop.NestOp, lane: str | None) -> str | None:
+    """The loop in the lanes of the result; None if it is folded."""
+    return None if lane in op.reduced else lane
+
+
+def cheapest_lane(op: loop.NestOp, forms: Forms) -> str | None:
+    """The cheapest loop that may walk the lanes of the result."""
+    form, shape, extents = forms.format, shape_of(op.result), op.space.extents
+    lanes, best = block_of(form), None
+    for lane in candidates(op.space.data):
+        kept = result_lane(op, lane)
+        if not may_write(op.output_map.data, shape, kept, extents, lanes):
+            continue
+        stick = stick_for(op.output_map.data, kept, lanes)
+        cost = write_cost(shape, UNIT if stick is None else stick, form)
+        cost += sum(read_cost(v, m.data, lane) for v, m in zip(forms.operands, op.input_maps, strict=True))
+        per_core = cost / usable_cores(op.space.data, op.reduced, lane, lanes)
+        if best is None or per_core < best[0]:
+            best = (per_core, lane)
+    if best is None:
+        raise LoweringError("no loop can walk the lanes of the result")
+    return best[1]
+
+
+def lane_for(p: Planner, op: loop.NestOp, forms: Forms) -> str | None:
+    """The loop in the lanes: given by the destination if there is one."""
+    if op.dest is None:
+        return cheapest_lane(op, forms)
+    dest = p.of(op.dest).buffers[0]
+    return lane_of_result(op, dest.layout.stick, dest.block)

@@ -1,0 +1,32 @@
+"""Host steps of the kernel level: what they read is brought back from the device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from spyre_mlir.dialects.spyre import host, kernel
+from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, HostStep
+from spyre_mlir.transforms.utils.rebuild import Emitter
+
+
+def brought(
+    op: Operation,
+    buffers: Sequence[Buffer | None],
+    values: Mapping[Buffer, SSAValue],
+    hosts: Mapping[SSAValue, SSAValue],
+    emitter: Emitter,
+) -> list[SSAValue]:
+    """The operands of an op as host tensors: those in buffers are brought back from the device."""
+    return [
+        hosts.get(v, v) if b is None else emitter.add(kernel.FromDeviceOp(values[b], v.type)).results[0]
+        for v, b in zip(op.operands, buffers, strict=True)
+    ]
+
+
+def host_op(step: HostStep, operands: Sequence[SSAValue]) -> Operation:
+    """The host step of the kernel level."""
+    op = step.origin
+    reason = None if op.reason is None else op.reason.data
+    return host.KernelHostOp(op.callee.data, reason, operands, op.attributes, [r.type for r in op.results])

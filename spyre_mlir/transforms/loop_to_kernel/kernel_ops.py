@@ -1,0 +1,42 @@
+"""Planned steps as ops of the kernel level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr
+from xdsl.ir import SSAValue
+
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, Step
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import CONVERT_STEP, RESTICKIFY_STEP
+from spyre_mlir.transforms.utils.function_constants import as_attribute
+
+GATHER_STEP = "gather"
+
+
+def kernel_op(step: Step, values: Mapping[Buffer, SSAValue]) -> kernel.KernelOp:
+    """The op of a step.
+
+    Args:
+        step: what to run.
+        values: the device tensors that its buffers became.
+    """
+    inputs = [values[b] for b, _ in step.inputs]
+    maps = [IndexMapAttr(m) for _, m in (*step.inputs, step.output)]
+    space, output = SpaceAttr(tuple(IterDim(d.name, d.extent) for d in step.space)), values[step.output[0]]
+    if step.function == RESTICKIFY_STEP:
+        return kernel.RestickifyOp(space, inputs, output, maps)
+    if step.function == CONVERT_STEP:
+        return kernel.ConvertOp(space, inputs, output, maps)
+    if step.function == GATHER_STEP:
+        return kernel.GatherOp(space, inputs, output, maps, {"axis": IntegerAttr(step.axis or 0, 64)})
+    op = kernel.ComputeOp(space, inputs, output, maps, {"function": StringAttr(step.function)})
+    if step.element is not None:
+        op.attributes[kernel.ELEMENT] = step.element
+    if step.integers:
+        op.attributes[kernel.INTEGERS] = UnitAttr()
+    if step.constants:
+        op.attributes[kernel.OP_INFO] = as_attribute(step.constants)
+    return op

@@ -1,0 +1,378 @@
+"""Getting a tensor into the layout and format a consumer needs: host layouts, restickify, copies, cleared padding.
+
+FP32 tensors with a dimension in the lanes have their elements in the order that a widening of DL16 sticks leaves: a
+conversion is one kernel then, the host sends and fetches that order, and reductions fold whole sticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IterDim
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.arrangement import SLICE_BYTES, STANDARD, WIDENED, block
+from spyre_mlir.hw.formats import DL16, FP8, FP32, device_format
+from spyre_mlir.hw.legality import multiples, stick_for
+from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
+from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, Define, HostStep, Step, Use, stored_format
+from spyre_mlir.transforms.utils.integer_origins import Origins
+from spyre_mlir.transforms.utils.integer_ranges import NARROW, Ranges, inside, is_integer
+
+RESTICKIFY_STEP = "restickify"
+CONVERT_STEP = "convert"
+# Elements that a widening keeps together: half a slice of the narrow format, and a slice of the wide one.
+_HALF_SLICE = SLICE_BYTES * 8 // FP32.bits
+COPY, SELECT = "identity", "where3"
+
+
+def lanes_of(form: str) -> int:
+    """Elements per stick of a format."""
+    return device_format(form).elements_per_stick()
+
+
+def block_of(form: str) -> int:
+    """Elements along a stick dimension that stay together in a format."""
+    return block(lanes_of(form), WIDENED if form == FP32.name else STANDARD)
+
+
+@dataclass
+class Versions:
+    """The device forms of one loop-level tensor.
+
+    Attributes:
+        buffers: one per layout made so far.
+        host: the host tensor it comes from, if it does.
+        prepared: whether the host lays it out ahead of time (weights, constants), its padding 0.
+        constant: the number or pattern it is, if it is one.
+        origin: the same tensor in the format it was computed in, if this is a conversion.
+        saturate: whether the host limits the numbers to what comparisons need; see `Buffer`.
+    """
+
+    shape: tuple[int, ...]
+    format: str
+    buffers: list[Buffer] = field(default_factory=list[Buffer])
+    host: SSAValue | None = None
+    prepared: bool = False
+    constant: Attribute | None = None
+    origin: Versions | None = None
+    saturate: bool = False
+
+    @property
+    def free_layout(self) -> bool:
+        """Whether the host can provide any layout at no cost to the device."""
+        return self.prepared or self.constant is not None or (self.host is not None and not self.buffers)
+
+    @property
+    def provided(self) -> bool:
+        """Whether the host can provide it in any format."""
+        return self.constant is not None or self.host is not None
+
+    def find(self, stick: int) -> Buffer | None:
+        """The buffer whose stick dimension is `stick`, if there is one."""
+        return next((b for b in self.buffers if b.layout.stick == stick), None)
+
+
+class Planner:
+    """Collects buffers and steps of one function; every method leaves a program that is right."""
+
+    def __init__(self, *, keep_float32: bool = False) -> None:
+        """Starts with an empty plan; `keep_float32` stores float32 as it is."""
+        self.keep_float32 = keep_float32
+        self.origins: Origins | None = None
+        self.items: list[Define | Step | HostStep] = []
+        self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
+        self.versions: dict[SSAValue, Versions] = {}
+        self.origin: Operation | None = None
+        self.ranges = Ranges()
+        self._constants: dict[tuple[Attribute, tuple[int, ...], StickLayout, str], Buffer] = {}
+        self._forms: dict[tuple[int, str, bool], Versions] = {}
+
+    def define(self, buffer: Buffer) -> Buffer:
+        """Adds a buffer to the plan."""
+        self.items.append(Define(buffer, self.origin))
+        return buffer
+
+    def step(
+        self,
+        function: str,
+        space: tuple[IterDim, ...],
+        inputs: list[Use],
+        output: Use,
+        axis: int | None = None,
+        *,
+        integers: bool = False,
+        constants: Mapping[str, float] | None = None,
+        element: Attribute | None = None,
+    ) -> None:
+        """Adds a kernel step; operands gain the padding their maps ask for."""
+        for number, (buffer, index) in enumerate((*inputs, output)):
+            buffer.suit(index, axis if number == 1 else None)
+        made = Step(function, space, inputs, output, self.origin, axis, integers, dict(constants or {}), element)
+        self.items.append(made)
+
+    def of(self, value: SSAValue) -> Versions:
+        """The device forms of a value; made on first sight."""
+        if value not in self.versions:
+            made = Versions(shape_of(value), stored_format(element_of(value), keep_float32=self.keep_float32))
+            if value in self.hosts:
+                made.host, made.prepared = value, self.hosts[value]
+            self.versions[value] = made
+        return self.versions[value]
+
+    def fresh(self, shape: tuple[int, ...], form: str, stick: int) -> Buffer:
+        """A new buffer in the published layout."""
+        return self.define(Buffer(shape, form, StickLayout.published(shape, stick, block_of(form))))
+
+    def constant(self, value: Attribute, shape: tuple[int, ...], stick: int, form: str = DL16.name) -> Buffer:
+        """A buffer the host fills with known numbers; equal ones are shared."""
+        layout = StickLayout.published(shape, stick, block_of(form))
+        key = (value, shape, layout, form)
+        if key not in self._constants:
+            self._constants[key] = self.define(Buffer(shape, form, layout, constant=value, zero_padding=True))
+        return self._constants[key]
+
+    def number(self, value: float, form: str = DL16.name) -> Buffer:
+        """A number on the device."""
+        return self.constant(FloatAttr(value, f64), (), UNIT, form)
+
+    def form(self, value: SSAValue, form: str, *, saturate: bool = False) -> Versions:
+        """The device forms of a value in a format: sent so by the host, or converted on the device."""
+        home = self.of(value)
+        if home.format == form:
+            return home
+        key = (id(home), form, saturate)
+        if key not in self._forms:
+            made = Versions(home.shape, form, saturate=saturate)
+            if home.origin is not None and home.origin.format == form:
+                made = home.origin
+            elif home.provided and (saturate or self._sends(home, form)):
+                made.host, made.prepared, made.constant = home.host, home.prepared, home.constant
+            elif home.format == FP8.name and form != DL16.name:  # these convert to DL16 only
+                made.origin = self.form(value, DL16.name)
+            else:
+                made.origin = home
+            self._forms[key] = made
+        return self._forms[key]
+
+    def _sends(self, home: Versions, form: str) -> bool:
+        """Whether the host may send a tensor in a format: integers only where that rounds none of them."""
+        if form != DL16.name or home.host is None or not is_integer(element_of(home.host)):
+            return True
+        return inside(self.ranges.of(home.host), NARROW)
+
+    def whole(self, shape: tuple[int, ...]) -> tuple[tuple[IterDim, ...], IndexMap]:
+        """Loops over all elements of a tensor, and their map."""
+        dims = tuple(IterDim(f"d{d}", e) for d, e in enumerate(shape))
+        index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)
+        return tuple(d for d in dims if d.extent > 1), index
+
+    def some(self, versions: Versions) -> Buffer:
+        """A buffer of the tensor in whichever layout is at hand."""
+        if versions.buffers:
+            return versions.buffers[0]
+        if versions.origin is not None:
+            return self.buffer(versions, self.some(versions.origin).layout.stick)
+        return self.buffer(versions, len(versions.shape) - 1 if versions.shape else UNIT)
+
+    def _converted(self, versions: Versions, source: Buffer) -> Buffer:
+        """A buffer in another format, with the same stick dimension."""
+        made = self.fresh(versions.shape, versions.format, stick := source.layout.stick)
+        for buffer in (source, made) if FP8.name in (source.format, versions.format) and stick != UNIT else ():
+            buffer.pad(stick, block_of(FP8.name))  # two sticks of DL16 belong to one
+        space, index = self.whole(versions.shape)
+        self.step(CONVERT_STEP, space, [(source, index)], (made, index))
+        versions.buffers.append(made)
+        return self._started(made)
+
+    def rounded(self, value: SSAValue) -> Versions:
+        """A tensor as eight-bit floats, made on the device; whoever reads it converts it back."""
+        made = Versions(shape_of(value), FP8.name)
+        self._converted(made, self.some(self.form(value, DL16.name)))
+        return made
+
+    def _started(self, buffer: Buffer) -> Buffer:
+        """An FP32 buffer each of whose sticks begins with something: few elements leave the last one empty."""
+        stick = buffer.layout.stick
+        if stick == UNIT or buffer.format != FP32.name:
+            return buffer
+        begun = buffer.shape[stick] % buffer.block
+        if 0 < begun <= _HALF_SLICE and stick not in buffer.filled:
+            _, index = self.whole(buffer.shape)
+            self.filled_tail((buffer, index), stick, buffer.shape[stick], 0.0)
+        return buffer
+
+    def buffer(self, versions: Versions, stick: int) -> Buffer:
+        """A buffer of the tensor whose stick dimension is `stick`; re-laid on the device if there is no cheaper way."""
+        found = versions.find(stick)
+        if found is not None:
+            return found
+        if versions.constant is not None:
+            versions.buffers.append(self.constant(versions.constant, versions.shape, stick, versions.format))
+            return versions.buffers[-1]
+        if versions.origin is not None and (made := self._from_origin(versions, versions.origin, stick)) is not None:
+            return made
+        # A sparse form of an input is sent again: re-laying on the device would move 64 times its bytes.
+        if versions.free_layout or (versions.host is not None and stick == UNIT):
+            layout = StickLayout.published(versions.shape, stick, block_of(versions.format))
+            made = self.define(
+                Buffer(
+                    versions.shape,
+                    versions.format,
+                    layout,
+                    versions.host,
+                    zero_padding=versions.prepared or versions.format == FP32.name,
+                    saturate=versions.saturate,
+                )
+            )
+        else:
+            made = self.restickify(versions.buffers[0], stick)
+        versions.buffers.append(made)
+        return made
+
+    def _from_origin(self, versions: Versions, origin: Versions, stick: int) -> Buffer | None:
+        """A converted buffer; DL16 is re-laid before it is widened and after it is narrowed, as it takes less."""
+        if versions.format == FP32.name or origin.free_layout:
+            return self._converted(versions, self.buffer(origin, stick))
+        if (source := origin.find(stick)) is not None:
+            return self._converted(versions, source)
+        if not versions.buffers:
+            self._converted(versions, origin.buffers[0])
+        return None
+
+    def restickify(self, source: Buffer, stick: int) -> Buffer:
+        """A copy with another stick dimension; both stick extents become whole sticks in both buffers."""
+        if source.format == FP32.name:
+            return self._restickify_wide(source, stick)
+        return self._restickify(source, stick)
+
+    def _restickify_wide(self, source: Buffer, stick: int) -> Buffer:
+        """The same for FP32, whose lanes hold their dimension in an order of their own.
+
+        The rows that become lanes are brought into that order first, and those that were lanes out of it last.
+        """
+        if stick != UNIT:
+            source = self._reordered(source, stick, stored=True)
+        made = self._restickify(source, stick)
+        old = source.layout.stick
+        return self._started(made if old == UNIT else self._reordered(made, old, stored=False))
+
+    def _reordered(self, source: Buffer, dim: int, *, stored: bool) -> Buffer:
+        """A copy with the rows along `dim` in the order in which FP32 sticks would hold them, or back from it."""
+        whole, half = block_of(FP32.name), lanes_of(FP32.name)
+        source = self.with_room(source, {dim: whole})
+        made = self.fresh(source.shape, source.format, source.layout.stick)
+        made.pad(dim, whole)
+        # Whole sticks of the tensor: what either buffer may reserve beyond them holds nothing of it.
+        extent = round_up(source.shape[dim], whole)
+        part, inner = half // _HALF_SLICE, _HALF_SLICE
+        loops = [IterDim("p", extent // whole), IterDim("h", 2), IterDim("g", part), IterDim("e", inner)]
+        plain = LinearExpr(0, (("p", whole), ("g", 2 * inner), ("h", inner), ("e", 1)))
+        kept = LinearExpr(0, (("p", whole), ("h", half), ("g", inner), ("e", 1)))
+        others = [IterDim(f"d{d}", e) for d, e in enumerate(source.shape) if d != dim]
+        own = [LinearExpr.of(f"d{d}") if e > 1 else LinearExpr() for d, e in enumerate(source.shape)]
+        read, write = (tuple(e if d == dim else o for d, o in enumerate(own)) for e in (plain, kept))
+        space = tuple(d for d in (*others, *loops) if d.extent > 1 or d.name == "p")
+        self.step(COPY, space, [(source, read if stored else write)], (made, write if stored else read))
+        return made
+
+    def _restickify(self, source: Buffer, stick: int) -> Buffer:
+        block = block_of(source.format)
+        source = self.with_room(source, {stick: block} if stick != UNIT else {})
+        made = Buffer(source.shape, source.format, StickLayout.published(source.shape, stick, block))
+        moved = (source.layout.stick, stick)
+        for buffer, other in ((source, stick), (made, source.layout.stick)):
+            if other == UNIT:
+                buffer.reserve_units(source.lanes)
+            else:
+                buffer.pad(other, block)
+        self.define(made)
+        dims = [IterDim(f"d{d}", round_up(e, block) if d in moved else e) for d, e in enumerate(source.shape)]
+        if UNIT in moved:
+            dims.append(IterDim("u", source.lanes))
+        index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)
+        self.step(RESTICKIFY_STEP, tuple(d for d in dims if d.extent > 1), [(source, index)], (made, index))
+        return made
+
+    def with_room(self, buffer: Buffer, demands: Mapping[int, int]) -> Buffer:
+        """The buffer padded to whole multiples along dimensions; a copy where other demands leave no room for these."""
+        if not all(buffer.has_room(dim, multiple) for dim, multiple in demands.items()):
+            buffer = self.copy(buffer)
+        for dim, multiple in demands.items():
+            buffer.pad(dim, multiple)
+        return buffer
+
+    def copy(self, source: Buffer) -> Buffer:
+        """The same elements in a buffer without the padding that readers of the first asked for."""
+        made = self.fresh(source.shape, source.format, source.layout.stick)
+        space, index = self.whole(source.shape)
+        self.step(COPY, space, [(source, index)], (made, index))
+        return made
+
+    def operand(self, versions: Versions, index: IndexMap, lane: str | None, space: tuple[IterDim, ...]) -> Use:
+        """A buffer and map through which an operation with `lane` in its lanes can read a tensor."""
+        stick = stick_for(index, lane, block_of(versions.format))
+        if stick is not None:
+            buffer = self.buffer(versions, stick)
+            return self.with_room(buffer, multiples(index, buffer.layout)), index
+        copied, own = self.copied(versions, index, space)
+        where = next(d for d, e in enumerate(own) if e.terms[0][0] == lane)
+        return self.buffer(copied, where), own
+
+    def copied(self, versions: Versions, index: IndexMap, space: tuple[IterDim, ...]) -> tuple[Versions, IndexMap]:
+        """A dense copy of what `index` reads: one dimension per loop it uses."""
+        used = {n for e in index for n, _ in e.terms}
+        dims = tuple(d for d in space if d.name in used)
+        made = Versions(tuple(d.extent for d in dims), versions.format)
+        own = tuple(LinearExpr.of(d.name) for d in dims)
+        lane = self._copy_lane(versions, index, dims)
+        source, _ = self.operand(versions, index, lane, dims)
+        stick = UNIT if lane is None else [d.name for d in dims].index(lane)
+        out = self.fresh(made.shape, made.format, stick)
+        made.buffers.append(out)
+        self.step(COPY, dims, [(source, index)], (out, own))
+        return made, own
+
+    def _copy_lane(self, versions: Versions, index: IndexMap, dims: tuple[IterDim, ...]) -> str | None:
+        """The loop a copy keeps in its lanes: one that needs no re-laying if there is one, else the longest."""
+        lanes = block_of(versions.format)
+        possible = [(d, stick) for d in dims if (stick := stick_for(index, d.name, lanes)) is not None]
+        kept = [(d, stick) for d, stick in possible if versions.find(stick) is not None]
+        return max(kept or possible, key=lambda found: found[0].extent)[0].name if possible else None
+
+    def filled_tail(self, use: Use, dim: int, extent: int, fill: float) -> Use:
+        """The operand with a number behind `extent` along its stick dimension, up to the end of its last block."""
+        buffer, _ = use
+        lanes = buffer.block
+        if extent % lanes == 0 or buffer.behind(dim) == fill:
+            return use
+        mask = self.constant(FirstOnesAttr(IntegerAttr(extent % lanes, 64)), (lanes,), 0, buffer.format)
+        dims, own = _all_elements(buffer.shape, dim, lanes)
+        last = tuple(e.shifted(extent - extent % lanes) if d == dim else e for d, e in enumerate(own))
+        through = [(mask, (LinearExpr.of(f"d{dim}"),)), (buffer, last), (self.number(fill, buffer.format), ())]
+        self.step(SELECT, dims, through, (buffer, last))
+        buffer.filled[dim] = fill
+        return use
+
+    def cleared_rows(self, use: Use, dim: int, extent: int) -> Use:
+        """The operand with rows of zeros behind `extent` along `dim`, up to a whole number of sticks."""
+        lanes = use[0].lanes
+        buffer = self.with_room(use[0], {dim: lanes})
+        use = buffer, use[1]
+        if extent % lanes == 0 or buffer.behind(dim) == 0:
+            return use
+        dims, own = _all_elements(buffer.shape, dim, round_up(extent, lanes) - extent)
+        behind = tuple(e.shifted(extent) if d == dim else e for d, e in enumerate(own))
+        self.step(COPY, dims, [(self.number(0.0), ())], (buffer, behind))
+        buffer.filled[dim] = 0.0
+        return use
+
+
+def _all_elements(shape: tuple[int, ...], dim: int, extent: int) -> tuple[tuple[IterDim, ...], IndexMap]:
+    """Loops over a whole tensor, with `extent` elements along `dim`."""
+    dims = [IterDim(f"d{d}", extent if d == dim else e) for d, e in enumerate(shape)]
+    index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)
+    return tuple(d for d in dims if d.extent > 1), index

@@ -1,0 +1,96 @@
+"""What computes in DL16 although float32 was to be kept, for the whole program or for what starts from integers.
+
+Found in the kernels, told once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+
+from xdsl.dialects.builtin import ModuleOp, f32
+
+from spyre_mlir.dialects.places import source_of
+from spyre_mlir.dialects.spyre import kernel, loop
+from spyre_mlir.dialects.tensors import as_tensor_type, element_of
+from spyre_mlir.hw.formats import DL16
+from spyre_mlir.ops import ATEN
+from spyre_mlir.transforms.loop_to_kernel.buffers import Step
+from spyre_mlir.transforms.utils.host_fallback import frames_of_ours
+from spyre_mlir.transforms.utils.integer_origins import Origins
+from spyre_mlir.transforms.utils.rebuild import describe_location
+
+
+class NarrowedWarning(UserWarning):
+    """Some functions compute in DL16 although float32 was to be kept."""
+
+
+class RoundedWarning(UserWarning):
+    """Some functions read numbers that start from integers, and may be large, in DL16."""
+
+
+def is_rounded(step: Step, origins: Origins) -> bool:
+    """Whether a step rounds numbers from integers that may be large, because its function has no form on float32."""
+    entry, origin = ATEN.by_opfunc(step.function), step.origin
+    if entry is None or entry.fp32 or not isinstance(origin, loop.NestOp):
+        return False
+    return origins.rounds(origin)
+
+
+def is_narrowed(step: Step) -> bool:
+    """Whether a step computes float32 of the model in DL16 because its function has no other form."""
+    entry, origin = ATEN.by_opfunc(step.function), step.origin
+    if entry is None or entry.fp32 or step.output[0].format != DL16.name:
+        return False
+    return isinstance(origin, loop.NestOp) and element_of(origin.result) == f32
+
+
+def narrowed(module: ModuleOp) -> Counter[str]:
+    """Hardware functions that compute in DL16 although float32 was to be kept, with the number of their kernels."""
+    ops = [op for op in module.walk() if isinstance(op, kernel.ComputeOp) and kernel.NARROWED in op.attributes]
+    return Counter(op.function_name for op in ops)
+
+
+def narrowed_text(module: ModuleOp) -> str:
+    """What people are told about them; nothing if there are none."""
+    found = narrowed(module)
+    if not found:
+        return ""
+    listed = "".join(f"\n  {count} x {name}" for name, count in sorted(found.items()))
+    return f"{found.total()} kernels compute in DL16, as the hardware has no form of them on float32\n{listed[1:]}"
+
+
+def rounded_text(module: ModuleOp) -> str:
+    """What people are told about kernels that round what starts from integers; nothing if there are none."""
+    ops = [op for op in module.walk() if isinstance(op, kernel.ComputeOp) and kernel.ROUNDED in op.attributes]
+    if not ops:
+        return ""
+    found = Counter(f"{op.function_name} at {describe_location(op)}" for op in ops)
+    listed = "".join(f"\n  {count} x {name}" for name, count in found.items())
+    return (
+        f"{len(ops)} kernels round positions, counts or other numbers made from integers to DL16, which has ten "
+        f"significant bits, as the hardware has no form of them on float32{listed}"
+    )
+
+
+def tell_narrowed(module: ModuleOp) -> None:
+    """Warns once about all kernels of either kind."""
+    for text, category in ((narrowed_text(module), NarrowedWarning), (rounded_text(module), RoundedWarning)):
+        if text:
+            warnings.warn(text, category, stacklevel=frames_of_ours())
+
+
+def would_be_kept(module: ModuleOp, function: str, line: str | None) -> bool:
+    """Whether something would be float32 on the device if that were kept.
+
+    Args:
+        module: the program, at the aten level.
+        function: the hardware function that computes it; empty for a tensor that the host sends.
+        line: the line of the model it comes from; None if that is not known.
+    """
+    entry = ATEN.by_opfunc(function)
+    if function and (entry is None or not entry.fp32):
+        return False
+    ops = [op for op in module.walk() if line is None or str(source_of(op.location) or "") == line]
+    types = [as_tensor_type(v.type) for op in ops for v in (*op.operands, *op.results)]
+    return any(t is not None and t.get_element_type() == f32 for t in types)

@@ -1,0 +1,77 @@
+"""Nests that fold a loop, or that take several kernels: on operands of one format, in whole sticks where it matters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.dialects.builtin import IntegerType
+
+from spyre_mlir.dialects.spyre import loop
+from spyre_mlir.dialects.spyre.attributes import IterDim
+from spyre_mlir.dialects.tensors import element_of
+from spyre_mlir.hw.formats import FP32, FP32_LARGEST
+from spyre_mlir.hw.legality import stick_for
+from spyre_mlir.hw.sticks import UNIT, LinearExpr, round_up
+from spyre_mlir.transforms.loop_to_kernel.buffers import Use
+from spyre_mlir.transforms.loop_to_kernel.choose_lane import lane_for, result_lane
+from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms, eager_element, forms_of, is_watched
+from spyre_mlir.transforms.loop_to_kernel.floor_division import WholeQuotient
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner, Versions, block_of
+
+
+def output_of(p: Planner, op: loop.NestOp, lane: str | None) -> Use:
+    """The buffer a nest writes: its destination, or a fresh one with `lane` in the lanes."""
+    versions = p.of(op.result)
+    if op.dest is not None:
+        versions.buffers.append(p.of(op.dest).buffers[0])
+    else:
+        stick = stick_for(op.output_map.data, lane, block_of(versions.format))
+        versions.buffers.append(p.fresh(versions.shape, versions.format, UNIT if stick is None else stick))
+    return versions.buffers[0], op.output_map.data
+
+
+# What takes no part in a reduction, by its hardware function (0 in a sum): of integers the float32 numbers at the ends
+# of int64, which exact numerics have.
+_NEUTRAL = {"max": -(2.0**63), "min": 2.0**63 - 2.0**39}
+_NEUTRAL_FLOATS = {"max": -FP32_LARGEST, "min": FP32_LARGEST}
+
+
+def lower_reduction(p: Planner, op: loop.NestOp, function: str) -> None:
+    """One loop folded by a hardware function."""
+    forms = forms_of(p, op, function)
+    p.of(op.result).format = forms.format
+    lane, (index,) = lane_for(p, op, forms), (m.data for m in op.input_maps)
+    use, space = p.operand(forms.operands[0], index, lane, op.space.data), op.space.data
+    if forms.format == FP32.name and lane in op.reduced:
+        neutral = _NEUTRAL if isinstance(element_of(op.result), IntegerType) else _NEUTRAL_FLOATS
+        use, space = _whole_sticks(p, op, forms.operands[0], use, lane, neutral.get(function, 0.0))
+    output = output_of(p, op, result_lane(op, lane))
+    watched = is_watched(p, op, function, forms.format)
+    p.step(function, space, [use], output, integers=watched, element=eager_element(op, forms.format))
+
+
+def _whole_sticks(
+    p: Planner, op: loop.NestOp, versions: Versions, use: Use, lane: str, neutral: float
+) -> tuple[Use, tuple[IterDim, ...]]:
+    """An FP32 operand whose sticks along `lane` can be folded whole, and the loops that do so."""
+    extent, block = op.space.extents[lane], block_of(FP32.name)
+    if extent % block == 0:
+        return use, op.space.data
+    buffer, index = use
+    dim = next(d for d, e in enumerate(index) if any(n == lane for n, _ in e.terms))
+    if index[dim] != LinearExpr.of(lane) or buffer.shape[dim] != extent:
+        copied, index = p.copied(versions, index, op.space.data)
+        dim = next(d for d, e in enumerate(index) if any(n == lane for n, _ in e.terms))
+        buffer = p.buffer(copied, dim)
+    use = p.filled_tail((buffer, index), dim, extent, neutral)
+    return use, tuple(replace(d, extent=round_up(extent, block)) if d.name == lane else d for d in op.space.data)
+
+
+def lower_quotient(p: Planner, op: loop.NestOp) -> None:
+    """The one function of integers that takes several kernels."""
+    forms = Forms(FP32.name, [p.form(v, FP32.name) for v in op.inputs])
+    p.of(op.result).format = forms.format
+    lane = lane_for(p, op, forms)
+    a, b = (p.operand(v, m.data, lane, op.space.data) for v, m in zip(forms.operands, op.input_maps, strict=True))
+    made, _ = WholeQuotient(p, op, lane).of(a, b, [p.ranges.of(v) for v in op.inputs])
+    p.of(op.result).buffers.append(made)

@@ -1,0 +1,1 @@
+"""Analyses and IR helpers shared by several passes."""

@@ -1,0 +1,157 @@
+"""What the host runs because the device cannot: finding these ops, listing them, warning about them, refusing them."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.aten_arguments import ORIGIN
+from spyre_mlir.dialects.places import source_of
+from spyre_mlir.dialects.spyre.host import HostOp
+from spyre_mlir.errors import LoweringError, UnsupportedError
+from spyre_mlir.transforms.utils.host_support import mark
+
+HostFallback = Literal["warn", "allow", "error"]
+FALLBACKS: tuple[HostFallback, ...] = ("warn", "allow", "error")
+Result = TypeVar("Result")
+_PLACES_SHOWN = 3
+
+
+class HostStepWarning(UserWarning):
+    """Parts of a program run on the host, because the device cannot run them."""
+
+
+@dataclass(frozen=True)
+class HostStep:
+    """One operator that the host runs because the device cannot.
+
+    Attributes:
+        op: the operator with its namespace, e.g. ``aten.topk``.
+        reason: why the device cannot.
+        place: its line and module in the model; empty if they are not known.
+    """
+
+    op: str
+    reason: str
+    place: str
+
+
+def host_steps_of(module: ModuleOp) -> tuple[HostStep, ...]:
+    """The host steps of a module below the aten level, without those that only follow others."""
+    return tuple(
+        HostStep(op.callee.data, op.reason.data, str(source_of(op.location) or ""))
+        for op in module.walk()
+        if isinstance(op, HostOp) and op.reason is not None
+    )
+
+
+def listed(steps: Sequence[HostStep]) -> str:
+    """One line per operator and reason: how often, and the first places."""
+    counts = Counter((step.op, step.reason) for step in steps)
+    lines: list[str] = []
+    for (op, reason), count in counts.items():
+        places = list(dict.fromkeys(s.place for s in steps if (s.op, s.reason) == (op, reason) and s.place))
+        more = f", and {len(places) - _PLACES_SHOWN} more" if len(places) > _PLACES_SHOWN else ""
+        where = f"\n      {', '.join(places[:_PLACES_SHOWN])}{more}" if places else ""
+        lines.append(f"  {count} x {op}: {reason}{where}")
+    return "\n".join(lines)
+
+
+def tell_host_steps(steps: Sequence[HostStep], fallback: HostFallback) -> None:
+    """Warns about host steps, or refuses them.
+
+    Raises:
+        UnsupportedError: there are some, and they are not wanted.
+    """
+    if not steps or fallback == "allow":
+        return
+    if fallback == "error":
+        raise UnsupportedError(
+            f"{_count(steps)} of this program would run on the host\n{listed(steps)}",
+            where=steps[0].place or None,
+            hint="allow host steps (host_fallback='warn'), or write these operations with others",
+        )
+    warnings.warn(warning_text(steps), HostStepWarning, stacklevel=frames_of_ours())
+
+
+def warning_text(steps: Sequence[HostStep]) -> str:
+    """What people are told about host steps."""
+    return f"{_count(steps)} of this program will run on the host\n{listed(steps)}"
+
+
+def _count(steps: Sequence[HostStep]) -> str:
+    return "a step" if len(steps) == 1 else f"{len(steps)} steps"
+
+
+def frames_of_ours() -> int:
+    """The `stacklevel` that shows the line which called us: the first that is not of this package."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("spyre_mlir."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def lower_with_more_on_host(
+    module: ModuleOp, lower: Callable[[ModuleOp], Result], refused: UnsupportedError | LoweringError
+) -> Result:
+    """Lowers a program as far on the device as it can be: an op that cannot be lowered becomes a host step.
+
+    The ops are numbered, and what they become carries the numbers, so that an error says which ops it is about. A pass
+    tries all of its ops before it gives up, so the program is lowered twice for every pass that refuses some, however
+    many these are.
+
+    Args:
+        module: at the aten level; stays as it is.
+        lower: takes a module down, or raises.
+        refused: what it raised for this module.
+
+    Raises:
+        UnsupportedError: what cannot be lowered comes from no op.
+        LoweringError: as above.
+    """
+    reasons: dict[int, str] = {}
+    while True:
+        try:
+            lower(_prepared(module, reasons, numbered=True))
+        except (UnsupportedError, LoweringError) as error:
+            refused = error
+        found = [e for e in (refused, *refused.others) if e.origin is not None and e.origin not in reasons]
+        if not found:
+            raise refused
+        reasons |= {e.origin: e.message for e in found if e.origin is not None}
+        try:
+            return lower(_prepared(module, reasons, numbered=False))
+        except (UnsupportedError, LoweringError) as error:
+            refused = error
+
+
+def _prepared(module: ModuleOp, reasons: dict[int, str], *, numbered: bool) -> ModuleOp:
+    """A copy in which some ops are marked, by their number, and all bear their numbers if that is asked for."""
+    copy = module.clone()
+    for number, op in enumerate(op for op in copy.walk() if isinstance(op, AtenOp)):
+        if numbered:
+            op.attributes[ORIGIN] = IntegerAttr(number, i64)
+        if number in reasons:
+            mark(op, reasons[number])
+    return copy
+
+
+__all__ = [
+    "FALLBACKS",
+    "HostFallback",
+    "HostStep",
+    "HostStepWarning",
+    "frames_of_ours",
+    "host_steps_of",
+    "listed",
+    "lower_with_more_on_host",
+    "tell_host_steps",
+    "warning_text",
+]

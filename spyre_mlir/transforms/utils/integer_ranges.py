@@ -1,0 +1,233 @@
+"""What values the integers of a program can have: bounds from constants, types and arithmetic.
+
+The device has its integers as floats: DL16 counts to 1,024, FP32 to 2^24. Bounds decide which of the two is enough; a
+value without bounds of its own has those of FP32, beyond which the machine faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    i1,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
+
+from spyre_mlir.dialects.spyre import loop
+from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IotaAttr
+from spyre_mlir.dialects.spyre.scalars import body_function
+from spyre_mlir.dialects.tensors import element_of, integer_bits, is_unsigned, shape_of
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32
+from spyre_mlir.ops.native import floor_division, pointwise, reductions
+from spyre_mlir.ops.table import OpEntry
+
+Bounds = tuple[int, int]
+FloatBounds = tuple[float, float]
+
+NARROW: Bounds = (-EXACT_INTEGERS[DL16.name], EXACT_INTEGERS[DL16.name])
+WIDE: Bounds = FP32.integers
+
+# Integers of up to this many bits are all exact in FP32.
+MOST_SHORT_BITS = 16
+
+
+def is_integer(element: Attribute) -> bool:
+    """Whether an element type holds whole numbers; truth values are none."""
+    return isinstance(element, IntegerType) and element != i1
+
+
+def holds(element: Attribute) -> Bounds:
+    """The integers of an element type that the device can have."""
+    bits = integer_bits(element)
+    if bits == 1:
+        return 0, 1
+    if bits == 0 or bits > MOST_SHORT_BITS:
+        return (0, WIDE[1]) if is_unsigned(element) else WIDE
+    return (0, 2**bits - 1) if is_unsigned(element) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def wraps(element: Attribute) -> bool:
+    """Whether integers of a type start anew beyond its bounds, as in torch; longer ones are a fault there."""
+    return 1 < integer_bits(element) <= MOST_SHORT_BITS
+
+
+def inside(bounds: FloatBounds, limits: FloatBounds) -> bool:
+    """Whether all of `bounds` lies in `limits`."""
+    return limits[0] <= bounds[0] and bounds[1] <= limits[1]
+
+
+def _around(*numbers: float) -> FloatBounds:
+    return min(numbers), max(numbers)
+
+
+def _products(a: FloatBounds, b: FloatBounds) -> FloatBounds:
+    return _around(*(x * y if x and y else 0 for x in a for y in b))  # an unknown bound, infinity, times 0 too
+
+
+def _quotients(a: FloatBounds, b: FloatBounds) -> FloatBounds:
+    divisors = [n for n in (*b, -1, 1) if n != 0 and b[0] <= n <= b[1]]
+    return _around(*(x // y for x in a for y in divisors)) if divisors else WIDE
+
+
+# Bounds of a function from those of its operands, integers or floats.
+BOUNDS: dict[str, Callable[[Sequence[FloatBounds]], FloatBounds]] = {
+    pointwise.add.name: lambda x: (x[0][0] + x[1][0], x[0][1] + x[1][1]),
+    pointwise.sub.name: lambda x: (x[0][0] - x[1][1], x[0][1] - x[1][0]),
+    pointwise.mul.name: lambda x: _products(x[0], x[1]),
+    pointwise.maximum.name: lambda x: (max(x[0][0], x[1][0]), max(x[0][1], x[1][1])),
+    pointwise.minimum.name: lambda x: (min(x[0][0], x[1][0]), min(x[0][1], x[1][1])),
+    pointwise.where.name: lambda x: _around(*x[1], *x[2]),
+    pointwise.neg.name: lambda x: (-x[0][1], -x[0][0]),
+    pointwise.abs.name: lambda x: (max(0, x[0][0], -x[0][1]), max(-x[0][0], x[0][1])),
+    floor_division.whole_quotient.name: lambda x: _quotients(x[0], x[1]),
+    pointwise.relu.name: lambda x: (max(0, x[0][0]), max(0, x[0][1])),
+}
+
+# Functions whose result is one of their operands, or its negative: as exact as these.
+SELECTIONS = frozenset({"maximum", "minimum", "where3", "neg", "abs", "relufwd", "identity", "max", "min"})
+
+
+def constant_bounds(value: Attribute, shape: Sequence[int]) -> tuple[float, float]:
+    """The least and the largest number of a constant."""
+    match value:
+        case FloatAttr() | IntegerAttr():
+            return value.value.data, value.value.data
+        case IotaAttr():
+            first, step = value.start.value.data, value.step.value.data
+            last = first + step * max(0, (shape[-1] if shape else 1) - 1)
+            return min(first, last), max(first, last)
+        case FirstOnesAttr():
+            return 0, 1
+        case _:
+            return WIDE
+
+
+@dataclass
+class Ranges:
+    """Bounds of the integers and truth values of one function.
+
+    Attributes:
+        checks: whether a constant that FP32 does not have is refused; off where the caller cannot say at which op.
+    """
+
+    checks: bool = True
+    _known: dict[SSAValue, Bounds] = field(default_factory=dict[SSAValue, Bounds])
+
+    def of(self, value: SSAValue) -> Bounds:
+        """Bounds of the elements of a value, as its type holds them."""
+        if value not in self._known:
+            self._known[value] = self._find(value)
+        return self._known[value]
+
+    def _find(self, value: SSAValue) -> Bounds:
+        limits = holds(element_of(value))
+        match value.owner:
+            case loop.ConstantOp() as op if isinstance(element_of(value), IntegerType):
+                low, high = constant_bounds(op.value, shape_of(value))
+                found = int(low), int(high)
+                return _checked(found, value) if self.checks else found
+            case loop.NestOp() as op:
+                found = self.unwrapped(op)
+                if wraps(element_of(value)) and not inside(found, limits):
+                    return limits
+                found = max(found[0], limits[0]), min(found[1], limits[1])
+                return found if op.dest is None else _whole(_around(*found, *self.of(op.dest)))
+            case loop.GatherOp() as op:
+                return self.of(op.table)
+            case loop.EmptyOp():
+                return self._filled(value)
+            case Block() if isinstance(value, BlockArgument):
+                return _stated(value, limits)
+            case _:
+                return limits
+
+    def _filled(self, value: SSAValue) -> Bounds:
+        """Bounds of what fills an empty tensor, all its parts together."""
+        found: list[int] = []
+        while True:
+            users = [u.operation for u in value.uses]
+            nests = [u for u in users if isinstance(u, loop.NestOp) and u.dest is value]
+            if len(nests) != 1:
+                return _whole(_around(*found)) if found else holds(element_of(value))
+            found += self.unwrapped(nests[0])
+            value = nests[0].result
+
+    def unwrapped(self, op: loop.NestOp) -> Bounds:
+        """Bounds of what a nest computes, before its type limits it."""
+        if not all(isinstance(element_of(v), IntegerType) for v in op.inputs):
+            return holds(element_of(op.result))
+        operands = [self.of(v) for v in op.inputs]
+        entry = body_function(op.body.block)
+        found = _applied(entry, operands)
+        if op.combine is not None and loop.combiner(op.combine.data) is reductions.sum:
+            times = prod(op.space.extents[name] for name in op.reduced)
+            found = found[0] * times, found[1] * times
+        return found
+
+
+def _stated(argument: BlockArgument, limits: Bounds) -> Bounds:
+    """Bounds of an argument: what importing a constant has noted, else those of its type."""
+    noted = stated_bounds(argument)
+    return limits if noted is None else (max(noted[0], limits[0]), min(noted[1], limits[1]))
+
+
+def stated_bounds(argument: BlockArgument) -> Bounds | None:
+    """The least and the largest of the whole numbers of a constant, if importing it has noted them."""
+    function = argument.owner.parent_op()
+    attributes: ArrayAttr[DictionaryAttr] | None = function.arg_attrs if isinstance(function, FuncOp) else None
+    noted = None if attributes is None else attributes.data[argument.index].data.get("aten.bounds")
+    if not isinstance(noted, DenseArrayBase):
+        return None
+    low, high = (int(n) for n in noted.get_values())
+    return low, high
+
+
+def _applied(entry: OpEntry | None, operands: Sequence[Bounds]) -> Bounds:
+    if entry is None:
+        return operands[0]
+    if entry.boolean:
+        return 0, 1
+    rule = BOUNDS.get(entry.name)
+    return WIDE if rule is None else _whole(rule(operands))
+
+
+def _whole(bounds: FloatBounds) -> Bounds:
+    return int(bounds[0]), int(bounds[1])
+
+
+def _checked(bounds: Bounds, value: SSAValue) -> Bounds:
+    """The bounds of a constant, which FP32 has exactly: compositions choose by powers of two beyond every index."""
+    number = next((n for n in bounds if abs(n) // (n & -n or 1) > WIDE[1]), None)
+    if number is not None:
+        raise UnsupportedError(
+            f"the integer {number} in a constant of type {value.type}",
+            hint=f"integers on the device are exact from {WIDE[0]} to {WIDE[1]}",
+        )
+    return bounds
+
+
+__all__ = [
+    "BOUNDS",
+    "NARROW",
+    "SELECTIONS",
+    "WIDE",
+    "Bounds",
+    "FloatBounds",
+    "Ranges",
+    "constant_bounds",
+    "holds",
+    "inside",
+    "is_integer",
+    "stated_bounds",
+    "wraps",
+]

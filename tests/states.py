@@ -6,9 +6,10 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[1] / "spyre_mlir"
+from tests.paths import ROOT
+
+PACKAGE = ROOT / "spyre_mlir"
 
 
 @cache

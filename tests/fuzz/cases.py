@@ -15,8 +15,8 @@ import torch
 
 import spyre_mlir
 from tests.fuzz import mutate
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 TOOLS = ("opt", "run", "translate", "compile")
 X = torch.linspace(-1, 1, 64 * 32).reshape(64, 32)
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from spyre_mlir.cli.run import run
+from tests.paths import DATA
 
-FILES = sorted((Path(__file__).parents[1] / "data" / "superdsc_worked").glob("*.json"))
+FILES = sorted((DATA / "superdsc_worked").glob("*.json"))
 OTHERS = (10**30, 2**63, -128, 10**15)
 
 

@@ -24,6 +24,7 @@ from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.universe import make_context
 from tests.ktir_cpu.interpreter import checkout
 from tests.ktir_cpu.recorder import KEPT
+from tests.paths import ROOT
 
 EXAMPLES = 33
 RNG = np.random.default_rng(5)
@@ -168,7 +169,7 @@ def test_calls_of_its_own_tests_are_answered_alike(tmp_path: Path) -> None:
     """Its tests bind inputs to the examples and compare with numpy; ours give what theirs gave."""
     tests = checkout() / "tests" / "test_examples.py"
     environment = {**os.environ, KEPT: str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[2]), str(checkout())])
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(checkout())])
     command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.ktir_cpu.recorder", str(tests)]
     subprocess.run([sys.executable, *command], cwd=tmp_path, env=environment, check=True)
     answered = set[str]()

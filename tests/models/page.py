@@ -10,9 +10,10 @@ from typing import Any
 
 from spyre_mlir.errors import SpyreError
 from tests.models.zoo import ZOO
+from tests.paths import ROOT
 from tests.states import code_digest, states_text
 
-FILE = Path(__file__).parents[2] / "docs" / "reference" / "zoo.md"
+FILE = ROOT / "docs" / "reference" / "zoo.md"
 RESULTS = Path(__file__).with_name("results.json")
 HEAD = """\
 # Models

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 
 from tests.op_cases.cases import Case, Group, groups
 from tests.op_cases.judge import NO_PROGRAM, PASSED, Outcome
 from tests.op_cases.listed import reason
+from tests.paths import ROOT
 from tests.states import states_text
 
-FILE = Path(__file__).parents[2] / "docs" / "reference" / "op-cases.md"
+FILE = ROOT / "docs" / "reference" / "op-cases.md"
 HEAD = """\
 # Op cases of another front end
 

@@ -18,8 +18,9 @@ from tests.opinfo.run import Plan, run
 from tests.opinfo.samples import cases, spread
 from tests.opinfo.store import Store
 from tests.opinfo.summary import is_worse, kind_of, worse_than, worst
+from tests.paths import ROOT
 
-COUNTS = Path(__file__).resolve().parents[2] / "tools" / "data" / "opinfo.json"
+COUNTS = ROOT / "tools" / "data" / "opinfo.json"
 # Entries that stand for their families, by dtype.
 FAMILIES = {
     "float32": (

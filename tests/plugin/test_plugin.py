@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
+
 PLUGIN = Path(__file__).with_name("acme_spyre.py")
 
 # Runs in a process of its own: plugins are loaded once per process, and torch operators stay.

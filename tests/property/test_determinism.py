@@ -6,14 +6,13 @@ import hashlib
 import os
 import subprocess
 import sys
-from pathlib import Path
 from random import Random
 
 from spyre_mlir.text.render import module_text
+from tests.paths import ROOT
 from tests.property.levels import PASSES, apply
 from tests.property.programs import build
 
-ROOT = Path(__file__).parents[2]
 SEEDS = range(12)
 
 

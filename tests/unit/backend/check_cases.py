@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-DATA = Path(__file__).parents[2] / "data"
+from tests.paths import DATA
+
 ADD1 = "superdsc_worked/a1_add_128x256_1core"
 ADD = "superdsc_worked/a32_add_128x256_32core"
 MATMUL = "superdsc_worked/b32_matmul_256x512x128_mb32"

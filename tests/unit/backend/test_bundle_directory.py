@@ -30,9 +30,9 @@ from spyre_mlir.pipeline import lower
 from spyre_mlir.text.render import module_text, parse_module
 from spyre_mlir.universe import make_context
 from tests.emitted import check_bundle
+from tests.paths import ROOT
 from tests.trunk.models import llama, mlp, softmax
 
-ROOT = Path(__file__).parents[3]
 DEVICE = MachineOptions(numerics="device")
 
 

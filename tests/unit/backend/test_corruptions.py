@@ -11,14 +11,13 @@ import resource
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.corruptions import DIFFERENT, REJECTED, SAME, TEXTS, VALUES, WARNED, corruption
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 GIGABYTE = 1 << 30
 
 

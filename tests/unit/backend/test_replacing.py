@@ -17,8 +17,7 @@ import spyre_mlir
 from spyre_mlir.backend import replacing as module
 from spyre_mlir.backend.replacing import exchanged, replacing
 from spyre_mlir.backend.whole_file import write_whole
-
-ROOT = Path(__file__).parents[3]
+from tests.paths import ROOT
 
 
 def write(directory: Path, text: str) -> None:

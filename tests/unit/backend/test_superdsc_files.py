@@ -10,8 +10,8 @@ import pytest
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.write import write_json
 from spyre_mlir.errors import ReadError
+from tests.paths import DATA
 
-DATA = Path(__file__).parents[2] / "data"
 FILES = sorted(path for path in DATA.glob("superdsc_*/*.json") if "segment_size" not in path.name)
 ADD = (DATA / "superdsc_worked/a1_add_128x256_1core.json").read_text()
 

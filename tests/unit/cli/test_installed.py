@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.paths import ROOT
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SOFTMAX = """\
 func.func @main(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {

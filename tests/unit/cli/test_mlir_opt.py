@@ -11,8 +11,8 @@ from spyre_mlir.pipeline import LEVELS
 from spyre_mlir.text.render import module_text, parse_module, verify_module
 from spyre_mlir.universe import make_context
 from tests.conftest import external_tool
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 MLIR_OPT = external_tool("mlir-opt")
 EXAMPLES = [
     *sorted(ROOT.glob("examples/*.mlir")),

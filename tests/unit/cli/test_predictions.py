@@ -10,6 +10,7 @@ import pytest
 
 from spyre_mlir.cli import compile as compile_tool
 from spyre_mlir.cli import run as run_tool
+from tests.paths import ROOT
 
 
 def test_run_writes_a_trace_and_a_page(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,5 +75,5 @@ def test_bisect_goes_alone(option: list[str], bundle: Path, capsys: pytest.Captu
 
 
 def test_ktir_has_no_numerics_to_choose(refused: Callable[..., str]) -> None:
-    program = Path(__file__).parents[3] / "dialects" / "ktdp" / "example.mlir"
+    program = ROOT / "dialects" / "ktdp" / "example.mlir"
     refused(run_tool.run, [program, "--numerics", "device"], "in the types they state", "try: ")

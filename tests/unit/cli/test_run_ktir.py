@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from spyre_mlir.cli import run as run_tool
+from tests.paths import DATA
 
-FILES = Path(__file__).parents[2] / "data" / "ktir"
+FILES = DATA / "ktir"
 GATHER = str(FILES / "gather_rows.mlir")
 
 

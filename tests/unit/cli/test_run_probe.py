@@ -13,9 +13,9 @@ from spyre_mlir.cli import compile as compile_tool
 from spyre_mlir.cli import run as run_tool
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError
+from tests.paths import DATA
 from tests.unit.cli.conftest import Layer
 
-DATA = Path(__file__).parents[2] / "data"
 X = np.random.default_rng(0).uniform(-1, 1, (64, 128)).astype(np.float32)
 
 

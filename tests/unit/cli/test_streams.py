@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from spyre_mlir.cli import opt, run
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 TOOLS = ("opt", "compile", "run", "translate")
 TEXT = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { func.return %a : tensor<4xf32> }"
 

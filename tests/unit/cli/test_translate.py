@@ -9,8 +9,8 @@ import pytest
 
 from spyre_mlir.cli import compile as compile_tool
 from spyre_mlir.cli.translate import main
+from tests.paths import DATA
 
-DATA = Path(__file__).parents[2] / "data"
 FILES = sorted(path for path in DATA.glob("superdsc_*/*.json") if "segment_size" not in path.name)
 ADD = DATA / "superdsc_worked" / "a1_add_128x256_1core.json"
 Refused = Callable[..., str]

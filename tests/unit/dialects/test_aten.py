@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from xdsl.dialects.builtin import IntegerAttr, TensorType, f16, f32, i1, i64
@@ -21,8 +20,9 @@ from spyre_mlir.dialects.aten import (
 from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute, to_value
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import OpEntry
+from tests.paths import TESTS
 
-LIT = Path(__file__).parents[2] / "lit" / "dialects" / "aten"
+LIT = TESTS / "lit" / "dialects" / "aten"
 
 
 def values(*types: Attribute) -> list[SSAValue]:

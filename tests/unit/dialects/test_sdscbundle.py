@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from io import StringIO
-from pathlib import Path
 
 import pytest
 from xdsl.context import Context
@@ -26,8 +25,9 @@ from spyre_mlir.dialects.sdscbundle import (
     Sdscbundle,
     SdscExecuteOp,
 )
+from tests.paths import DATA
 
-REAL = Path(__file__).parents[2] / "data/superdsc_real/10_bundle.mlir"
+REAL = DATA / "superdsc_real/10_bundle.mlir"
 
 # The published form of a two-core add with symbolic addresses and a pool.
 SYMBOLIC = """\

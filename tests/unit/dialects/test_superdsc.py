@@ -17,8 +17,8 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.dialects.superdsc import JsonAttr, SdscOp, Superdsc
 from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_from_json, sdsc_to_json
+from tests.paths import DATA
 
-DATA = Path(__file__).parents[2] / "data"
 FILES = sorted(path for path in DATA.glob("superdsc_*/*.json") if "segment_size" not in path.name)
 ADD = DATA / "superdsc_worked/a32_add_128x256_32core.json"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import jsonschema_rs
 import pytest
@@ -25,10 +24,9 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
     start_offsets,
 )
 from spyre_mlir.errors import EmitError
+from tests.paths import DATA
 
 from .superdsc_cases import CASES, DL16, Case, starts
-
-DATA = Path(__file__).parents[2] / "data"
 
 
 def spelled(value: object) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +14,9 @@ from spyre_mlir.dialects.superdsc.codec.describe import describe, describe_json
 from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_from_json
 from spyre_mlir.dialects.superdsc.model.descriptor import OpClass
 from spyre_mlir.errors import ReadError, SpyreError, UnsupportedError
+from tests.paths import DATA
 
 from .superdsc_cases import CASES, Case
-
-DATA = Path(__file__).parents[2] / "data"
 
 
 def load(name: str) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from spyre_mlir.dialects import superdsc
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.field import Field, Kind, Level, Writer
 from spyre_mlir.dialects.superdsc.model.fields import FIELDS, unknown_keys, visit
+from tests.paths import DATA
 
-DATA = Path(__file__).parents[2] / "data"
 FILES = sorted(p for p in DATA.glob("superdsc_*/*.json") if "segment_size" not in p.name)
 SPELLED = {value for name, value in vars(keys).items() if name.isupper()}
 ROOM = Path(superdsc.__file__).parent

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
 from spyre_mlir.dialects.superdsc.model.work import work_of
 from spyre_mlir.hw.cost import Kind, Work
-
-DATA = Path(__file__).parents[2] / "data"
+from tests.paths import DATA
 
 
 def work(file: str) -> Work:

@@ -7,11 +7,12 @@ A block without a language is a picture.
 
 from __future__ import annotations
 
+from tests.paths import 
+
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 ANY = "…"
 # Commands that install or run everything; their words are checked, running them would run this test again.

@@ -24,9 +24,9 @@ from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import lower
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.universe import make_context
+from tests.paths import ROOT
 from tests.witness import dl16_emulation
 
-ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 GUARD = re.compile(r"`(tests/[\w/.]+\.py)::(\w+)`")
 HEADINGS = ("Context", "Choice", "What would change our mind", "Guarded by")

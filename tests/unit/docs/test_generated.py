@@ -22,8 +22,8 @@ from spyre_mlir.ops import ATEN
 from spyre_mlir.text.render import module_text, parse_module, verify_module
 from spyre_mlir.universe import make_context
 from tests.conftest import external_tool
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 FOLDERS = ("aten", "spyre.loop", "spyre.kernel", "superdsc", "sdscbundle")
 EXAMPLES = [ROOT / "dialects" / name / "example.mlir" for name in FOLDERS]
 

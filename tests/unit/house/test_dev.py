@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.paths import ROOT
 
 
 def load_dev() -> ModuleType:

@@ -9,7 +9,8 @@ from types import ModuleType
 
 import pytest
 
-TESTS = Path(__file__).parents[2]
+from tests.paths import TESTS
+
 ROOT = TESTS.parent
 SAMPLE = ("floats.mlir", "locations.mlir", "use_before_definition.mlir")
 

@@ -17,8 +17,8 @@ from unittest import mock
 import pytest
 
 from tests.opinfo.store import Store
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 REPORT = """\
 <testsuites><testsuite>
   <testcase classname="a" name="good"/>

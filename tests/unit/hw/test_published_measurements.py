@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
 from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = ROOT / "benchmarks" / "cost_model.py"
 PAGE = ROOT / "docs" / "reference" / "cost-model.md"
 

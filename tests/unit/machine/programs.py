@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,9 @@ import numpy.typing as npt
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, Dim, OpClass, Operand
 from spyre_mlir.machine.memory.exact import ExactMemory, Memory
+from tests.paths import DATA
 from tests.witness.superdsc_decoder import Decoder
 
-DATA = Path(__file__).parents[2] / "data"
 Floats = npt.NDArray[np.float64]
 STICK = 128
 

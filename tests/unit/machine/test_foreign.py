@@ -24,10 +24,10 @@ from spyre_mlir.machine.bundle.external_bundle import (
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.universe import make_context
+from tests.paths import DATA
 from tests.unit.machine.programs import load
 from tests.witness.superdsc_decoder import Decoder
 
-DATA = Path(__file__).parents[2] / "data"
 EXACT = MachineOptions()
 REAL: dict[str, Callable[..., Any]] = {
     "01_add_512x512_32core_hbm": lambda a, b: a + b,

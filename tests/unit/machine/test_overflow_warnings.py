@@ -18,8 +18,8 @@ from spyre_mlir.cli import run as run_tool
 from spyre_mlir.errors import InputError, MachineFault, OverflowFault
 from spyre_mlir.machine.overflows import PAGE, DL16OverflowWarning
 from tests.functions import FunctionModel
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 LARGE = torch.tensor([[1.0, -3e5, 2e5, 9e4]])  # the square of 9e4 is 8.1e9, and DLFloat16 goes on to 8.57e9
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from math import inf, isnan, nan
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,8 +13,9 @@ from torch import Tensor
 import spyre_mlir
 from spyre_mlir.machine.overflows import DL16OverflowWarning
 from tests.functions import FunctionModel
+from tests.paths import ROOT
 
-PAGE = Path(__file__).parents[3] / "docs" / "dl16-exceptions.md"
+PAGE = ROOT / "docs" / "dl16-exceptions.md"
 STAND_IN = 65536.0
 LARGEST = 8573157376.0
 

@@ -24,8 +24,9 @@ from xdsl.utils.mlir_lexer import MLIRLexer
 
 from spyre_mlir.text import SpyreParser, SpyrePrinter
 from spyre_mlir.text.internals import PRIVATE_NAMES, InternalsParser, InternalsPrinter, LinearLexer
+from tests.paths import ROOT
 
-PACKAGE = Path(__file__).parents[3] / "spyre_mlir"
+PACKAGE = ROOT / "spyre_mlir"
 
 
 def assigned(definition: ast.ClassDef) -> list[ast.Name]:

@@ -12,9 +12,10 @@ import torch
 
 import spyre_mlir
 from tests.functions import FunctionModel
+from tests.paths import ROOT
 from tests.unit.dialects.test_superdsc_by_hand import matrix, orders, parts
 
-ROWS = Path(__file__).parents[3] / "tools" / "data" / "generator_differences.toml"
+ROWS = ROOT / "tools" / "data" / "generator_differences.toml"
 
 
 def bundle(function: Callable[..., Any], directory: Path, *inputs: torch.Tensor) -> Path:

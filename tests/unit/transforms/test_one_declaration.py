@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 from spyre_mlir.ops import ATEN
-
-ROOT = Path(__file__).parents[3]
+from tests.paths import ROOT
 
 
 def test_one_declaration_reaches_every_level() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -22,10 +21,10 @@ from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import make_context
+from tests.paths import DATA
 from tests.unit.dialects.test_superdsc_build import schema
 from tests.witness.superdsc_decoder import Decoder
 
-DATA = Path(__file__).parents[2] / "data"
 ALL = ("divide-work", "place-lx", "assign-pool", "convert-spyre-kernel-to-superdsc")
 
 

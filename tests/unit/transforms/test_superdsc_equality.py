@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +13,8 @@ from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms.convert_spyre_kernel_to_superdsc import ConvertSpyreKernelToSuperdscPass
 from spyre_mlir.universe import make_context
+from tests.paths import DATA
 
-DATA = Path(__file__).parents[2] / "data"
 DL16, FP32 = "SEN169_FP16", "IEEE_FP32"
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from tests.paths import DATA
 from tests.witness.bundle_reader import BundleSyntaxError, argument_count, pool_bytes, read_bundle
-
-DATA = Path(__file__).parents[2] / "data"
 
 TWO_OPS = """\
 module {

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.paths import DATA
 from tests.witness.superdsc_decoder import Decoder, WitnessError
 
-DATA = Path(__file__).parents[2] / "data"
 GIB16 = 16 * 1024**3
 REAL = ("01_add_512x512_32core_hbm", "02_ReStickifyOpHBM_512x512", "03_batchmatmul_512_mb32", "06_ReStickifyOpLx_lx")
 WORKED = tuple(sorted(p.stem for p in (DATA / "superdsc_worked").glob("*.json")))

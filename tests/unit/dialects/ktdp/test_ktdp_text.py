@@ -25,8 +25,9 @@ from spyre_mlir.dialects.ktdp.attributes import memory_space
 from spyre_mlir.text.ktir import ktir_text
 from spyre_mlir.text.render import module_text, parse_module, verify_module
 from spyre_mlir.universe import make_context
+from tests.paths import DATA
 
-FILES = sorted((Path(__file__).parents[3] / "data" / "ktir").glob("*.mlir"))
+FILES = sorted((DATA / "ktir").glob("*.mlir"))
 
 
 def read(text: str) -> ModuleOp:

@@ -1,6 +1,5 @@
 """KTIR programs for tests: the six files, and small ones put together from pieces of text."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,9 @@ from xdsl.dialects.builtin import ModuleOp
 from spyre_mlir.machine.ktdp import run_ktir
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.universe import make_context
+from tests.paths import DATA
 
-FILES = Path(__file__).parents[3] / "data" / "ktir"
+FILES = DATA / "ktir"
 Array = NDArray[Any]
 
 

@@ -7,8 +7,6 @@ A block without a language is a picture.
 
 from __future__ import annotations
 
-from tests.paths import 
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

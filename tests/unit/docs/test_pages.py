@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.docs.blocks import DEVELOPER, ROOT, Block, pattern, read_blocks
+from tests.unit.docs.blocks import DEVELOPER, Block, pattern, read_blocks
 
 FOLDERS = [ROOT / "docs" / "tutorial", ROOT / "docs" / "tools"]
 PAGES = [

@@ -22,9 +22,9 @@ from spyre_mlir.dialects.superdsc.check import check_value as our_rules
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.machine.superdsc.run import element_addresses
 from spyre_mlir.universe import make_context
+from tests.oracles.bundle_reader import Launch, argument_count, pool_bytes, read_bundle
+from tests.oracles.superdsc_decoder import Decoder
 from tests.schemas import DEVIATIONS, problems
-from tests.witness.bundle_reader import Launch, argument_count, pool_bytes, read_bundle
-from tests.witness.superdsc_decoder import Decoder
 
 SEGMENT_BYTES = 16 * 1024**3
 NOWHERE = -1

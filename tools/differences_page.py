@@ -12,7 +12,7 @@ INTRO = """torch-spyre's generator of 24 June 2026 was given 162 kernels of 66 p
 were equal in every field and in the order of their keys. Two kinds of differences have been removed since:
 the order of dims of operands that are one number (10 files) and the place of a dim of exactly one stick (17
 files). The rows below remain, and all of them are deliberate. Each has a test of its name in
-`tests/unit/transforms/test_generator_differences.py`."""
+`tests/end_to_end/superdsc/test_generator_differences.py`."""
 
 
 def differences_page() -> str:

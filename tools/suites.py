@@ -66,21 +66,27 @@ class Counts:
         return f"{numbers} ({reasons})" if reasons else numbers
 
 
-HALVES = ("tests/unit/ops/test_half_precision.py", "tests/unit/ops/test_thresholds.py")
-_OF_THEIR_OWN = ("tests/unit/backend/test_corruptions.py", *HALVES)
+HALVES = ("tests/end_to_end/ops/test_half_precision.py", "tests/end_to_end/ops/test_thresholds.py")
+_OF_THEIR_OWN = ("tests/end_to_end/bundles/test_corruptions.py", *HALVES)
 
 SUITES = (
-    Suite("unit", "units of the package", ("tests/unit",), tuple(f"--ignore={path}" for path in _OF_THEIR_OWN)),
+    Suite("unit", "units of the package", ("tests/unit",)),
     Suite("halves", "ops in float16 and bfloat16, and either side of every size that changes their form", HALVES),
     Suite("lit", "text in, text out", ("tests/lit",)),
     Suite("property", "random programs", ("tests/property",)),
     Suite("graphs", "random torch programs of many operators", ("tests/graphs",)),
-    Suite("trunk", "a model's trunk, read by witnesses", ("tests/trunk",)),
+    Suite(
+        "end-to-end",
+        "models and programs through every level",
+        ("tests/end_to_end", "tests/oracles"),
+        tuple(f"--ignore={path}" for path in _OF_THEIR_OWN),
+    ),
+    Suite("tooling", "developer tools, pages, structure of the checkout", ("tests/tooling",)),
     Suite("models", "46 models, by every route", ("tests/models",)),
     Suite("op-cases", "the op cases of another front end", ("tests/op_cases",)),
     Suite("opinfo", "PyTorch's operator database", ("tests/opinfo",), module="tests.opinfo"),
     Suite("mutants", "damaged programs are noticed", ("tests/mutants",)),
-    Suite("corruptions", "damaged files are noticed", ("tests/unit/backend/test_corruptions.py",)),
+    Suite("corruptions", "damaged files are noticed", ("tests/end_to_end/bundles/test_corruptions.py",)),
     Suite("fuzz", "damaged files and command lines", ("tests/fuzz",)),
     Suite("ktir-cpu", "KTIR and its authors' interpreter, where KTIR_CPU names it", ("tests/ktir_cpu",)),
     Suite("plugin", "a package that adds ops", ("tests/plugin",)),

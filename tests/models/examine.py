@@ -25,8 +25,8 @@ from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.text.render import module_text
 from tests.models.zoo import build
-from tests.witness.bundle_steps import Step, host_steps
-from tests.witness.dl16_emulation import double, emulate, rms_error
+from tests.oracles.bundle_steps import Step, host_steps
+from tests.oracles.dl16_emulation import double, emulate, rms_error
 
 NATIVE, COMPOSED = "native", "composed"
 

@@ -11,7 +11,7 @@ pytest.importorskip("transformers")
 
 import spyre_mlir
 from tests.models.zoo import build
-from tests.witness.dl16_emulation import double, rms_error
+from tests.oracles.dl16_emulation import double, rms_error
 
 
 @pytest.mark.slow

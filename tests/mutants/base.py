@@ -37,7 +37,7 @@ def _model() -> Any:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from tests.trunk.models import Logits
+    from tests.end_to_end.models import Logits
 
     torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
     config = LlamaConfig(

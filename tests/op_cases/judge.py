@@ -33,8 +33,8 @@ from tests.functions import FunctionModel
 from tests.op_cases.cases import Case
 from tests.op_cases.notation import Tensor, make
 from tests.op_cases.program import TEMPLATES, NotAProgramError, Program, Tensors
+from tests.oracles.bundle_steps import host_steps
 from tests.states import code_digest
-from tests.witness.bundle_steps import host_steps
 
 # Fraction bits, and the exponent of the smallest normal number, whose unit is that of everything below.
 DL16 = (9, -31)

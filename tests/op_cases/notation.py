@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from tests.witness.dl16_emulation import rounded
+from tests.oracles.dl16_emulation import rounded
 
 DTYPES = {
     "f16": torch.float16,

@@ -19,7 +19,7 @@ from spyre_mlir.machine.superdsc.run import element_addresses
 from spyre_mlir.text.render import module_text, parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import make_context
-from tests.witness.superdsc_decoder import Decoder
+from tests.oracles.superdsc_decoder import Decoder
 
 Array = NDArray[Any]
 

@@ -1,7 +1,7 @@
 // RUN: spyre-opt -p decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | filecheck %s
 // RUN: spyre-opt -p decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | grep -c -e kernel.compute -e kernel.restickify -e kernel.gather -e kernel.convert | filecheck %s --check-prefix COST
 
-// What the import makes of torch.einsum("bhid,bhjd->bhij", q, k), see tests/unit/ops/test_einsum.py: orders of dimensions
+// What the import makes of torch.einsum("bhid,bhjd->bhij", q, k), see tests/end_to_end/ops/test_einsum.py: orders of dimensions
 // around one product, all of them views. Cost: 2 SDSCs, the product and a copy of what the host reads.
 
 func.func @main(%q: tensor<2x4x32x64xf32>, %k: tensor<2x4x48x64xf32>) -> tensor<2x4x32x48xf32> {

@@ -114,5 +114,5 @@ def test_broadcasting() -> None:
 def test_every_overload_has_a_round_trip() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in LIT.glob("*.mlir") if path.stem != "invalid")
     shown = set(re.findall(r"// CHECK: aten\.([\w.]+)\(", text))
-    # Composed ops share one syntax; their samples are printed and read by tests/unit/machine/test_aten.py.
+    # Composed ops share one syntax; their samples are printed and read by tests/unit/machine/levels/test_aten.py.
     assert {o for o, c in OP_CLASSES.items() if not (c.ENTRY and c.ENTRY.composed)} - shown == set()

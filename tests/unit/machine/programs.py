@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, Dim, OpClass, Operand
 from spyre_mlir.machine.memory.exact import ExactMemory, Memory
+from tests.oracles.superdsc_decoder import Decoder
 from tests.paths import DATA
-from tests.witness.superdsc_decoder import Decoder
 
 Floats = npt.NDArray[np.float64]
 STICK = 128

@@ -18,7 +18,7 @@ from spyre_mlir.text.ktir_program import function_texts
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms.kernel_to_ktdp.buffer_names import named_buffers
 from spyre_mlir.universe import make_context
-from tests.witness.ktir_lines import problems
+from tests.oracles.ktir_lines import problems
 
 DTYPES = {"SEN169_FP16": np.float16, "IEEE_FP32": np.float32, "SENUINT32": np.int32, "IEEE_INT32": np.int32}
 STICK_BYTES = 128

@@ -21,9 +21,9 @@ from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import make_context
+from tests.oracles.superdsc_decoder import Decoder
 from tests.paths import DATA
-from tests.unit.dialects.test_superdsc_build import schema
-from tests.witness.superdsc_decoder import Decoder
+from tests.unit.dialects.superdsc.codec.test_build import schema
 
 ALL = ("divide-work", "place-lx", "assign-pool", "convert-spyre-kernel-to-superdsc")
 

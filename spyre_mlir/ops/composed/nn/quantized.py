@@ -104,4 +104,5 @@ def dequantized(b: Build, input: Lanes, scale: Lanes) -> Any:
     return b.call("mul.Tensor", b.cast(input, "f16"), b.cast(scale, "f16"))
 
 
-# Samples are drawn in float32, which none of these gives or takes alone: tests/unit/machine/test_small_floats.py.
+# Samples are drawn in float32, which none of these ops gives or takes alone; their tests are in
+# tests/end_to_end/device_numerics/test_small_floats.py.

@@ -1,0 +1,30 @@
+"""Every program of the trunk is compiled once for the session."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.end_to_end.models import PROGRAMS
+
+if TYPE_CHECKING:
+    from spyre_mlir import CompiledModel
+
+
+@cache
+def compiled_program(name: str) -> tuple[CompiledModel, Any, Any]:
+    import spyre_mlir
+
+    model, inputs = PROGRAMS[name]()
+    return spyre_mlir.compile(model, inputs), model, inputs
+
+
+SLOW = ("llama_2_layers",)  # the demo, which every run has, compiles two layers
+
+
+@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in sorted(PROGRAMS)])
+def program(request: pytest.FixtureRequest) -> tuple[CompiledModel, Any, Any]:
+    """Compiled program, model, inputs."""
+    return compiled_program(request.param)

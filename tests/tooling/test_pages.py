@@ -1,0 +1,145 @@
+"""Every code block of the README, the tutorial and the API page runs and prints what the page says."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT
+from tests.tooling.blocks import DEVELOPER, Block, pattern, read_blocks
+
+FOLDERS = [ROOT / "docs" / "tutorial", ROOT / "docs" / "tools"]
+PAGES = [
+    ROOT / "README.md",
+    *(page for folder in FOLDERS for page in sorted(folder.glob("*.md"))),
+    ROOT / "docs" / "reference" / "api.md",
+    ROOT / "docs" / "reference" / "bundle.md",
+]
+TOOLS = {"spyre-opt": "opt", "spyre-compile": "compile", "spyre-run": "run", "spyre-translate": "translate"}
+LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that looks like the checkout and may be written to, with our tools first on the path."""
+    for name in ("examples", "docs", "dialects", "tests", "pyproject.toml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    # A copy: the tutorial adds an operation to it.
+    shutil.copytree(ROOT / "spyre_mlir", tmp_path / "spyre_mlir", ignore=shutil.ignore_patterns("__pycache__"))
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    commands = {tool: f"-m spyre_mlir.cli.{module} " for tool, module in TOOLS.items()} | {"python": ""}
+    for name, words in commands.items():
+        script = tools / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {words}"$@"\n')
+        script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_shell(block: Block, folder: Path) -> str:
+    """Runs the block as one script; it stops at the first command that fails."""
+    lines = block.text.splitlines(keepends=True)
+    for line in lines:
+        if line.startswith(DEVELOPER):
+            check_developer_command(line)
+    script = "".join(line for line in lines if not line.startswith(DEVELOPER))
+    done = subprocess.run(["sh", "-e", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def check_developer_command(command: str) -> None:
+    word = shlex.split(command, comments=True)[2]
+    assert f'    "{word}": (' in (ROOT / "tools" / "dev.py").read_text(), f"tools/dev.py has no command {word}"
+
+
+def run_python(block: Block, names: dict[str, object], page: Path) -> str:
+    stream = io.StringIO()
+    with redirect_stdout(stream):
+        exec(compile("\n" * block.line + block.text, str(page), "exec", dont_inherit=True), names)  # noqa: S102
+    return stream.getvalue()
+
+
+@pytest.fixture
+def names() -> Iterator[dict[str, object]]:
+    """The namespace of a page's Python blocks."""
+    names: dict[str, object] = {"__name__": "__page__"}
+    yield names
+    with warnings.catch_warnings():
+        # Compiled models keep a temporary folder until they are collected.
+        warnings.simplefilter("ignore", ResourceWarning)
+        names.clear()
+        gc.collect()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_blocks_run_and_print_what_the_page_says(page: Path, workspace: Path, names: dict[str, object]) -> None:
+    ran = 0
+    for block in read_blocks(page):
+        if block.language == "":  # a picture
+            continue
+        if block.language not in ("python", "sh"):
+            pytest.fail(f"{page.name}:{block.line}: a {block.language} block that nothing prints")
+        printed = run_shell(block, workspace) if block.language == "sh" else run_python(block, names, page)
+        ran += 1
+        matches = block.output is None or pattern(block.output).fullmatch(printed.rstrip("\n") + "\n") is not None
+        if not matches:
+            pytest.fail(f"{page.name}:{block.line}: the page says\n{block.output}\nbut the block prints\n{printed}")
+    assert ran > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "last_line"),
+    [(["levels.py", "spyre.kernel"], ""), (["run_a_file.py"], "the sum is right: True")],
+    ids=["levels", "run_a_file"],
+)
+def test_examples_run(words: list[str], last_line: str, workspace: Path) -> None:
+    command = [sys.executable, str(workspace / "examples" / words[0]), *words[1:]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == last_line
+
+
+def test_wrong_output_is_noticed() -> None:
+    assert pattern("a … c\n…\nend").fullmatch("a b b c\nx\ny\nend\n")
+    assert pattern("a\nend").fullmatch("a\nend\n")
+    assert pattern("a … c").fullmatch("a b d\n") is None
+    assert pattern("a").fullmatch("a\nb\n") is None
+
+
+def test_output_belongs_to_the_block_before_it(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```sh\necho 1\n```\n\n```text\n1\n```\n\nwords\n\n```text\nstray\n```\n")
+    first, second = read_blocks(page)
+    assert (first.language, first.output) == ("sh", "1\n")
+    assert (second.language, second.text) == ("text", "stray\n")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        *PAGES,
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+        *sorted((ROOT / "dialects").rglob("*.md")),
+    ],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    missing = [link for link in LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]
+    assert missing == []

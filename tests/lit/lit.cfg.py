@@ -7,13 +7,11 @@ from pathlib import Path
 
 import lit.formats
 
-from tests.paths import ROOT
-
 config.name = "spyre-mlir"  # noqa: F821 - lit provides `config`
 config.test_format = lit.formats.ShTest()  # noqa: F821
 config.suffixes = [".mlir"]  # noqa: F821
 config.test_source_root = str(Path(__file__).parent)  # noqa: F821
-config.test_exec_root = str(ROOT / "build" / "lit")  # noqa: F821
+config.test_exec_root = str(Path(__file__).parents[2] / "build" / "lit")  # noqa: F821
 config.environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # noqa: F821
 mlir_opt = os.environ.get("XDSL_MLIR_OPT") or shutil.which("mlir-opt") or shutil.which("mlir-opt-22")
 if mlir_opt:

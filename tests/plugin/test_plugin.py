@@ -113,7 +113,7 @@ def test_plugins_that_clash_are_both_named(tmp_path: Path) -> None:
     site = install(tmp_path, "acme_spyre:register")
     info = site / "bolt-1.0.dist-info"
     info.mkdir()
-    (site / "bolt.py").write_text("import torch\ndef register():\n    from spyre_mlir import registry\n"
+    (site / "bolt.py").write_text("import torch\ndef register():\n    from spyre_mlir.plugins import registry\n"
         "    registry.register_fallback('acme::median')(torch.median)\n")  # fmt: skip
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bolt\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[spyre_mlir.plugins]\nbolt = bolt:register\n")

@@ -68,7 +68,7 @@ def test_every_page_is_in_the_index() -> None:
 
 
 def test_witnesses_import_nothing_of_ours() -> None:
-    files = sorted((ROOT / "tests" / "witness").glob("*.py"))
+    files = sorted((ROOT / "tests" / "oracles").glob("[!t]*.py"))
     assert len(files) >= 2
     for path in files:
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ import numpy as np
 
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.dialects.superdsc.codec.describe import describe
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import round_up
 from spyre_mlir.machine.memory.exact import ExactMemory
 from spyre_mlir.machine.superdsc.run import element_addresses, execute
@@ -32,7 +32,7 @@ def main() -> int:
     memory, random = ExactMemory(), np.random.default_rng(0)
     tensors = [random.standard_normal([d.extent for d in view.dims]) for _ in places]
     for number, (index, addresses) in enumerate(places):
-        base, end = int(addresses.min()), round_up(int(addresses.max()) + 1, SPYRE.stick_bytes)
+        base, end = int(addresses.min()), round_up(int(addresses.max()) + 1, STICK_BYTES)
         memory.add_region(f"operand {number}", base, end - base)
         if number < len(places) - 1:
             memory.store(addresses, tensors[number][index], view.operands[number].format)

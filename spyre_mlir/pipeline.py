@@ -20,7 +20,7 @@ from spyre_mlir.dialects.spyre.kernel import INTEGERS, AllocOp, ConvertOp, Kerne
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import trips_of
 from spyre_mlir.errors import InputError, LoweringError, UnsupportedError
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.plugins import registry
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms import get_all_passes
@@ -287,7 +287,7 @@ def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     makers = [op for op in ops if not isinstance(op, TileOp)]
     tensors = [device_tensor(r) for op in makers for r in op.results if isinstance(r.type, DeviceTensorType)]
     pool = sum(op.size.value.data for op in ops if isinstance(op, DeviceMemAllocateOp))
-    arguments = sum(t.sticks for t in tensors if t.space == "hbm") * SPYRE.stick_bytes
+    arguments = sum(t.sticks for t in tensors if t.space == "hbm") * STICK_BYTES
     local = [op for op in ops if isinstance(op, AllocOp) and op.offset and device_tensor(op.result).space == "lx"]
     used = max((op.end for op in local), default=0)
     traffic = sum(op.hbm_bytes() * trips_of(op) for op in kernels)

@@ -16,7 +16,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, 
 from spyre_mlir.dialects.superdsc.model.field import Field, Level, Shape
 from spyre_mlir.dialects.superdsc.model.fields import FIELDS
 from spyre_mlir.hw.formats import DL16
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import SPYRE, STICK_BYTES
 from spyre_mlir.ops.hardware_functions import FUNCTIONS, Group
 
 TITLES = {
@@ -137,7 +137,7 @@ def superdsc_page() -> str:
     features: list[tuple[object, ...]] = [(f.name, f.source, f.tag.value) for f in FEATURES]
     parts = examples() | {
         "edit": EDIT.format(source="spyre_mlir/dialects/superdsc") + " The prose stands in `tools/superdsc_page.md`.",
-        "stick_bytes": str(SPYRE.stick_bytes),
+        "stick_bytes": str(STICK_BYTES),
         "span_bytes": f"{SPYRE.span_bytes:,}",
         "functions": "\n\n".join(functions()),
         "levels": "\n\n".join(levels()),

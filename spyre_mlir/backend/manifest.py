@@ -28,7 +28,7 @@ from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 from spyre_mlir.errors import ReadError
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import STICK_BYTES, segment_base
 
 FORMAT, VERSION = "spyre-mlir bundle", 1
 AGAIN = "write the bundle again"
@@ -88,10 +88,10 @@ def _argument(number: int, buffer: SSAValue, parts: Parts) -> JsonObject:
     owner, tensor = buffer.owner, device_tensor(buffer)
     entry: JsonObject = {"number": number, "holds": _contents(owner)}
     entry["layout"] = layout_text(buffer)
-    entry["bytes"] = tensor.sticks * SPYRE.stick_bytes
+    entry["bytes"] = tensor.sticks * STICK_BYTES
     segment = owner.attributes.get(SEGMENT) if isinstance(owner, Operation) else None
     if isinstance(segment, IntegerAttr):
-        entry["address"] = SPYRE.segment_base(segment.value.data)
+        entry["address"] = segment_base(segment.value.data)
     return entry
 
 
@@ -106,7 +106,7 @@ def _contents(owner: object) -> str:
 
 
 def _weight(weight: DeviceWeight, parts: Parts) -> JsonObject:
-    size = weight.tensor.sticks * SPYRE.stick_bytes
+    size = weight.tensor.sticks * STICK_BYTES
     layout = layout_text(weight.transfer.result)
     start = parts.starts[weight.key]
     return {"name": weight.name, "argument": weight.argument, "layout": layout, "offset": start, "bytes": size}

@@ -14,27 +14,30 @@ from spyre_mlir.dialects.superdsc.dialect.ops import FieldsOp
 from spyre_mlir.dialects.superdsc.dialect.verify import wrong_kind
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.json_value import spell
+from spyre_mlir.dialects.target import in_module_for
 from spyre_mlir.errors import ReadError
+from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 
 _SHOWN = 60
 
 
-def read_json(source: Path | str, filename: str | None = None) -> SdscOp:
+def read_json(source: Path | str, filename: str | None = None, spec: SpyreSpec = SPYRE) -> SdscOp:
     """The op that mirrors a SuperDSC file.
 
     Args:
         source: a path, or the JSON text itself.
         filename: name for messages; needed for text, taken from the path otherwise.
+        spec: the card it is for.
 
     Raises:
         ReadError: the file is missing, is no JSON, or is no SuperDSC; names file, place, expected and got.
     """
     if isinstance(source, Path):
-        return _mirror(read_text(source), filename or str(source))
-    return _mirror(source, filename or "<text>")
+        return _mirror(read_text(source), filename or str(source), spec)
+    return _mirror(source, filename or "<text>", spec)
 
 
-def _mirror(text: str, filename: str) -> SdscOp:
+def _mirror(text: str, filename: str, spec: SpyreSpec) -> SdscOp:
     value = load_text(text, filename)
     if not isinstance(value, dict) or len(value) != 1:
         got = f"keys {list(value)}" if isinstance(value, dict) else spell(value)[:_SHOWN]
@@ -46,13 +49,18 @@ def _mirror(text: str, filename: str) -> SdscOp:
         raise ReadError(f"expected a list {keys.DSCS}, got members {list(fields)}", where=f"{filename}: $.{root}")
     op = sdsc_from_json(root, fields)
     _check_kinds(op, filename)
+    with in_module_for(spec, op):
+        _verify(op, filename, f"$.{root}")
+    return op
+
+
+def _verify(op: SdscOp, filename: str, root: str) -> None:
     for inner in op.walk():
         try:
             inner.verify(verify_nested_ops=False)
         except VerifyException as error:
-            place = json_path(inner) if isinstance(inner, FieldsOp) else f"$.{root}"
+            place = json_path(inner) if isinstance(inner, FieldsOp) else root
             raise ReadError(str(error.args[0]), where=f"{filename}: {place}") from error
-    return op
 
 
 def _check_kinds(op: SdscOp, filename: str) -> None:

@@ -10,6 +10,7 @@ from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, ToDeviceOp
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
+from spyre_mlir.dialects.target import module_like
 from spyre_mlir.errors import EmitError
 
 BUNDLE_FUNCTION = "sdsc_bundle"
@@ -40,7 +41,7 @@ def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp
         )
     host = [f.clone() for f in functions.values() if f not in bundles]
     program = ModuleOp(Region(Block(host)), attributes=dict(module.attributes), sym_name=module.sym_name)
-    return program, ModuleOp([f.clone() for f in bundles]), sdscs
+    return program, module_like(module, [f.clone() for f in bundles]), sdscs
 
 
 def _is_host_alone(main: func.FuncOp) -> bool:
@@ -83,4 +84,4 @@ def public_parts(bundle: ModuleOp) -> dict[str, ModuleOp]:
     parts = {"" if len(functions) == 1 else folder_of(f.sym_name.data): f.clone() for f in functions}
     for function in parts.values():
         function.sym_name = StringAttr(BUNDLE_FUNCTION)
-    return {folder: ModuleOp([function]) for folder, function in parts.items()}
+    return {folder: module_like(bundle, [function]) for folder, function in parts.items()}

@@ -25,7 +25,9 @@ from spyre_mlir.dialects.sdscbundle import TENSORS
 from spyre_mlir.dialects.spyre.kernel import LaunchOp
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
+from spyre_mlir.dialects.target import set_target, spec_at
 from spyre_mlir.errors import ReadError
+from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.text.render import parse_module, verify_module
 
 BUNDLE_FILE = "bundle.mlir"
@@ -66,7 +68,7 @@ class StoredBundle:
         if filename not in self._read:
             path = contained(self.folders.get(filename, self.directory), filename)
             try:
-                self._read[filename] = describe(read_json(path))
+                self._read[filename] = describe(read_json(path, spec=spec_at(self.bundle)))
             except ReadError as error:
                 if str(path) not in (error.where or ""):
                     error.where = f"{path}: {error.where}" if error.where else str(path)
@@ -130,8 +132,10 @@ def _read_public(directory: Path, program: ModuleOp | None, context: Context) ->
     """The bundle functions as one module, each under the name it is launched by, and the folder of every file."""
     functions: list[Operation] = []
     folders: dict[str, Path] = {}
+    spec = SPYRE
     for name, folder in launch_folders(directory, program).items():
         module = read_module(contained(folder, BUNDLE_FILE), context)
+        spec = spec_at(module)
         for file in (op.sdsc_filename.data for op in launches(module)):
             if folders.setdefault(file, folder) != folder:
                 raise ReadError(f"two launches have a file {file}", where=str(folder), hint="write the bundle again")
@@ -140,7 +144,9 @@ def _read_public(directory: Path, program: ModuleOp | None, context: Context) ->
             if isinstance(op, FuncOp) and op.sym_name.data == BUNDLE_FUNCTION:
                 op.sym_name = StringAttr(name)
             functions.append(op)
-    return ModuleOp(functions), folders
+    joined = ModuleOp(functions)
+    set_target(joined, spec)
+    return joined, folders
 
 
 def _tell_places(bundle: ModuleOp, manifest: Manifest, named: list[str]) -> None:

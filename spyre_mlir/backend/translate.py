@@ -18,7 +18,9 @@ from spyre_mlir.backend.stored import PROGRAM_FILE, launch_folders, read_module
 from spyre_mlir.backend.write import write_json
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.superdsc import JsonAttr, SdscOp
+from spyre_mlir.dialects.target import module_like, set_target, spec_at
 from spyre_mlir.errors import EmitError, ReadError
+from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.text.render import module_text, parse_module
 
 FILE = "superdsc.file"
@@ -39,11 +41,13 @@ def directory_to_module(directory: Path, context: Context) -> ModuleOp:
     sdscs: list[SdscOp] = []
     functions: list[Operation] = []
     symbols: set[str] = set()
+    spec = SPYRE
     for name, folder in folders.items():
         bundle = _parsed(contained(folder, BUNDLE_FILE), context)
+        spec = spec_at(bundle)
         launched = (op.sdsc_filename.data for op in bundle.walk() if isinstance(op, SdscExecuteOp))
         for file in dict.fromkeys([*launched, *sorted(one.name for one in folder.glob("sdsc_*.json"))]):
-            op = read_json(contained(folder, file))
+            op = read_json(contained(folder, file), spec=spec)
             op.attributes[FILE] = StringAttr(file)
             _make_unique(op, symbols)
             sdscs.append(op)
@@ -52,7 +56,9 @@ def directory_to_module(directory: Path, context: Context) -> ModuleOp:
             if isinstance(op, FuncOp) and op.sym_name.data == BUNDLE_FUNCTION:
                 op.sym_name = StringAttr(name)
             functions.append(op)
-    return ModuleOp([*sdscs, *functions])
+    module = ModuleOp([*sdscs, *functions])
+    set_target(module, spec)
+    return module
 
 
 def _parsed(path: Path, context: Context) -> ModuleOp:
@@ -98,7 +104,7 @@ def module_to_directory(module: ModuleOp, directory: Path, where: str) -> None:
             where=where,
             hint="spyre-compile -o DIR writes programs that have a host part",
         )
-    parts = public_parts(ModuleOp(functions))
+    parts = public_parts(module_like(module, functions))
     texts = {in_folder(folder, BUNDLE_FILE): module_text(part) + "\n" for folder, part in parts.items()}
     homes = {op.sdsc_filename.data: folder for folder, part in parts.items() for op in launches(part)}
     for op in sdscs:

@@ -1,4 +1,4 @@
-"""The context passes run in: xDSL's registry of dialects plus the machine that is compiled for."""
+"""Context of passes: xDSL's registry of dialects, and the card that modules are compiled for."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 
 
 class SpyreContext(Context):
-    """A context that knows the machine.
+    """A context that knows the card.
 
     Args:
-        spec: the machine that passes and verifiers read their numbers from.
+        spec: the card of modules that name none; see `spyre_mlir.dialects.target`.
         allow_unregistered: whether ops of unknown dialects are accepted.
     """
 
@@ -20,13 +20,8 @@ class SpyreContext(Context):
         self.spec = spec
 
     def clone(self) -> SpyreContext:
-        """Copy the registry; the machine is immutable and shared."""
+        """Copy the registry; the card is immutable and shared."""
         copy = SpyreContext(self.spec)
         # xDSL's clone lists its fields by hand; taking all of them keeps this right when one is added.
         vars(copy).update(vars(super().clone()))
         return copy
-
-
-def spec_of(ctx: Context) -> SpyreSpec:
-    """The machine of a context; under stock `xdsl-opt`, which has none, the standard one."""
-    return ctx.spec if isinstance(ctx, SpyreContext) else SPYRE

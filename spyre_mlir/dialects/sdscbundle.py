@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import ClassVar, cast
+from typing import cast
 
 from typing_extensions import override
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, IntegerAttr, NoneAttr, StringAttr, i64
@@ -30,7 +30,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.superdsc.dialect.attributes import parse_optional_text, print_text
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.dialects.target import spec_at
 
 
 class ArgField(Enum):
@@ -220,8 +220,6 @@ class DeviceMemAllocateOp(IRDLOperation):
 
     name = "sdscbundle.device_mem_allocate"
 
-    LIMIT: ClassVar[int] = SPYRE.pool_bytes
-
     size = prop_def(IntegerAttr)
     result = result_def(IndexType)
 
@@ -248,9 +246,9 @@ class DeviceMemAllocateOp(IRDLOperation):
 
     @override
     def verify_(self) -> None:
-        size = self.size.value.data
-        if not 0 < size <= self.LIMIT:
-            raise VerifyException(f"{size} bytes asked for, a bundle can have 1 to {self.LIMIT}")
+        size, most = self.size.value.data, spec_at(self).pool_bytes
+        if not 0 < size <= most:
+            raise VerifyException(f"{size} bytes asked for, a bundle can have 1 to {most}")
 
 
 Sdscbundle = Dialect("sdscbundle", [SdscExecuteOp, InputArgExtractOp, DeviceMemAllocateOp], [InputArgType])

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spyre_mlir.hw.formats import DL16
-from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES
 
 STANDARD = "standard"
 WIDENED = "dl16_to_fp32"
@@ -28,15 +28,15 @@ def block(lanes: int, arrangement: str) -> int:
     return max(lanes, DL16.elements_per_stick()) if arrangement == WIDENED else lanes
 
 
-def widened(values: NDArray[Any], axis: int, narrow: int, spec: SpyreSpec = SPYRE) -> NDArray[Any]:
+def widened(values: NDArray[Any], axis: int, narrow: int) -> NDArray[Any]:
     """Elements in the order in which sticks hold them after a widening of sticks of `narrow` elements."""
-    slices = spec.stick_bytes // SLICE_BYTES
+    slices = STICK_BYTES // SLICE_BYTES
     return _regrouped(values, axis, (slices, 2, narrow // slices // 2))
 
 
-def narrowed(values: NDArray[Any], axis: int, narrow: int, spec: SpyreSpec = SPYRE) -> NDArray[Any]:
+def narrowed(values: NDArray[Any], axis: int, narrow: int) -> NDArray[Any]:
     """The inverse of `widened`."""
-    slices = spec.stick_bytes // SLICE_BYTES
+    slices = STICK_BYTES // SLICE_BYTES
     return _regrouped(values, axis, (2, slices, narrow // slices // 2))
 
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 from math import exp, log2
 
 from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK, CostParameters
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
 
 _NS_PER_US = 1000.0
 
@@ -64,7 +64,7 @@ class Traffic:
     written: bool = False
     local: bool = False
     small: bool = False
-    run: int = SPYRE.stick_bytes
+    run: int = STICK_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,8 +184,8 @@ class Cost:
         return max(engines, key=lambda b: engines[b])
 
 
-def cost(work: Work, parameters: CostParameters = CALIBRATED) -> Cost:
-    """Predicts the time of one kernel."""
+def cost(work: Work, parameters: CostParameters = CALIBRATED, spec: SpyreSpec = SPYRE) -> Cost:
+    """Predicts the time of one kernel on a card."""
     scale = work.trips / _NS_PER_US
     return Cost(
         compute=compute_ns(work, parameters) * scale,
@@ -196,13 +196,13 @@ def cost(work: Work, parameters: CostParameters = CALIBRATED) -> Cost:
         reread=reread_ns(work, parameters) * scale,
         fixed=parameters.kernel_fixed_us * work.trips + parameters.trip_fixed_us * work.iterations,
         fill=fill(work, parameters),
-        roofline=roofline_us(work.macs, work.needed) * work.trips,
+        roofline=roofline_us(work.macs, work.needed, spec) * work.trips,
     )
 
 
-def roofline_us(macs: int, needed: int) -> float:
+def roofline_us(macs: int, needed: int, spec: SpyreSpec = SPYRE) -> float:
     """Least time of an amount of arithmetic and memory on the whole card at its peak."""
-    arithmetic = macs / (PEAK.pe_mac_per_ns_per_core * SPYRE.cores_per_card)
+    arithmetic = macs / (PEAK.pe_mac_per_ns_per_core * spec.cores_per_card)
     return max(arithmetic, needed / PEAK.hbm_gb_per_s) / _NS_PER_US
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def divisors(number: int, most: int) -> list[int]:
 def span_bytes(loops: Sequence[Loop], splits: Mapping[str, int], operand: Footprint, spec: SpyreSpec) -> int:
     """Bytes from the first to behind the last stick that one core touches."""
     steps = sum(operand.strides.get(lp.name, 0) * (lp.units // splits[lp.name] - 1) for lp in loops)
-    return (steps + operand.piece + 1) * spec.stick_bytes
+    return (steps + operand.piece + 1) * STICK_BYTES
 
 
 def divide(loops: Sequence[Loop], operands: Sequence[Footprint], spec: SpyreSpec) -> dict[str, int]:

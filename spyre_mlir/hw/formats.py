@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES
 
 _BITS_PER_BYTE = 8
 
@@ -45,9 +45,9 @@ class DeviceFormat:
             return 0, 2**self.bits - 1
         return -(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1
 
-    def elements_per_stick(self, spec: SpyreSpec = SPYRE) -> int:
+    def elements_per_stick(self) -> int:
         """Number of elements in one stick."""
-        return spec.stick_bytes * _BITS_PER_BYTE // self.bits
+        return STICK_BYTES * _BITS_PER_BYTE // self.bits
 
 
 # Draft SuperDSC interface specification and torch-spyre csrc/types_mapping.h; certain for the formats with a comment

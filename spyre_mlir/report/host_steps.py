@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, LaunchOp, ToDeviceOp, device_tensor
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.bundle.host_times import HostStepTime, link_us
 from spyre_mlir.report.plots import short
 
@@ -91,4 +91,4 @@ def _bytes(op: Operation) -> int:
     tensors = [v for v in (*op.operands, *op.results) if isinstance(v.type, DeviceTensorType)]
     if isinstance(op, LaunchOp) or not tensors:
         return 0
-    return device_tensor(tensors[0]).sticks * SPYRE.stick_bytes
+    return device_tensor(tensors[0]).sticks * STICK_BYTES

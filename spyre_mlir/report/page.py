@@ -12,7 +12,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
 from spyre_mlir.hw.certainty import Tag
-from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.bundle.timeline import Kernel, Timeline
 from spyre_mlir.report.host_steps import HostWork, left_out
 from spyre_mlir.report.pictures import core_use, roofline, scratchpads
@@ -82,7 +81,7 @@ def page_text(
         roofline=roofline(timeline),
         cores=core_use(timeline),
         scratchpads=scratchpads(timeline),
-        usable=SPYRE.lx_usable_bytes,
+        usable=timeline.spec.lx_usable_bytes,
         host=host,
         faults=faults,
         undecided=undecided,

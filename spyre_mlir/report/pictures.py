@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK, CostParameters
-from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.bundle.timeline import Kernel, Timeline
 from spyre_mlir.report.plots import Line, Mark, Plot, Scale, line, short
 
@@ -28,7 +27,8 @@ def roofline(timeline: Timeline) -> Plot:
         for k, i, r in map(_rate, timeline.kernels)
         if r > 0
     ]
-    lines = [_roof("peak", PEAK, x, y), _roof("calibrated", CALIBRATED, x, y)]
+    cores = timeline.spec.cores_per_card
+    lines = [_roof("peak", PEAK, x, y, cores), _roof("calibrated", CALIBRATED, x, y, cores)]
     return Plot(x, y, "FLOP per byte of device memory", "FLOP/s", marks, lines)
 
 
@@ -41,8 +41,8 @@ def _rate(kernel: Kernel) -> tuple[Kernel, float, float]:
     return kernel, operations / moved if moved else float("inf"), operations / seconds if seconds else 0.0
 
 
-def _roof(name: str, p: CostParameters, x: Scale, y: Scale) -> Line:
-    compute = 2 * p.pe_mac_per_ns_per_core * SPYRE.cores_per_card * 1e9
+def _roof(name: str, p: CostParameters, x: Scale, y: Scale, cores: int) -> Line:
+    compute = 2 * p.pe_mac_per_ns_per_core * cores * 1e9
     memory = p.hbm_gb_per_s * 1e9
     ridge = compute / memory
     points = [(x.low, x.low * memory), (ridge, compute), (x.high, compute)]
@@ -51,7 +51,7 @@ def _roof(name: str, p: CostParameters, x: Scale, y: Scale) -> Line:
 
 def core_use(timeline: Timeline) -> Plot:
     """Cores that take part, over time."""
-    x, y = _x(0, timeline.kernels_us or 1.0), _y(0, SPYRE.cores_per_card)
+    x, y = _x(0, timeline.kernels_us or 1.0), _y(0, timeline.spec.cores_per_card)
     marks = [
         Mark(
             x(start),
@@ -74,7 +74,7 @@ def _longest(runs: list[tuple[Kernel, float, float]]) -> list[tuple[Kernel, floa
 def scratchpads(timeline: Timeline) -> Plot:
     """What one core's scratchpad holds: time to the right, addresses upwards."""
     used = max((r.address + r.bytes for r in timeline.residents), default=0)
-    x, y = _x(0, timeline.kernels_us or 1.0), _y(0, min(SPYRE.lx_bytes, 2 * used) or SPYRE.lx_bytes)
+    x, y = _x(0, timeline.kernels_us or 1.0), _y(0, min(timeline.spec.lx_bytes, 2 * used) or timeline.spec.lx_bytes)
     marks = [
         Mark(
             x(r.start_us),
@@ -87,8 +87,8 @@ def scratchpads(timeline: Timeline) -> Plot:
         )
         for r in timeline.residents[:_MOST_RECTANGLES]
     ]
-    usable = [(x.low, SPYRE.lx_usable_bytes), (x.high, SPYRE.lx_usable_bytes)]
-    limits = [line(usable, x, y, "usable", "peak")] if y.high >= SPYRE.lx_usable_bytes else []
+    usable = [(x.low, timeline.spec.lx_usable_bytes), (x.high, timeline.spec.lx_usable_bytes)]
+    limits = [line(usable, x, y, "usable", "peak")] if y.high >= timeline.spec.lx_usable_bytes else []
     return Plot(x, y, "us", "bytes of one core", marks, limits)
 
 

@@ -18,7 +18,7 @@ from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.hw.cost_parameters import Profile
 from spyre_mlir.machine.bundle.host_times import HostStepTime, host_times
 from spyre_mlir.machine.bundle.run import Loader
-from spyre_mlir.machine.bundle.schedule import launches, read_schedule, source_line
+from spyre_mlir.machine.bundle.schedule import Schedule, launches, read_schedule, source_line
 from spyre_mlir.machine.bundle.timeline import Kernel, Timeline, make_timeline
 from spyre_mlir.report.host_steps import HostWork, left_out
 from spyre_mlir.report.tables import rendered
@@ -58,7 +58,7 @@ def bundle_timeline(
     host: Sequence[HostStepTime] = (),
 ) -> Timeline:
     """The timeline of a bundle whose files `load` reads; nothing happens on the device if it has no function."""
-    return make_timeline(read_schedule(bundle, load) if bundle.body.block.ops else (), profile, sources, host)
+    return make_timeline(read_schedule(bundle, load) if bundle.body.block.ops else Schedule(()), profile, sources, host)
 
 
 def sources_of(files: Mapping[str, SdscOp]) -> dict[str, str]:

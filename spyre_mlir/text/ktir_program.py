@@ -8,6 +8,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.utils.hints import isa
 
+from spyre_mlir.dialects.target import module_like
 from spyre_mlir.text.ktir import ktir_text
 
 # Attribute of a function: one text per argument. KTIR has no place for it, so the file has it as comments.
@@ -36,7 +37,7 @@ def function_texts(module: ModuleOp, *, older_spaces: bool = False) -> dict[str,
     functions, found = list(_functions(module)), dict[str, str]()
     for number, function in enumerate(functions, 1):
         heads = [f"Function {number} of {len(functions)}: {_ORDER[0]}.", _ORDER[1]] if len(functions) > 1 else []
-        alone = ModuleOp([function.clone()])
+        alone = module_like(module, [function.clone()])
         found[function.sym_name.data] = _text(alone, [*heads, _POINTERS], older_spaces=older_spaces)
     return found
 

@@ -15,12 +15,12 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import uses_with_tiles
 from spyre_mlir.dialects.spyre.static_loop import ancestor_in
+from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.transforms.utils.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 
@@ -56,7 +56,7 @@ class FirstFit:
 
 def size_bytes(alloc: kernel.AllocOp, spec: SpyreSpec) -> int:
     """Bytes a buffer takes."""
-    return kernel.device_tensor(alloc.result).sticks * spec.stick_bytes
+    return kernel.device_tensor(alloc.result).sticks * STICK_BYTES
 
 
 def is_pooled(alloc: kernel.AllocOp, launches: Launches) -> bool:
@@ -77,7 +77,7 @@ class AssignPoolPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Places the buffers of every function of the module."""
         for function in functions(op):
-            block, spec = function.body.block, spec_of(ctx)
+            block, spec = function.body.block, spec_of(ctx, op)
             launches = launch_numbers(block)
             check_card(list(block.ops), spec, launches)
             _assign(block, FirstFit(spec.pool_bytes), spec, launches)
@@ -90,7 +90,7 @@ def check_card(ops: list[Operation], spec: SpyreSpec, launches: Launches) -> Non
     """
     sent = (kernel.ToDeviceOp, kernel.ConstantOp, kernel.AllocOp)
     outside = [o for o in ops if isinstance(o, sent) and not (isinstance(o, kernel.AllocOp) and is_pooled(o, launches))]
-    sizes = [kernel.device_tensor(o.results[0]).sticks * spec.stick_bytes for o in outside]
+    sizes = [kernel.device_tensor(o.results[0]).sticks * STICK_BYTES for o in outside]
     if sum(sizes) > spec.hbm_card_bytes:
         largest = outside[sizes.index(max(sizes))]
         raise LoweringError(

@@ -18,13 +18,13 @@ from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, SpaceAttr
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.division import divisors
-from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import round_up
 from spyre_mlir.transforms.divide_work import divide_kernel
 from spyre_mlir.transforms.place_lx import place_block
@@ -41,7 +41,7 @@ class CoarseTilePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Tiles the chains of every function of the module."""
         for function in functions(op):
-            tile_chains(function.body.block, spec_of(ctx))
+            tile_chains(function.body.block, spec_of(ctx, op))
 
 
 def tile_chains(block: Block, spec: SpyreSpec) -> None:
@@ -84,7 +84,7 @@ class Plan:
 
 def _plan(group: RowGroup, spec: SpyreSpec) -> Plan | None:
     """The loop that moves the fewest bytes, and has the fewest trips of those; None if no loop saves any."""
-    sizes = [kernel.device_tensor(v).sticks * spec.stick_bytes for v in group.internal()]
+    sizes = [kernel.device_tensor(v).sticks * STICK_BYTES for v in group.internal()]
     room = spec.lx_usable_bytes * spec.cores_per_card
     if sum(sizes) <= room:
         return None  # they fit as they are, or if they do not, smaller ones would not either

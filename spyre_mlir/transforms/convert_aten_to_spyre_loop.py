@@ -21,9 +21,9 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import UNROUNDED
-from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, NestOp
+from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.hw.formats import FP8_LARGEST
@@ -256,7 +256,7 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
         for function in functions(op):
             check_supported(function, lambda op: is_marked(op) or lowering_of(op) is not None)
             check_not_empty(function)
-        spec = spec_of(ctx)
+        spec = spec_of(ctx, op)
         for function in functions(op):
             emitter = Emitter()
             builder = LoopBuilder(emitter)

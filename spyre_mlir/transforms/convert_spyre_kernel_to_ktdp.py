@@ -15,11 +15,11 @@ from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, ModuleOp, S
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
+from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError, SpyreError, UnsupportedError
 from spyre_mlir.hw.arrangement import STANDARD
 from spyre_mlir.hw.spec import SpyreSpec
@@ -85,7 +85,7 @@ class ConvertSpyreKernelToKtdpPass(ModulePass):
             )
         if not chosen and not all(map(_is_host, functions(op))):
             return  # of another level; KTIR stays as it is
-        written = [f for function in chosen for f in self._convert(function, spec_of(ctx))]
+        written = [f for function in chosen for f in self._convert(function, spec_of(ctx, op))]
         op.attributes.clear()
         op.sym_name = None
         for old in reversed(list(op.body.block.ops)):

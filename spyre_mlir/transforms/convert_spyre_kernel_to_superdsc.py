@@ -17,12 +17,12 @@ from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, M
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
+from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError, SpyreError
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.assign_pool import size_bytes
@@ -103,7 +103,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
                 hint="put them into separate modules",
             )
         for function in chosen:
-            self._convert(op, function, spec_of(ctx))
+            self._convert(op, function, spec_of(ctx, op))
 
     def _convert(self, module: ModuleOp, function: func.FuncOp, spec: SpyreSpec) -> None:
         block = function.body.block
@@ -183,7 +183,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
     ) -> SymbolicBundle | ConcreteBundle:
         count, version = len(launch.arguments), Version(self.version)
         if self.addresses == "symbolic":
-            return SymbolicBundle(count, pool, version, self.share)
+            return SymbolicBundle(count, pool, version, spec, self.share)
         if self.share:
             raise LoweringError(
                 "files with addresses in them cannot be shared", hint="use addresses=symbolic, or share=false"

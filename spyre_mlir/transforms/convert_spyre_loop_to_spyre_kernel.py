@@ -16,16 +16,16 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import host, kernel, loop
 from spyre_mlir.dialects.spyre.attributes import FROM_END
 from spyre_mlir.dialects.spyre.loop import combiner
 from spyre_mlir.dialects.spyre.scalars import body_function
+from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
 from spyre_mlir.hw.legality import may_write, stick_for
-from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops.native import contractions, floor_division, pointwise
 from spyre_mlir.transforms.aten_to_loop.gathers import table_beyond_reach
@@ -244,7 +244,7 @@ def _check_table(p: Planner, op: loop.GatherOp, spec: SpyreSpec) -> None:
     """Raises UnsupportedError unless a core reaches the whole table in the form that the gather reads."""
     step = p.items[-1]
     table = step.inputs[1][0] if isinstance(step, Step) else None
-    reason = None if table is None else table_beyond_reach(table.sticks * spec.stick_bytes, spec)
+    reason = None if table is None else table_beyond_reach(table.sticks * STICK_BYTES, spec)
     if reason is not None:
         raise UnsupportedError(reason, hint="split the table in the model")
 
@@ -272,7 +272,7 @@ class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts every function of the module."""
-        spec = spec_of(ctx)
+        spec = spec_of(ctx, op)
         for function in functions(op):
             emitter, planner = Emitter(), Planner(keep_float32=self.keep_float32)
             for number, argument in enumerate(function.body.block.args):

@@ -15,8 +15,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.division import Footprint, Loop, SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
@@ -70,7 +70,7 @@ class DivideWorkPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Divides every kernel op of the module that is not divided yet."""
-        spec = spec_of(ctx)
+        spec = spec_of(ctx, op)
         if self.cores is not None:
             if not 1 <= self.cores <= spec.cores_per_card:
                 raise InputError(

@@ -22,12 +22,12 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.aten_arguments import ORIGIN
-from spyre_mlir.dialects.context import spec_of
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, is_written, origin_of, uses_with_tiles
 from spyre_mlir.dialects.spyre.static_loop import ancestor_in, trips_of
+from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.placement import Pair, Request, collisions, first_fit
 from spyre_mlir.hw.spec import SpyreSpec
@@ -108,7 +108,7 @@ class PlaceLxPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Places the buffers of every function of the module."""
         for function in functions(op):
-            place_block(function.body.block, spec_of(ctx), copies=self.copies, restickify=self.restickify)
+            place_block(function.body.block, spec_of(ctx, op), copies=self.copies, restickify=self.restickify)
 
 
 def place_block(block: Block, spec: SpyreSpec, *, copies: bool, restickify: bool = False) -> None:

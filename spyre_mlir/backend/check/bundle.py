@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from spyre_mlir.dialects.sdscbundle import ArgField, DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.check.json_file import Operand, Sdsc
-from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.hw.spec import SEGMENT_BYTES, SpyreSpec
 
 ENTRY = "sdsc_bundle"
 
@@ -55,13 +55,13 @@ class Bundle:
         directory: where the files are.
         module: the parsed bundle, not verified.
         files: the SuperDSC files that could be read, by name.
-        spec: the machine.
+        spec: the card it names.
     """
 
     directory: Path
     module: ModuleOp
     files: Mapping[str, Sdsc]
-    spec: SpyreSpec = SPYRE
+    spec: SpyreSpec
     _bases: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
 
     @property
@@ -83,7 +83,7 @@ class Bundle:
     @property
     def stride(self) -> int:
         """Numbers per argument and scratch buffer: more than any address of the card."""
-        return self.spec.hbm_card_bytes * self.spec.segment_bytes
+        return self.spec.hbm_card_bytes * SEGMENT_BYTES
 
     def place(self, address: int) -> tuple[SSAValue | None, int]:
         """The argument or buffer an address points into, and the bytes from its start; None for a plain number."""

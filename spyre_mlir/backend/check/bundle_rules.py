@@ -17,6 +17,7 @@ from spyre_mlir.dialects.superdsc.check.gathers import DIVISION, astray
 from spyre_mlir.dialects.superdsc.check.json_file import Operand
 from spyre_mlir.dialects.superdsc.check.rule import Problem, Rule, error, warning
 from spyre_mlir.dialects.superdsc.model import keys
+from spyre_mlir.hw.spec import STICK_BYTES
 
 _SPECIFICATION = "SuperDSC bundle interface specification"
 _OPS = frozenset(
@@ -153,11 +154,11 @@ def launch_aligned(bundle: Bundle) -> Iterator[Problem]:
     """Every address lies whole sticks from where its argument or buffer starts."""
     for launch, operand, addresses in _operands(bundle):
         offsets = [bundle.place(address)[1] for address in addresses]
-        odd = [offset for offset in offsets if offset % bundle.spec.stick_bytes]
+        odd = [offset for offset in offsets if offset % STICK_BYTES]
         if odd:
             yield Problem(
                 line(launch.op),
-                f"multiples of {bundle.spec.stick_bytes} bytes for {launch.name(operand)}",
+                f"multiples of {STICK_BYTES} bytes for {launch.name(operand)}",
                 f"{odd[0]}",
             )
 

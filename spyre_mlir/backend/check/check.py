@@ -21,6 +21,7 @@ from spyre_mlir.dialects.superdsc.check.json_file import Sdsc
 from spyre_mlir.dialects.superdsc.check.rule import error
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor, Misread
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
+from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError, ReadError
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.text.render import decode, parse_module, verify_module
@@ -44,11 +45,13 @@ RULES: tuple[Rule[Any], ...] = (json_text, *FILE_RULES, bundle_text, *BUNDLE_RUL
 def check_path(path: Path, context: Context, spec: SpyreSpec = SPYRE) -> tuple[Finding, ...]:
     """Everything that a SuperDSC file or a bundle directory breaks, errors first.
 
+    A bundle names its card itself; a file by itself is for `spec`.
+
     Raises:
         InputError: there is no such file or directory.
     """
     if path.is_dir():
-        return check_bundle(path, context, spec)
+        return check_bundle(path, context)
     if not path.exists():
         raise InputError(
             "no such file or directory", where=str(path), hint="name a SuperDSC file or a bundle directory"
@@ -83,20 +86,17 @@ def _unreadable(rule: Rule[Any], file: str, wrong: ReadError) -> Finding:
     return rule.finding(file, Problem(place, expected, got or "something else", wrong.hint))
 
 
-def check_bundle(
-    directory: Path, context: Context, spec: SpyreSpec = SPYRE, *, files: bool = True
-) -> tuple[Finding, ...]:
+def check_bundle(directory: Path, context: Context, *, files: bool = True) -> tuple[Finding, ...]:
     """Everything that a bundle directory breaks.
 
     Args:
         directory: the bundle.
         context: knows the bundle's dialects.
-        spec: the machine.
         files: whether the SuperDSC files that it runs are checked too, each by itself.
     """
     if not (directory / BUNDLE_FILE).exists() and (directory / PROGRAM_FILE).exists():
-        return _check_launches(directory, context, spec, files=files)
-    found = _check_folder(directory, context, spec, files=files)
+        return _check_launches(directory, context, files=files)
+    found = _check_folder(directory, context, files=files)
     if not any(one.severity is Severity.ERROR for one in found):
         found |= dict.fromkeys(check_host(directory, context))
     return _ordered(found)
@@ -106,9 +106,9 @@ def _ordered(found: Mapping[Finding, None]) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda one: one.severity is not Severity.ERROR))
 
 
-def _check_folder(directory: Path, context: Context, spec: SpyreSpec, *, files: bool) -> dict[Finding, None]:
+def _check_folder(directory: Path, context: Context, *, files: bool) -> dict[Finding, None]:
     """Everything that one folder with a `bundle.mlir` breaks, and the files it runs."""
-    bundle = _parsed(directory, context, spec)
+    bundle = _parsed(directory, context)
     if isinstance(bundle, Finding):
         return {bundle: None}
     found: dict[Finding, None] = {}
@@ -117,13 +117,13 @@ def _check_folder(directory: Path, context: Context, spec: SpyreSpec, *, files: 
     names = dict.fromkeys(op.sdsc_filename.data for op in bundle.executes)
     for name in names if files else ():
         if is_file_of(directory, name):
-            found |= dict.fromkeys(check_path(directory / name, context, spec))
+            found |= dict.fromkeys(check_path(directory / name, context, bundle.spec))
     if not any(one.severity is Severity.ERROR for one in found):
         found |= dict.fromkeys(_verified(bundle))
     return found
 
 
-def _check_launches(directory: Path, context: Context, spec: SpyreSpec, *, files: bool) -> tuple[Finding, ...]:
+def _check_launches(directory: Path, context: Context, *, files: bool) -> tuple[Finding, ...]:
     """Everything that a program of several launches, or of none, breaks: each launch is a bundle in a folder."""
     found: dict[Finding, None] = {}
     try:
@@ -132,13 +132,13 @@ def _check_launches(directory: Path, context: Context, spec: SpyreSpec, *, files
         problem = Problem(PROGRAM_FILE, "a host program", unreadable.message, unreadable.hint)
         return (host_files.finding(str(directory), problem),)
     for folder in folders.values():
-        found |= _check_folder(folder, context, spec, files=files)
+        found |= _check_folder(folder, context, files=files)
     if not any(one.severity is Severity.ERROR for one in found):
         found |= dict.fromkeys(check_host(directory, context))
     return _ordered(found)
 
 
-def _parsed(directory: Path, context: Context, spec: SpyreSpec) -> Bundle | Finding:
+def _parsed(directory: Path, context: Context) -> Bundle | Finding:
     path = directory / BUNDLE_FILE
     try:
         module = parse_module(decode(contained(directory, BUNDLE_FILE).read_bytes(), str(path)), context, str(path))
@@ -149,7 +149,7 @@ def _parsed(directory: Path, context: Context, spec: SpyreSpec) -> Bundle | Find
     except ParseError as wrong:
         place = str(wrong.span.get_location()).removeprefix(f"{path}:")
         return bundle_text.finding(str(path), Problem(place, "MLIR of the bundle's dialects", wrong.msg))
-    bundle = Bundle(directory, module, {}, spec)
+    bundle = Bundle(directory, module, {}, spec := spec_at(module))
     names = {op.sdsc_filename.data for op in bundle.executes}
     there = (name for name in sorted(names) if is_file_of(directory, name))
     read = {name: value for name in there if (value := _read(directory / name, spec)) is not None}

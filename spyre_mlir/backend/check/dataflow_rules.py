@@ -15,6 +15,7 @@ from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.check.json_file import Dsc, Operand
 from spyre_mlir.dialects.superdsc.check.rule import Problem, Rule, warning
 from spyre_mlir.dialects.superdsc.model import keys
+from spyre_mlir.hw.spec import STICK_BYTES
 
 _NOBODY = -1
 Ints = NDArray[np.int64]
@@ -96,7 +97,7 @@ def _touched(bundle: Bundle, launch: Launch, operand: Operand) -> tuple[SSAValue
         size = owner.owner.size.value.data
     if not all(0 <= number <= size - operand.touched_bytes for number in numbers):
         return None  # a rule of its own says that it leaves the memory
-    stick = bundle.spec.stick_bytes
+    stick = STICK_BYTES
     sticks = np.unique(np.asarray(numbers, np.int64) // stick)
     if operand.is_plain:
         for label, step in operand.steps.items():

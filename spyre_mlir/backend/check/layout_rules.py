@@ -32,8 +32,9 @@ from spyre_mlir.dialects.superdsc.check import Problem
 from spyre_mlir.dialects.superdsc.check.rule import error
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKind, Operand
+from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import ReadError
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import SEGMENT_BYTES, STICK_BYTES
 from spyre_mlir.hw.sticks import Access, IndexMap, StickError, access
 
 Parsed = TypeVar("Parsed")
@@ -63,7 +64,7 @@ def launch_layout(stored: StoredBundle) -> Iterator[Problem]:
     if [file for file, _ in manifest.launches] != [op.sdsc_filename.data for op in ops]:
         return
     known = dict(zip(ops, zip(manifest.walks, manifest.tensors, strict=True), strict=True))
-    bundle = Bundle(stored.directory, stored.bundle, {})
+    bundle = Bundle(stored.directory, stored.bundle, {}, spec_at(stored.bundle))
     for function in stored.bundle.ops:
         if isinstance(function, FuncOp):
             memory = _Memory(stored, bundle, _buffers(stored, function.sym_name.data))
@@ -162,8 +163,8 @@ class _Memory:
             return None
         starts = [int(start) for start in operand.start]
         if not operand.symbolic:
-            segment = starts[0] // SPYRE.segment_bytes
-            return _Offset(None, segment, tuple(start - segment * SPYRE.segment_bytes for start in starts))
+            segment = starts[0] // SEGMENT_BYTES
+            return _Offset(None, segment, tuple(start - segment * SEGMENT_BYTES for start in starts))
         if any(start not in launch.addresses for start in starts):
             return None
         addresses = [launch.addresses[start] for start in starts]
@@ -231,8 +232,8 @@ def _other_strides(one: _Walked, tensor: DeviceTensor, acc: Access) -> Iterator[
 
 def _beyond(one: _Walked, tensor: DeviceTensor, offset: _Offset) -> Iterator[tuple[str, str]]:
     """Cores that leave the bytes of an argument; of an indexed tensor, with the first of its rows."""
-    steps, size = one.steps(one_core=True), tensor.sticks * SPYRE.stick_bytes
-    reach = (1 + sum((steps[label] - 1) * step for label, step in one.strides.items())) * SPYRE.stick_bytes
+    steps, size = one.steps(one_core=True), tensor.sticks * STICK_BYTES
+    reach = (1 + sum((steps[label] - 1) * step for label, step in one.strides.items())) * STICK_BYTES
     for core, start in enumerate(offset.bytes):
         if start < 0 or start + reach > size:
             yield f"bytes 0 to {size} of the tensor", f"{start} to {start + reach} on core {core}"

@@ -23,7 +23,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.ktdp.syntax import parse_types, print_dictionary, print_types
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.dialects.target import spec_at
 
 MOST_GRID_DIMENSIONS = 3  # RFC 0682; certain
 
@@ -44,8 +44,8 @@ def grid_of(function: FuncOp) -> tuple[int, ...]:
             numbers = []
     if not 1 <= len(numbers) <= MOST_GRID_DIMENSIONS or min(numbers) < 1:
         raise VerifyException(f"grid is a list of 1 to {MOST_GRID_DIMENSIONS} positive numbers, got {given}")
-    if prod(numbers) > SPYRE.cores_per_card:
-        raise VerifyException(f"grid {numbers} has {prod(numbers)} cores, the card has {SPYRE.cores_per_card}")
+    if prod(numbers) > (most := spec_at(function).cores_per_card):
+        raise VerifyException(f"grid {numbers} has {prod(numbers)} cores, the card has {most}")
     return tuple(numbers)
 
 

@@ -35,7 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.dialects.ktdp.affine import AffineError, bounds_of, normal_set
 from spyre_mlir.dialects.ktdp.attributes import MemorySpace, MemorySpaceAttr, SpyreMemorySpaceAttr
 from spyre_mlir.dialects.ktdp.syntax import parse_dictionary, print_dictionary, print_types, resolve_indices
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.dialects.target import spec_at
 
 
 def view_type(value: SSAValue) -> MemRefType[Attribute]:
@@ -178,9 +178,9 @@ class ConstructMemoryViewOp(IRDLOperation):
                 f"the coordinate set has {domain.num_symbols} symbols for {len(self.sizes)} sizes that are values"
             )
         self._verify_set()
-        core = self.memory_space.core
-        if core is not None and core >= SPYRE.cores_per_card:
-            raise VerifyException(f"{self.memory_space.OWNER} = {core}, the card has {SPYRE.cores_per_card} cores")
+        core, cores = self.memory_space.core, spec_at(self).cores_per_card
+        if core is not None and core >= cores:
+            raise VerifyException(f"{self.memory_space.OWNER} = {core}, the card has {cores} cores")
         require_space(view, self.memory_space)
 
     def _verify_set(self) -> None:

@@ -11,6 +11,7 @@ from spyre_mlir.dialects.spyre.attributes import (
     ResampleAttr,
     SpaceAttr,
 )
+from spyre_mlir.dialects.target import TargetAttr
 
 Spyre = Dialect(
     "spyre",
@@ -35,5 +36,5 @@ Spyre = Dialect(
         host.LoopHostOp,
         host.KernelHostOp,
     ],
-    [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr, ResampleAttr],
+    [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr, ResampleAttr, TargetAttr],
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import Access, IndexMap, LinearExpr, StickError, StickLayout, Walk, access, walk
 
 
@@ -50,7 +50,7 @@ class CoreView:
 
     def bytes_per_core(self, tensor: DeviceTensor) -> int:
         """What one core's slice takes."""
-        return self.layout(tensor.layout).sticks(tensor.lanes) * SPYRE.stick_bytes
+        return self.layout(tensor.layout).sticks(tensor.lanes) * STICK_BYTES
 
     def __str__(self) -> str:
         cores = "1 core" if len(self.slices) == 1 else f"{len(self.slices)} cores"
@@ -133,7 +133,7 @@ def local_walk(tensor: DeviceTensor, index: IndexMap, loops: Loops, view: CoreVi
 def hbm_bytes(acc: Access, padded: Mapping[str, int], lanes: int) -> int:
     """Bytes an operand moves to or from device memory, every stick once."""
     steps = (padded[n] // lanes if n == acc.lane else padded[n] for n, stride in acc.strides.items() if stride)
-    return prod(steps) * SPYRE.stick_bytes
+    return prod(steps) * STICK_BYTES
 
 
 __all__ = ["CoreLoop", "CoreView", "Loops", "core_view", "hbm_bytes", "local_walk"]

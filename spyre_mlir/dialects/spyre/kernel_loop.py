@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds, loop_of
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import round_up
 
 
@@ -59,7 +59,7 @@ class TileOp(IRDLOperation):
         """Bytes from the start of the tile to its start when the induction variable is 1 larger."""
         tensor, dim, step = device_tensor(self.source), self.dim.value.data, self.step.value.data
         sticks = step // tensor.lanes if dim == tensor.layout.stick else step
-        return sticks * tensor.layout.strides(tensor.lanes)[dim] * SPYRE.stick_bytes
+        return sticks * tensor.layout.strides(tensor.lanes)[dim] * STICK_BYTES
 
     def window(self) -> tuple[int, ...]:
         """Elements of every dimension that belong to the tile: whole sticks in the lanes, all that is not cut."""

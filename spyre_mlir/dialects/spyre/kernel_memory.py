@@ -22,8 +22,9 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
+from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.dialects.tensors import shape_of
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import StickError
 
 # Where a bundle with addresses in its files expects its arguments and its pool: attributes of the op that makes an
@@ -97,23 +98,23 @@ class AllocOp(IRDLOperation):
         """
         tensor = device_tensor(self.result)
         if tensor.space == "hbm":
-            return self.start + tensor.sticks * SPYRE.stick_bytes
+            return self.start + tensor.sticks * STICK_BYTES
         return self.start + shared_view(self.result).bytes_per_core(tensor)
 
     def verify_(self) -> None:
         """Checks the place of the buffer."""
         start = self.start
-        if start < 0 or start % SPYRE.stick_bytes:
-            raise VerifyException(f"byte {start} is not on a stick of {SPYRE.stick_bytes} bytes; try a multiple")
+        if start < 0 or start % STICK_BYTES:
+            raise VerifyException(f"byte {start} is not on a stick of {STICK_BYTES} bytes; try a multiple")
         if device_tensor(self.result).space != "lx":
             return
         try:
             end = self.end
         except StickError as error:
             raise VerifyException(f"the buffer cannot be in LX: {error}; try hbm") from error
-        if end > SPYRE.lx_usable_bytes:
+        if end > (usable := spec_at(self).lx_usable_bytes):
             raise VerifyException(
-                f"bytes {start} to {end} of the scratchpad: a core has {SPYRE.lx_usable_bytes} for the "
+                f"bytes {start} to {end} of the scratchpad: a core has {usable} for the "
                 "program; try a lower address, more cores, or hbm for this buffer"
             )
 

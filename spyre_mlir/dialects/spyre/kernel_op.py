@@ -27,7 +27,7 @@ from spyre_mlir.dialects.spyre.syntax import (
     print_space,
 )
 from spyre_mlir.dialects.superdsc.model.descriptor import Dim, OpClass, core_slices
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.hw.sticks import Access, StickError, Walk, access, round_up, walk
 
 
@@ -172,8 +172,8 @@ class KernelOp(IRDLOperation):
         verify_loops(self)
         if len(self.maps.data) != len(self.inputs) + 1:
             raise VerifyException(f"{len(self.maps.data)} maps for {len(self.inputs)} inputs and one output")
-        if len(self.tensors) > SPYRE.operands_per_kernel:
-            raise VerifyException(f"{len(self.tensors)} operands, the hardware takes {SPYRE.operands_per_kernel}")
+        if len(self.tensors) > (most := spec_at(self).operands_per_kernel):
+            raise VerifyException(f"{len(self.tensors)} operands, the hardware takes {most}")
         try:
             accesses, padded = self.accesses(), self.padded_extents()
             for acc, tensor in zip(accesses, self.tensors, strict=True):
@@ -232,8 +232,8 @@ class KernelOp(IRDLOperation):
                     f"{dim.name} has {padded[dim.name]} elements, not divisible over {dim.split} cores "
                     f"in pieces of {unit}; try a divisor"
                 )
-        if cores > SPYRE.cores_per_card:
-            raise VerifyException(f"work is divided over {cores} cores, the card has {SPYRE.cores_per_card}")
+        if cores > (most := spec_at(self).cores_per_card):
+            raise VerifyException(f"work is divided over {cores} cores, the card has {most}")
 
     @classmethod
     def parse_head(cls, parser: Parser) -> dict[str, Attribute]:

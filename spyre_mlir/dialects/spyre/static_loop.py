@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.dialects.target import spec_at
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ def loop_bounds(loop: scf.ForOp) -> LoopBounds:
     if step < 1:
         raise VerifyException(f"the loop steps by {step}, expected at least 1; try counting upwards")
     bounds = LoopBounds(lower, upper, step)
-    if not 1 <= bounds.trips <= SPYRE.loop_trips:
+    if not 1 <= bounds.trips <= (most := spec_at(loop).loop_trips):
         raise VerifyException(
             f"the loop from {lower} to {upper} by {step} makes {bounds.trips} trips, the device counts 1 to "
-            f"{SPYRE.loop_trips}; try larger tiles, or two nested loops"
+            f"{most}; try larger tiles, or two nested loops"
         )
     return bounds
 

@@ -18,9 +18,10 @@ from xdsl.dialects.builtin import IntAttr, ModuleOp
 from spyre_mlir.dialects.sdscbundle import InputArgType, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKind, Operand
 from spyre_mlir.dialects.superdsc.model.keys import LX
+from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.formats import device_format
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
 from spyre_mlir.machine.arrays import Array
 from spyre_mlir.machine.bundle.probes import operand_labels, operand_values
 from spyre_mlir.machine.bundle.run import ENTRY, Loader, run_bundle, run_launch
@@ -50,9 +51,9 @@ class Step:
         """The sticks that any core touches of one operand, in order; of a gathered table, all it has."""
         layout = Layout(self.view, index, ExactMemory(), self.symbols)
         if is_table(self.view.operands[index]):
-            first = int(layout.starts.min()) // SPYRE.stick_bytes
+            first = int(layout.starts.min()) // STICK_BYTES
             return np.arange(first, first + self.view.operands[index].allocated_sticks())
-        found = [_distinct(layout.core(core).addresses() // SPYRE.stick_bytes) for core in range(self.view.cores)]
+        found = [_distinct(layout.core(core).addresses() // STICK_BYTES) for core in range(self.view.cores)]
         return _distinct(np.concatenate(found))
 
 
@@ -108,7 +109,7 @@ class ForeignTensor:
     @property
     def address(self) -> int:
         """The first byte; in LX of the first core's scratchpad."""
-        return int(self.sticks[0]) * SPYRE.stick_bytes
+        return int(self.sticks[0]) * STICK_BYTES
 
 
 def is_table(operand: Operand) -> bool:
@@ -123,10 +124,12 @@ class ForeignProgram:
     Attributes:
         steps: the launches, as often as they run.
         arguments: how many addresses the bundle's function takes.
+        spec: the card.
     """
 
     steps: tuple[Step, ...]
     arguments: int = 0
+    spec: SpyreSpec = SPYRE
     _memo: dict[tuple[int, int], Ints] = field(default_factory=dict[tuple[int, int], Ints])
 
     def sticks(self, step: int, index: int) -> Ints:
@@ -167,7 +170,7 @@ class ForeignProgram:
         """Bytes that a launch reads and writes, every stick of an operand once."""
         last = len(self.steps[number].view.operands) - 1
         read = sum(len(self.sticks(number, index)) for index in range(last))
-        return read * SPYRE.stick_bytes, len(self.sticks(number, last)) * SPYRE.stick_bytes
+        return read * STICK_BYTES, len(self.sticks(number, last)) * STICK_BYTES
 
     def regions(self) -> list[tuple[int, int]]:
         """Runs of addresses that the launches touch, from base to end, LX left out; an operand is in one run."""
@@ -185,7 +188,7 @@ class ForeignProgram:
         if self.steps[step].view.operands[index].component == LX:
             return None
         sticks = self.sticks(step, index)
-        return int(sticks[0]) * SPYRE.stick_bytes, (int(sticks[-1]) + 1) * SPYRE.stick_bytes
+        return int(sticks[0]) * STICK_BYTES, (int(sticks[-1]) + 1) * STICK_BYTES
 
 
 def foreign_program(bundle: ModuleOp, load: Loader) -> ForeignProgram:
@@ -212,7 +215,7 @@ def foreign_program(bundle: ModuleOp, load: Loader) -> ForeignProgram:
     run_bundle(bundle, ExactMemory(), arguments, load, run=note)
     if not steps:
         raise InputError("the bundle launches nothing", hint="name a bundle with at least one sdsc_execute")
-    return ForeignProgram(tuple(steps), len(arguments))
+    return ForeignProgram(tuple(steps), len(arguments), spec_at(bundle))
 
 
 def _argument(kind: object, number: int) -> int:
@@ -246,7 +249,7 @@ def _offsets(view: Descriptor, operand: Operand) -> list[int]:
         for dim in view.dims
         if dim.label in strides
     }
-    return [SPYRE.stick_bytes * sum(step[label] * row[label] for label in step) for row in view.core_slices]
+    return [STICK_BYTES * sum(step[label] * row[label] for label in step) for row in view.core_slices]
 
 
 def run_foreign(
@@ -272,7 +275,7 @@ def run_foreign(
         InputError: a value is missing or has another shape.
         MachineFault: the program misbehaved.
     """
-    memory, history = memory_for(options), History()
+    memory, history = memory_for(options, program.spec), History()
     memory.log = log or memory.log
     memory.add_scratchpads()
     for number, (base, end) in enumerate(program.regions()):
@@ -298,13 +301,13 @@ def _fill(memory: Memory, tensor: ForeignTensor, value: Array) -> None:
         raise InputError(
             f"{name} takes shape {tensor.shape}, or {tensor.device_shape} as the device has it, got {value.shape}"
         )
-    step = SPYRE.stick_bytes // tensor.operand.elements_per_stick
+    step = STICK_BYTES // tensor.operand.elements_per_stick
     lanes = step * np.arange(tensor.operand.elements_per_stick)
     for scratchpad in (False, True):
-        inside = (tensor.sticks >= memory.scratchpad_base // SPYRE.stick_bytes) == scratchpad
+        inside = (tensor.sticks >= memory.scratchpad_base // STICK_BYTES) == scratchpad
         sticks = tensor.sticks[inside]
         for run, rows in _runs(sticks, value[inside]):
-            memory.store((run[:, None] * SPYRE.stick_bytes + lanes).reshape(-1), rows.reshape(-1), form)
+            memory.store((run[:, None] * STICK_BYTES + lanes).reshape(-1), rows.reshape(-1), form)
 
 
 def _runs(sticks: Ints, rows: Array) -> list[tuple[Ints, Array]]:
@@ -322,7 +325,7 @@ def _scatter(memory: Memory, tensor: ForeignTensor, value: Array) -> None:
         first = [int(slices[core][place]) * view.dims[place].per_core for place in own]
         box = tuple(slice(at, at + access.visible[place]) for at, place in zip(first, own, strict=True))
         addresses = access.addresses().reshape(-1)
-        mine = np.isin(addresses // SPYRE.stick_bytes, tensor.sticks)
+        mine = np.isin(addresses // STICK_BYTES, tensor.sticks)
         if mine.any():
             memory.store(addresses[mine], value[box].reshape(-1)[mine], access.format)
 

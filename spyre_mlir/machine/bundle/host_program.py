@@ -28,10 +28,11 @@ from spyre_mlir.dialects.spyre.kernel import (
     ToDeviceOp,
     device_tensor,
 )
+from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.hw import dl16, encoding, image
 from spyre_mlir.hw.formats import DL16
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import STICK_BYTES, USER_SEGMENTS, segment_base
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, tensor_type
 from spyre_mlir.machine.bundle.run import Loader, Watch, run_bundle
 from spyre_mlir.machine.bundle.transfers import Resident, access_of, fetch, send, send_image
@@ -140,7 +141,7 @@ class HostFunctions(InterpreterFunctions):
     def _place(self, op: Operation) -> _Placed:
         """Room for a tensor: at the start of the segment its bundle expects it in, or anywhere."""
         tensor = device_tensor(op.results[0])
-        name, size, segment = f"argument {self._count}", tensor.sticks * SPYRE.stick_bytes, _number(op, SEGMENT)
+        name, size, segment = f"argument {self._count}", tensor.sticks * STICK_BYTES, _number(op, SEGMENT)
         self._count += 1
         self.memory.arguments.add(name)
         if segment is None:
@@ -148,11 +149,9 @@ class HostFunctions(InterpreterFunctions):
         return _Placed(tensor, self.memory.add_region(name, self._segment_base(op, segment), size).base)
 
     def _segment_base(self, op: Operation, segment: int) -> int:
-        if not 0 <= segment < self.memory.spec.user_segments:
-            raise InputError(
-                f"segment {segment} is none of the {self.memory.spec.user_segments} for tensors", where=place_of(op)
-            )
-        return self.memory.spec.segment_base(segment)
+        if not 0 <= segment < USER_SEGMENTS:
+            raise InputError(f"segment {segment} is none of the {USER_SEGMENTS} for tensors", where=place_of(op))
+        return segment_base(segment)
 
     def _send(self, op: Operation, values: Array, known: Mask | None, *, zero_padding: bool) -> _Placed:
         tensor, placed = device_tensor(op.results[0]), self._place(op)
@@ -287,7 +286,7 @@ def run_program(
     narrow = settings.numerics == "device"
     arguments = [None if x is None else bind_input(main, n, x, narrow=narrow) for n, x in enumerate(inputs)]
     interpreter = Interpreter(program.host)
-    memory = memory_for(settings)
+    memory = memory_for(settings, spec_at(main))
     memory.log = log or memory.log
     kept = resident or Resident()
     memory.spare = kept.spare

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel import FromDeviceOp, LaunchOp, ToDeviceOp, device_tensor
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.bundle.schedule import source_line
 
 _NS_PER_US = 1000.0
@@ -49,7 +49,7 @@ def host_times(program: ModuleOp, profile: Profile = "calibrated") -> tuple[Host
         if isinstance(op, HostOp):
             buffers = [b for b in _transfers(op) if b not in moved]
             moved.update(buffers)
-            count = sum(device_tensor(b).sticks for b in buffers) * SPYRE.stick_bytes
+            count = sum(device_tensor(b).sticks for b in buffers) * STICK_BYTES
             place = source_line(str(op.location))
             found.append(HostStepTime(op.callee.data, launched, count, link_us(count, profile), place))
     return tuple(found)

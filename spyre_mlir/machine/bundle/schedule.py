@@ -19,7 +19,9 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand
+from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError
+from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.machine.bundle.run import ENTRY, Loader
 
 ARGUMENT = "argument"
@@ -82,10 +84,18 @@ class Loop:
     body: tuple[Launch | Loop, ...]
 
 
-Program = tuple[Launch | Loop, ...]
+Items = tuple[Launch | Loop, ...]
 
 
-def read_schedule(bundle: ModuleOp, load: Loader) -> Program:
+@dataclass(frozen=True)
+class Schedule:
+    """Launches and loops of a bundle in order, and the card they are for."""
+
+    items: Items
+    spec: SpyreSpec = SPYRE
+
+
+def read_schedule(bundle: ModuleOp, load: Loader) -> Schedule:
     """What a bundle runs, as a tree of launches and loops.
 
     Args:
@@ -98,21 +108,22 @@ def read_schedule(bundle: ModuleOp, load: Loader) -> Program:
     functions = [op for op in bundle.ops if isinstance(op, FuncOp) and op.sym_name.data.startswith(ENTRY)]
     if not functions:
         raise InputError(f"a bundle has a func.func @{ENTRY}, this module has none")
-    return tuple(item for function in functions for item in _read(function.body.block, load, (), 0))
+    items = tuple(item for function in functions for item in _read(function.body.block, load, (), 0))
+    return Schedule(items, spec_at(bundle))
 
 
-def launches(program: Program) -> Iterator[Launch]:
+def launches(items: Items) -> Iterator[Launch]:
     """Every launch once, in order."""
-    for item in program:
+    for item in items:
         if isinstance(item, Launch):
             yield item
         else:
             yield from launches(item.body)
 
 
-def unrolled(program: Program) -> Iterator[Launch]:
+def unrolled(items: Items) -> Iterator[Launch]:
     """Every run of a launch, in order; a loop of unknown length runs once."""
-    for item in program:
+    for item in items:
         if isinstance(item, Launch):
             yield item
         else:

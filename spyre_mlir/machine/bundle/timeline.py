@@ -13,9 +13,9 @@ from enum import Enum
 from spyre_mlir.dialects.superdsc.model.work import work_of
 from spyre_mlir.hw.cost import Cost, Work, cost, roofline_us
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
 from spyre_mlir.machine.bundle.host_times import HostStepTime
-from spyre_mlir.machine.bundle.schedule import ARGUMENT, MEMORY, SCRATCHPAD, Launch, Program, launches, unrolled
+from spyre_mlir.machine.bundle.schedule import ARGUMENT, MEMORY, SCRATCHPAD, Launch, Schedule, launches, unrolled
 
 
 class Engine(Enum):
@@ -98,6 +98,7 @@ class Timeline:
         residents: buffers in the scratchpads.
         compulsory_bytes: what the bundle must read of its arguments and write of its results, each once.
         host_steps: what the host computes between launches; of its time only the transfers are known.
+        spec: the card.
     """
 
     profile: Profile
@@ -107,6 +108,7 @@ class Timeline:
     residents: tuple[Resident, ...]
     compulsory_bytes: int
     host_steps: tuple[HostStepTime, ...] = ()
+    spec: SpyreSpec = SPYRE
 
     @property
     def kernels_us(self) -> float:
@@ -141,7 +143,7 @@ class Timeline:
     @property
     def roofline_us(self) -> float:
         """Least time of the arithmetic and the compulsory bytes on the whole card at its peak."""
-        return roofline_us(sum(k.work.macs * k.work.trips for k in self.kernels), self.compulsory_bytes)
+        return roofline_us(sum(k.work.macs * k.work.trips for k in self.kernels), self.compulsory_bytes, self.spec)
 
     @property
     def times_by_bound(self) -> dict[str, float]:
@@ -169,7 +171,7 @@ class Timeline:
     def core_use(self) -> float:
         """Part of the card's cores that take part, over time."""
         busy = sum(k.cost.total * k.work.cores for k in self.kernels)
-        return busy / (self.kernels_us * SPYRE.cores_per_card) if self.kernels_us else 0.0
+        return busy / (self.kernels_us * self.spec.cores_per_card) if self.kernels_us else 0.0
 
     @property
     def fill(self) -> float:
@@ -180,7 +182,7 @@ class Timeline:
 
 
 def make_timeline(
-    program: Program,
+    schedule: Schedule,
     profile: Profile = "calibrated",
     sources: Mapping[str, str] | None = None,
     host: Sequence[HostStepTime] = (),
@@ -188,18 +190,21 @@ def make_timeline(
     """Predicts when everything in a bundle happens.
 
     Args:
-        program: what the bundle runs.
+        schedule: what the bundle runs, and on which card.
         profile: numbers of the cost model.
         sources: line of the model per file name, for launches that do not say it.
         host: its host steps.
     """
-    order = list(launches(program))
+    order = list(launches(schedule.items))
     # By identity: a bundle may run one file twice in the same way.
     places = {id(launch): number for number, launch in enumerate(order)}
-    kernels = tuple(_kernel(launch, profile, launch.source or (sources or {}).get(launch.file, "")) for launch in order)
+    kernels = tuple(
+        _kernel(launch, profile, launch.source or (sources or {}).get(launch.file, ""), schedule.spec)
+        for launch in order
+    )
     runs: list[tuple[int, float, float]] = []
     now = 0.0
-    for launch in unrolled(program):
+    for launch in unrolled(schedule.items):
         number = places[id(launch)]
         kernel = kernels[number]
         duration = kernel.cost.total / kernel.work.trips if kernel.work.trips else 0.0
@@ -207,12 +212,12 @@ def make_timeline(
         now += duration
     events = tuple(e for n, start, duration in runs for e in _events(n, kernels[n], start, duration))
     residents = tuple(_residents(kernels, runs))
-    return Timeline(profile, kernels, tuple(runs), events, residents, _compulsory(order), tuple(host))
+    return Timeline(profile, kernels, tuple(runs), events, residents, _compulsory(order), tuple(host), schedule.spec)
 
 
-def _kernel(launch: Launch, profile: Profile, source: str) -> Kernel:
+def _kernel(launch: Launch, profile: Profile, source: str, spec: SpyreSpec) -> Kernel:
     work = work_of(launch.descriptor, launch.trips, launch.iterations)
-    return Kernel(launch, work, cost(work, PROFILES[profile]), source)
+    return Kernel(launch, work, cost(work, PROFILES[profile], spec), source)
 
 
 def _events(number: int, kernel: Kernel, start: float, duration: float) -> list[Event]:
@@ -241,7 +246,7 @@ def _residents(kernels: Sequence[Kernel], runs: Sequence[tuple[int, float, float
         for operand in descriptor.operands:
             if operand.component != "lx" or operand.symbolic or not operand.start:
                 continue
-            address, size = int(operand.start[0]), operand.allocated_sticks() * SPYRE.stick_bytes
+            address, size = int(operand.start[0]), operand.allocated_sticks() * STICK_BYTES
             if operand is not descriptor.output and address in open_:
                 old = open_[address]
                 open_[address] = Resident(address, old.bytes, old.cores, old.start_us, end, old.kernel)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.hw.arrangement import STANDARD, as_read, as_stored
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.arrays import Array, HostArray, Mask
 from spyre_mlir.machine.faults import Place
 from spyre_mlir.machine.memory.exact import Memory, Region, Spare
@@ -74,10 +74,10 @@ class Resident:
 def access_of(tensor: DeviceTensor, base: int) -> Access:
     """The elements of a tensor, one dim per dimension, padding included."""
     layout, lanes = tensor.layout, tensor.lanes
-    strides, word = layout.strides(lanes), SPYRE.stick_bytes // lanes
+    strides, word = layout.strides(lanes), STICK_BYTES // lanes
     axes: list[tuple[Axis, ...]] = []
     for dim in range(len(layout.extents)):
-        outer = Axis(layout.count(dim, lanes), strides[dim] * SPYRE.stick_bytes)
+        outer = Axis(layout.count(dim, lanes), strides[dim] * STICK_BYTES)
         axes.append((outer, Axis(lanes, word)) if dim == layout.stick else (outer,))
     return Access(base, tuple(axes), tuple(layout.extents), tensor.format, Place())
 
@@ -90,7 +90,7 @@ def send(
     stick, order = tensor.layout.stick, tensor.arrangement
     padded = access.shape != tensor.shape or order != STANDARD
     if zero_padding and (padded or known is not None or int(np.prod(access.shape)) != tensor.sticks * tensor.lanes):
-        everything = Axis(tensor.sticks, SPYRE.stick_bytes), Axis(tensor.lanes, SPYRE.stick_bytes // tensor.lanes)
+        everything = Axis(tensor.sticks, STICK_BYTES), Axis(tensor.lanes, STICK_BYTES // tensor.lanes)
         _fill(memory, Access(base, (everything,), (tensor.sticks * tensor.lanes,), tensor.format, Place()), None)
     written = None
     if padded:
@@ -109,7 +109,7 @@ def send(
 
 def send_image(memory: Memory, tensor: DeviceTensor, base: int, values: Array, known: Mask | None) -> None:
     """Write what is laid out in sticks already, [sticks, lanes]."""
-    axes = (Axis(tensor.sticks, SPYRE.stick_bytes),), (Axis(tensor.lanes, SPYRE.stick_bytes // tensor.lanes),)
+    axes = (Axis(tensor.sticks, STICK_BYTES),), (Axis(tensor.lanes, STICK_BYTES // tensor.lanes),)
     _fill(memory, Access(base, axes, (tensor.sticks, tensor.lanes), tensor.format, Place()), values, known)
 
 

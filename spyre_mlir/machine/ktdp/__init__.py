@@ -17,8 +17,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.ktdp.grid import grid_of
+from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError
-from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.ktdp.arguments import (
     Argument,
@@ -45,7 +45,6 @@ def run_ktir(
     *,
     blank: Sequence[str] = (),
     places: Mapping[str, int] | None = None,
-    spec: SpyreSpec = SPYRE,
 ) -> dict[str, Array]:
     """Run a KTIR function on all cores of its grid.
 
@@ -56,7 +55,6 @@ def run_ktir(
             to, where arrays have places. Arrays of other names need a place.
         blank: names of arrays whose contents are undefined until the program writes them.
         places: byte addresses of arrays, for programs that know them.
-        spec: the machine.
 
     Returns:
         By name, every array after the run.
@@ -78,7 +76,7 @@ def run_ktir(
     for name, region in device.regions.items():
         region.shared = stored is None or name in stored
     remote = any(getattr(getattr(op, "memory_space", None), "core", None) is not None for op in kernel.walk())
-    pads = [Scratchpad(number, spec.lx_bytes, shared=remote) for number in range(prod(grid))]
+    pads = [Scratchpad(number, spec_at(kernel).lx_bytes, shared=remote) for number in range(prod(grid))]
     machine = Machine(grid, device, pads, Exchange(prod(grid)), Liveness(kernel))
     values = _bind(kernel, given, device, places or {})
     cores = [Core(number, machine, {**values}) for number in range(prod(grid))]

@@ -11,13 +11,13 @@ import numpy as np
 from xdsl.ir import Operation
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import SEGMENT_BYTES, STICK_BYTES, USER_SEGMENTS
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.ktdp.regions import Region, Where
 from spyre_mlir.machine.ktdp.values import Array
 
 # Nothing is at address 0, so that a pointer nobody has set is found.
-FIRST_ADDRESS = 512 * SPYRE.stick_bytes
+FIRST_ADDRESS = 512 * STICK_BYTES
 _SLOT_BYTES = 2  # what a scratchpad remembers together: the smallest element that programs keep there
 
 
@@ -36,15 +36,15 @@ class DeviceMemory:
     def __init__(self, arrays: Mapping[str, Array], blank: Sequence[str], places: Mapping[str, int]) -> None:
         self.regions: dict[str, Region] = {}
         free = FIRST_ADDRESS
-        for name, array in sorted(arrays.items(), key=lambda item: places.get(item[0], SPYRE.hbm_card_bytes)):
+        for name, array in sorted(arrays.items(), key=lambda item: places.get(item[0], SEGMENT_BYTES * USER_SEGMENTS)):
             base = places.get(name, free)
             size = prod(array.shape) * array.itemsize
             region = Region(name, base, size, array.itemsize)
             if name not in blank:
                 region.fill(array)
             self.regions[name] = region
-            sticks = -(-(base + size) // SPYRE.stick_bytes)
-            free = max(free, (sticks + 1) * SPYRE.stick_bytes)
+            sticks = -(-(base + size) // STICK_BYTES)
+            free = max(free, (sticks + 1) * STICK_BYTES)
         self._order = sorted(self.regions.values(), key=lambda region: region.base)
         self._bases = [region.base for region in self._order]
         for one, other in zip(self._order, self._order[1:], strict=False):

@@ -20,8 +20,9 @@ from xdsl.interpreter import (
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.kernel_op import device_tensor
+from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.faults import FaultKind, fault, place_of
 from spyre_mlir.machine.levels.buffers import Buffer
 
@@ -43,10 +44,10 @@ class ForFunctions(InterpreterFunctions):
         if step < 1:
             raise fault(FaultKind.TRIP_COUNT, f"the loop steps by {step}", op, hint="count upwards")
         trips = range(lower, upper, step)
-        if len(trips) > SPYRE.loop_trips:
+        if len(trips) > (most := spec_at(op).loop_trips):
             raise fault(
                 FaultKind.TRIP_COUNT,
-                f"the loop makes {len(trips)} trips, the device counts to {SPYRE.loop_trips}",
+                f"the loop makes {len(trips)} trips, the device counts to {most}",
                 op,
                 hint="use larger tiles, or two nested loops",
             )
@@ -77,7 +78,7 @@ class TileFunctions(InterpreterFunctions):
     def run_tile(self, interpreter: Interpreter, op: TileOp, args: PythonValues) -> PythonValues:
         """The same memory, from another stick on."""
         whole, index = cast(tuple[Buffer, int], args)
-        start = index * op.step_bytes // SPYRE.stick_bytes
+        start = index * op.step_bytes // STICK_BYTES
         if whole.dead:
             raise fault(FaultKind.USE_AFTER_FREE, "the tensor was freed", op)
         if not 0 <= start < len(whole.values):

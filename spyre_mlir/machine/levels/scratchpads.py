@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, shared_view
-from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.levels.buffers import Buffer
 
@@ -36,7 +36,6 @@ class _Held:
 class Scratchpads:
     """Buffers with a place in LX; all cores hold their slices at the same bytes."""
 
-    spec: SpyreSpec = SPYRE
     _held: list[_Held] = field(default_factory=list[_Held])
 
     def add(self, op: AllocOp, buffer: Buffer) -> None:
@@ -49,8 +48,8 @@ class Scratchpads:
             return
         low = op.offset.value.data
         held = _Held(buffer, low, low + shared_view(op.result).bytes_per_core(buffer.tensor), op)
-        if held.high > self.spec.lx_bytes:
-            message = f"{held} of a scratchpad of {self.spec.lx_bytes}"
+        if held.high > (size := spec_at(op).lx_bytes):
+            message = f"{held} of a scratchpad of {size}"
             raise fault(FaultKind.LX_OVERFLOW, message, op, span=held.span)
         # The same op in the trip before: its buffer cannot be named any more.
         self._held = [h for h in self._held if h.alloc is not op]

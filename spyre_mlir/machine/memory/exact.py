@@ -19,7 +19,7 @@ import numpy.typing as npt
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.hw.formats import FORMATS, device_format
 from spyre_mlir.hw.rounding import Tally
-from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, USER_SEGMENTS, SpyreSpec, segment_base
 from spyre_mlir.machine.eager_rounding import as_eager, operands_as, slot_type
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
 from spyre_mlir.machine.memory.shadow import Bools, Ints, States, Tags
@@ -171,7 +171,7 @@ class Memory(ABC):
     def __init__(self, spec: SpyreSpec = SPYRE) -> None:
         self.spec = spec
         # Scratchpads get addresses after the last segment, so that one number names any byte on the card.
-        self.scratchpad_base = spec.segment_base(spec.user_segments + 1)
+        self.scratchpad_base = segment_base(USER_SEGMENTS + 1)
         self._regions: list[Region] = []
         # Which launch is running; 0 is the host.
         self.step = 0
@@ -199,7 +199,7 @@ class Memory(ABC):
         Raises:
             InputError: the base is not on a stick, the size is not whole sticks, or the region overlaps another.
         """
-        stick = self.spec.stick_bytes
+        stick = STICK_BYTES
         if base % stick or size % stick or size <= 0:
             raise InputError(f"region {name}: base {base:#x} and size {size} must be whole sticks of {stick} bytes")
         try:
@@ -219,7 +219,7 @@ class Memory(ABC):
         Raises:
             InputError: the segments have no room left.
         """
-        stick = self.spec.stick_bytes
+        stick = STICK_BYTES
         base = max((region.end for region in self._regions if region.base < self.scratchpad_base), default=0)
         whole = -(-size // stick) * stick
         if base + whole > self.scratchpad_base:

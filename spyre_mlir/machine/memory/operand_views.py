@@ -15,6 +15,7 @@ import numpy as np
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, IndirectKind, OpClass, Operand
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.memory.exact import Ints, Memory, element_bytes
 from spyre_mlir.machine.memory.frames import Axis
@@ -44,7 +45,7 @@ class Layout:
         self.place = Place(op=f"{view.index}:{view.op_func_name}", tensor=f"Tensor{index}")
         self.starts = self._resolve(symbols or {})
         strides = self.operand.stick_strides()
-        self._strides = {k: n * self.spec.stick_bytes for k, n in strides.items() if k not in _picked(view, index)}
+        self._strides = {k: n * STICK_BYTES for k, n in strides.items() if k not in _picked(view, index)}
 
     @property
     def labels(self) -> frozenset[str]:
@@ -62,7 +63,7 @@ class Layout:
         except OverflowError as error:
             message = "a start address has more than 63 bits, and lies on no card"
             raise fault(FaultKind.OUT_OF_BOUNDS, message, self.place) from error
-        stick = self.spec.stick_bytes
+        stick = STICK_BYTES
         if (off := starts % stick != 0).any():
             core = int(off.argmax())
             message = f"start address {int(starts[core]):#x} is not a multiple of {stick}"
@@ -99,7 +100,7 @@ class Layout:
         """
         if self.operand.component == "lx":
             return
-        if self.operand.allocated_sticks() * self.spec.stick_bytes <= self.spec.span_bytes:
+        if self.operand.allocated_sticks() * STICK_BYTES <= self.spec.span_bytes:
             return
         access = self.core(0)
         reach = access.high - access.low
@@ -155,7 +156,7 @@ class Layout:
         sticks, rest = divmod(count, lanes)
         if rest:
             # Index tensors alone may end inside a stick (interface specification, address rules; certain).
-            in_a_row = _is_index(self.operand) and stride == self.spec.stick_bytes
+            in_a_row = _is_index(self.operand) and stride == STICK_BYTES
             if (sticks == 0 or in_a_row) and dim.split == 1:
                 return (Axis(count, self.word_bytes),)
             message = f"a core's {count} elements of stick dim {dim.label} are not whole sticks of {lanes}"

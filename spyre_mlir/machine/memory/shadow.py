@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from spyre_mlir.hw.formats import FORMATS, INDEX, INT32
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import STICK_BYTES
 
 Tags = npt.NDArray[np.uint8]
 Number = TypeVar("Number", bound=np.generic)
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
-STICK = SPYRE.stick_bytes
+STICK = STICK_BYTES
 UNINITIALISED = 0
 MIXED = 254
 CONTINUATION = 255

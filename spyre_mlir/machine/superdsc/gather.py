@@ -14,6 +14,7 @@ import numpy as np
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKind, Operand
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.memory.exact import Ints, Memory
 from spyre_mlir.machine.memory.operand_views import Access, Layout, Tensor
@@ -31,7 +32,7 @@ def share_table(layout: Layout) -> None:
     hint = "divide the indices, in whole sticks, or use fewer cores"
     if (core := int((layout.starts != layout.starts[0]).argmax())) > 0:
         message = f"core {core} starts its table at {int(layout.starts[core]):#x}, core 0 at {int(layout.starts[0]):#x}"
-        low, high = int(layout.starts[core]), int(layout.starts[core]) + layout.spec.stick_bytes
+        low, high = int(layout.starts[core]), int(layout.starts[core]) + STICK_BYTES
         place = replace(layout.place, core=core, low=low, high=high)
         log.meet(fault(FaultKind.DIVIDED_TABLE, f"{message}; all cores use one start", place, hint=hint))
         layout.starts = np.full_like(layout.starts, layout.starts[0])
@@ -100,4 +101,4 @@ def _row_bytes(table: Operand, picked: set[str], memory: Memory, where: str) -> 
         raise UnsupportedError(message, where=where, hint="make the gathered dim the outermost device dim")
     if max(table.indirect.max_sizes if table.indirect is not None else (), default=-1) > 1:
         raise UnsupportedError("a paged gather", where=where)
-    return prod(table.counts()[:first]) * memory.spec.stick_bytes
+    return prod(table.counts()[:first]) * STICK_BYTES

@@ -12,7 +12,7 @@ from spyre_mlir.dialects.spyre.loop import ConstantOp, GatherOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import INDEX
-from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import StickError, StickLayout, access
 from spyre_mlir.ops.index_views import IndexView, NotAView
 from spyre_mlir.ops.native import pointwise, reductions
@@ -72,7 +72,7 @@ def beyond_reach(table: Reading, indices: Reading, spec: SpyreSpec) -> str | Non
         return None
     form = stored_format(element_of(table.base))
     layout = StickLayout.rows_outermost(table.shape, len(table.shape) - 1, block_of(form))
-    return table_beyond_reach(layout.sticks(lanes_of(form)) * spec.stick_bytes, spec)
+    return table_beyond_reach(layout.sticks(lanes_of(form)) * STICK_BYTES, spec)
 
 
 def table_beyond_reach(size_bytes: int, spec: SpyreSpec) -> str | None:

@@ -16,7 +16,7 @@ from spyre_mlir.dialects.superdsc.codec.build import build
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand, Version
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.spec import USER_SEGMENTS, SpyreSpec, segment_base
 from spyre_mlir.transforms.kernel_to_superdsc.bundle_loops import LoopNest, Steps
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Placed
 
@@ -58,9 +58,9 @@ class _File:
 _Key = tuple[Descriptor, tuple[tuple[str, str], ...], int | None, Attribute | None]
 
 
-def _sdsc(descriptor: Descriptor, version: Version, placed: Placed, location: LocationAttr) -> SdscOp:
+def _sdsc(descriptor: Descriptor, version: Version, spec: SpyreSpec, placed: Placed, location: LocationAttr) -> SdscOp:
     """The op of a file; it says which loop of the kernel each label stands for."""
-    op = build(descriptor, version)
+    op = build(descriptor, version, spec)
     op.location = location
     op.attributes[LABELS] = DictionaryAttr({label: StringAttr(name) for name, label in placed.labels.items()})
     return op
@@ -78,6 +78,7 @@ class SymbolicBundle:
     arguments: int
     pool_bytes: int
     version: Version
+    spec: SpyreSpec
     share: bool = False
     sdscs: list[SdscOp] = field(default_factory=list[SdscOp])
     _files: dict[_Key, _File] = field(default_factory=dict[Any, "_File"])
@@ -122,7 +123,7 @@ class SymbolicBundle:
             replace(x, start=tuple(str(first - int(place)) for place in x.start)) if x.symbolic else x
             for x in descriptor.operands
         ]
-        op = _sdsc(replace(descriptor, operands=tuple(operands)), self.version, placed, location)
+        op = _sdsc(replace(descriptor, operands=tuple(operands)), self.version, self.spec, placed, location)
         self.sdscs.append(op)
         self._files[key] = _File(op.file_name, tuple(range(first, first - symbols, -1)))
         return self._files[key]
@@ -183,9 +184,9 @@ class ConcreteBundle:
 
     def __post_init__(self) -> None:
         needed = self.arguments + (1 if self.pool_bytes else 0)
-        if needed > self.spec.user_segments:
+        if needed > USER_SEGMENTS:
             raise LoweringError(
-                f"concrete addresses need a segment per argument: {needed}, the card has {self.spec.user_segments}",
+                f"concrete addresses need a segment per argument: {needed}, the card has {USER_SEGMENTS}",
                 hint="use addresses=symbolic",
             )
 
@@ -198,7 +199,7 @@ class ConcreteBundle:
             )
             for operand, offsets, base in zip(placed.descriptor.operands, placed.offsets, bases, strict=True)
         ]
-        op = _sdsc(replace(placed.descriptor, operands=tuple(operands)), self.version, placed, location)
+        op = _sdsc(replace(placed.descriptor, operands=tuple(operands)), self.version, self.spec, placed, location)
         self.sdscs.append(op)
         launch = SdscExecuteOp(op.file_name)
         launch.location = location
@@ -211,8 +212,8 @@ class ConcreteBundle:
 
     def _start(self, base: Base) -> int:
         if base.argument is None:
-            return self.spec.segment_base(0) + base.offset_bytes
-        return self.spec.segment_base(self.segment(base.argument)) + base.offset_bytes
+            return segment_base(0) + base.offset_bytes
+        return segment_base(self.segment(base.argument)) + base.offset_bytes
 
     def function(self, name: str) -> func.FuncOp:
         """The finished bundle function."""

@@ -22,7 +22,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import DL16, INFINITY_STAND_IN
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import Access, walk
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.utils.function_constants import file_constants
@@ -115,7 +115,7 @@ def describe_kernel(op: kernel.KernelOp, index: int, masks: Masks = "largest") -
         walked[1] = _whole_rows(op, walked[1])
     operands = [_operand(w, labels) for w in walked]
     offsets = tuple(
-        tuple(w.access.offset * SPYRE.stick_bytes + o for o in start_offsets(dims, x, kind))
+        tuple(w.access.offset * STICK_BYTES + o for o in start_offsets(dims, x, kind))
         for w, x in zip(walked, operands, strict=True)
     )
     if kind is OpClass.GATHER:

@@ -18,7 +18,7 @@ from spyre_mlir.dialects.superdsc.model.work import work_of
 from spyre_mlir.hw.cost import Cost, Traffic, cost
 from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US, TRUSTED_GAIN
 from spyre_mlir.hw.division import Footprint, Loop, divisions, span_bytes
-from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.split_model import ProductShape, best_split
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
@@ -151,5 +151,5 @@ def _neighbour(op: kernel.KernelOp, number: int, spec: SpyreSpec) -> _Neighbour 
     if view.bytes_per_core(tensor) > spec.lx_usable_bytes:
         return None
     others = sum(isinstance(user, kernel.KernelOp) for user in users)
-    once_us = tensor.sticks * spec.stick_bytes / CALIBRATED.hbm_gb_per_s / _NS_PER_US
+    once_us = tensor.sticks * STICK_BYTES / CALIBRATED.hbm_gb_per_s / _NS_PER_US
     return _Neighbour(number, view, others * once_us)

@@ -7,12 +7,13 @@ from math import prod
 
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.attributes import IterDim
+from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.division import Loop, divide
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.legality import may_write, stick_for
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner, Versions, block_of, lanes_of
@@ -54,10 +55,12 @@ def candidates(space: Sequence[IterDim]) -> list[str | None]:
     return [*(d.name for d in reversed(space)), None]
 
 
-def usable_cores(space: Sequence[IterDim], reduced: Collection[str], lane: str | None, lanes: int) -> int:
+def usable_cores(
+    space: Sequence[IterDim], reduced: Collection[str], lane: str | None, lanes: int, spec: SpyreSpec
+) -> int:
     """Over how many cores the work can be divided with `lane` in the lanes: whole sticks there, elements elsewhere."""
     loops = [Loop(d.name, -(-d.extent // lanes) if d.name == lane else d.extent, d.name not in reduced) for d in space]
-    return prod(divide([lp for lp in loops if lp.kept], [], SPYRE).values())
+    return prod(divide([lp for lp in loops if lp.kept], [], spec).values())
 
 
 def lane_of_result(op: loop.NestOp, stick: int, lanes: int) -> str | None:
@@ -84,7 +87,7 @@ def cheapest_lane(op: loop.NestOp, forms: Forms) -> str | None:
         stick = stick_for(op.output_map.data, kept, lanes)
         cost = write_cost(shape, UNIT if stick is None else stick, form)
         cost += sum(read_cost(v, m.data, lane) for v, m in zip(forms.operands, op.input_maps, strict=True))
-        per_core = cost / usable_cores(op.space.data, op.reduced, lane, lanes)
+        per_core = cost / usable_cores(op.space.data, op.reduced, lane, lanes, spec_at(op))
         if best is None or per_core < best[0]:
             best = (per_core, lane)
     if best is None:

@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import IterDim
 from spyre_mlir.hw.division import SpanError, divide
-from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout, round_up
 from spyre_mlir.ops.native import contractions
 from spyre_mlir.transforms.divide_work import footprints, loops_of
@@ -83,7 +83,7 @@ def _buffers(step: Step) -> list[Buffer]:
 
 def _beyond(step: Step, spec: SpyreSpec) -> list[Buffer]:
     """The buffers of a step that one core cannot reach from end to end."""
-    return [b for b in _buffers(step) if b.sticks * spec.stick_bytes > spec.span_bytes]
+    return [b for b in _buffers(step) if b.sticks * STICK_BYTES > spec.span_bytes]
 
 
 def _cores(step: Step, spec: SpyreSpec) -> int | None:

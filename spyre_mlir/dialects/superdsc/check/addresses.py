@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from spyre_mlir.dialects.superdsc.check.json_file import Operand, Sdsc
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
 from spyre_mlir.dialects.superdsc.model import keys
+from spyre_mlir.hw.spec import SEGMENT_BYTES, STICK_BYTES, USER_SEGMENTS
 
 _CODE = "torch-spyre code generation and constants"
 _READING = "SuperDSC reading rules, which all real files keep"
@@ -36,11 +37,11 @@ def start_aligned(sdsc: Sdsc) -> Iterator[Problem]:
     """A start address is a whole number of sticks."""
     for operand in sdsc.operands:
         for place in operand.starts:
-            rest = place.number() % sdsc.spec.stick_bytes
+            rest = place.number() % STICK_BYTES
             if rest and not operand.symbolic:
                 yield problem(
                     place,
-                    f"a multiple of {sdsc.spec.stick_bytes} bytes",
+                    f"a multiple of {STICK_BYTES} bytes",
                     hint=f"the stick starts at {place.number() - rest}",
                 )
 
@@ -62,10 +63,10 @@ def segment(sdsc: Sdsc) -> Iterator[Problem]:
     """Everything a core touches lies in the segment its start address is in, and not in the back end's."""
     for operand in _concrete(sdsc, keys.HBM):
         for place in operand.starts:
-            number, within = divmod(place.number(), sdsc.spec.segment_bytes)
-            if number >= sdsc.spec.user_segments:
-                yield problem(place, f"an address in segments 0 to {sdsc.spec.user_segments - 1}")
-            elif within + operand.touched_bytes > sdsc.spec.segment_bytes:
+            number, within = divmod(place.number(), SEGMENT_BYTES)
+            if number >= USER_SEGMENTS:
+                yield problem(place, f"an address in segments 0 to {USER_SEGMENTS - 1}")
+            elif within + operand.touched_bytes > SEGMENT_BYTES:
                 yield problem(place, f"{operand.touched_bytes} bytes before the end of segment {number}")
 
 

@@ -22,7 +22,7 @@ from spyre_mlir.dialects.superdsc.model.json_value import as_object
 from spyre_mlir.dialects.superdsc.model.nested_fields import LABELS, OLD_LABELS
 from spyre_mlir.errors import ReadError, UnsupportedError
 from spyre_mlir.hw.formats import FORMATS
-from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
 
 DATA_DSCS = (keys.DATA_DSCS, keys.DATA_OP_DSCS)
 INDEX_CLASS = "KERNEL_IDX"
@@ -279,7 +279,7 @@ class Operand:
         place = self.entry.at(keys.FORMAT)
         if place.text() not in FORMATS:
             place.fail(f"one of {', '.join(FORMATS)}")
-        return FORMATS[place.text()].elements_per_stick(self.dsc.sdsc.spec)
+        return FORMATS[place.text()].elements_per_stick()
 
     @cached_property
     def component(self) -> str:
@@ -302,7 +302,7 @@ class Operand:
     @cached_property
     def steps(self) -> dict[str, int]:
         """Bytes between neighbours along each dim the operand has; along the stick dim whole sticks."""
-        step, result = self.dsc.sdsc.spec.stick_bytes, dict[str, int]()
+        step, result = STICK_BYTES, dict[str, int]()
         for label in self.own:
             result[label] = step
             used = self.dsc.per_core(label) if self.component == keys.LX else self.dsc.sizes[label]
@@ -318,7 +318,7 @@ class Operand:
     def touched_bytes(self) -> int:
         """From the first byte that a core touches to behind the last."""
         last = sum((self.box[label] - 1) * step for label, step in self.steps.items())
-        return last + self.dsc.sdsc.spec.stick_bytes
+        return last + STICK_BYTES
 
     def offset(self, core: int) -> int:
         """Bytes from the first slice to a core's own, by sizes and slices; 0 in a scratchpad."""

@@ -28,7 +28,9 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
 from spyre_mlir.dialects.superdsc.model.fields import Level
 from spyre_mlir.dialects.superdsc.model.file_context import Context
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject, as_object
+from spyre_mlir.dialects.target import in_module_for
 from spyre_mlir.errors import EmitError
+from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 
 _INDEX_LABEL = "KERNEL_IDX"
 # Labels are handed out in this order to layout classes as operands introduce them; torch-spyre code generation.
@@ -58,8 +60,8 @@ class _Placed:
     sticks: dict[str, int]
 
 
-def build(descriptor: Descriptor, version: Version = Version.TS26) -> SdscOp:
-    """The SuperDSC that says what the descriptor says.
+def build(descriptor: Descriptor, version: Version = Version.TS26, spec: SpyreSpec = SPYRE) -> SdscOp:
+    """The SuperDSC that says what the descriptor says, for a card.
 
     Raises:
         EmitError: the descriptor contradicts itself, or the file format cannot say it.
@@ -77,7 +79,8 @@ def build(descriptor: Descriptor, version: Version = Version.TS26) -> SdscOp:
     dsc = DscOp(name, *_dsc(descriptor, context))
     op = SdscOp(f"{descriptor.index}_{name}", complete(Level.SDSC, head, {}, context), [dsc], version)
     try:
-        op.verify()
+        with in_module_for(spec, op):
+            op.verify()
     except VerifyException as error:
         raise EmitError(str(error.args[0]), where=f"{descriptor.index}_{name}") from error
     return op

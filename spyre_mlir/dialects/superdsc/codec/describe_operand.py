@@ -20,7 +20,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
 )
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, same
 from spyre_mlir.hw.formats import FORMATS
-from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES
 
 _NO_INDIRECTION = "no_indirection"
 _SCALES = (1, -1, -2)
@@ -144,7 +144,7 @@ def _gap(place: Cursor) -> int:
     return gaps.pop()
 
 
-def _start(node: Cursor, cores: int, spec: SpyreSpec = SPYRE) -> tuple[bool, tuple[str, ...]]:
+def _start(node: Cursor, cores: int) -> tuple[bool, tuple[str, ...]]:
     flag = node.at(keys.SYMBOLIC).value if keys.SYMBOLIC in node else 0
     if flag not in (0, 1):
         node.at(keys.SYMBOLIC).fail("a boolean or 0/1")
@@ -155,8 +155,8 @@ def _start(node: Cursor, cores: int, spec: SpyreSpec = SPYRE) -> tuple[bool, tup
         number = place.number()
         if flag and number >= 0:
             place.fail("a negative symbol id")
-        if not flag and (number < 0 or number % spec.stick_bytes):
-            place.fail(f"an address that is a multiple of {spec.stick_bytes}")
+        if not flag and (number < 0 or number % STICK_BYTES):
+            place.fail(f"an address that is a multiple of {STICK_BYTES}")
         start.append(str(number))
     return bool(flag), tuple(start)
 

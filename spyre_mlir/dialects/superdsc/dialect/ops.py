@@ -34,6 +34,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.dialects.superdsc.model.fields import Level
 from spyre_mlir.dialects.superdsc.model.file_context import Context
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject, as_text
+from spyre_mlir.dialects.target import spec_at
 
 
 class FieldsOp(IRDLOperation, ABC):
@@ -238,6 +239,7 @@ class DscOp(FieldsOp):
             [op.index for op in self.items(AllocateOp)],
             [op.index for op in self.items(LabeledDsOp)],
             [op.fields.object for op in self.items(ComputeOp)],
+            spec_at(self),
         )
         verify.verify_division(self.context())
 
@@ -326,7 +328,7 @@ class SdscOp(FieldsOp):
         super().verify_()
         if self.version is not None:
             verify.verify_version(self.version.data)
-        verify.verify_cores(self.fields.object)
+        verify.verify_cores(self.fields.object, spec_at(self))
 
 
 def root_properties(root: str) -> dict[str, Attribute]:

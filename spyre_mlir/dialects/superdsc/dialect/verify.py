@@ -27,7 +27,7 @@ from spyre_mlir.dialects.superdsc.model.json_value import (
     as_text,
     same,
 )
-from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 
 if TYPE_CHECKING:
     from spyre_mlir.dialects.superdsc.dialect.ops import FieldsOp
@@ -86,7 +86,7 @@ def verify_version(version: str) -> None:
         raise VerifyException(f"version must be one of {', '.join(known)}, got {version}")
 
 
-def verify_cores(fields: JsonObject, spec: SpyreSpec = SPYRE) -> None:
+def verify_cores(fields: JsonObject, spec: SpyreSpec) -> None:
     """The product of the splits is the number of cores, and the machine has as many."""
     cores, splits = as_int(fields.get(keys.CORES_USED)), as_int_map(fields.get(keys.SPLITS))
     if cores is not None and not 1 <= cores <= spec.cores_per_card:
@@ -113,7 +113,7 @@ def verify_division(context: Context) -> None:
 
 
 def verify_operands(
-    nodes: Sequence[Json], operands: Sequence[Json], computes: Sequence[JsonObject], spec: SpyreSpec = SPYRE
+    nodes: Sequence[Json], operands: Sequence[Json], computes: Sequence[JsonObject], spec: SpyreSpec
 ) -> None:
     """At most as many operands as the machine takes; every reference names one of them."""
     if len(operands) > spec.operands_per_kernel:
@@ -130,28 +130,28 @@ def verify_operands(
                     raise VerifyException(f"{key} names operand {number}, labeledDs_ has {list(operands)}")
 
 
-def verify_allocate(fields: JsonObject, spec: SpyreSpec = SPYRE) -> None:
+def verify_allocate(fields: JsonObject) -> None:
     """Start addresses are whole sticks, or symbol ids; limits are one per dim."""
     data = as_object((as_object(fields.get(keys.START)) or {}).get(keys.DATA)) or {}
     for core, value in data.items():
-        _verify_start(f"start address of core {core}", address_of(value), bool(fields.get(keys.SYMBOLIC)), spec)
+        _verify_start(f"start address of core {core}", address_of(value), bool(fields.get(keys.SYMBOLIC)))
     order = as_list(fields.get(keys.ORDER))
     limits = as_list(fields.get(keys.MAX_SIZES))
     if order is not None and limits is not None and len(order) != len(limits):
         raise VerifyException(f"maxDimSizes_ has {len(limits)} entries for {len(order)} dims of layoutDimOrder_")
 
 
-def _verify_start(what: str, address: int | None, symbolic: bool, spec: SpyreSpec) -> None:
+def _verify_start(what: str, address: int | None, symbolic: bool) -> None:
     if address is None:
         raise VerifyException(f"{what} must be a decimal string or an integer")
     if symbolic and address >= 0:
         raise VerifyException(f"{what} is {address}; with isStartAddrSymbolic_ it must be a negative symbol id")
     if not symbolic and address < 0:
         raise VerifyException(f"{what} is {address}; negative ids need isStartAddrSymbolic_ = 1")
-    if not symbolic and address % spec.stick_bytes:
+    if not symbolic and address % STICK_BYTES:
         raise VerifyException(
-            f"{what} is {address}, which is no multiple of {spec.stick_bytes} bytes; "
-            f"the stick starts at {address - address % spec.stick_bytes}"
+            f"{what} is {address}, which is no multiple of {STICK_BYTES} bytes; "
+            f"the stick starts at {address - address % STICK_BYTES}"
         )
 
 

@@ -13,7 +13,7 @@ from enum import Enum
 from math import prod
 
 from spyre_mlir.hw.formats import device_format
-from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES
 
 Slices = tuple[Mapping[str, int], ...]
 
@@ -328,7 +328,7 @@ def core_slices(dims: Sequence[Dim], op_class: OpClass) -> Slices:
     return tuple(table)
 
 
-def start_offsets(dims: Sequence[Dim], operand: Operand, op_class: OpClass, spec: SpyreSpec = SPYRE) -> tuple[int, ...]:
+def start_offsets(dims: Sequence[Dim], operand: Operand, op_class: OpClass) -> tuple[int, ...]:
     """Bytes from the operand's base to each core's first element.
 
     One slice of a dim is (elements per core) strides of that dim, in sticks; in LX every core starts at the base.
@@ -344,4 +344,4 @@ def start_offsets(dims: Sequence[Dim], operand: Operand, op_class: OpClass, spec
         for dim in dims
         if dim.label in strides
     }
-    return tuple(spec.stick_bytes * sum(step[label] * row[label] for label in step) for row in slices)
+    return tuple(STICK_BYTES * sum(step[label] * row[label] for label in step) for row in slices)

@@ -11,7 +11,7 @@ from math import prod
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
 from spyre_mlir.hw.cost import Kind, Product, Traffic, Work
 from spyre_mlir.hw.formats import device_format
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import STICK_BYTES
 
 _BITS_PER_BYTE = 8
 
@@ -54,7 +54,7 @@ def _rows(descriptor: Descriptor) -> int:
 def _traffic(descriptor: Descriptor, operand: Operand, dims: dict[str, Dim]) -> Traffic:
     own = [dims[label] for label in operand.order]
     # A scratchpad holds one core's slice, so the cores together hold one copy per core that needs it.
-    touched = prod(_steps(dim.extent, dim.label, operand) for dim in own) * SPYRE.stick_bytes
+    touched = prod(_steps(dim.extent, dim.label, operand) for dim in own) * STICK_BYTES
     bits = device_format(operand.format).bits
     elements = prod(dim.extent if dim.valid is None else dim.valid for dim in own)
     written = operand is descriptor.output
@@ -83,7 +83,7 @@ def _run(operand: Operand, dims: dict[str, Dim]) -> int:
         sticks *= steps
         if steps != allocated:
             break
-    return sticks * SPYRE.stick_bytes
+    return sticks * STICK_BYTES
 
 
 def _product(descriptor: Descriptor) -> Product:

@@ -1,4 +1,4 @@
-"""Predicted time of a Llama layer under the ways in which `divide-work` divides products: usual, published, fastest.
+"""Predicted time of a Llama layer under the ways in which `divide-work` divides products: default, published, fastest.
 
 `python benchmarks/planned_time.py`. The time is the cost model's, after place-lx, so that buffers that a division sends
 to device memory count. Weights are on the meta device.
@@ -56,9 +56,9 @@ def main() -> int:
     for name, size in SIZES.items():
         model, tokens = layer(*size)
         module = import_program(model, (tokens,)).module
-        for way in ("usual", "published", "fastest"):
+        for way in ("default", "published", "fastest"):
             started = time.perf_counter()
-            lowered = lower(module, make_context(), options={"divide-work": f"products={way}"})
+            lowered = lower(module, make_context(), options={"divide-work": {"products": way}})
             seconds = time.perf_counter() - started
             t = module_timeline(lowered.modules["superdsc"])
             least = ">" if t.is_lower_bound else " "

@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 from spyre_mlir.backend.check import Finding, check_path
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError
-from spyre_mlir.machine.faults import OnFault
-from spyre_mlir.machine.options import Numerics
-from spyre_mlir.machine.overflows import OnOverflow
-from spyre_mlir.options import Addresses, CompileOptions, Loops
-from spyre_mlir.pipeline import HostFallback, lower
+from spyre_mlir.options import CompileOptions, takes_options
+from spyre_mlir.pipeline import lower
 from spyre_mlir.report import Accuracy, Verification
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import tell_narrowed
 from spyre_mlir.universe import make_context
@@ -28,21 +25,12 @@ Array = NDArray[Any]
 BUNDLE = "bundle"
 
 
+@takes_options
 def compile(
     model: Any,
     example_inputs: Sequence[Any] | None = None,
     example_kwargs: Mapping[str, Any] | None = None,
-    *,
-    numerics: Numerics = "device",
-    addresses: Addresses = "symbolic",
-    share_files: bool = False,
-    coarse_tile: bool = False,
-    loops: Loops = "loop",
-    on_fault: OnFault = "raise",
-    host_fallback: HostFallback = "warn",
-    prefer_device: bool = False,
-    keep_float32: bool = False,
-    on_overflow: OnOverflow = "warn",
+    **choices: Any,
 ) -> CompiledModel | LazyModel:
     """Compiles a model for Spyre.
 
@@ -51,28 +39,10 @@ def compile(
         example_inputs: positional inputs of the shapes to compile for; without them a module or graph is
             compiled at its first call, once per signature of inputs.
         example_kwargs: keyword inputs.
-        numerics: how calls compute; ``exact`` rounds float32 results once per operation, as eager does,
-            ``device`` rounds to the hardware's formats wherever something is stored. `CompiledModel.verify` is always
-            exact.
-        addresses: ``symbolic`` binds addresses at run time, ``concrete`` writes them into the files.
-        share_files: equal operations at different addresses share one SuperDSC file, whose symbol ids every launch
-            binds anew; the published specification wants an id to have one value in a bundle, so it is off.
-        coarse_tile: chains of kernels whose intermediates exceed the scratchpads run block of rows by block of rows.
-        loops: ``loop`` writes a loop into ``bundle.mlir``, ``unroll`` a file for every kernel of every trip, which is
-            what concrete addresses need.
-        on_fault: what a call does when the program misbehaves: ``raise``, ``warn`` through `logging`, or ``collect``;
-            `CompiledModel.log` has what the last call met.
-        host_fallback: what the device cannot run becomes a host step: ``warn`` warns once with a list, ``allow`` says
-            nothing, ``error`` refuses.
-        prefer_device: an operation that takes many kernels runs on the device whatever their number.
-        keep_float32: float32 stays float32 on the device instead of DL16, at twice the bytes; products of matrices and
-            functions without a form on float32 compute in DL16, which a warning lists and the report counts.
-        on_overflow: what a call does when finite numbers go beyond the largest DLFloat16: ``warn`` warns once, with the
-            operations and their lines, ``raise`` gives no results, ``ignore`` says nothing; `CompiledModel.log` has
-            them in any case. Infinities that come from the host, and what fills a mask, are none of these.
+        **choices: options, the fields of `CompileOptions`.
 
     Raises:
-        InputError: an option has no such value, or the inputs are no tuple.
+        InputError: there is no such option, an option has no such value, or the inputs are no tuple.
         UnsupportedError: the model has operations that cannot be expressed, or host steps that are refused; all of
             them are listed.
         ImportProgramError: the model cannot be read.
@@ -80,18 +50,7 @@ def compile(
     """
     from spyre_mlir.frontend import import_program, is_complete
 
-    options = CompileOptions(
-        numerics=numerics,
-        addresses=addresses,
-        share_files=share_files,
-        coarse_tile=coarse_tile,
-        loops=loops,
-        on_fault=on_fault,
-        host_fallback=host_fallback,
-        prefer_device=prefer_device,
-        keep_float32=keep_float32,
-        on_overflow=on_overflow,
-    )
+    options = CompileOptions.of(choices)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         return LazyModel(model, options)
     return _compile(import_program(model, _as_tuple(example_inputs), example_kwargs), options)
@@ -147,7 +106,7 @@ def _as_tuple(example_inputs: Sequence[Any] | None) -> tuple[Any, ...] | None:
 
 
 def _compile(program: Program, options: CompileOptions) -> CompiledModel:
-    context = make_context()
+    context = make_context(options.spec)
     lowered = lower(program.module, context, options=options.passes(), host_fallback=options.host_fallback)
     tell_narrowed(lowered.modules["spyre.kernel"])
     return CompiledModel(program, lowered, options)

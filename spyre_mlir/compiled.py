@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
 from spyre_mlir.backend.whole_file import save_text
+from spyre_mlir.choices import Numerics
 from spyre_mlir.debug.bisect import Culprit, Walk
 from spyre_mlir.debug.stored_runs import launch_probes, run_on_host, stored_program
 from spyre_mlir.dialects.superdsc.codec.describe import describe
@@ -28,7 +29,7 @@ from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.machine.bundle.transfers import Resident
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.levels.run import run_function
-from spyre_mlir.machine.options import MachineOptions, Numerics
+from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.overflows import DL16OverflowWarning, Overflow, tell_overflows
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import LEVELS, HostStep, Lowered, check_level, lower_to_ktir

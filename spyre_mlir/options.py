@@ -1,18 +1,80 @@
-"""Options of `compile`, checked where they are given."""
+"""Options of `compile`: each is declared once, with its default, its meaning and what it sets.
+
+The keyword arguments of `compile` and its docstring, the flags of `spyre-compile`, the table in the reference and the
+options of passes follow from the fields of `CompileOptions`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from difflib import get_close_matches
+from textwrap import fill
+from typing import Any, TypeVar, get_args
 
+from spyre_mlir.choices import Addresses, HostFallback, LoopForm, Numerics, OnFault, OnOverflow, SdscVersion
 from spyre_mlir.errors import InputError
-from spyre_mlir.machine.faults import OnFault
-from spyre_mlir.machine.options import MachineOptions, Numerics
-from spyre_mlir.machine.overflows import OnOverflow
-from spyre_mlir.transforms.utils.host_fallback import HostFallback
+from spyre_mlir.hw.spec import SPYRE, SpyreSpec, spec_with
 
-Addresses = Literal["symbolic", "concrete"]
-Loops = Literal["loop", "unroll"]
+PassOptions = Mapping[str, Mapping[str, object]]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_OPTIONS_HERE = "**choices: options, the fields of `CompileOptions`."
+_WIDTH = 116
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is known of an option besides its name, type and default.
+
+    Attributes:
+        meaning: what it does, in sentences that begin small, for docstring, ``--help`` and reference.
+        sets: the pass it goes to, and the field it sets there; a pass alone runs if the option is true.
+        flag: whether `spyre-compile` takes it; the rest is about calls.
+        choices: the values it may have, if they are few.
+        read: its value from the text after the flag, if it is neither a choice nor a switch.
+    """
+
+    meaning: str
+    sets: tuple[str, str] | tuple[str] | None = None
+    flag: bool = True
+    choices: tuple[str, ...] = ()
+    read: Callable[[str], object] | None = None
+
+
+def _option(
+    default: object,
+    meaning: str,
+    *,
+    of: object = None,
+    sets: tuple[str, str] | tuple[str] | None = None,
+    flag: bool = True,
+    read: Callable[[str], object] | None = None,
+) -> Any:
+    return field(default=default, metadata={"option": Option(meaning, sets, flag, get_args(of), read)})
+
+
+def read_spec(text: str) -> SpyreSpec:
+    """A card from ``NAME=NUMBER,NAME=NUMBER``.
+
+    Raises:
+        InputError: the text is no such list, or no card has these numbers.
+    """
+    numbers: dict[str, int] = {}
+    for pair in filter(None, text.split(",")):
+        name, _, number = pair.partition("=")
+        if not (number.isascii() and number.isdigit()):
+            raise InputError(f"a card is NAME=NUMBER,…, got {pair!r}", hint="for example cores_per_card=64")
+        numbers[name.strip()] = int(number)
+    try:
+        return spec_with(numbers)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
+_TO_SUPERDSC = "convert-spyre-kernel-to-superdsc"
+_TO_KERNEL = "convert-spyre-loop-to-spyre-kernel"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,30 +85,147 @@ class CompileOptions:
         InputError: an option has no such value.
     """
 
-    numerics: Numerics = "device"
-    addresses: Addresses = "symbolic"
-    share_files: bool = False
-    coarse_tile: bool = False
-    loops: Loops = "loop"
-    on_fault: OnFault = "raise"
-    host_fallback: HostFallback = "warn"
-    prefer_device: bool = False
-    keep_float32: bool = False
-    on_overflow: OnOverflow = "warn"
+    numerics: Numerics = _option(
+        "device",
+        "how calls compute; ``exact`` rounds float32 results once per operation, as eager does, ``device`` rounds to "
+        "the hardware's formats wherever something is stored. `CompiledModel.verify` is always exact",
+        of=Numerics,
+        flag=False,
+    )
+    addresses: Addresses = _option(
+        "symbolic",
+        "``symbolic`` binds addresses at run time, ``concrete`` writes them into the files",
+        of=Addresses,
+        sets=(_TO_SUPERDSC, "addresses"),
+    )
+    share_files: bool = _option(
+        False,
+        "equal operations at different addresses share one SuperDSC file, whose symbol ids every launch binds anew; "
+        "the published specification wants an id to have one value in a bundle, so it is off",
+        sets=(_TO_SUPERDSC, "share"),
+    )
+    coarse_tile: bool = _option(
+        False,
+        "chains of kernels whose intermediates exceed the scratchpads run block of rows by block of rows",
+        sets=("coarse-tile",),
+    )
+    loops: LoopForm = _option(
+        "loop",
+        "``loop`` writes a loop into ``bundle.mlir``, ``unroll`` a file for every kernel of every trip, which is what "
+        "concrete addresses need",
+        of=LoopForm,
+        sets=(_TO_SUPERDSC, "loops"),
+    )
+    sdsc_version: SdscVersion = _option(
+        "TS26", "generation of the SuperDSC files", of=SdscVersion, sets=(_TO_SUPERDSC, "version")
+    )
+    spec: SpyreSpec = _option(
+        SPYRE,
+        "card to compile for; numbers that are not given are those of the standard card",
+        read=read_spec,
+    )
+    on_fault: OnFault = _option(
+        "raise",
+        "what a call does when the program misbehaves: ``raise``, ``warn`` through `logging`, or ``collect``; "
+        "`CompiledModel.log` has what the last call met",
+        of=OnFault,
+        flag=False,
+    )
+    host_fallback: HostFallback = _option(
+        "warn",
+        "what the device cannot run becomes a host step: ``warn`` lists these steps once, ``allow`` says nothing, "
+        "``error`` refuses them",
+        of=HostFallback,
+    )
+    prefer_device: bool = _option(
+        False,
+        "an operation that takes many kernels runs on the device whatever their number",
+        sets=("decompose-aten", "prefer_device"),
+    )
+    keep_float32: bool = _option(
+        False,
+        "float32 stays float32 on the device instead of DL16, at twice the bytes; products of matrices and functions "
+        "without a form on float32 compute in DL16, which a warning lists and the report counts",
+        sets=(_TO_KERNEL, "keep_float32"),
+    )
+    on_overflow: OnOverflow = _option(
+        "warn",
+        "what a call does when finite numbers go beyond the largest DLFloat16: ``warn`` warns once, with the "
+        "operations and their lines, ``raise`` gives no results, ``ignore`` says nothing; `CompiledModel.log` has them "
+        "in any case. Infinities that come from the host, and fillers of masks, do not count",
+        of=OnOverflow,
+        flag=False,
+    )
 
     def __post_init__(self) -> None:
-        MachineOptions(numerics=self.numerics, on_fault=self.on_fault)
-        chosen = {"addresses": (self.addresses, Addresses), "loops": (self.loops, Loops)}
-        chosen |= {"host_fallback": (self.host_fallback, HostFallback), "on_overflow": (self.on_overflow, OnOverflow)}
-        for name, (value, allowed) in chosen.items():
-            if value not in get_args(allowed):
-                raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, got {value!r}")
+        for entry in fields(self):
+            value, known = getattr(self, entry.name), about(entry)
+            if known.choices and value not in known.choices:
+                raise InputError(f"{entry.name} must be one of {', '.join(known.choices)}, got {value!r}")
+            if isinstance(entry.default, bool) and not isinstance(value, bool):
+                raise InputError(f"{entry.name} must be True or False, got {value!r}")
+        if not isinstance(self.spec, SpyreSpec):  # pyright: ignore[reportUnnecessaryIsInstance] - Python callers
+            raise InputError(f"spec must be a SpyreSpec, got {self.spec!r}", hint="dataclasses.replace(SPYRE, …)")
 
-    def passes(self) -> dict[str, str]:
-        """Options of passes, as `pipeline.lower` takes them."""
-        share = "true" if self.share_files else "false"
-        last = f"addresses={self.addresses} share={share} loops={self.loops}"
-        chosen = {"convert-spyre-kernel-to-superdsc": last}
-        chosen |= {"coarse-tile": ""} if self.coarse_tile else {}
-        chosen |= {"convert-spyre-loop-to-spyre-kernel": "keep-float32=true"} if self.keep_float32 else {}
-        return chosen | ({"decompose-aten": "prefer-device=true"} if self.prefer_device else {})
+    @classmethod
+    def of(cls, choices: Mapping[str, Any], *, by: str = "compile") -> CompileOptions:
+        """The options that keyword arguments give.
+
+        Args:
+            choices: values by name.
+            by: who takes them, for the error.
+
+        Raises:
+            InputError: there is no such option, or it has no such value.
+        """
+        known = option_names()
+        if unknown := [name for name in choices if name not in known]:
+            near = get_close_matches(unknown[0], known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"the options are {', '.join(known)}"
+            raise InputError(f"{by} has no option {', '.join(unknown)}", hint=hint)
+        return cls(**choices)
+
+    def passes(self) -> dict[str, dict[str, object]]:
+        """Fields of passes, by name of the pass, as `pipeline.lower` takes them."""
+        chosen: dict[str, dict[str, object]] = {}
+        for entry in fields(self):
+            sets, value = about(entry).sets, getattr(self, entry.name)
+            if sets is None or (len(sets) == 1 and not value):
+                continue
+            chosen.setdefault(sets[0], {}).update({sets[1]: value} if len(sets) == 2 else {})
+        return chosen
+
+
+def about(entry: Field[Any]) -> Option:
+    """What is known of a field of `CompileOptions`."""
+    option: Option = entry.metadata["option"]
+    return option
+
+
+def option_names() -> list[str]:
+    """Names of the options, in order."""
+    return [entry.name for entry in fields(CompileOptions)]
+
+
+def takes_options(function: _Function) -> _Function:
+    """Decorator: the function's keyword arguments are the options, in its signature and in its docstring.
+
+    The function takes them as ``**choices``, and its docstring names these in one line.
+    """
+    signature = inspect.signature(function)
+    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    chosen = [
+        inspect.Parameter(
+            entry.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if entry.default is MISSING else entry.default,
+            annotation=entry.type,
+        )
+        for entry in fields(CompileOptions)
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *chosen])  # pyright: ignore[reportFunctionMemberAccess]
+    entries = (
+        fill(f"{e.name}: {about(e).meaning}.", _WIDTH, subsequent_indent=" " * 12) for e in fields(CompileOptions)
+    )
+    function.__doc__ = (function.__doc__ or "").replace(_OPTIONS_HERE, "\n        ".join(entries))
+    return function

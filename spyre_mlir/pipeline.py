@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.utils.arg_spec import parse_pipeline
 
+from spyre_mlir.choices import HostFallback
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import INTEGERS, AllocOp, ConvertOp, KernelOp, device_tensor
@@ -21,17 +21,12 @@ from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import trips_of
 from spyre_mlir.errors import InputError, LoweringError, UnsupportedError
 from spyre_mlir.hw.spec import STICK_BYTES
+from spyre_mlir.options import PassOptions
 from spyre_mlir.plugins import registry
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import narrowed
-from spyre_mlir.transforms.utils.host_fallback import (
-    HostFallback,
-    HostStep,
-    host_steps_of,
-    lower_with_more_on_host,
-    tell_host_steps,
-)
+from spyre_mlir.transforms.utils.host_fallback import HostStep, host_steps_of, lower_with_more_on_host, tell_host_steps
 
 log = logging.getLogger(__name__)
 
@@ -146,7 +141,7 @@ def check_level(level: str) -> str:
 def passes_to(level: str) -> str:
     """The pipeline from aten to a level, as `spyre-opt -p` takes it."""
     wanted = STAGES[: LEVELS.index(check_level(level)) + 1]
-    return ",".join(_with_options(stage.passes, {}) for stage in wanted if stage.passes)
+    return ",".join(name for stage in wanted for name in _names(stage, {}))
 
 
 class Watch(Protocol):
@@ -166,7 +161,7 @@ def lower(
     context: Context,
     *,
     until: str = LEVELS[-1],
-    options: Mapping[str, str] | None = None,
+    options: PassOptions | None = None,
     watch: Watch | None = None,
     host_fallback: HostFallback = "allow",
 ) -> Lowered:
@@ -178,8 +173,8 @@ def lower(
         module: verified, at the aten level.
         context: dialects, passes and the machine.
         until: the last level wanted.
-        options: pass name to its options as text, e.g. ``{"convert-spyre-kernel-to-superdsc": "addresses=concrete"}``;
-            an optional pass runs if it is named here, if only with an empty text.
+        options: fields of passes by name of the pass, e.g. ``{"convert-spyre-kernel-to-superdsc": {"addresses":
+            "concrete"}}``; an optional pass runs if it is named here, if only without fields.
         watch: is told of every pass.
         host_fallback: whether the host may run what the device cannot: ``error`` refuses, ``warn`` warns once.
 
@@ -187,6 +182,7 @@ def lower(
         UnsupportedError: host steps are refused; all of them are listed.
         LoweringError: the program does not fit the machine, or a pass left an op that is not legal.
     """
+    _check_options(options or {})
     run = partial(_lower, context=context, until=check_level(until), options=options or {}, watch=watch)
     try:
         lowered = run(module)
@@ -198,7 +194,7 @@ def lower(
     return lowered
 
 
-def _lower(module: ModuleOp, context: Context, until: str, options: Mapping[str, str], watch: Watch | None) -> Lowered:
+def _lower(module: ModuleOp, context: Context, until: str, options: PassOptions, watch: Watch | None) -> Lowered:
     """One try; see `lower`."""
     lowered, current = Lowered(), module
     for stage in STAGES:
@@ -224,22 +220,30 @@ def _apply(pass_: ModulePass, context: Context, module: ModuleOp, watch: Watch |
         watch.after(pass_.name, module)
 
 
-def _passes(stage: Stage, options: Mapping[str, str]) -> Iterator[ModulePass]:
+def _passes(stage: Stage, options: PassOptions) -> Iterator[ModulePass]:
     factories = _factories()
-    for spec in parse_pipeline(_with_options(stage.passes, options)):
-        yield factories[spec.name]().from_spec(spec)
+    for name in _names(stage, options):
+        yield factories[name]()(**options.get(name, {}))
 
 
-def _with_options(passes: str, options: Mapping[str, str]) -> str:
-    named: list[str] = []
-    for entry in passes.split(","):
-        if entry.startswith(POINT):
-            named += [r.op for r in registry.passes_at(entry.removeprefix(POINT))]
-            continue
+def _check_options(options: PassOptions) -> None:
+    known = {name: _factories()[name]() for stage in STAGES for name in _names(stage, options)}
+    for name, values in options.items():
+        if name not in known:
+            raise InputError(f"no level is reached by a pass '{name}'", hint=f"the passes are {', '.join(known)}")
+        taken = [f.name for f in fields(known[name])]
+        if unknown := [option for option in values if option not in taken]:
+            raise InputError(f"{name} has no option {unknown[0]}", hint=f"its options are {', '.join(taken) or 'none'}")
+
+
+def _names(stage: Stage, options: PassOptions) -> Iterator[str]:
+    """Names of the passes that lead to a level, in order: those of plugins too, optional ones if they are asked for."""
+    for entry in stage.passes.split(","):
         name = entry.removesuffix(OPTIONAL)
-        if name and (name == entry or name in options):
-            named.append(f"{name}{{{options[name]}}}" if options.get(name) else name)
-    return ",".join(named)
+        if entry.startswith(POINT):
+            yield from (r.op for r in registry.passes_at(entry.removeprefix(POINT)))
+        elif name and (name == entry or name in options):
+            yield name
 
 
 def _factories() -> dict[str, Callable[[], type[ModulePass]]]:

@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spyre_mlir.choices import HostFallback
 from spyre_mlir.cli import compile_info
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
+from spyre_mlir.cli.support.option_flags import add_option, chosen_options, option_flags
 from spyre_mlir.cli.support.output import PendingOutput
 from spyre_mlir.cli.translate_ktir import TARGETS, deliver, pending_ktir
 from spyre_mlir.errors import InputError
@@ -20,7 +22,7 @@ from spyre_mlir.errors import InputError
 if TYPE_CHECKING:
     from spyre_mlir.frontend import Program
     from spyre_mlir.options import CompileOptions
-    from spyre_mlir.pipeline import HostFallback, Lowered
+    from spyre_mlir.pipeline import Lowered
 
 log = logging.getLogger("spyre_mlir.cli.compile")
 
@@ -72,51 +74,8 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--split", action="store_true", help="with --target=ktir, a module per function: NAME.mlir in the directory -o"
     )
-    parser.add_argument(
-        "--addresses",
-        choices=("symbolic", "concrete"),
-        default="symbolic",
-        help="symbolic binds addresses at run time (default); concrete writes them into the files",
-    )
-    parser.add_argument(
-        "--share-files",
-        action="store_true",
-        help="one SuperDSC file for equal operations at different addresses; symbol ids are then bound per launch",
-    )
-    parser.add_argument(
-        "--coarse-tile",
-        action="store_true",
-        help="run chains of kernels whose intermediates exceed the scratchpads block of rows by block of rows",
-    )
-    parser.add_argument(
-        "--loops",
-        choices=("loop", "unroll"),
-        default="loop",
-        help="write loops into bundle.mlir (default), or a file for every kernel of every trip",
-    )
-    parser.add_argument(
-        "--host-fallback",
-        choices=("warn", "allow", "error"),
-        default="warn",
-        help="what the device cannot run becomes a step on the host: warn lists these steps (default), allow says "
-        "nothing, error refuses them with exit code 2",
-    )
-    parser.add_argument(
-        "--prefer-device",
-        action="store_true",
-        help="run on the device whatever the device can, also where that takes very many kernels",
-    )
-    parser.add_argument(
-        "--keep-float32",
-        action="store_true",
-        help="store float32 as float32 instead of DL16; what the hardware computes in DL16 only is listed",
-    )
-    parser.add_argument(
-        "--sdsc-version",
-        choices=("TS25", "TS26", "TSNEW"),
-        default="TS26",
-        help="which generation of SuperDSC files to write (default TS26)",
-    )
+    for entry in option_flags():
+        add_option(parser, entry)
 
 
 def _add_bundle_options(parser: argparse.ArgumentParser) -> None:
@@ -161,7 +120,7 @@ def _compile(arguments: argparse.Namespace) -> int:
     from spyre_mlir.text.render import module_text
     from spyre_mlir.universe import make_context
 
-    options = _options(arguments)
+    options = chosen_options(arguments)
     ktir = arguments.target == "ktir" and arguments.emit is None
     wanted = arguments.emit or ("spyre.kernel" if ktir else LEVELS[-1])
     pending = pending_ktir(arguments.output, split=arguments.split) if ktir else None
@@ -201,20 +160,6 @@ def _import(path: Path, step: Callable[[str], None]) -> Program:
     return program
 
 
-def _options(arguments: argparse.Namespace) -> CompileOptions:
-    from spyre_mlir.options import CompileOptions
-
-    return CompileOptions(
-        addresses=arguments.addresses,
-        share_files=arguments.share_files,
-        coarse_tile=arguments.coarse_tile,
-        loops=arguments.loops,
-        host_fallback=arguments.host_fallback,
-        prefer_device=arguments.prefer_device,
-        keep_float32=arguments.keep_float32,
-    )
-
-
 def _lower(
     program: Program, options: CompileOptions, arguments: argparse.Namespace, wanted: str, step: Callable[[str], None]
 ) -> Lowered:
@@ -226,11 +171,9 @@ def _lower(
 
     watch = PassWatch(arguments.dump_dir, step=step)
     watch.entered(program.module)
-    passes = options.passes()
-    passes["convert-spyre-kernel-to-superdsc"] += f" version={arguments.sdsc_version}"
     refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
-    context = make_context()
-    lowered = lower(program.module, context, until=wanted, options=passes, watch=watch, host_fallback=refuse)
+    context = make_context(options.spec)
+    lowered = lower(program.module, context, until=wanted, options=options.passes(), watch=watch, host_fallback=refuse)
     kernels = lowered.modules.get("spyre.kernel", program.module)
     for text in filter(None, (narrowed_text(kernels), rounded_text(kernels))):
         log.warning("%s", text)

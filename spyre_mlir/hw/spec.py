@@ -15,7 +15,7 @@ def segment_base(segment: int) -> int:
     return segment * SEGMENT_BYTES
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SpyreSpec:
     """One Spyre card. Numbers are per core unless the name says card.
 
@@ -41,6 +41,11 @@ class SpyreSpec:
                 raise ValueError(f"{name} must be positive, got {value}")
         if self.lx_usable_bytes > self.lx_bytes:
             raise ValueError(f"lx_usable_bytes {self.lx_usable_bytes} exceeds lx_bytes {self.lx_bytes}")
+
+    def __repr__(self) -> str:
+        """The numbers that differ from the standard card's."""
+        changed = "".join(f", {name}={value}" for name, value in self.differences().items())
+        return f"replace(SPYRE{changed})" if changed else "SPYRE"
 
     def differences(self) -> dict[str, int]:
         """The numbers that differ from those of the standard card, by name."""

@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Operation
 
+from spyre_mlir.choices import OnFault
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.errors import FaultKind, FaultPlace, MachineFault
 from spyre_mlir.machine.overflows import Overflow
 
 Place = FaultPlace
-OnFault = Literal["raise", "warn", "collect"]
 _SHOWN = 12
 _LOGGER = logging.getLogger("spyre_mlir.machine")
 

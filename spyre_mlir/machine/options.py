@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from spyre_mlir.choices import Numerics, OnFault
 from spyre_mlir.errors import InputError
-from spyre_mlir.machine.faults import OnFault
 
-Numerics = Literal["exact", "device"]
 Overflow = Literal["saturate", "nan"]
 PartialSums = Literal["wide", "rounded"]
 Nan = Literal["allow", "fault"]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
+from spyre_mlir.choices import OnOverflow
 from spyre_mlir.errors import OverflowFault
 from spyre_mlir.hw.formats import DL16_LARGEST
 
-OnOverflow = Literal["warn", "raise", "ignore"]
 PAGE = "docs/dl16-exceptions.md"
 _SHOWN = 5
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
-from spyre_mlir import api
 from spyre_mlir.errors import InputError
+from spyre_mlir.options import CompileOptions
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.no_backward import needs_backward, run_without_backward
 from spyre_mlir.torch_compile.unfused import unfused
@@ -23,8 +22,6 @@ from spyre_mlir.torch_device.tensor import (
     on_host,
     results_on_device,
 )
-
-_GIVEN_BY_DYNAMO = ("model", "example_inputs", "example_kwargs")
 
 
 def spyre(
@@ -50,7 +47,8 @@ def spyre(
     """
     if mode is not None:
         raise InputError(f'torch.compile(backend="spyre") has no mode {mode}', hint="leave it out; see `options`")
-    captured = Captured.of(graph, [_checked(options or {})])
+    CompileOptions.of(options or {}, by='torch.compile(backend="spyre")')
+    captured = Captured.of(graph, [options or {}])
     return lambda *inputs: captured.run(0, inputs)
 
 
@@ -92,14 +90,3 @@ class Captured:
             return tuple(as_device_tensor(r) if on_device else r for r, on_device in there)
 
         return run_without_backward(compute, inputs) if needs_backward(inputs) else compute(*inputs)
-
-
-def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    known = [name for name in inspect.signature(api.compile).parameters if name not in _GIVEN_BY_DYNAMO]
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        raise InputError(
-            f'torch.compile(backend="spyre") has no option {", ".join(unknown)}',
-            hint=f"the options are {', '.join(known)}",
-        )
-    return dict(options)

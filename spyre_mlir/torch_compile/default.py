@@ -8,10 +8,10 @@ from typing import Any, cast, get_args
 import torch
 from torch.fx import GraphModule, Node
 
+from spyre_mlir.choices import Numerics
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import inductor_mode, storage_identity
-from spyre_mlir.machine.options import Numerics
 from spyre_mlir.torch_compile.backend import Captured
 from spyre_mlir.torch_device.registration import DEVICE
 from spyre_mlir.torch_device.tensor import device_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from spyre_mlir.choices import OnOverflow
 from spyre_mlir.errors import InputError
-from spyre_mlir.machine.overflows import OnOverflow
 from spyre_mlir.torch_device.registration import DEVICE, VARIABLE
 
 

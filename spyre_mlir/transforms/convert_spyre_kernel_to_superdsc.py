@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
@@ -17,6 +16,7 @@ from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, M
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from spyre_mlir.choices import Addresses, LoopForm, SdscVersion
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
@@ -87,10 +87,10 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
 
     name = "convert-spyre-kernel-to-superdsc"
 
-    addresses: Literal["symbolic", "concrete"] = "symbolic"
-    version: Literal["TS25", "TS26", "TSNEW"] = "TS26"
+    addresses: Addresses = "symbolic"
+    version: SdscVersion = "TS26"
     first: int = 0
-    loops: Literal["loop", "unroll"] = "loop"
+    loops: LoopForm = "loop"
     share: bool = False
     masks: Masks = "largest"
 

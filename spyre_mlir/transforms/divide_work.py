@@ -60,13 +60,13 @@ class DivideWorkPass(ModulePass):
     Attributes:
         cores: how many cores to use at most; all of the card if not given.
         products: `fastest` lets products depart from the usual division where the cost model finds another clearly
-            faster, `published` as the front end of June 2026 does, `usual` never.
+            faster, `published` as the front end of June 2026 does, `default` never.
     """
 
     name = "divide-work"
 
     cores: int | None = None
-    products: Literal["fastest", "published", "usual"] = "fastest"
+    products: Literal["fastest", "published", "default"] = "fastest"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Divides every kernel op of the module that is not divided yet."""
@@ -86,7 +86,7 @@ class DivideWorkPass(ModulePass):
             except LoweringError as error:
                 failures.meet(error, inner)
         failures.raise_all()
-        for inner in whole if self.products != "usual" else []:
+        for inner in whole if self.products != "default" else []:
             if inner.is_product:
                 loops = loops_of(inner)
                 choose = fastest if self.products == "fastest" else published

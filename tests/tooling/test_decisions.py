@@ -38,7 +38,7 @@ def parse(text: str) -> ModuleOp:
     return module
 
 
-def files_of(text: str, options: str = "addresses=symbolic") -> ModuleOp:
+def files_of(text: str, **options: object) -> ModuleOp:
     """A program at the superdsc level."""
     given = {"convert-spyre-kernel-to-superdsc": options}
     return lower(parse(text), make_context(), options=given).modules["superdsc"]
@@ -142,7 +142,7 @@ PRODUCT = """func.func @main(%x: tensor<4x64xf16>, %w: tensor<64x128xf16>) -> te
 
 
 def test_concrete_addresses_are_numbers_without_symbols() -> None:
-    symbolic, concrete = files_of(PRODUCT), files_of(PRODUCT, "addresses=concrete")
+    symbolic, concrete = files_of(PRODUCT), files_of(PRODUCT, addresses="concrete")
     assert all(op.ids for op in symbolic.walk() if isinstance(op, SdscExecuteOp))
     assert not any(op.ids or op.addresses for op in concrete.walk() if isinstance(op, SdscExecuteOp))
     assert not any(isinstance(op, DeviceMemAllocateOp) for op in concrete.walk())

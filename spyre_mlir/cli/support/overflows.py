@@ -6,8 +6,9 @@ import sys
 
 from xdsl.dialects.builtin import ModuleOp
 
+from spyre_mlir.choices import OnOverflow
 from spyre_mlir.machine.faults import FaultLog
-from spyre_mlir.machine.overflows import OnOverflow, Overflow, tell_overflows
+from spyre_mlir.machine.overflows import Overflow, tell_overflows
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import would_be_kept
 
 

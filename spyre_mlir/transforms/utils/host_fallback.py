@@ -7,10 +7,11 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
+from spyre_mlir.choices import HostFallback
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import ORIGIN
 from spyre_mlir.dialects.places import source_of
@@ -18,7 +19,6 @@ from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.transforms.utils.host_support import mark
 
-HostFallback = Literal["warn", "allow", "error"]
 FALLBACKS: tuple[HostFallback, ...] = ("warn", "allow", "error")
 Result = TypeVar("Result")
 _PLACES_SHOWN = 3

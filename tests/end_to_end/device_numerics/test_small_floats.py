@@ -113,7 +113,7 @@ def test_bfloat16_is_dl16_in_every_generation_of_files(version: str) -> None:
     lowered = lower(
         import_program(FunctionModel(lambda x: x + x), (x,)).module,
         make_context(),
-        options={"convert-spyre-kernel-to-superdsc": f"version={version}"},
+        options={"convert-spyre-kernel-to-superdsc": {"version": version}},
     )
     text = str(lowered.modules["superdsc"])
     assert DL16.name in text and "BFLOAT16" not in text

@@ -43,7 +43,7 @@ def checked(
 
 def lowered(program: Program, patches: Mapping[str, float], monkeypatch: pytest.MonkeyPatch) -> Lowered:
     """A program at the level of loops, made with other numbers."""
-    options = {"decompose-aten": f"cap={patches[CAP]}"} if CAP in patches else {}
+    options = {"decompose-aten": {"cap": patches[CAP]}} if CAP in patches else {}
     with monkeypatch.context() as patch:
         for place, value in patches.items():
             module, _, name = place.rpartition(".")

@@ -128,7 +128,7 @@ TWICE = """func.func @main(%x: tensor<64x128xf16>) -> tensor<64x128xf16> {
 }"""
 
 
-def files_of(text: str, options: str) -> ModuleOp:
+def files_of(text: str, **options: object) -> ModuleOp:
     given = {"convert-spyre-kernel-to-superdsc": options}
     module = parse_module(text, make_context(), locations=False)
     return lower(module, make_context(), options=given).modules["superdsc"]
@@ -136,20 +136,20 @@ def files_of(text: str, options: str) -> ModuleOp:
 
 def test_a_file_in_addresses_cannot_be_shared() -> None:
     with pytest.raises(LoweringError, match="cannot be shared"):
-        files_of(TWICE, "addresses=concrete share=true")
+        files_of(TWICE, addresses="concrete", share=True)
 
 
 def test_without_sharing_ids_are_unique_in_the_bundle() -> None:
     """What the published specification asks for, and the default."""
     for version in ("TS25", "TS26", "TSNEW"):
-        module = files_of(TWICE, f"version={version}")
+        module = files_of(TWICE, version=version)
         ids = [n for op in module.walk() if isinstance(op, SdscExecuteOp) for n in op.ids]
         assert len(ids) == len(set(ids))
         assert len(split_module(module)[2]) == 3
 
 
 def test_a_launch_of_no_file_is_named() -> None:
-    module = files_of(TWICE, "addresses=symbolic")
+    module = files_of(TWICE)
     launch = next(op for op in module.walk() if isinstance(op, SdscExecuteOp))
     launch.properties["sdsc_filename"] = type(launch.sdsc_filename)("sdsc_9.json")
     with pytest.raises(EmitError, match=r"and sdsc_0\.json is only one of the two"):
@@ -286,7 +286,7 @@ def test_saving_holds_a_piece_of_a_weight_at_a_time(tmp_path: Path) -> None:
         left = "%x" if n == 0 else f"%{n - 1}"
         lines.append(f"  %{n} = aten.add.Tensor({left}, %w{n}) : ({kind}, {kind}) -> {kind}")
     text = "\n".join([*lines, f"  func.return %{count - 1} : {kind}", "}"])
-    module = files_of(text, "addresses=symbolic")
+    module = files_of(text)
     files: dict[str, Path] = {}
     for n in range(count):
         files[f"w{n}"] = tmp_path / f"w{n}.npy"

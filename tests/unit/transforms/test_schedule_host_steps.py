@@ -190,13 +190,13 @@ def test_what_no_kernel_can_walk_goes_to_the_host() -> None:
 def test_a_composition_above_the_cap_goes_to_the_host() -> None:
     program = import_program(FunctionModel(lambda x: torch.softmax(x, -1)), (random(4, 16),))
 
-    def steps(options: str) -> tuple[str, ...]:
+    def steps(**options: object) -> tuple[str, ...]:
         lowered = lower(program.module, make_context(), until="spyre.loop", options={"decompose-aten": options})
         return tuple(step.reason for step in lowered.host_steps)
 
-    assert steps("cap=2") == ("it would take more than 2 kernels",)
-    assert steps("cap=2 prefer-device=true") == ()
-    assert steps("") == ()
+    assert steps(cap=2) == ("it would take more than 2 kernels",)
+    assert steps(cap=2, prefer_device=True) == ()
+    assert steps() == ()
 
 
 def test_people_are_told_once_with_the_place(recwarn: pytest.WarningsRecorder) -> None:

@@ -1,0 +1,13 @@
+"""Named alternatives that options of several packages share."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Numerics = Literal["exact", "device"]
+OnFault = Literal["raise", "warn", "collect"]
+OnOverflow = Literal["warn", "raise", "ignore"]
+HostFallback = Literal["warn", "allow", "error"]
+Addresses = Literal["symbolic", "concrete"]
+LoopForm = Literal["loop", "unroll"]
+SdscVersion = Literal["TS25", "TS26", "TSNEW"]

@@ -1,0 +1,52 @@
+"""Flags of `spyre-compile` that follow from the options of `compile`."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import Field, fields
+from typing import Any
+
+from spyre_mlir.errors import InputError
+from spyre_mlir.options import CompileOptions, about
+
+
+def option_flags() -> list[Field[Any]]:
+    """The options that a compiler of files has flags for."""
+    return [entry for entry in fields(CompileOptions) if about(entry).flag]
+
+
+def flag(entry: Field[Any]) -> str:
+    """The flag of an option: ``--share-files`` for ``share_files``."""
+    return f"--{entry.name.replace('_', '-')}"
+
+
+def add_option(parser: argparse.ArgumentParser, entry: Field[Any]) -> None:
+    """Adds the flag of an option, with its meaning for ``--help``."""
+    option = about(entry)
+    text = option.meaning.replace("``", "").replace("`", "").replace("%", "%%")
+    if option.choices:
+        text = f"{text} (default {entry.default})"
+        parser.add_argument(flag(entry), choices=option.choices, default=entry.default, help=text)
+    elif option.read is not None:
+        parser.add_argument(flag(entry), metavar="NAME=NUMBER,…", type=_reader(entry), default=entry.default, help=text)
+    else:
+        parser.add_argument(flag(entry), action="store_true", help=text)
+
+
+def _reader(entry: Field[Any]) -> Any:
+    """What argparse calls on the text of a flag; its errors name the flag."""
+
+    def read(text: str) -> object:
+        option = about(entry)
+        assert option.read is not None
+        try:
+            return option.read(text)
+        except InputError as error:
+            raise argparse.ArgumentTypeError(error.message) from error
+
+    return read
+
+
+def chosen_options(arguments: argparse.Namespace) -> CompileOptions:
+    """The options that the flags of a command line give."""
+    return CompileOptions(**{entry.name: getattr(arguments, entry.name) for entry in option_flags()})

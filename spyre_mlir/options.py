@@ -224,8 +224,9 @@ def takes_options(function: _Function) -> _Function:
         for entry in fields(CompileOptions)
     ]
     function.__signature__ = signature.replace(parameters=[*own, *chosen])  # pyright: ignore[reportFunctionMemberAccess]
-    entries = (
-        fill(f"{e.name}: {about(e).meaning}.", _WIDTH, subsequent_indent=" " * 12) for e in fields(CompileOptions)
-    )
-    function.__doc__ = (function.__doc__ or "").replace(_OPTIONS_HERE, "\n        ".join(entries))
+    before, marker, after = (function.__doc__ or "").partition(_OPTIONS_HERE)
+    indent = " " * len(before.rpartition("\n")[2])
+    texts = [f"{entry.name}: {about(entry).meaning}." for entry in fields(CompileOptions)] if marker else []
+    entries = (fill(text, _WIDTH, subsequent_indent=f"{indent}    ") for text in texts)
+    function.__doc__ = before + f"\n{indent}".join(entries) + after
     return function

@@ -24,6 +24,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from spyre_mlir.hw.spec import SpyreSpec
+
 # One profile for every property test: no outcome depends on how fast the machine is.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
@@ -206,9 +208,9 @@ def every_emitted_bundle_is_checked() -> Iterator[None]:
 
     build = bundle_function.build
 
-    def build_and_check(*args: Any) -> Any:
-        op = build(*args)
-        check_value(op.root_key, sdsc_to_json(op))
+    def build_and_check(descriptor: Any, version: Any, spec: SpyreSpec) -> Any:
+        op = build(descriptor, version, spec)
+        check_value(op.root_key, sdsc_to_json(op), spec)
         return op
 
     with pytest.MonkeyPatch.context() as patch:

@@ -20,7 +20,10 @@ from spyre_mlir.backend.check import check_bundle as our_findings
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.dialects.superdsc.check import check_value as our_rules
 from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.target import spec_at
+from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.machine.superdsc.run import element_addresses
+from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 from tests.oracles.bundle_reader import Launch, argument_count, pool_bytes, read_bundle
 from tests.oracles.superdsc_decoder import Decoder
@@ -59,12 +62,13 @@ def check_bundle(directory: Path) -> None:
     """Holds every file of a bundle against the schemas, our rules, the independent decoder, and the machine."""
     public = [directory] if (directory / "bundle.mlir").exists() else sorted(directory.glob("launch_*"))
     for folder in public:
-        check_public(folder)
+        text = (folder / "bundle.mlir").read_text()
+        check_public(folder, spec_at(parse_module(text, make_context())))
     findings = [one for one in our_findings(directory, make_context(), files=False) if one.rule not in LET_PASS]
     assert not findings, "\n".join(map(str, findings[:3]))
 
 
-def check_public(directory: Path) -> None:
+def check_public(directory: Path, spec: SpyreSpec) -> None:
     """Holds the public files of one launch against what is said above."""
     launches = launches_of(directory)
     assert sorted({launch.filename for launch in launches}) == sorted(p.name for p in directory.glob("sdsc_*.json"))
@@ -72,7 +76,7 @@ def check_public(directory: Path) -> None:
         path = directory / launch.filename
         value = json.loads(path.read_text())
         if (key := key_of(value, launch.symbols)) not in CHECKED_FILES:
-            check_file(path, value, dict(launch.symbols))
+            check_file(path, value, dict(launch.symbols), spec)
             CHECKED_FILES.add(key)
 
 
@@ -93,21 +97,21 @@ def key_of(value: dict[str, Any], symbols: Mapping[int, int]) -> str:
     return hashlib.sha256(f"{numbered}{places}".encode()).hexdigest()
 
 
-def check_value(name: str, value: dict[str, Any]) -> None:
+def check_value(name: str, value: dict[str, Any], spec: SpyreSpec = SPYRE) -> None:
     """Holds one SuperDSC against the schemas and our rules, once."""
     if (key := key_of(value, {})) in CHECKED_VALUES:
         return
     for schema in DEVIATIONS:
         assert not (wrong := problems(schema, value)), (name, wrong[:3])
-    findings = our_rules(value, name)
+    findings = our_rules(value, name, spec)
     assert not findings, "\n".join(map(str, findings[:3]))
     CHECKED_VALUES.add(key)
 
 
-def check_file(path: Path, value: dict[str, Any], symbols: dict[int, int]) -> None:
+def check_file(path: Path, value: dict[str, Any], symbols: dict[int, int], spec: SpyreSpec = SPYRE) -> None:
     """Holds one SuperDSC file against the schemas, the independent decoder, and the machine."""
-    check_value(path.name, value)
-    decoder, view = Decoder(copy.deepcopy(value), symbols), describe(read_json(path))
+    check_value(path.name, value, spec)
+    decoder, view = Decoder(copy.deepcopy(value), symbols), describe(read_json(path, spec=spec))
     assert not (found := decoder.problems()), (path.name, found)
     report = decoder.output_coverage()
     assert report.ok, (path.name, report)

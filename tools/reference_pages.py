@@ -16,6 +16,7 @@ from coverage_page import coverage_page, torch_spyre_page
 from dialect_pages import EDIT, table
 from differences_page import differences_page
 from fates_page import fates_page
+from options_page import options_page
 from superdsc_page import superdsc_page
 from xdsl.passes import get_pass_option_infos
 
@@ -37,7 +38,9 @@ OPS_INTRO = """What an overload means, takes and becomes stands on the [aten pag
 An overload that is not here imports as `aten.call` and is named in the report."""
 ERRORS_INTRO = """Every error says what, where, what was expected, what was found, and what to try. Tools print it on
 stderr and end with its exit code; 0 means done, 70 a bug of ours."""
-HARDWARE_INTRO = """Numbers are per core unless the name says card. *Certain* means that a source states it, *likely*
+HARDWARE_INTRO = """The first three numbers are the architecture's, on which formats, layouts and addresses rest; the rest is
+the standard card's. A program for another card names what differs in a module attribute,
+`spyre.target = #spyre.target<cores_per_card = 64>`; `compile(spec=…)` and `spyre-compile --spec` ask for it. Numbers are per core unless the name says card. *Certain* means that a source states it, *likely*
 that it follows from one."""
 PASSES_INTRO = """`spyre-opt f.mlir -p first-pass,second-pass{option=1}` runs passes one by one. The compiler runs these
 on a program from aten downwards, and verifies the module after each stage; `cse` is xDSL's, and a pass with a
@@ -167,6 +170,7 @@ def errors_page() -> str:
 def hardware_page() -> str:
     """The machine's numbers with their sources, and its data formats."""
     source = inspect.getsource(spec)
+    constants = [n for n in ast.parse(source).body if isinstance(n, ast.Assign) and not isinstance(n.value, ast.Call)]
     call = next(n.value for n in ast.parse(source).body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call))
     comments = {
         t.start[0]: t.string.removeprefix("# ")
@@ -174,7 +178,9 @@ def hardware_page() -> str:
         if t.type == tokenize.COMMENT
     }
     assert isinstance(call, ast.Call)
-    rows = [(f"`{k.arg}`", f"{getattr(spec.SPYRE, k.arg or ''):,}", comments[k.value.lineno]) for k in call.keywords]
+    named = [(ast.unparse(n.targets[0]), n.lineno) for n in constants]
+    rows = [(f"`{name}`", f"{getattr(spec, name):,}", comments[line]) for name, line in named]
+    rows += [(f"`{k.arg}`", f"{getattr(spec.SPYRE, k.arg or ''):,}", comments[k.value.lineno]) for k in call.keywords]
     shown = [(f"`{f.name}`", f.bits, f.elements_per_stick()) for f in formats.FORMATS.values()]
     return (
         "\n\n".join(
@@ -213,6 +219,7 @@ def reference_files(root: Path) -> dict[str, str]:
     """Path to content of the generated pages."""
     pages = {
         "ops": ops_page,
+        "options": options_page,
         "passes": passes_page,
         "errors": errors_page,
         "hardware": hardware_page,

@@ -1,13 +1,12 @@
-"""Our dialects and passes are found, load late, and passes can ask for the machine."""
+"""Our dialects and passes are found, load late, and contexts know a card."""
 
 import dataclasses
 from importlib.metadata import entry_points
 
 import pytest
-from xdsl.context import Context
 from xdsl.universe import Universe
 
-from spyre_mlir.dialects.context import SpyreContext, spec_of
+from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.universe import SPYRE_UNIVERSE, UPSTREAM_DIALECTS, make_context
 
@@ -38,12 +37,6 @@ def test_context_loads_nothing_early():
     assert {*UPSTREAM_DIALECTS, "aten", "spyre", "superdsc", "sdscbundle"} <= set(context.registered_dialect_names)
     assert context.get_optional_op("func.return") is not None
     assert [dialect.name for dialect in context.loaded_dialects] == ["func"]
-
-
-def test_spec_of_a_context():
-    assert spec_of(make_context(SMALL)) is SMALL
-    assert spec_of(make_context()) is SPYRE
-    assert spec_of(Context()) is SPYRE
 
 
 def test_clone_keeps_the_machine_and_the_registry():

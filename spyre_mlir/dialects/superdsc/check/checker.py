@@ -15,6 +15,7 @@ from spyre_mlir.dialects.superdsc.dialect.derived_fields import implied
 from spyre_mlir.dialects.superdsc.dialect.ops import FieldsOp
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, same, spell
+from spyre_mlir.dialects.target import in_module_for
 from spyre_mlir.errors import ReadError, UnsupportedError
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 
@@ -34,7 +35,8 @@ def members(sdsc: Sdsc) -> Iterator[Problem]:
 def consistent(sdsc: Sdsc) -> Iterator[Problem]:
     """The verifiers of the dialect and the machine's reader find no contradiction."""
     try:
-        sdsc.op.verify()
+        with in_module_for(sdsc.spec, sdsc.op):
+            sdsc.op.verify()
         if sdsc.dscs and isinstance(sdsc.unread, ReadError):
             raise sdsc.unread
     except Misread as misread:

@@ -1,0 +1,98 @@
+"""Options of `compile`: one declaration each, from which signature, docstring and fields of passes follow."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import FrozenInstanceError, fields, replace
+from typing import Any
+
+import pytest
+
+from spyre_mlir.errors import InputError
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.options import CompileOptions, about, option_names, read_spec, takes_options
+from spyre_mlir.transforms import get_all_passes
+
+
+def test_every_option_sets_what_its_pass_has() -> None:
+    for entry in fields(CompileOptions):
+        match about(entry).sets:
+            case (pass_name, field):
+                assert field in {f.name for f in fields(get_all_passes()[pass_name]())}
+            case (pass_name,):
+                assert pass_name in get_all_passes()
+            case None:
+                pass
+
+
+def test_fields_of_passes_follow_from_the_options() -> None:
+    chosen = CompileOptions(addresses="concrete", loops="unroll", share_files=True, keep_float32=True).passes()
+    assert chosen == {
+        "convert-spyre-kernel-to-superdsc": {
+            "addresses": "concrete",
+            "share": True,
+            "loops": "unroll",
+            "version": "TS26",
+        },
+        "convert-spyre-loop-to-spyre-kernel": {"keep_float32": True},
+        "decompose-aten": {"prefer_device": False},
+    }
+
+
+def test_an_optional_pass_runs_if_its_option_is_true() -> None:
+    assert "coarse-tile" not in CompileOptions().passes()
+    assert CompileOptions(coarse_tile=True).passes()["coarse-tile"] == {}
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"numerics": "fast"}, "numerics must be one of exact, device, got 'fast'"),
+        ({"loops": ""}, "loops must be one of loop, unroll, got ''"),
+        ({"sdsc_version": "TS27"}, "sdsc_version must be one of TS25, TS26, TSNEW"),
+        ({"coarse_tile": "yes"}, "coarse_tile must be True or False, got 'yes'"),
+        ({"spec": 64}, "spec must be a SpyreSpec, got 64"),
+    ],
+)
+def test_values_an_option_does_not_have_are_refused(choices: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        CompileOptions.of(choices)
+
+
+def test_an_unknown_option_is_refused_with_the_nearest_or_with_all() -> None:
+    with pytest.raises(InputError, match="compile has no option numeric\n  try: did you mean numerics"):
+        CompileOptions.of({"numeric": "exact"})
+    with pytest.raises(InputError, match="acme has no option zzz\n  try: the options are numerics, addresses, "):
+        CompileOptions.of({"zzz": 1}, by="acme")
+
+
+def test_options_are_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        CompileOptions().loops = "unroll"  # type: ignore[misc]
+
+
+def test_a_card_is_read_from_text() -> None:
+    assert read_spec("cores_per_card=64,loop_trips=9") == replace(SPYRE, cores_per_card=64, loop_trips=9)
+    assert read_spec("") == SPYRE
+    for text, message in (("cores=1", "a card has no number cores"), ("lx_bytes", "a card is NAME=NUMBER")):
+        with pytest.raises(InputError, match=message):
+            read_spec(text)
+
+
+def test_signature_and_docstring_follow() -> None:
+    @takes_options
+    def run(model: Any, **choices: Any) -> None:
+        """Runs.
+
+        Args:
+            model: it.
+            **choices: options, the fields of `CompileOptions`.
+        """
+
+    parameters = inspect.signature(run).parameters
+    assert list(parameters) == ["model", *option_names()]
+    assert parameters["loops"].default == "loop"
+    assert parameters["loops"].kind is inspect.Parameter.KEYWORD_ONLY
+    text = inspect.getdoc(run) or ""
+    assert "choices" not in text
+    assert all(f"    {name}: " in text for name in option_names())

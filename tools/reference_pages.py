@@ -38,10 +38,10 @@ OPS_INTRO = """What an overload means, takes and becomes stands on the [aten pag
 An overload that is not here imports as `aten.call` and is named in the report."""
 ERRORS_INTRO = """Every error says what, where, what was expected, what was found, and what to try. Tools print it on
 stderr and end with its exit code; 0 means done, 70 a bug of ours."""
-HARDWARE_INTRO = """The first three numbers are the architecture's, on which formats, layouts and addresses rest; the rest is
-the standard card's. A program for another card names what differs in a module attribute,
-`spyre.target = #spyre.target<cores_per_card = 64>`; `compile(spec=…)` and `spyre-compile --spec` ask for it. Numbers are per core unless the name says card. *Certain* means that a source states it, *likely*
-that it follows from one."""
+HARDWARE_INTRO = """The first three numbers are the architecture's, on which formats, layouts and addresses rest; the others
+are the standard card's. A program for another card names what differs in a module attribute,
+`spyre.target = #spyre.target<cores_per_card = 64>`; `compile(spec=…)` and `spyre-compile --spec` ask for it. Numbers are
+per core unless the name says card. *Certain* means that a source states it, *likely* that it follows from one."""
 PASSES_INTRO = """`spyre-opt f.mlir -p first-pass,second-pass{option=1}` runs passes one by one. The compiler runs these
 on a program from aten downwards, and verifies the module after each stage; `cse` is xDSL's, and a pass with a
 question mark runs when it is asked for:"""

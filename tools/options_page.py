@@ -9,8 +9,8 @@ from dialect_pages import EDIT, table
 from spyre_mlir.cli.support.option_flags import flag
 from spyre_mlir.options import CompileOptions, about
 
-INTRO = """Keyword arguments of `spyre_mlir.compile`, keys of `options=` in `torch.compile(model, backend="spyre")`, and,
-where one is named, flags of `spyre-compile`."""
+INTRO = """Keyword arguments of `spyre_mlir.compile`, keys of `options=` in `torch.compile(model, backend="spyre")`,
+and, where one is named, flags of `spyre-compile`."""
 
 
 def options_page() -> str:

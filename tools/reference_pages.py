@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import io
-import re
 import tokenize
 from dataclasses import fields
 from pathlib import Path
@@ -18,9 +17,9 @@ from differences_page import differences_page
 from fates_page import fates_page
 from options_page import options_page
 from superdsc_page import superdsc_page
-from xdsl.passes import get_pass_option_infos
 
 from spyre_mlir import errors
+from spyre_mlir.cli.support.lists import option_values
 from spyre_mlir.hw import cost_parameters, formats, spec
 from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.ops import ATEN
@@ -38,10 +37,11 @@ OPS_INTRO = """What an overload means, takes and becomes stands on the [aten pag
 An overload that is not here imports as `aten.call` and is named in the report."""
 ERRORS_INTRO = """Every error says what, where, what was expected, what was found, and what to try. Tools print it on
 stderr and end with its exit code; 0 means done, 70 a bug of ours."""
-HARDWARE_INTRO = """The first three numbers are the architecture's, on which formats, layouts and addresses rest; the others
-are the standard card's. A program for another card names what differs in a module attribute,
-`spyre.target = #spyre.target<cores_per_card = 64>`; `compile(spec=…)` and `spyre-compile --spec` ask for it. Numbers are
-per core unless the name says card. *Certain* means that a source states it, *likely* that it follows from one."""
+HARDWARE_INTRO = """The first three numbers are the architecture's, on which formats, layouts and addresses rest;
+the others are the standard card's. A program for another card names what differs in a module attribute,
+`spyre.target = #spyre.target<cores_per_card = 64>`; `compile(spec=…)` and `spyre-compile --spec` ask for it.
+Numbers are per core unless the name says card. *Certain* means that a source states it, *likely* that it follows
+from one."""
 PASSES_INTRO = """`spyre-opt f.mlir -p first-pass,second-pass{option=1}` runs passes one by one. The compiler runs these
 on a program from aten downwards, and verifies the module after each stage; `cse` is xDSL's, and a pass with a
 question mark runs when it is asked for:"""
@@ -105,13 +105,6 @@ def hardware_cells(entry: OpEntry) -> tuple[str, ...]:
     return (f"`{entry.opfunc}`", entry.unit.name, "DL16, FP32" if entry.fp32 else "DL16", entry.source)
 
 
-def option_type(annotation: str) -> str:
-    """What an option takes, in words."""
-    choices = re.fullmatch(r"Literal\[(.*)\]", annotation)
-    words = choices[1].replace("'", "").split(", ") if choices else annotation.split(" | ")
-    return " or ".join(f"`{word}`" for word in words)
-
-
 def arrows(passes: str) -> str:
     return " → ".join(f"`{name}`" for name in passes.split(",") if name)
 
@@ -129,7 +122,7 @@ def passes_page() -> str:
         module = inspect.getmodule(pass_)
         text = inspect.cleandoc(module.__doc__ or "").partition(": ")[2] if module else ""
         parts += [f"## `{name}`", text[:1].upper() + text[1:]]
-        options = get_pass_option_infos(pass_)
+        options = option_values(pass_)
         if options:
             defaults = {f.name.replace("_", "-"): f.default for f in fields(pass_)}
             parts += [
@@ -137,9 +130,8 @@ def passes_page() -> str:
                 table(
                     ("option", "type", "default"),
                     [
-                        (f"`{name}`", option_type(str(o.expected_type).strip("\"'")), f"`{defaults[name]}`")
-                        for o in options
-                        for name in [o.name.replace("_", "-")]
+                        (f"`{shown}`", " or ".join(f"`{value}`" for value in values), f"`{defaults[shown]}`")
+                        for shown, values in ((name.replace("_", "-"), values) for name, values in options.items())
                     ],
                 ),
             ]

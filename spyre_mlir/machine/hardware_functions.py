@@ -1,15 +1,15 @@
 """What each hardware function computes, in exact maths on numpy arrays.
 
 The op table holds the meaning of every function that an ATen op stands for; this module says how the machine applies
-it, and adds the few functions that only lowerings emit.
+it; functions that only lowerings emit have their meaning in their records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import TypeVar
+from functools import partial
+from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,11 @@ import numpy.typing as npt
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.arrangement import narrowed, widened
 from spyre_mlir.machine.memory.exact import Floats
+from spyre_mlir.machine.numpy_arithmetic import NumpyArithmetic
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.function_facts import HardwareFunction, LaneOrder
+from spyre_mlir.ops.function_forms import Form
+from spyre_mlir.ops.hardware_functions import FUNCTIONS, function_of
 from spyre_mlir.ops.table import Family, OpEntry
 
 Constants = Mapping[str, float]
@@ -37,14 +41,6 @@ class Pointwise:
     selects: bool = False
 
 
-class Lanes(Enum):
-    """What a change of element width does to the order of elements along the stick."""
-
-    KEPT = "kept"
-    WIDENED = "widened"
-    NARROWED = "narrowed"
-
-
 @dataclass(frozen=True)
 class Movement:
     """Copies elements.
@@ -54,7 +50,7 @@ class Movement:
         rounded: whether they become eight-bit floats, in wide numerics too.
     """
 
-    lanes: Lanes = Lanes.KEPT
+    lanes: LaneOrder = LaneOrder.KEPT
     rounded: bool = False
 
 
@@ -87,42 +83,18 @@ class Contraction:
 Meaning = Pointwise | Movement | Reduction | Contraction
 
 
-# Functions no ATen op stands for alone: draft SuperDSC specification, "Supported OpFuncs"; likely.
-_OWN: dict[str, Meaning] = {
-    "ReStickifyOpHBM": Movement(),
-    "ReStickifyOpLx": Movement(),
-    "dl16tofp32": Movement(Lanes.WIDENED),
-    "fp32todl16": Movement(Lanes.NARROWED),
-    "fp8todl16": Movement(Lanes.WIDENED),
-    "qfp8ch": Movement(Lanes.NARROWED, rounded=True),
-    "batchmatmulfp8": Contraction(packed=True),
-    "int32tofp32": Movement(),
-    "fp32toint32": Pointwise(lambda args, _: np.trunc(args[0])),
-    "addi32toi32": Pointwise(lambda args, _: args[0] + args[1]),
-    "muli32toi32": Pointwise(lambda args, _: args[0] * args[1]),
-    "revsub": Pointwise(lambda args, _: args[1] - args[0]),
-    "biasadd": Pointwise(lambda args, _: args[0] + args[1]),
-    "batchnormfwd": Pointwise(lambda args, _: args[1] * args[0] + args[2]),
-    "layernormnorm": Pointwise(lambda args, _: (args[0] - args[1]) * args[2] * args[3] + args[4]),
-    "relu6fwd": Pointwise(lambda args, _: np.clip(args[0], 0, 6)),
-    "mish": Pointwise(lambda args, _: args[0] * np.tanh(np.logaddexp(0.0, args[0]))),
-    "fastexp": Pointwise(lambda args, _: np.exp(args[0])),
-    "fastsigmoid": Pointwise(lambda args, _: 1 / (1 + np.exp(-args[0]))),
-    "mean": Reduction(np.add, factor="scaling_factor"),
-    "absmax": Reduction(np.maximum, absolute=True),
-    "prod": Reduction(np.multiply),
+# How records name a reduction's combining operation.
+_FOLDS: dict[str, np.ufunc] = {
+    "arith.addf": np.add,
+    "arith.mulf": np.multiply,
+    "arith.maximumf": np.maximum,
+    "arith.minimumf": np.minimum,
 }
-
-# How the op table names a reduction's combining operation.
-_FOLDS: dict[str, np.ufunc] = {"arith.addf": np.add, "arith.maximumf": np.maximum, "arith.minimumf": np.minimum}
-
-_SELECT = "where3"
-_NONSTICK = "nonstick"
 
 
 def known_op_funcs() -> tuple[str, ...]:
     """Names the machine can run, sorted."""
-    return tuple(sorted({*_OWN, *(entry.opfunc for entry in ATEN if _rule(entry) is not None and entry.opfunc)}))
+    return tuple(sorted(name for name, function in FUNCTIONS.items() if _rule(function) is not None))
 
 
 def meaning_of(op_func: str) -> Meaning:
@@ -131,28 +103,32 @@ def meaning_of(op_func: str) -> Meaning:
     Raises:
         UnsupportedError: the machine has no rule for it.
     """
-    for name in (op_func, op_func.removesuffix(_NONSTICK)):
-        entry = ATEN.by_opfunc(name)
-        rule = _OWN.get(name) if entry is None else _rule(entry)
-        if rule is not None:
-            return rule
-    hint = f"known: {', '.join(known_op_funcs())}"
-    raise UnsupportedError(f"the machine has no rule for OpFunc {op_func!r}", hint=hint)
+    function = function_of(op_func)
+    rule = None if function is None else _rule(function)
+    if rule is None:
+        hint = f"known: {', '.join(known_op_funcs())}"
+        raise UnsupportedError(f"the machine has no rule for OpFunc {op_func!r}", hint=hint)
+    return rule
 
 
-def _rule(entry: OpEntry) -> Meaning | None:
-    """How the machine applies an entry of the op table; None where it cannot."""
-    if entry.opfunc in _OWN:
-        return _OWN[entry.opfunc]
-    if entry.family is Family.POINTWISE:
-        return Pointwise(_elementwise(entry), selects=entry.opfunc == _SELECT)
-    if entry.family is Family.MOVEMENT:
-        return Movement()
-    if entry.family is Family.CONTRACTION:
-        return Contraction()
-    if entry.family is Family.REDUCTION and entry.combine in _FOLDS:
-        return Reduction(_FOLDS[entry.combine])
+def _rule(function: HardwareFunction) -> Meaning | None:
+    """How the machine applies a hardware function; None where it cannot, or has a rule of its own elsewhere."""
+    if function.contracts:
+        return Contraction(function.packed)
+    if function.lane_order is not None:
+        return Movement(function.lane_order, function.eight_bits)
+    if function.combine is not None:
+        return Reduction(_FOLDS[function.combine], function.absolute, function.factor)
+    entry = ATEN.by_opfunc(function.name)
+    if entry is not None and entry.family is Family.POINTWISE:
+        return Pointwise(_elementwise(entry), function.selects)
+    if function.form is not None:
+        return Pointwise(partial(_evaluated, function.form))
     return None
+
+
+def _evaluated(form: Form, args: Sequence[Floats], constants: Constants) -> Floats:
+    return cast(Floats, form(NumpyArithmetic(), *args, **constants))
 
 
 def _elementwise(entry: OpEntry) -> Callable[[Sequence[Floats], Constants], Floats]:
@@ -163,7 +139,7 @@ def _elementwise(entry: OpEntry) -> Callable[[Sequence[Floats], Constants], Floa
     return apply
 
 
-def rearranged(values: npt.NDArray[Scalar], axis: int, lanes: Lanes, narrow_lanes: int) -> npt.NDArray[Scalar]:
+def rearranged(values: npt.NDArray[Scalar], axis: int, lanes: LaneOrder, narrow_lanes: int) -> npt.NDArray[Scalar]:
     """Bring elements into the order a change of width leaves them in.
 
     Widening cuts every slice of a stick in two halves: first halves fill one wide stick, second halves the next.
@@ -175,6 +151,6 @@ def rearranged(values: npt.NDArray[Scalar], axis: int, lanes: Lanes, narrow_lane
         lanes: which change.
         narrow_lanes: elements per stick of the narrower format.
     """
-    if lanes is Lanes.KEPT or values.shape[axis] == 1:
+    if lanes is LaneOrder.KEPT or values.shape[axis] == 1:
         return values
-    return (widened if lanes is Lanes.WIDENED else narrowed)(values, axis, narrow_lanes)
+    return (widened if lanes is LaneOrder.WIDENED else narrowed)(values, axis, narrow_lanes)

@@ -23,6 +23,7 @@ from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError, SpyreError, UnsupportedError
 from spyre_mlir.hw.arrangement import STANDARD
 from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.ops.native.contractions import matmul
 from spyre_mlir.ops.table import Family
 from spyre_mlir.text.ktir_program import BUFFERS
 from spyre_mlir.transforms.kernel_to_ktdp.buffer_names import describe_buffers, named_buffers
@@ -38,7 +39,7 @@ from spyre_mlir.transforms.kernel_to_ktdp.function_groups import (
     to_device_memory,
 )
 from spyre_mlir.transforms.kernel_to_ktdp.gathers import Gather
-from spyre_mlir.transforms.kernel_to_ktdp.hardware_functions import FOLDS, FUNCTIONS, WITH_CONSTANTS
+from spyre_mlir.transforms.kernel_to_ktdp.hardware_functions import folds, has_form, known_functions
 from spyre_mlir.transforms.kernel_to_ktdp.operands import Operands, blank, converted
 from spyre_mlir.transforms.kernel_to_ktdp.tiles import kernel_in_tiles
 from spyre_mlir.transforms.kernel_to_ktdp.value_threading import Threads, threads_of
@@ -167,11 +168,10 @@ def refuse_unsupported(kernels: Sequence[kernel.KernelOp]) -> None:
     """Raises one UnsupportedError that lists every kernel without KTIR."""
     problems = list(dict.fromkeys(p for op in kernels if (p := _problem(op)) is not None))
     if problems:
-        functions = sorted({*FUNCTIONS, *WITH_CONSTANTS, *FOLDS})
         count = "a kernel has" if len(problems) == 1 else f"{len(problems)} kernels have"
         raise UnsupportedError(
             f"{count} no KTIR: {'; '.join(problems)}",
-            hint=f"elements are {', '.join(ELEMENTS)}; functions are {', '.join(functions)}",
+            hint=f"elements are {', '.join(ELEMENTS)}; functions are {', '.join(known_functions())}",
         )
 
 
@@ -186,12 +186,21 @@ def _keeps_places(op: kernel.KernelOp) -> bool:
     )
 
 
+def _has_ktir(op: kernel.ComputeOp) -> bool:
+    """Whether KTIR can say the function of a kernel."""
+    match op.entry.family:
+        case Family.CONTRACTION:
+            return op.function_name == matmul.opfunc
+        case Family.REDUCTION:
+            return folds(op.function_name)
+        case _:
+            return has_form(op.function_name)
+
+
 def _problem(op: kernel.KernelOp) -> str | None:
     where = f"{op.function_name} at {describe_location(op)}"
-    if isinstance(op, kernel.ComputeOp):
-        known = {Family.CONTRACTION: ("batchmatmul",), Family.REDUCTION: tuple(FOLDS)}
-        if op.function_name not in known.get(op.entry.family, (*FUNCTIONS, *WITH_CONSTANTS)):
-            return where
+    if isinstance(op, kernel.ComputeOp) and not _has_ktir(op):
+        return where
     for tensor in op.tensors:
         if tensor.format not in ELEMENTS:
             return f"{where} on {tensor.format}"

@@ -27,6 +27,7 @@ from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
 from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
+from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.ops.native import contractions, floor_division, pointwise
 from spyre_mlir.transforms.aten_to_loop.gathers import table_beyond_reach
 from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, Define, HostStep, Step, Use
@@ -42,7 +43,7 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import (
 from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
 from spyre_mlir.transforms.loop_to_kernel.host_ops import brought, host_op
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP, kernel_op
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import COPY, Planner, Versions, block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner, Versions, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import is_narrowed, is_rounded
 from spyre_mlir.transforms.loop_to_kernel.reachable_layouts import bring_within_reach
 from spyre_mlir.transforms.loop_to_kernel.reductions import lower_quotient, lower_reduction, output_of

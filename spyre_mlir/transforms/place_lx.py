@@ -32,10 +32,10 @@ from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.placement import Pair, Request, collisions, first_fit
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, StickError
+from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.transforms.utils.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 
-_IDENTITY = "identity"
 _REQUIRED = 2**62  # more than any saving in sticks
 
 
@@ -299,7 +299,7 @@ def _copy_op(candidate: Candidate, target: SSAValue | None) -> kernel.ComputeOp 
     index = tuple(LinearExpr.of(f"d{d}") if d in order else LinearExpr() for d in range(len(layout.extents)))
     maps = [IndexMapAttr(index)] * 2
     operands = [candidate.value], candidate.value if target is None else target
-    op = kernel.ComputeOp(SpaceAttr(tuple(dims)), *operands, maps, {"function": StringAttr(_IDENTITY)})
+    op = kernel.ComputeOp(SpaceAttr(tuple(dims)), *operands, maps, {"function": StringAttr(COPY)})
     try:
         op.verify()
         op.local_walk(1, candidate.tensor)

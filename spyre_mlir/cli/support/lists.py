@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from xdsl.passes import ModulePass, get_pass_option_infos
+from xdsl.passes import ModulePass
 
 PASS_COLUMNS = ("pass", "from", "options", "meaning")
 OP_COLUMNS = ("op", "fate", "family", "hardware function", "unit", "formats")
@@ -23,15 +24,21 @@ def pass_rows(
 
 
 def _described(pass_type: type[ModulePass]) -> tuple[str, str]:
-    options = " ".join(f"{info.name}={_choices(str(info.expected_type))}" for info in get_pass_option_infos(pass_type))
+    options = " ".join(f"{name}={'|'.join(values)}" for name, values in option_values(pass_type).items())
     return options, (inspect.getdoc(pass_type) or "").partition("\n")[0]
 
 
-def _choices(annotation: str) -> str:
-    """`Literal['a', 'b']` as people write it: `a|b`."""
-    text = annotation.strip("'\"")
-    literal = re.fullmatch(r"Literal\[(.*)\]", text)
-    return "|".join(re.findall(r"[\w.-]+", literal[1])) if literal else text
+def option_values(pass_type: type[ModulePass]) -> dict[str, tuple[str, ...]]:
+    """Per option of a pass, the values it takes, or the names of their types."""
+    hints = get_type_hints(pass_type)
+    return {entry.name: _values(hints[entry.name]) for entry in fields(pass_type)}
+
+
+def _values(hint: Any) -> tuple[str, ...]:
+    if get_origin(hint) is Literal:
+        return tuple(str(value) for value in get_args(hint))
+    alternatives = get_args(hint) or (hint,)
+    return tuple("None" if one is type(None) else str(getattr(one, "__name__", one)) for one in alternatives)
 
 
 def op_rows() -> list[tuple[str, ...]]:

@@ -45,7 +45,7 @@ from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED
 from spyre_mlir.hw.formats import DL16, FP8, FP32
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.hardware_functions import function_of
+from spyre_mlir.ops.hardware_functions import COPY, function_of
 from spyre_mlir.ops.table import Family, OpEntry
 
 # By formats: the hardware function, and the orders of elements it takes sticks from and to.
@@ -288,7 +288,7 @@ class GatherOp(KernelOp):
     @property
     def function_name(self) -> str:
         """A gather is an `identity` with an index tensor."""
-        return "identity"
+        return COPY
 
     @classmethod
     def parse_head(cls, parser: Parser) -> dict[str, Attribute]:

@@ -31,11 +31,13 @@ from spyre_mlir.hw.formats import FP8
 from spyre_mlir.hw.sticks import Access
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, axis_range, check_known, contract, tensor_type
 from spyre_mlir.machine.faults import FaultKind, fault
-from spyre_mlir.machine.hardware_functions import Lanes, rearranged
+from spyre_mlir.machine.hardware_functions import rearranged
 from spyre_mlir.machine.levels.buffers import Buffer, receive, send, sent_integers, source_name
 from spyre_mlir.machine.levels.loop import gather_rows, known_numbers
 from spyre_mlir.machine.levels.operands import Operand, check_every_point_kept, operands_of, write
 from spyre_mlir.machine.levels.scratchpads import Scratchpads
+from spyre_mlir.ops.function_facts import LaneOrder
+from spyre_mlir.ops.hardware_functions import function_of
 from spyre_mlir.ops.table import Family
 
 
@@ -47,7 +49,8 @@ def pointwise(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
     states = [x.initialised(axes) for x in inputs]
     with np.errstate(all="ignore"):
         result = np.asarray(op.entry.meaning(*values, **op.numbers))
-    if op.function_name == "where3":
+    function = function_of(op.function_name)
+    if function is not None and function.selects:
         state = np.asarray(states[0] & np.where(values[0] != 0, states[1], states[2]))
     else:
         state = np.asarray(np.logical_and.reduce(states))
@@ -96,7 +99,7 @@ def convert(op: ConvertOp, source: Operand, out: Operand) -> None:
         values = fp8.round_trip(values)
     if out.access.lane is not None:
         narrow = max(source.buffer.tensor.lanes, out.buffer.tensor.lanes)
-        lanes = Lanes.WIDENED if out.buffer.tensor.lanes < narrow else Lanes.NARROWED
+        lanes = LaneOrder.WIDENED if out.buffer.tensor.lanes < narrow else LaneOrder.NARROWED
         whole, axis = [grid.extents[n] for n in names], names.index(out.access.lane)
         values, states = (
             rearranged(x.reshape(whole), axis, lanes, narrow).reshape(grid.shape(axes)) for x in (values, states)

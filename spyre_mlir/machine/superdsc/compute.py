@@ -13,13 +13,14 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKi
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw import dl16, fp8
 from spyre_mlir.machine.faults import FaultLog
-from spyre_mlir.machine.hardware_functions import Lanes, Meaning, Movement, Pointwise, Reduction, rearranged
+from spyre_mlir.machine.hardware_functions import Meaning, Movement, Pointwise, Reduction, rearranged
 from spyre_mlir.machine.memory.exact import Bools, Floats, Memory
 from spyre_mlir.machine.memory.frames import Frame, blocks
 from spyre_mlir.machine.memory.operand_views import Access, Tensor
 from spyre_mlir.machine.superdsc.constants import decode_constant
 from spyre_mlir.machine.superdsc.gather import gather
 from spyre_mlir.machine.superdsc.poison import contracted_written, folded_written, pointwise_written, require_lane_zero
+from spyre_mlir.ops.function_facts import LaneOrder
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def run_in_place(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory)
         MachineFault: the program misbehaved.
     """
     plain = view.mask_constant < 0 and all(dim.valid is None for dim in view.dims)
-    moves = isinstance(meaning, Movement) and meaning.lanes is Lanes.KEPT
+    moves = isinstance(meaning, Movement) and meaning.lanes is LaneOrder.KEPT
     if not plain or tile.frame.dense or not (moves or isinstance(meaning, Pointwise)):
         return False
     if any(operand.indirect is not None for operand in view.operands):
@@ -147,13 +148,13 @@ def compute(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory) -> T
     if meaning.packed:
         left = view.operands[0]
         axis = next(place for place, dim in enumerate(view.dims) if dim.label == left.stick)
-        inputs[0] = _in_order(inputs[0], tile.frame, axis, Lanes.WIDENED, left.elements_per_stick)
+        inputs[0] = _in_order(inputs[0], tile.frame, axis, LaneOrder.WIDENED, left.elements_per_stick)
     return _contract(view, inputs, tile, memory.log)
 
 
 def _moved(view: Descriptor, meaning: Movement, tensor: Tensor, frame: Frame) -> Tensor:
     """The elements in the order they arrive in along the stick dim."""
-    if meaning.lanes is Lanes.KEPT:
+    if meaning.lanes is LaneOrder.KEPT:
         return tensor
     axis = [dim.label for dim in view.dims].index(view.stick)
     narrow = max(operand.elements_per_stick for operand in view.operands)
@@ -162,7 +163,7 @@ def _moved(view: Descriptor, meaning: Movement, tensor: Tensor, frame: Frame) ->
     return _in_order(tensor, frame, axis, meaning.lanes, narrow)
 
 
-def _in_order(tensor: Tensor, frame: Frame, axis: int, lanes: Lanes, narrow: int) -> Tensor:
+def _in_order(tensor: Tensor, frame: Frame, axis: int, lanes: LaneOrder, narrow: int) -> Tensor:
     """The elements along a dim as a change of width orders them."""
     joined = frame.joined(tensor.values)
     values = frame.cut(rearranged(joined, axis, lanes, narrow))

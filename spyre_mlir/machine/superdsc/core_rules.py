@@ -10,14 +10,14 @@ from spyre_mlir.machine.superdsc.per_core import Rule, Symbols, run_by_core
 from spyre_mlir.machine.superdsc.shuffle import run_shuffle
 from spyre_mlir.machine.superdsc.stale_reads import History
 from spyre_mlir.machine.superdsc.windows import run_windows
-from spyre_mlir.ops.hardware_functions import FUNCTIONS, Seen
+from spyre_mlir.ops.hardware_functions import FUNCTIONS, Seen, Special
 
-RULES: dict[str, Rule] = {
-    "exx2": layer_norm.exx2,
-    "layernormscale": layer_norm.layernormscale,
-    "quantscalepertokenfp8": layer_norm.quantscale,
-    "topkvalue": topk.topkvalue,
-    "topkindex": topk.topkindex,
+RULES: dict[Special, Rule] = {
+    Special.MOMENTS: layer_norm.exx2,
+    Special.INVERSE_DEVIATION: layer_norm.layernormscale,
+    Special.TOKEN_SCALE: layer_norm.quantscale,
+    Special.LARGEST: topk.topkvalue,
+    Special.PLACES_OF_LARGEST: topk.topkindex,
 }
 
 
@@ -34,8 +34,9 @@ def run_special(view: Descriptor, memory: Memory, symbols: Symbols | None, past:
     if known is not None and known.seen is Seen.UNSETTLED:
         where = f"{view.index}:{view.op_func_name}"
         raise UnsupportedError(f"what {view.op_func} computes is not public: {known.meaning}", where=where)
-    if view.op_func in RULES:
-        run_by_core(view, memory, symbols, RULES[view.op_func], past)
+    rule = None if known is None or known.special is None else RULES.get(known.special)
+    if rule is not None:
+        run_by_core(view, memory, symbols, rule, past)
     elif view.op_class in WINDOWED:
         run_windows(view, memory, symbols, past)
     elif view.op_class is OpClass.SHUFFLE or any(operand.slices for operand in view.operands):

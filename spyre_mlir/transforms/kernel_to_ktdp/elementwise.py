@@ -10,10 +10,11 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, f32
 from xdsl.ir import SSAValue
 from xdsl.utils.hints import isa
 
-from spyre_mlir.dialects.spyre.kernel import ComputeOp, ConstantOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import ComputeOp, ConstantOp, device_tensor
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.transforms.kernel_to_ktdp.function_builder import Span, element_type
-from spyre_mlir.transforms.kernel_to_ktdp.hardware_functions import FOLDS, FUNCTIONS, WITH_CONSTANTS, Function, fold
+from spyre_mlir.transforms.kernel_to_ktdp.hardware_functions import apply, combined, fold, neutral
 from spyre_mlir.transforms.kernel_to_ktdp.operands import Operands
 from spyre_mlir.transforms.kernel_to_ktdp.slices import ONE
 from spyre_mlir.transforms.kernel_to_ktdp.tiles import Axis, Kernel, Piece, Reading, fit
@@ -123,17 +124,11 @@ def float_type(reading: Reading) -> AnyFloat:
     return element
 
 
-def _function(op: KernelOp) -> Function:
-    if not isinstance(op, ComputeOp):
-        return FUNCTIONS["identity"]
-    made = WITH_CONSTANTS.get(op.function_name)
-    return FUNCTIONS[op.function_name] if made is None else made(op.constants)
-
-
 def pointwise(operands: Operands, limit: int) -> None:
     """Element by element, tile by tile: the result's order in memory is the order of the tiles."""
     code, kernel = operands.code, operands.kernel
-    function = _function(kernel.op)
+    op = kernel.op
+    called, constants = (op.function_name, op.constants) if isinstance(op, ComputeOp) else (COPY, dict[str, float]())
     *inputs, out = kernel.readings
     axes = list(out.device_order) or [ONE]
     names = list(dict.fromkeys(a[0] for a in axes if a != ONE))
@@ -142,7 +137,7 @@ def pointwise(operands: Operands, limit: int) -> None:
         for name in names:
             tiling.enter(stack, name)
         shape = [1 if a == ONE else tiling.spans[a].count for a in axes]
-        tiling.write(function(code, [read(tiling, r, axes, shape) for r in inputs]))
+        tiling.write(apply(code, called, [read(tiling, r, axes, shape) for r in inputs], constants))
 
 
 def chunked(kernel: Kernel, names: Sequence[str], tiles: Sequence[Sequence[Axis]], limit: int) -> dict[str, int]:
@@ -222,11 +217,9 @@ class Folding:
         dims = [d for d, a in enumerate(self.axes) if a[0] in self.folded]
         if dims:
             value = fold(code, self.function, value, dims)
-        return value if total is None else code.add(FOLDS[self.function][0](total, value))
+        return value if total is None else combined(code, self.function, total, value)
 
     def _neutral(self) -> SSAValue:
         code, kept = self.tiling.code, [a for a in self.axes if a[0] not in self.folded]
         element = f32 if self.function == "sum" else float_type(self.source)
-        return code.full(
-            FOLDS[self.function][1], element, [1 if a == ONE else self.tiling.spans[a].count for a in kept]
-        )
+        return code.full(neutral(self.function), element, [1 if a == ONE else self.tiling.spans[a].count for a in kept])

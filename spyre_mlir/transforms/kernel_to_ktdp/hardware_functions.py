@@ -1,4 +1,4 @@
-"""What every hardware function is in `arith`, `math` and `linalg`, on tensors.
+"""Hardware functions on tensors, in `arith`, `math` and `linalg`, from the expressions of their records.
 
 A function with one counterpart stays in the element type of its operands. One that takes several ops is computed in
 single precision and rounded once, as the hardware rounds once.
@@ -6,8 +6,9 @@ single precision and rounded once, as the hardware rounds once.
 
 from __future__ import annotations
 
-import math as numbers
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, i64
@@ -16,105 +17,125 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from spyre_mlir.ops.function_facts import Group, HardwareFunction
+from spyre_mlir.ops.hardware_functions import FUNCTIONS
 from spyre_mlir.transforms.kernel_to_ktdp.function_builder import Code, element_of, shape_of
 
-Function = Callable[[Code, Sequence[SSAValue]], SSAValue]
+Binary = Callable[[SSAValue, SSAValue], Operation]
 
-_BINARY: dict[str, Callable[[SSAValue, SSAValue], Operation]] = {
-    "add": arith.AddfOp,
-    "sub": arith.SubfOp,
-    "mul": arith.MulfOp,
-    "realdiv": arith.DivfOp,
-    "maximum": arith.MaximumfOp,
-    "minimum": arith.MinimumfOp,
+# The ops of MLIR that expressions and reductions name.
+_UNARY: Mapping[str, Callable[[SSAValue], Operation]] = {
+    op.name: op
+    for op in (
+        *(arith.NegfOp, math.AbsFOp, math.ErfOp, math.ExpOp, math.FloorOp),
+        *(math.LogOp, math.RsqrtOp, math.SqrtOp, math.TanhOp),
+    )
 }
-
-_UNARY: dict[str, Callable[[SSAValue], Operation]] = {
-    "neg": arith.NegfOp,
-    "abs": math.AbsFOp,
-    "exp": math.ExpOp,
-    "log": math.LogOp,
-    "sqrt": math.SqrtOp,
-    "rsqrt": math.RsqrtOp,
-    "tanh": math.TanhOp,
-    "floor": math.FloorOp,
-}
-
-_COMPARE = {
-    "equal": "oeq",
-    "notequal": "une",
-    "greaterequal": "oge",
-    "lesserequal": "ole",
-    "greaterthan": "ogt",
-    "lesserthan": "olt",
-}
-
-# How partial results of a reduction combine, and what changes nothing.
-FOLDS: Mapping[str, tuple[Callable[[SSAValue, SSAValue], Operation], float]] = {
-    "sum": (arith.AddfOp, 0.0),
-    "max": (arith.MaximumfOp, -numbers.inf),
-    "min": (arith.MinimumfOp, numbers.inf),
-}
+_BINARY: Mapping[str, Binary] = {op.name: op for op in (arith.AddfOp, arith.MaximumfOp, arith.MinimumfOp)}
 
 
-def _identity(code: Code, args: Sequence[SSAValue]) -> SSAValue:
-    return args[0]
+@dataclass(frozen=True)
+class TensorArithmetic:
+    """`ops.function_forms.Arithmetic` on tensors of a KTIR function."""
+
+    code: Code
+
+    def number(self, value: float, like: SSAValue) -> SSAValue:
+        """One number everywhere."""
+        return self.code.full(value, element_of(like), shape_of(like))
+
+    def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a + b."""
+        return self.code.add(arith.AddfOp(a, b))
+
+    def sub(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a - b."""
+        return self.code.add(arith.SubfOp(a, b))
+
+    def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a * b."""
+        return self.code.add(arith.MulfOp(a, b))
+
+    def div(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a / b."""
+        return self.code.add(arith.DivfOp(a, b))
+
+    def maximum(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """The larger."""
+        return self.code.add(arith.MaximumfOp(a, b))
+
+    def minimum(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """The smaller."""
+        return self.code.add(arith.MinimumfOp(a, b))
+
+    def unary(self, name: str, a: SSAValue) -> SSAValue:
+        """A function of one number by MLIR's name."""
+        return self.code.add(_UNARY[name](a))
+
+    def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
+        """1 where the predicate holds, else 0."""
+        element = element_of(a)
+        one, zero = self.code.number(1.0, element), self.code.number(0.0, element)
+
+        def body(values: Sequence[SSAValue]) -> Sequence[Operation]:
+            found = arith.CmpfOp(values[0], values[1], predicate)
+            return [found, arith.SelectOp(found.result, one, zero)]
+
+        return _elementwise(self.code, [a, b], body, a)
+
+    def choose(self, chosen: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
+        """The second where the first is not 0, else the third."""
+        zero = self.code.number(0.0, element_of(chosen))
+
+        def body(values: Sequence[SSAValue]) -> Sequence[Operation]:
+            held = arith.CmpfOp(values[0], zero, "une")
+            return [held, arith.SelectOp(held.result, values[1], values[2])]
+
+        return _elementwise(self.code, [chosen, a, b], body, a)
+
+    def above(self, value: SSAValue, limit: float, a: SSAValue, b: SSAValue) -> SSAValue:
+        """`a` where the value is above the limit, else `b`."""
+        bound = self.code.number(limit, element_of(value))
+
+        def body(values: Sequence[SSAValue]) -> Sequence[Operation]:
+            held = arith.CmpfOp(values[0], bound, "ogt")
+            return [held, arith.SelectOp(held.result, values[1], values[2])]
+
+        return _elementwise(self.code, [value, a, b], body, a)
 
 
-def _binary(make: Callable[[SSAValue, SSAValue], Operation]) -> Function:
-    return lambda code, args: code.add(make(args[0], args[1]))
+def has_form(name: str) -> bool:
+    """Whether KTIR can say a function that goes element by element."""
+    function = FUNCTIONS.get(name)
+    return function is not None and function.form is not None and function.group is not Group.CONVERSION
 
 
-def _unary(make: Callable[[SSAValue], Operation]) -> Function:
-    return lambda code, args: code.add(make(args[0]))
+def folds(name: str) -> bool:
+    """Whether KTIR can reduce by a function."""
+    function = FUNCTIONS.get(name)
+    return function is not None and _fold_of(function) is not None
 
 
-def _full(code: Code, value: float, like: SSAValue) -> SSAValue:
-    return code.full(value, element_of(like), shape_of(like))
+def _fold_of(function: HardwareFunction) -> Binary | None:
+    plain = not function.absolute and function.factor is None and function.combine is not None
+    return _BINARY.get(str(function.combine)) if plain else None
 
 
-def _relu(code: Code, args: Sequence[SSAValue]) -> SSAValue:
-    return code.add(arith.MaximumfOp(args[0], _full(code, 0.0, args[0])))
+def known_functions() -> list[str]:
+    """Names of the functions that KTIR can say, sorted."""
+    return sorted(name for name in FUNCTIONS if has_form(name) or folds(name))
 
 
-def _reciprocal(code: Code, args: Sequence[SSAValue]) -> SSAValue:
-    return code.add(arith.DivfOp(_full(code, 1.0, args[0]), args[0]))
-
-
-def _wide(body: Function) -> Function:
-    """A function computed in single precision, rounded at its end."""
-
-    def run(code: Code, args: Sequence[SSAValue]) -> SSAValue:
-        element = element_of(args[0])
-        return code.narrowed(body(code, [code.widened(a) for a in args]), element)
-
-    return run
-
-
-def _sigmoid(code: Code, args: Sequence[SSAValue]) -> SSAValue:
-    one = _full(code, 1.0, args[0])
-    e = code.add(math.ExpOp(code.add(arith.NegfOp(args[0]))))
-    return code.add(arith.DivfOp(one, code.add(arith.AddfOp(one, e))))
-
-
-def _silu(code: Code, args: Sequence[SSAValue]) -> SSAValue:
-    return code.add(arith.MulfOp(args[0], _sigmoid(code, args)))
-
-
-def _mish(code: Code, args: Sequence[SSAValue]) -> SSAValue:
-    """x tanh(log(1 + e^x)); the logarithm is max(x, 0) + log(1 + e^-|x|), which does not overflow."""
-    x = args[0]
-    falling = code.add(math.ExpOp(code.add(arith.NegfOp(code.add(math.AbsFOp(x))))))
-    rest = code.add(math.LogOp(code.add(arith.AddfOp(_full(code, 1.0, x), falling))))
-    softplus = code.add(arith.AddfOp(code.add(arith.MaximumfOp(x, _full(code, 0.0, x))), rest))
-    return code.add(arith.MulfOp(x, code.add(math.TanhOp(softplus))))
-
-
-def _gelu(code: Code, args: Sequence[SSAValue]) -> SSAValue:
-    x = args[0]
-    scaled = code.add(arith.MulfOp(x, _full(code, 1.0 / numbers.sqrt(2.0), x)))
-    upper = code.add(arith.AddfOp(_full(code, 1.0, x), code.add(math.ErfOp(scaled))))
-    return code.add(arith.MulfOp(code.add(arith.MulfOp(x, _full(code, 0.5, x))), upper))
+def apply(code: Code, name: str, args: Sequence[SSAValue], constants: Mapping[str, float]) -> SSAValue:
+    """A function element by element."""
+    function = FUNCTIONS[name]
+    assert function.form is not None
+    arithmetic = TensorArithmetic(code)
+    if not function.composed:
+        return cast(SSAValue, function.form(arithmetic, *args, **constants))
+    element = element_of(args[0])
+    wide = function.form(arithmetic, *(code.widened(a) for a in args), **constants)
+    return code.narrowed(cast(SSAValue, wide), element)
 
 
 def _elementwise(
@@ -138,80 +159,28 @@ def _elementwise(
     return code.add(generic)
 
 
-def _compare(predicate: str) -> Function:
-    def run(code: Code, args: Sequence[SSAValue]) -> SSAValue:
-        element = element_of(args[0])
-        one, zero = code.number(1.0, element), code.number(0.0, element)
-
-        def body(values: Sequence[SSAValue]) -> Sequence[Operation]:
-            found = arith.CmpfOp(values[0], values[1], predicate)
-            return [found, arith.SelectOp(found.result, one, zero)]
-
-        return _elementwise(code, args, body, args[0])
-
-    return run
+def combined(code: Code, name: str, a: SSAValue, b: SSAValue) -> SSAValue:
+    """Two partial results of a reduction as one."""
+    fold_op = _fold_of(FUNCTIONS[name])
+    assert fold_op is not None
+    return code.add(fold_op(a, b))
 
 
-def _where(code: Code, args: Sequence[SSAValue]) -> SSAValue:
-    zero = code.number(0.0, element_of(args[0]))
-
-    def body(values: Sequence[SSAValue]) -> Sequence[Operation]:
-        chosen = arith.CmpfOp(values[0], zero, "une")
-        return [chosen, arith.SelectOp(chosen.result, values[1], values[2])]
-
-    return _elementwise(code, args, body, args[1])
+def neutral(name: str) -> float:
+    """What takes no part in a reduction."""
+    return FUNCTIONS[name].neutral
 
 
-def _softplus(constants: Mapping[str, float]) -> Function:
-    """log(1 + e^(beta x)) / beta, without overflow; x itself where beta x is above the threshold."""
-    beta, threshold = constants["softplusBeta"], constants["softplusThresh"]
-
-    def run(code: Code, args: Sequence[SSAValue]) -> SSAValue:
-        x = args[0]
-        scaled = code.add(arith.MulfOp(x, _full(code, beta, x)))
-        falling = code.add(math.ExpOp(code.add(arith.NegfOp(code.add(math.AbsFOp(scaled))))))
-        rest = code.add(math.LogOp(code.add(arith.AddfOp(_full(code, 1.0, x), falling))))
-        positive = code.add(arith.MaximumfOp(scaled, _full(code, 0.0, x)))
-        soft = code.add(arith.DivfOp(code.add(arith.AddfOp(positive, rest)), _full(code, beta, x)))
-        limit = code.number(threshold, element_of(x))
-
-        def body(values: Sequence[SSAValue]) -> Sequence[Operation]:
-            above = arith.CmpfOp(values[0], limit, "ogt")
-            return [above, arith.SelectOp(above.result, values[1], values[2])]
-
-        return _elementwise(code, [scaled, x, soft], body, x)
-
-    return _wide(run)
-
-
-# Functions that a kernel gives constants, by what they make of them.
-WITH_CONSTANTS: Mapping[str, Callable[[Mapping[str, float]], Function]] = {"softplus": _softplus}
-
-FUNCTIONS: Mapping[str, Function] = {
-    "identity": _identity,
-    **{name: _binary(make) for name, make in _BINARY.items()},
-    **{name: _unary(make) for name, make in _UNARY.items()},
-    **{name: _compare(predicate) for name, predicate in _COMPARE.items()},
-    "where3": _where,
-    "relufwd": _relu,
-    "reciprocal": _reciprocal,
-    "sigmoid": _wide(_sigmoid),
-    "silu": _wide(_silu),
-    "gelufwd": _wide(_gelu),
-    "mish": _wide(_mish),
-}
-
-
-def fold(code: Code, function: str, value: SSAValue, dims: Sequence[int]) -> SSAValue:
+def fold(code: Code, name: str, value: SSAValue, dims: Sequence[int]) -> SSAValue:
     """`linalg.reduce` of a tensor over dimensions."""
-    combine, neutral = FOLDS[function]
-    element = element_of(value)
+    fold_op, element = _fold_of(FUNCTIONS[name]), element_of(value)
+    assert fold_op is not None
     kept = [e for d, e in enumerate(shape_of(value)) if d not in dims]
-    start = code.filled(code.number(neutral, element), element, kept)
+    start = code.filled(code.number(neutral(name), element), element, kept)
     block = Block(arg_types=[element, element])
-    both = combine(block.args[0], block.args[1])
+    both = fold_op(block.args[0], block.args[1])
     block.add_ops([both, linalg.YieldOp(both.results[0])])
     return code.add(linalg.ReduceOp(value, start, DenseArrayBase.from_list(i64, list(dims)), Region(block)))
 
 
-__all__ = ["FOLDS", "FUNCTIONS", "WITH_CONSTANTS", "fold"]
+__all__ = ["TensorArithmetic", "apply", "combined", "fold", "folds", "has_form", "known_functions", "neutral"]

@@ -24,6 +24,7 @@ from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import DL16, INFINITY_STAND_IN
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import Access, walk
+from spyre_mlir.ops.hardware_functions import neutral_of
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.utils.function_constants import file_constants
 
@@ -36,7 +37,6 @@ OTHER_LABELS = ("mb", "x", "y", "i", "j", "ki", "kj")
 # today writes the largest half (torch-spyre constants; likely), which wins over numbers further out.
 Masks = Literal["largest", "half"]
 _MASK_MAGNITUDES: dict[Masks, float] = {"largest": dl16.LARGEST, "half": INFINITY_STAND_IN}
-_MASK_SIGNS = {"max": -1.0, "min": 1.0}
 MASK_NAME = "samv-maskvalue"
 
 
@@ -251,5 +251,5 @@ def gathered_axis(op: kernel.KernelOp) -> int:
 
 
 def _mask_constant(function: str, masks: Masks) -> tuple[Constant, ...]:
-    bits = int(dl16.encode([_MASK_SIGNS.get(function, 0.0) * _MASK_MAGNITUDES[masks]])[0])
+    bits = int(dl16.encode([neutral_of(function, _MASK_MAGNITUDES[masks])])[0])
     return (Constant(MASK_NAME, DL16.name, bits),)

@@ -19,10 +19,11 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.formats import DL16, FP32
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
+from spyre_mlir.ops.hardware_functions import picks
 from spyre_mlir.ops.table import OpEntry
 from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, stored_format
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner, Versions
-from spyre_mlir.transforms.utils.integer_ranges import NARROW, SELECTIONS, WIDE, holds, inside, is_integer, wraps
+from spyre_mlir.transforms.utils.integer_ranges import NARROW, WIDE, holds, inside, is_integer, wraps
 
 _HALF = 0.5
 
@@ -57,7 +58,7 @@ def _format(p: Planner, op: loop.NestOp, function: str, entry: OpEntry | None) -
     if not all(isinstance(e, IntegerType) for e in elements):
         return FP32.name if has_wide and keeps_float32(p, op, *elements) else DL16.name
     exact = all(exact_in_dl16(p, v) for v in op.inputs)
-    kept = result == i1 or function in SELECTIONS or inside(p.ranges.unwrapped(op), NARROW)
+    kept = result == i1 or picks(function) or inside(p.ranges.unwrapped(op), NARROW)
     if not (exact and kept):
         return FP32.name
     fixed = [p.of(v).format for v in op.inputs if not p.of(v).provided]
@@ -157,6 +158,6 @@ def eager_element(op: loop.NestOp, form: str) -> Attribute | None:
 
 def is_watched(p: Planner, op: loop.NestOp, function: str, form: str) -> bool:
     """Whether a kernel may leave the integers of FP32, so that the machine has to look."""
-    if function in SELECTIONS:
+    if picks(function):
         return False
     return form == FP32.name and is_integer(element_of(op.result)) and not inside(p.ranges.unwrapped(op), WIDE)

@@ -18,6 +18,7 @@ from spyre_mlir.hw.arrangement import SLICE_BYTES, STANDARD, WIDENED, block
 from spyre_mlir.hw.formats import DL16, FP8, FP32, device_format
 from spyre_mlir.hw.legality import multiples, stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
+from spyre_mlir.ops.hardware_functions import COPY, SELECT
 from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, Define, HostStep, Step, Use, stored_format
 from spyre_mlir.transforms.utils.integer_origins import Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, Ranges, inside, is_integer
@@ -26,7 +27,6 @@ RESTICKIFY_STEP = "restickify"
 CONVERT_STEP = "convert"
 # Elements that a widening keeps together: half a slice of the narrow format, and a slice of the wide one.
 _HALF_SLICE = SLICE_BYTES * 8 // FP32.bits
-COPY, SELECT = "identity", "where3"
 
 
 def lanes_of(form: str) -> int:

@@ -12,6 +12,7 @@ from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.hw.formats import FP32, FP32_LARGEST
 from spyre_mlir.hw.legality import stick_for
 from spyre_mlir.hw.sticks import UNIT, LinearExpr, round_up
+from spyre_mlir.ops.hardware_functions import neutral_of
 from spyre_mlir.transforms.loop_to_kernel.buffers import Use
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import lane_for, result_lane
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms, eager_element, forms_of, is_watched
@@ -30,10 +31,16 @@ def output_of(p: Planner, op: loop.NestOp, lane: str | None) -> Use:
     return versions.buffers[0], op.output_map.data
 
 
-# What takes no part in a reduction, by its hardware function (0 in a sum): of integers the float32 numbers at the ends
-# of int64, which exact numerics have.
-_NEUTRAL = {"max": -(2.0**63), "min": 2.0**63 - 2.0**39}
-_NEUTRAL_FLOATS = {"max": -FP32_LARGEST, "min": FP32_LARGEST}
+# Of integers, the float32 numbers at the ends of int64, which exact numerics have.
+_LEAST, _LARGEST = -(2.0**63), 2.0**63 - 2.0**39
+
+
+def _neutral(function: str, *, integers: bool) -> float:
+    """What takes no part in a reduction of float32 numbers, or of integers held in float32."""
+    neutral = neutral_of(function, FP32_LARGEST)
+    if not integers or not neutral:
+        return neutral
+    return _LEAST if neutral < 0 else _LARGEST
 
 
 def lower_reduction(p: Planner, op: loop.NestOp, function: str) -> None:
@@ -43,8 +50,8 @@ def lower_reduction(p: Planner, op: loop.NestOp, function: str) -> None:
     lane, (index,) = lane_for(p, op, forms), (m.data for m in op.input_maps)
     use, space = p.operand(forms.operands[0], index, lane, op.space.data), op.space.data
     if forms.format == FP32.name and lane in op.reduced:
-        neutral = _NEUTRAL if isinstance(element_of(op.result), IntegerType) else _NEUTRAL_FLOATS
-        use, space = _whole_sticks(p, op, forms.operands[0], use, lane, neutral.get(function, 0.0))
+        neutral = _neutral(function, integers=isinstance(element_of(op.result), IntegerType))
+        use, space = _whole_sticks(p, op, forms.operands[0], use, lane, neutral)
     output = output_of(p, op, result_lane(op, lane))
     watched = is_watched(p, op, function, forms.format)
     p.step(function, space, [use], output, integers=watched, element=eager_element(op, forms.format))

@@ -93,9 +93,6 @@ BOUNDS: dict[str, Callable[[Sequence[FloatBounds]], FloatBounds]] = {
     pointwise.relu.name: lambda x: (max(0, x[0][0]), max(0, x[0][1])),
 }
 
-# Functions whose result is one of their operands, or its negative: as exact as these.
-SELECTIONS = frozenset({"maximum", "minimum", "where3", "neg", "abs", "relufwd", "identity", "max", "min"})
-
 
 def constant_bounds(value: Attribute, shape: Sequence[int]) -> tuple[float, float]:
     """The least and the largest number of a constant."""
@@ -219,7 +216,6 @@ def _checked(bounds: Bounds, value: SSAValue) -> Bounds:
 __all__ = [
     "BOUNDS",
     "NARROW",
-    "SELECTIONS",
     "WIDE",
     "Bounds",
     "FloatBounds",

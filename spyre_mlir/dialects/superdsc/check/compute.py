@@ -16,9 +16,6 @@ _LIST = "SuperDSC interface specification, supported functions"
 _FORMATS = {"DL16": (DL16.name,), "DL16, FP32": (DL16.name, FP32.name), "INT32": (INT32.name,)}
 _RESTICKIFY, _MATMUL = "ReStickifyOp", "batchmatmul"
 _MASK = "samv-maskvalue"
-# Bit patterns in DL16 of what fills masked lanes, where it is not 0: torch-spyre mask constants; likely. The largest
-# number does what the largest half does, and leaves alone what lies further out.
-_MASK_WORDS = {"max": (0xDE00, 0xFFFE), "min": (0x5E00, 0x7FFE), "exp": (0xD871,)}
 _FRONT_END = "torch-spyre code generation, real files"
 
 
@@ -181,7 +178,8 @@ def mask_word(sdsc: Sdsc) -> Iterator[Problem]:
         number = str(dsc.at.at(keys.MASK_CONSTANT).value)
         entry = dsc.constants.get(number)
         if entry is not None and entry.at(keys.FORMAT).value == DL16.name:
-            wanted = _MASK_WORDS.get(dsc.function.removesuffix(NONSTICK), (0,))
+            function = function_of(dsc.function)
+            wanted = (0,) if function is None else function.mask_words
             if _word(entry).number() not in wanted:
                 yield problem(_word(entry), " or ".join(map(str, wanted)))
 

@@ -30,6 +30,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
 )
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject
 from spyre_mlir.errors import ReadError, UnsupportedError
+from spyre_mlir.ops.hardware_functions import Special, special_of
 
 _MATMUL = "batchmatmul"
 _RESTICKIFY = "ReStickify"
@@ -238,25 +239,25 @@ def _numbers(place: Cursor) -> list[int]:
     return place.fail('references like "Tensor0-idx0"') if numbers is None else numbers
 
 
-_BY_NAME = {
-    "shuffle": OpClass.SHUFFLE,
-    "topkvalue": OpClass.TOP_K,
-    "topkindex": OpClass.TOP_K,
-    "avgpoolfwd": OpClass.POOLING,
-    "maxpoolfwd": OpClass.POOLING,
-    "conv2d": OpClass.CONVOLUTION,
-    "depthwiseconv2dnative": OpClass.DEPTHWISE,
+_CLASSES = {
+    Special.SHUFFLE: OpClass.SHUFFLE,
+    Special.LARGEST: OpClass.TOP_K,
+    Special.PLACES_OF_LARGEST: OpClass.TOP_K,
+    Special.POOLING: OpClass.POOLING,
+    Special.CONVOLUTION: OpClass.CONVOLUTION,
+    Special.DEPTHWISE: OpClass.DEPTHWISE,
 }
 
 
 def _op_class(place: Cursor, name: str, unit: str, accumulates: bool, gathers: bool) -> OpClass:
     if unit not in ("pt", "sfp"):
         place.at(keys.UNIT).fail('"pt" or "sfp"')
-    matrix = name.startswith(_MATMUL) or _BY_NAME.get(name) is OpClass.CONVOLUTION
+    special = special_of(name)
+    matrix = name.startswith(_MATMUL) or special is Special.CONVOLUTION
     if (unit == "pt") != matrix:
         raise UnsupportedError(f"{name} on unit {unit} is not understood", where=place.path)
-    if name in _BY_NAME:
-        return _BY_NAME[name]
+    if special in _CLASSES:
+        return _CLASSES[special]
     if unit == "pt":
         return OpClass.MATMUL
     if gathers:

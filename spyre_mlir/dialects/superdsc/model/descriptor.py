@@ -14,6 +14,7 @@ from math import prod
 
 from spyre_mlir.hw.formats import device_format
 from spyre_mlir.hw.spec import STICK_BYTES
+from spyre_mlir.ops.hardware_functions import NONSTICK, function_of
 
 Slices = tuple[Mapping[str, int], ...]
 
@@ -283,7 +284,8 @@ class Descriptor:
     @property
     def op_func_name(self) -> str:
         """Name in the file, with "nonstick" where a reduction keeps its stick dim."""
-        if self.op_class is not OpClass.REDUCTION or self.op_func in WITHOUT_NONSTICK:
+        function = function_of(self.op_func)
+        if self.op_class is not OpClass.REDUCTION or (function is not None and not function.nonstick):
             return self.op_func
         return self.op_func + NONSTICK if self.stick in self.output.order else self.op_func
 
@@ -297,11 +299,6 @@ class Descriptor:
             if dim.label == label:
                 return dim
         raise KeyError(label)
-
-
-NONSTICK = "nonstick"
-# Reductions whose name never takes the suffix; torch-spyre code generation; likely.
-WITHOUT_NONSTICK = frozenset({"topkvalue", "topkindex", "keepbyindex", "quantscalepertokenfp8"})
 
 
 def slice_order(dims: Sequence[Dim], op_class: OpClass) -> tuple[Dim, ...]:

@@ -27,7 +27,6 @@ from spyre_mlir.machine.hardware_functions import known_op_funcs
 from spyre_mlir.machine.memory.device_numerics import memory_for
 from spyre_mlir.machine.memory.exact import ExactMemory
 from spyre_mlir.machine.options import MachineOptions
-from spyre_mlir.machine.superdsc.core_rules import RULES
 from spyre_mlir.machine.superdsc.run import execute
 from spyre_mlir.ops.hardware_functions import FUNCTIONS, Seen
 from tests.unit.machine.class_cases import (
@@ -336,6 +335,6 @@ NARROW = {"qfp8mb", "qfp8wt"}
 
 def test_every_function_runs_or_is_refused_for_a_reason() -> None:
     """The reason is that nobody settled what it computes, or that memory holds no elements so narrow."""
-    run_here = {*known_op_funcs(), *RULES, "conv2d", "depthwiseconv2dnative", "avgpoolfwd", "maxpoolfwd", "shuffle"}
+    run_here = {*known_op_funcs(), *(name for name, function in FUNCTIONS.items() if function.special is not None)}
     left = {name for name, function in FUNCTIONS.items() if function.seen is not Seen.UNSETTLED} - run_here
     assert left <= NARROW | {"quantscalepertoken"}

@@ -154,10 +154,12 @@ def spelled(entry: OpEntry, bound: Mapping[str, Any]) -> tuple[list[SSAValue], d
     """Operands and attributes that say what `bound` says."""
     operands: list[SSAValue] = []
     attributes: dict[str, Attribute] = {}
+    kept = 0  # attributes with an operand behind them: absent tensors among them say whose it is
     for param in entry.params:
         value = bound[param.name]
         if isinstance(value, SSAValue):
             operands.append(cast("SSAValue[Attribute]", value))
+            kept = len(attributes)
         elif param.kind is Kind.TENSORS:
             operands += [v for v in value if v is not None]
             holes = any(v is None for v in value)
@@ -169,6 +171,6 @@ def spelled(entry: OpEntry, bound: Mapping[str, Any]) -> tuple[list[SSAValue], d
             attributes[param.name] = ELEMENTS[value]
         elif param.is_tensor or param.required or value != param.default:
             attributes[param.name] = to_attribute(value)
-    while attributes and isinstance(attributes[last := next(reversed(attributes))], NoneAttr):
+    while len(attributes) > kept and isinstance(attributes[last := next(reversed(attributes))], NoneAttr):
         del attributes[last]
     return operands, attributes

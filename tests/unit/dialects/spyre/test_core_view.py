@@ -1,0 +1,156 @@
+"""Slices of buffers on cores, and how a core walks its slice, worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.dialects.spyre.core_view import CoreLoop, CoreView, core_view, hbm_bytes, local_walk
+from spyre_mlir.hw.sticks import UNIT, Access, LinearExpr, StickError, StickLayout, Walk
+
+M, N, K = (LinearExpr.of(name) for name in "mnk")
+H_D = LinearExpr(0, (("h", 64), ("d", 1)))
+# 4 x 128 halves: 8 sticks of 64, those of one column of sticks side by side.
+TENSOR = DeviceTensor((4, 128), "SEN169_FP16", StickLayout((1, 0), 1, (4, 128)), "lx")
+HALVED = CoreView((2, 1), ((0, 0), (1, 0)))
+
+
+def loops(**said: tuple[int, int] | tuple[int, int, int]) -> dict[str, CoreLoop]:
+    """Loops by name: extent and cores, and the padded extent where it is another one."""
+    return {name: CoreLoop(rest[0] if rest else extent, extent, split) for name, (extent, split, *rest) in said.items()}
+
+
+def rows(**splits: int) -> list[dict[str, int]]:
+    """Per core, its slice of every loop; the first loop varies fastest."""
+    table: list[dict[str, int]] = [{}]
+    for name, split in splits.items():
+        table = [row | {name: number} for number in range(split) for row in table]
+    return table
+
+
+def test_elements_that_a_core_runs_over() -> None:
+    assert CoreLoop(128, 100, 1).per_core == 100
+    assert CoreLoop(128, 100, 2).per_core == 64
+
+
+def test_a_slice_in_a_scratchpad() -> None:
+    assert HALVED.layout(TENSOR.layout) == StickLayout((1, 0), 1, (2, 128))
+    assert HALVED.bytes_per_core(TENSOR) == 4 * 128
+    assert CoreView((1, 2), ((0, 0), (0, 1))).layout(TENSOR.layout).extents == (4, 64)
+
+
+@pytest.mark.parametrize(
+    ("slices", "text"),
+    [
+        (((0, 0),), "1 core (cores 0, 1, … hold [0, 0])"),
+        (((0, 0), (1, 0), (2, 0)), "3 cores (cores 0, 1, … hold [0, 0], [1, 0], [2, 0])"),
+        (((0, 0), (1, 0), (2, 0), (3, 0)), "4 cores (cores 0, 1, … hold [0, 0], [1, 0], [2, 0] …)"),
+    ],
+)
+def test_text_of_slices(slices: tuple[tuple[int, ...], ...], text: str) -> None:
+    assert str(CoreView((4, 1), slices)) == f"slices [4, 1] on {text}"
+
+
+@pytest.mark.parametrize(
+    ("index", "said", "table", "view"),
+    [
+        ((M, N), loops(m=(4, 2), n=(128, 1)), rows(m=2, n=1), HALVED),
+        (
+            (M, N),
+            loops(m=(4, 2), n=(128, 2)),
+            rows(n=2, m=2),
+            CoreView((2, 2), ((0, 0), (0, 1), (1, 0), (1, 1))),
+        ),
+        ((M, H_D), loops(m=(4, 1), h=(2, 2), d=(64, 1)), rows(h=2), CoreView((1, 2), ((0, 0), (0, 1)))),
+        ((M, LinearExpr(3)), loops(m=(4, 4)), rows(m=4), CoreView((4, 1), ((0, 0), (1, 0), (2, 0), (3, 0)))),
+        ((M, N, LinearExpr()), loops(m=(4, 2), n=(128, 1)), rows(m=2, n=1), HALVED),
+    ],
+)
+def test_slices_of_a_division(
+    index: tuple[LinearExpr, ...], said: Mapping[str, CoreLoop], table: list[dict[str, int]], view: CoreView
+) -> None:
+    assert core_view(TENSOR, index, said, table) == view
+
+
+@pytest.mark.parametrize(
+    ("index", "said", "message"),
+    [
+        (
+            (M, N),
+            loops(m=(4, 1), n=(128, 1), k=(8, 2)),
+            "k is divided over 2 cores and walks 0 dimensions of this tensor, so several cores would need the same",
+        ),
+        ((M, M), loops(m=(4, 2)), "m is divided over 2 cores and walks 2 dimensions of this tensor"),
+        (
+            (M, H_D),
+            loops(m=(4, 1), h=(2, 2), d=(64, 2)),
+            r"h and d are both divided and walk one dimension, h \* 64",
+        ),
+        (
+            (M, H_D),
+            loops(m=(4, 1), h=(2, 1), d=(64, 2)),
+            r"d is divided but not the outermost loop of h \* 64 \+ d, so its slices are scattered",
+        ),
+        ((M, H_D), loops(m=(4, 1), h=(2, 2), d=(64, 1, 65)), "h is divided but not the outermost loop"),
+        ((M, N), loops(m=(2, 2), n=(128, 1)), "m covers 2 of the 4 elements of dimension 0, which is divided"),
+        ((M.shifted(1), N), loops(m=(4, 2), n=(128, 1)), r"m \+ 1 covers 4 of the 4 elements of dimension 0"),
+        ((M, N), loops(m=(4, 1), n=(128, 4)), "a slice of 32 elements is no whole sticks of 64"),
+        (
+            (M, N, K),
+            loops(m=(4, 1), n=(128, 1), k=(8, 1)),
+            "a tensor that is re-laid from or to a sparse one",
+        ),
+    ],
+)
+def test_divisions_without_slices(index: tuple[LinearExpr, ...], said: Mapping[str, CoreLoop], message: str) -> None:
+    with pytest.raises(StickError, match=message):
+        core_view(TENSOR, index, said, [])
+
+
+def test_a_tensor_with_room_for_sparse_elements_has_no_slices() -> None:
+    layout = StickLayout((1, UNIT, 0), 0, (64, 3), 64)
+    relaid = DeviceTensor((64, 3), "SEN169_FP16", layout, "lx")
+    with pytest.raises(StickError, match="a tensor that is re-laid from or to a sparse one"):
+        core_view(relaid, (M, N), loops(m=(64, 1), n=(3, 1)), [{}])
+
+
+def test_a_slice_holds_both_sticks_that_one_was_widened_into() -> None:
+    wide = replace(TENSOR, format="IEEE_FP32")
+    assert core_view(wide, (M, N), loops(m=(4, 1), n=(128, 4)), rows(n=4)).parts == (1, 4)
+    with pytest.raises(StickError, match="a slice of 32 elements is no whole sticks of 64"):
+        core_view(replace(wide, arrangement="dl16_to_fp32"), (M, N), loops(m=(4, 1), n=(128, 4)), [])
+
+
+def test_walk_of_a_slice() -> None:
+    """2 rows of 2 sticks: the rows lie side by side, the next stick of a row is 2 further."""
+    found = local_walk(TENSOR, (M, N), loops(m=(4, 2), n=(128, 1)), HALVED)
+    assert found == (Access(0, {"m": 1, "n": 2}, "n"), Walk(("m", "n"), (2, 128), ()))
+
+
+def test_a_slice_is_walked_in_the_order_of_the_whole() -> None:
+    """One stick per row and core: the stick keeps its place inside of the rows, as in a tensor with two."""
+    outermost = replace(TENSOR, layout=StickLayout((0, 1), 1, (4, 128)))
+    view = CoreView((1, 2), ((0, 0), (0, 1)))
+    assert local_walk(outermost, (M, N), loops(m=(4, 1), n=(128, 2)), view) == (
+        Access(0, {"m": 1, "n": 1}, "n"),
+        Walk(("n", "m"), (64, 4), ()),
+    )
+
+
+def test_a_core_stays_in_its_slice() -> None:
+    """A loop that is padded for another operand runs beyond the 100 rows of this one."""
+    tall = DeviceTensor((100, 64), "SEN169_FP16", StickLayout((0, 1), 1, (100, 64)), "lx")
+    whole = CoreView((1, 1), ((0, 0),))
+    said = loops(k=(100, 1), n=(64, 1))
+    assert local_walk(tall, (K, N), said, whole)[1] == Walk(("k", "n"), (100, 64), ())
+    with pytest.raises(StickError, match="a core walks up to stick 100 and holds 100"):
+        local_walk(tall, (K, N), loops(k=(100, 1, 101), n=(64, 1)), whole)
+
+
+def test_bytes_of_the_sticks_that_are_walked() -> None:
+    walked = Access(0, {"m": 1, "n": 4, "k": 0}, "n")
+    assert hbm_bytes(walked, {"m": 4, "n": 128, "k": 9}, 64) == 4 * 2 * 128
+    assert hbm_bytes(Access(5, {}, None), {"m": 4}, 64) == 128

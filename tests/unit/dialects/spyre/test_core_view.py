@@ -148,6 +148,8 @@ def test_a_core_stays_in_its_slice() -> None:
     assert local_walk(tall, (K, N), said, whole)[1] == Walk(("k", "n"), (100, 64), ())
     with pytest.raises(StickError, match="a core walks up to stick 100 and holds 100"):
         local_walk(tall, (K, N), loops(k=(100, 1, 101), n=(64, 1)), whole)
+    with pytest.raises(StickError, match="a core walks up to stick 100 and holds 100"):
+        local_walk(tall, (K.shifted(50), N), loops(k=(50, 1, 51), n=(64, 1)), whole)
 
 
 def test_bytes_of_the_sticks_that_are_walked() -> None:

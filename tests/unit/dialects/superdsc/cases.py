@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, Dim, OpClass, Operand, Version
+from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 
 DL16 = "SEN169_FP16"
 SEGMENT = 0x4_0000_0000
@@ -153,3 +155,20 @@ CASES = [
     Case("superdsc_worked/f32_add_fp32_128x256", Version.TS26, _add_128x256(*_FP32)),
     Case("superdsc_worked/g8_restickify_128x256", Version.TS26, _small_restickify()),
 ]
+
+
+def small_add(**changes: Any) -> Descriptor:
+    """The addition of (4, 128) on two cores: two rows of two sticks each."""
+    operand = Operand(("mb", "out"), (4, 128), "out", DL16, ("0", "256"))
+    dims = (Dim("mb", 4, 2), Dim("out", 128))
+    return replace(Descriptor(0, "add", "sfp", OpClass.POINTWISE, dims, (operand,) * 3), **changes)
+
+
+def coordinate(alphas: list[int], factors: list[int], padding: str = "nopad") -> JsonObject:
+    """The coordinate of a dim whose folds add alpha times their index: over cores, corelets, rows, then elements."""
+    elements = len(alphas) - 3
+    names = ["core_fold", "corelet_fold", "row_fold", *(f"elem_arr_{elements - 1 - n}" for n in range(elements))]
+    funcs: list[Json] = [{"Affine": {"alpha_": alpha, "beta_": 0}} for alpha in alphas]
+    attrs: list[Json] = [{"factor_": f, "label_": name} for f, name in zip(factors, names, strict=True)]
+    head: JsonObject = {"spatial": 3, "temporal": 0, "elemArr": elements, "padding": padding}
+    return head | {"folds": {"dim_prop_func": funcs, "dim_prop_attr": attrs}}

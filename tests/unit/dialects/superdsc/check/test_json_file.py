@@ -112,7 +112,7 @@ def test_references_are_numbers_of_operands() -> None:
     assert dsc.output.number == 1
     for names, expected in ((["Tensor0"], 'references like "Tensor0-idx0"'), (["Tensor2-idx2"], "operands 0 to 1")):
         broken = sdsc(SUM, update(lambda f: f.compute, inputLabeledDs=names)).dscs[0]
-        with pytest.raises(Misread, match=expected):
+        with pytest.raises(Misread, match=f"expected {expected}, got"):
             broken.references("inputLabeledDs")
     two = sdsc(SUM, update(lambda f: f.compute, outputLabeledDs=["Tensor0-idx0", "Tensor1-idx1"])).dscs[0]
     with pytest.raises(Misread, match="expected one operand"):

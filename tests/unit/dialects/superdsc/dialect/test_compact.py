@@ -10,25 +10,12 @@ from spyre_mlir.dialects.superdsc.dialect.compact import expand, shorten
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.dialects.superdsc.model.fields import Level
 from spyre_mlir.dialects.superdsc.model.file_context import Context
-from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
+from spyre_mlir.dialects.superdsc.model.json_value import Json
+from tests.unit.dialects.superdsc.dialect.texts import constant, starts
 
 # mb is the fastest: cores 0 to 3 have slices (0, 0), (1, 0), (0, 1), (1, 1).
 FOUR = Context(splits={"mb": 2, "out": 2})
 START, DATA = "startAddressCoreCorelet_", "data_"
-
-
-def manager(functions: list[str], cores: int, data: JsonObject) -> JsonObject:
-    factors: list[Json] = [{"factor_": n, "label_": name} for n, name in ((cores, "core"), (1, "corelet"), (1, "time"))]
-    return {"dim_prop_func": [{name: {}} for name in functions], "dim_prop_attr": factors, "data_": data}
-
-
-def starts(*addresses: Json) -> JsonObject:
-    data = {f"[{core}, 0, 0]": address for core, address in enumerate(addresses)}
-    return manager(["Map", "Const", "Const"], len(addresses), data)
-
-
-def constant(*words: Json) -> JsonObject:
-    return manager(["Const", "Const", "Map"], 4, {"[0, 0, 0]": [*words]})
 
 
 @pytest.mark.parametrize(

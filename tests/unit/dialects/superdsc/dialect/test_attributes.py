@@ -112,7 +112,7 @@ def test_maps_and_lists_of_words() -> None:
     ],
 )
 def test_what_is_no_json_is_refused(text: str, message: str) -> None:
-    with pytest.raises(ParseError, match=message):
+    with pytest.raises(ParseError, match=f"{message}\n"):
         parse_json(reader(text))
 
 

@@ -38,6 +38,12 @@ def test_starts_without_a_division_are_listed() -> None:
     assert shorten(Level.ALLOCATE, START, starts("0", "128"), Context()) == [0, 128]
 
 
+def test_dims_of_one_slice_have_no_step() -> None:
+    context = Context(splits={"mb": 2, "x": 1})
+    short = {"base": 0, "steps": {"mb": 128}}
+    assert shorten(Level.ALLOCATE, START, starts("0", "128"), context) == short
+
+
 @pytest.mark.parametrize("addresses", [[0], ["00"], ["x"], ["²"], ["--1"], ["1.5"], ["0", 1], [], ["-0"], [None]])
 def test_odd_addresses_stay_long(addresses: list[Json]) -> None:
     assert shorten(Level.ALLOCATE, START, starts(*addresses), FOUR) is None

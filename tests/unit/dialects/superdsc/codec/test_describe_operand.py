@@ -297,9 +297,8 @@ def test_in_hbm_operands_are_spread_as_the_operation() -> None:
     assert read(ADD, spread(lambda core: {"mb": core, "out": 0})) == read(ADD)
 
 
-def windowed(**members: object) -> dict[str, Any]:
-    """Rows of the input are walked over: 130 are stored for 128 outputs."""
-    return {"windows": (Window("mb", "out", 132, front=1, back=1),)}
+# Rows of the input are walked over: 130 are stored for 128 outputs.
+WINDOWS = (Window("mb", "out", 132, front=1, back=1),)
 
 
 @pytest.mark.parametrize(("gap", "fits"), [("2", True), ("0", True), ("3", False), ("1", False)])
@@ -308,9 +307,9 @@ def test_a_gap_beside_a_window_is_what_the_window_stores(gap: str, fits: bool) -
     bare = drop(lambda f: f.node(0), "coordinates_")
     changes = node(0, padding_={}, backGapCore_={"mb": {"-1": gap}}), bare
     if fits:
-        assert [one.extents for one in read(ADD, *changes, **windowed())] == [(130, 256), (128, 256), (128, 256)]
+        assert [one.extents for one in read(ADD, *changes, windows=WINDOWS)] == [(130, 256), (128, 256), (128, 256)]
     else:
-        place, text = refused(UnsupportedError, ADD, *changes, **windowed())
+        place, text = refused(UnsupportedError, ADD, *changes, windows=WINDOWS)
         assert place == "$.scheduleTree_[0].backGapCore_.mb"
         assert text.startswith("a gap beside a window: ")
 

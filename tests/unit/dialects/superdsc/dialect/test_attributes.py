@@ -117,7 +117,7 @@ def test_what_is_no_json_is_refused(text: str, message: str) -> None:
 
 
 def test_what_is_no_word_is_refused() -> None:
-    with pytest.raises(ParseError, match="expected a word or a string"):
+    with pytest.raises(ParseError, match="expected a word or a string\n"):
         parse_word(reader("3"))
     with pytest.raises(ParseError, match="a key occurs twice"):
         word_map("{a = 1, a = 2}")

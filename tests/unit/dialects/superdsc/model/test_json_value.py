@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spyre_mlir.dialects.superdsc.model.json_value import (
@@ -40,6 +40,7 @@ def test_values_have_one_compact_spelling(value: Json, text: str) -> None:
     assert unspell(text) == value
 
 
+@settings(max_examples=20)
 @given(st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5))
 def test_spellings_read_back(value: Json) -> None:
     assert json.dumps(unspell(spell(value))) == json.dumps(value)

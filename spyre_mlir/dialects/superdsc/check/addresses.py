@@ -126,7 +126,7 @@ def _meet(delta: int, steps: Sequence[tuple[int, int]]) -> bool:
     if not steps:
         return delta == 0
     (step, count), inner = steps[0], steps[1:]
-    near = delta // step
+    near = delta // step if step else 0  # a negative gap, which has a rule of its own, may leave nothing of a dim
     return any(abs(k) < count and _meet(delta - k * step, inner) for k in (near, near + 1))
 
 

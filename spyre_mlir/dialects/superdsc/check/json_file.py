@@ -135,7 +135,7 @@ class Dsc:
     @cached_property
     def operands(self) -> tuple[Operand, ...]:
         """The operands, in operand order."""
-        nodes = {node.at(keys.INDEX).value: node for node in self.at.at(keys.SCHEDULE_TREE).items()}
+        nodes = {node.at(keys.INDEX).integer(): node for node in self.at.at(keys.SCHEDULE_TREE).items()}
         found: list[Operand] = []
         for number, entry in enumerate(self.at.at(keys.LABELED_DS).items()):
             if number not in nodes:

@@ -171,7 +171,8 @@ def own_distribution(sdsc: Sdsc) -> Iterator[Problem]:
         if keys.COORDINATES not in operand.node or keys.CORE_TO_SLICE not in operand.node.at(keys.COORDINATES):
             continue
         place = operand.node.at(keys.COORDINATES).at(keys.CORE_TO_SLICE)
-        if any(dict(sdsc.slices[int(core)]) != row.value for core, row in place.members() if core.isdigit()):
+        rows = {str(core): dict(row) for core, row in enumerate(sdsc.slices)}
+        if any(rows.get(core) != row.value for core, row in place.members()):
             yield problem(place, "the DSC's own map, or none", "another one")
 
 

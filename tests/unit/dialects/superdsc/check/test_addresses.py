@@ -163,6 +163,13 @@ def test_boxes_meet_where_they_share_a_stick(steps: list[tuple[int, int]]) -> No
         assert _meet(delta, steps) == any(delta + stick in box for stick in box), delta
 
 
+def test_a_gap_that_leaves_nothing_of_a_dim_is_no_step() -> None:
+    """128 rows and a gap of -128: columns lie on each other."""
+    nothing = update(lambda f: f.node(2), backGapCore_={"mb": {"-1": "-128"}})
+    assert found(addresses.outputs_disjoint, ADD, nothing) == []
+    assert found(addresses.outputs_disjoint, ADD, nothing, starts(2, lambda core: 384 * core)) != []
+
+
 @pytest.mark.parametrize(("rule", "limit"), [("scratchpad", LX_BYTES), ("scratchpad_budget", USABLE)])
 def test_buffers_end_within_the_scratchpad(rule: str, limit: int) -> None:
     """512 rows of two sticks: 131,072 bytes."""

@@ -104,6 +104,8 @@ def test_operands_belong_to_their_nodes() -> None:
     assert operand(0, ADD, *swapped).node.path.endswith("scheduleTree_[1]")
     with pytest.raises(Misread, match=r"an allocate node for operand 1, got nodes for \[0, 7, 2\]"):
         operand(0, ADD, node(1, ldsIdx_=7))
+    with pytest.raises(Misread, match=r"expected an integer, got \[1\]"):
+        operand(0, ADD, node(1, ldsIdx_=[1]))
 
 
 def test_references_are_numbers_of_operands() -> None:

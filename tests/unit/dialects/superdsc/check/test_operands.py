@@ -224,8 +224,10 @@ def test_no_operand_is_spread_in_its_own_way() -> None:
     def spread(rows: object) -> Change:
         return put(lambda f: f.node(1)["coordinates_"], "coreIdToWkSlice_", rows)
 
-    assert found(rule, ADD, spread({"3": {"mb": 3, "out": 0}, "all": {}})) == []
+    assert found(rule, ADD, spread({"3": {"mb": 3, "out": 0}})) == []
     wrong = [(place, "the DSC's own map, or none", "another one")]
     assert found(rule, ADD, spread({"2": {"mb": 2, "out": 0}, "3": {"mb": 2, "out": 0}})) == wrong
+    for core in ("32", "all", "²"):
+        assert found(rule, ADD, spread({core: {"mb": 0, "out": 0}})) == wrong
     assert found(rule, LX, drop(lambda f: f.node(1), "coordinates_")) == []
     assert found(rule, ADD, drop(lambda f: f.node(1)["coordinates_"], "coreIdToWkSlice_")) == []

@@ -8,7 +8,7 @@ from spyre_mlir.dialects.superdsc.check.json_file import Operand, Sdsc
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
-from spyre_mlir.dialects.superdsc.model.json_value import same
+from spyre_mlir.dialects.superdsc.model.json_value import natural, same
 
 _VALIDATOR = "published SuperDSC schema of torch-spyre's validator, prose rules"
 _FRONT_END = "torch-spyre code generation, real files"
@@ -70,7 +70,7 @@ def fold_data(sdsc: Sdsc) -> Iterator[Problem]:
         factors = [extent.at(keys.FACTOR).integer() for extent in manager.at(keys.PROPS).items()]
         for key, place in manager.at(keys.DATA).members():
             words = key.removeprefix("[").removesuffix("]").split(",")
-            numbers = [int(word) for word in map(str.strip, words) if word.isascii() and word.isdigit()]
+            numbers = [number for word in words if (number := natural(word.strip())) is not None]
             fits = len(numbers) == len(words) == len(factors)
             if not fits or any(number >= factor for number, factor in zip(numbers, factors, strict=True)):
                 yield problem(place, f"a key of {len(factors)} indices below {factors}", key)

@@ -28,7 +28,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
     OpClass,
     Slices,
 )
-from spyre_mlir.dialects.superdsc.model.json_value import JsonObject
+from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, natural
 from spyre_mlir.errors import ReadError, UnsupportedError
 from spyre_mlir.ops.hardware_functions import Special, special_of
 
@@ -70,9 +70,8 @@ def describe_json(value: JsonObject) -> Descriptor:
     mask = dsc.at(keys.MASK_CONSTANT)
     if not -1 <= mask.integer() < len(constants):
         mask.fail(f"-1 or one of {len(constants)} constants")
-    digits = root.partition("_")[0]
     return Descriptor(
-        index=int(digits) if digits.isascii() and digits.isdigit() else 0,
+        index=natural(root.partition("_")[0]) or 0,
         op_func=compute.op_func,
         unit=compute.unit,
         op_class=compute.op_class,

@@ -18,7 +18,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
     Operand,
     Slices,
 )
-from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, same
+from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, natural, same
 from spyre_mlir.hw.formats import FORMATS
 from spyre_mlir.hw.spec import STICK_BYTES
 
@@ -219,11 +219,11 @@ def _indirect(node: Cursor) -> Indirect | None:
     if place.text() not in kinds:
         place.fail(f"{_NO_INDIRECTION} or one of {list(kinds)}")
     partner = node.at(keys.INDIRECT_PARTNER)
-    digits = partner.text().removeprefix("allocate-Tensor").partition("_")[0]
-    if not (digits.isascii() and digits.isdigit()):
+    number = natural(partner.text().removeprefix("allocate-Tensor").partition("_")[0])
+    if number is None:
         partner.fail("the name of an allocate node")
     limits = tuple(node.at(keys.MAX_SIZES).integers())
-    return Indirect(kinds[place.text()], int(digits), limits if any(limit != -1 for limit in limits) else ())
+    return Indirect(kinds[place.text()], number, limits if any(limit != -1 for limit in limits) else ())
 
 
 def _refuse_unclear_gaps(dsc: Cursor, dims: tuple[Dim, ...], operands: list[Operand]) -> None:

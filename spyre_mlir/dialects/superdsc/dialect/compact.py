@@ -16,6 +16,7 @@ from spyre_mlir.dialects.superdsc.model.json_value import (
     as_ints,
     as_list,
     as_object,
+    natural,
     same,
 )
 
@@ -66,10 +67,8 @@ def _addresses(value: Json) -> list[int] | None:
     if data is None:
         return None
     texts = [text for text in data.values() if isinstance(text, str)]
-    if len(texts) != len(data) or not all(text.removeprefix("-").isascii() for text in texts):
-        return None
-    numbers = [int(text) for text in texts if text.removeprefix("-").isdigit()]
-    return numbers if len(numbers) == len(texts) else None
+    numbers = [int(text) for text in texts if natural(text.removeprefix("-")) is not None]
+    return numbers if len(numbers) == len(data) else None
 
 
 def _step(label: str, slices: list[dict[str, int]], addresses: list[int]) -> int:
@@ -94,4 +93,4 @@ def _short_bits(value: Json) -> Json:
     if words is None or len(words) != 1:
         return None
     word = words[0]
-    return int(word) if isinstance(word, str) and word.isascii() and word.isdigit() else as_int(word)
+    return natural(word) if isinstance(word, str) else as_int(word)

@@ -33,6 +33,7 @@ from spyre_mlir.dialects.superdsc.model.json_value import (
     as_object,
     as_text,
     as_texts,
+    natural,
     same,
 )
 
@@ -246,10 +247,10 @@ def operand_numbers(value: Json) -> list[int] | None:
     """Operand numbers of a list of `Tensor0-idx0` references, or None where one is written otherwise."""
     numbers: list[int] = []
     for reference in as_texts(value) or []:
-        digits = reference.rpartition("-idx")[2]
-        if not (digits.isascii() and digits.isdigit()) or derived_values.operand_reference(int(digits)) != reference:
+        number = natural(reference.rpartition("-idx")[2])
+        if number is None or derived_values.operand_reference(number) != reference:
             return None
-        numbers.append(int(digits))
+        numbers.append(number)
     return None if as_list(value) is None or len(numbers) != len(as_list(value) or []) else numbers
 
 

@@ -25,14 +25,13 @@ from spyre_mlir.dialects.superdsc.model.json_value import (
     as_list,
     as_object,
     as_text,
+    natural,
     same,
 )
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 
 if TYPE_CHECKING:
     from spyre_mlir.dialects.superdsc.dialect.ops import FieldsOp
-
-_DIGITS = 19  # of the largest signed 64-bit number
 
 _TYPES: dict[Kind, tuple[type, ...]] = {
     Kind.INT: (int,),
@@ -160,5 +159,4 @@ def address_of(value: Json) -> int | None:
     text = as_text(value)
     if text is None:
         return as_int(value)
-    digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS else None
+    return None if natural(text.removeprefix("-")) is None else int(text)

@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = "dict[str, Json]"
 
-
+_DIGITS = 19  # of the largest signed 64-bit number
 _COMPACT = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -36,6 +36,11 @@ def same(left: Json, right: Json) -> bool:
     """Whether two values are equal, in types and key order too."""
     # What Python calls unequal is so; what it calls equal may be 1 and true.
     return left is right or (left == right and spell(left) == spell(right))
+
+
+def natural(text: str) -> int | None:
+    """The number that ASCII digits spell; None for other text, and for more digits than 64 bits can need."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
 def as_int(value: Json) -> int | None:

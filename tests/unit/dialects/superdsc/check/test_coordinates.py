@@ -94,7 +94,9 @@ def test_files_without_folds_of_their_own_have_none_to_check() -> None:
         assert found(rule, ADD, drop(lambda f: f.top, "sdscFolds_"), drop(lambda f: f.node(0), "coordinates_")) == []
 
 
-@pytest.mark.parametrize("key", ["[0, 0]", "[1]", "[-1]", "[]", "[x]", "[²]"])
+@pytest.mark.parametrize(
+    "key", ["[0, 0]", "[1]", "[-1]", "[]", "[x]", "[²]", pytest.param("[" + "9" * 5000 + "]", id="5000 digits")]
+)
 def test_data_stand_under_an_index_per_fold(key: str) -> None:
     """The fold of the whole file has one step: index 0."""
     change = put(lambda f: f.top["sdscFolds_"]["data_"], key, "0")

@@ -186,6 +186,12 @@ def test_nodes_belong_to_operands_by_number() -> None:
             'expected the name of an allocate node, got "allocate-Tensor_hbm"',
         ),
         (
+            [node(1, indirectAllocType_="value_tensor", relatedIndirectAccessAlloc_="allocate-Tensor" + "9" * 5000)],
+            ReadError,
+            "$.scheduleTree_[1].relatedIndirectAccessAlloc_",
+            "expected the name of an allocate node, got ",
+        ),
+        (
             [node(1, backGapCore_={"mb": {"0": "1", "1": "2"}})],
             UnsupportedError,
             "$.scheduleTree_[1].backGapCore_.mb",

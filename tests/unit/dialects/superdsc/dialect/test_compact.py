@@ -44,7 +44,9 @@ def test_dims_of_one_slice_have_no_step() -> None:
     assert shorten(Level.ALLOCATE, START, starts("0", "128"), context) == short
 
 
-@pytest.mark.parametrize("addresses", [[0], ["00"], ["x"], ["²"], ["--1"], ["1.5"], ["0", 1], [], ["-0"], [None]])
+@pytest.mark.parametrize(
+    "addresses", [[0], ["00"], ["x"], ["²"], ["--1"], ["1.5"], ["0", 1], [], ["-0"], ["9" * 5000], [None]]
+)
 def test_odd_addresses_stay_long(addresses: list[Json]) -> None:
     assert shorten(Level.ALLOCATE, START, starts(*addresses), FOUR) is None
 
@@ -79,7 +81,18 @@ def test_constants_are_their_bits() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [constant("7"), constant(7, 7), constant(), constant(True), constant("x"), constant("²"), {}, 3, {"data_": 3}],
+    [
+        constant("7"),
+        constant(7, 7),
+        constant(),
+        constant(True),
+        constant("x"),
+        constant("²"),
+        constant("9" * 5000),
+        {},
+        3,
+        {"data_": 3},
+    ],
 )
 def test_odd_constants_stay_long(value: Json) -> None:
     assert shorten(Level.CONSTANT, DATA, value, FOUR) is None

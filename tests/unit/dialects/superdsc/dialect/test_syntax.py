@@ -147,6 +147,7 @@ def test_a_head_may_be_missing(level: Level) -> None:
         (["Tensor0"], None),
         (["Tensor01-idx01"], None),
         (["Tensor²-idx²"], None),
+        ([f"Tensor{'9' * 5000}-idx{'9' * 5000}"], None),
         (["Tensor0-idx0", 3], None),
         ("Tensor0-idx0", None),
         (None, None),

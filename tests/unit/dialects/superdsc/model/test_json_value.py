@@ -18,6 +18,7 @@ from spyre_mlir.dialects.superdsc.model.json_value import (
     as_object,
     as_text,
     as_texts,
+    natural,
     same,
     spell,
     unspell,
@@ -92,3 +93,21 @@ SAMPLES: list[Json] = [1, True, 1.5, "x", [], ["x"], [1], [True], ["x", 1], {}, 
 def test_looks_give_values_of_their_type(look: Callable[[Json], Json], found: list[Json]) -> None:
     seen = [read for sample in SAMPLES if (read := look(sample)) is not None]
     assert json.dumps(seen) == json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("007", 7),
+        ("9223372036854775807", 2**63 - 1),
+        ("9" * 20, None),
+        pytest.param("9" * 5000, None, id="5000 digits"),  # Python itself refuses to read so many
+        ("-1", None),
+        ("²", None),
+        ("", None),
+        (" 1", None),
+    ],
+)
+def test_digits_are_numbers_of_64_bits(text: str, number: int | None) -> None:
+    assert natural(text) == number

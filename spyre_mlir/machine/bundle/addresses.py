@@ -19,18 +19,20 @@ class AddressFunctions(ArithFunctions):
     def run_constant(self, interpreter: Interpreter, op: arith.ConstantOp, args: PythonValues) -> PythonValues:
         """The number."""
         value = op.properties["value"]
-        return (value.value.data,) if isinstance(value, IntegerAttr) else super().run_constant(interpreter, op, args)
+        if isinstance(value, IntegerAttr):
+            return (value.value.data,)
+        return super().run_constant(interpreter, op, args).values
 
     @impl(arith.AddiOp)
     def run_addi(self, interpreter: Interpreter, op: arith.AddiOp, args: PythonValues) -> PythonValues:
         """The sum."""
         if isinstance(op.results[0].type, IndexType) and args[0] + args[1] < 1 << 63:
             return (args[0] + args[1],)
-        return super().run_addi(interpreter, op, args)
+        return super().run_addi(interpreter, op, args).values
 
     @impl(arith.MuliOp)
     def run_muli(self, interpreter: Interpreter, op: arith.MuliOp, args: PythonValues) -> PythonValues:
         """The product."""
         if isinstance(op.results[0].type, IndexType) and abs(args[0] * args[1]) < 1 << 63:
             return (args[0] * args[1],)
-        return super().run_muli(interpreter, op, args)
+        return super().run_muli(interpreter, op, args).values

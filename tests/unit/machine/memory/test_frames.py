@@ -1,0 +1,134 @@
+"""Frames of operations: dims cut where sticks and slices end, and arrays handed out a cache's worth at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from spyre_mlir.machine.memory.frames import BLOCK, Axis, Frame, blocks, fine_axes
+
+
+@dataclass(frozen=True)
+class Cut:
+    """An access as a frame sees it."""
+
+    axes: tuple[tuple[Axis, ...], ...]
+    shape: tuple[int, ...]
+    visible: tuple[int, ...]
+
+
+def cut(*axes: tuple[Axis, ...], shape: tuple[int, ...] | None = None) -> Cut:
+    visible = tuple(int(np.prod([axis.count for axis in own])) for own in axes)
+    return Cut(axes, visible if shape is None else shape, visible)
+
+
+def sticks(count: int, lanes: int) -> tuple[Axis, ...]:
+    return Axis(count, 128), Axis(lanes, 128 // lanes)
+
+
+def test_sticks_of_64_and_of_32_lanes_are_cut_alike() -> None:
+    """128 columns are 2 sticks of 64 and 4 sticks of 32: two sticks of two halves of 32."""
+    frame = Frame.of([cut((Axis(3, 256),), sticks(2, 64)), cut((Axis(3, 512),), sticks(4, 32))])
+    assert frame.counts == ((3,), (2, 2, 32))
+    assert not frame.dense
+
+
+def test_an_operand_without_a_dim_cuts_nothing() -> None:
+    frame = Frame.of([cut((Axis(1, 0),), sticks(2, 64)), cut((Axis(6, 256),), (Axis(1, 0),))])
+    assert frame.counts == ((6,), (2, 64))
+
+
+def test_dims_of_one_element_keep_an_axis() -> None:
+    assert Frame.of([cut((Axis(1, 0),), (Axis(4, 2),))]).counts == ((1,), (4,))
+
+
+@pytest.mark.parametrize(
+    "accesses",
+    [
+        [cut((Axis(2, 8), Axis(3, 2))), cut((Axis(3, 4), Axis(2, 2)))],  # cut at 3 and at 2: neither divides the other
+        [cut((Axis(6, 2),)), cut((Axis(3, 2),))],  # two extents
+        [cut((Axis(6, 2),)), cut((Axis(4, 2),), shape=(6,))],  # a buffer that falls short
+    ],
+)
+def test_operands_that_no_cut_suits_are_copied(accesses: list[Cut]) -> None:
+    frame = Frame.of(accesses)
+    assert frame == Frame(((6,),), dense=True)
+
+
+def test_a_plain_frame_has_the_largest_extents() -> None:
+    assert Frame.plain([cut((Axis(1, 0),), (Axis(5, 2),)), cut((Axis(4, 2),), (Axis(1, 0),))]).counts == ((4,), (5,))
+
+
+def test_axes_are_numbered_through_all_dims() -> None:
+    frame = Frame(((3,), (2, 4), (5, 1, 2)))
+    assert frame.starts == (0, 1, 3, 6)
+    assert frame.axes_of([0, 2]) == [0, 3, 4, 5]
+    assert frame.axes_of([1]) == [1, 2]
+
+
+def test_arrays_are_cut_and_joined_again() -> None:
+    frame = Frame(((3,), (2, 4)))
+    whole = np.arange(24).reshape(3, 8)
+    assert frame.cut(whole).shape == (3, 2, 4)
+    assert np.array_equal(frame.joined(frame.cut(whole)), whole)
+    assert frame.cut(whole[:, :1]).shape == (3, 1, 1)
+    assert frame.joined(np.ones((1, 2, 4))).shape == (1, 8)
+
+
+@pytest.mark.parametrize(
+    ("axes", "counts", "fine"),
+    [
+        ([Axis(2, 512), Axis(64, 2)], [2, 2, 32], [Axis(2, 512), Axis(2, 64), Axis(32, 2)]),
+        ([Axis(4, 384), Axis(32, 4)], [2, 2, 32], [Axis(2, 768), Axis(2, 384), Axis(32, 4)]),
+        ([Axis(12, 10)], [2, 3, 2], [Axis(2, 60), Axis(3, 20), Axis(2, 10)]),
+        ([Axis(1, 7), Axis(6, 2)], [6], [Axis(6, 2)]),
+        ([Axis(1, 7)], [2, 3], [Axis(1, 0), Axis(1, 0)]),
+        ([], [4], [Axis(1, 0)]),
+    ],
+)
+def test_axes_of_an_operand_are_cut_as_the_frame(axes: list[Axis], counts: list[int], fine: list[Axis]) -> None:
+    assert fine_axes(axes, counts) == fine
+
+
+def test_a_small_array_is_one_block() -> None:
+    a, target = np.ones(BLOCK), np.zeros(BLOCK)
+    ((parts, place),) = blocks([a], target)
+    assert place is target
+    assert parts[0] is a
+
+
+@pytest.mark.parametrize(
+    "shape", [(3, BLOCK), (2, 3, BLOCK // 2 + 7), (BLOCK + 5,), (5, 1, BLOCK // 3), (3, 2 * BLOCK)]
+)
+def test_blocks_cover_an_array_once_in_parts_that_fit(shape: tuple[int, ...]) -> None:
+    a = np.arange(np.prod(shape)).reshape(shape)
+    row = np.arange(shape[-1])
+    target = np.zeros(shape, np.int64)
+    for (part, line), place in blocks([a, row], target):
+        assert part.size <= BLOCK
+        assert place.shape == part.shape
+        place += part + line
+    assert np.array_equal(target, a + row)
+
+
+def test_blocks_follow_memory_whatever_the_order_of_the_axes() -> None:
+    """64 neighbours in memory are a column here: 1536 columns of 64 are three blocks without a gap."""
+    a = np.arange(64.0 * 48 * 32).reshape(64, 48 * 32)
+    target = np.zeros((48 * 32, 64)).T
+    seen = list(blocks([a], target))
+    assert [place.size for _, place in seen] == [BLOCK, BLOCK, BLOCK]
+    for (part,), place in seen:
+        place[...] = part
+    assert np.array_equal(target, a)
+
+
+def test_dense_arrays_of_many_dims_are_worked_on_as_one_line() -> None:
+    shape = (4, 6, BLOCK // 8)
+    a, target = np.arange(float(np.prod(shape))).reshape(shape), np.zeros(shape)
+    seen = list(blocks([a], target))
+    assert [place.shape for _, place in seen] == [(BLOCK,)] * 3
+    for (part,), place in seen:
+        place[...] = part
+    assert np.array_equal(target, a)

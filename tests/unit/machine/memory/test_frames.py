@@ -50,6 +50,7 @@ def test_dims_of_one_element_keep_an_axis() -> None:
         [cut((Axis(2, 8), Axis(3, 2))), cut((Axis(3, 4), Axis(2, 2)))],  # cut at 3 and at 2: neither divides the other
         [cut((Axis(6, 2),)), cut((Axis(3, 2),))],  # two extents
         [cut((Axis(6, 2),)), cut((Axis(4, 2),), shape=(6,))],  # a buffer that falls short
+        [cut((Axis(6, 2),)), cut((Axis(0, 2),), shape=(6,))],  # a buffer of nothing
     ],
 )
 def test_operands_that_no_cut_suits_are_copied(accesses: list[Cut]) -> None:

@@ -136,10 +136,7 @@ def test_a_hole_in_a_stick_is_kept_byte_by_byte() -> None:
     written[0, 1] = False
     states.write(box(0, 1), DL16, written, 1)
     assert states.tags[0] == MIXED
-    assert tags(states, 0, 8) == [HALF, CONTINUATION, UNINITIALISED, UNINITIALISED, HALF, CONTINUATION] + [
-        HALF,
-        CONTINUATION,
-    ]
+    assert tags(states, 0, 8) == [HALF, CONTINUATION, UNINITIALISED, UNINITIALISED] + [HALF, CONTINUATION] * 2
     reading = states.read(box(0, 2, lanes=3), DL16)
     assert reading.written is not None
     assert reading.written.tolist() == [[True, False, True], [False] * 3]

@@ -48,6 +48,7 @@ def test_slices_of_every_core() -> None:
 def test_what_one_core_touches() -> None:
     made = layout(ROWS_AND_COLUMNS, SPLIT)
     assert made.labels == {"mb", "out"}
+    assert not made.starts.flags.writeable  # operands with the same text share them
     one = made.core(3)
     assert one.base == 768
     assert one.place == Place(op="3:neg", tensor="Tensor0", core=3)

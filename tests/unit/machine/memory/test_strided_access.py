@@ -44,6 +44,8 @@ WANTED = {
     "backwards": (BACKWARDS, BASE + 256 - 128 * ROW + 2 * np.arange(4)),
     "strip": (STRIP, BASE + 2 * np.arange(100)),
     "odd": (ODD, BASE + 2 + 6 * np.arange(5)),
+    "shifted": (access((Axis(5, 2),), base=BASE + 2), BASE + 2 + 2 * np.arange(5)),
+    "halves": (access((Axis(3, 2),), (Axis(2, 64),)), BASE + 2 * ROW + 64 * np.arange(2)),
     "one": (access((Axis(1, 0),), (Axis(1, 0),)), np.asarray([[BASE]])),
     "repeated": (access((Axis(1, 0),), (Axis(3, 256),), kind=FP32), BASE + 256 * np.arange(3)[None]),
 }

@@ -49,7 +49,7 @@ def kernels(module: ModuleOp) -> list[FuncOp]:
     """
     found = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
     stem = next(iter(found), "").removesuffix("_0")
-    if list(found) == [f"{stem}_{number}" for number in range(len(found))]:
+    if found and list(found) == [f"{stem}_{number}" for number in range(len(found))]:
         return list(found.values())
     return [find_kernel(module)]
 

@@ -22,9 +22,9 @@ BOTH = "%x: index, %y: index"
 
 
 def functions(*names: str) -> ModuleOp:
-    """A module with empty functions, and a declaration."""
+    """A module with empty functions, a declaration, and another module."""
     made = "".join(f"func.func @{name}() attributes {{grid = [1]}} {{\nreturn\n}}\n" for name in names)
-    return read(made + "func.func private @elsewhere()\n")
+    return read("module {\n}\n" + made + "func.func private @elsewhere()\n")
 
 
 def described(*body: str, of: str = BOTH) -> dict[str, Argument]:
@@ -130,8 +130,9 @@ def test_a_start_that_is_computed_tells_nothing() -> None:
 
 def test_a_size_that_only_the_run_knows_tells_no_shape() -> None:
     unknown = view("v", "x", (4,)).replace("sizes: [4]", "sizes: [%y]").replace("memref<4x", "memref<?x")
-    found = described(unknown)["x"]
-    assert (found.pointer, found.shape) == (True, None)
+    found = described(unknown)
+    assert (found["x"].pointer, found["x"].shape) == (True, None)
+    assert not found["y"].pointer
     assert described(unknown, view("w", "x", (6,)))["x"].shape == (6,)
     stride = view("v", "x", (2, 4)).replace("strides: [4, 1]", "strides: [%y, 1]")
     assert described(stride)["x"].shape is None
@@ -191,3 +192,5 @@ def test_a_scratchpad_is_no_argument() -> None:
 def test_a_store_to_a_computed_address_may_go_anywhere() -> None:
     moved = "%p = arith.addi %x, %c4 : index\n" + view("v", "p", (8,)) + tile("t", "v", ["c0"], (8,), (8,))
     assert stored_through(moved, ONES, store("ones", "t", (8,))) is None
+    inside = view("v", "i", (8,)) + tile("t", "v", ["c0"], (8,), (8,)) + store("ones", "t", (8,))
+    assert stored_through(ONES, "scf.for %i = %c0 to %c4 step %c1 {\n" + inside + "}\n") is None

@@ -208,6 +208,11 @@ def test_what_a_loop_carries_takes_the_room_of_one() -> None:
     overflows(*map(tensor, "abc"), kept, use(*"rbc"))
 
 
+def test_nothing_of_a_loop_takes_room_behind_it() -> None:
+    body = LOOP.replace("BODY", "%m = arith.addf %s, %s : tensor<512x512xf16>")
+    run(function("", ONE, tensor("a"), body, use("r"), *map(tensor, "bcde"), use(*"bcde")))
+
+
 def test_a_loop_runs_its_body_on_new_values() -> None:
     doubled = LOOP.replace("BODY", "%m = arith.addf %s, %s : tensor<512x512xf16>").replace("512x512", "1")
     text = "%a = tensor.splat %one : tensor<1xf16>\n" + doubled

@@ -64,8 +64,12 @@ def test_slices_of_rows_become_slices_of_columns() -> None:
 
 def test_an_operand_may_have_the_operation_s_own_distribution() -> None:
     memory, past = filled()
-    run_shuffle(program(replace(ROWS, slices=())), memory, None, past)
+    own = replace(ROWS, slices=())
+    run_shuffle(program(own), memory, None, past)
     assert np.array_equal(memory.load(pads(memory)[1], DL16)[0], X)
+    memory, past = filled()
+    run_shuffle(program(own, slices=tuple(reversed(BY_ROWS))), memory, None, past)
+    assert np.array_equal(memory.load(pads(memory)[1], DL16)[0].reshape(4, 2, 256)[::-1].reshape(8, 256), X)
 
 
 def test_cores_may_have_their_slices_in_any_order() -> None:

@@ -85,6 +85,8 @@ def test_one_dim_is_searched_and_one_is_made() -> None:
     with pytest.raises(UnsupportedError, match="topkindex from dims"):
         topkindex(work_of(target=replace(TARGET, order=("out", "x", "mb"), extents=(64, 6, 2)), name="topkindex"))
     with pytest.raises(UnsupportedError, match="topkvalue from dims"):
+        topkvalue(work_of(target=replace(TARGET, order=("out", "mb"), extents=(64, 2))))
+    with pytest.raises(UnsupportedError, match="topkvalue from dims"):
         topkvalue(work_of(target=replace(TARGET, order=("out", "y", "x", "mb"), extents=(64, 3, 6, 2))))
 
 

@@ -194,6 +194,13 @@ def test_a_result_in_single_lanes_has_no_padding() -> None:
     refused("1 integers", C, [2000.0], 0, view=view)
 
 
+def test_padding_of_a_result_is_its_own() -> None:
+    """One number is spread over the lanes, of which eight mean something."""
+    sparse = Operand((), (), None, DL16, (str(A),))
+    view = Descriptor(3, "neg", "sfp", OpClass.POINTWISE, (Dim("mb", 1), Dim("out", 64)), (sparse, line(C)))
+    integers(np.where(np.arange(64) > 7, 2000.0, 0.0), 8, view=view)
+
+
 def test_a_sum_is_looked_at_without_signs() -> None:
     """1000 and -1000 sum to 0, and on the way there may be any of them."""
     sparse = Operand((), (), None, DL16, (str(C),))

@@ -211,8 +211,9 @@ def test_an_array_that_cannot_change_is_restored() -> None:
 
 def test_an_array_that_may_change_is_sent_again() -> None:
     resident, region = Resident(), memory_of().locate(BASE, BASE + 1)
-    view = fixed(1.0, 2.0)[:1]
-    for array in (np.asarray([1.0]), view, fixed(1.0).reshape(())):
+    number = np.array(1.0)
+    number.setflags(write=False)
+    for array in (np.asarray([1.0]), fixed(1.0, 2.0)[:1], number):
         resident.remember((), array, region)
         assert not region.shared
         assert not resident.restore((), array, region)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,14 @@ def test_elements_that_were_never_written_come_back_as_such() -> None:
     assert fetch(memory, ROWS, BASE).defined is None  # only padding is unwritten
 
 
+def test_rows_that_are_reserved_do_not_come_back() -> None:
+    memory, tensor = blank(), DeviceTensor((1, 64), DL16, StickLayout((0, 1), 1, (2, 64)))
+    memory.store(BASE + 128 + 2 * np.arange(64), np.ones(64), DL16)
+    found = fetch(memory, tensor, BASE)
+    assert found.defined is not None
+    assert found.defined.tolist() == [[False] * 64]
+
+
 def test_what_lies_in_sticks_already_is_sent_as_it_is() -> None:
     memory, codes = blank(), np.arange(128.0).reshape(2, 64)
     send_image(memory, FULL, BASE, codes, None)
@@ -220,13 +229,14 @@ def test_an_array_that_may_change_is_sent_again() -> None:
 
 
 def test_what_was_sent_is_forgotten_with_its_array() -> None:
-    resident, region = Resident(), memory_of().locate(BASE, BASE + 1)
-    weight = fixed(1.0, 2.0)
-    key = id(weight)
+    resident, memory, weight = Resident(), memory_of(), fixed(1.0, 2.0)
+    region = memory.locate(BASE, BASE + 1)
     resident.remember((), weight, region)
-    assert [*resident._images] == [(key,)]
+    cells = weakref.ref(region.cells)
+    del memory, region
+    assert cells() is not None
     del weight
-    assert not resident._images
+    assert cells() is None
 
 
 def test_a_weight_of_the_files_is_restored_by_its_key() -> None:

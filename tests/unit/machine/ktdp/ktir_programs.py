@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
 
 from spyre_mlir.machine.ktdp import run_ktir
 from spyre_mlir.text.render import parse_module, verify_module
@@ -19,6 +20,11 @@ def read(text: str) -> ModuleOp:
     module = parse_module(text, make_context(), "test.mlir")
     verify_module(module)
     return module
+
+
+def attribute(text: str) -> Any:
+    """An attribute by its text, as a set or a map."""
+    return Parser(make_context(), text).parse_attribute()
 
 
 def program(name: str) -> ModuleOp:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import AffineSetAttr, TensorType, f16
-from xdsl.parser import Parser
 
 from spyre_mlir.dialects.ktdp.cores import InterTileProduceOp, InterTileReduceOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.ktdp.groups import Exchange, holds
 from spyre_mlir.machine.ktdp.values import Data
-from spyre_mlir.universe import make_context
+from tests.unit.machine.ktdp.ktir_programs import attribute
 
 TENSOR = TensorType(f16, [2])
 
 
 def set_of(text: str) -> AffineSetAttr:
-    found = Parser(make_context(), f"affine_set<{text}>").parse_attribute()
-    assert isinstance(found, AffineSetAttr)
-    return found
+    return attribute(f"affine_set<{text}>")
 
 
 FOURS = set_of("(i)[g] : (i - 4 * g >= 0, -i + 4 * g + 3 >= 0)")

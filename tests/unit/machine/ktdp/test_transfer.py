@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr
-from xdsl.parser import Parser
 
 from spyre_mlir.errors import FaultKind, MachineFault, UnsupportedError
 from spyre_mlir.machine.ktdp.transfer import points_of
-from spyre_mlir.universe import make_context
 from tests.unit.machine.ktdp.ktir_programs import (
     Array,
+    attribute,
     box,
     copy,
     function,
@@ -29,10 +28,6 @@ TRIANGLE = "affine_set<(d0, d1) : (d0 >= 0, -d0 + 3 >= 0, d1 >= 0, -d1 + 3 >= 0,
 LOWER = np.tri(4, dtype=bool)
 X = halves(0, 4, 8)
 BOTH = "%x: index, %y: index"
-
-
-def attribute(text: str) -> Any:
-    return Parser(make_context(), text).parse_attribute()
 
 
 def moved(*body: str, shape: tuple[int, ...] = (4, 8), fill: float = -1.0, grid: str = "[1]", **more: Any) -> Array:

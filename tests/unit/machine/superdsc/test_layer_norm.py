@@ -11,9 +11,10 @@ import pytest
 from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, Dim, OpClass, Operand
 from spyre_mlir.errors import FaultKind, InputError, MachineFault, UnsupportedError
 from spyre_mlir.machine.memory.exact import ExactMemory
-from spyre_mlir.machine.memory.operand_views import Access, Layout, Tensor
+from spyre_mlir.machine.memory.operand_views import Access, Tensor
 from spyre_mlir.machine.superdsc.layer_norm import exx2, layernormscale, quantscale
 from spyre_mlir.machine.superdsc.per_core import Work
+from tests.unit.machine.superdsc import works
 
 DL16 = "SEN169_FP16"
 A, C = 0, 1 << 20
@@ -37,8 +38,7 @@ def work_of(name: str, operands: tuple[Operand, ...], *constants: Constant, spli
     memory.store(CELLS, X, DL16)
     dims = (Dim("mb", 3), Dim("out", 128, split))
     view = Descriptor(4, name, "sfp", OpClass.REDUCTION, dims, operands, constants)
-    accesses = tuple(Layout(view, index, memory).core(0) for index in range(len(operands)))
-    return Work(view, 0, (0, 0), accesses, memory)
+    return works.work_of(view, memory)
 
 
 def unwritten(rule: Rule, work: Work, *cells: int) -> None:

@@ -12,9 +12,10 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, 
 from spyre_mlir.errors import FaultKind, InputError, MachineFault, UnsupportedError
 from spyre_mlir.machine.faults import Place
 from spyre_mlir.machine.memory.exact import ExactMemory
-from spyre_mlir.machine.memory.operand_views import Access, Layout, Tensor
+from spyre_mlir.machine.memory.operand_views import Access, Tensor
 from spyre_mlir.machine.superdsc.per_core import Work, require_whole, run_by_core, shaped
 from spyre_mlir.machine.superdsc.stale_reads import History
+from tests.unit.machine.superdsc.works import work_of
 
 DL16 = "SEN169_FP16"
 A, C = 0, 1 << 20
@@ -52,23 +53,17 @@ def result(memory: ExactMemory) -> np.ndarray:
     return memory.load(C + 2 * np.arange(256), DL16)[0].reshape(4, 64)
 
 
-def work_of(view: Descriptor, core: int, memory: ExactMemory) -> Work:
-    origin = tuple(row * dim.per_core for row, dim in zip(view.core_slices[core].values(), view.dims, strict=True))
-    accesses = tuple(Layout(view, index, memory).core(core) for index in range(len(view.operands)))
-    return Work(view, core, origin, accesses, memory)
-
-
 def test_each_core_reads_its_slice() -> None:
     memory = memory_of()
     view = program(rows(A), rows(C))
     for core in (0, 1):
-        tensor = work_of(view, core, memory).read(0)
+        tensor = work_of(view, memory, core).read(0)
         assert np.array_equal(tensor.values, X[2 * core : 2 * core + 2])
         assert tensor.written is None
 
 
 def test_a_dim_s_place_among_the_axes() -> None:
-    work = work_of(program(rows(A), rows(C)), 0, memory_of())
+    work = work_of(program(rows(A), rows(C)), memory_of())
     assert (work.axis("mb"), work.axis("out")) == (0, 1)
 
 
@@ -76,11 +71,11 @@ def test_what_is_masked_reads_as_the_mask_constant() -> None:
     """Three rows of the whole tensor count: core 1 has one of them, and the other is 2.0."""
     memory = memory_of()
     view = program(rows(A), rows(C), valid=3, mask=1)
-    assert np.array_equal(work_of(view, 0, memory).read(0).values, X[:2])
-    tensor = work_of(view, 1, memory).read(0)
+    assert np.array_equal(work_of(view, memory).read(0).values, X[:2])
+    tensor = work_of(view, memory, 1).read(0)
     assert np.array_equal(tensor.values, np.stack([X[2], np.full(64, 2.0)]))
-    assert np.array_equal(work_of(replace(view, mask_constant=-1), 1, memory).read(0).values, X[2:])
-    assert np.array_equal(work_of(replace(view, mask_constant=0), 1, memory).read(0).values[1], np.ones(64))
+    assert np.array_equal(work_of(replace(view, mask_constant=-1), memory, 1).read(0).values, X[2:])
+    assert np.array_equal(work_of(replace(view, mask_constant=0), memory, 1).read(0).values[1], np.ones(64))
 
 
 def test_what_is_masked_counts_as_written() -> None:
@@ -88,7 +83,7 @@ def test_what_is_masked_counts_as_written() -> None:
     memory.add_region("a", A, 512)
     memory.add_region("c", C, 512)
     memory.store(A + 256 + 2 * np.arange(32), np.ones(32), DL16)  # half of row 2
-    tensor = work_of(program(rows(A), rows(C), valid=3, mask=1), 1, memory).read(0)
+    tensor = work_of(program(rows(A), rows(C), valid=3, mask=1), memory, 1).read(0)
     assert tensor.written is not None
     assert tensor.written.tolist() == [[True] * 32 + [False] * 32, [True] * 64]
 
@@ -96,11 +91,11 @@ def test_what_is_masked_counts_as_written() -> None:
 def test_an_operand_without_the_masked_dim_is_read_as_it_is() -> None:
     memory = memory_of()
     bias = Operand(("out",), (64,), "out", DL16, (str(A), str(A)))
-    assert np.array_equal(work_of(program(bias, rows(C), valid=1, mask=1), 1, memory).read(0).values, X[:1])
+    assert np.array_equal(work_of(program(bias, rows(C), valid=1, mask=1), memory, 1).read(0).values, X[:1])
 
 
 def test_constants_by_name() -> None:
-    work = work_of(program(rows(A), rows(C)), 0, memory_of())
+    work = work_of(program(rows(A), rows(C)), memory_of())
     assert work.constants("fill", "first") == [2.0, 1.0]
     says = r"op 7:neg needs the constant 'scale', it has \['first', 'fill'\]"
     with pytest.raises(InputError, match=says):
@@ -180,7 +175,7 @@ def test_a_fault_of_a_rule_is_the_core_s_that_touches_the_byte_and_says_what_ove
 
 
 def test_a_result_is_spread_along_what_is_written() -> None:
-    access = work_of(program(rows(A), rows(C)), 0, memory_of()).accesses[-1]
+    access = work_of(program(rows(A), rows(C)), memory_of()).accesses[-1]
     made = shaped(Tensor(np.asarray([[1.0], [2.0]]), np.asarray([[True], [False]])), access)
     assert np.array_equal(made.values, np.broadcast_to([[1.0], [2.0]], (2, 64)))
     assert made.written is not None

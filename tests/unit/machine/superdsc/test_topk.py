@@ -10,9 +10,9 @@ import pytest
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
 from spyre_mlir.errors import FaultKind, MachineFault, UnsupportedError
 from spyre_mlir.machine.memory.exact import ExactMemory
-from spyre_mlir.machine.memory.operand_views import Layout
 from spyre_mlir.machine.superdsc.per_core import Work
 from spyre_mlir.machine.superdsc.topk import topkindex, topkvalue
+from tests.unit.machine.superdsc import works
 
 DL16 = "SEN169_FP16"
 A, C = 0, 1 << 20
@@ -30,8 +30,7 @@ def work_of(
     memory.add_region("c", C, 12 * 128)
     memory.store(A + 2 * np.arange(X.size), X.reshape(-1), DL16)
     view = Descriptor(5, name, "sfp", OpClass.TOP_K, dims, (source, target))
-    accesses = tuple(Layout(view, index, memory).core(0) for index in range(2))
-    return Work(view, 0, (0,) * len(dims), accesses, memory)
+    return works.work_of(view, memory)
 
 
 def test_the_largest_come_in_falling_order() -> None:

@@ -1,0 +1,15 @@
+"""What one core works on, as the rules of single cores see it."""
+
+from __future__ import annotations
+
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
+from spyre_mlir.machine.memory.exact import Memory
+from spyre_mlir.machine.memory.operand_views import Layout
+from spyre_mlir.machine.superdsc.per_core import Work
+
+
+def work_of(view: Descriptor, memory: Memory, core: int = 0) -> Work:
+    """The work of one core of an operation."""
+    origin = tuple(view.core_slices[core][dim.label] * dim.per_core for dim in view.dims)
+    accesses = tuple(Layout(view, index, memory).core(core) for index in range(len(view.operands)))
+    return Work(view, core, origin, accesses, memory)

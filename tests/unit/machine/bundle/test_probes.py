@@ -217,13 +217,14 @@ def test_what_a_kernel_did_not_write_is_nan() -> None:
     assert np.array_equal(left_by(Buffer(tensor, values, known)), wanted, equal_nan=True)
 
 
-def test_a_tile_behind_the_start_of_its_tensor_has_less_memory() -> None:
-    """Of six sticks it has four."""
+@pytest.mark.parametrize("sticks", [4, 5])
+def test_a_tile_behind_the_start_of_its_tensor_has_less_memory(sticks: int) -> None:
+    """Of six sticks it has so many; the last of them is columns 64 to 69 of row 2."""
     tensor = kernel("m, n", device((3, 70), 1), (3, 70)).tensors[-1]
-    values = np.arange(4 * 64.0).reshape(4, 64)
-    wanted = np.full((3, 70), np.nan)
-    wanted[:2] = np.arange(256).reshape(2, 128)[:, :70]
-    found = left_by(Buffer(tensor, values, np.ones((4, 64), np.bool_)))
+    values = np.arange(sticks * 64.0).reshape(sticks, 64)
+    lane = np.arange(3)[:, None] * 128 + np.arange(70)
+    wanted = np.where(lane < sticks * 64, lane, np.nan)
+    found = left_by(Buffer(tensor, values, np.ones((sticks, 64), np.bool_)))
     assert np.array_equal(found, wanted, equal_nan=True)
 
 

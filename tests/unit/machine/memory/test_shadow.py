@@ -159,6 +159,20 @@ def test_a_short_write_of_another_format_keeps_what_lies_behind() -> None:
     assert tags(states, 0) == [WORD, CONTINUATION, CONTINUATION, CONTINUATION] * 32
 
 
+def test_a_short_write_over_several_sticks_keeps_what_lies_behind_in_each() -> None:
+    states = States(SIZE)
+    states.write(box(1, 1), DL16, None, 1)
+    states.write(box(0, 2, 1, 4), FP32, None, 2)
+    assert tags(states, 0, 6) == [WORD, CONTINUATION, CONTINUATION, CONTINUATION, UNINITIALISED, UNINITIALISED]
+    assert tags(states, 1, 6) == [WORD, CONTINUATION, CONTINUATION, CONTINUATION, HALF, CONTINUATION]
+
+
+def test_an_element_that_would_reach_into_the_next_stick_is_read_as_what_begins_there() -> None:
+    states = States(SIZE)
+    states.write(box(0, 2), DL16, None, 1)
+    assert states.read_elements(np.asarray([126]), 4, FP32).found == DL16
+
+
 def test_a_short_write_of_the_same_format_with_a_mask_keeps_what_lies_behind() -> None:
     states = States(SIZE)
     states.write(box(0, 1, lanes=6), DL16, None, 1)

@@ -294,6 +294,14 @@ def test_producers_are_not_all_cores() -> None:
     assert found.tolist() == [4 * 2 + 2 * 3 + 4] * 4 + [4 * 6 + 2 * 7 + 8] * 4
 
 
+def test_a_producer_knows_its_group() -> None:
+    """Each of four cores gives the number of its group: twice what there is plus 1, four times over, is 15."""
+    number = "%n = arith.index_cast %g : index to i32\n%h = arith.sitofp %n : i32 to f16\n"
+    number += "%p = tensor.splat %h : tensor<1xf16>\n"
+    given = exchange(partial="p").replace("ktdp.yield_partial", number + "ktdp.yield_partial")
+    assert received(given, store("sum", "t", (1,))).tolist() == [0] * 4 + [15] * 4
+
+
 def test_who_receives_nothing_has_no_value() -> None:
     guarded = "%p = arith.remui %core, %c4 : index\n%gets = arith.cmpi ne, %p, %c0 : index\n"
     guarded += "scf.if %gets {\n" + store("sum", "t", (1,)) + "}\n"

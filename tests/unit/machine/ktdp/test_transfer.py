@@ -71,6 +71,12 @@ def test_a_box_is_moved() -> None:
     assert np.array_equal(moved(V, W, both, copy("s", "t", (2, 4))), wanted)
 
 
+def test_a_box_beyond_a_view_is_refused() -> None:
+    beyond = tile("s", "v", ["c2", "c0"], (4, 8), (4, 8)) + load("data", "s", (4, 8))
+    met = refused(FaultKind.OUT_OF_BOUNDS, "coordinates 2 to 5 along d0, the view has 0 to 3", V, beyond)
+    assert met.place.core == 0
+
+
 def test_a_start_goes_through_a_map() -> None:
     """The tile starts at (2, 1 + 3), computed from %c1 and %c2."""
     plain = tile("s", "v", ["c1", "c2"], (2, 4), (4, 8))

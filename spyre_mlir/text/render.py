@@ -96,7 +96,7 @@ def parse_module(
         parser.raise_error(str(error))
     except (AssertionError, NotImplementedError, IndexError) as error:
         # xDSL guards some of its grammar with assertions, and its ops of linalg index operands that the text lacks.
-        parser.raise_error(f"this cannot be read ({error or type(error).__name__})")
+        parser.raise_error(f"this cannot be read ({str(error) or type(error).__name__})")
 
 
 def decode(text: bytes, filename: str, line_offset: int = 0) -> str:

@@ -99,6 +99,9 @@ def test_the_first_byte_that_is_not_utf8_is_named(data: bytes, offset: int, wher
     assert caught.value.where == where
     assert caught.value.hint == "save the file as UTF-8; IR strings are best kept ASCII"
     assert decode("é\n".encode(), "f") == "é\n"
+    with pytest.raises(ReadError) as caught:
+        decode(b"\n\xfe", "f")
+    assert caught.value.where == "f:2:1"
 
 
 @pytest.mark.parametrize(
@@ -134,6 +137,7 @@ def with_operands(op: AddiOp) -> list[Any]:
 
 def test_a_sound_module_verifies(context: Context) -> None:
     verify_module(parse_module(ADD, context))
+    verify_module(ModuleOp([]))
 
 
 def test_the_innermost_op_that_does_not_verify_is_the_guilty_one() -> None:

@@ -69,6 +69,7 @@ def test_functions_of_several_launches_are_called_as_they_are_launched(two: Path
     assert functions == ["sdsc_bundle_0", "sdsc_bundle_1"]
     # A bundle at the top goes before what a program says.
     (two / "bundle.mlir").write_text(bundle())
+    (two / "program.mlir").write_text("nothing")
     assert [op.name for op in directory_to_module(two, make_context()).ops] == ["func.func"]
 
 

@@ -1,0 +1,98 @@
+"""Lists of passes and operators: rows, and how they are written."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from spyre_mlir.cli.support.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass_rows, print_list
+
+
+@dataclass(frozen=True)
+class PlainPass(ModulePass):
+    """Says something.
+
+    And more.
+    """
+
+    name = "plain"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None: ...
+
+
+@dataclass(frozen=True)
+class ChoosingPass(ModulePass):
+    """Chooses."""
+
+    name = "choosing"
+    how: Literal["this-way", "other"] = "other"
+    depth: int = 1
+    deep: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None: ...
+
+
+def unloaded() -> type[ModulePass]:
+    raise AssertionError("a pass of others is not loaded")
+
+
+def test_our_passes_come_first_in_their_order_with_options_and_meaning() -> None:
+    available: dict[str, Callable[[], type[ModulePass]]] = {
+        "z-other": unloaded,
+        "choosing": lambda: ChoosingPass,
+        "a-other": unloaded,
+        "plain": lambda: PlainPass,
+    }
+    assert pass_rows(available, ["plain", "choosing"]) == [
+        ("plain", "spyre", "", "Says something."),
+        ("choosing", "spyre", "how=this-way|other depth=int deep=bool", "Chooses."),
+        ("a-other", "xdsl", "", ""),
+        ("z-other", "xdsl", "", ""),
+    ]
+    assert PASS_COLUMNS == ("pass", "from", "options", "meaning")
+
+
+def test_rows_of_operators() -> None:
+    """Declared facts of a few: a kernel, one in both formats, a view, and a composition."""
+    rows = {row[0]: row[1:] for row in op_rows()}
+    assert OP_COLUMNS == ("op", "fate", "family", "hardware function", "unit", "formats")
+    assert rows["aten.tanh"] == ("native", "pointwise", "tanh", "sfp", "DL16")
+    assert rows["aten.add.Tensor"] == ("native", "pointwise", "add", "sfp", "DL16 FP32")
+    assert rows["aten.mm"] == ("native", "contraction", "batchmatmul", "pt", "DL16")
+    assert rows["aten.view"] == ("native", "view", "", "", "")
+    assert rows["aten.addmm"][:2] == ("composed", "composite")
+    assert all(len(row) == 5 for row in rows.values())
+
+
+def test_every_overload_has_a_row() -> None:
+    names = [row[0] for row in op_rows()]
+    assert len(set(names)) == len(names)
+    assert {"aten.sum", "aten.sum.dim_IntList"} <= set(names)
+
+
+def test_a_list_in_a_pipe_is_tab_separated(capsys: pytest.CaptureFixture[str]) -> None:
+    print_list(("a", "b"), [("1", ""), ("[x]", "2")])
+    assert capsys.readouterr().out == "a\tb\n1\t\n[x]\t2\n"
+
+
+def test_a_list_on_a_terminal_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    out = Terminal()
+    monkeypatch.setattr(sys, "stdout", out)
+    print_list(("first", "second"), [("1", "[bold]2")])
+    text = out.getvalue()
+    assert "\t" not in text
+    assert "first" in text and "second" in text
+    assert "[bold]2" in text
+    assert "│" in text

@@ -59,6 +59,8 @@ def _read_array(name: str, file: str) -> Array:
         ) from error
     except (ValueError, TypeError, EOFError, SyntaxError, OverflowError, zipfile.BadZipFile, tokenize.TokenError):
         value = None
+    if isinstance(value, np.lib.npyio.NpzFile):
+        value.close()
     array = cast("Array", value) if isinstance(value, np.ndarray) else None
     if array is None or array.dtype.kind not in NUMBERS:
         raise InputError(f"the input '{name}' is no .npy file of numbers", where=file, hint="write it with numpy.save")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spyre_mlir.report.plots import Line, Plot, Scale, Tick, line, short
+from spyre_mlir.report.plots import Line, Mark, Plot, Scale, Tick, line, short
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,10 @@ def test_a_line_goes_through_places() -> None:
     x, y = Scale(0, 10, 0, 100), Scale(0, 1, 50, 0)
     assert line([(0, 0), (5, 1)], x, y, "title", "kind") == Line("0.0,50.0 50.0,0.0", "title", "kind")
     assert line([], x, y, "title").kind == ""
+
+
+def test_a_mark_without_a_width_is_a_dot() -> None:
+    assert Mark(1.0, 2.0, "title") == Mark(1.0, 2.0, "title", "", 0.0, 0.0)
 
 
 def test_a_plot_may_have_neither_marks_nor_lines() -> None:

@@ -1,0 +1,154 @@
+"""Arguments that nothing uses and results that nobody reads, in the bundle by hand with one change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spyre_mlir.backend.check.bundle import Bundle
+from spyre_mlir.backend.check.dataflow_rules import DATAFLOW_RULES, argument_used, result_read
+from spyre_mlir.dialects.superdsc.check import Severity
+from spyre_mlir.dialects.superdsc.check.json_file import Sdsc
+from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
+from tests.unit.backend.check.bundles import BUNDLE, two_cores
+from tests.unit.backend.programs import read
+
+FIRST, SECOND = (one.strip() for one in BUNDLE.splitlines()[11:13])
+FUNCTION = "2:3"  # where the function stands
+BOTH = {"sdsc_0.json": (0, -1), "sdsc_1.json": (1, -7)}
+
+
+def files(*scratchpad: tuple[str, int, int], **changed: Any) -> dict[str, Sdsc]:
+    """Both files; of some operands, by file and number, the place in the scratchpads instead."""
+    found: dict[str, Sdsc] = {}
+    for name, (index, first_id) in BOTH.items():
+        value = json.loads(two_cores(index, first_id))
+        ((root, top),) = value.items()
+        (dsc,) = top["dscs_"][0].values()
+        for file, number, address in scratchpad:
+            if file == name:
+                node = dsc["scheduleTree_"][number]
+                starts = node["startAddressCoreCorelet_"]["data_"]
+                node.update(component_="lx", isStartAddrSymbolic_=0)
+                node["startAddressCoreCorelet_"]["data_"] = dict.fromkeys(starts, str(address))
+        for key, change in changed.items():
+            if name.startswith(key):
+                change(dsc)
+        found[name] = Sdsc(root, Cursor(value, "$").at(root))
+    return found
+
+
+def unread(text: str = BUNDLE, of: dict[str, Sdsc] | None = None) -> list[tuple[str, str, str]]:
+    bundle = Bundle(Path("b"), read(text), files() if of is None else of)
+    return [(one.path, one.expected, one.got) for one in result_read.find(bundle)]
+
+
+def unused(text: str) -> list[tuple[str, str, str]]:
+    return [(one.path, one.expected, one.got) for one in argument_used.find(Bundle(Path("b"), read(text), {}))]
+
+
+def nobody(number: int, line: int = 12) -> tuple[str, str, str]:
+    return (f"{line}:5", f"a launch that reads the result of sdsc_{number}.json", "none")
+
+
+def test_the_rules() -> None:
+    assert (argument_used, result_read) == DATAFLOW_RULES
+    assert [(rule.name, rule.severity, rule.certainty) for rule in DATAFLOW_RULES] == [
+        ("argument-used", Severity.WARNING, "I"),
+        ("result-read", Severity.WARNING, "I"),
+    ]
+    assert argument_used.source == "a bundle has the arguments that its model needs"
+    assert result_read.source == "a value that nobody reads is not computed"
+
+
+def test_every_argument_is_used() -> None:
+    assert unused(BUNDLE) == []
+    only_a = BUNDLE.replace(FIRST, "").replace(SECOND, SECOND.replace("%b0, %b1, %c0, %c1", "%a0, %a1, %a1, %a0"))
+    missing = [(FUNCTION, f"a launch that uses argument {number}", "none") for number in (1, 2)]
+    assert unused(only_a.replace("%pool, %p1", "%a0, %a1")) == missing
+
+
+def test_a_module_without_a_function_or_its_body_has_no_arguments() -> None:
+    assert unused(BUNDLE.replace("@sdsc_bundle", "@other")) == []
+    assert unused("func.func private @sdsc_bundle(index) -> ()") == []
+
+
+def test_a_result_that_is_read() -> None:
+    assert unread() == []
+    # What goes to an argument is for the host.
+    assert unread(BUNDLE.replace(FIRST, FIRST.replace("%pool, %p1", "%c0, %c1"))) == []
+
+
+def test_a_result_that_nobody_reads() -> None:
+    assert unread(BUNDLE.replace(SECOND, SECOND.replace("(%pool, %p1", "(%a0, %a1"))) == [nobody(0)]
+    assert unread(BUNDLE.replace(SECOND, "")) == [nobody(0)]
+    # Written twice, read once.
+    assert unread(BUNDLE.replace(FIRST, f"{FIRST}\n    {FIRST}")) == [nobody(0)]
+
+
+def test_a_result_that_is_read_in_part() -> None:
+    """The second launch reads the first core's half twice, then only the second's."""
+    for half in ("%pool, %pool", "%p1, %p1"):
+        assert unread(BUNDLE.replace(SECOND, SECOND.replace("(%pool, %p1", f"({half}"))) == []
+
+
+def test_a_result_that_is_read_as_the_second_operand() -> None:
+    swapped = SECOND.replace("(%pool, %p1, %b0, %b1", "(%b0, %b1, %pool, %p1")
+    assert unread(BUNDLE.replace(SECOND, swapped)) == []
+
+
+def test_results_in_two_buffers_are_told_apart() -> None:
+    """A second buffer of the same size is read instead."""
+    other = (
+        "%other = sdscbundle.device_mem_allocate 65536 bytes : index\n    %o1 = arith.addi %other, %step : index\n    "
+    )
+    text = BUNDLE.replace(FIRST, other + FIRST).replace("(%pool, %p1, %b0", "(%other, %o1, %b0")
+    assert unread(text) == [nobody(0, 14)]
+
+
+def test_results_a_buffer_apart() -> None:
+    """Of two results in one buffer, the second is read."""
+    more = "%q = arith.constant 65536 : index %o0 = arith.addi %pool, %q : index %o1 = arith.addi %p1, %q : index\n    "
+    text = BUNDLE.replace("65536 bytes", "131072 bytes")
+    text = text.replace(FIRST, f"{more}{FIRST}\n    {FIRST.replace('%pool, %p1', '%o0, %o1')}")
+    assert unread(text.replace("(%pool, %p1, %b0", "(%o0, %o1, %b0")) == [nobody(0, 13)]
+
+
+@pytest.mark.parametrize(("address", "read_from", "found"), [(0, 0, []), (0, 65536, [nobody(0)]), (4096, 4096, [])])
+def test_results_in_the_scratchpads(address: int, read_from: int, found: list[Any]) -> None:
+    """64 rows of 256 elements take 32 KiB of each scratchpad."""
+    assert unread(of=files(("sdsc_0.json", 2, address), ("sdsc_1.json", 0, read_from))) == found
+
+
+@pytest.mark.parametrize(("address", "said"), [(2**21 - 2**15, True), (2**21 - 2**15 + 128, False), (-128, False)])
+def test_what_leaves_its_memory_is_the_matter_of_another_rule(address: int, said: bool) -> None:
+    assert unread(of=files(("sdsc_0.json", 2, address))) == ([nobody(0)] if said else [])
+
+
+def test_a_bundle_with_loops_is_not_judged() -> None:
+    loop = f"%z = arith.constant 0 : index\n    scf.for %i = %z to %step step %step {{ {SECOND} }}"
+    assert unread(BUNDLE.replace(SECOND, loop.replace("(%pool, %p1", "(%a0, %a1"))) == []
+
+
+def test_files_that_could_not_be_read_are_passed_over() -> None:
+    of = files()
+    assert unread(of={"sdsc_0.json": of["sdsc_0.json"]}) == [nobody(0)]
+    assert unread(of={"sdsc_1.json": of["sdsc_1.json"]}) == []
+
+
+def windowed(dsc: Any) -> None:
+    """The result, or what is read, is spread over the cores in a way of its own."""
+    for number in (0, 2):
+        dsc["scheduleTree_"][number]["coordinates_"]["coreIdToWkSlice_"] = {"0": {"mb": 0, "out": 0}}
+
+
+def test_a_result_that_lies_in_a_way_of_its_own_is_not_judged() -> None:
+    nothing = BUNDLE.replace(SECOND, "")
+    assert unread(nothing, files(sdsc_0=windowed)) == []
+
+
+def test_an_operand_that_lies_in_a_way_of_its_own_reads_all_between_its_ends() -> None:
+    assert unread(of=files(sdsc_1=windowed)) == []

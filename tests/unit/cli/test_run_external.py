@@ -1,0 +1,148 @@
+"""Runs of a bundle that somebody else wrote: two additions on two cores, by hand."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spyre_mlir.cli.run_external import NOT_KNOWN, foreign_at, run_foreign_files
+from spyre_mlir.errors import InputError
+from spyre_mlir.machine.bundle.external_bundle import ForeignProgram, ForeignTensor, random_value
+from spyre_mlir.machine.faults import FaultLog
+from spyre_mlir.machine.options import MachineOptions
+from tests.paths import DATA
+from tests.unit.backend.check.bundles import write
+
+BYTES = 128 * 256 * 2
+A, B, C = "sdsc_0.Tensor0", "sdsc_0.Tensor1", "sdsc_1.Tensor2"
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("bundles") / "bundle")
+
+
+@pytest.fixture
+def program(directory: Path) -> ForeignProgram:
+    found = foreign_at(directory)
+    assert found is not None
+    return found
+
+
+def test_a_bundle_without_our_files_is_one_of_others(program: ForeignProgram) -> None:
+    """The second addition reads what the first one wrote, and the second operand of the first."""
+    assert [step.name for step in program.steps] == ["sdsc_0", "sdsc_1"]
+    assert [tensor.name for tensor in program.inputs] == [A, B]
+    assert [tensor.name for tensor in program.results] == [C]
+
+
+def test_a_file_alone_is_a_program() -> None:
+    found = foreign_at(DATA / "superdsc_worked/a1_add_128x256_1core.json")
+    assert found is not None
+    assert [step.name for step in found.steps] == ["a1_add_128x256_1core"]
+
+
+@pytest.mark.parametrize("ours", ["program.mlir", "manifest.json"])
+def test_a_bundle_of_ours_is_not(ours: str, directory: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(directory, tmp_path / "bundle")
+    assert foreign_at(copy) is not None
+    (copy / ours).touch()
+    assert foreign_at(copy) is None
+
+
+def test_anything_else_is_not(tmp_path: Path) -> None:
+    assert foreign_at(tmp_path) is None
+    assert foreign_at(tmp_path / "none.json") is None
+    (tmp_path / "bundle.mlir").mkdir()
+    assert foreign_at(tmp_path) is None
+    (tmp_path / "a.mlir").touch()
+    assert foreign_at(tmp_path / "a.mlir") is None
+
+
+def test_a_run_on_values_that_are_given(program: ForeignProgram) -> None:
+    given = {A: np.full((128, 256), 3.0), "Tensor1": np.full((128, 256), 0.5)}
+    account, results, seen = run_foreign_files(program, given, 0, MachineOptions(), FaultLog())
+    assert {name: np.unique(value).tolist() for name, value in results.items()} == {C: [4.0]}
+    assert results[C].shape == (128, 256)
+    assert [(one.name, one.function, np.unique(one.values).tolist()) for one in seen] == [
+        ("sdsc_0", "add", [3.5]),
+        ("sdsc_1", "add", [4.0]),
+    ]
+    assert [one.op for one in seen] == [step.op for step in program.steps]
+    lines = account.splitlines()
+    assert lines[:5] == [
+        "ran 2 launches of 2 files",
+        f"  sdsc_0: add on 2 cores, reads {2 * BYTES:,} bytes, writes {BYTES:,}",
+        f"  sdsc_1: add on 2 cores, reads {2 * BYTES:,} bytes, writes {BYTES:,}",
+        f"  together {4 * BYTES:,} bytes read, {2 * BYTES:,} written",
+        "inputs:",
+    ]
+    assert lines[5].startswith(f"  {A}") and lines[5].endswith(", given")
+    assert lines[6].startswith(f"  {B}") and lines[6].endswith(", given")
+    assert lines[7] == "results:"
+    assert lines[8].startswith(f"  {C}")
+    assert account.endswith(f"\n{NOT_KNOWN}")
+    assert len(lines) == 9 + NOT_KNOWN.count("\n")
+
+
+def test_what_is_not_given_is_random_from_the_seed(program: ForeignProgram) -> None:
+    values: dict[int, list[float]] = {}
+    for seed in (0, 0, 1):
+        account, results, _ = run_foreign_files(program, {A: np.zeros((128, 256))}, seed, MachineOptions(), FaultLog())
+        lines = account.splitlines()
+        assert lines[5].endswith(", given") and lines[6].endswith(", random")
+        found = results[C].ravel().tolist()
+        assert values.setdefault(seed, found) == found
+    assert values[0] != values[1]
+    # The only random value is the second operand, which is added twice.
+    tensor: ForeignTensor = program.inputs[1]
+    expected = random_value(tensor, np.random.default_rng(1))
+    np.testing.assert_allclose(np.reshape(values[1], (128, 256)), 2 * expected, atol=2**-8)
+
+
+def test_one_launch_of_one_file_on_one_core() -> None:
+    found = foreign_at(DATA / "superdsc_worked/a1_add_128x256_1core.json")
+    assert found is not None
+    account, _, _ = run_foreign_files(found, {}, 0, MachineOptions(), FaultLog())
+    first, second, *_ = account.splitlines()
+    assert first == "ran 1 launch of 1 file"
+    assert second.startswith("  a1_add_128x256_1core: add on 1 core, reads ")
+
+
+def test_the_run_is_told_where_faults_go(program: ForeignProgram) -> None:
+    """Numbers beyond DLFloat16 are kept in the log that was given."""
+    met = FaultLog()
+    given = {A: np.full((128, 256), 6e9), B: np.full((128, 256), 6e9)}
+    run_foreign_files(program, given, 0, MachineOptions(numerics="device"), met)
+    assert met.overflows
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("x", "the bundle has no input 'x'"),
+        ("sdsc_1.Tensor1", "the bundle has no input 'sdsc_1.Tensor1'"),
+        ("Tensor2", "the bundle has no input 'Tensor2'"),
+    ],
+)
+def test_a_value_of_no_input_is_refused(name: str, message: str, program: ForeignProgram) -> None:
+    with pytest.raises(InputError) as caught:
+        run_foreign_files(program, {name: np.zeros(1)}, 0, MachineOptions(), FaultLog())
+    assert (caught.value.message, caught.value.hint) == (message, f"its inputs are {A}, {B}")
+
+
+def test_a_value_of_several_inputs_is_refused(program: ForeignProgram) -> None:
+    """Apart, the additions have a first operand each."""
+    twice = ForeignProgram((program.steps[1], program.steps[0]))
+    with pytest.raises(InputError) as caught:
+        run_foreign_files(twice, {"Tensor0": np.zeros(1)}, 0, MachineOptions(), FaultLog())
+    assert caught.value.message == "the bundle has several inputs 'Tensor0'"
+
+
+def test_a_program_without_inputs_says_so() -> None:
+    with pytest.raises(InputError) as caught:
+        run_foreign_files(ForeignProgram(()), {"x": np.zeros(1)}, 0, MachineOptions(), FaultLog())
+    assert caught.value.hint == "its inputs are none"

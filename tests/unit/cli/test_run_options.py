@@ -1,0 +1,95 @@
+"""The command line of `spyre-run`: defaults, choices, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from spyre_mlir.cli.run_options import RANDOM_INTEGERS_BELOW, parse_arguments
+from spyre_mlir.errors import SpyreError
+
+DEFAULTS = {
+    "path": "b",
+    "input": [],
+    "numerics": "exact",
+    "seed": 0,
+    "output": None,
+    "on_fault": "raise",
+    "nan": "allow",
+    "on_overflow": "warn",
+    "probe": [],
+    "bisect": False,
+    "no_check": False,
+    "time": None,
+    "trace": None,
+    "report": None,
+    "memory_limit": None,
+    "verbose": 0,
+}
+
+
+def test_defaults() -> None:
+    assert vars(parse_arguments(["b"])) == DEFAULTS
+
+
+@pytest.mark.parametrize(
+    ("words", "changed"),
+    [
+        (["--input", "x=a.npy", "--input", "b.safetensors"], {"input": ["x=a.npy", "b.safetensors"]}),
+        (["--numerics", "device"], {"numerics": "device"}),
+        (["--seed", "7"], {"seed": 7}),
+        (["--output", "out"], {"output": "out"}),
+        (["--on-fault", "warn"], {"on_fault": "warn"}),
+        (["--on-fault", "collect"], {"on_fault": "collect"}),
+        (["--nan", "fault"], {"nan": "fault"}),
+        (["--on-overflow", "raise"], {"on_overflow": "raise"}),
+        (["--on-overflow", "ignore"], {"on_overflow": "ignore"}),
+        (["--probe", "sdsc_3", "--probe", "list"], {"probe": ["sdsc_3", "list"]}),
+        (["--bisect"], {"bisect": True}),
+        (["--no-check"], {"no_check": True}),
+        (["--time"], {"time": "calibrated"}),
+        (["--trace", "t.json", "--report", "r.html"], {"trace": "t.json", "report": "r.html"}),
+        (["--memory-limit", "2K"], {"memory_limit": 2048}),
+        (["-vv"], {"verbose": 2}),
+    ],
+)
+def test_every_option(words: list[str], changed: dict[str, object]) -> None:
+    assert vars(parse_arguments(["b", *words])) == {**DEFAULTS, **changed}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "the following arguments are required: PATH"),
+        (["b", "--numerics", "fast"], "argument --numerics: invalid choice: 'fast'"),
+        (["b", "--on-fault", "ignore"], "argument --on-fault: invalid choice: 'ignore'"),
+        (["b", "--nan", "raise"], "argument --nan: invalid choice: 'raise'"),
+        (["b", "--on-overflow", "fault"], "argument --on-overflow: invalid choice: 'fault'"),
+        (["b", "--seed", "-1"], "argument --seed: -1 is negative"),
+        (["b", "--seed", "x"], "argument --seed: invalid whole number value: 'x'"),
+        (["b", "--nothing"], "unrecognized arguments: --nothing"),
+    ],
+)
+def test_an_unusable_command_line(words: list[str], message: str) -> None:
+    with pytest.raises(SpyreError) as caught:
+        parse_arguments(words)
+    assert caught.value.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    "more", [["--probe", "list"], ["--output", "d"], ["--time"], ["--trace", "t.json"], ["--report", "r.html"]]
+)
+def test_finding_a_culprit_goes_alone(more: list[str]) -> None:
+    with pytest.raises(SpyreError, match="--bisect names one op; --probe, --output, --time, --trace and --report go"):
+        parse_arguments(["b", "--bisect", *more])
+    assert parse_arguments(["b", "--bisect", "--seed", "1"]).bisect
+
+
+def test_the_help_says_what_random_numbers_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_arguments(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("usage: spyre-run ")
+    assert "numbers uniform in [-1, 1), integers from 0 to 9." in text
+    assert RANDOM_INTEGERS_BELOW == 10
+    for shown in ("NAME=FILE.npy", "--output DIR", "--probe NAME", "%value of an .mlir file"):
+        assert shown in text

@@ -10,7 +10,7 @@ import pytest
 
 from spyre_mlir.cli.run_external import NOT_KNOWN, foreign_at, run_foreign_files
 from spyre_mlir.errors import InputError
-from spyre_mlir.machine.bundle.external_bundle import ForeignProgram, ForeignTensor, random_value
+from spyre_mlir.machine.bundle.external_bundle import ForeignProgram, ForeignTensor, described, random_value
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.options import MachineOptions
 from tests.paths import DATA
@@ -80,10 +80,9 @@ def test_a_run_on_values_that_are_given(program: ForeignProgram) -> None:
         f"  together {4 * BYTES:,} bytes read, {2 * BYTES:,} written",
         "inputs:",
     ]
-    assert lines[5].startswith(f"  {A}") and lines[5].endswith(", given")
-    assert lines[6].startswith(f"  {B}") and lines[6].endswith(", given")
-    assert lines[7] == "results:"
-    assert lines[8].startswith(f"  {C}")
+    first, second = described(program.inputs)
+    assert lines[5:8] == [f"  {first}, given", f"  {second}, given", "results:"]
+    assert lines[8:9] == [f"  {line}" for line in described(program.results)]
     assert account.endswith(f"\n{NOT_KNOWN}")
     assert len(lines) == 9 + NOT_KNOWN.count("\n")
 
@@ -92,8 +91,8 @@ def test_what_is_not_given_is_random_from_the_seed(program: ForeignProgram) -> N
     values: dict[int, list[float]] = {}
     for seed in (0, 0, 1):
         account, results, _ = run_foreign_files(program, {A: np.zeros((128, 256))}, seed, MachineOptions(), FaultLog())
-        lines = account.splitlines()
-        assert lines[5].endswith(", given") and lines[6].endswith(", random")
+        first, second = described(program.inputs)
+        assert account.splitlines()[5:7] == [f"  {first}, given", f"  {second}, random"]
         found = results[C].ravel().tolist()
         assert values.setdefault(seed, found) == found
     assert values[0] != values[1]

@@ -56,6 +56,11 @@ def test_every_option(words: list[str], changed: dict[str, object]) -> None:
     assert vars(parse_arguments(["b", *words])) == {**DEFAULTS, **changed}
 
 
+def test_defaults_may_be_said() -> None:
+    words = ["--numerics", "exact", "--on-fault", "raise", "--nan", "allow", "--on-overflow", "warn", "--seed", "0"]
+    assert vars(parse_arguments(["b", *words])) == DEFAULTS
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -40,6 +40,10 @@ def test_score_of_a_division(shape: tuple[int, int, int, int], splits: Splits, s
     assert split_score(ProductShape(*shape), splits) == pytest.approx(score, rel=1e-12)
 
 
+def test_a_shape_is_a_value() -> None:
+    assert len({ProductShape(1, 2, 3, 4), ProductShape(1, 2, 3, 4)}) == 1
+
+
 def test_a_division_over_more_cores_than_there_are_is_impossible() -> None:
     shape = ProductShape(1, 64, 64, 64)
     assert split_score(shape, (1, 2, 2, 1), 4) < inf

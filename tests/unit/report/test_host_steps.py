@@ -59,6 +59,10 @@ def test_time_in_words(kind: type[Operation], us: float | None, text: str) -> No
     assert HostWork("", 1, 0, kind, us).time == text
 
 
+def test_work_is_a_value() -> None:
+    assert {HostWork("what", 1, 2), HostWork("what", 1, 2)} == {HostWork("what", 1, 2, Operation, None)}
+
+
 MOVED = [
     HostWork("", 1, 3000, ToDeviceOp),
     HostWork("", 1, 1000, FromDeviceOp),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError, fields
+from typing import Any
+
 import pytest
 
 from spyre_mlir.report.plots import Line, Mark, Plot, Scale, Tick, line, short
@@ -87,6 +90,20 @@ def test_a_mark_without_a_width_is_a_dot() -> None:
 def test_a_plot_may_have_neither_marks_nor_lines() -> None:
     plot = Plot(Scale(0, 1, 0, 1), Scale(0, 1, 0, 1), "x", "y")
     assert (plot.marks, plot.lines) == ((), ())
+
+
+UNIT = Scale(0, 1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [UNIT, Tick(0.0, "0"), Mark(0.0, 0.0, ""), Line("", ""), Plot(UNIT, UNIT, "", "")],
+    ids=lambda part: type(part).__name__,
+)
+def test_parts_of_a_plot_do_not_change(part: Any) -> None:
+    for field in fields(part):
+        with pytest.raises(FrozenInstanceError):
+            setattr(part, field.name, None)
 
 
 def test_an_axis_without_length_has_steps_of_one() -> None:

@@ -94,6 +94,11 @@ def test_what_is_not_an_address_is_left_out() -> None:
     assert only.addresses[-5] == 4
 
 
+def test_ids_without_an_address_are_left_out() -> None:
+    found = bundle(ADDRESSES + launch("%c").replace("[-1]", "[-1, -2]"))
+    assert [dict(one.addresses) for one in found.launches()] == [{-1: 128}]
+
+
 LOOP = "%z = arith.constant {0} : index\n%n = arith.constant {1} : index\n%d = arith.constant {2} : index\n"
 APPLY = "%q = affine.apply affine_map<(d0)[s0] -> (s0 + d0 * 10)> (%i)[%a0]"
 

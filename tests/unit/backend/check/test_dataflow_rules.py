@@ -95,6 +95,19 @@ def test_a_result_that_is_read_in_part() -> None:
         assert unread(BUNDLE.replace(SECOND, SECOND.replace("(%pool, %p1", f"({half}"))) == []
 
 
+def test_reads_between_the_sticks_of_a_result_are_none_of_it() -> None:
+    """Half of the rows are written, the other half is read; the sticks of both alternate."""
+    halves = BUNDLE.replace(FIRST, FIRST.replace("%pool, %p1", "%pool, %pool"))
+    assert unread(halves.replace("(%pool, %p1, %b0", "(%p1, %p1, %b0")) == [nobody(0)]
+    assert unread(halves.replace("(%pool, %p1, %b0", "(%p1, %pool, %b0")) == []
+
+
+def test_addresses_that_are_not_known_are_passed_over() -> None:
+    unknown = f"%m = arith.muli %step, %step : index\n    {SECOND.replace('(%pool, %p1', '(%m, %m')}"
+    assert unread(BUNDLE.replace(SECOND, unknown)) == [nobody(0)]
+    assert unread(BUNDLE.replace(SECOND, unknown.replace("(%m, %m", "(%m, %p1"))) == []
+
+
 def test_a_result_that_is_read_as_the_second_operand() -> None:
     swapped = SECOND.replace("(%pool, %p1, %b0, %b1", "(%b0, %b1, %pool, %p1")
     assert unread(BUNDLE.replace(SECOND, swapped)) == []
@@ -150,5 +163,22 @@ def test_a_result_that_lies_in_a_way_of_its_own_is_not_judged() -> None:
     assert unread(nothing, files(sdsc_0=windowed)) == []
 
 
-def test_an_operand_that_lies_in_a_way_of_its_own_reads_all_between_its_ends() -> None:
-    assert unread(of=files(sdsc_1=windowed)) == []
+@pytest.mark.parametrize(
+    ("reads", "stick", "found"),
+    [
+        ("%pool, %pool", 0, []),
+        ("%pool, %pool", 447, []),
+        ("%pool, %pool", 448, [nobody(0, 13)]),
+        ("%pool, %t", 448, []),
+        ("%pool, %t", 449, [nobody(0, 13)]),
+        ("%t, %t", 0, []),
+    ],
+)
+def test_an_operand_that_lies_in_a_way_of_its_own_reads_all_between_its_ends(
+    reads: str, stick: int, found: list[Any]
+) -> None:
+    """From its first byte to its last, 64 rows of the fourth column, an operand has 448 sticks; %t is one stick on."""
+    more = f"%q = arith.constant {128 * stick} : index %w = arith.addi %pool, %q : index"
+    more += " %one = arith.constant 128 : index %t = arith.addi %pool, %one : index\n    "
+    text = BUNDLE.replace("65536 bytes", "262144 bytes").replace(FIRST, more + FIRST.replace("%pool, %p1", "%w, %w"))
+    assert unread(text.replace("(%pool, %p1, %b0", f"({reads}, %b0"), files(sdsc_1=windowed)) == found

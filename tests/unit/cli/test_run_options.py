@@ -89,12 +89,41 @@ def test_finding_a_culprit_goes_alone(more: list[str]) -> None:
     assert parse_arguments(["b", "--bisect", "--seed", "1"]).bisect
 
 
-def test_the_help_says_what_random_numbers_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_says_what_random_numbers_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
     with pytest.raises(SystemExit):
         parse_arguments(["--help"])
     text = " ".join(capsys.readouterr().out.split())
     assert text.startswith("usage: spyre-run ")
     assert "numbers uniform in [-1, 1), integers from 0 to 9." in text
     assert RANDOM_INTEGERS_BELOW == 10
-    for shown in ("NAME=FILE.npy", "--output DIR", "--probe NAME", "%value of an .mlir file"):
-        assert shown in text
+    assert "Run an .mlir file of any level, a bundle directory, or a SuperDSC file, on the hardware model." in text
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "PATH an .mlir file, a bundle directory, or a SuperDSC .json file",
+        "--input NAME=FILE.npy the value of an argument; FILE.safetensors alone gives all arguments that are in it",
+        "--numerics {exact,device} exact rounds as eager (default); device as the card does",
+        "--seed SEED seed of random arguments (default 0)",
+        "--output DIR write every result to DIR/NAME.npy",
+        "--on-fault {raise,warn,collect} raise stops at the first fault (default); warn says each once on stderr",
+        "lists them at the end, with exit code 3; above the superdsc level the first fault always stops the run",
+        "--nan {allow,fault} fault: an operation of a bundle that makes infinities or NaN of numbers misbehaves",
+        "--on-overflow {warn,raise,ignore} finite numbers beyond the largest DLFloat16, in device numerics: warn says",
+        "(default), raise ends with exit code 3 and without results, ignore says nothing",
+        "--probe NAME also write what an op left behind to NAME.npy, in --output or here: sdsc_3 of a bundle, %value",
+        "--bisect run a bundle directory beside its levels, and name the first op whose value differs",
+        "--no-check run a bundle or a SuperDSC file even if it breaks rules that spyre-translate --check knows",
+    ],
+)
+def test_the_help_says_what_options_do(
+    shown: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+    with pytest.raises(SystemExit):
+        parse_arguments(["--help"])
+    assert shown in " ".join(capsys.readouterr().out.split())

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from xdsl.context import Context
 
 from spyre_mlir.backend import check
 from spyre_mlir.backend.check import Finding, Severity
@@ -25,7 +26,12 @@ WARNING = finding(9, Severity.WARNING, "b.json", "mend it")
 def found(monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
     """What the checker finds in anything."""
     findings: list[Finding] = []
-    monkeypatch.setattr(check, "check_path", lambda path, context: tuple(findings))
+
+    def checked(path: Path, context: Context) -> tuple[Finding, ...]:
+        assert isinstance(path, Path) and isinstance(context, Context)
+        return tuple(findings)
+
+    monkeypatch.setattr(check, "check_path", checked)
     return findings
 
 

@@ -44,12 +44,16 @@ def test_what_is_no_size(text: str) -> None:
     assert str(caught.value).startswith(repr(text))
 
 
-def test_the_option() -> None:
+def test_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
     parser = argparse.ArgumentParser()
     add_memory_limit(parser)
     assert parser.parse_args([]).memory_limit is None
     assert parser.parse_args(["--memory-limit", "1K"]).memory_limit == 1024
-    assert "--memory-limit SIZE" in parser.format_help()
+    assert " ".join(parser.format_help().split()).endswith(
+        "--memory-limit SIZE end with an error when more memory than this is asked for, such as 800M or 16G "
+        "(default: what the machine has)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ def test_a_file_is_there_once_it_is_committed(tmp_path: Path) -> None:
         file.write("one, ")
         file.write("two")
     assert names(tmp_path) == ["folder"]
+    assert output.closed
     output.close()
     output.commit()
     assert (tmp_path / "a.txt").read_text() == "one, two"

@@ -112,6 +112,13 @@ def test_a_pass_or_option_that_is_not_there(text: str, message: str, hint: str) 
     assert (caught.value.message, caught.value.hint) == (message, hint)
 
 
+def test_at_most_three_passes_are_proposed() -> None:
+    available = {f"plain-{letter}": lambda: PlainPass for letter in "abcd"}
+    with pytest.raises(InputError) as caught:
+        make_passes(available, "plain-x")
+    assert len((caught.value.hint or "").split(" or ")) == 3
+
+
 def test_a_value_of_the_wrong_kind() -> None:
     with pytest.raises(InputError, match=r"^\[SPY-I002\] pass 'deep': ") as caught:
         make_passes(AVAILABLE, 'deep{most-depth="x"}')

@@ -25,7 +25,10 @@ class Bar:
     told: list[Any]
 
     def __init__(self, *columns: object, console: Any, transient: bool) -> None:
-        assert len(columns) == 3
+        text, *others = columns
+        assert isinstance(text, rich.progress.TextColumn)
+        assert text.text_format == "{task.description}"
+        assert [type(other) for other in others] == [rich.progress.BarColumn, rich.progress.TimeElapsedColumn]
         assert console.file is sys.stderr
         Bar.told = [transient]
 

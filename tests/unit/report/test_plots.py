@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spyre_mlir.report.plots import Line, Mark, Plot, Scale, Tick, line, short
+from spyre_mlir.report.plots import Line, Mark, Plot, Scale, Tick, _round_step, line, short
 
 
 @pytest.mark.parametrize(
@@ -106,5 +106,6 @@ def test_parts_of_a_plot_do_not_change(part: Any) -> None:
             setattr(part, field.name, None)
 
 
-def test_an_axis_without_length_has_steps_of_one() -> None:
-    assert [tick.label for tick in Scale(0, 1e-300, 0, 0).ticks()][:1] == ["0"]
+@pytest.mark.parametrize(("least", "step"), [(0, 1), (-3, 1), (1, 1), (1.1, 2), (2.1, 5), (5.1, 10), (0.03, 0.05)])
+def test_a_step_is_the_next_round_number(least: float, step: float) -> None:
+    assert _round_step(least) == pytest.approx(step)

@@ -63,6 +63,12 @@ def test_an_only_function_has_the_text_of_the_program() -> None:
     assert function_texts(module_of(FIRST)) == {"first": program_text(module_of(FIRST))}
 
 
+def test_what_is_no_function_has_no_comment() -> None:
+    text = program_text(module_of("  %c = arith.constant 1 : index\n", SECOND))
+    assert text.startswith(f"{POINTERS}// @second on  cores\nbuiltin.module")
+    assert "arith.constant 1 : index" in text
+
+
 def test_the_module_stays_as_it_is() -> None:
     module = module_of(FIRST, SECOND)
     before = module_text(module)

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import cast
 
 from typing_extensions import override
-from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, IntegerAttr, NoneAttr, StringAttr, i64
+from xdsl.dialects.builtin import I64, ArrayAttr, IndexType, IntAttr, IntegerAttr, NoneAttr, StringAttr, i64
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -23,6 +23,13 @@ from xdsl.irdl import (
     result_def,
     traits_def,
     var_operand_def,
+)
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    irdl_custom_directive,
 )
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
@@ -86,6 +93,57 @@ def _optional(number: int | None) -> IntAttr | NoneAttr:
 TENSORS = "tensors"
 
 
+@irdl_custom_directive
+class _Launched(CustomDirective):
+    """``sdsc_filename="…", symbol_ids=[…]``, in either order; ids may be left out."""
+
+    filename: AttributeVariable
+    ids: AttributeVariable
+
+    @override
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: self._parse_property(parser, state))
+        if self.filename.name not in state.properties:
+            parser.raise_error(f"expected {self.filename.name}")
+
+    def _parse_property(self, parser: Parser, state: ParsingState) -> None:
+        name = parser.parse_keyword_in((self.filename.name, self.ids.name))
+        parser.parse_punctuation("=")
+        if name == self.filename.name:
+            file = parser.expect(lambda: parse_optional_text(parser), "expected a file name")
+            self.filename.set(state, StringAttr(file))
+        else:
+            ids = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_integer(False))
+            self.ids.set(state, ArrayAttr([IntegerAttr(number, i64) for number in ids]))
+
+    @override
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        assert isinstance(op, SdscExecuteOp)
+        state.print_whitespace(printer)
+        printer.print_string(f"{self.filename.name}=")
+        print_text(printer, op.sdsc_filename.data)
+        if op.symbol_ids is not None:
+            printer.print_string(f", {self.ids.name}={list(op.ids)}")
+
+
+@irdl_custom_directive
+class _FieldWord(CustomDirective):
+    """A word that `ArgField` knows."""
+
+    field: AttributeVariable
+
+    @override
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.field.set(state, StringAttr(parser.parse_keyword_in([field.value for field in ArgField])))
+
+    @override
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        field = self.field.get(op)
+        assert isinstance(field, StringAttr)
+        state.print_whitespace(printer)
+        printer.print_string(field.data)
+
+
 @irdl_op_definition
 class SdscExecuteOp(IRDLOperation):
     """Runs one SuperDSC file, with a value for each symbol id it uses."""
@@ -95,6 +153,11 @@ class SdscExecuteOp(IRDLOperation):
     addresses = var_operand_def(IndexType)
     sdsc_filename = prop_def(StringAttr)
     symbol_ids = opt_prop_def(ArrayAttr[IntegerAttr])
+
+    custom_directives = (_Launched,)
+    assembly_format = (
+        "` ` `(` $addresses `)` `{` custom<_Launched>($sdsc_filename, $symbol_ids) `}` attr-dict-with-keyword"
+    )
 
     def __init__(self, filename: str, addresses: Sequence[SSAValue | Operation] = (), ids: Sequence[int] = ()) -> None:
         given = ArrayAttr([IntegerAttr(number, i64) for number in ids]) if ids else None
@@ -115,31 +178,6 @@ class SdscExecuteOp(IRDLOperation):
         return tuple(name.data for name in given if isinstance(name, StringAttr))
 
     @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        with printer.in_parens():
-            printer.print_list(self.addresses, printer.print_ssa_value)
-        printer.print_string(" {sdsc_filename=")
-        print_text(printer, self.sdsc_filename.data)
-        if self.symbol_ids is not None:
-            printer.print_string(f", symbol_ids={list(self.ids)}")
-        printer.print_string("}")
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> SdscExecuteOp:
-        unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-        addresses = parser.resolve_operands(unresolved, [IndexType()] * len(unresolved), parser.pos)
-        properties = dict(parser.parse_comma_separated_list(parser.Delimiter.BRACES, lambda: _parse_property(parser)))
-        if "sdsc_filename" not in properties:
-            parser.raise_error("expected sdsc_filename")
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        return cls.create(
-            operands=addresses, properties=properties, attributes=dict(attributes.data) if attributes else {}
-        )
-
-    @override
     def verify_(self) -> None:
         ids = self.ids
         if len(ids) != len(self.addresses):
@@ -149,15 +187,6 @@ class SdscExecuteOp(IRDLOperation):
             )
         if any(number >= 0 for number in ids) or len(set(ids)) != len(ids):
             raise VerifyException(f"symbol ids must be negative and differ, got {list(ids)}")
-
-
-def _parse_property(parser: Parser) -> tuple[str, Attribute]:
-    name = parser.parse_keyword_in(("sdsc_filename", "symbol_ids"))
-    parser.parse_punctuation("=")
-    if name == "sdsc_filename":
-        return name, StringAttr(parser.expect(lambda: parse_optional_text(parser), "expected a file name"))
-    ids = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_integer(False))
-    return name, ArrayAttr([IntegerAttr(number, i64) for number in ids])
 
 
 @irdl_op_definition
@@ -171,36 +200,11 @@ class InputArgExtractOp(IRDLOperation):
     result = result_def(IndexType)
 
     traits = traits_def(Pure())
+    custom_directives = (_FieldWord,)
+    assembly_format = "custom<_FieldWord>($field) `from` $arg attr-dict `:` type($arg) `->` type($result)"
 
     def __init__(self, arg: SSAValue | Operation, field: ArgField = ArgField.VALUE) -> None:
         super().__init__(operands=[arg], properties={"field": StringAttr(field.value)}, result_types=[IndexType()])
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.field.data} from ")
-        printer.print_ssa_value(self.arg)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.arg.type)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.result.type)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> InputArgExtractOp:
-        field = parser.parse_keyword_in([field.value for field in ArgField])
-        parser.parse_keyword("from")
-        unresolved = parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        arg = parser.resolve_operand(unresolved, parser.parse_type())
-        parser.parse_punctuation("->")
-        return cls.create(
-            operands=[arg],
-            properties={"field": StringAttr(field)},
-            result_types=[parser.parse_type()],
-            attributes=attributes,
-        )
 
     @override
     def verify_(self) -> None:
@@ -220,29 +224,13 @@ class DeviceMemAllocateOp(IRDLOperation):
 
     name = "sdscbundle.device_mem_allocate"
 
-    size = prop_def(IntegerAttr)
+    size = prop_def(IntegerAttr[I64])
     result = result_def(IndexType)
+
+    assembly_format = "$size `bytes` attr-dict `:` type($result)"
 
     def __init__(self, size: int) -> None:
         super().__init__(properties={"size": IntegerAttr(size, i64)}, result_types=[IndexType()])
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.size.value.data} bytes")
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> DeviceMemAllocateOp:
-        size = parser.parse_integer(allow_boolean=False)
-        parser.parse_keyword("bytes")
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        return cls.create(
-            properties={"size": IntegerAttr(size, i64)}, result_types=[parser.parse_type()], attributes=attributes
-        )
 
     @override
     def verify_(self) -> None:

@@ -17,8 +17,6 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
@@ -26,29 +24,11 @@ from xdsl.utils.hints import isa
 from spyre_mlir.dialects.ktdp.affine import set_text
 from spyre_mlir.dialects.ktdp.attributes import TileFutureType
 from spyre_mlir.dialects.ktdp.grid import enclosing_grid
-from spyre_mlir.dialects.ktdp.syntax import normal, print_dictionary, print_value
+from spyre_mlir.dialects.ktdp.syntax import FutureType, Members, Produced
 
 
 def _single_block(arguments: Sequence[Attribute]) -> Region:
     return Region(Block(arg_types=arguments))
-
-
-def _parse_members(parser: Parser, name: str) -> AffineSetAttr:
-    parser.parse_keyword(name)
-    parser.parse_punctuation("=")
-    found = normal(parser.parse_attribute())
-    if not isinstance(found, AffineSetAttr):
-        parser.raise_error(f"{name}: expected an affine_set, got {found}")
-    return found
-
-
-def _parse_future(parser: Parser) -> Attribute:
-    """The type of a future; `<...>` is short for `!ktdp.tile_future<...>`."""
-    if parser.parse_optional_punctuation("<") is None:
-        return parser.parse_type()
-    parameters = TileFutureType.parse_inside(parser)
-    parser.parse_punctuation(">")
-    return TileFutureType.new(parameters)
 
 
 def _require_members(name: str, members: AffineSetAttr) -> None:
@@ -89,24 +69,10 @@ class _Yield(IRDLOperation):
 
     value = operand_def(TensorType)
 
+    assembly_format = "$value attr-dict `:` type($value)"
+
     def __init__(self, value: SSAValue | Operation) -> None:
         super().__init__(operands=[value])
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.value)
-        print_dictionary(printer, self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.value.type)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> _Yield:
-        found = parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        return cls.build(operands=[parser.resolve_operand(found, parser.parse_type())], attributes=attributes)
 
 
 @irdl_op_definition
@@ -144,6 +110,11 @@ class InterTileProduceOp(IRDLOperation):
     body = region_def("single_block")
 
     traits = traits_def(RecursiveMemoryEffect())
+    custom_directives = (Members, Produced)
+    assembly_format = (
+        "`producer_tiles_per_group` `=` custom<Members>($producer_tiles_per_group) attr-dict "
+        "custom<Produced>(type($future)) $body"
+    )
 
     def __init__(
         self, producers: AffineSetAttr, partial: Attribute, groups: AffineSetAttr, body: Region | None = None
@@ -153,34 +124,6 @@ class InterTileProduceOp(IRDLOperation):
             properties={"producer_tiles_per_group": producers},
             result_types=[TileFutureType(partial, groups)],
             regions=[body if body is not None else _single_block([IndexType()])],
-        )
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" producer_tiles_per_group = ")
-        print_value(printer, self.producer_tiles_per_group)
-        print_dictionary(printer, self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(_future(self.future).partial)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.future.type)
-        printer.print_string(" ")
-        printer.print_region(self.body)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> InterTileProduceOp:
-        producers = _parse_members(parser, "producer_tiles_per_group")
-        attributes = parser.parse_optional_attr_dict()
-        if parser.parse_optional_punctuation(":") is not None:
-            parser.parse_type()  # the newest front end leaves it out: the future says it too
-        parser.parse_punctuation("->")
-        future = _parse_future(parser)
-        return cls.build(
-            properties={"producer_tiles_per_group": producers},
-            attributes=attributes,
-            result_types=[future],
-            regions=[parser.parse_region()],
         )
 
     @override
@@ -215,6 +158,12 @@ class InterTileReduceOp(IRDLOperation):
     combiner = region_def("single_block")
 
     traits = traits_def(RecursiveMemoryEffect())
+    custom_directives = (Members, FutureType)
+    assembly_format = (
+        "`(` $future `)` `consumer_tiles_per_group` `=` custom<Members>($consumer_tiles_per_group) "
+        "`,` `identity` `(` $identity `:` type($identity) `)` attr-dict "
+        "`:` custom<FutureType>(type($future)) `->` type($result) $combiner"
+    )
 
     def __init__(
         self,
@@ -230,51 +179,6 @@ class InterTileReduceOp(IRDLOperation):
             properties={"consumer_tiles_per_group": consumers},
             result_types=[kind],
             regions=[combiner if combiner is not None else _single_block([kind, kind])],
-        )
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string("(")
-        printer.print_ssa_value(self.future)
-        printer.print_string(") consumer_tiles_per_group = ")
-        print_value(printer, self.consumer_tiles_per_group)
-        printer.print_string(", identity(")
-        printer.print_ssa_value(self.identity)
-        printer.print_string(" : ")
-        printer.print_attribute(self.identity.type)
-        printer.print_string(")")
-        print_dictionary(printer, self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.future.type)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.result.type)
-        printer.print_string(" ")
-        printer.print_region(self.combiner)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> InterTileReduceOp:
-        parser.parse_punctuation("(")
-        future = parser.parse_unresolved_operand()
-        parser.parse_punctuation(")")
-        consumers = _parse_members(parser, "consumer_tiles_per_group")
-        parser.parse_punctuation(",")
-        parser.parse_keyword("identity")
-        parser.parse_punctuation("(")
-        identity = parser.parse_unresolved_operand()
-        parser.parse_punctuation(":")
-        neutral = parser.resolve_operand(identity, parser.parse_type())
-        parser.parse_punctuation(")")
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        taken = parser.resolve_operand(future, _parse_future(parser))
-        parser.parse_punctuation("->")
-        return cls.build(
-            operands=[taken, neutral],
-            properties={"consumer_tiles_per_group": consumers},
-            attributes=attributes,
-            result_types=[parser.parse_type()],
-            regions=[parser.parse_region()],
         )
 
     @override

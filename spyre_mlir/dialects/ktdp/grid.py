@@ -17,12 +17,9 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.ktdp.syntax import parse_types, print_dictionary, print_types
 from spyre_mlir.dialects.target import spec_at
 
 MOST_GRID_DIMENSIONS = 3  # RFC 0682; certain
@@ -75,23 +72,11 @@ class GetComputeTileIdOp(IRDLOperation):
     ids = var_result_def(IndexType)
 
     traits = traits_def(Pure())
+    assembly_format = "attr-dict `:` type($ids)"
 
     def __init__(self, dimensions: int = 1) -> None:
         """Makes the numbers of a grid of so many dimensions."""
         super().__init__(result_types=[[IndexType()] * dimensions])
-
-    @override
-    def print(self, printer: Printer) -> None:
-        print_dictionary(printer, self.attributes)
-        printer.print_string(" : ")
-        print_types(printer, [one.type for one in self.ids])
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> GetComputeTileIdOp:
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        return cls.build(attributes=attributes, result_types=[parse_types(parser)])
 
     @override
     def verify_(self) -> None:
@@ -116,28 +101,11 @@ class CoreidOp(IRDLOperation):
     result = result_def(IndexType)
 
     traits = traits_def(Pure())
+    assembly_format = "$coordinates attr-dict `:` type($result)"
 
     def __init__(self, coordinates: Sequence[SSAValue | Operation]) -> None:
         """Makes the number of the core at these coordinates."""
         super().__init__(operands=[list(coordinates)], result_types=[IndexType()])
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.coordinates, printer.print_ssa_value)
-        print_dictionary(printer, self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> CoreidOp:
-        found = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        kind = parser.parse_type()
-        coordinates = [parser.resolve_operand(one, IndexType()) for one in found]
-        return cls.build(operands=[coordinates], attributes=attributes, result_types=[kind])
 
     @override
     def verify_(self) -> None:

@@ -1,16 +1,30 @@
-"""Pieces of the ktdp assembly that several ops share."""
+"""Pieces of the ktdp assembly that several ops share.
+
+An op whose dictionary holds properties, in the order and the affine grammar of the front end, is parsed and printed by
+hand: `attr-dict` lists discardable attributes first, and spells affine ones as MLIR does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from typing_extensions import override
 from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, IndexType, UnitAttr
 from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    TypeDirective,
+    irdl_custom_directive,
+)
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 from spyre_mlir.dialects.ktdp.affine import map_text, normal_map, normal_set, set_text
-from spyre_mlir.dialects.ktdp.attributes import AccessTileType
+from spyre_mlir.dialects.ktdp.attributes import AccessTileType, TileFutureType
 
 
 def parse_dictionary(
@@ -115,6 +129,83 @@ def print_types(printer: Printer, types: Sequence[Attribute]) -> None:
     printer.print_list(types, printer.print_attribute)
 
 
-def parse_types(parser: Parser) -> list[Attribute]:
-    """Types, with commas."""
-    return list(parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type))
+@irdl_custom_directive
+class TileType(CustomDirective):
+    """The type of an access tile, whose name may be left out."""
+
+    type: TypeDirective
+
+    @override
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.type.set(state, (parse_tile_type(parser),))
+
+    @override
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        self.type.print(printer, state, op)
+
+
+@irdl_custom_directive
+class FutureType(CustomDirective):
+    """The type of a future; `<...>` is short for `!ktdp.tile_future<...>`."""
+
+    type: TypeDirective
+
+    @override
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.type.set(state, (_parse_future(parser),))
+
+    @override
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        self.type.print(printer, state, op)
+
+
+@irdl_custom_directive
+class Produced(CustomDirective):
+    """``: partial -> future``; the newest front end leaves out what is produced: the future says it too."""
+
+    type: TypeDirective
+
+    @override
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        if parser.parse_optional_punctuation(":") is not None:
+            parser.parse_type()
+        parser.parse_punctuation("->")
+        self.type.set(state, (_parse_future(parser),))
+
+    @override
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        (future,) = self.type.get(op)
+        assert isinstance(future, TileFutureType)
+        printer.print_string(" : ")
+        printer.print_attribute(future.partial)
+        printer.print_string(" ->")
+        self.type.print(printer, state, op)
+
+
+@irdl_custom_directive
+class Members(CustomDirective):
+    """A set of cores of a group."""
+
+    attribute: AttributeVariable
+
+    @override
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        found = normal(parser.parse_attribute())
+        if not isinstance(found, AffineSetAttr):
+            parser.raise_error(f"{self.attribute.name}: expected an affine_set, got {found}")
+        self.attribute.set(state, found)
+
+    @override
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        members = self.attribute.get(op)
+        assert members is not None
+        state.print_whitespace(printer)
+        print_value(printer, members)
+
+
+def _parse_future(parser: Parser) -> Attribute:
+    if parser.parse_optional_punctuation("<") is None:
+        return parser.parse_type()
+    parameters = TileFutureType.parse_inside(parser)
+    parser.parse_punctuation(">")
+    return TileFutureType.new(parameters)

@@ -26,6 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.dialects.ktdp.affine import AffineError, bounds_of, permutation
 from spyre_mlir.dialects.ktdp.attributes import AccessTileType
 from spyre_mlir.dialects.ktdp.syntax import (
+    TileType,
     parse_dictionary,
     parse_index_operands,
     parse_tile_type,
@@ -207,31 +208,13 @@ class LoadOp(IRDLOperation):
     result = result_def(TensorType)
 
     traits = traits_def(MemoryReadEffect())
+    custom_directives = (TileType,)
+    assembly_format = "$tile attr-dict `:` custom<TileType>(type($tile)) `->` type($result)"
 
     def __init__(self, tile: SSAValue | Operation, element: Attribute) -> None:
         """Loads a tile of elements of a type."""
         source = SSAValue.get(tile)
         super().__init__(operands=[source], result_types=[TensorType(element, tile_type(source).shape)])
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.tile)
-        print_dictionary(printer, self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.tile.type)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.result.type)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> LoadOp:
-        found = parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        tile = parser.resolve_operand(found, parse_tile_type(parser))
-        parser.parse_punctuation("->")
-        return cls.build(operands=[tile], attributes=attributes, result_types=[parser.parse_type()])
 
     @override
     def verify_(self) -> None:
@@ -253,32 +236,12 @@ class StoreOp(IRDLOperation):
     tile = operand_def(AccessTileType)
 
     traits = traits_def(MemoryWriteEffect())
+    custom_directives = (TileType,)
+    assembly_format = "$value `,` $tile attr-dict `:` type($value) `,` custom<TileType>(type($tile))"
 
     def __init__(self, value: SSAValue | Operation, tile: SSAValue | Operation) -> None:
         """Stores a tensor through a tile."""
         super().__init__(operands=[value, tile])
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_ssa_value)
-        print_dictionary(printer, self.attributes)
-        printer.print_string(" : ")
-        printer.print_list([value.type for value in self.operands], printer.print_attribute)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> StoreOp:
-        value = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        tile = parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        stored = parser.resolve_operand(value, parser.parse_type())
-        parser.parse_punctuation(",")
-        return cls.build(
-            operands=[stored, parser.resolve_operand(tile, parse_tile_type(parser))], attributes=attributes
-        )
 
     @override
     def verify_(self) -> None:

@@ -34,7 +34,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.ktdp.affine import AffineError, bounds_of, normal_set
 from spyre_mlir.dialects.ktdp.attributes import MemorySpace, MemorySpaceAttr, SpyreMemorySpaceAttr
-from spyre_mlir.dialects.ktdp.syntax import parse_dictionary, print_dictionary, print_types, resolve_indices
+from spyre_mlir.dialects.ktdp.syntax import parse_dictionary, print_dictionary, resolve_indices
 from spyre_mlir.dialects.target import spec_at
 
 
@@ -226,34 +226,11 @@ class ConstructDistributedMemoryViewOp(IRDLOperation):
     result = result_def(MemRefType)
 
     traits = traits_def(Pure())
+    assembly_format = "` ` `(` $memrefs `:` type($memrefs) `)` attr-dict `:` type($result)"
 
     def __init__(self, memrefs: Sequence[SSAValue | Operation], result: Attribute) -> None:
         """Makes one view of parts."""
         super().__init__(operands=[list(memrefs)], result_types=[result])
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" (")
-        printer.print_list(self.memrefs, printer.print_ssa_value)
-        printer.print_string(" : ")
-        print_types(printer, [value.type for value in self.memrefs])
-        printer.print_string(")")
-        print_dictionary(printer, self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> ConstructDistributedMemoryViewOp:
-        parser.parse_punctuation("(")
-        found = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
-        parser.parse_punctuation(":")
-        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        memrefs = parser.resolve_operands(found, types, parser.pos)
-        parser.parse_punctuation(")")
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        return cls.build(operands=[memrefs], attributes=attributes, result_types=[parser.parse_type()])
 
     @override
     def verify_(self) -> None:

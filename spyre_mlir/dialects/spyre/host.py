@@ -8,9 +8,8 @@ the host, and only host steps use it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self
 
-from xdsl.dialects.builtin import FunctionType, StringAttr, TensorType
+from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -21,11 +20,10 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from spyre_mlir.dialects.aten_arguments import bound_arguments
+from spyre_mlir.dialects.directives import Quoted
 
 
 class HostOp(IRDLOperation):
@@ -37,6 +35,11 @@ class HostOp(IRDLOperation):
     outputs = var_result_def(TensorType)
 
     traits = traits_def(Pure())
+    custom_directives = (Quoted,)
+    assembly_format = (
+        "custom<Quoted>($callee) (`because` custom<Quoted>($reason)^ ` `)? `(` $inputs `)` attr-dict "
+        "`:` functional-type($inputs, $outputs)"
+    )
 
     def __init__(
         self,
@@ -69,36 +72,6 @@ class HostOp(IRDLOperation):
     def arguments(self) -> dict[str, object]:
         """Every argument by name: SSA values, lists of them, or Python values."""
         return bound_arguments(self.attributes, list(self.operands))
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        """Reads the custom form."""
-        callee = parser.parse_str_literal()
-        reason = parser.parse_str_literal() if parser.parse_optional_keyword("because") is not None else None
-        unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        start = parser.pos
-        signature = parser.parse_type()
-        if not isinstance(signature, FunctionType):
-            parser.raise_error(f"expected a function type after ':', got {signature}", start, parser.pos)
-        operands = parser.resolve_operands(unresolved, signature.inputs.data, start)
-        return cls(callee, reason, operands, attributes, signature.outputs.data)
-
-    def print(self, printer: Printer) -> None:
-        """Writes the custom form."""
-        printer.print_string(" ")
-        printer.print_string_literal(self.callee.data)
-        if self.reason is not None:
-            printer.print_string(" because ")
-            printer.print_string_literal(self.reason.data)
-            printer.print_string(" ")
-        with printer.in_parens():
-            printer.print_list(self.operands, printer.print_ssa_value)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        kinds = [o.type for o in self.operands], [r.type for r in self.results]
-        printer.print_attribute(FunctionType.from_lists(*kinds))
 
 
 @irdl_op_definition

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence, Set
 from types import MappingProxyType
 
-from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, i64
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import I64, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr
 from xdsl.irdl import irdl_op_definition, prop_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.directives import Quoted
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_facts import fact
@@ -40,7 +38,7 @@ from spyre_mlir.dialects.spyre.kernel_memory import (
     ToDeviceOp,
     shared_view,
 )
-from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel_op import KERNEL_FORMAT, KernelOp, device_tensor
 from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED
 from spyre_mlir.hw.formats import DL16, FP8, FP32
 from spyre_mlir.hw.sticks import StickError
@@ -76,6 +74,9 @@ class ComputeOp(KernelOp):
     name = "spyre.kernel.compute"
 
     function = prop_def(StringAttr)
+
+    custom_directives = (Quoted, *KernelOp.custom_directives)
+    assembly_format = f"custom<Quoted>($function) {KERNEL_FORMAT}"
 
     @property
     def function_name(self) -> str:
@@ -136,16 +137,6 @@ class ComputeOp(KernelOp):
     def is_product(self) -> bool:
         """Whether the function is a contraction."""
         return self.entry.family is Family.CONTRACTION
-
-    @classmethod
-    def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
-        """Reads the function's name."""
-        return {"function": StringAttr(parser.parse_str_literal())}
-
-    def print_head(self, printer: Printer) -> None:
-        """Writes the function's name."""
-        printer.print_string_literal(self.function.data)
-        printer.print_string(" ")
 
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
         """Checks C2, C4 and C5."""
@@ -283,22 +274,14 @@ class GatherOp(KernelOp):
 
     name = "spyre.kernel.gather"
 
-    axis = prop_def(IntegerAttr)
+    axis = prop_def(IntegerAttr[I64])
+
+    assembly_format = f"`axis` $axis {KERNEL_FORMAT}"
 
     @property
     def function_name(self) -> str:
         """A gather is an `identity` with an index tensor."""
         return COPY
-
-    @classmethod
-    def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
-        """Reads the indexed dimension."""
-        parser.parse_keyword("axis")
-        return {"axis": IntegerAttr(parser.parse_integer(allow_boolean=False, allow_negative=False), i64)}
-
-    def print_head(self, printer: Printer) -> None:
-        """Writes the indexed dimension."""
-        printer.print_string(f"axis {self.axis.value.data} ")
 
     @fact
     def lane_dims(self) -> Mapping[str, int]:

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
+from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, i64
 from xdsl.ir import Attribute, SSAValue, Use
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -43,11 +41,12 @@ class TileOp(IRDLOperation):
 
     source = operand_def(DeviceTensorType)
     index = operand_def(IndexType)
-    dim = prop_def(IntegerAttr)
-    step = prop_def(IntegerAttr)
+    dim = prop_def(IntegerAttr[I64])
+    step = prop_def(IntegerAttr[I64])
     result = result_def(DeviceTensorType)
 
     traits = traits_def(Pure())
+    assembly_format = "$source `dim` $dim `at` $index `*` $step attr-dict `:` type($source) `to` type($result)"
 
     def __init__(self, source: SSAValue, dim: int, index: SSAValue, step: int, result: Attribute) -> None:
         """A tile of `source`, `step` elements of `dim` further for every count of `index`."""
@@ -72,37 +71,6 @@ class TileOp(IRDLOperation):
         """A tensor of the same elements without those around them."""
         tensor = device_tensor(self.result)
         return replace(tensor, layout=replace(tensor.layout, extents=self.window()))
-
-    @classmethod
-    def parse(cls, parser: Parser) -> TileOp:
-        """Reads the custom form."""
-        source = parser.parse_unresolved_operand()
-        parser.parse_keyword("dim")
-        dim = parser.parse_integer(allow_boolean=False, allow_negative=False)
-        parser.parse_keyword("at")
-        index = parser.parse_operand(IndexType())
-        parser.parse_punctuation("*")
-        step = parser.parse_integer(allow_boolean=False)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        whole = parser.parse_type()
-        parser.parse_keyword("to")
-        op = cls(parser.resolve_operand(source, whole), dim, index, step, parser.parse_type())
-        op.attributes.update(attributes)
-        return op
-
-    def print(self, printer: Printer) -> None:
-        """Writes the custom form."""
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        printer.print_string(f" dim {self.dim.value.data} at ")
-        printer.print_ssa_value(self.index)
-        printer.print_string(f" * {self.step.value.data}")
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.source.type)
-        printer.print_string(" to ")
-        printer.print_attribute(self.result.type)
 
     def verify_(self) -> None:
         """Checks C1 to C6."""

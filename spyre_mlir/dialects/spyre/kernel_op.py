@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence, Set
 from types import MappingProxyType
-from typing import Self
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, operand_def, prop_def, traits_def, var_operand_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
@@ -18,14 +15,7 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType,
 from spyre_mlir.dialects.spyre.core_view import CoreLoop, CoreView, core_view, hbm_bytes, local_walk
 from spyre_mlir.dialects.spyre.kernel_facts import fact
 from spyre_mlir.dialects.spyre.static_loop import verify_loops
-from spyre_mlir.dialects.spyre.syntax import (
-    parse_reading,
-    parse_readings,
-    parse_space,
-    print_extra,
-    print_readings,
-    print_space,
-)
+from spyre_mlir.dialects.spyre.syntax import AllReadAt, ReadAt, SharedFirst, Space
 from spyre_mlir.dialects.superdsc.model.descriptor import Dim, OpClass, core_slices
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.hw.sticks import Access, StickError, Walk, access, round_up, walk
@@ -42,6 +32,14 @@ def device_tensor(value: SSAValue) -> DeviceTensor:
     return value.type.data
 
 
+# What every kernel is spelled as, behind the properties that one of them alone has.
+KERNEL_FORMAT = (
+    "custom<Space>($space) (`ins` `(` custom<AllReadAt>($inputs, type($inputs), $maps)^ `)`)? "
+    "`outs` `(` custom<ReadAt>($output, type($output), ref($maps)) `)` "
+    "custom<SharedFirst>(ref($space), ref($maps)) attr-dict-with-keyword"
+)
+
+
 class KernelOp(IRDLOperation):
     """Base of the ops that become one SuperDSC each: syntax, accesses, verification."""
 
@@ -51,6 +49,8 @@ class KernelOp(IRDLOperation):
     output = operand_def(DeviceTensorType)
 
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    custom_directives = (Space, AllReadAt, ReadAt, SharedFirst)
+    assembly_format = KERNEL_FORMAT
 
     def __init__(
         self,
@@ -234,35 +234,3 @@ class KernelOp(IRDLOperation):
                 )
         if cores > (most := spec_at(self).cores_per_card):
             raise VerifyException(f"work is divided over {cores} cores, the card has {most}")
-
-    @classmethod
-    def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
-        """Reads what stands between the op's name and its space."""
-        return {}
-
-    def print_head(self, printer: Printer) -> None:
-        """Writes what stands between the op's name and its space."""
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        """Reads the custom form."""
-        properties = cls.parse_head(parser)
-        space = parse_space(parser)
-        inputs = parse_readings(parser, "ins")
-        parser.parse_keyword("outs")
-        parser.parse_punctuation("(")
-        output, out_map = parse_reading(parser)
-        parser.parse_punctuation(")")
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(space, [v for v, _ in inputs], output, [*(m for _, m in inputs), out_map], properties)
-        op.attributes.update({} if attributes is None else attributes.data)
-        return op
-
-    def print(self, printer: Printer) -> None:
-        """Writes the custom form."""
-        printer.print_string(" ")
-        self.print_head(printer)
-        print_space(printer, self.space)
-        print_readings(printer, "ins", self.inputs, self.maps.data[:-1])
-        print_readings(printer, "outs", [self.output], self.maps.data[-1:])
-        print_extra(printer, self.attributes)

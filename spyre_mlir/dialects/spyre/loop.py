@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, TensorType, i1, i64
+from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr, StringAttr, TensorType, i1, i64
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
-    ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -25,24 +24,13 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.directives import Quoted
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.scalars import body_function
-from spyre_mlir.dialects.spyre.syntax import (
-    parse_map,
-    parse_reading,
-    parse_readings,
-    parse_space,
-    print_extra,
-    print_map,
-    print_reading,
-    print_readings,
-    print_space,
-)
+from spyre_mlir.dialects.spyre.syntax import AllReadAt, ReadAt, SameType, Space, WrittenAt
 from spyre_mlir.dialects.tensors import element_of, integer_bits, is_unsigned, shape_of
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, OpEntry
@@ -115,8 +103,15 @@ class NestOp(IRDLOperation):
     result = result_def(TensorType)
     body = region_def("single_block")
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(RecursiveMemoryEffect(), Pure())
+    custom_directives = (Space, AllReadAt, WrittenAt, SameType, Quoted)
+    assembly_format = (
+        "custom<Space>($space) (`ins` `(` custom<AllReadAt>($inputs, type($inputs), $maps)^ `)`)? (`into` $dest^)? "
+        "`->` custom<WrittenAt>(ref($maps)) `:` type($result) "
+        "custom<SameType>(ref($dest), type($dest), ref(type($result))) "
+        "(`reduce` custom<Quoted>($combine)^)? attr-dict-with-keyword $body"
+    )
 
     def __init__(
         self,
@@ -170,52 +165,6 @@ class NestOp(IRDLOperation):
         if self.dest is not None and self.dest.type != self.result.type:
             raise VerifyException(f"the destination is {self.dest.type}, the result {self.result.type}")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> NestOp:
-        """Reads the custom form."""
-        space = parse_space(parser)
-        readings = parse_readings(parser, "ins")
-        start = parser.pos
-        updates = parser.parse_optional_keyword("into") is not None
-        targets = [parser.parse_unresolved_operand()] if updates else []
-        parser.parse_punctuation("->")
-        index = parse_map(parser)
-        parser.parse_punctuation(":")
-        result = parser.parse_type()
-        dest = next(iter(parser.resolve_operands(targets, [result] * len(targets), start)), None)
-        combine = parser.parse_str_literal() if parser.parse_optional_keyword("reduce") is not None else None
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(
-            space,
-            [v for v, _ in readings],
-            [*(m for _, m in readings), index],
-            result,
-            parser.parse_region(),
-            combine=combine,
-            dest=dest,
-        )
-        op.attributes.update({} if attributes is None else attributes.data)
-        return op
-
-    def print(self, printer: Printer) -> None:
-        """Writes the custom form."""
-        printer.print_string(" ")
-        print_space(printer, self.space)
-        print_readings(printer, "ins", self.inputs, self.input_maps)
-        if self.dest is not None:
-            printer.print_string(" into ")
-            printer.print_ssa_value(self.dest)
-        printer.print_string(" -> ")
-        print_map(printer, self.output_map)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-        if self.combine is not None:
-            printer.print_string(" reduce ")
-            printer.print_string_literal(self.combine.data)
-        print_extra(printer, self.attributes)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=True)
-
 
 @irdl_op_definition
 class GatherOp(IRDLOperation):
@@ -233,12 +182,18 @@ class GatherOp(IRDLOperation):
 
     space = prop_def(SpaceAttr)
     maps = prop_def(ArrayAttr[IndexMapAttr])
-    axis = prop_def(IntegerAttr)
+    axis = prop_def(IntegerAttr[I64])
     indices = operand_def(TensorType)
     table = operand_def(TensorType)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
+    custom_directives = (Space, ReadAt, WrittenAt)
+    assembly_format = (
+        "custom<Space>($space) `rows` `(` custom<ReadAt>($indices, type($indices), $maps) `)` "
+        "`of` `axis` $axis `in` custom<ReadAt>($table, type($table), ref($maps)) "
+        "`->` custom<WrittenAt>(ref($maps)) `:` type($result) attr-dict-with-keyword"
+    )
 
     def __init__(
         self,
@@ -267,37 +222,6 @@ class GatherOp(IRDLOperation):
         axis = self.axis.value.data
         if not 0 <= axis < len(shape_of(self.table)) or self.maps.data[1].data[axis].terms:
             raise VerifyException(f"axis {axis} must be a dimension of the table whose expression is 0")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> GatherOp:
-        """Reads the custom form."""
-        space = parse_space(parser)
-        ((indices, index_map),) = parse_readings(parser, "rows")
-        for word in ("of", "axis"):
-            parser.parse_keyword(word)
-        axis = parser.parse_integer(allow_boolean=False)
-        parser.parse_keyword("in")
-        table, table_map = parse_reading(parser)
-        parser.parse_punctuation("->")
-        out_map = parse_map(parser)
-        parser.parse_punctuation(":")
-        op = cls(space, indices, table, axis, [index_map, table_map, out_map], parser.parse_type())
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op.attributes.update({} if attributes is None else attributes.data)
-        return op
-
-    def print(self, printer: Printer) -> None:
-        """Writes the custom form."""
-        printer.print_string(" ")
-        print_space(printer, self.space)
-        print_readings(printer, "rows", [self.indices], self.maps.data[:1])
-        printer.print_string(f" of axis {self.axis.value.data} in ")
-        print_reading(printer, self.table, self.maps.data[1])
-        printer.print_string(" -> ")
-        print_map(printer, self.maps.data[2])
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-        print_extra(printer, self.attributes)
 
 
 @irdl_op_definition

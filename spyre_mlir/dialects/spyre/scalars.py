@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, StringAttr, f64, i1
+from xdsl.dialects.builtin import FloatAttr, StringAttr, f64, i1
 from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -16,11 +16,10 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.directives import Quoted
 from spyre_mlir.dialects.tensors import integer_bits, is_unsigned
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import OpEntry
@@ -59,6 +58,8 @@ class ApplyOp(IRDLOperation):
     result = result_def()
 
     traits = traits_def(Pure())
+    custom_directives = (Quoted,)
+    assembly_format = "custom<Quoted>($function) `(` $args `)` attr-dict `:` functional-type($args, $result)"
 
     def __init__(
         self, function: str, args: Sequence[SSAValue], result: Attribute, numbers: Mapping[str, Attribute] | None = None
@@ -75,33 +76,6 @@ class ApplyOp(IRDLOperation):
     def numbers(self) -> dict[str, float]:
         """The arguments that are no tensors."""
         return {name: float(a.value.data) for name, a in self.attributes.items() if isinstance(a, FloatAttr)}
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ApplyOp:
-        """Reads ``"name"(%x, …) {numbers} : (types) -> type``."""
-        function = parser.parse_str_literal()
-        unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-        numbers = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        start = parser.pos
-        inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-        parser.parse_punctuation("->")
-        return cls(function, parser.resolve_operands(unresolved, inputs, start), parser.parse_type(), numbers)
-
-    def print(self, printer: Printer) -> None:
-        """Writes ``"name"(%x, …) {numbers} : (types) -> type``."""
-        printer.print_string(" ")
-        printer.print_string_literal(self.function.data)
-        with printer.in_parens():
-            printer.print_list(self.args, printer.print_ssa_value)
-        if self.attributes:
-            printer.print_string(" ")
-            printer.print_attribute(DictionaryAttr(self.attributes))
-        printer.print_string(" : ")
-        with printer.in_parens():
-            printer.print_list([a.type for a in self.args], printer.print_attribute)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.result.type)
 
     def verify_(self) -> None:
         """The function is in the op table, and takes numbers of these names."""

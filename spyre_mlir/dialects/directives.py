@@ -1,0 +1,42 @@
+"""A directive of `assembly_format` that several dialects use."""
+
+from __future__ import annotations
+
+from typing_extensions import override
+from xdsl.dialects.builtin import StringAttr
+from xdsl.irdl import IRDLOperation
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    irdl_custom_directive,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+
+@irdl_custom_directive
+class Quoted(CustomDirective):
+    """A string in quotes and nothing else, where ``$attribute`` alone would take any attribute."""
+
+    attribute: AttributeVariable
+
+    @override
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.attribute.set(state, StringAttr(parser.parse_str_literal()))
+
+    @override
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        text = self.attribute.get(op)
+        assert isinstance(text, StringAttr)
+        state.print_whitespace(printer)
+        printer.print_string_literal(text.data)
+
+    @override
+    def is_present(self, op: IRDLOperation) -> bool:
+        return self.attribute.is_present(op)
+
+    @override
+    def is_anchorable(self) -> bool:
+        return self.attribute.is_anchorable()

@@ -9,12 +9,12 @@ absent tensor that has others behind it; `#aten.operands<n>` says how many opera
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from math import prod
-from typing import ClassVar, cast
+from typing import ClassVar, Self, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    FunctionType,
     StringAttr,
     TensorType,
     f32,
@@ -29,6 +29,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
+from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -43,6 +44,7 @@ from spyre_mlir.dialects.aten_arguments import (
     is_argument,
     to_value,
 )
+from spyre_mlir.dialects.directives import Quoted
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue, as_tensor_type, element_of, shape_of
 from spyre_mlir.errors import RegistrationError, SpyreError, UnsupportedError
 from spyre_mlir.ops import ATEN
@@ -50,6 +52,9 @@ from spyre_mlir.ops.index_views import IndexView, NotAView
 from spyre_mlir.ops.table import Family, Kind, OpEntry, Param
 
 Value = object  # a Python value of an argument: number, bool, string, tuple, type, None, SSAValue or list of them
+
+
+_FORMAT = "`(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)"
 
 
 class AtenOp(IRDLOperation):
@@ -167,38 +172,6 @@ class AtenOp(IRDLOperation):
             if shape != result.get_shape():
                 raise VerifyException(f"{self.name} gives shape {shape}, but its result is {result}")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> AtenOp:
-        """Reads ``(%a, …) {…} : (types) -> types``."""
-        return cls.parse_tail(parser, {})
-
-    @classmethod
-    def parse_tail(cls, parser: Parser, extra: dict[str, Attribute]) -> AtenOp:
-        """Reads operands, attributes and types; `extra` holds attributes read before them."""
-        unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-        attributes = extra | parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        start = parser.pos
-        signature = parser.parse_type()
-        if not isinstance(signature, FunctionType):
-            parser.raise_error(f"expected a function type after ':', got {signature}", start, parser.pos)
-        operands = parser.resolve_operands(unresolved, signature.inputs.data, start)
-        return cls(operands, attributes, signature.outputs.data)
-
-    def print(self, printer: Printer) -> None:
-        """Writes ``(%a, …) {…} : (types) -> types``."""
-        self.print_tail(printer, reserved=())
-
-    def print_tail(self, printer: Printer, reserved: Sequence[str]) -> None:
-        """Writes operands, attributes but `reserved`, and types."""
-        with printer.in_parens():
-            printer.print_list(self.operands, printer.print_ssa_value)
-        printer.print_op_attributes(self.attributes, reserved_attr_names=reserved)
-        printer.print_string(" : ")
-        printer.print_attribute(
-            FunctionType.from_lists([o.type for o in self.operands], [r.type for r in self.results])
-        )
-
 
 def result_shapes(entry: OpEntry, bound: Mapping[str, Value]) -> list[tuple[int, ...]]:
     """Shapes of an entry's results for bound arguments; see `result_shape`."""
@@ -275,6 +248,9 @@ class CallOp(AtenOp):
 
     callee = attr_def(StringAttr)
 
+    custom_directives = (Quoted,)
+    assembly_format = f"custom<Quoted>($callee) {_FORMAT}"
+
     @property
     def overload(self) -> str:
         """The overload called, with its namespace unless that is aten."""
@@ -285,16 +261,23 @@ class CallOp(AtenOp):
         """What the op table says of a callee that has no class: of another namespace, or of a plugin."""
         return None if self.overload in OP_CLASSES else ATEN.find(self.overload)
 
+
+class _TableOp(AtenOp):
+    """Base of the ops with a class: hundreds, which share one program of their format; imports must be fast."""
+
     @classmethod
-    def parse(cls, parser: Parser) -> AtenOp:
-        """Reads the name of the overload, then the rest as every aten op."""
-        return cls.parse_tail(parser, {"callee": StringAttr(parser.parse_str_literal())})
+    def parse(cls, parser: Parser) -> Self:
+        """Reads ``(%a, …) {…} : (types) -> types``."""
+        return _program().parse(parser, cls)
 
     def print(self, printer: Printer) -> None:
-        """Writes the name of the overload, then the rest as every aten op."""
-        printer.print_string(" ")
-        printer.print_string_literal(self.callee.data)
-        self.print_tail(printer, reserved=("callee",))
+        """Writes ``(%a, …) {…} : (types) -> types``."""
+        _program().print(printer, self)
+
+
+@cache
+def _program() -> FormatProgram:
+    return FormatProgram.from_str(_FORMAT, next(iter(OP_CLASSES.values())).get_irdl_definition())
 
 
 def _class_for(entry: OpEntry, overload: str) -> type[AtenOp]:
@@ -306,7 +289,7 @@ def _class_for(entry: OpEntry, overload: str) -> type[AtenOp]:
         "__module__": __name__,
         "__annotations__": {"ENTRY": ClassVar[OpEntry]},
     }
-    return irdl_op_definition(type(f"{camel}Op", (AtenOp,), body))
+    return irdl_op_definition(type(f"{camel}Op", (_TableOp,), body))
 
 
 OP_CLASSES: dict[str, type[AtenOp]] = {o: _class_for(e, o) for e in ATEN for o in e.overloads if "::" not in o}

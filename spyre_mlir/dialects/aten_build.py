@@ -9,8 +9,8 @@ from typing import Any, ClassVar, cast
 from xdsl.dialects.builtin import ArrayAttr, IntegerType, TensorType, i1
 from xdsl.ir import Attribute, SSAValue
 
-from spyre_mlir.dialects.aten import elements_of, result_type
 from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
+from spyre_mlir.dialects.aten_types import elements_of, result_shape, result_type
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue, element_of, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops import ATEN
@@ -148,6 +148,11 @@ def result_types(entry: OpEntry, bound: Mapping[str, Any]) -> list[TensorType[At
     made = TypeBuild().rewrite(entry, bound)
     several = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
     return [cast(TensorType[Attribute], _typed(v).type) for v in several]
+
+
+def result_shapes(entry: OpEntry, bound: Mapping[str, Any]) -> list[tuple[int, ...]]:
+    """Shapes of an entry's results for bound arguments; see `result_shape`."""
+    return [t.get_shape() for t in result_types(entry, bound)] if entry.composed else [result_shape(entry, bound)]
 
 
 def spelled(entry: OpEntry, bound: Mapping[str, Any]) -> tuple[list[SSAValue], dict[str, Attribute]]:

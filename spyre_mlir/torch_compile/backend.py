@@ -14,14 +14,10 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.no_backward import needs_backward, run_without_backward
 from spyre_mlir.torch_compile.unfused import unfused
-from spyre_mlir.torch_device.registration import DEVICE, is_on
-from spyre_mlir.torch_device.tensor import (
-    as_device_tensor,
-    as_host_tensor,
-    is_on_device,
-    on_host,
-    results_on_device,
-)
+from spyre_mlir.torch_device.graphs import is_on_device, on_host, results_on_device
+from spyre_mlir.torch_device.names import DEVICE
+from spyre_mlir.torch_device.registration import is_on
+from spyre_mlir.torch_device.tensor import as_device_tensor, as_host_tensor
 
 
 def spyre(

@@ -13,8 +13,8 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import inductor_mode, storage_identity
 from spyre_mlir.torch_compile.backend import Captured
-from spyre_mlir.torch_device.registration import DEVICE
-from spyre_mlir.torch_device.tensor import device_of
+from spyre_mlir.torch_device.graphs import device_of
+from spyre_mlir.torch_device.names import DEVICE
 
 _NAMED = 'name the back end: torch.compile(model, backend="spyre", options=…)'
 

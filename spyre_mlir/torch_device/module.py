@@ -7,7 +7,7 @@ from typing import Any
 
 from spyre_mlir.choices import OnOverflow
 from spyre_mlir.errors import InputError
-from spyre_mlir.torch_device.registration import DEVICE, VARIABLE
+from spyre_mlir.torch_device.names import DEVICE, VARIABLE
 
 
 class DeviceModule:

@@ -14,8 +14,8 @@ from functools import wraps
 from pkgutil import resolve_name
 from typing import Any
 
-DEVICE = "spyre"
-VARIABLE = "SPYRE_MLIR_DEVICE"
+from spyre_mlir.torch_device.names import DEVICE, VARIABLE
+
 # By name: the compiler is a room above, and loads when a graph on the device is compiled.
 _COMPILER = "spyre_mlir.torch_compile.default:compile_on_device"
 _UNNAMED = "privateuseone"
@@ -105,7 +105,7 @@ def _take_graphs_from_inductor() -> None:
 
     @wraps(inductor)
     def compiled(self: Any, model_: Any, inputs_: Any, *, config_patches: Any = None) -> Any:
-        from spyre_mlir.torch_device.tensor import is_on_device
+        from spyre_mlir.torch_device.graphs import is_on_device
 
         if not is_on_device(model_):
             return inductor(self, model_, inputs_, config_patches=config_patches)
@@ -126,6 +126,6 @@ def _factory(name: str) -> Any:
 
 def _any_factory(operator: Any, *args: Any, **kwargs: Any) -> Any:
     """An operator that has no tensor of ours to be dispatched by: it makes one."""
-    from spyre_mlir.torch_device.dispatch import dispatch
+    from spyre_mlir.torch_device.tensor import dispatch
 
     return dispatch(operator, args, kwargs)

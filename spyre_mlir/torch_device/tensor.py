@@ -1,4 +1,7 @@
-"""The tensor of the device: a wrapper whose elements lie in a tensor of the host."""
+"""The tensor of the device: a wrapper whose elements lie in a tensor of the host.
+
+Its views and copies are the host's; everything else that an operator makes of it is a program.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import torch
-from torch.fx.node import map_aggregate
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.torch_device.registration import DEVICE
+from spyre_mlir.frontend.torch_private import is_fake, return_and_correct_aliasing, schema_of, tree_flatten, tree_map
+from spyre_mlir.torch_device.fused import FUSED
+from spyre_mlir.torch_device.names import DEVICE
+from spyre_mlir.torch_device.run import run_operator
+
+aten = torch.ops.aten
+_CPU = torch.device("cpu")
+# Between devices by their nature; every other operator wants its tensors on one.
+_TRANSFERS = (aten._to_copy.default, aten.copy_.default, aten.copy.default)
 
 
 def as_host_tensor(value: Any) -> Any:
@@ -22,42 +32,6 @@ def as_host_tensor(value: Any) -> Any:
 def as_device_tensor(value: Any) -> Any:
     """A tensor of the host as one of the device; other values as they are."""
     return SpyreTensor(value) if isinstance(value, torch.Tensor) else value
-
-
-def on_host(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """A captured graph that runs on tensors of the host; what it moves from device to device stays a copy."""
-
-    def moved(value: Any) -> Any:
-        return torch.device("cpu") if isinstance(value, torch.device) and value.type == DEVICE else value
-
-    for node in list(graph.graph.nodes):
-        node.args, node.kwargs = cast(Any, map_aggregate((node.args, node.kwargs), moved))
-        operands = {device_of(n) for n in node.all_input_nodes} - {None}
-        if node.op != "output" and operands and device_of(node) not in (None, *operands):
-            with graph.graph.inserting_after(node):
-                copy = graph.graph.call_function(torch.clone, (node,))
-            copy.meta = dict(node.meta)
-            node.replace_all_uses_with(copy)
-            copy.args = (node,)
-    graph.recompile()
-    return graph
-
-
-def results_on_device(graph: torch.fx.GraphModule) -> list[bool]:
-    """Which results of a captured graph are tensors of the device."""
-    results = next(iter(graph.graph.find_nodes(op="output"))).args[0]
-    return [isinstance(r, torch.fx.Node) and device_of(r) == DEVICE for r in cast("Sequence[object]", results)]
-
-
-def is_on_device(graph: torch.fx.GraphModule) -> bool:
-    """Whether a captured graph takes, makes or gives tensors of the device."""
-    return any(device_of(node) == DEVICE for node in graph.graph.nodes)
-
-
-def device_of(node: torch.fx.Node) -> str | None:
-    """The kind of device of a tensor, as Dynamo noted it."""
-    value = node.meta.get("example_value")
-    return value.device.type if isinstance(value, torch.Tensor) else None
 
 
 class SpyreTensor(torch.Tensor):
@@ -143,6 +117,44 @@ class SpyreTensor(torch.Tensor):
         cls, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Runs one operator; see `dispatch`."""
-        from spyre_mlir.torch_device.dispatch import dispatch
-
         return dispatch(func, tuple(args), dict(kwargs or {}))
+
+
+def dispatch(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What an operator gives for tensors of the device.
+
+    Raises:
+        InputError: tensors of the device and of the host together, or another device than the first.
+    """
+    if operator is aten._has_compatible_shallow_copy_type.default:  # asked by module.to() in inference mode
+        return isinstance(args[0], SpyreTensor) == isinstance(args[1], SpyreTensor)
+    _check_one_device(operator, args, kwargs)
+    if operator in FUSED:
+        return FUSED[operator](*args, **kwargs)
+    leaves = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)]
+    wanted = kwargs.get("device")
+    elsewhere = wanted is not None and torch.device(wanted).type != DEVICE
+    onto_host = operator is aten.copy_.default and not isinstance(args[0], SpyreTensor)
+    if wanted is not None and torch.device(wanted).type == DEVICE:
+        cast(Any, torch).spyre.set_device(torch.device(wanted))
+        kwargs = kwargs | {"device": _CPU}
+    host_args, host_kwargs = tree_map(as_host_tensor, (args, kwargs))
+    traced = any(is_fake(as_host_tensor(x)) for x in leaves)
+    result = operator(*host_args, **host_kwargs) if traced else run_operator(operator, host_args, host_kwargs)
+    if elsewhere or onto_host:
+        return args[0] if onto_host else result
+    # In inference mode too, a view of an ordinary tensor is an ordinary one: they count their writes together.
+    with torch.inference_mode(torch.is_inference_mode_enabled() and all(x.is_inference() for x in leaves)):
+        wrapped = tree_map(as_device_tensor, result)
+        return return_and_correct_aliasing(operator, args, kwargs, wrapped)
+
+
+def _check_one_device(operator: Any, args: Any, kwargs: Any) -> None:
+    tensors = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)]
+    foreign = [x for x in tensors if x.device.type != DEVICE and x.dim() > 0]
+    if foreign and len(foreign) < len(tensors) and operator not in _TRANSFERS:
+        name = schema_of(operator).name
+        raise InputError(
+            f"{name} got tensors on {DEVICE}:0 and on {foreign[0].device}",
+            hint=f'bring them to one device, e.g. x.to("{DEVICE}")',
+        )

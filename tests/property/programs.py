@@ -14,8 +14,9 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType, f32, i64
 from xdsl.ir import Block, Region, SSAValue
 
-from spyre_mlir.dialects.aten import make_op, result_type
+from spyre_mlir.dialects.aten import make_op
 from spyre_mlir.dialects.aten_arguments import OperandsAttr, to_attribute
+from spyre_mlir.dialects.aten_types import result_type
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Kind
 

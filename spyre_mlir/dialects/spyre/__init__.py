@@ -21,7 +21,7 @@ Spyre = Dialect(
         loop.EmptyOp,
         loop.ConstantOp,
         scalars.ApplyOp,
-        scalars.YieldOp,
+        loop.YieldOp,
         kernel.ComputeOp,
         kernel.RestickifyOp,
         kernel.ConvertOp,

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr, StringAttr, TensorType, i1, i64
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     irdl_op_definition,
+    lazy_traits_def,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -24,12 +25,12 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.traits import Pure, RecursiveMemoryEffect
+from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.directives import Quoted
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
-from spyre_mlir.dialects.spyre.scalars import body_function
+from spyre_mlir.dialects.spyre.scalars import entry_of, spelling
 from spyre_mlir.dialects.spyre.syntax import AllReadAt, ReadAt, SameType, Space, WrittenAt
 from spyre_mlir.dialects.tensors import element_of, integer_bits, is_unsigned, shape_of
 from spyre_mlir.ops import ATEN
@@ -167,6 +168,40 @@ class NestOp(IRDLOperation):
 
 
 @irdl_op_definition
+class YieldOp(IRDLOperation):
+    """Ends the body of a nest with the value of one point."""
+
+    name = "spyre.loop.yield"
+
+    value = var_operand_def()
+
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(NestOp), Pure()))
+
+    assembly_format = "$value `:` type($value) attr-dict"
+
+
+def body_function(body: Block) -> OpEntry | None:
+    """The one entry a nest's body computes on its arguments in order; None for a body that only copies.
+
+    Raises:
+        VerifyException: the body is more than one function of its arguments.
+    """
+    *ops, last = body.ops
+    if not isinstance(last, YieldOp) or len(last.value) != 1:
+        raise VerifyException("the body of a nest ends in spyre.loop.yield of one value")
+    if not ops:
+        if len(body.args) != 1 or last.value[0] is not body.args[0]:
+            raise VerifyException("a body without operations yields its only argument")
+        return None
+    if len(ops) != 1 or tuple(ops[0].operands) != tuple(body.args) or last.value[0] is not ops[0].results[0]:
+        raise VerifyException("the body of a nest is one scalar operation on all its arguments, in order")
+    entry = entry_of(ops[0])
+    if entry is None:
+        raise VerifyException(f"no hardware function computes {spelling(ops[0])}")
+    return entry
+
+
+@irdl_op_definition
 class GatherOp(IRDLOperation):
     """Reads a table at rows that a tensor of indices names.
 
@@ -262,6 +297,8 @@ __all__ = [
     "EmptyOp",
     "GatherOp",
     "NestOp",
+    "YieldOp",
+    "body_function",
     "check_map",
     "combiner",
     "combining",

@@ -10,38 +10,18 @@ from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
-    lazy_traits_def,
     prop_def,
     result_def,
     traits_def,
     var_operand_def,
 )
-from xdsl.traits import HasParent, IsTerminator, Pure
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.directives import Quoted
 from spyre_mlir.dialects.tensors import integer_bits, is_unsigned
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import OpEntry
-
-
-@irdl_op_definition
-class YieldOp(IRDLOperation):
-    """Ends the body of a nest with the value of one point."""
-
-    name = "spyre.loop.yield"
-
-    value = var_operand_def()
-
-    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(_nest()), Pure()))
-
-    assembly_format = "$value `:` type($value) attr-dict"
-
-
-def _nest() -> type[Operation]:
-    from spyre_mlir.dialects.spyre.loop import NestOp
-
-    return NestOp
 
 
 @irdl_op_definition
@@ -161,7 +141,8 @@ def _default_properties(name: str) -> dict[str, Attribute]:
     return {"fastmath": arith.FastMathFlagsAttr("none")} if has_flags else {}
 
 
-def _spelling(op: Operation) -> str:
+def spelling(op: Operation) -> str:
+    """How arith and math spell what a body operation computes: its name, and the predicate of a comparison."""
     if isinstance(op, arith.CmpiOp):
         known = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
         return f"{op.name} {known[op.predicate.value.data]}"
@@ -198,7 +179,7 @@ def entry_of(op: Operation) -> OpEntry | None:
     """The op-table entry that a body operation computes, or None."""
     if isinstance(op, ApplyOp):
         return _applied(op.function.data)
-    return _BY_SCALAR.get(_spelling(op))
+    return _BY_SCALAR.get(spelling(op))
 
 
 def numbers_of(op: Operation) -> dict[str, float]:
@@ -209,24 +190,3 @@ def numbers_of(op: Operation) -> dict[str, float]:
 def body_numbers(body: Block) -> dict[str, float]:
     """The arguments that are no tensors, of the function that a nest's body computes."""
     return {} if body.first_op is None else numbers_of(body.first_op)
-
-
-def body_function(body: Block) -> OpEntry | None:
-    """The one entry a nest's body computes on its arguments in order; None for a body that only copies.
-
-    Raises:
-        VerifyException: the body is more than one function of its arguments.
-    """
-    *ops, last = body.ops
-    if not isinstance(last, YieldOp) or len(last.value) != 1:
-        raise VerifyException("the body of a nest ends in spyre.loop.yield of one value")
-    if not ops:
-        if len(body.args) != 1 or last.value[0] is not body.args[0]:
-            raise VerifyException("a body without operations yields its only argument")
-        return None
-    if len(ops) != 1 or tuple(ops[0].operands) != tuple(body.args) or last.value[0] is not ops[0].results[0]:
-        raise VerifyException("the body of a nest is one scalar operation on all its arguments, in order")
-    entry = entry_of(ops[0])
-    if entry is None:
-        raise VerifyException(f"no hardware function computes {_spelling(ops[0])}")
-    return entry

@@ -14,8 +14,9 @@ from xdsl.dialects.builtin import LocationAttr, TensorType, UnknownLoc
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.aten import AtenOp, CallOp, make_op, result_type
+from spyre_mlir.dialects.aten import AtenOp, CallOp, make_op
 from spyre_mlir.dialects.aten_arguments import to_attribute
+from spyre_mlir.dialects.aten_types import result_type
 from spyre_mlir.frontend.arguments import (
     Bound,
     NotInTableError,

@@ -9,7 +9,7 @@ import torch
 from torch.fx import Node
 from xdsl.ir import Attribute, SSAValue
 
-from spyre_mlir.dialects.aten import broadcast_shapes
+from spyre_mlir.dialects.aten_types import broadcast_shapes
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.frontend.arguments import bind
 from spyre_mlir.frontend.capture.as_strided import walked

@@ -29,10 +29,11 @@ from spyre_mlir.machine.ktdp.arguments import (
     kernels,
     only_stored_through,
 )
-from spyre_mlir.machine.ktdp.core import Core, Machine, Waiting
+from spyre_mlir.machine.ktdp.core import Core, Waiting
 from spyre_mlir.machine.ktdp.groups import Exchange
 from spyre_mlir.machine.ktdp.liveness import Liveness
 from spyre_mlir.machine.ktdp.memory import DeviceMemory, Scratchpad
+from spyre_mlir.machine.ktdp.state import Machine
 from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of
 
 __all__ = ["Argument", "arguments", "find_kernel", "is_ktir", "kernels", "run_ktir"]

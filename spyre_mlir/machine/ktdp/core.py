@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import prod
 from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, func, scf
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region
 from xdsl.traits import IsTerminator
 
 from spyre_mlir.dialects.ktdp import CoreidOp, GetComputeTileIdOp, InterTileProduceOp, InterTileReduceOp
@@ -17,69 +15,15 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.ktdp import transfer
 from spyre_mlir.machine.ktdp.arithmetic import constant
-from spyre_mlir.machine.ktdp.groups import Exchange
-from spyre_mlir.machine.ktdp.liveness import Liveness
-from spyre_mlir.machine.ktdp.memory import DeviceMemory, Scratchpad
-from spyre_mlir.machine.ktdp.regions import Clocks
-from spyre_mlir.machine.ktdp.structured import compute, destinations
+from spyre_mlir.machine.ktdp.state import CoreState
+from spyre_mlir.machine.ktdp.structured import compute
 from spyre_mlir.machine.ktdp.values import Data, dtype_of, known, shape_of
 
 Waiting = Generator[None, None, list[Any]]  # each time it yields, the core waits for another
 
 
-@dataclass
-class Machine:
-    """What all cores of a run share.
-
-    Args:
-        grid: extents, the first fastest.
-        device: device memory.
-        scratchpads: one per core.
-        exchange: what cores give each other.
-        liveness: last uses in the function.
-        points: the offsets of tile ops that ran.
-    """
-
-    grid: tuple[int, ...]
-    device: DeviceMemory
-    scratchpads: list[Scratchpad]
-    exchange: Exchange
-    liveness: Liveness
-    points: dict[Operation, transfer.Points] = field(default_factory=dict[Operation, transfer.Points])
-
-    @property
-    def cores(self) -> int:
-        """How many run."""
-        return prod(self.grid)
-
-
-@dataclass
-class Core:
-    """A core with the values it knows.
-
-    Args:
-        number: which one.
-        machine: what it shares with the others.
-    """
-
-    number: int
-    machine: Machine
-    values: dict[SSAValue, Any] = field(default_factory=dict[SSAValue, Any])
-    clocks: Clocks = field(init=False)
-    turns: dict[Operation, int] = field(default_factory=dict[Operation, int])
-
-    def __post_init__(self) -> None:
-        self.clocks = np.zeros(self.machine.cores, np.int64)
-        self.clocks[self.number] = 1
-
-    @property
-    def place(self) -> tuple[int, ...]:
-        """Coordinates in the grid."""
-        rest, found = self.number, list[int]()
-        for extent in self.machine.grid:
-            rest, coordinate = divmod(rest, extent)
-            found.append(coordinate)
-        return tuple(found)
+class Core(CoreState):
+    """A core that runs ops; the values it knows before are the function's arguments."""
 
     def run(self, function: func.FuncOp) -> Waiting:
         """Run a function; arguments are in `values`."""
@@ -96,39 +40,6 @@ class Core:
             results = yield from self._op(op)
             self._settle(op, results)
         return []
-
-    def _settle(self, op: Operation, results: Sequence[Any]) -> None:
-        """Take over results, and let go of what nobody needs any more."""
-        gone = self.machine.liveness.dying.get(op, ())
-        reused = destinations(op)
-        for value in gone:
-            if value in reused:
-                self._forget(value)
-        for value, result in zip(op.results, results, strict=True):
-            self._bind(value, result, op)
-        for value in gone:
-            if value not in reused:
-                self._forget(value)
-
-    def _bury(self, op: Operation) -> None:
-        for value in self.machine.liveness.dying.get(op, ()):
-            self._forget(value)
-
-    def _bind(self, value: SSAValue, result: Any, op: Operation) -> None:
-        if value in self.values:
-            self._forget(value)
-        self.values[value] = result
-        if isinstance(result, Data) and result.bytes:
-            self._pad.hold(id(result), result.bytes, op)
-
-    def _forget(self, value: SSAValue) -> None:
-        result = self.values.pop(value, None)
-        if isinstance(result, Data) and result.bytes:
-            self._pad.release(id(result))
-
-    @property
-    def _pad(self) -> Scratchpad:
-        return self.machine.scratchpads[self.number]
 
     # --- ops ---
 
@@ -168,13 +79,6 @@ class Core:
             number += coordinate * step
             step *= extent
         return number
-
-    def whole(self, value: SSAValue) -> int:
-        """The value of an index."""
-        data: Data = self.values[value]
-        if data.defined is not None:
-            known(data, value.owner if isinstance(value.owner, Operation) else _first(value.owner), "an index")
-        return data.number
 
     def _region_of(self, op: Operation) -> Any:
         def run(region: Region, arguments: Sequence[Data], given: Mapping[Operation, Data]) -> list[Data]:
@@ -265,10 +169,3 @@ def _inside(op: Operation, outer: Operation) -> bool:
     while current is not None and current is not outer:
         current = current.parent_op()
     return current is not None
-
-
-def _first(block: Block) -> Operation:
-    op = block.first_op
-    if op is None:
-        raise UnsupportedError("a block without ops does not run")
-    return op

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr
@@ -34,25 +33,8 @@ from spyre_mlir.machine.ktdp.access import (
     pieces,
 )
 from spyre_mlir.machine.ktdp.regions import Region, Scattered
+from spyre_mlir.machine.ktdp.state import CoreState, Points
 from spyre_mlir.machine.ktdp.values import Array, Data, Mask, dtype_of, shape_of
-
-if TYPE_CHECKING:
-    from spyre_mlir.machine.ktdp.core import Core
-
-
-@dataclass(frozen=True)
-class Points:
-    """A set of offsets as a tile op has it; it is the same at each of its runs.
-
-    Args:
-        extents: of its box.
-        order: which dimension each axis of the tile walks.
-        mask: which offsets count; None when all do.
-    """
-
-    extents: tuple[int, ...]
-    order: tuple[int, ...]
-    mask: Mask | None
 
 
 def points_of(points: AffineSetAttr, order: AffineMapAttr) -> Points:
@@ -63,7 +45,7 @@ def points_of(points: AffineSetAttr, order: AffineMapAttr) -> Points:
     return Points(box.extents, places, allowed(box.rules, axes(box.extents), box.extents))
 
 
-def view(op: ConstructMemoryViewOp, core: Core) -> View:
+def view(op: ConstructMemoryViewOp, core: CoreState) -> View:
     """The view an op makes.
 
     Raises:
@@ -90,7 +72,7 @@ def view(op: ConstructMemoryViewOp, core: Core) -> View:
     return made
 
 
-def _numbers(values: Sequence[int | SSAValue], core: Core) -> tuple[int, ...]:
+def _numbers(values: Sequence[int | SSAValue], core: CoreState) -> tuple[int, ...]:
     return tuple(value if isinstance(value, int) else core.whole(value) for value in values)
 
 
@@ -103,7 +85,7 @@ def distributed(op: ConstructDistributedMemoryViewOp, parts: Sequence[AnyView]) 
     return Distributed(tuple(flat), sizes)
 
 
-def tile(op: ConstructAccessTileOp, core: Core) -> BoxTile:
+def tile(op: ConstructAccessTileOp, core: CoreState) -> BoxTile:
     """The coordinates an op gives."""
     known = core.machine.points.get(op)
     if known is None:
@@ -126,7 +108,7 @@ def _inside(source: View, start: Sequence[int], known: Points) -> Mask | None:
     return mask
 
 
-def indirect(op: ConstructIndirectAccessTileOp, core: Core) -> PointTile:
+def indirect(op: ConstructIndirectAccessTileOp, core: CoreState) -> PointTile:
     """The coordinates an op computes; indices are read now.
 
     Raises:
@@ -150,7 +132,7 @@ def indirect(op: ConstructIndirectAccessTileOp, core: Core) -> PointTile:
     return PointTile(base, tuple(found), known.extents, known.order, known.mask)
 
 
-def _indices(op: Operation, source: AnyView, places: Sequence[Array], core: Core) -> Array:
+def _indices(op: Operation, source: AnyView, places: Sequence[Array], core: CoreState) -> Array:
     if isinstance(source, Distributed):
         raise UnsupportedError("a distributed index view does not run")
     for number, (at, size) in enumerate(zip(places, source.sizes, strict=True)):
@@ -162,7 +144,9 @@ def _indices(op: Operation, source: AnyView, places: Sequence[Array], core: Core
     return _region(source, where, op, core).read(where, source.kind, op, core.number, core.clocks).astype(np.int64)
 
 
-def _require_coordinates(op: Operation, number: int, coordinates: Array, size: int, known: Points, core: Core) -> None:
+def _require_coordinates(
+    op: Operation, number: int, coordinates: Array, size: int, known: Points, core: CoreState
+) -> None:
     bad = (coordinates < 0) | (coordinates >= size)
     if known.mask is not None:
         bad = np.broadcast_to(bad, known.extents) & known.mask
@@ -172,18 +156,18 @@ def _require_coordinates(op: Operation, number: int, coordinates: Array, size: i
         raise fault(FaultKind.INDEX_OUT_OF_RANGE, message, op, core=core.number)
 
 
-def _region(source: View, where: Any, op: Operation, core: Core) -> Region:
+def _region(source: View, where: Any, op: Operation, core: CoreState) -> Region:
     if source.core is None:
         return core.machine.device.region(where, source.kind, op, core.number)
     return core.machine.scratchpads[source.core].region
 
 
-def _read(piece: Piece, op: Operation, core: Core) -> Array:
+def _read(piece: Piece, op: Operation, core: CoreState) -> Array:
     region = _region(piece.view, piece.where, op, core)
     return region.read(piece.where, piece.view.kind, op, core.number, core.clocks)
 
 
-def load(op: LoadOp, core: Core) -> Data:
+def load(op: LoadOp, core: CoreState) -> Data:
     """What a tile covers, as a tensor; undefined where the tile's set leaves points out."""
     covered: AnyTile = core.values[op.tile]
     found = pieces(covered, op, core.number)
@@ -197,7 +181,7 @@ def load(op: LoadOp, core: Core) -> Data:
     return Data(np.ascontiguousarray(values.transpose(covered.order)), mask)
 
 
-def store(op: StoreOp, core: Core) -> None:
+def store(op: StoreOp, core: CoreState) -> None:
     """Write a tensor where a tile says.
 
     Raises:
@@ -220,7 +204,7 @@ def store(op: StoreOp, core: Core) -> None:
             region.write(piece.where, values[piece.at], op, core.number, core.clocks)
 
 
-RULES: Mapping[str, Callable[[Any, Core], list[Any]]] = {
+RULES: Mapping[str, Callable[[Any, CoreState], list[Any]]] = {
     ConstructMemoryViewOp.name: lambda op, core: [view(op, core)],
     ConstructDistributedMemoryViewOp.name: lambda op, core: [distributed(op, [core.values[v] for v in op.memrefs])],
     ConstructAccessTileOp.name: lambda op, core: [tile(op, core)],

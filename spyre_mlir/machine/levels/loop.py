@@ -21,8 +21,8 @@ from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.spyre.attributes import FROM_END, FirstOnesAttr, IndexMapAttr, IotaAttr, ResampleAttr
-from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, GatherOp, NestOp, combiner
-from spyre_mlir.dialects.spyre.scalars import ApplyOp, YieldOp, body_function, entry_of, numbers_of, scalar_classes
+from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, GatherOp, NestOp, YieldOp, body_function, combiner
+from spyre_mlir.dialects.spyre.scalars import ApplyOp, entry_of, numbers_of, scalar_classes
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.arrays import (
     Array,

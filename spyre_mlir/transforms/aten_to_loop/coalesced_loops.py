@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
 
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.index_views import Axis, IndexView
 from spyre_mlir.transforms.aten_to_loop.nests import Loops, Reading, whole
-
-if TYPE_CHECKING:
-    from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder
 
 # A file has eight labels (torch-spyre code generation; certain). One may go to the lanes of a sparse operation, and
 # one to a gap between rows.
@@ -83,8 +79,12 @@ def _runs(order: Sequence[Axis], stored: Sequence[Axis]) -> list[list[Axis]]:
     return runs
 
 
-def staged(b: LoopBuilder, reading: Reading) -> Reading | None:
+def staged(copy: Callable[[Reading, tuple[int, ...]], Reading], reading: Reading) -> Reading | None:
     """The reading from a tensor that is nearer to its order: some axes at a time were moved to the front of it.
+
+    Args:
+        copy: makes a fresh tensor with the elements of a reading, under another shape of the same order.
+        reading: what is read.
 
     Returns:
         None if the reading is no mere change of order, or of a tensor of too many dimensions.
@@ -95,14 +95,14 @@ def staged(b: LoopBuilder, reading: Reading) -> Reading | None:
         return None
     # In one dimension, neighbouring axes are one loop whatever dimensions they had.
     total = (prod(view.base),)
-    base = b.copy(whole(reading.base), total).base
+    base = copy(whole(reading.base), total).base
     # The last axes to be moved end up in front.
     at = len(wanted)
     while len(_runs(wanted, stored)) > MOST_LOOPS and at > 0:
         moved = wanted[max(0, at - MOVED_AT_ONCE) : at]
         at -= len(moved)
         order = [*moved, *(a for a in stored if a not in moved)]
-        base = b.copy(_reordered(base, view, stored, order), total).base
+        base = copy(_reordered(base, view, stored, order), total).base
         stored = order
     return Reading(base, _reordered(base, view, stored, wanted).view.reshape(view.shape))
 

@@ -93,7 +93,7 @@ class LoopBuilder:
         loops, out = merged(loops, out)
         chosen = list(readings)
         for at, reading in enumerate(chosen):
-            nearer = staged(self, reading) if loop_count(loops) > MOST_LOOPS else None
+            nearer = staged(self.copy, reading) if loop_count(loops) > MOST_LOOPS else None
             if loop_count(loops) <= MOST_LOOPS or (nearer is None and len(chosen) == 1):
                 break  # whether the kernel needs fewer labels in the end shows when it is written
             chosen[at] = self.copy(reading) if len(chosen) > 1 or nearer is None else nearer

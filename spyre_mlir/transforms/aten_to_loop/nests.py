@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
-from spyre_mlir.dialects.spyre.loop import NestOp
-from spyre_mlir.dialects.spyre.scalars import YieldOp, scalar_op
+from spyre_mlir.dialects.spyre.loop import NestOp, YieldOp
+from spyre_mlir.dialects.spyre.scalars import scalar_op
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.index_views import IndexView, NotAView

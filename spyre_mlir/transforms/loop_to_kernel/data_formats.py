@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.spyre import loop
-from spyre_mlir.dialects.spyre.scalars import body_function
+from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.formats import DL16, FP32

@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, f64
 from xdsl.ir import Block
 
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.scalars import body_function, body_numbers
+from spyre_mlir.dialects.spyre.loop import body_function
+from spyre_mlir.dialects.spyre.scalars import body_numbers
 from spyre_mlir.dialects.superdsc.model.descriptor import Constant
 from spyre_mlir.dialects.superdsc.model.function_constants import named_constant
 from spyre_mlir.errors import UnsupportedError

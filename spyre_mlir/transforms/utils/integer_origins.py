@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import host, loop
-from spyre_mlir.dialects.spyre.scalars import body_function
+from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.hw.formats import DL16_LARGEST
 from spyre_mlir.ops.native import pointwise, reductions

@@ -10,14 +10,9 @@ from xdsl.dialects.test import TestOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.aten import (
-    OP_CLASSES,
-    CallOp,
-    broadcast_shapes,
-    make_op,
-    result_type,
-)
+from spyre_mlir.dialects.aten import OP_CLASSES, CallOp, make_op
 from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute, to_value
+from spyre_mlir.dialects.aten_types import broadcast_shapes, result_type
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import OpEntry
 from tests.paths import TESTS

@@ -8,8 +8,8 @@ from xdsl.dialects.test import TestOp
 from xdsl.ir import Block, Region
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
-from spyre_mlir.dialects.spyre.loop import NestOp
-from spyre_mlir.dialects.spyre.scalars import YieldOp, body_function, entry_of, scalar_op
+from spyre_mlir.dialects.spyre.loop import NestOp, YieldOp, body_function
+from spyre_mlir.dialects.spyre.scalars import entry_of, scalar_op
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, OpEntry

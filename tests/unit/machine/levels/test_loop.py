@@ -7,8 +7,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from spyre_mlir.dialects.spyre.loop import NestOp
-from spyre_mlir.dialects.spyre.scalars import body_function
+from spyre_mlir.dialects.spyre.loop import NestOp, body_function
 from spyre_mlir.errors import MachineFault, UnsupportedError
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.ops import ATEN

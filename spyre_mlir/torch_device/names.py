@@ -1,0 +1,4 @@
+"""What the device is called."""
+
+DEVICE = "spyre"
+VARIABLE = "SPYRE_MLIR_DEVICE"  # of the environment: 1 switches the device on where torch is imported

@@ -103,6 +103,7 @@ class ConstructIndirectAccessTileOp(IRDLOperation):
             for kind, one in zip(self.per_dim_subscript_kinds, self.per_dim_subscript_maps, strict=True)
         ]
 
+    # By hand: its dictionary holds properties, see `syntax`; variables that are no values are read as operands are.
     @override
     def print(self, printer: Printer) -> None:
         rank = self.variables_space_set.data.num_dims

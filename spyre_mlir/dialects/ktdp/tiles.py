@@ -118,6 +118,7 @@ class ConstructAccessTileOp(IRDLOperation):
             result_types=[AccessTileType(shape)],
         )
 
+    # By hand: its dictionary holds properties, see `syntax`.
     @override
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

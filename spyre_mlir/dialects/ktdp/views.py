@@ -119,6 +119,7 @@ class ConstructMemoryViewOp(IRDLOperation):
         """Strides in elements, numbers and values."""
         return list(get_dynamic_index_list(self.static_strides.get_values(), self.strides, DYNAMIC_INDEX))
 
+    # By hand: its dictionary holds properties, see `syntax`.
     @override
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

@@ -1,4 +1,8 @@
-"""Types and attributes of the `spyre` dialect: iteration spaces, index maps, device tensors."""
+"""Types and attributes of the `spyre` dialect: iteration spaces, index maps, device tensors.
+
+Parsed and printed by hand: `assembly_format` of an attribute knows keywords only, and xDSL's own syntax of parameters
+would write types behind numbers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A directive of `assembly_format` that several dialects use."""
+"""Directives of `assembly_format` that several dialects use: what is asked for behind a keyword must be there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.irdl.declarative_assembly_format import (
     AttributeVariable,
     CustomDirective,
+    OptionalOperandVariable,
     ParsingState,
     PrintingState,
     irdl_custom_directive,
@@ -40,3 +41,53 @@ class Quoted(CustomDirective):
     @override
     def is_anchorable(self) -> bool:
         return self.attribute.is_anchorable()
+
+
+@irdl_custom_directive
+class Number(CustomDirective):
+    """An attribute, where ``$attribute`` alone would take none for an answer if the op can do without."""
+
+    attribute: AttributeVariable
+
+    @override
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.attribute.set(state, parser.parse_attribute())
+
+    @override
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        self.attribute.print(printer, state, op)
+
+    @override
+    def is_present(self, op: IRDLOperation) -> bool:
+        return self.attribute.is_present(op)
+
+    @override
+    def is_anchorable(self) -> bool:
+        return self.attribute.is_anchorable()
+
+
+@irdl_custom_directive
+class Value(CustomDirective):
+    """An operand, where ``$operand`` alone would take none for an answer if the op can do without."""
+
+    operand: OptionalOperandVariable
+
+    @override
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.operand.set(state, parser.parse_unresolved_operand())
+
+    @override
+    def set_empty(self, state: ParsingState) -> None:
+        self.operand.set_empty(state)
+
+    @override
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        self.operand.print(printer, state, op)
+
+    @override
+    def is_present(self, op: IRDLOperation) -> bool:
+        return self.operand.is_present(op)
+
+    @override
+    def is_anchorable(self) -> bool:
+        return self.operand.is_anchorable()

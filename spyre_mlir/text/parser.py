@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr, UnknownLoc
-from xdsl.ir import Dialect, Operation, SSAValue, TypeAttribute
-from xdsl.utils.exceptions import UnregisteredConstructException
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue, TypeAttribute
+from xdsl.parser import UnresolvedOperand
+from xdsl.utils.exceptions import UnregisteredConstructException, VerifyException
 
 from spyre_mlir.text.internals import InternalsParser
 
@@ -116,10 +118,24 @@ class SpyreParser(InternalsParser):
     def parse_operation(self) -> Operation:
         """Parse an operation; without a `loc(...)` it is given its place in this text."""
         start = self.token_start
-        op = super().parse_operation()
+        try:
+            op = super().parse_operation()
+        except VerifyException as error:
+            # Formats hold types against the op's definition when the op is already read.
+            self.raise_error(str(error), start, self._end_of_line(start))
         if self._locations and isinstance(op.location, UnknownLoc) and self._after_location != self.token_start:
             op.location = self.location_of(start)
         return op
+
+    def _end_of_line(self, position: int) -> int:
+        end = self.lexer.input.content.find("\n", position)
+        return len(self.lexer.input.content) if end < 0 else end
+
+    def resolve_operands(
+        self, args: Sequence[UnresolvedOperand], input_types: Sequence[Attribute], error_pos: int
+    ) -> Sequence[SSAValue]:
+        """Resolve operands; where there are more or fewer types, the place is that of the operands."""
+        return super().resolve_operands(args, input_types, args[0].span.start if args else error_pos)
 
     def parse_optional_location(self) -> LocationAttr | None:
         """Parse a `loc(...)`, if present."""

@@ -1,7 +1,7 @@
 """Types and attributes of KTIR: access tiles, futures, and where memory is.
 
-Parsed and printed by hand, as all attributes here: `assembly_format` of an attribute knows keywords only, and xDSL's own
-syntax of parameters is another text.
+Parsed and printed by hand: `assembly_format` of an attribute knows keywords only, and xDSL's own syntax of parameters
+is another text.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence, Set
 from types import MappingProxyType
 
+from typing_extensions import override
 from xdsl.dialects.builtin import I64, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr
 from xdsl.irdl import irdl_op_definition, prop_def
 from xdsl.utils.exceptions import VerifyException
@@ -242,6 +243,7 @@ class ConvertOp(KernelOp):
             raise VerifyException(f"the hardware has no conversion from {source} to {result}")
         return CONVERSIONS[source, result][0]
 
+    @override
     def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:
         """Never: the widths differ."""
         return False
@@ -300,13 +302,21 @@ class GatherOp(KernelOp):
         """Those along the rows: cores share one start address of the table (torch-spyre work division; certain)."""
         return self.maps.data[1].names
 
+    @override
     def core_view(self, number: int, tensor: DeviceTensor | None = None) -> CoreView:
         """None: the rows a core takes are known at run time only."""
         raise StickError("a gather takes rows that are known at run time only, its operands stay in HBM")
 
+    @override
+    def verify_(self) -> None:
+        """Checks that there are two inputs before anything looks at them."""
+        if len(self.inputs) != 2:
+            raise VerifyException(f"a gather has indices and a table, got {len(self.inputs)} inputs")
+        super().verify_()
+
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
         """Checks C1."""
-        if len(lanes) != 3 or lanes[1] != lanes[2]:
+        if lanes[1] != lanes[2]:
             raise VerifyException("a gather has indices, a table, and a result with the table's lanes")
         table, axis = self.tensors[1], self.axis.value.data
         outermost = next((d for d in table.layout.order if d == axis or table.layout.count(d, table.lanes) > 1), None)

@@ -19,6 +19,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, MemoryFreeEffect, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.directives import Number
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
@@ -78,7 +79,8 @@ class AllocOp(IRDLOperation):
     result = result_def(DeviceTensorType)
 
     traits = traits_def(MemoryAllocEffect())
-    assembly_format = "(`at` $offset^)? attr-dict `:` type($result)"
+    custom_directives = (Number,)
+    assembly_format = "(`at` custom<Number>($offset)^)? attr-dict `:` type($result)"
 
     def __init__(self, result: Attribute) -> None:
         """Makes a buffer of a device tensor type."""

@@ -6,6 +6,7 @@ import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, FileLineColLoc, UnknownLoc, i32
 from xdsl.dialects.func import Func
+from xdsl.dialects.scf import Scf
 from xdsl.dialects.test import Test
 from xdsl.ir import Block
 from xdsl.printer import Printer
@@ -59,6 +60,20 @@ def test_unknown_dialect_is_reported_at_its_name(context: Context):
     with pytest.raises(ParseError, match="no dialect 'fund', did you mean 'func'") as caught:
         parse_module("\n  fund.return", context)
     assert (caught.value.span.get_location().line, caught.value.span.get_location().col) == (2, 3)
+
+
+def test_operands_with_too_few_types_are_reported_at_their_place(context: Context):
+    with pytest.raises(ParseError, match="expected 1 operand types but had 2") as caught:
+        parse_module("func.func @f(%a: i32) {\n  func.return %a, %a : i32\n}", context)
+    assert (caught.value.span.get_location().line, caught.value.span.get_location().col) == (2, 15)
+
+
+def test_a_type_that_an_op_does_not_take_is_reported_at_the_op(context: Context):
+    context.load_dialect(Scf)
+    text = "func.func @f(%a: i32) {\n  scf.condition(%a) : i32\n  func.return\n}"
+    with pytest.raises(ParseError) as caught:
+        parse_module(text, context)
+    assert caught.value.span.get_location().line == 2
 
 
 def test_bytes_that_are_no_text(context: Context):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from xdsl.dialects.builtin import StringAttr, f32
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
 from xdsl.dialects.test import TestOp
 from xdsl.utils.exceptions import VerifyException
 
@@ -101,3 +101,12 @@ def test_gather_is_a_copy_with_indices() -> None:
 def test_other_values_are_no_device_tensors() -> None:
     with pytest.raises(VerifyException, match="expected a device tensor, got f32"):
         device_tensor(TestOp(result_types=[f32]).results[0])
+
+
+def test_a_gather_of_one_input_is_refused_before_anything_looks_at_the_other() -> None:
+    source, out = TestOp(result_types=[tensor(), tensor()]).results
+    space = SpaceAttr((IterDim("m", 3), IterDim("n", 70)))
+    maps = [IndexMapAttr((M, N))] * 2
+    op = GatherOp(space, [source], out, maps, {"axis": IntegerAttr(0, i64)})
+    with pytest.raises(VerifyException, match="a gather has indices and a table, got 1 inputs"):
+        op.verify()

@@ -20,7 +20,7 @@ OWNED = ("dialects",)
 
 def wanted_files() -> dict[Path, str]:
     """Path below the checkout to content."""
-    files = dialect_files(ROOT) | reference_files(ROOT)
+    files = dialect_files(ROOT) | reference_files()
     return {ROOT / name: text for name, text in files.items()}
 
 

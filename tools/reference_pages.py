@@ -7,7 +7,6 @@ import inspect
 import io
 import tokenize
 from dataclasses import fields
-from pathlib import Path
 
 from aten_page import doc_text
 from checks_page import checks_page
@@ -207,7 +206,7 @@ def cost_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def reference_files(root: Path) -> dict[str, str]:
+def reference_files() -> dict[str, str]:
     """Path to content of the generated pages."""
     pages = {
         "ops": ops_page,

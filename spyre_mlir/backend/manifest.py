@@ -67,7 +67,7 @@ def manifest_text(parts: Parts) -> str:
         "name": "" if name is None else name.data,
         "superdsc": generations[0] if len(generations) == 1 else list[Json](generations),
         "pool_bytes": _pool_bytes(parts),
-        "arguments": [_argument(n, buffer, parts) for n, buffer in enumerate(launched_buffers(parts.program))],
+        "arguments": [_argument(n, buffer) for n, buffer in enumerate(launched_buffers(parts.program))],
         "buffers": buffer_layouts(parts.levels),
         "weights": {weight.key: _weight(weight, parts) for weight in parts.weights},
         "files": {file: _file(op) for file, op in parts.files.items()},
@@ -84,7 +84,7 @@ def _pool_bytes(parts: Parts) -> int:
     return max([*pools, *(size.value.data for size in fixed if isinstance(size, IntegerAttr))], default=0)
 
 
-def _argument(number: int, buffer: SSAValue, parts: Parts) -> JsonObject:
+def _argument(number: int, buffer: SSAValue) -> JsonObject:
     owner, tensor = buffer.owner, device_tensor(buffer)
     entry: JsonObject = {"number": number, "holds": _contents(owner)}
     entry["layout"] = layout_text(buffer)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
+from typing_extensions import override
 from xdsl.dialects.builtin import ArrayAttr, IntegerType, TensorType, i1
 from xdsl.ir import Attribute, SSAValue
 
@@ -128,6 +129,7 @@ class TypeBuild(AtenBuild):
 
     inside = True
 
+    @override
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Any:
         """The type of one result."""
         return TypedValue(result)

@@ -22,7 +22,7 @@ from spyre_mlir.torch_device.tensor import as_device_tensor, as_host_tensor
 
 def spyre(
     graph: GraphModule,
-    example_inputs: Sequence[Any],
+    example_inputs: Sequence[Any],  # noqa: ARG001 - Dynamo's interface
     *,
     options: Mapping[str, Any] | None = None,
     mode: str | None = None,

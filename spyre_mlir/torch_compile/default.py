@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, cast, get_args
 
 import torch
@@ -19,14 +19,11 @@ from spyre_mlir.torch_device.names import DEVICE
 _NAMED = 'name the back end: torch.compile(model, backend="spyre", options=…)'
 
 
-def compile_on_device(
-    graph: GraphModule, example_inputs: Sequence[Any], settings: Mapping[str, Any]
-) -> Callable[..., Any]:
+def compile_on_device(graph: GraphModule, settings: Mapping[str, Any]) -> Callable[..., Any]:
     """Compiles a captured graph on the device, to run in the numerics that `torch.spyre` has at a call.
 
     Args:
         graph: what Dynamo captured, with tensors on the device.
-        example_inputs: the inputs of the call at hand.
         settings: options of Inductor that the caller asked for, by a mode or by name.
 
     Raises:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import torch
+from typing_extensions import override
 
 from spyre_mlir.errors import UnsupportedError
 
@@ -17,11 +18,13 @@ def needs_backward(inputs: Sequence[Any]) -> bool:
 
 class _Forward(torch.autograd.Function):
     @staticmethod
+    @override
     def forward(ctx: Any, run: Callable[..., Any], *inputs: Any) -> Any:
         with torch.no_grad():
             return tuple(run(*inputs))
 
     @staticmethod
+    @override
     def backward(ctx: Any, *gradients: Any) -> Any:
         raise UnsupportedError(
             "the backward pass of a graph that was compiled for Spyre",

@@ -109,7 +109,7 @@ def _take_graphs_from_inductor() -> None:
 
         if not is_on_device(model_):
             return inductor(self, model_, inputs_, config_patches=config_patches)
-        return resolve_name(_COMPILER)(model_, inputs_, {**self.config, **(config_patches or {})})
+        return resolve_name(_COMPILER)(model_, {**self.config, **(config_patches or {})})
 
     wrapper.__call__ = compiled
 

@@ -122,12 +122,12 @@ def lower_contraction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     return (lower_whole_product if is_integer(result.get_element_type()) else lower_product)(b, left, right, result)
 
 
-def lower_clone(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+def lower_clone(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> Reading:
     """A copy of a value that nothing can change is the value."""
     return b.readings[cast(SSAValue, op.arguments()["self"])]
 
 
-def lower_cast(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+def lower_cast(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> Reading:
     """A change of element type: a copy whose body converts."""
     source = b.readings[cast(SSAValue, op.arguments()["self"])]
     result = cast(TensorType[Attribute], op.results[0].type)
@@ -162,7 +162,7 @@ def _towards_zero(b: LoopBuilder, x: Reading) -> Reading:
     return b.pointwise(pointwise.where, [positive, below, above], same)
 
 
-def lower_cat(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+def lower_cat(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> Reading:
     """Each part is copied to its offset in one result."""
     arguments = op.arguments()
     result = cast(TensorType[Attribute], op.results[0].type)
@@ -180,14 +180,14 @@ def lower_cat(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     return whole(dest)
 
 
-def lower_embedding(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+def lower_embedding(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> Reading:
     """A choice of table rows."""
     arguments = op.arguments()
     table, indices = (b.readings[cast(SSAValue, arguments[n])] for n in ("weight", "indices"))
     return lower_rows(b, table, indices, cast(TensorType[Attribute], op.results[0].type))
 
 
-def lower_index_select(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+def lower_index_select(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> Reading:
     """A choice of entries of one dimension: of rows, once that dimension is the first."""
     arguments = op.arguments()
     source, index = (b.readings[cast(SSAValue, arguments[n])] for n in ("self", "index"))

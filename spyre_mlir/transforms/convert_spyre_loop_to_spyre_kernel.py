@@ -240,7 +240,7 @@ def _from_host(p: Planner, versions: Versions, layout: StickLayout) -> Buffer:
     return made
 
 
-def _check_table(p: Planner, op: loop.GatherOp, spec: SpyreSpec) -> None:
+def _check_table(p: Planner, spec: SpyreSpec) -> None:
     """Raises UnsupportedError unless a core reaches the whole table in the form that the gather reads."""
     step = p.items[-1]
     table = step.inputs[1][0] if isinstance(step, Step) else None
@@ -309,7 +309,7 @@ def _convert(op: Operation, p: Planner, emitter: Emitter, spec: SpyreSpec) -> Se
             lower_empty(p, op)
         case loop.GatherOp():
             lower_gather(p, op)
-            _check_table(p, op, spec)
+            _check_table(p, spec)
         case loop.ConstantOp():
             lower_constant(p, op)
         case host.LoopHostOp():

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, f32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -151,6 +152,7 @@ class DecomposeAtenPass(ModulePass):
     cap: int = CAP
     prefer_device: bool = False
 
+    @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decomposes every function of the module."""
         for function in functions(op):

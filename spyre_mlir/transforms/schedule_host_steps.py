@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
@@ -24,6 +25,7 @@ class ScheduleHostStepsPass(ModulePass):
 
     name = "schedule-host-steps"
 
+    @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Orders every function of the module that has a host step."""
         for function in functions(op):

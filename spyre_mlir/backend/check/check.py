@@ -28,13 +28,13 @@ from spyre_mlir.text.render import decode, parse_module, verify_module
 
 
 @error("JSON, and one root key as published SuperDSC schemas ask", "C")
-def json_text(text: object) -> Iterator[Problem]:
+def json_text(_text: object) -> Iterator[Problem]:
     """A file is UTF-8 JSON without duplicate keys, nested at most 64 deep, with one root key that holds an object."""
     yield from ()  # reported by the reader, which stops there
 
 
 @error("SuperDSC bundle interface specification", "C")
-def bundle_text(text: object) -> Iterator[Problem]:
+def bundle_text(_text: object) -> Iterator[Problem]:
     """`bundle.mlir` is MLIR that verifies."""
     yield from ()  # reported by the reader, which stops there
 

@@ -23,19 +23,19 @@ LAYOUT_RULES: tuple[Rule[StoredBundle], ...] = (manifest_layout, launch_layout)
 
 
 @error(OURS, "C")
-def host_files(bundle: Bundle) -> Iterator[Problem]:
+def host_files(_bundle: Bundle) -> Iterator[Problem]:
     """The host program, the manifest and the files of tensors, where they are, can be read."""
     yield from ()  # reported by their readers
 
 
 @error(OURS, "C")
-def file_digests(bundle: Bundle) -> Iterator[Problem]:
+def file_digests(_bundle: Bundle) -> Iterator[Problem]:
     """Every file is as it was written: the digest that the manifest keeps of it is its own."""
     yield from ()  # found beside the rule above
 
 
 @error(OURS, "C")
-def manifest_current(bundle: Bundle) -> Iterator[Problem]:
+def manifest_current(_bundle: Bundle) -> Iterator[Problem]:
     """The manifest, if there is one, lists the launches of `bundle.mlir`."""
     yield from ()  # found beside the rule above
 

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from io import RawIOBase, TextIOWrapper
 from typing import Any
 
+from typing_extensions import override
+
 
 class _Closed(RawIOBase):
     """A stream whose every use is an error."""
@@ -23,12 +25,15 @@ class _Closed(RawIOBase):
     def writable(self) -> bool:
         return True
 
+    @override
     def read(self, size: int = -1) -> bytes:
         raise self._error()
 
+    @override
     def readinto(self, buffer: Any) -> int:
         raise self._error()
 
+    @override
     def write(self, data: Any) -> int:
         raise self._error()
 

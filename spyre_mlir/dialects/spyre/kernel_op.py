@@ -145,7 +145,7 @@ class KernelOp(IRDLOperation):
         seen, view = self.tensors[number] if tensor is None else tensor, self.core_view(number, tensor)
         return local_walk(seen, self.maps.data[number].data, self._core_loops(), view)
 
-    def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:
+    def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:  # noqa: ARG002 - overrides look
         """Whether the result may be written over input `number` in LX: each element is read before it is written."""
         return False
 

@@ -145,7 +145,7 @@ class _Look:
             raise _refusal(self._path, name, what)
 
 
-def _stand_in(description: bytes, is_parameter: bool) -> torch.Tensor:
+def _stand_in(description: bytes, _is_parameter: bool) -> torch.Tensor:
     """Takes the place of what makes a tensor without values: looks at its description, and makes none."""
     for what in _wrong_texts(json.loads(description)):
         raise pickle.UnpicklingError(what)

@@ -59,7 +59,7 @@ def _parts(source: Node, dim: int, extents: list[int], values: Values) -> dict[i
     return parts
 
 
-def _split_with_sizes(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
+def _split_with_sizes(_node: Node, a: dict[str, Any], values: Values) -> Rewritten:
     return _parts(a["self"], a["dim"], list(a["split_sizes"]), values)
 
 

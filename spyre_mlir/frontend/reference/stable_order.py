@@ -31,7 +31,13 @@ def _sort(x: torch.Tensor, dim: int = -1, descending: bool = False) -> Pair:
     return aten.sort.stable(x, stable=True, dim=dim, descending=descending)
 
 
-def _sort_said(x: torch.Tensor, *, stable: bool | None = None, dim: int = -1, descending: bool = False) -> Pair:
+def _sort_said(
+    x: torch.Tensor,
+    *,
+    stable: bool | None = None,  # noqa: ARG001 - of the operator's schema; every sort here is stable
+    dim: int = -1,
+    descending: bool = False,
+) -> Pair:
     return _sort(x, dim, descending)
 
 

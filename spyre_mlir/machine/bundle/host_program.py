@@ -187,7 +187,7 @@ class HostFunctions(InterpreterFunctions):
         return placed
 
     @impl(ToDeviceOp)
-    def run_to_device(self, interpreter: Interpreter, op: ToDeviceOp, args: PythonValues) -> PythonValues:
+    def run_to_device(self, _interpreter: Interpreter, op: ToDeviceOp, args: PythonValues) -> PythonValues:
         """Writes a host tensor to memory in the layout of its type."""
         (host,) = cast(tuple[HostArray | None], args)
         if host is None:
@@ -212,18 +212,18 @@ class HostFunctions(InterpreterFunctions):
             self.memory.log.overflow(f"to_device {name}", name, beyond.size, float(np.abs(beyond).max()))
 
     @impl(ConstantOp)
-    def run_constant(self, interpreter: Interpreter, op: ConstantOp, args: PythonValues) -> PythonValues:
+    def run_constant(self, _interpreter: Interpreter, op: ConstantOp, _args: PythonValues) -> PythonValues:
         """Writes known numbers to memory."""
         tensor = device_tensor(op.result)
         return (self._send(op, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
 
     @impl(AllocOp)
-    def run_alloc(self, interpreter: Interpreter, op: AllocOp, args: PythonValues) -> PythonValues:
+    def run_alloc(self, _interpreter: Interpreter, op: AllocOp, _args: PythonValues) -> PythonValues:
         """Memory without contents."""
         return (self._place(op),)
 
     @impl(LaunchOp)
-    def run_launch(self, interpreter: Interpreter, op: LaunchOp, args: PythonValues) -> PythonValues:
+    def run_launch(self, _interpreter: Interpreter, op: LaunchOp, args: PythonValues) -> PythonValues:
         """Runs the bundle on the addresses of its arguments; if its files hold them, it takes none."""
         placed = cast(tuple[_Placed, ...], args)
         entry = op.bundle.root_reference.data
@@ -243,7 +243,7 @@ class HostFunctions(InterpreterFunctions):
         return ()
 
     @impl(FromDeviceOp)
-    def run_from_device(self, interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
+    def run_from_device(self, _interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
         """Reads the logical elements back."""
         (placed,) = cast(tuple[_Placed], args)
         host = fetch(self.memory, placed.tensor, placed.base)

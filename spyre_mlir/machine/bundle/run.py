@@ -78,7 +78,7 @@ class BundleFunctions(InterpreterFunctions):
         self._history = History()
 
     @impl(InputArgExtractOp)
-    def run_extract(self, interpreter: Interpreter, op: InputArgExtractOp, args: PythonValues) -> PythonValues:
+    def run_extract(self, _interpreter: Interpreter, op: InputArgExtractOp, args: PythonValues) -> PythonValues:
         """The argument itself, or a limit its type states."""
         kind = op.arg.type
         if not isinstance(kind, InputArgType) or op.field.data == ArgField.VALUE.value:
@@ -87,7 +87,7 @@ class BundleFunctions(InterpreterFunctions):
         return (limit.data,) if isinstance(limit, IntAttr) else args
 
     @impl(DeviceMemAllocateOp)
-    def run_allocate(self, interpreter: Interpreter, op: DeviceMemAllocateOp, args: PythonValues) -> PythonValues:
+    def run_allocate(self, _interpreter: Interpreter, op: DeviceMemAllocateOp, _args: PythonValues) -> PythonValues:
         """Scratch memory with undefined contents."""
         name = f"pool {len(self.pools)}"
         region = self.memory.allocate(name, op.size.value.data)
@@ -96,12 +96,12 @@ class BundleFunctions(InterpreterFunctions):
         return (region.base,)
 
     @impl(ApplyOp)
-    def run_apply(self, interpreter: Interpreter, op: ApplyOp, args: PythonValues) -> PythonValues:
+    def run_apply(self, _interpreter: Interpreter, op: ApplyOp, args: PythonValues) -> PythonValues:
         """An affine map of dims and symbols; the stock interpreter (xDSL 0.74) takes dims only."""
         return op.map.data.eval(args[: op.map.data.num_dims], args[op.map.data.num_dims :])
 
     @impl(SdscExecuteOp)
-    def run_execute(self, interpreter: Interpreter, op: SdscExecuteOp, args: PythonValues) -> PythonValues:
+    def run_execute(self, _interpreter: Interpreter, op: SdscExecuteOp, args: PythonValues) -> PythonValues:
         """Run one file on all its cores."""
         filename = op.sdsc_filename.data
         if filename not in self._loaded:

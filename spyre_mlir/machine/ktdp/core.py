@@ -69,7 +69,7 @@ class Core(CoreState):
             case _ if op.name in transfer.RULES:
                 return transfer.RULES[op.name](op, self)
             case _ if op.dialect_name() in ("arith", "math", "linalg", "tensor"):
-                return list(compute(op, [self.values[value] for value in op.operands], self._region_of(op)))
+                return list(compute(op, [self.values[value] for value in op.operands], self._scalars))
             case _:
                 raise UnsupportedError(f"{op.name} does not run in KTIR programs here")
 
@@ -79,12 +79,6 @@ class Core(CoreState):
             number += coordinate * step
             step *= extent
         return number
-
-    def _region_of(self, op: Operation) -> Any:
-        def run(region: Region, arguments: Sequence[Data], given: Mapping[Operation, Data]) -> list[Data]:
-            return self._scalars(region, arguments, given)
-
-        return run
 
     def _scalars(self, region: Region, arguments: Sequence[Data], given: Mapping[Operation, Data]) -> list[Data]:
         """Run a region of ops on scalars, on arrays that hold all points; it takes no room of its own."""

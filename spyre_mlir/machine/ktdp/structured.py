@@ -34,7 +34,7 @@ def numbers(attribute: object) -> list[int]:
 # --- linalg -------------------------------------------------------------------------------------------------------
 
 
-def fill(op: Operation, data: list[Data], run: RunRegion) -> Data:
+def fill(op: Operation, data: list[Data], _run: RunRegion) -> Data:
     """One scalar everywhere."""
     return Data(np.full(data[1].values.shape, data[0].values, dtype_of(op.results[0].type)), _spread(data[0], data[1]))
 
@@ -43,7 +43,7 @@ def _spread(one: Data, like: Data) -> Array | None:
     return None if one.defined is None else np.broadcast_to(one.defined, like.values.shape)
 
 
-def broadcast(op: linalg.BroadcastOp, data: list[Data], run: RunRegion) -> Data:
+def broadcast(op: linalg.BroadcastOp, data: list[Data], _run: RunRegion) -> Data:
     """The input repeated along new dimensions."""
     at, shape = tuple(numbers(op.dimensions)), shape_of(op.results[0].type)
     values = np.array(np.broadcast_to(np.expand_dims(data[0].values, at), shape))
@@ -51,14 +51,14 @@ def broadcast(op: linalg.BroadcastOp, data: list[Data], run: RunRegion) -> Data:
     return Data(values, None if mask is None else np.broadcast_to(np.expand_dims(mask, at), shape))
 
 
-def transpose(op: linalg.TransposeOp, data: list[Data], run: RunRegion) -> Data:
+def transpose(op: linalg.TransposeOp, data: list[Data], _run: RunRegion) -> Data:
     """The input with its dimensions in another order."""
     order = numbers(op.permutation)
     mask = data[0].defined
     return Data(np.ascontiguousarray(data[0].values.transpose(order)), None if mask is None else mask.transpose(order))
 
 
-def matmul(op: Operation, data: list[Data], run: RunRegion) -> Data:
+def matmul(op: Operation, data: list[Data], _run: RunRegion) -> Data:
     """The product, summed wider than half precision, plus what was there; rounded once."""
     a, b = (known(one, op, f"operand {number}") for number, one in enumerate(data[:2]))
     kind = dtype_of(op.results[0].type)
@@ -102,7 +102,7 @@ def reduce(op: linalg.ReduceOp, data: list[Data], run: RunRegion) -> Data:
 def generic(op: linalg.GenericOp, data: list[Data], run: RunRegion) -> list[Data]:
     """The region on all points of the parallel dimensions at once, in turn for those that are summed."""
     maps = [one.data for one in op.indexing_maps]
-    extents = _extents(op, maps, data)
+    extents = _extents(maps, data)
     kinds = [str(one.data.value) for one in op.iterator_types]
     summed = [place for place, kind in enumerate(kinds) if kind != "parallel"]
     count = len(op.inputs)
@@ -135,7 +135,7 @@ def _dims(map_: AffineMap) -> list[int]:
     return found
 
 
-def _extents(op: Operation, maps: Sequence[AffineMap], data: Sequence[Data]) -> list[int]:
+def _extents(maps: Sequence[AffineMap], data: Sequence[Data]) -> list[int]:
     extents = [1] * maps[0].num_dims
     for map_, one in zip(maps, data, strict=True):
         for place, extent in zip(_dims(map_), one.values.shape, strict=True):
@@ -179,7 +179,7 @@ def _placed(result: Data, map_: AffineMap, extents: Sequence[int], fixed: Mappin
 # --- tensor -------------------------------------------------------------------------------------------------------
 
 
-def _reshaped(op: Operation, data: list[Data], run: RunRegion) -> Data:
+def _reshaped(op: Operation, data: list[Data], _run: RunRegion) -> Data:
     shape, mask = shape_of(op.results[0].type), data[0].defined
     return Data(data[0].values.reshape(shape), None if mask is None else mask.reshape(shape))
 
@@ -196,14 +196,14 @@ def _slices(op: tensor.ExtractSliceOp | tensor.InsertSliceOp, data: Sequence[Dat
     )
 
 
-def _extract_slice(op: tensor.ExtractSliceOp, data: list[Data], run: RunRegion) -> Data:
+def _extract_slice(op: tensor.ExtractSliceOp, data: list[Data], _run: RunRegion) -> Data:
     at, shape = _slices(op, data[1:]), shape_of(op.results[0].type)
     _require_inside(op, at, data[0].values.shape)
     mask = data[0].defined
     return Data(np.array(data[0].values[at]).reshape(shape), None if mask is None else mask[at].reshape(shape))
 
 
-def _insert_slice(op: tensor.InsertSliceOp, data: list[Data], run: RunRegion) -> Data:
+def _insert_slice(op: tensor.InsertSliceOp, data: list[Data], _run: RunRegion) -> Data:
     at = _slices(op, data[2:])
     _require_inside(op, at, data[1].values.shape)
     values, source = np.array(data[1].values), data[0]
@@ -223,19 +223,19 @@ def _require_inside(op: Operation, at: Sequence[slice], shape: Sequence[int]) ->
             raise fault(FaultKind.OUT_OF_BOUNDS, message, op)
 
 
-def _extract(op: tensor.ExtractOp, data: list[Data], run: RunRegion) -> Data:
+def _extract(op: tensor.ExtractOp, data: list[Data], _run: RunRegion) -> Data:
     at = tuple(one.number for one in data[1:])
     _require_inside(op, [slice(i, i + 1) for i in at], data[0].values.shape)
     mask = data[0].defined
     return Data(np.asarray(data[0].values[at]), None if mask is None else np.asarray(mask[at]))
 
 
-def _splat(op: Operation, data: list[Data], run: RunRegion) -> Data:
+def _splat(op: Operation, data: list[Data], _run: RunRegion) -> Data:
     shape, mask = shape_of(op.results[0].type), data[0].defined
     return Data(np.full(shape, data[0].values), None if mask is None else np.broadcast_to(mask, shape))
 
 
-def _from_elements(op: Operation, data: list[Data], run: RunRegion) -> Data:
+def _from_elements(op: Operation, data: list[Data], _run: RunRegion) -> Data:
     values = [known(one, op, f"element {number}") for number, one in enumerate(data)]
     return Data(np.asarray(values, dtype_of(op.results[0].type)).reshape(shape_of(op.results[0].type)))
 
@@ -247,7 +247,7 @@ _RULES: Mapping[str, Callable[[Any, list[Data], RunRegion], Data]] = {
     "linalg.matmul": matmul,
     "linalg.batch_matmul": matmul,
     "linalg.reduce": reduce,
-    "tensor.empty": lambda op, data, run: undefined(op.results[0].type),
+    "tensor.empty": lambda op, _data, _run: undefined(op.results[0].type),
     "tensor.expand_shape": _reshaped,
     "tensor.collapse_shape": _reshaped,
     "tensor.reshape": _reshaped,

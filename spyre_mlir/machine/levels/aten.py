@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from typing_extensions import override
 from xdsl.dialects.builtin import TensorType, f32, i1, i64
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl
 from xdsl.ir import Attribute, SSAValue
@@ -56,6 +57,7 @@ class _ArrayBuild(AtenBuild):
             return value
         return _Computed(value.type, as_eager(value.values, str(value.type.get_element_type())))
 
+    @override
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> _Computed:
         """The numbers of one op."""
         values = run_entry(entry, {name: _numbers(value) for name, value in bound.items()})
@@ -136,7 +138,9 @@ def aten_rules(host: HostExecutor | None = None, settle: Settle | None = None) -
         settle: may replace the results of any op.
     """
 
-    def run(functions: InterpreterFunctions, interpreter: Interpreter, op: AtenOp, args: PythonValues) -> PythonValues:
+    def run(
+        _functions: InterpreterFunctions, _interpreter: Interpreter, op: AtenOp, args: PythonValues
+    ) -> PythonValues:
         results = _run_op(op, args, host)
         if settle is None:
             return results

@@ -57,7 +57,7 @@ class ForFunctions(InterpreterFunctions):
 
     @impl_terminator(scf.YieldOp)
     def run_yield(
-        self, interpreter: Interpreter, op: scf.YieldOp, args: PythonValues
+        self, _interpreter: Interpreter, _op: scf.YieldOp, args: PythonValues
     ) -> tuple[TerminatorValue, PythonValues]:
         """Ends a trip."""
         return ReturnedValues(args), ()
@@ -68,14 +68,14 @@ class TileFunctions(InterpreterFunctions):
     """What kernel-level loops are written with: bounds, and tiles of buffers."""
 
     @impl(arith.ConstantOp)
-    def run_constant(self, interpreter: Interpreter, op: arith.ConstantOp, args: PythonValues) -> PythonValues:
+    def run_constant(self, _interpreter: Interpreter, op: arith.ConstantOp, _args: PythonValues) -> PythonValues:
         """A bound of a loop."""
         if not isinstance(op.value, IntegerAttr):
             raise UnsupportedError(f"the constant {op.value} between kernels", where=place_of(op))
         return (op.value.value.data,)
 
     @impl(TileOp)
-    def run_tile(self, interpreter: Interpreter, op: TileOp, args: PythonValues) -> PythonValues:
+    def run_tile(self, _interpreter: Interpreter, op: TileOp, args: PythonValues) -> PythonValues:
         """The same memory, from another stick on."""
         whole, index = cast(tuple[Buffer, int], args)
         start = index * op.step_bytes // STICK_BYTES

@@ -48,12 +48,12 @@ class HostStepFunctions(InterpreterFunctions):
     narrow: bool = False
 
     @impl(LoopHostOp)
-    def run_loop(self, interpreter: Interpreter, op: LoopHostOp, args: PythonValues) -> PythonValues:
+    def run_loop(self, _interpreter: Interpreter, op: LoopHostOp, args: PythonValues) -> PythonValues:
         """Runs a step of the loop level."""
         return run_on_host(op, args, self.executor, narrow=self.narrow)
 
     @impl(KernelHostOp)
-    def run_kernel(self, interpreter: Interpreter, op: KernelHostOp, args: PythonValues) -> PythonValues:
+    def run_kernel(self, _interpreter: Interpreter, op: KernelHostOp, args: PythonValues) -> PythonValues:
         """Runs a step between launches."""
         return run_on_host(op, args, self.executor, narrow=self.narrow)
 

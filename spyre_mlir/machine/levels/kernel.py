@@ -155,7 +155,7 @@ class KernelFunctions(InterpreterFunctions):
         self.scratchpads = Scratchpads()
 
     @impl(ComputeOp)
-    def run_compute(self, interpreter: Interpreter, op: ComputeOp, args: PythonValues) -> PythonValues:
+    def run_compute(self, _interpreter: Interpreter, op: ComputeOp, args: PythonValues) -> PythonValues:
         """Runs a hardware function by the family of its table entry."""
         buffers = cast(tuple[Buffer, ...], args)
         self.scratchpads.check(op, buffers)
@@ -176,7 +176,7 @@ class KernelFunctions(InterpreterFunctions):
         return ()
 
     @impl(RestickifyOp)
-    def run_restickify(self, interpreter: Interpreter, op: RestickifyOp, args: PythonValues) -> PythonValues:
+    def run_restickify(self, _interpreter: Interpreter, op: RestickifyOp, args: PythonValues) -> PythonValues:
         """Copies values and states to the other layout."""
         buffers = cast(tuple[Buffer, ...], args)
         self.scratchpads.check(op, buffers)
@@ -188,7 +188,7 @@ class KernelFunctions(InterpreterFunctions):
         return ()
 
     @impl(ConvertOp)
-    def run_convert(self, interpreter: Interpreter, op: ConvertOp, args: PythonValues) -> PythonValues:
+    def run_convert(self, _interpreter: Interpreter, op: ConvertOp, args: PythonValues) -> PythonValues:
         """Copies values and states to the other format, in the order that the change of width leaves."""
         buffers = cast(tuple[Buffer, ...], args)
         self.scratchpads.check(op, buffers)
@@ -197,21 +197,21 @@ class KernelFunctions(InterpreterFunctions):
         return ()
 
     @impl(GatherOp)
-    def run_gather(self, interpreter: Interpreter, op: GatherOp, args: PythonValues) -> PythonValues:
+    def run_gather(self, _interpreter: Interpreter, op: GatherOp, args: PythonValues) -> PythonValues:
         """Copies rows of a table."""
         indices, table, out = cast(tuple[Buffer, Buffer, Buffer], args)
         gather(op, indices, table, out)
         return ()
 
     @impl(AllocOp)
-    def run_alloc(self, interpreter: Interpreter, op: AllocOp, args: PythonValues) -> PythonValues:
+    def run_alloc(self, _interpreter: Interpreter, op: AllocOp, _args: PythonValues) -> PythonValues:
         """A poisoned buffer."""
         buffer = Buffer.poisoned(device_tensor(op.result))
         self.scratchpads.add(op, buffer)
         return (buffer,)
 
     @impl(FreeOp)
-    def run_free(self, interpreter: Interpreter, op: FreeOp, args: PythonValues) -> PythonValues:
+    def run_free(self, _interpreter: Interpreter, op: FreeOp, args: PythonValues) -> PythonValues:
         """Poisons the buffer, and remembers that its life is over."""
         (buffer,) = cast(tuple[Buffer], args)
         if buffer.freed:
@@ -221,13 +221,13 @@ class KernelFunctions(InterpreterFunctions):
         return ()
 
     @impl(ConstantOp)
-    def run_constant(self, interpreter: Interpreter, op: ConstantOp, args: PythonValues) -> PythonValues:
+    def run_constant(self, _interpreter: Interpreter, op: ConstantOp, _args: PythonValues) -> PythonValues:
         """A buffer of known numbers, zeros in its padding."""
         tensor = device_tensor(op.result)
         return (send(tensor, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
 
     @impl(ToDeviceOp)
-    def run_to_device(self, interpreter: Interpreter, op: ToDeviceOp, args: PythonValues) -> PythonValues:
+    def run_to_device(self, _interpreter: Interpreter, op: ToDeviceOp, args: PythonValues) -> PythonValues:
         """Lays a host tensor out in sticks; the attribute `zero_padding` fills the rest with zeros."""
         (host,) = cast(tuple[HostArray], args)
         tensor = device_tensor(op.result)
@@ -235,7 +235,7 @@ class KernelFunctions(InterpreterFunctions):
         return (send(tensor, values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
 
     @impl(FromDeviceOp)
-    def run_from_device(self, interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
+    def run_from_device(self, _interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
         """Reads the logical elements back."""
         (buffer,) = cast(tuple[Buffer], args)
         if buffer.freed:

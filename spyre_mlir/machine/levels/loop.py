@@ -169,13 +169,13 @@ class LoopFunctions(InterpreterFunctions):
 
     @impl_terminator(YieldOp)
     def run_yield(
-        self, interpreter: Interpreter, op: YieldOp, args: PythonValues
+        self, _interpreter: Interpreter, _op: YieldOp, args: PythonValues
     ) -> tuple[TerminatorValue, PythonValues]:
         """Hands the values of all points to the nest."""
         return ReturnedValues(args), ()
 
     @impl(GatherOp)
-    def run_gather(self, interpreter: Interpreter, op: GatherOp, args: PythonValues) -> PythonValues:
+    def run_gather(self, _interpreter: Interpreter, op: GatherOp, args: PythonValues) -> PythonValues:
         """Reads the table at the rows that the indices name."""
         indices, table = cast(tuple[HostArray, HostArray], args)
         names, extents, axis = [d.name for d in op.space.data], op.space.extents, op.axis.value.data
@@ -192,20 +192,20 @@ class LoopFunctions(InterpreterFunctions):
         return (_write(op, op.maps.data[2], table.values[tuple(grids)], names, _target(op, None)),)
 
     @impl(EmptyOp)
-    def run_empty(self, interpreter: Interpreter, op: EmptyOp, args: PythonValues) -> PythonValues:
+    def run_empty(self, _interpreter: Interpreter, op: EmptyOp, _args: PythonValues) -> PythonValues:
         """A tensor without values."""
         type_ = tensor_type(op.result.type)
         return (HostArray.undefined(type_.get_shape(), type_.get_element_type()),)
 
     @impl(ConstantOp)
-    def run_constant(self, interpreter: Interpreter, op: ConstantOp, args: PythonValues) -> PythonValues:
+    def run_constant(self, _interpreter: Interpreter, op: ConstantOp, _args: PythonValues) -> PythonValues:
         """A tensor of known numbers."""
         type_ = tensor_type(op.result.type)
         return (HostArray.of(known_numbers(op.value, type_.get_shape(), op), type_.get_element_type()),)
 
 
 def _run_scalar(
-    functions: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues
+    _functions: InterpreterFunctions, _interpreter: Interpreter, op: Operation, args: PythonValues
 ) -> PythonValues:
     entry = entry_of(op)
     if entry is None:

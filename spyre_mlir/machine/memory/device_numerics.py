@@ -22,6 +22,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw import dl16, encoding
@@ -119,6 +120,7 @@ class DeviceMemory(Memory):
         self.tally.beyond(size[(size >= dl16.BEYOND_LARGEST) & np.isfinite(size)])
         target[...] = dl16.round_trip(wide, self._overflow)
 
+    @override
     def numbers(self, stored: Stored, format_name: str) -> Floats:
         """Values as functions compute on them."""
         if stored.dtype == np.float32 and not self._wide:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.hw.formats import FORMATS, device_format
@@ -140,7 +141,14 @@ class Memory(ABC):
             UnsupportedError: this memory does not hold the format.
         """
 
-    def put(self, target: Stored, values: npt.ArrayLike, format_name: str, *, from_host: bool = False) -> None:
+    def put(
+        self,
+        target: Stored,
+        values: npt.ArrayLike,
+        format_name: str,
+        *,
+        from_host: bool = False,  # noqa: ARG002 - an override that rounds counts what the host sends
+    ) -> None:
         """Store values; where memory is narrow, this is where they are rounded.
 
         Args:
@@ -160,7 +168,7 @@ class Memory(ABC):
         with np.errstate(invalid="ignore"):
             self.tally.integers += int(((values < low) | (values > high)).sum())
 
-    def numbers(self, stored: Stored, format_name: str) -> Floats:
+    def numbers(self, stored: Stored, format_name: str) -> Floats:  # noqa: ARG002 - overrides look
         """Elements as what functions compute on; may be a view of them."""
         return stored
 
@@ -336,15 +344,18 @@ class ExactMemory(Memory):
         width = element_bytes(format_name)
         return np.dtype(np.float32) if width == 1 else slot_type(format_name)
 
+    @override
     def numbers(self, stored: Stored, format_name: str) -> Floats:
         """Values as the running operation computes on them: integers where it is one of integers."""
         return operands_as(stored, self.element)
 
+    @override
     def put(self, target: Stored, values: npt.ArrayLike, format_name: str, *, from_host: bool = False) -> None:
         """Store values, as the element type of the running operation has them."""
         wide = np.asarray(values)
         super().put(target, wide if self.element is None else as_eager(wide, self.element), format_name)
 
+    @override
     def partial_sum(self, values: Floats, format_name: str) -> Floats:
         """The values themselves."""
         return values

@@ -46,7 +46,7 @@ def lower_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorT
     except NotAView:
         left, right = b.copy(left), b.copy(right)
         loops = _loops(left.view, right.view)
-    if not _fits(loops, left.view):
+    if not _fits(loops):
         return _flat_product(b, left, right, result)
     return _emit(b, left, right, loops, result)
 
@@ -116,7 +116,7 @@ def _loops(left: IndexView, right: IndexView) -> Loops:
     return Loops(tuple(names), tuple(tuple(p[3]) for p in parts), maps)
 
 
-def _fits(loops: Loops, left: IndexView) -> bool:
+def _fits(loops: Loops) -> bool:
     in_left = {n for e in loops.maps[0] for n, _ in e.terms}
     in_right = {n for e in loops.maps[1] for n, _ in e.terms}
     outer = [n for names in loops.names[:-2] for n in names]

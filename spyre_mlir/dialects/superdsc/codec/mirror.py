@@ -57,7 +57,7 @@ def _take(
     fields: JsonObject,
     key: str,
     make: Callable[[JsonObject], _Entry],
-    fits: Callable[[JsonObject], bool] = lambda entry: True,
+    fits: Callable[[JsonObject], bool] = lambda _entry: True,
 ) -> Sequence[_Entry]:
     """Move a list of objects out of the fields into ops, if every entry fits."""
     entries = as_list(fields.get(key)) or []

@@ -31,12 +31,12 @@ def shorten(level: Level, key: str, value: Json, context: Context) -> Json:
         short = _short_start(value, context)
     elif level is Level.CONSTANT and key == keys.DATA:
         short = _short_bits(value)
-    if short is None or not same(expand(level, key, short, context), value):
+    if short is None or not same(expand(level, short, context), value):
         return None
     return short
 
 
-def expand(level: Level, key: str, short: Json, context: Context) -> Json:
+def expand(level: Level, short: Json, context: Context) -> Json:
     """The value that a short form stands for; None where the context does not give it a meaning."""
     if level is Level.CONSTANT:
         bits = as_int(short)

@@ -16,7 +16,7 @@ from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject, as_i
 from spyre_mlir.hw.formats import FORMATS
 
 
-def _sdsc(fields: JsonObject, context: Context) -> JsonObject:
+def _sdsc(_fields: JsonObject, context: Context) -> JsonObject:
     cores = context.cores
     if cores is None or context.splits is None:
         return {}
@@ -34,7 +34,7 @@ def _sdsc(fields: JsonObject, context: Context) -> JsonObject:
     }
 
 
-def _dsc(fields: JsonObject, context: Context) -> JsonObject:
+def _dsc(_fields: JsonObject, context: Context) -> JsonObject:
     cores, sizes = context.cores, context.sizes
     if cores is None or context.splits is None or sizes is None:
         return {}
@@ -101,11 +101,11 @@ def _labeled_ds(fields: JsonObject, context: Context) -> JsonObject:
     return result
 
 
-def _constant(fields: JsonObject, context: Context) -> JsonObject:
+def _constant(_fields: JsonObject, _context: Context) -> JsonObject:
     return {}
 
 
-def _compute(fields: JsonObject, context: Context) -> JsonObject:
+def _compute(_fields: JsonObject, _context: Context) -> JsonObject:
     return {keys.LOCATION: "Inner"}
 
 

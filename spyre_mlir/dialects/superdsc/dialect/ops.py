@@ -60,7 +60,7 @@ class FieldsOp(IRDLOperation, ABC):
         """Print what stands before the head."""
 
     @classmethod
-    def parse_name(cls, parser: Parser) -> dict[str, Attribute]:
+    def parse_name(cls, parser: Parser) -> dict[str, Attribute]:  # noqa: ARG003 - overrides read it
         """Parse what stands before the head, as properties."""
         return {}
 

@@ -90,7 +90,7 @@ def complete(level: Level, fields: JsonObject, partial: JsonObject, context: Con
     short = as_object(partial.get("short")) or {}
     spelled = dict(fields)
     for key, value in short.items():
-        spelled[key] = compact.expand(level, key, value, context)
+        spelled[key] = compact.expand(level, value, context)
     absent = as_texts(partial.get("without")) or []
     derived = {key: value for key, value in implied(level, spelled, context).items() if key not in absent}
     merged: JsonObject = derived | spelled

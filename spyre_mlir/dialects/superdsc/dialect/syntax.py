@@ -62,7 +62,7 @@ def _parse_ints(parser: Parser) -> list[Json]:
 # superdsc.sdsc ------------------------------------------------------------------------------------------------------
 
 
-def _print_sdsc(printer: Printer, fields: Fields, context: Context) -> Shown:
+def _print_sdsc(printer: Printer, fields: Fields, _context: Context) -> Shown:
     splits = as_int_map(fields.get(keys.SPLITS))
     if splits is None:
         return set()
@@ -79,7 +79,7 @@ def _parse_sdsc(parser: Parser, head: Head) -> None:
 # superdsc.dsc -------------------------------------------------------------------------------------------------------
 
 
-def _print_dsc(printer: Printer, fields: Fields, context: Context) -> Shown:
+def _print_dsc(printer: Printer, fields: Fields, _context: Context) -> Shown:
     shown: Shown = set()
     sizes = plain_sizes(fields.get(keys.SIZES))
     if sizes is not None:
@@ -193,7 +193,7 @@ def _parse_start(parser: Parser) -> Json:
 # superdsc.labeled_ds ------------------------------------------------------------------------------------------------
 
 
-def _print_labeled_ds(printer: Printer, fields: Fields, context: Context) -> Shown:
+def _print_labeled_ds(printer: Printer, fields: Fields, _context: Context) -> Shown:
     index, layout = as_int(fields.get(keys.INDEX)), as_text(fields.get(keys.CLASS))
     scale, name = as_ints(fields.get(keys.SCALE)), as_text(fields.get(keys.FORMAT))
     if index is None or layout is None or scale is None or name is None:
@@ -254,7 +254,7 @@ def operand_numbers(value: Json) -> list[int] | None:
     return None if as_list(value) is None or len(numbers) != len(as_list(value) or []) else numbers
 
 
-def _print_compute(printer: Printer, fields: Fields, context: Context) -> Shown:
+def _print_compute(printer: Printer, fields: Fields, _context: Context) -> Shown:
     unit, name = as_text(fields.get(keys.UNIT)), as_text(fields.get(keys.FUNCTION))
     attributes = as_object(fields.get(keys.ATTRIBUTES)) or {}
     kind = as_text(attributes.get(keys.FORMAT))

@@ -48,7 +48,7 @@ def divisors(number: int, most: int) -> list[int]:
     return [d for d in range(1, min(number, most) + 1) if number % d == 0]
 
 
-def span_bytes(loops: Sequence[Loop], splits: Mapping[str, int], operand: Footprint, spec: SpyreSpec) -> int:
+def span_bytes(loops: Sequence[Loop], splits: Mapping[str, int], operand: Footprint) -> int:
     """Bytes from the first to behind the last stick that one core touches."""
     steps = sum(operand.strides.get(lp.name, 0) * (lp.units // splits[lp.name] - 1) for lp in loops)
     return (steps + operand.piece + 1) * STICK_BYTES
@@ -93,7 +93,7 @@ def divisions(
         used = prod(chosen.values())
         if not rest:
             summed = sum(chosen[lp.name] > 1 for lp in loops if not lp.kept)
-            near = all(span_bytes(loops, chosen, operand, spec) <= spec.span_bytes for operand in operands)
+            near = all(span_bytes(loops, chosen, operand) <= spec.span_bytes for operand in operands)
             if used >= least and summed <= 1 and near:
                 yield chosen
             return
@@ -111,16 +111,16 @@ def _grow(lp: Loop, splits: dict[str, int], spec: SpyreSpec) -> None:
 
 def _bring_within_reach(loops: Sequence[Loop], splits: dict[str, int], operand: Footprint, spec: SpyreSpec) -> None:
     """Splits the loops with the longest strides just enough."""
-    if span_bytes(loops, splits, operand, spec) <= spec.span_bytes:  # An op without loops touches one stick.
+    if span_bytes(loops, splits, operand) <= spec.span_bytes:  # An op without loops touches one stick.
         return
     for lp in sorted(loops, key=lambda lp: -operand.strides.get(lp.name, 0) * lp.units):
-        if span_bytes(loops, splits, operand, spec) <= spec.span_bytes:
+        if span_bytes(loops, splits, operand) <= spec.span_bytes:
             return
         room = spec.cores_per_card // (prod(splits.values()) // splits[lp.name])
         options = divisors(lp.units, room) if lp.divisible and operand.strides.get(lp.name, 0) else [splits[lp.name]]
         for split in options:
             splits[lp.name] = max(split, splits[lp.name])
-            if span_bytes(loops, splits, operand, spec) <= spec.span_bytes:
+            if span_bytes(loops, splits, operand) <= spec.span_bytes:
                 return
-    if (span := span_bytes(loops, splits, operand, spec)) > spec.span_bytes:
+    if (span := span_bytes(loops, splits, operand)) > spec.span_bytes:
         raise SpanError(f"a core would touch {span} bytes of one tensor, it reaches {spec.span_bytes}")

@@ -54,7 +54,7 @@ class FirstFit:
         self.taken = [r for r in self.taken if r[0] != offset]
 
 
-def size_bytes(alloc: kernel.AllocOp, spec: SpyreSpec) -> int:
+def size_bytes(alloc: kernel.AllocOp) -> int:
     """Bytes a buffer takes."""
     return kernel.device_tensor(alloc.result).sticks * STICK_BYTES
 
@@ -120,7 +120,7 @@ def _assign(block: Block, pool: FirstFit, spec: SpyreSpec, launches: Launches) -
 
 
 def _take(alloc: kernel.AllocOp, pool: FirstFit, spec: SpyreSpec) -> int:
-    size = size_bytes(alloc, spec)
+    size = size_bytes(alloc)
     offset = pool.take(size)
     if offset is None:
         raise LoweringError(

@@ -139,7 +139,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         failures: Failures,
     ) -> tuple[SymbolicBundle | ConcreteBundle, _Notes]:
         """The bundle of a launch, whose files are numbered from `first`, and what no file says of its kernels."""
-        pool = max((_offset(a) + size_bytes(a, spec) for a in launch.pooled), default=0)
+        pool = max((_offset(a) + size_bytes(a) for a in launch.pooled), default=0)
         bundle = self._bundle(launch, pool, segments, spec)
         bases: dict[SSAValue, Base] = {v: Base(n) for n, v in enumerate(launch.arguments)}
         bases |= {a.result: Base(None, _offset(a)) for a in launch.pooled}

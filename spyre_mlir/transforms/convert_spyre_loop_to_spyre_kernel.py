@@ -18,8 +18,8 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.spyre import host, kernel, loop
 from spyre_mlir.dialects.spyre.attributes import FROM_END
-from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.spyre.loop import body_function, combiner
+from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX

@@ -60,7 +60,7 @@ def gather(view: Descriptor, accesses: Sequence[Access], origin: Sequence[int], 
     table, access = view.operands[value_at], accesses[value_at]
     rows = _indices(view, index_at, accesses[index_at], memory)
     picked = set(view.operands[index_at].order)
-    row_bytes = _row_bytes(table, picked, memory, str(access.place))
+    row_bytes = _row_bytes(table, picked, str(access.place))
     if any(dim.label in picked and n != 1 for dim, n in zip(view.dims, access.shape, strict=True)):
         raise UnsupportedError("a gather from a table in LX, each core with rows of its own", where=str(access.place))
     region = memory.locate(access.low, access.high, access.place)
@@ -93,7 +93,7 @@ def _indices(view: Descriptor, index_at: int, access: Access, memory: Memory) ->
     return tensor.values.astype(np.int64)
 
 
-def _row_bytes(table: Operand, picked: set[str], memory: Memory, where: str) -> int:
+def _row_bytes(table: Operand, picked: set[str], where: str) -> int:
     """Bytes from one row of the table to the next."""
     first = min((place for place, label in enumerate(table.order) if label in picked), default=-1)
     if first < 0 or not all(label in picked for label in table.order[first:]):

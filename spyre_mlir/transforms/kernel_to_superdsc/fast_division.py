@@ -83,7 +83,7 @@ def published(op: kernel.KernelOp, loops: list[Loop], operands: list[Footprint],
     roles = [(n in kept and n in left, n in kept and n in right) for n in usual]
     names = [[n for n, role in zip(usual, roles, strict=True) if role == wanted] for wanted in _ROLES]
     whole = dict.fromkeys(usual, 1)
-    reachable = all(span_bytes(loops, whole, operand, spec) <= spec.span_bytes for operand in operands)
+    reachable = all(span_bytes(loops, whole, operand) <= spec.span_bytes for operand in operands)
     if not reachable or any(len(found) != 1 for found in names[1:]) or len(names[0]) > 1:
         return usual
     padded, lanes = op.padded_extents(), op.lane_dims()

@@ -42,7 +42,7 @@ def test_every_division_is_legal(loops: list[Loop], cores: int, span: int) -> No
     for lp in loops:
         assert lp.units % splits[lp.name] == 0
         assert lp.divisible or splits[lp.name] == 1
-    assert all(span_bytes(loops, splits, operand, spec) <= span for operand in operands)
+    assert all(span_bytes(loops, splits, operand) <= span for operand in operands)
 
 
 def test_an_op_without_loops_is_on_one_core() -> None:
@@ -106,8 +106,8 @@ def test_product_with_long_operands() -> None:
     right = Footprint({"k": 64, "n": 32768}, piece=63)  # one stick of the sum is 64 rows of the second operand
     assert divide(loops, [left, right], SPYRE) == {"m": 8, "n": 1, "k": 4}
     quarter = {"m": 1, "n": 1, "k": 4}
-    assert span_bytes(loops, quarter, left, SPYRE) == 128 * 8192 * 128
-    assert span_bytes(loops, quarter, right, SPYRE) == (63 * 32768 + 8192) * 128
+    assert span_bytes(loops, quarter, left) == 128 * 8192 * 128
+    assert span_bytes(loops, quarter, right) == (63 * 32768 + 8192) * 128
 
 
 def test_a_relayout_that_cannot_be_divided() -> None:

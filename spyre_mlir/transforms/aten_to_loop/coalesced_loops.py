@@ -57,8 +57,8 @@ def stored_order(view: IndexView) -> list[Axis] | None:
     for extent, offset, terms in zip(view.base, view.offsets, view.terms, strict=True):
         inner = extent
         for axis, step in sorted(terms, key=lambda term: -term[1]):
-            inner //= view.extents[axis]
-            if step != inner:
+            inner, rest = divmod(inner, view.extents[axis])
+            if rest or step != inner:
                 return None
             order.append(axis)
         if offset or inner != 1:

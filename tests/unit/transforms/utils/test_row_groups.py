@@ -1,0 +1,197 @@
+"""Groups of kernels that share a loop over rows: members, buffers and bytes counted by hand."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from spyre_mlir.dialects.spyre.kernel import KernelOp
+from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.transforms.utils.row_groups import RowGroup, grow, row_loops
+from tests.unit.transforms.levels import ops, passed
+
+# Rows of two sticks: 64 x 2 x 128 bytes are 16384; one value per row in a stick of its own: 64 x 128 are 8192.
+T = "!spyre.tensor<[64, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>"
+S = "!spyre.tensor<[64] x SEN169_FP16, order [0, unit], stick unit, hbm>"
+V = "!spyre.tensor<[128] x SEN169_FP16, order [0], stick 0, hbm>"
+TYPES = {"t": T, "s": S, "v": V}
+BYTES = {"t": 16384, "s": 8192, "v": 256}
+
+
+def kernel(function: str, loops: str, *uses: str) -> str:
+    """`uses` are as t0[m, n]: the first letter says which type; the last is the result."""
+    said = [f"%{u} : {TYPES[u[0]]}" for u in uses]
+    return f'spyre.kernel.compute "{function}" [{loops}] ins({", ".join(said[:-1])}) outs({said[-1]})\n'
+
+
+BOTH = "m = 64, n = 128"
+EXP = kernel("exp", BOTH, "t0[m, n]", "t1[m, n]")
+MAX = kernel("max", BOTH, "t1[m, n]", "s0[m]")
+SUB = kernel("sub", BOTH, "t1[m, n]", "s0[m]", "t2[m, n]")
+BIAS = kernel("add", BOTH, "t2[m, n]", "v0[n]", "t3[m, n]")
+FOLD = kernel("sum", BOTH, "t2[m, n]", "v1[n]")
+
+
+def module(*kernels: str, result: str = "t3") -> ModuleOp:
+    """All buffers; t0 and v0 come from the host, which reads the result."""
+    allocs = "".join(f"%{n} = spyre.kernel.alloc : {TYPES[n[0]]}\n" for n in ("t1", "t2", "t3", "s0", "v1"))
+    return passed(f"""func.func @main(%x: tensor<64x128xf32>, %y: tensor<128xf32>) -> tensor<64x128xf32> {{
+      %t0 = spyre.kernel.to_device %x : tensor<64x128xf32> to {T}
+      %v0 = spyre.kernel.to_device %y : tensor<128xf32> to {V}
+      {allocs} {"".join(kernels)}
+      %z = spyre.kernel.from_device %{result} : {T} to tensor<64x128xf32>
+      func.return %z : tensor<64x128xf32>
+    }}""")
+
+
+def grown(*kernels: str, result: str = "t3") -> dict[str, RowGroup]:
+    """The groups that begin with the first kernel, by its loop."""
+    block = functions(module(*kernels, result=result))[0].body.block
+    first = next(op for op in block.ops if isinstance(op, KernelOp))
+    groups = grow(first, list(block.ops)[block.get_operation_index(first) + 1 :])
+    return {group.loops[0]: group for group in groups}
+
+
+def names(group: RowGroup) -> list[str]:
+    return [op.function_name for op in group.ops]
+
+
+def test_loops_that_walk_rows_of_all_operands() -> None:
+    exp, fold, sub, bias, total = ops(module(EXP, MAX, SUB, BIAS, FOLD), KernelOp)
+    assert row_loops(exp) == {"m": (0, 0), "n": (1, 1)}
+    assert row_loops(fold) == {"m": (0, 0)}  # n is folded
+    assert row_loops(sub) == {"m": (0, 0, 0), "n": (1, None, 1)}
+    assert row_loops(bias) == {"m": (0, None, 0), "n": (1, 0, 1)}
+    assert row_loops(total) == {"n": (1, 0)}
+
+
+ODD = {
+    "a part": ("[64, 128]", "m, n", "[32, 128]", "m, n", "m = 32, n = 128", {"n": (1, 1)}),
+    "an offset": ("[64, 128]", "m + 1, n", "[63, 128]", "m, n", "m = 63, n = 128", {"n": (1, 1)}),
+    "one row": ("[1, 128]", "m, n", "[1, 128]", "m, n", "m = 1, n = 128", {"n": (1, 1)}),
+    "turned": ("[128, 64]", "n, m", "[64, 128]", "m, n", "m = 64, n = 128", {"m": (1, 0), "n": (0, 1)}),
+    "two loops": ("[64, 128]", "a * 8 + b, n", "[64, 128]", "a * 8 + b, n", "a = 8, b = 8, n = 128", {"n": (1, 1)}),
+    "a diagonal": ("[64, 128]", "m, m", "[64]", "m", "m = 64", {}),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_other_walks_are_no_rows(name: str) -> None:
+    shape, read, other, written, loops, wanted = ODD[name]
+    a, b = f"!spyre.tensor<{shape} x SEN169_FP16", f"!spyre.tensor<{other} x SEN169_FP16"
+    layouts = {2: ", order [1, 0], stick 1, hbm>", 1: ", order [0, unit], stick unit, hbm>"}
+    a += ", order [1, 0], stick 0, hbm>" if name == "turned" else layouts[2]
+    b += layouts[other.count(",") + 1]
+    text = f"""func.func @main() {{
+      %a = spyre.kernel.alloc : {a}
+      %b = spyre.kernel.alloc : {b}
+      spyre.kernel.compute "identity" [{loops}] ins(%a[{read}] : {a}) outs(%b[{written}] : {b})
+      func.return
+    }}"""
+    (op,) = ops(passed(text, verify=name not in ("turned", "a diagonal")), KernelOp)
+    assert row_loops(op) == wanted
+
+
+def test_a_gather_has_no_rows() -> None:
+    i, table = "!spyre.tensor<[64] x SENUINT32, order [0], stick 0, hbm>", T.replace("[1, 0]", "[0, 1]")
+    text = f"""func.func @main() {{
+      %i = spyre.kernel.alloc : {i}
+      %t = spyre.kernel.alloc : {table}
+      %o = spyre.kernel.alloc : {T}
+      spyre.kernel.gather axis 0 [i = 64, n = 128] ins(%i[i] : {i},
+        %t[0, n] : {table}) outs(%o[i, n] : {T})
+      func.return
+    }}"""
+    (op,) = ops(passed(text), KernelOp)
+    assert row_loops(op) == {}
+
+
+def test_copies_of_a_tensor_in_one_layout_are_no_rows() -> None:
+    """A restickify to sparse reads a buffer that has room for 64 copies of the tensor."""
+    t = "!spyre.tensor<[64, 3] x SEN169_FP16, order [1, unit, 0], stick 0, unit 64, hbm>"
+    text = f"""func.func @main() {{
+      %a = spyre.kernel.alloc : {t}
+      %b = spyre.kernel.alloc : {t}
+      spyre.kernel.compute "exp" [m = 64, n = 3] ins(%a[m, n] : {t}) outs(%b[m, n] : {t})
+      func.return
+    }}"""
+    (op,) = ops(passed(text), KernelOp)
+    assert row_loops(op) == {}
+
+
+def test_groups_grow_as_long_as_rows_depend_on_rows() -> None:
+    groups = grown(EXP, MAX, SUB, BIAS)
+    assert {name: names(group) for name, group in groups.items()} == {
+        "m": ["exp", "max", "sub", "add"],
+        "n": ["exp"],  # the maximum folds n
+    }
+    assert (groups["m"].extent, groups["n"].extent) == (64, 128)
+    assert groups["m"].loops == ["m"] * 4
+    assert groups["m"].rows == [(0, 0), (0, 0), (0, 0, 0), (0, None, 0)]
+
+
+def test_what_is_no_kernel_ends_a_group_unless_it_makes_a_buffer() -> None:
+    more = f"%k = spyre.kernel.constant 1.0 : f64 : {V}\n%t9 = spyre.kernel.alloc : {T}\n"
+    assert names(grown(EXP, more, MAX)["m"]) == ["exp", "max"]
+    read = f"%r = spyre.kernel.from_device %t1 : {T} to tensor<64x128xf32>\n"
+    assert names(grown(EXP, read, MAX)["m"]) == ["exp"]
+
+
+def test_rows_that_the_group_wrote_otherwise_end_it() -> None:
+    """With as many rows as columns: what was written row by row is read column by column, or the other way round."""
+    t = "!spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick {}, hbm>"
+    a, b = t.format(1), t.format(0).replace("[1, 0]", "[0, 1]")
+    text = f"""func.func @main() {{
+      %a = spyre.kernel.alloc : {a}
+      %b = spyre.kernel.alloc : {b}
+      %c = spyre.kernel.alloc : {b}
+      spyre.kernel.restickify [m = 64, n = 64] ins(%a[m, n] : {a}) outs(%b[m, n] : {b})
+      spyre.kernel.compute "exp" [m = 64, n = 64] ins(%b[m, n] : {b}) outs(%c[m, n] : {b})
+      spyre.kernel.restickify [m = 64, n = 64] ins(%c[m, n] : {b}) outs(%a[n, m] : {a})
+      func.return
+    }}"""
+    move, exp, back = ops(passed(text, verify=False), KernelOp)
+    by_rows = RowGroup(64)
+    by_rows.add(move, "m", (0, 0))
+    assert by_rows.take(exp) and by_rows.loops == ["m", "m"]
+    # It writes a by columns where the group read it by rows, with either loop: what it reads was written by rows too.
+    assert not by_rows.take(back)
+    mixed = RowGroup(64)
+    mixed.add(move, "n", (1, 1))
+    assert mixed.take(exp) and mixed.loops == ["n", "n"] and mixed.rows[1] == (1, 1)
+
+
+def test_a_group_of_other_extent_takes_nothing() -> None:
+    exp, *_ = ops(module(EXP), KernelOp)
+    assert RowGroup(128).take(exp)
+    assert not RowGroup(32).take(exp)
+
+
+def test_buffers_of_the_group_alone() -> None:
+    group = grown(EXP, MAX, SUB, BIAS)["m"]
+    by_name = {v.name_hint: v for v in group.written}
+    assert list(by_name) == ["t1", "s0", "t2", "t3"]
+    assert [v.name_hint for v in group.internal()] == ["t1", "s0", "t2"]  # the host reads t3
+    # What a kernel of the group reads before it is written comes from outside.
+    again = grown(kernel("exp", BOTH, "t2[m, n]", "t1[m, n]"), kernel("neg", BOTH, "t1[m, n]", "t2[m, n]"))["m"]
+    assert [v.name_hint for v in again.internal()] == ["t1"]
+    # The host sends what is overwritten here.
+    sent = grown(kernel("exp", BOTH, "t2[m, n]", "t0[m, n]"), kernel("neg", BOTH, "t0[m, n]", "t3[m, n]"))["m"]
+    assert sent.internal() == []
+
+
+def test_least_traffic_counts_rows_once_and_the_rest_in_every_trip() -> None:
+    group = grown(EXP, MAX, SUB, BIAS)["m"]
+    once = BYTES["t"] + BYTES["t"]  # t0 read, t3 written
+    assert group.least_traffic(1) == once + BYTES["v"]
+    assert group.least_traffic(4) == once + 4 * BYTES["v"]
+    twice = grown(EXP, kernel("mul", BOTH, "t0[m, n]", "t1[m, n]", "t3[m, n]"))["m"]
+    assert twice.least_traffic(4) == 2 * BYTES["t"]  # read by two, counted once
+    both = grown(kernel("exp", BOTH, "t0[m, n]", "t0[m, n]"))["m"]
+    assert both.least_traffic(1) == 2 * BYTES["t"]  # read and written
+
+
+def test_rows_in_lanes_stay_together_by_the_stick() -> None:
+    groups = grown(EXP)
+    assert (groups["m"].row_unit(), groups["n"].row_unit()) == (1, 64)
+    assert grown(MAX)["m"].row_unit() == 1

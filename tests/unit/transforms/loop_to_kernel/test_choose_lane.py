@@ -1,0 +1,141 @@
+"""Which loop goes through the lanes: sticks moved, counted by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from spyre_mlir.dialects.spyre.attributes import IterDim
+from spyre_mlir.hw.sticks import UNIT, LinearExpr
+from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
+    candidates,
+    cheapest_lane,
+    lane_for,
+    lane_of_result,
+    read_cost,
+    result_lane,
+    usable_cores,
+    write_cost,
+)
+from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner, Versions
+from tests.unit.transforms.loop_to_kernel.planning import nest, sent, tensor
+
+DL16, FP32 = "SEN169_FP16", "IEEE_FP32"
+A, B = LinearExpr.of("a"), LinearExpr.of("b")
+SPACE = (IterDim("a", 33), IterDim("b", 70))
+
+
+def test_sticks_of_a_result() -> None:
+    """33 x 70: two sticks a row, one stick a column, or one an element; float32 in blocks of two sticks of 32."""
+    assert [write_cost((33, 70), s, DL16) for s in (1, 0, UNIT)] == [66, 70, 33 * 70]
+    assert [write_cost((33, 70), s, FP32) for s in (1, 0, UNIT)] == [33 * 4, 70 * 2, 33 * 70]
+
+
+def test_candidates_are_the_innermost_first_and_sparse_last() -> None:
+    assert candidates(SPACE) == ["b", "a", None]
+
+
+def test_cores_that_a_lane_leaves() -> None:
+    """Only loops of the result are divided: whole sticks in the lanes, elements elsewhere."""
+    space = (IterDim("a", 32), IterDim("b", 2048))
+    assert usable_cores(space, (), "b", 64) == 32
+    assert usable_cores(space, ("a",), "b", 64) == 32
+    assert usable_cores(space, ("b",), "a", 64) == 1
+    assert usable_cores((IterDim("a", 3), IterDim("b", 70)), (), "b", 64) == 6
+    assert usable_cores((IterDim("a", 3), IterDim("b", 70)), ("a", "b"), "b", 64) == 1
+
+
+def computed(p: Planner, stick: int, form: str = DL16) -> Versions:
+    versions = p.of(tensor(33, 70))
+    versions.format = form
+    versions.buffers.append(p.fresh((33, 70), form, stick))
+    return versions
+
+
+def test_reading_in_place_costs_its_sticks() -> None:
+    p = Planner()
+    assert read_cost(computed(p, 1), (A, B), "b") == 66
+    assert read_cost(p.of(sent(p, 33, 70)), (A, B), "a") == 70
+
+
+def test_reading_laid_out_again_costs_both_sides_too() -> None:
+    p = Planner()
+    assert read_cost(computed(p, 1), (A, B), "a") == 70 + (70 + 66)
+    assert read_cost(computed(p, 1, FP32), (A, B), "a") == 140 + 3 * (140 + 132)
+    assert read_cost(computed(p, 1), (A, B), None) == 2310 + 64 * (2310 + 66)
+    assert read_cost(computed(p, UNIT), (A, B), "b") == 66 + 64 * (66 + 2310)
+
+
+def test_reading_a_copy_is_dearest() -> None:
+    assert read_cost(computed(Planner(), 1), (A.shifted(1), B), "a") == 4 * 33 * 70
+
+
+def test_reading_a_conversion_costs_that_of_its_origin() -> None:
+    p = Planner()
+    value = tensor(33, 70)
+    p.of(value).buffers.append(p.fresh((33, 70), DL16, 1))
+    wide = p.form(value, FP32)
+    assert read_cost(wide, (A, B), "b") == (132 + 66) + 66
+    assert read_cost(wide, (A, B), "a") == (140 + 70) + (70 + 70 + 66)
+    p.buffer(wide, 1)  # it is there now
+    assert read_cost(wide, (A, B), "b") == 132
+
+
+def pointwise(write: str, result: str, loops: str = "a = 33, b = 70", read: str = "a, b", more: str = "") -> str:
+    return f"""func.func @main(%x: tensor<33x70xf32>) -> tensor<{result}xf32> {{
+      %0 = spyre.loop.nest [{loops}] ins(%x[{read}] : tensor<33x70xf32>) -> [{write}] : tensor<{result}xf32> {more} {{
+      ^bb0(%e: f32):
+        spyre.loop.yield %e : f32
+      }}
+      func.return %0 : tensor<{result}xf32>
+    }}"""
+
+
+def test_lanes_of_a_result() -> None:
+    op = nest(pointwise("b, a", "70x33"))
+    assert [lane_of_result(op, s, 64) for s in (0, 1, UNIT)] == ["b", "a", None]
+    split = nest(pointwise("a * 64 + b", "2112", "a = 33, b = 64"))
+    assert lane_of_result(split, 0, 64) == "b"
+    assert lane_of_result(nest(pointwise("b * 33 + a", "2310")), 0, 64) is None  # steps of 33 are no whole sticks
+
+
+def test_a_folded_loop_is_in_no_lanes_of_the_result() -> None:
+    op = nest(pointwise("a, 0", "33x1", more='reduce "arith.addf"'))
+    assert op.reduced
+    assert (result_lane(op, "b"), result_lane(op, "a"), result_lane(op, None)) == (None, "a", None)
+
+
+@pytest.mark.parametrize(("stick", "lane"), [(1, "b"), (0, "a")])
+def test_the_lane_that_the_operand_has_is_cheapest(stick: int, lane: str) -> None:
+    op, p = nest(pointwise("a, b", "33x70")), Planner()
+    assert cheapest_lane(op, Forms(DL16, [computed(p, stick)])) == lane
+    assert lane_for(p, op, Forms(DL16, [computed(p, stick)])) == lane
+
+
+def test_among_equals_the_innermost() -> None:
+    text = pointwise("a, b", "64x64", "a = 64, b = 64").replace("33x70", "64x64")
+    p = Planner()
+    assert cheapest_lane(nest(text), Forms(DL16, [p.of(sent(p, 64, 64, prepared=True))])) == "b"
+
+
+def test_a_result_that_no_loop_writes_in_whole_sticks_is_sparse() -> None:
+    """70 elements a row, row after row in one dimension."""
+    op, p = nest(pointwise("a * 70 + b", "2310")), Planner()
+    assert cheapest_lane(op, Forms(DL16, [p.of(sent(p, 33, 70))])) is None
+
+
+def test_the_last_stick_may_be_in_part_where_the_tensor_ends() -> None:
+    """70 of 140 columns would leave old elements in a stick: rows go to the lanes, which the host has otherwise."""
+    op, p = nest(pointwise("a, b", "33x140")), Planner()
+    assert cheapest_lane(op, Forms(DL16, [computed(p, 1)])) == "a"
+
+
+def test_a_destination_says_which_lane() -> None:
+    text = pointwise("a, b", "33x70").replace(" -> [a, b]", " into %d -> [a, b]")
+    text = text.replace("%0 = spyre", "%d = spyre.loop.empty : tensor<33x70xf32>\n%0 = spyre")
+    op, p = nest(text), Planner()
+    assert op.dest is not None
+    for stick, lane in ((0, "a"), (1, "b"), (UNIT, None)):
+        p.versions.clear()
+        p.of(op.dest).buffers.append(p.fresh((33, 70), DL16, stick))
+        assert lane_for(p, op, Forms(DL16, [p.of(sent(p, 33, 70))])) == lane

@@ -49,49 +49,86 @@ CASES: dict[str, tuple[str, str, int, Callable[[Array], Any]]] = {
     "a view is an index": (f"t(%x) : ({X}) -> {XT}\nneg(%0) : ({XT}) -> {XT}", XT, 1, lambda a: -a.T),
     "a view that is returned is copied": (f"t(%x) : ({X}) -> {XT}", XT, 1, lambda a: a.T),
     "a view of a view that no index says": (
-        f"t(%x) : ({X}) -> {XT}\nview(%0) {{size = array<i64: 24>}} : ({XT}) -> tensor<24xf32>\n"
-        "neg(%1) : (tensor<24xf32>) -> tensor<24xf32>",
-        "tensor<24xf32>", 1, lambda a: -a.T.reshape(24),
+        (
+            f"t(%x) : ({X}) -> {XT}\nview(%0) {{size = array<i64: 24>}} : ({XT}) -> tensor<24xf32>\n"
+            "neg(%1) : (tensor<24xf32>) -> tensor<24xf32>"
+        ),
+        "tensor<24xf32>",
+        1,
+        lambda a: -a.T.reshape(24),
     ),
     "a cut that does not fit is copied": (
-        "slice.Tensor(%x) {dim = 1 : i64, end = 5 : i64} : (tensor<4x6xf32>) -> tensor<4x5xf32>\n"
-        "view(%0) {size = array<i64: 5, 4>} : (tensor<4x5xf32>) -> tensor<5x4xf32>\n"
-        "neg(%1) : (tensor<5x4xf32>) -> tensor<5x4xf32>",
-        "tensor<5x4xf32>", 2, lambda a: -a[:, :5].reshape(5, 4),
+        (
+            "slice.Tensor(%x) {dim = 1 : i64, end = 5 : i64} : (tensor<4x6xf32>) -> tensor<4x5xf32>\n"
+            "view(%0) {size = array<i64: 5, 4>} : (tensor<4x5xf32>) -> tensor<5x4xf32>\n"
+            "neg(%1) : (tensor<5x4xf32>) -> tensor<5x4xf32>"
+        ),
+        "tensor<5x4xf32>",
+        2,
+        lambda a: -a[:, :5].reshape(5, 4),
     ),
     "a number is a constant": (f"mul.Tensor(%x) {{other = 2.5 : f64}} : ({X}) -> {X}", X, 1, lambda a: a * 2.5),
     "numbers of a function": (
-        f"clamp(%x) {{min = -0.5 : f64, max = 0.25 : f64}} : ({X}) -> {X}", X, 1, lambda a: a.clip(-0.5, 0.25),
+        f"clamp(%x) {{min = -0.5 : f64, max = 0.25 : f64}} : ({X}) -> {X}",
+        X,
+        1,
+        lambda a: a.clip(-0.5, 0.25),
     ),
     "a choice": (
-        f"gt.Scalar(%x) {{other = 0.0 : f64}} : ({X}) -> tensor<4x6xi1>\n"
-        f"where.self(%0, %x, %x) : (tensor<4x6xi1>, {X}, {X}) -> {X}", X, 2, lambda a: a,
+        (
+            f"gt.Scalar(%x) {{other = 0.0 : f64}} : ({X}) -> tensor<4x6xi1>\n"
+            f"where.self(%0, %x, %x) : (tensor<4x6xi1>, {X}, {X}) -> {X}"
+        ),
+        X,
+        2,
+        lambda a: a,
     ),
     "a fold": (
         f"sum.dim_IntList(%x) {{dim = array<i64: 1>, keepdim = false}} : ({X}) -> tensor<4xf32>",
-        "tensor<4xf32>", 2, lambda a: a.sum(1),
+        "tensor<4xf32>",
+        2,
+        lambda a: a.sum(1),
     ),
     "a fold that keeps its dimension": (
         f"amax(%x) {{dim = array<i64: 0>, keepdim = true}} : ({X}) -> tensor<1x6xf32>",
-        "tensor<1x6xf32>", 1, lambda a: a.max(0, keepdims=True),
+        "tensor<1x6xf32>",
+        1,
+        lambda a: a.max(0, keepdims=True),
     ),
     "two folds": (
         f"amax(%x) {{dim = array<i64: 0, 1>, keepdim = true}} : ({X}) -> tensor<1x1xf32>",
-        "tensor<1x1xf32>", 2, lambda a: a.max(keepdims=True),
+        "tensor<1x1xf32>",
+        2,
+        lambda a: a.max(keepdims=True),
     ),
-    "a product": (f"t(%x) : ({X}) -> {XT}\nmm(%x, %0) : ({X}, {XT}) -> tensor<4x4xf32>", "tensor<4x4xf32>", 1, lambda a: a @ a.T),
+    "a product": (
+        f"t(%x) : ({X}) -> {XT}\nmm(%x, %0) : ({X}, {XT}) -> tensor<4x4xf32>",
+        "tensor<4x4xf32>",
+        1,
+        lambda a: a @ a.T,
+    ),
     "a linear layer": (
-        f"linear(%x, %x) : ({X}, {X}) -> tensor<4x4xf32>", "tensor<4x4xf32>", 1, lambda a: a @ a.T,
+        f"linear(%x, %x) : ({X}, {X}) -> tensor<4x4xf32>",
+        "tensor<4x4xf32>",
+        1,
+        lambda a: a @ a.T,
     ),
     "a clone is the value": (f"clone(%x) : ({X}) -> {X}\nneg(%0) : ({X}) -> {X}", X, 1, lambda a: -a),
     "parts side by side": (
         f"cat(%x, %x) {{dim = -1 : i64}} : ({X}, {X}) -> tensor<4x12xf32>",
-        "tensor<4x12xf32>", 2, lambda a: np.concatenate([a, a], 1),
+        "tensor<4x12xf32>",
+        2,
+        lambda a: np.concatenate([a, a], 1),
     ),
     "the same type": (f"_to_copy(%x) {{dtype = f32}} : ({X}) -> {X}\nneg(%0) : ({X}) -> {X}", X, 1, lambda a: -a),
     "truth values": (f"_to_copy(%x) {{dtype = i1}} : ({X}) -> tensor<4x6xi1>", "tensor<4x6xi1>", 1, lambda a: a != 0),
-    "towards zero": (f"_to_copy(%x) {{dtype = i32}} : ({X}) -> tensor<4x6xi32>", "tensor<4x6xi32>", 7, lambda a: np.trunc(a)),
-}  # fmt: skip
+    "towards zero": (
+        f"_to_copy(%x) {{dtype = i32}} : ({X}) -> tensor<4x6xi32>",
+        "tensor<4x6xi32>",
+        7,
+        lambda a: np.trunc(a),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -143,7 +180,11 @@ def test_other_arithmetic_of_truth_values_is_refused() -> None:
 
 def test_rows_of_a_table() -> None:
     kind = "tensor<5x8xf32>"
-    made = module(f"%x: {kind}, %i: tensor<2x3xi64>", f"embedding(%x, %i) : ({kind}, tensor<2x3xi64>) -> tensor<2x3x8xf32>", "tensor<2x3x8xf32>")  # fmt: skip
+    made = module(
+        f"%x: {kind}, %i: tensor<2x3xi64>",
+        f"embedding(%x, %i) : ({kind}, tensor<2x3xi64>) -> tensor<2x3x8xf32>",
+        "tensor<2x3x8xf32>",
+    )
     assert len(ops(made, GatherOp)) == 1
     table, at = numbers(5, 8), np.array([[4, 0, 1], [2, 2, 3]])
     assert np.array_equal(run(made, table, at), table[at])
@@ -179,7 +220,8 @@ def test_integers_that_are_returned_are_integers_again() -> None:
 def test_host_steps_take_whole_tensors() -> None:
     made = module(
         f"%x: {X}",
-        f't(%x) : ({X}) -> {XT}\ncall "aten.special_bessel_j1"(%0) {{self = #aten.operands<1>, spyre.host = "no"}} : ({XT}) -> {XT}\n'
+        f"t(%x) : ({X}) -> {XT}\n"
+        f'call "aten.special_bessel_j1"(%0) {{self = #aten.operands<1>, spyre.host = "no"}} : ({XT}) -> {XT}\n'
         f"neg(%1) : ({XT}) -> {XT}",
         XT,
     )
@@ -214,7 +256,11 @@ def test_what_is_not_rounded_is_marked() -> None:
     assert marks("") == [True] * 5 and marks(", spyre.wide") == [True] * 5
     neg = f"neg(%x) {{spyre.wide}} : ({X}) -> {X}"
     assert [UNROUNDED in op.attributes for op in ops(module(f"%x: {X}", neg, X), NestOp)] == [True]
-    plain = module(f"%x: {X}", f"neg(%x) : ({X}) -> {X}\ncat(%0, %x) {{dim = 0 : i64}} : ({X}, {X}) -> tensor<8x6xf32>", "tensor<8x6xf32>")  # fmt: skip
+    plain = module(
+        f"%x: {X}",
+        f"neg(%x) : ({X}) -> {X}\ncat(%0, %x) {{dim = 0 : i64}} : ({X}, {X}) -> tensor<8x6xf32>",
+        "tensor<8x6xf32>",
+    )
     assert not any(UNROUNDED in op.attributes for op in ops(plain, NestOp))
 
 

@@ -135,7 +135,8 @@ def test_short_integers_wrap_after_their_kernel() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "dim", "stick"), [((4, 64), 0, 1), ((64, 4), 1, 0), ((64, 70), 1, 0), ((3, 70), 0, 1)]
+    ("shape", "dim", "stick"),
+    [((4, 64), 0, 1), ((64, 4), 1, 0), ((64, 70), 1, 0), ((3, 70), 0, 1), ((3, 70), 1, 0), ((70, 3), 0, 1)],
 )
 def test_a_destination_is_one_that_all_parts_write_in_whole_sticks(
     shape: tuple[int, int], dim: int, stick: int
@@ -209,8 +210,8 @@ def test_gathers_that_the_hardware_lacks_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="a gather by a part of an index tensor") as refused:
         rows(TABLE, "tensor<41xi64>", ROWS, "i = 40, n = 70", "i + 1", "0, n", "i, n")
     assert refused.value.hint == "pass the part as an input of its own"
+    three, space = "tensor<3x50x70xf32>", "p = 3, i = 40, n = 70"
     with pytest.raises(UnsupportedError, match="a gather along dimension 1 of a table"):
-        three, space = "tensor<3x50x70xf32>", "p = 3, i = 40, n = 70"
         rows(three, AT, "tensor<3x40x70xf32>", space, "i", "p, 0, n", "p, i, n", axis=1)
 
 
@@ -275,3 +276,53 @@ def test_what_is_rounded_after_integers_is_marked() -> None:
     made = lowered(f"%x: {kind}, %w: {w}", body, X)
     scaled = next(op for op in ops(made, KernelOp) if op.function_name == "mul")
     assert {t.format for t in scaled.tensors} == {"IEEE_FP32"}
+
+
+@pytest.mark.parametrize(
+    ("element", "keep", "form"),
+    [
+        ("f32", False, "SEN169_FP16"),
+        ("f32", True, "IEEE_FP32"),
+        ("i8", False, "SEN169_FP16"),
+        ("i32", False, "IEEE_FP32"),
+    ],
+)
+def test_a_destination_has_the_format_of_its_numbers(element: str, keep: bool, form: str) -> None:
+    kind, result = f"tensor<4x64x{element}>", f"tensor<8x64x{element}>"
+    line = f"cat(%x, %x) {{dim = 0 : i64}} : ({kind}, {kind}) -> {result}"
+    made = lowered(f"%x: {kind}", [line], result, keep=keep)
+    assert {device_tensor(op.output).format for op in ops(made, KernelOp)} == {form}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_destination_is_one_that_parts_are_copied_to_without_laying_out(turned: bool) -> None:
+    """Rows and columns are whole sticks both: the parts decide."""
+    kind, result = "tensor<64x64xf32>", "tensor<128x64xf32>"
+    view = f"t(%0) : ({kind}) -> {kind}" if turned else f"clone(%0) : ({kind}) -> {kind}"
+    lines = [f"exp(%x) : ({kind}) -> {kind}", view, f"cat(%1, %1) {{dim = 0 : i64}} : ({kind}, {kind}) -> {result}"]
+    made = lowered(f"%x: {kind}", lines, result)
+    assert functions_of(made) == ["exp", "identity", "identity"]
+    out = ops(made, KernelOp)[-1].output
+    assert device_tensor(out).layout.stick == (0 if turned else 1)
+
+
+def test_restickifies_run_over_all_that_is_reserved() -> None:
+    """Every third row of a tensor that is turned too: 100 rows are 102 then, and whole sticks of them 192."""
+    kind, part = "tensor<100x100xf32>", "tensor<34x100xf32>"
+    body = [
+        f"exp(%x) : ({kind}) -> {kind}",
+        f"t(%0) : ({kind}) -> {kind}",
+        f"amax(%1) {{dim = array<i64: 0>, keepdim = false}} : ({kind}) -> tensor<100xf32>",
+        f"add.Tensor(%0, %1) : ({kind}, {kind}) -> {kind}",
+        f"slice.Tensor(%0) {{dim = 0 : i64, step = 3 : i64}} : ({kind}) -> {part}",
+        f"neg(%4) : ({part}) -> {part}",
+        f"cat(%3, %5) {{dim = 0 : i64}} : ({kind}, {part}) -> tensor<134x100xf32>",
+    ]
+    made = lowered(f"%x: {kind}", body, "tensor<134x100xf32>")
+    moves = ops(made, kernel.RestickifyOp)
+    assert moves
+    for op in moves:
+        assert [t.layout.extents for t in op.tensors] == [tuple(op.space.extents.values())] * 2
+    x = numbers(100, 100)
+    e = np.exp(x)
+    np.testing.assert_allclose(run_function(made, [x])[0], np.concatenate([e + e.T, -e[::3]]), rtol=1e-6)

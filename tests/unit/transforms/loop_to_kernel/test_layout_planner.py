@@ -229,6 +229,13 @@ def test_an_operand_that_no_layout_serves_is_copied() -> None:
     assert buffer.layout.stick == 0
 
 
+def test_a_copy_is_read_with_the_lane_that_was_asked_for() -> None:
+    p = Planner()
+    versions = p.of(sent(p, 33, 71))
+    buffer, index = p.operand(versions, (A, B.shifted(1)), "b", SPACE)
+    assert index == (A, B) and buffer.layout.stick == 1 and buffer.shape == (33, 70)
+
+
 def test_a_copy_keeps_the_longest_loop_in_its_lanes_unless_one_is_there() -> None:
     for first, stick in ((None, 1), (0, 0)):
         p = Planner()
@@ -273,8 +280,9 @@ def test_rows_of_zeros_behind_the_elements() -> None:
     assert step.function == "identity" and step.inputs[0][0] is p.number(0.0)
     assert step.output == (buffer, (LinearExpr(70, (("d0", 1),)), LinearExpr.of("d1")))
     assert [(d.name, d.extent) for d in step.space] == [("d0", 58), ("d1", 64)]
-    p.cleared_rows((buffer, (A, B)), 0, 70)
-    p.cleared_rows((p.fresh((128, 64), DL16, 1), (A, B)), 0, 128)
+    assert p.cleared_rows((buffer, (A, B)), 0, 70) == use
+    whole = p.fresh((128, 64), DL16, 1), (A, B)
+    assert p.cleared_rows(whole, 0, 128) == whole
     assert len(steps(p)) == 1
 
 

@@ -58,6 +58,15 @@ def test_loops_of_single_elements_are_left_out() -> None:
     assert [[n for n, _ in e.terms] for e in step.output[1]] == [[], ["d1"], ["d2"]]
 
 
+def test_loops_of_two_elements_stay() -> None:
+    p, source, _ = planned(2, 33, 70, to=1)
+    source.pad(2, 3)
+    settle(p)
+    (step,) = steps(p)
+    assert extents(step) == {"d0": 2, "d1": 64, "d2": 192}
+    assert [[n for n, _ in e.terms] for e in step.output[1]] == [["d0"], ["d1"], ["d2"]]
+
+
 def test_copies_of_a_sparse_form_are_a_loop_too() -> None:
     p, source, made = planned(33, 70, to=UNIT)
     source.pad(0, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import FloatAttr, f64
 
 from spyre_mlir.hw.sticks import UNIT, StickLayout
 from spyre_mlir.machine.levels.run import run_function
@@ -55,6 +56,7 @@ SIGNED = [*FLOOR, "mul", "sub", "realdiv", "greaterthan", "sub", "add", "mul", "
         ((-100, 100), (4, 8), REST),
         ((0, EXACT), (1, EXACT), REST),  # neither is below 0
         ((0, EXACT), (0, 9), REST),
+        ((0, EXACT), (3, 3), REST),
         ((-EXACT + 9, EXACT - 9), (-9, 8), REST),  # products stay within 2^24
         ((-EXACT + 9, EXACT - 8), (-9, 8), SIGNED),
         ((-EXACT + 8, EXACT - 9), (-9, 8), SIGNED),
@@ -73,6 +75,12 @@ def test_steps_by_bounds(dividend: Bounds, divisor: Bounds, wanted: list[str]) -
 def test_a_division_by_zero_is_watched(divisor: Bounds, watched: bool) -> None:
     found = [step.integers for step in steps(quotient((-9, 9), divisor))]
     assert found == [False, watched, *[False] * (len(found) - 2)]
+
+
+def test_numbers_of_the_longest_way() -> None:
+    """What is too large is more than 0, the next quotient is one more, and what fits it leaves no more than 0."""
+    found = [b.constant for step in steps(quotient((-EXACT, EXACT), (1, 9))) for b, _ in step.inputs if b.constant]
+    assert found == [FloatAttr(n, f64) for n in (0.0, 1.0, 0.0)]
 
 
 def test_sparse_results() -> None:

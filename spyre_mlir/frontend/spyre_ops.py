@@ -166,7 +166,8 @@ def _define() -> Any:
         name = signature.partition("(")[0]
         if not hasattr(torch.ops.spyre, name):
             library.define(signature)
-            library.impl(name, meaning, "CPU")
+            takes_tensors = "Tensor" in signature.partition("->")[0]  # what takes none is called for no device
+            library.impl(name, meaning, "CPU" if takes_tensors else "CompositeExplicitAutograd")
             cast(Any, torch.library).register_fake(f"spyre::{name}", meaning, lib=library)
     return library
 

@@ -9,7 +9,14 @@ from typing import cast
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, TensorArgument
+from torch.export.graph_signature import (
+    ConstantArgument,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
 from torch.fx import Node
 
 from spyre_mlir.frontend.capture.as_strided import placed
@@ -114,10 +121,13 @@ def _mutated(exported: ExportedProgram) -> set[str]:
     """Names of the placeholders whose new value is among the results."""
     specs = exported.graph_signature.input_specs
     by_target = {spec.target: spec.arg.name for spec in specs if spec.target is not None}
-    written = [
-        s.target for s in exported.graph_signature.output_specs if s.kind is not OutputKind.USER_OUTPUT and s.target
-    ]
-    return {by_target.get(target, target) for target in written}
+    written = [s for s in exported.graph_signature.output_specs if s.kind is not OutputKind.USER_OUTPUT]
+    return {s.target if _of_input(s) else by_target.get(s.target, s.target) for s in written if s.target}
+
+
+def _of_input(spec: OutputSpec) -> bool:
+    """Whether a new value is that of an input, which its target names by the placeholder; others name a weight."""
+    return spec.kind is OutputKind.USER_INPUT_MUTATION
 
 
 def _input_namer(specs: list[InputSpec]) -> Callable[[str], str]:
@@ -188,7 +198,7 @@ def _results(
             results.append(Result(nodes[spec.arg.name], name))
     for spec in specs:
         if spec.kind is not OutputKind.USER_OUTPUT and spec.target is not None:
-            target = arguments.get(spec.target, spec.target)
+            target = arguments[spec.target] if _of_input(spec) else spec.target
             results.append(Result(nodes[spec.arg.name], f"new.{target}", mutates=target))
     return tuple(results), tuple(leaves)
 

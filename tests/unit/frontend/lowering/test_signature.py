@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
 from types import SimpleNamespace
 from typing import Any
 
@@ -201,6 +202,12 @@ def test_what_belongs_to_the_program_is_foldable(kind: InputKind, persistent: bo
 def slots(*memories: tuple[object, ...] | None, value: torch.Tensor | None) -> list[Slot]:
     graph, argument = Graph(), Argument("w", "parameter", (3,), F32)
     return [Slot(graph.placeholder(f"w{n}"), argument, value, False, m) for n, m in enumerate(memories)]
+
+
+def test_a_signature_does_not_change(signature: Signature) -> None:
+    for value in (signature, signature.slots[0], signature.results[0]):
+        with pytest.raises(FrozenInstanceError):
+            value.slots = value.node = ()  # type: ignore[union-attr, misc, assignment]
 
 
 def test_ties_go_to_the_first_of_equal_memory() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import pytest
@@ -48,6 +48,16 @@ def refusal(*args: Any, program: Program = PROGRAM, **kwargs: Any) -> InputError
 
 def test_inputs_are_the_arguments_that_a_caller_gives() -> None:
     assert PROGRAM.inputs == (WANTED_Y, WANTED_X)
+
+
+@pytest.mark.parametrize("value", [WANTED_X, Constant("a", 7), PROGRAM, Placement((1,), 0)])
+def test_a_program_and_its_parts_do_not_change(value: object) -> None:
+    with pytest.raises(FrozenInstanceError):
+        value.name = "other"  # type: ignore[attr-defined]
+
+
+def test_a_program_is_shown_without_what_runs_it() -> None:
+    assert "never" not in repr(PROGRAM)
 
 
 def test_tensors_come_in_the_order_of_the_arguments() -> None:

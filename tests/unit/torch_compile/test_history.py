@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import FrozenInstanceError
 from io import StringIO
 
 import pytest
@@ -30,6 +31,11 @@ def test_what_is_recorded_is_kept_in_order_until_it_is_forgotten() -> None:
     assert compilations() == (FIRST, SECOND)
     forget()
     assert compilations() == ()
+
+
+def test_what_happened_does_not_change() -> None:
+    with pytest.raises(FrozenInstanceError):
+        FIRST.kernels = 5  # type: ignore[misc]
 
 
 def test_a_table_explains_every_program() -> None:

@@ -33,6 +33,7 @@ def test_the_forward_pass_runs_without_gradients() -> None:
 
 def test_the_backward_pass_is_refused() -> None:
     (result,) = run_without_backward(lambda x: [x * 2], [TRAINED])
-    with pytest.raises(UnsupportedError, match="the backward pass of a graph that was compiled for Spyre") as refused:
+    with pytest.raises(UnsupportedError) as refused:
         result.sum().backward()
+    assert refused.value.message == "the backward pass of a graph that was compiled for Spyre"
     assert refused.value.hint == "run the model under torch.no_grad() or torch.inference_mode(); train it elsewhere"

@@ -292,7 +292,9 @@ def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     tensors = [device_tensor(r) for op in makers for r in op.results if isinstance(r.type, DeviceTensorType)]
     pool = sum(op.size.value.data for op in ops if isinstance(op, DeviceMemAllocateOp))
     arguments = sum(t.sticks for t in tensors if t.space == "hbm") * STICK_BYTES
-    local = [op for op in ops if isinstance(op, AllocOp) and op.offset and device_tensor(op.result).space == "lx"]
+    local = [
+        op for op in ops if isinstance(op, AllocOp) and op.offset is not None and device_tensor(op.result).space == "lx"
+    ]
     used = max((op.end for op in local), default=0)
     traffic = sum(op.hbm_bytes() * trips_of(op) for op in kernels)
     steps = len(host_steps_of(module))

@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from spyre_mlir.dialects.sdscbundle import ArgField, DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.check.json_file import Operand, Sdsc
-from spyre_mlir.hw.spec import SEGMENT_BYTES, SpyreSpec
+from spyre_mlir.hw.spec import SEGMENT_BYTES, SPYRE, SpyreSpec
 
 ENTRY = "sdsc_bundle"
 
@@ -61,7 +61,7 @@ class Bundle:
     directory: Path
     module: ModuleOp
     files: Mapping[str, Sdsc]
-    spec: SpyreSpec
+    spec: SpyreSpec = SPYRE
     _bases: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
 
     @property

@@ -73,7 +73,7 @@ def test_a_node_without_a_trace_has_no_source() -> None:
         ({"a": ("L['self']", object)}, ""),
         ({"a": ("L['self'].layers[0].mlp", object)}, "layers.0.mlp"),
         ({"a": ("L['self'].blocks['first']", object)}, "blocks.first"),
-        ({"a": ('L[\'self\'].blocks["first"]', object)}, "blocks.first"),
+        ({"a": ("L['self'].blocks[\"first\"]", object)}, "blocks.first"),
     ],
 )
 def test_the_module_path_is_that_of_the_innermost_module(modules: Any, path: str) -> None:

@@ -35,7 +35,7 @@ def test_every_division_is_legal(loops: list[Loop], cores: int, span: int) -> No
     try:
         splits = divide(loops, operands, spec)
     except SpanError:
-        assert span_bytes(loops, dict.fromkeys((lp.name for lp in loops), 1), operands[0], spec) > span
+        assert span_bytes(loops, dict.fromkeys((lp.name for lp in loops), 1), operands[0]) > span
         return
     assert splits.keys() == {lp.name for lp in loops}
     assert prod(splits.values()) <= cores

@@ -1,0 +1,157 @@
+"""What torch computes for a program: results in their order, in the precision asked for, the model unchanged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.importer import import_program
+from spyre_mlir.frontend.reference.eager import (
+    _buffers_restored,
+    double_reference,
+    shown_as_numpy,
+    to_numpy,
+    torch_reference,
+)
+from tests.unit.frontend.graphs import exported
+
+THIRD = 1 / 3
+
+
+class Counting(nn.Module):
+    """Writes to a buffer and to an input, and gives a number beside its tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([THIRD, 2.0]))
+        self.register_buffer("count", torch.zeros(2))
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor, *, factor: int = 2) -> Any:
+        self.count.add_(1)
+        y.add_(self.count)
+        return {"product": x * self.weight * factor, "kind": "pair", "whole": x.to(torch.int32)}
+
+
+X, Y = torch.tensor([3.0, 5.0]), torch.tensor([10.0, 20.0])
+
+
+def test_results_and_then_what_is_written_without_writing_it() -> None:
+    model = Counting()
+    program = import_program(model, (X, Y), {"factor": 2})
+    product, whole, count, y = torch_reference(program, (X, Y), {"factor": 2})
+    assert product.tolist() == [np.float32(THIRD) * 3 * 2, 20]
+    assert product.dtype == np.float32
+    assert (whole.tolist(), count.tolist(), y.tolist()) == ([3, 5], [1, 1], [11, 21])
+    assert (model.count.tolist(), Y.tolist()) == ([0, 0], [10, 20])
+
+
+def test_double_precision_widens_weights_and_inputs() -> None:
+    model = Counting()
+    program = import_program(model, (X, Y), {"factor": 2})
+    product, whole, count, _ = double_reference(program, (X, Y), {"factor": 2})
+    assert product.dtype == count.dtype == np.float64
+    assert product[0] == float(np.float32(THIRD)) * 3.0 * 2.0
+    assert whole.dtype == np.int32
+    assert model.weight.dtype is torch.float32
+    assert model.count.tolist() == [0, 0]
+
+
+def test_an_exported_program_is_its_own_reference() -> None:
+    program = import_program(exported(Counting(), X, Y))
+    for reference in (torch_reference, double_reference):
+        product, whole, count, _ = reference(program, (X, Y))
+        np.testing.assert_allclose(product, [2, 20], rtol=1e-6)
+        assert (whole.tolist(), count.tolist()) == ([3, 5], [1, 1])
+    assert double_reference(program, (X, Y))[0].dtype == np.float64
+
+
+class Halves(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.to(torch.bfloat16) * 3
+
+
+class HalfWeight(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([1.0], dtype=torch.float16), requires_grad=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.weight / x
+
+
+def test_half_precision_rounds_nothing() -> None:
+    x = torch.tensor([1 + 2.0**-20])
+    [found] = torch_reference(import_program(Halves(), (x,)), (x,))
+    assert found.tolist() == [3 + 3 * 2.0**-20]
+    x = torch.tensor([3.0], dtype=torch.float16)
+    [found] = torch_reference(import_program(HalfWeight(), (x,)), (x,))
+    assert found.tolist() == [THIRD]
+
+
+class Sorted(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sort(x, descending=True)[1]
+
+
+def test_equal_elements_keep_their_order() -> None:
+    x = torch.zeros(65)
+    [found] = torch_reference(import_program(Sorted(), (x,)), (x,))
+    assert found.tolist() == list(range(65))
+
+
+def test_arguments_are_checked_first() -> None:
+    program = import_program(Halves(), (X,))
+    for reference in (torch_reference, double_reference):
+        with pytest.raises(InputError, match="argument 'x': expected"):
+            reference(program, (torch.ones(3),))
+
+
+def test_buffers_are_as_they_were_in_the_memory_that_they_had() -> None:
+    model = Counting()
+    memory = model.count.data_ptr()
+
+    def broken() -> None:
+        with torch.no_grad(), _buffers_restored(model, ["count", "y"]) as buffers:
+            assert set(buffers) == {"weight", "count"}
+            buffers["count"].add_(5)
+            buffers["weight"].add_(1)
+            raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        broken()
+    assert (model.count.tolist(), model.count.data_ptr()) == ([0, 0], memory)
+    assert model.weight[1].item() == 3, "nobody asked for it to be as it was"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "array"),
+    [
+        (torch.bfloat16, np.float32),
+        (torch.float8_e4m3fn, np.float32),
+        (torch.float16, np.float16),
+        (torch.float32, np.float32),
+        (torch.float64, np.float64),
+        (torch.int8, np.int8),
+        (torch.bool, np.bool_),
+    ],
+)
+def test_arrays_of_tensors(dtype: torch.dtype, array: Any) -> None:
+    tensor = torch.tensor([1.0, 0.0]).to(dtype)
+    for made in (to_numpy(tensor), shown_as_numpy(tensor)):
+        assert made.dtype == array
+        assert made.tolist() == [1, 0]
+
+
+def test_an_array_of_its_own_or_one_that_shows_the_tensor() -> None:
+    tensor = torch.ones(2, requires_grad=True)
+    own, shown = to_numpy(tensor), shown_as_numpy(tensor)
+    with torch.no_grad():
+        tensor.add_(1)
+    assert (own.tolist(), shown.tolist()) == ([1, 1], [2, 2])
+    conjugate = torch.tensor([1 + 2j]).conj().imag
+    assert to_numpy(conjugate).tolist() == [-2]

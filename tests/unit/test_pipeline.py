@@ -297,6 +297,11 @@ def test_a_summary_is_one_line() -> None:
     assert StageRecord("aten", 5, 0, 0, 1.0).summary() == "level aten: 5 ops, 0 kernels, 1.000 s"
 
 
+def test_a_record_counts_nothing_unless_it_is_told() -> None:
+    nothing = {"lx_bytes": 0, "traffic_bytes": 0, "host_steps": 0, "integers": 0, "conversions": 0, "narrowed": 0}
+    assert StageRecord("aten", 5, 0, 0, 1.0) == StageRecord("aten", 5, 0, 0, 1.0, **nothing)
+
+
 def test_summaries_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="spyre_mlir.pipeline"):
         lowered = lower(program(), CONTEXT, until="spyre.loop")

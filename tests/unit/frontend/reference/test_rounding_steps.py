@@ -106,6 +106,23 @@ def test_eager_and_wide_values_are_kept() -> None:
     assert found.flips == []
 
 
+def test_what_follows_a_step_sees_eagers_side_of_it() -> None:
+    """0.7 times 10 is 6.9999999 of doubles, and 7 of float32: eager's floor is 7, and so is that of doubles then."""
+    module = parse_module(
+        """func.func @main(%x: tensor<1xf32>) -> tensor<1xf32> {
+          %0 = aten.mul.Tensor(%x) {other = 10.0} : (tensor<1xf32>) -> tensor<1xf32>
+          %1 = aten.floor(%0) : (tensor<1xf32>) -> tensor<1xf32>
+          func.return %1 : tensor<1xf32>
+        }""",
+        make_context(),
+    )
+    product, floor = (op for op in module.walk() if isinstance(op, AtenOp))
+    found = steps(module, 0.7)
+    assert found.eager[product][0].tolist() == found.eager[floor][0].tolist() == [7]
+    assert found.wide[product.results[0]][0] == float(F32(0.7)) * 10 < 7
+    assert found.wide[floor.results[0]].tolist() == [7]
+
+
 def test_an_element_at_the_boundary_is_eagers() -> None:
     """floor(2 - 3 units) is 1 for eager; ours, which saw 2, is excused. 1.5 and 3 are not, far from and on a side."""
     module = function("floor")

@@ -249,26 +249,27 @@ class Table:
         """Declares a tensor made from numbers alone: the host provides it with the program."""
         return self.declare(Family.CREATION, aten=aten, **facts)
 
-    def composite(self, *, aten: list[str], **facts: Any) -> Callable[..., OpEntry]:
-        """Declares an operation that `decompose-aten` always rewrites into others."""
-        return self.declare(Family.COMPOSITE, aten=aten, **facts)
-
-    def composed(self, *, aten: list[str], promote: bool = False, **facts: Any) -> Callable[..., OpEntry]:
+    def composed(
+        self, *, aten: list[str], promote: bool = False, meaning: Callable[..., Any] | None = None, **facts: Any
+    ) -> Callable[..., OpEntry]:
         """Declares an operation by what it is made of: its body builds it from other entries of the table.
 
         The body's first parameter is the `Build`; it returns one value, or a tuple if the operation has several
-        results. Shapes, element types and the meaning at the aten level come from running it.
+        results. Shapes, element types and the meaning at the aten level come from running it, unless `meaning` says
+        the meaning and `shape` the shape.
 
         Args:
             aten: the overloads.
             promote: bring all operands to the element type of the result first, as element-by-element ops want.
+            meaning: the exact meaning in numpy, where the body only comes near to it.
             facts: other attributes of the entry.
         """
-        facts = {"ulps": 16.0, "promote": promote, "composed": True, "family": Family.COMPOSITE} | facts
+        facts = {"ulps": 16.0, "promote": promote, "composed": meaning is None, "family": Family.COMPOSITE} | facts
 
         def add(function: Callable[..., Any]) -> OpEntry:
             params = _params(function, skipped=1)  # the first is what it builds with
-            return self._declared(function, params, aten, meaning=_of_its_parts, decompose=function, **facts)
+            rewrite = {"decompose": function} | facts
+            return self._declared(function, params, aten, meaning=meaning or _of_its_parts, **rewrite)
 
         return add
 
@@ -285,7 +286,9 @@ class Table:
         self._owners |= dict.fromkeys(entry.overloads, entry)
         self._entries[entry.name] = entry
         if entry.opfunc is not None:
-            self._by_opfunc.setdefault(entry.opfunc, entry)
+            known = self._by_opfunc.get(entry.opfunc)
+            if known is None or _tensors(entry) < _tensors(known):
+                self._by_opfunc[entry.opfunc] = entry
 
     @contextmanager
     def isolated(self) -> Generator[None]:
@@ -323,8 +326,15 @@ class Table:
         return next((e for e in self if e.combine == scalar and e.family is Family.REDUCTION), None)
 
     def by_opfunc(self, opfunc: str) -> OpEntry | None:
-        """The entry whose hardware function is `opfunc`, or None."""
+        """The entry whose hardware function is `opfunc`, or None; of several the one that takes the fewest tensors.
+
+        A copy is `clone`, not the `embedding` that copies rows; a product is `matmul`, not `linear` with its bias.
+        """
         return self._by_opfunc.get(opfunc)
+
+
+def _tensors(entry: OpEntry) -> int:
+    return sum(p.is_tensor for p in entry.params)
 
 
 def require(constraint: str, holds: bool, message: str) -> None:

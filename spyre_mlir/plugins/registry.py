@@ -22,7 +22,7 @@ from xdsl.passes import ModulePass
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.hardware_functions import function_of
-from spyre_mlir.ops.native.reductions import reduced_shape
+from spyre_mlir.ops.helpers.reduction_dims import reduced_shape
 from spyre_mlir.ops.table import Family, OpEntry, Sample, Unit
 from spyre_mlir.plugins.call_info import MISTAKES
 from spyre_mlir.plugins.call_info import NodeInfo as NodeInfo  # noqa: PLC0414 - part of this interface
@@ -242,10 +242,15 @@ def register_decomposition(
     def add(function: F) -> F:
         _check_callable(op, function)
         if ATEN.find(_key(op)) is None:
-            entry = _declared(
-                ATEN.composed, function, aten=[_key(op)], promote=promote, ulps=ulps, owner=_owner(function)
+            # Its rewrites are those that are registered; the entry's own is asked where none of them wants a call.
+            _declared(
+                partial(ATEN.composed, decompose=partial(_none_wants, _key(op))),
+                function,
+                aten=[_key(op)],
+                promote=promote,
+                ulps=ulps,
+                owner=_owner(function),
             )
-            object.__setattr__(entry, "decompose", partial(_none_wants, _key(op)))
         return _add(Kind.DECOMPOSITION, op, function, priority, when)
 
     return add

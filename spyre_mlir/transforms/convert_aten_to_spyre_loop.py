@@ -28,10 +28,9 @@ from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.hw.formats import FP8_LARGEST
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.ops.composed.indexing import indexing
+from spyre_mlir.ops.helpers.reduction_dims import reduced_dims
 from spyre_mlir.ops.index_views import IndexView, NotAView, common_cuts
-from spyre_mlir.ops.native import movement, pointwise
-from spyre_mlir.ops.native.reductions import reduced_dims
+from spyre_mlir.ops.native import gathers, movement, pointwise
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.plugins import registry
 from spyre_mlir.transforms.aten_to_loop.constant_tensors import known_value
@@ -224,13 +223,13 @@ BY_ENTRY: dict[str, Lowering] = {
     movement.clone.name: lower_clone,
     movement._to_copy.name: lower_cast,  # pyright: ignore[reportPrivateUsage] # the op's own ATen name
     movement.cat.name: lower_cat,
-    movement.embedding.name: lower_embedding,
-    indexing.index_select.name: lower_index_select,
+    gathers.embedding.name: lower_embedding,
+    gathers.index_select.name: lower_index_select,
 }
 
 
 # Operands that are a table and the indices of its rows.
-_TABLES = {movement.embedding.name: ("weight", "indices"), indexing.index_select.name: ("self", "index")}
+_TABLES = {gathers.embedding.name: ("weight", "indices"), gathers.index_select.name: ("self", "index")}
 
 
 def lowering_of(op: Operation) -> tuple[Lowering, OpEntry | None] | None:

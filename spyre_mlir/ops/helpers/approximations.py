@@ -56,8 +56,3 @@ def log_of_one_plus_exp(b: Build, x: Any) -> Any:
     lost = b.call("div.Tensor", b.call("sub.Tensor", e, b.call("sub.Tensor", u, 1.0)), u)
     small = b.call("add.Tensor", b.call("log", u), lost)
     return b.call("add.Tensor", b.call("maximum", x, 0.0), small)
-
-
-def number(b: Build, value: float, like: Any) -> Any:
-    """One number as a tensor without dimensions, in the element type of another value."""
-    return b.full((), value, b.element(like))

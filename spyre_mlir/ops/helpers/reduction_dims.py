@@ -5,13 +5,33 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from spyre_mlir.hw.formats import INFINITY_STAND_IN
 from spyre_mlir.ops.annotations import INF, Ints
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.slicing import along
-from spyre_mlir.ops.native.reductions import reduced_dims, reduced_shape
 
+# The largest finite half. It stands for minus infinity on the device, which has none (torch-spyre; likely).
+MASKED = -INFINITY_STAND_IN
 FLOATS = ("f16", "bf16", "f32", "f64")
 SHORT_BITS = {"i8": 8, "ui8": 8, "i16": 16}  # integers that wrap on the device as in torch
+
+
+def reduced_shape(
+    self: tuple[int, ...], *, dim: Ints | None = None, keepdim: bool = False, **_: object
+) -> tuple[int, ...]:
+    """Shape after reducing `dim` (all dimensions if None or empty)."""
+    dims = reduced_dims(len(self), dim)
+    return tuple(1 if i in dims else e for i, e in enumerate(self) if keepdim or i not in dims)
+
+
+def reduced_dims(rank: int, dim: Ints | None) -> tuple[int, ...]:
+    """The dimensions a reduction folds, in ascending order."""
+    if dim is None or len(dim) == 0:
+        return tuple(range(rank))
+    for d in dim:
+        if not -max(rank, 1) <= d < max(rank, 1):
+            raise IndexError(f"dimension {d} of a tensor of rank {rank}")
+    return tuple(sorted({d % rank for d in dim})) if rank else ()
 
 
 def is_float(b: Build, value: Any) -> bool:

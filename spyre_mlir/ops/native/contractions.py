@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from spyre_mlir.ops.annotations import Lanes, np
 from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.table import Sample, Unit, require
 
 _TABLE = "three real SuperDSC files; certain"
@@ -26,6 +29,30 @@ def linear_shape(
     return (*input[:-1], weight[0])
 
 
+def _linear(b: Build, input: Any, weight: Any, bias: Any) -> Any:
+    if len(b.shape(input)) == 1:
+        row = b.call("linear", b.call("unsqueeze", input, dim=0), weight, bias)
+        return b.call("squeeze.dim", row, dim=(0,))
+    return None if bias is None else b.call("add.Tensor", b.call("linear", input, weight), bias)
+
+
+def _matmul(b: Build, self: Any, other: Any) -> Any:
+    left, right = len(b.shape(self)) == 1, len(b.shape(other)) == 1
+    if not (left or right):
+        return None if b.shape(self)[-1] else _empty_sum(b, self, other)
+    a = b.call("unsqueeze", self, dim=0) if left else self
+    c = b.call("unsqueeze", other, dim=-1) if right else other
+    product = b.call("matmul", a, c)
+    dropped = (-1,) * right + (-2 + right,) * left if left else (-1,)
+    return b.call("squeeze.dims", product, dim=tuple(d for d in ((-2, -1) if left and right else dropped)))
+
+
+def _empty_sum(b: Build, self: Any, other: Any) -> Any:
+    """The product over a dimension without elements."""
+    batch = np.broadcast_shapes(b.shape(self)[:-2], b.shape(other)[:-2])
+    return b.full((*batch, b.shape(self)[-2], b.shape(other)[-1]), 0, b.element(self))
+
+
 @ATEN.contraction(
     aten=["mm", "bmm", "matmul"],
     opfunc="batchmatmul",
@@ -34,6 +61,7 @@ def linear_shape(
     shape=product_shape,
     ulps=16,
     source=_TABLE,
+    decompose=_matmul,
 )
 def matmul(self: Lanes, other: Lanes) -> Lanes:
     """The matrix product; leading dimensions are batches and broadcast.
@@ -53,6 +81,7 @@ def matmul(self: Lanes, other: Lanes) -> Lanes:
     shape=linear_shape,
     ulps=16,
     source=_TABLE,
+    decompose=_linear,
 )
 def linear(input: Lanes, weight: Lanes, bias: Lanes | None = None) -> Lanes:
     """input @ weight transposed, plus bias if there is one.

@@ -43,34 +43,6 @@ def cat(tensors: LanesList, *, dim: int = 0) -> Lanes:
     return np.concatenate([t for t in tensors if t.shape != (0,)] or list(tensors[:1]), axis=dim)
 
 
-def embedding_shape(weight: tuple[int, ...], indices: tuple[int, ...], **_: object) -> tuple[int, ...]:
-    """Shape of the rows of weight chosen by indices."""
-    require("C1", len(weight) == 2, f"weight of rank {len(weight)}, expected 2")
-    return (*indices, weight[1])
-
-
-@ATEN.movement(aten=["embedding"], opfunc="identity", fp32=True, shape=embedding_shape)
-def embedding(
-    weight: Lanes, indices: Lanes, *, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
-) -> Lanes:
-    """The rows of `weight` that `indices` name; the other arguments matter for training only.
-
-    Constraints:
-        C1: weight has rank 2.
-        C2: 0 <= indices < rows of weight.
-    """
-    rows = indices.astype(np.int64)
-    inside = bool(((rows >= 0) & (rows < weight.shape[0])).all())
-    require("C2", inside, f"an index lies outside the {weight.shape[0]} rows of weight")
-    return weight[rows]
-
-
 ATEN.samples(clone, Sample(((3, 65),)))
 ATEN.samples(_to_copy, Sample(((3, 65),), {"dtype": "f16"}))
 ATEN.samples(cat, Sample((((3, 5), (3, 7)),), {"dim": 1}), Sample((((3, 5), (4, 7)),), {"dim": 1}, breaks="C1"))
-ATEN.samples(
-    embedding,
-    Sample(((10, 65), (2, 3)), low=0, high=9),
-    Sample(((10, 5), (4,)), {"padding_idx": 1}, low=0, high=9),
-    Sample(((10,), (2,)), breaks="C1"),
-)

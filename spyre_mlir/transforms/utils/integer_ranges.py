@@ -28,7 +28,7 @@ from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.dialects.tensors import element_of, integer_bits, is_unsigned, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32
-from spyre_mlir.ops.native import floor_division, pointwise, reductions
+from spyre_mlir.ops.native import activations, floor_division, pointwise, reductions
 from spyre_mlir.ops.table import OpEntry
 
 Bounds = tuple[int, int]
@@ -90,7 +90,7 @@ BOUNDS: dict[str, Callable[[Sequence[FloatBounds]], FloatBounds]] = {
     pointwise.neg.name: lambda x: (-x[0][1], -x[0][0]),
     pointwise.abs.name: lambda x: (max(0, x[0][0], -x[0][1]), max(-x[0][0], x[0][1])),
     floor_division.whole_quotient.name: lambda x: _quotients(x[0], x[1]),
-    pointwise.relu.name: lambda x: (max(0, x[0][0]), max(0, x[0][1])),
+    activations.relu.name: lambda x: (max(0, x[0][0]), max(0, x[0][1])),
 }
 
 

@@ -269,7 +269,7 @@ THRESHOLDS: dict[str, Threshold] = {
         far=lambda x: x**65,
     ),
     "softplus": Threshold(
-        ("ops.composed.nn.activations._LINEAR",),
+        ("ops.native.activations._LINEAR",),
         lambda x: functional.softplus(x, beta=1.3, threshold=20),
         drawn((2, 30), low=-30, high=30),
         (drawn((2, 30), low=-30, high=30), drawn((2, 30), low=-30, high=30)),
@@ -334,8 +334,8 @@ BY_VALUE: dict[str, tuple[tuple[str, ...], Callable[..., Any], Made]] = {
 
 # Compared numbers on which no result depends.
 NO_FORM = {
-    "ops.composite.DL16_SMALLEST": "the least epsilon that the device has",
-    "ops.composite.MASKED": "what stands for minus infinity in a mask",
+    "ops.composed.nn.normalization.DL16_SMALLEST": "the least epsilon that the device has",
+    "ops.composed.nn.attention.MASKED": "what stands for minus infinity in a mask",
     "ops.composed.nn.softmax.MASKED": "what stands for minus infinity in a mask",
     "transforms.loop_to_kernel.buffers.MOST_PADDING": (
         "whether one layout meets all demands; test_one_layout.py has both"

@@ -8,8 +8,8 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.annotations import Lanes
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.composite import MASKED
 from spyre_mlir.ops.helpers.index_matching import WHOLE, folded
+from spyre_mlir.ops.helpers.reduction_dims import MASKED
 from spyre_mlir.ops.helpers.slicing import part
 from spyre_mlir.ops.table import Sample
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from spyre_mlir.ops.annotations import DType, Ints, Lanes, Number
+from spyre_mlir.ops.annotations import DType, Ints, Lanes, LanesList, Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.index_matching import chosen, is_whole
 from spyre_mlir.ops.helpers.slicing import joined, moved, part, permuted, reshaped, side_by_side, widened
-from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.table import Sample, require
 
 # Parts side by side, one copy each, up to this number; beyond, elements are selected by their places.
 MOST_PARTS = 16
@@ -23,6 +23,18 @@ def by_places(b: Build, value: Any, places: Any, dim: int) -> Any:
     hits = b.call("eq.Tensor", b.call("unsqueeze", places, dim=1), b.iota(b.shape(value)[dim], b.element(places)))
     out = chosen(b, hits, line, inside=True)
     return moved(b, reshaped(b, out, (*b.shape(table)[:-1], b.shape(places)[0])), -1, dim)
+
+
+@ATEN.composed(aten=["stack"], promote=True, ulps=1)
+def stack(b: Build, tensors: LanesList, *, dim: int = 0) -> Any:
+    """The tensors side by side along a new dimension.
+
+    Constraints:
+        C1: all shapes are equal.
+    """
+    shapes = [b.shape(t) for t in tensors]
+    require("C1", all(s == shapes[0] for s in shapes), f"shapes {shapes} differ")
+    return side_by_side(b, tensors, dim)
 
 
 @ATEN.composed(aten=["flip"], ulps=0)
@@ -266,6 +278,7 @@ def new_ones(b: Build, self: Lanes, *, size: Ints, dtype: DType | None = None) -
 
 
 _SQUARE = Sample(((5, 7),))
+ATEN.samples(stack, Sample((((3, 5), (3, 5)),), {"dim": 1}), Sample((((3, 5), (4, 5)),), breaks="C1"))
 ATEN.samples(flip, Sample(((3, 70),), {"dims": (0, -1)}))
 ATEN.samples(roll, Sample(((5, 7),), {"shifts": (1, -2), "dims": (0, 1)}), Sample(((5, 7),), {"shifts": (3,)}))
 ATEN.samples(repeat, Sample(((3, 5),), {"repeats": (2, 1, 3)}))

@@ -9,8 +9,9 @@ from spyre_mlir.ops.annotations import Lanes
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composed.math.division import floor_division, floored_remainder
-from spyre_mlir.ops.helpers.approximations import number
+from spyre_mlir.ops.helpers.numbers import number
 from spyre_mlir.ops.helpers.reduction_dims import SHORT_BITS
+from spyre_mlir.ops.helpers.truth_values import negated
 from spyre_mlir.ops.table import Sample
 
 
@@ -63,11 +64,6 @@ def _truth_first(b: Build, x: Any, y: Any) -> tuple[Any, Any] | None:
     if not (b.is_bool(x) and b.is_bool(y)):
         return None
     return (y, x) if isinstance(x, bool) else (x, y)
-
-
-def negated(b: Build, truth: Any) -> Any:
-    """Not, by a choice: comparisons take no truth values."""
-    return (not truth) if isinstance(truth, bool) else b.call("where.self", truth, False, True)
 
 
 def _truth(b: Build, x: Any) -> Any:

@@ -13,7 +13,8 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.annotations import Lanes
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.helpers.approximations import number, with_sign_of
+from spyre_mlir.ops.helpers.approximations import with_sign_of
+from spyre_mlir.ops.helpers.numbers import number
 from spyre_mlir.ops.helpers.reduction_dims import SHORT_BITS, is_float
 from spyre_mlir.ops.native.floor_division import WHOLE_QUOTIENT
 from spyre_mlir.ops.table import Sample

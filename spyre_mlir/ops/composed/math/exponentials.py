@@ -8,7 +8,8 @@ from typing import Any
 from spyre_mlir.ops.annotations import Lanes, Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.helpers.approximations import log_of_one_plus, log_of_one_plus_exp, number, with_sign_of
+from spyre_mlir.ops.helpers.approximations import log_of_one_plus, log_of_one_plus_exp, with_sign_of
+from spyre_mlir.ops.helpers.numbers import number
 from spyre_mlir.ops.table import Sample
 
 # Bits of the first part of a rate: its product with a whole number of five bits is exact in DL16.

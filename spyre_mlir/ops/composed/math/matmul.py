@@ -4,11 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from spyre_mlir.ops.annotations import Ints, Lanes, Number
+from spyre_mlir.ops.annotations import Ints, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.composite import weighted
+from spyre_mlir.ops.helpers.numbers import scaled
+from spyre_mlir.ops.helpers.reduction_dims import is_float
 from spyre_mlir.ops.table import Sample, require
+
+
+def weighted(b: Build, value: Any, product: Any, beta: Number, alpha: Number) -> Any:
+    """beta * value + alpha * product; of integers with whole factors; a beta of 0 drops the value, whatever it is."""
+    if not is_float(b, product):
+        beta, alpha = int(beta), int(alpha)
+    product = product if alpha == 1 else scaled(b, product, alpha)
+    if beta == 0:
+        return product
+    return b.call("add.Tensor", product, value if beta == 1 else scaled(b, value, beta))
+
+
+def _addmm_shape(self: tuple[int, ...], mat1: tuple[int, ...], mat2: tuple[int, ...], **_: object) -> tuple[int, ...]:
+    return (mat1[0], mat2[1])
+
+
+def _addmm_meaning(self: Lanes, mat1: Lanes, mat2: Lanes, *, beta: Number, alpha: Number) -> Lanes:
+    if not np.issubdtype(mat1.dtype, np.floating):
+        beta, alpha = int(beta), int(alpha)
+    return beta * self + alpha * (mat1 @ mat2)
+
+
+@ATEN.composed(aten=["addmm"], promote=True, meaning=_addmm_meaning, shape=_addmm_shape)
+def addmm(b: Build, self: Lanes, mat1: Lanes, mat2: Lanes, *, beta: Number = 1, alpha: Number = 1) -> Any:
+    """beta * self + alpha * mat1 @ mat2; of integers with whole factors."""
+    return weighted(b, self, b.call("mm", mat1, mat2), beta, alpha)
 
 
 @ATEN.composed(aten=["baddbmm"])
@@ -76,6 +103,7 @@ def trilinear(
 
 
 _SCALED = {"beta": 2, "alpha": 0.5}
+ATEN.samples(addmm, Sample(((4,), (3, 5), (5, 4))), Sample(((3, 4), (3, 5), (5, 4)), {"beta": 2, "alpha": 0.5}))
 ATEN.samples(baddbmm, Sample(((2, 3, 5), (2, 3, 4), (2, 4, 5))), Sample(((5,), (2, 3, 4), (2, 4, 5)), _SCALED))
 ATEN.samples(
     addbmm, Sample(((3, 5), (2, 3, 4), (2, 4, 5))), Sample(((1, 5), (2, 3, 4), (2, 4, 5)), {"beta": 0, "alpha": 3})

@@ -10,7 +10,7 @@ from spyre_mlir.ops.annotations import Lanes, Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composed.math.exponentials import exp_of_multiple
-from spyre_mlir.ops.helpers.approximations import number
+from spyre_mlir.ops.helpers.numbers import number
 from spyre_mlir.ops.helpers.reduction_dims import is_float
 from spyre_mlir.ops.table import Sample
 

@@ -1,13 +1,14 @@
-"""The error function and its relatives."""
+"""The error function and its relatives; sin(pi x) / (pi x)."""
 
 from __future__ import annotations
 
-from math import sqrt
+from math import pi, sqrt
 from typing import Any
 
 from spyre_mlir.ops.annotations import Lanes
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.composed.math.trigonometry import is_odd
 from spyre_mlir.ops.helpers.approximations import log_of_one_plus, polynomial
 from spyre_mlir.ops.table import Sample
 
@@ -56,6 +57,8 @@ _ERFINV_OUTER = (
     0.0009874619545,
 )
 _ERFINV_SPLIT = 5.0
+# sin(pi r) / r for |r| <= 0.5.
+_SINE_OF_HALF_TURNS = (3.141592637, -5.167709681, 2.550069623, -0.5982413641, 0.07755866652)
 # What the fits leave in exact arithmetic.
 _FIT = 2e-7
 _INVERSE_FIT = 5e-7
@@ -160,8 +163,20 @@ def ndtri(b: Build, self: Lanes) -> Any:
     return b.call("mul.Tensor", inverse_error_function(b, b.call("sub.Tensor", doubled, 1.0), rest), sqrt(2.0))
 
 
+@ATEN.composed(aten=["sinc"], promote=True, ulps=8, tolerance=_FIT)
+def sinc(b: Build, self: Lanes) -> Any:
+    """sin(pi x) / (pi x), 1 at 0: the nearest whole number is taken off before the product with pi."""
+    count = b.call("floor", b.call("add.Tensor", self, 0.5))
+    rest = b.call("sub.Tensor", self, count)
+    rest = b.call("where.self", is_odd(b, count), b.call("neg", rest), rest)
+    sine = b.call("mul.Tensor", polynomial(b, b.call("mul.Tensor", rest, rest), _SINE_OF_HALF_TURNS), rest)
+    out = b.call("div.Tensor", sine, b.call("mul.Tensor", self, pi))
+    return b.call("where.self", b.call("eq.Scalar", self, 0.0), 1.0, out)
+
+
 for _entry in (erf, erfc, ndtr, log_ndtr):
     ATEN.samples(_entry, Sample(((3, 65),), low=-3.5, high=3.5))
 ATEN.samples(erfcx, Sample(((3, 65),), low=-2.0, high=9.0))
 ATEN.samples(erfinv, Sample(((3, 65),), low=-0.99, high=0.99))
 ATEN.samples(ndtri, Sample(((3, 65),), low=0.02, high=0.98))
+ATEN.samples(sinc, Sample(((3, 65),), low=-7.0, high=7.0))

@@ -8,7 +8,6 @@ from typing import Any
 from spyre_mlir.ops.annotations import Lanes, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.composite import decomposes
 from spyre_mlir.ops.helpers.approximations import has_minus, polynomial, with_sign_of
 from spyre_mlir.ops.table import Sample
 
@@ -20,8 +19,6 @@ PI_PARTS = (3.0, 0.140625, pi - 3.140625)
 # it stays between -1 and 1.
 _WIDEST = 3.0
 _SINE = (0.9999999836, -0.1666664234, 0.008332735923, -0.0001978886623, 2.564897572e-06)
-# sin(pi r) / r for |r| <= 0.5.
-_SINE_OF_HALF_TURNS = (3.141592637, -5.167709681, 2.550069623, -0.5982413641, 0.07755866652)
 # tan(r) / r for |r| <= 0.85, and near it up to 1.25.
 _WIDEST_OF_TANGENT = 1.25
 _TANGENT = (1.000000067, 0.3333244776, 0.1335229211, 0.05246797179, 0.02739769373, -0.001159319322, 0.01168795994)
@@ -42,27 +39,25 @@ _ARC_TANGENT = (
 _FIT = 2e-7
 
 
-@ATEN.composite(aten=["sin"], ulps=4, tolerance=_FIT)
-def sin(self: Lanes) -> Lanes:
-    """The sine, in radians; on the device for magnitudes up to some 350, in float32 up to three million."""
+def _sine(self: Lanes) -> Lanes:
     return np.sin(self)
 
 
-@ATEN.composite(aten=["cos"], ulps=4, tolerance=_FIT)
-def cos(self: Lanes) -> Lanes:
-    """The cosine, in radians; on the device for magnitudes up to some 350, in float32 up to three million."""
+def _cosine(self: Lanes) -> Lanes:
     return np.cos(self)
 
 
-@decomposes(sin)
-def _sin(b: Build, self: Any) -> Any:
+@ATEN.composed(aten=["sin"], promote=True, ulps=4, tolerance=_FIT, meaning=_sine)
+def sin(b: Build, self: Lanes) -> Any:
+    """The sine, in radians; on the device for magnitudes up to some 350, in float32 up to three million."""
     # x = r + k pi with |r| <= pi / 2, so sin x = (-1)^k sin r.
     periods = b.call("floor", b.call("add.Tensor", b.call("mul.Tensor", self, 1.0 / pi), 0.5))
     return _signed_sine(b, self, periods, periods)
 
 
-@decomposes(cos)
-def _cos(b: Build, self: Any) -> Any:
+@ATEN.composed(aten=["cos"], promote=True, ulps=4, tolerance=_FIT, meaning=_cosine)
+def cos(b: Build, self: Lanes) -> Any:
+    """The cosine, in radians; on the device for magnitudes up to some 350, in float32 up to three million."""
     # x = r + (k - 1/2) pi with |r| <= pi / 2, so cos x = sin (x + pi / 2) = (-1)^k sin r.
     periods = b.call("floor", b.call("add.Tensor", b.call("mul.Tensor", self, 1.0 / pi), 1.0))
     return _signed_sine(b, self, b.call("sub.Tensor", periods, 0.5), periods)
@@ -75,7 +70,7 @@ def _reduced(b: Build, angle: Any, count: Any, unit: float, widest: float) -> An
     return b.call("clamp", angle, min=-widest, max=widest)
 
 
-def _is_odd(b: Build, count: Any) -> Any:
+def is_odd(b: Build, count: Any) -> Any:
     """Where a whole number is odd: its half is none."""
     half = b.call("mul.Tensor", count, 0.5)
     return b.call("ne.Tensor", b.call("floor", half), half)
@@ -84,7 +79,7 @@ def _is_odd(b: Build, count: Any) -> Any:
 def _signed_sine(b: Build, angle: Any, shift: Any, periods: Any) -> Any:
     """(-1)^periods * sin(angle - shift * pi)."""
     rest = _reduced(b, angle, shift, 1.0, _WIDEST)
-    rest = b.call("where.self", _is_odd(b, periods), b.call("neg", rest), rest)
+    rest = b.call("where.self", is_odd(b, periods), b.call("neg", rest), rest)
     return b.call("mul.Tensor", polynomial(b, b.call("mul.Tensor", rest, rest), _SINE), rest)
 
 
@@ -97,18 +92,7 @@ def tan(b: Build, self: Lanes) -> Any:
     count = b.call("floor", b.call("add.Tensor", b.call("mul.Tensor", self, 2.0 / pi), 0.5))
     rest = _reduced(b, self, count, 0.5, _WIDEST_OF_TANGENT)
     tangent = b.call("mul.Tensor", polynomial(b, b.call("mul.Tensor", rest, rest), _TANGENT), rest)
-    return b.call("where.self", _is_odd(b, count), b.call("neg", b.call("reciprocal", tangent)), tangent)
-
-
-@ATEN.composed(aten=["sinc"], promote=True, ulps=8, tolerance=_FIT)
-def sinc(b: Build, self: Lanes) -> Any:
-    """sin(pi x) / (pi x), 1 at 0: the nearest whole number is taken off before the product with pi."""
-    count = b.call("floor", b.call("add.Tensor", self, 0.5))
-    rest = b.call("sub.Tensor", self, count)
-    rest = b.call("where.self", _is_odd(b, count), b.call("neg", rest), rest)
-    sine = b.call("mul.Tensor", polynomial(b, b.call("mul.Tensor", rest, rest), _SINE_OF_HALF_TURNS), rest)
-    out = b.call("div.Tensor", sine, b.call("mul.Tensor", self, pi))
-    return b.call("where.self", b.call("eq.Scalar", self, 0.0), 1.0, out)
+    return b.call("where.self", is_odd(b, count), b.call("neg", b.call("reciprocal", tangent)), tangent)
 
 
 def _arc_sine_of(b: Build, x: Any, square: Any) -> Any:
@@ -181,7 +165,7 @@ def angle(b: Build, self: Lanes) -> Any:
     return b.call("where.self", b.call("lt.Scalar", self, 0.0), pi, zero)
 
 
-for _entry in (sin, cos, tan, sinc):
+for _entry in (sin, cos, tan):
     ATEN.samples(_entry, Sample(((3, 65),), low=-7.0, high=7.0))
 for _entry in (asin, acos):
     ATEN.samples(_entry, Sample(((3, 65),), low=-1.0, high=1.0))

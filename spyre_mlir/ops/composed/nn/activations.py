@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops.annotations import Lanes, Number, np
+from spyre_mlir.ops.annotations import Lanes, Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.composite import decomposes
 from spyre_mlir.ops.helpers.approximations import log_of_one_plus_exp
 from spyre_mlir.ops.helpers.slicing import along, part, reshaped
 from spyre_mlir.ops.table import Sample
@@ -17,14 +16,6 @@ _TABLE = "published OpFunc tables of torch-spyre and the interface specification
 _LIST = "published OpFunc list of the interface specification alone; likely"
 # Constants of the self-normalising unit: Klambauer et al. 2017.
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
-# From here on log(1 + e^x) is x in every format, whatever softplus's threshold says.
-_LINEAR = 18.0
-
-
-@ATEN.pointwise(aten=["mish"], opfunc="mish", ulps=4, source=_LIST)
-def mish(self: Lanes) -> Lanes:
-    """x * tanh(log(1 + e^x))."""
-    return self * np.tanh(np.logaddexp(0.0, self))
 
 
 @ATEN.composed(aten=["hardtanh"], promote=True, ulps=1)
@@ -115,33 +106,6 @@ def softshrink(b: Build, self: Lanes, *, lambd: Number = 0.5) -> Any:
     return b.call("sub.Tensor", self, b.call("clamp", self, min=-float(lambd), max=float(lambd)))
 
 
-@ATEN.pointwise(
-    aten=["softplus"],
-    opfunc="softplus",
-    ulps=4,
-    source=_TABLE,
-    op_info={"beta": "softplusBeta", "threshold": "softplusThresh"},
-)
-def softplus(self: Lanes, *, beta: Number = 1, threshold: Number = 20) -> Lanes:
-    """log(1 + e^(beta x)) / beta; x where beta x is above the threshold."""
-    scaled = self * beta
-    return np.where(scaled > threshold, self, np.logaddexp(0.0, scaled) / beta)
-
-
-@decomposes(softplus)
-def _softplus(b: Build, self: Any, *, beta: Number, threshold: Number) -> Any:
-    from spyre_mlir.hw.dl16 import round_trip  # numpy, which text tools never need
-
-    if all(float(round_trip([n])[0]) == float(n) for n in (beta, threshold)):
-        return None
-    # The file would hold other numbers: constants are DL16 codes.
-    scaled = b.call("mul.Tensor", self, float(beta))
-    out = b.call("div.Tensor", log_of_one_plus_exp(b, scaled), float(beta))
-    if threshold >= _LINEAR:
-        return out
-    return b.call("where.self", b.call("gt.Scalar", scaled, float(threshold)), self, out)
-
-
 @ATEN.composed(aten=["log_sigmoid"], promote=True, ulps=4)
 def log_sigmoid(b: Build, self: Lanes) -> Any:
     """The logarithm of the sigmoid, -log(1 + e^-x)."""
@@ -179,7 +143,7 @@ def rrelu(
 
 _AROUND_ZERO = Sample(((3, 65),), low=-7.0, high=7.0)
 for _entry in (
-    mish, hardtanh, relu6, leaky_relu, elu, celu, selu, hardsigmoid, hardswish, softshrink, softplus, log_sigmoid,
+    hardtanh, relu6, leaky_relu, elu, celu, selu, hardsigmoid, hardswish, softshrink, log_sigmoid,
     log_sigmoid_forward,
 ):  # fmt: skip
     ATEN.samples(_entry, _AROUND_ZERO)
@@ -190,6 +154,5 @@ ATEN.samples(prelu_kernel, Sample(((2, 3, 5), (1, 3, 1))))
 ATEN.samples(elu, Sample(((4, 5),), {"alpha": 0.5, "scale": 2.0, "input_scale": 1.5}))
 ATEN.samples(celu, Sample(((4, 5),), {"alpha": 0.5}))
 ATEN.samples(softshrink, Sample(((4, 5),), {"lambd": 0.25}))
-ATEN.samples(softplus, Sample(((4, 5),), {"beta": 2.0, "threshold": 1.0}), Sample(((4, 5),), {"beta": 0.3}))
 ATEN.samples(glu, Sample(((3, 130),)), Sample(((4, 5),), {"dim": 0}), Sample(((2, 6, 5),), {"dim": -2}))
 ATEN.samples(rrelu, Sample(((3, 65), (3, 65))), Sample(((4, 5), (4, 5)), {"lower": 0.25, "upper": 0.75}))

@@ -10,8 +10,8 @@ from typing import Any
 from spyre_mlir.ops.annotations import Lanes, Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.composed.nn.normalization import floored
 from spyre_mlir.ops.composed.reductions.sums import mean_over
-from spyre_mlir.ops.composite import floored
 from spyre_mlir.ops.helpers.approximations import log_of_one_plus_exp
 from spyre_mlir.ops.helpers.reduction_dims import positions
 from spyre_mlir.ops.helpers.slicing import along

@@ -1,16 +1,87 @@
-"""Normalisation by groups, by batch statistics, and by statistics known beforehand."""
+"""Normalisation by layers, by groups, by batch statistics, and by statistics known beforehand."""
 
 from __future__ import annotations
 
 from math import prod
 from typing import Any
 
-from spyre_mlir.ops.annotations import Bools, Ints, Lanes, Number
+from spyre_mlir.hw.formats import DL16_SMALLEST
+from spyre_mlir.ops.annotations import Bools, Ints, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.composite import affine, floored, normalized
 from spyre_mlir.ops.helpers.slicing import along
 from spyre_mlir.ops.table import Sample
+
+
+def floored(eps: Number) -> Number:
+    """An epsilon that does not become 0 on the device unless it is: BERT's 1e-12 is below every DL16 number."""
+    return max(eps, DL16_SMALLEST) if eps > 0 else eps
+
+
+def normalized(b: Build, value: Any, dims: Ints, eps: Number) -> tuple[Any, Any, Any]:
+    """(value - mean) / sqrt(variance + eps) over `dims`, the mean, and the inverse root."""
+    mean = b.call("mean.dim", value, dim=dims, keepdim=True)
+    centred = b.call("sub.Tensor", value, mean)
+    variance = b.call("mean.dim", b.call("mul.Tensor", centred, centred), dim=dims, keepdim=True)
+    inverse = b.call("rsqrt", b.call("add.Tensor", variance, floored(eps)))
+    return b.call("mul.Tensor", centred, inverse), mean, inverse
+
+
+def affine(b: Build, value: Any, weight: Any, bias: Any) -> Any:
+    """value * weight + bias; either may be absent."""
+    value = value if weight is None else b.call("mul.Tensor", value, weight)
+    return value if bias is None else b.call("add.Tensor", value, bias)
+
+
+def _rms_norm_meaning(input: Lanes, weight: Lanes | None, *, normalized_shape: Ints, eps: Number | None) -> Lanes:
+    axes = tuple(range(-len(normalized_shape), 0))
+    e = 1.1920928955078125e-07 if eps is None else eps
+    out = input / np.sqrt(np.mean(input * input, axis=axes, keepdims=True) + e)
+    return out if weight is None else out * weight
+
+
+@ATEN.composed(aten=["rms_norm"], promote=True, meaning=_rms_norm_meaning)
+def rms_norm(
+    b: Build, input: Lanes, weight: Lanes | None = None, *, normalized_shape: Ints, eps: Number | None = None
+) -> Any:
+    """input over its root mean square along the last dimensions, times weight."""
+    axes = tuple(range(-len(normalized_shape), 0))
+    e = floored(1.1920928955078125e-07 if eps is None else eps)  # torch: the epsilon of float32
+    square = b.call("mean.dim", b.call("mul.Tensor", input, input), dim=axes, keepdim=True)
+    out = b.call("mul.Tensor", input, b.call("rsqrt", b.call("add.Tensor", square, e)))
+    return affine(b, out, weight, None)
+
+
+def _layer_norm_meaning(
+    input: Lanes,
+    weight: Lanes | None,
+    bias: Lanes | None,
+    *,
+    normalized_shape: Ints,
+    eps: Number,
+    cudnn_enable: bool,
+) -> Lanes:
+    axes = tuple(range(-len(normalized_shape), 0))
+    centred = input - np.mean(input, axis=axes, keepdims=True)
+    out = centred / np.sqrt(np.mean(centred * centred, axis=axes, keepdims=True) + eps)
+    out = out if weight is None else out * weight
+    return out if bias is None else out + bias
+
+
+@ATEN.composed(aten=["layer_norm"], promote=True, meaning=_layer_norm_meaning)
+def layer_norm(
+    b: Build,
+    input: Lanes,
+    weight: Lanes | None = None,
+    bias: Lanes | None = None,
+    *,
+    normalized_shape: Ints,
+    eps: Number = 1e-5,
+    cudnn_enable: bool = True,
+) -> Any:
+    """(input - mean) over the standard deviation along the last dimensions, times weight, plus bias."""
+    axes = tuple(range(-len(normalized_shape), 0))
+    return affine(b, normalized(b, input, axes, eps)[0], weight, bias)
 
 
 def _per_channel(b: Build, vector: Any, rank: int) -> Any:
@@ -248,6 +319,16 @@ def native_batch_norm(
 
 _IMAGE = ((2, 6, 5, 3), (6,), (6,))
 _STATISTICS = {"momentum": 0.1, "eps": 1e-5}
+ATEN.samples(
+    rms_norm,
+    Sample(((3, 65), (65,)), {"normalized_shape": (65,)}),
+    Sample(((2, 3, 5),), {"normalized_shape": (3, 5), "eps": 0.5}),
+)
+ATEN.samples(
+    layer_norm,
+    Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,)}),
+    Sample(((2, 3, 5),), {"normalized_shape": (3, 5), "eps": 0.5}),
+)
 ATEN.samples(
     native_layer_norm,
     Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,), "eps": 1e-5}),

@@ -1,14 +1,26 @@
-"""Variants of softmax: its logarithm, and the one that gives 0 where nothing is left to choose from."""
+"""Softmax, its logarithm, and the variant that gives 0 where nothing is left to choose from."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from spyre_mlir.ops.annotations import DType, Lanes
+from spyre_mlir.ops.annotations import DType, Lanes, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.composite import MASKED
+from spyre_mlir.ops.helpers.reduction_dims import MASKED
 from spyre_mlir.ops.table import Sample
+
+
+def _softmax_meaning(self: Lanes, *, dim: int, half_to_float: bool, dtype: DType | None) -> Lanes:
+    e = np.exp(self - np.max(self, axis=dim, keepdims=True))
+    return e / np.sum(e, axis=dim, keepdims=True)
+
+
+@ATEN.composed(aten=["softmax.int", "_softmax"], promote=True, meaning=_softmax_meaning)
+def softmax(b: Build, self: Lanes, *, dim: int, half_to_float: bool = False, dtype: DType | None = None) -> Any:
+    """exp(x) over the sum of exp(x) along `dim`."""
+    e = b.call("exp", b.call("sub.Tensor", self, b.call("amax", self, dim=(dim,), keepdim=True)))
+    return b.call("div.Tensor", e, b.call("sum.dim_IntList", e, dim=(dim,), keepdim=True))
 
 
 @ATEN.composed(aten=["log_softmax.int", "_log_softmax"], promote=True)
@@ -33,6 +45,8 @@ def safe_softmax(b: Build, self: Lanes, *, dim: int, dtype: DType | None = None)
     return b.call("div.Tensor", e, total)
 
 
+ATEN.samples(softmax, Sample(((3, 65),), {"dim": -1}), Sample(((4, 5, 6),), {"dim": 1}))
+ATEN.samples(softmax, Sample(((3, 65),), {"dim": -1, "half_to_float": False}))
 ATEN.samples(
     log_softmax,
     Sample(((3, 65),), {"dim": -1}),

@@ -84,15 +84,6 @@ def _borders_within(b: Build, x: Any, bins: int, low: Any, high: Any) -> Any:
     return b.call("add.Tensor", b.call("mul.Tensor", parts, b.call("sub.Tensor", high, low)), low)
 
 
-@ATEN.composed(aten=["one_hot"], ulps=0)
-def one_hot(b: Build, self: Lanes, *, num_classes: int = -1) -> Any:
-    """1 at the place each number names, in a new last dimension of `num_classes`; else 0."""
-    if num_classes < 0:
-        raise UnsupportedError("one_hot without a number of classes", hint="pass num_classes")
-    hit = b.call("eq.Tensor", b.call("unsqueeze", self, dim=-1), b.iota(num_classes, "i64"))
-    return b.cast(hit, "i64")
-
-
 ATEN.samples(
     searchsorted,
     Sample(((7,), (3, 4))),
@@ -106,4 +97,3 @@ ATEN.samples(
     Sample(((40,),), {"bins": 4}),
     Sample(((9,),), {"bins": 1}),
 )
-ATEN.samples(one_hot, Sample(((3, 4),), {"num_classes": 6}))

@@ -6,29 +6,11 @@ from math import prod
 from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops.annotations import Ints, Lanes
+from spyre_mlir.ops.annotations import Lanes
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.composite import decomposes
 from spyre_mlir.ops.helpers.reduction_dims import comparable, or_nan, positions
-from spyre_mlir.ops.native import reductions
 from spyre_mlir.ops.table import Sample
-
-
-def _of_truth(b: Build, overload: str, self: Any, dim: Ints, keepdim: bool) -> Any:
-    if not b.is_bool(self):
-        return None
-    return b.call("ne.Scalar", b.call(overload, b.cast(self, "f32"), dim=dim, keepdim=keepdim), 0.0)
-
-
-@decomposes(reductions.amax)
-def _amax(b: Build, self: Any, *, dim: Ints, keepdim: bool) -> Any:
-    return _of_truth(b, "amax", self, dim, keepdim)
-
-
-@decomposes(reductions.amin)
-def _amin(b: Build, self: Any, *, dim: Ints, keepdim: bool) -> Any:
-    return _of_truth(b, "amin", self, dim, keepdim)
 
 
 def where_first(b: Build, overload: str, self: Any, dim: int | None, keepdim: bool) -> Any:

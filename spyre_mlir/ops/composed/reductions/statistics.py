@@ -1,14 +1,26 @@
-"""Reductions made of several: extremes in pairs, variances."""
+"""Reductions made of several: means, extremes in pairs, variances."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from spyre_mlir.ops.annotations import Ints, Lanes, Number
+from spyre_mlir.ops.annotations import DType, Ints, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.helpers.reduction_dims import count_of, dims_of, without
+from spyre_mlir.ops.helpers.reduction_dims import count_of, dims_of, reduced_dims, reduced_shape, without
 from spyre_mlir.ops.table import Sample
+
+
+def _mean_meaning(self: Lanes, *, dim: Ints | None, keepdim: bool, dtype: DType | None) -> Lanes:
+    return np.mean(self, axis=reduced_dims(self.ndim, dim), keepdims=keepdim)
+
+
+@ATEN.composed(aten=["mean.dim"], promote=True, ulps=8, meaning=_mean_meaning, shape=reduced_shape)
+def mean(b: Build, self: Lanes, *, dim: Ints | None = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
+    """The arithmetic mean over `dim`."""
+    # The hardware's `mean` takes 1/N as a DL16 code; counts, unlike their inverses, are mostly exact in DL16.
+    count = count_of(b, self, dim)
+    return b.call("div.Tensor", b.call("sum.dim_IntList", self, dim=dim, keepdim=keepdim), float(count))
 
 
 @ATEN.composed(aten=["aminmax"], ulps=1)
@@ -66,6 +78,7 @@ def std_mean(
     return _kept(b, b.call("sqrt", variance), self, dim, keepdim), _kept(b, mean, self, dim, keepdim)
 
 
+ATEN.samples(mean, Sample(((3, 65),), {"dim": (-1,), "keepdim": True}), Sample(((4, 5, 6),), {"dim": (0, 2)}))
 ATEN.samples(aminmax, Sample(((3, 65),), {"dim": -1, "keepdim": True}), Sample(((4, 5),)))
 for _entry in (var, std, var_mean, std_mean):
     ATEN.samples(

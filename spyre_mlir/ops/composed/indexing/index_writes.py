@@ -1,37 +1,18 @@
-"""Rows picked and rows written: at places known beforehand as parts of a whole, else by comparing positions."""
+"""Entries of one dimension written: at places known beforehand as parts of a whole, else by comparing positions."""
 
 from __future__ import annotations
 
 from math import nan
 from typing import Any
 
-from spyre_mlir.ops.annotations import Ints, Lanes, LanesList, Number, np
+from spyre_mlir.ops.annotations import Lanes, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.composite import decomposes
 from spyre_mlir.ops.helpers.index_matching import named, written
 from spyre_mlir.ops.helpers.reduction_dims import is_float
-from spyre_mlir.ops.helpers.slicing import along, joined, moved, padded, part, side_by_side
+from spyre_mlir.ops.helpers.slicing import along, joined, moved, padded, part
 from spyre_mlir.ops.native.views import TO_END
 from spyre_mlir.ops.table import Sample, require
-
-
-def index_select_shape(self: tuple[int, ...], index: tuple[int, ...], *, dim: int) -> tuple[int, ...]:
-    """Shape of the entries of `dim` chosen by index."""
-    require("C1", len(index) <= 1, f"index of rank {len(index)}, expected 0 or 1")
-    at = dim % max(len(self), 1)
-    return (*self[:at], *(index or (1,)), *self[at + 1 :]) if self else ()
-
-
-@ATEN.movement(aten=["index_select"], shape=index_select_shape)
-def index_select(self: Lanes, index: Lanes, *, dim: int) -> Lanes:
-    """The entries of `dim` that `index` names; negative ones count from the end.
-
-    Constraints:
-        C1: index has rank 0 or 1.
-    """
-    entries = np.take(self.reshape(self.shape or (1,)), index.astype(np.int64).reshape(-1), axis=dim)
-    return entries if self.ndim else entries.reshape(())
 
 
 def index_copy_shape(
@@ -44,8 +25,14 @@ def index_copy_shape(
     return self
 
 
-@ATEN.composite(aten=["index_copy"], shape=index_copy_shape)
-def index_copy(self: Lanes, index: Lanes, source: Lanes, *, dim: int) -> Lanes:
+def _index_copy_meaning(self: Lanes, index: Lanes, source: Lanes, *, dim: int) -> Lanes:
+    out = np.moveaxis(self.copy().reshape(self.shape or (1,)), dim, 0)
+    out[index.astype(np.int64).reshape(-1)] = np.moveaxis(source.reshape(source.shape or (1,)), dim, 0)
+    return np.moveaxis(out, 0, dim).reshape(self.shape)
+
+
+@ATEN.composed(aten=["index_copy"], promote=True, ulps=1, meaning=_index_copy_meaning, shape=index_copy_shape)
+def index_copy(b: Build, self: Lanes, index: Lanes, source: Lanes, *, dim: int) -> Any:
     """`self` with the entries of `dim` that `index` names replaced by those of `source`, in order.
 
     A position that `index` names twice holds the later entry. A position outside `self` makes all entries of that
@@ -55,16 +42,13 @@ def index_copy(self: Lanes, index: Lanes, source: Lanes, *, dim: int) -> Lanes:
     Constraints:
         C1: source has the shape of self, with as many entries along dim as index.
     """
-    out = np.moveaxis(self.copy().reshape(self.shape or (1,)), dim, 0)
-    out[index.astype(np.int64).reshape(-1)] = np.moveaxis(source.reshape(source.shape or (1,)), dim, 0)
-    return np.moveaxis(out, 0, dim).reshape(self.shape)
+    return _copied(b, self, index, source, dim)
 
 
-@decomposes(index_copy)
-def _index_copy(b: Build, self: Any, index: Any, source: Any, *, dim: int) -> Any:
+def _copied(b: Build, self: Any, index: Any, source: Any, dim: int) -> Any:
     if not b.shape(self):
-        made = _index_copy(b, *(b.call("view", x, size=(1,)) for x in (self, index, source)), dim=0)
-        return b.call("view", made, size=())
+        line, place, one = (b.call("view", x, size=(1,)) for x in (self, index, source))
+        return b.call("view", _copied(b, line, place, one, 0), size=())
     shape, at = b.shape(self), dim % len(b.shape(self))
     if not is_float(b, self):
         # Whole numbers and truth values know no NaN, and products round them.
@@ -104,22 +88,11 @@ def _rows_moved(b: Build, ones: Any, value: Any, at: int) -> Any:
     return b.call("transpose.int", b.call("matmul", ones, rows), dim0=at, dim1=-2)
 
 
-def _slice_scatter_shape(self: tuple[int, ...], src: tuple[int, ...], **_: object) -> tuple[int, ...]:
-    return self
-
-
-@ATEN.composite(aten=["slice_scatter"], shape=_slice_scatter_shape)
+@ATEN.composed(aten=["slice_scatter"], promote=True, ulps=1)
 def slice_scatter(
-    self: Lanes, src: Lanes, *, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Lanes:
+    b: Build, self: Lanes, src: Lanes, *, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Any:
     """`self` with a range of `dim` replaced by `src`."""
-    out = np.moveaxis(self.copy(), dim, 0)
-    out[start:end:step] = np.moveaxis(src, dim, 0)
-    return np.moveaxis(out, 0, dim)
-
-
-@decomposes(slice_scatter)
-def _slice_scatter(b: Build, self: Any, src: Any, *, dim: int, start: int | None, end: int | None, step: int) -> Any:
     low, high, _ = slice(start, end).indices(b.shape(self)[dim])
     if step != 1:
         src, high = _among_others(b, self, src, dim, range(low, high, step)), max(low, high)
@@ -141,78 +114,15 @@ def _among_others(b: Build, self: Any, src: Any, dim: int, places: range) -> Any
     return part(b, line, at, 0, len(range(places.start, places.stop)))
 
 
-@ATEN.composite(aten=["select_scatter"], shape=_slice_scatter_shape)
-def select_scatter(self: Lanes, src: Lanes, *, dim: int, index: int) -> Lanes:
+@ATEN.composed(aten=["select_scatter"], promote=True, ulps=1)
+def select_scatter(b: Build, self: Lanes, src: Lanes, *, dim: int, index: int) -> Any:
     """`self` with one index of `dim` replaced by `src`."""
-    out = np.moveaxis(self.copy(), dim, 0)
-    out[index] = src
-    return np.moveaxis(out, 0, dim)
-
-
-@decomposes(select_scatter)
-def _select_scatter(b: Build, self: Any, src: Any, *, dim: int, index: int) -> Any:
     at = index % b.shape(self)[dim]
     rank = len(b.shape(self))
     parts = [part(b, self, dim, 0, at), b.call("unsqueeze", src, dim=dim % rank), part(b, self, dim, at + 1, TO_END)]
     return joined(b, parts, dim)
 
 
-def stack_shape(tensors: list[tuple[int, ...]], *, dim: int = 0) -> tuple[int, ...]:
-    """Shape of equal shapes with a new dimension."""
-    require("C1", all(t == tensors[0] for t in tensors), f"shapes {tensors} differ")
-    at = dim % (len(tensors[0]) + 1)
-    return (*tensors[0][:at], len(tensors), *tensors[0][at:])
-
-
-@ATEN.composite(aten=["stack"], shape=stack_shape)
-def stack(tensors: LanesList, *, dim: int = 0) -> Lanes:
-    """The tensors side by side along a new dimension.
-
-    Constraints:
-        C1: all shapes are equal.
-    """
-    return np.stack(list(tensors), axis=dim)
-
-
-@decomposes(stack)
-def _stack(b: Build, tensors: Any, *, dim: int) -> Any:
-    return side_by_side(b, tensors, dim)
-
-
-def pad_shape(self: tuple[int, ...], *, pad: Ints, value: Number = 0) -> tuple[int, ...]:
-    """Shape after padding; the pairs of `pad` start at the last dimension."""
-    out = list(self)
-    for at, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True), start=1):
-        out[-at] += before + after
-    return tuple(out)
-
-
-@ATEN.composite(aten=["constant_pad_nd"], shape=pad_shape)
-def constant_pad_nd(self: Lanes, *, pad: Ints, value: Number = 0) -> Lanes:
-    """`self` with a number around it; the pairs of `pad` start at the last dimension, negative ones cut."""
-    for at, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True), start=1):
-        axis = self.ndim - at
-        kept = np.take(self, range(max(0, -before), self.shape[axis] - max(0, -after)), axis=axis)
-        around = [(0, 0)] * self.ndim
-        around[axis] = (max(0, before), max(0, after))
-        self = np.pad(kept, around, constant_values=value)
-    return self
-
-
-@decomposes(constant_pad_nd)
-def _constant_pad_nd(b: Build, self: Any, *, pad: Ints, value: Number) -> Any:
-    for at, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True), start=1):
-        self = padded(b, self, -at, before, after, value)
-    return self
-
-
-ATEN.samples(
-    index_select,
-    Sample(((5, 6), (3,)), {"dim": 0}),
-    Sample(((5, 6, 4), (2,)), {"dim": 1}),
-    Sample(((), (1,)), {"dim": 0}),
-    Sample(((5, 6), (2, 2)), {"dim": 0}, breaks="C1"),
-)
 ATEN.samples(
     index_copy,
     Sample(((2, 7, 4), (1,), (2, 1, 4)), {"dim": 1}),
@@ -226,7 +136,3 @@ ATEN.samples(
     Sample(((8, 5), (3, 5)), {"dim": 0, "start": 1, "end": 8, "step": 3}),
 )
 ATEN.samples(select_scatter, Sample(((3, 8), (3,)), {"dim": 1, "index": -2}))
-ATEN.samples(stack, Sample((((3, 5), (3, 5)),), {"dim": 1}), Sample((((3, 5), (4, 5)),), breaks="C1"))
-ATEN.samples(
-    constant_pad_nd, Sample(((3, 5),), {"pad": (1, 2), "value": 0.5}), Sample(((3, 5),), {"pad": (-1, 2, 2, 0)})
-)

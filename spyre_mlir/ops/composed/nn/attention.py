@@ -1,0 +1,127 @@
+"""Attention: a softmax of products, with a mask or without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops.annotations import INF, Lanes, Number, np
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.helpers.reduction_dims import MASKED
+from spyre_mlir.ops.table import Sample
+
+
+def _with_mask(scores: Lanes, mask: Lanes) -> Lanes:
+    """Scores where a boolean mask holds, else minus infinity; or scores plus an additive mask."""
+    return np.where(mask, scores, -INF) if mask.dtype.kind == "b" else scores + mask
+
+
+def attention_shape(
+    query: tuple[int, ...],
+    key: tuple[int, ...],
+    value: tuple[int, ...],
+    attn_mask: tuple[int, ...] | None = None,
+    *,
+    enable_gqa: bool = False,
+    **_: object,
+) -> tuple[int, ...]:
+    """Shape of attention: that of query, against which the batches of key broadcast, with the features of value."""
+    batch = query[:-2] if enable_gqa else np.broadcast_shapes(query[:-2], key[:-2], value[:-2])
+    return (*batch, query[-2], value[-1])
+
+
+def _attention_meaning(
+    query: Lanes,
+    key: Lanes,
+    value: Lanes,
+    attn_mask: Lanes | None,
+    *,
+    dropout_p: Number,
+    is_causal: bool,
+    scale: Number | None,
+    enable_gqa: bool,
+) -> Lanes:
+    if enable_gqa:
+        repeat = query.shape[-3] // key.shape[-3]
+        key, value = np.repeat(key, repeat, axis=-3), np.repeat(value, repeat, axis=-3)
+    factor = 1.0 / np.sqrt(query.shape[-1]) if scale is None else scale
+    scores = query @ np.swapaxes(key, -1, -2) * factor
+    if is_causal:
+        attn_mask = np.tril(np.ones((query.shape[-2], key.shape[-2]), dtype=np.bool_))
+    if attn_mask is not None:
+        scores = _with_mask(scores, attn_mask)
+    peak = np.max(scores, axis=-1, keepdims=True)
+    e = np.exp(scores - np.where(peak == -INF, 0.0, peak))
+    total = np.sum(e, axis=-1, keepdims=True)
+    return (e / np.where(total == 0, 1.0, total)) @ value
+
+
+@ATEN.composed(
+    aten=["scaled_dot_product_attention"], promote=True, ulps=32, meaning=_attention_meaning, shape=attention_shape
+)
+def attention(
+    b: Build,
+    query: Lanes,
+    key: Lanes,
+    value: Lanes,
+    attn_mask: Lanes | None = None,
+    *,
+    dropout_p: Number = 0.0,
+    is_causal: bool = False,
+    scale: Number | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """softmax(query @ key transposed * scale + mask) @ value; fully masked rows give 0."""
+    if dropout_p:
+        raise UnsupportedError(f"attention with dropout {dropout_p}", hint="call model.eval() before export")
+    if enable_gqa:
+        key, value = (_repeat_heads(b, x, b.shape(query)[-3]) for x in (key, value))
+    factor = 1.0 / float(np.sqrt(b.shape(query)[-1])) if scale is None else scale
+    scores = b.call("matmul", b.call("mul.Tensor", query, factor), b.call("transpose.int", key, dim0=-2, dim1=-1))
+    mask = _causal_mask(b, *b.shape(scores)[-2:]) if is_causal else attn_mask
+    mask = mask if mask is None or b.is_bool(mask) else b.cast(mask, like=scores)
+    return b.call("matmul", _masked_softmax(b, scores, mask), value)
+
+
+def _causal_mask(b: Build, rows: int, columns: int) -> Any:
+    """Row number >= column number, from two short index tensors instead of a square constant."""
+    row = b.call("unsqueeze", b.call("arange.start_step", start=0, end=rows, step=1), dim=1)
+    return b.call("ge.Tensor", row, b.call("arange.start_step", start=0, end=columns, step=1))
+
+
+def _masked_softmax(b: Build, scores: Any, mask: Any) -> Any:
+    """Softmax over the last dimension; masked entries are 0, and so are fully masked rows."""
+    if mask is None:
+        return b.call("softmax.int", scores, dim=-1)
+    if b.is_bool(mask):
+        kept = b.call("where.self", mask, scores, MASKED)
+    else:
+        # The device has no infinity. What a mask takes below the floor is the floor itself, whatever the scores:
+        # a row that is masked as a whole is uniform, as in torch, where the scores vanish beside finfo.min.
+        masked = b.call("le.Scalar", mask, MASKED)
+        kept = b.call("where.self", masked, MASKED, b.call("add.Tensor", scores, mask))
+        mask = b.call("ne.Scalar", mask, -INF)
+    e = b.call("exp", b.call("sub.Tensor", kept, b.call("amax", kept, dim=(-1,), keepdim=True)))
+    e = b.call("where.self", mask, e, 0.0)
+    # A row with one entry left has a sum of at least exp(0) = 1, so the floor changes masked rows only.
+    total = b.call("maximum", b.call("sum.dim_IntList", e, dim=(-1,), keepdim=True), 1.0)
+    return b.call("div.Tensor", e, total)
+
+
+def _repeat_heads(b: Build, x: Any, heads: int) -> Any:
+    *batch, own, rows, features = b.shape(x)
+    if own == heads:
+        return x
+    grouped = b.call("expand", b.call("unsqueeze", x, dim=-3), size=(*batch, own, heads // own, rows, features))
+    return b.call("view", grouped, size=(*batch, heads, rows, features))
+
+
+ATEN.samples(
+    attention,
+    Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8))),
+    Sample(((1, 4, 5, 8), (1, 2, 5, 8), (1, 2, 5, 8)), {"is_causal": True, "enable_gqa": True, "scale": 0.5}),
+    Sample(((1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8)), {"is_causal": True}),
+    Sample(((4, 3, 8), (2, 4, 6, 8), (2, 4, 6, 8))),
+    Sample(((2, 2, 5, 8), (2, 2, 7, 8), (2, 2, 7, 8), (2, 1, 5, 7))),
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from typing_extensions import override
@@ -12,10 +12,12 @@ from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
 from spyre_mlir.dialects.aten_types import elements_of, result_shape, result_type
-from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue, element_of, shape_of
+from spyre_mlir.dialects.aten_value import AtenValue, Raw, raw_of, typed, value_of
+from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, Kind, OpEntry
+from spyre_mlir.ops.value import Argument, Made, Operand, Value
 from spyre_mlir.plugins import registry
 
 
@@ -30,16 +32,30 @@ class AtenBuild(ABC):
     inside: ClassVar[bool] = False
 
     @abstractmethod
-    def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Any:
+    def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Raw:
         """The result of one op that is not rewritten."""
 
-    def call(self, overload: str, *tensors: Any, **attributes: Any) -> Any:
-        """Adds an op of the table, or what it decomposes into; see `ops.build.Build`."""
+    def call(self, overload: str, *tensors: Operand, **attributes: Argument) -> Value:
+        """Adds an op of the table, or what it decomposes into; see `ops.value.Caller`."""
+        made = self._called(overload, tensors, attributes)
+        if isinstance(made, tuple):
+            raise TypeError(f"{overload} has {len(made)} results: `call_all` gives them")
+        return made
+
+    def call_all(self, overload: str, *tensors: Operand, **attributes: Argument) -> tuple[Value, ...]:
+        """Adds an op and gives all results; see `ops.build.Build`."""
+        made = self._called(overload, tensors, attributes)
+        return made if isinstance(made, tuple) else (made,)
+
+    def _called(
+        self, overload: str, tensors: tuple[Operand, ...], attributes: Mapping[str, Argument]
+    ) -> Value | tuple[Value, ...]:
         entry = ATEN.find(overload)
         if entry is None:
             raise UnsupportedError(f"a decomposition uses aten.{overload}, which the op table lacks")
         names = [p.name for p in entry.params if p.is_tensor]
-        given = dict(zip(names, tensors, strict=False)) | attributes
+        operands = [list(t) if isinstance(t, Sequence) else t for t in tensors]
+        given = dict(zip(names, operands, strict=False)) | dict(attributes)
         bound: dict[str, Any] = {p.name: p.default for p in entry.params} | given
         if missing := [p.name for p in entry.params if p.required and p.name not in given]:
             raise TypeError(f"{overload} needs {', '.join(missing)}")
@@ -50,47 +66,49 @@ class AtenBuild(ABC):
             raise UnsupportedError(f"{overload} is kept whole, and the device runs it only in parts")
         if rewritten is not None:
             return rewritten
-        _check_elements(overload, entry, bound)
-        return self.make(overload, entry, bound, result_type(entry, bound))
+        raw = {name: raw_of(value) for name, value in bound.items()}
+        _check_elements(overload, entry, raw)
+        return AtenValue(self, self.make(overload, entry, raw, result_type(entry, raw)))
 
-    def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
-        """The value, or tuple of values, that replaces an op; None if the op stays."""
-        for overload in entry.overloads:
-            for registered in registry.find(registry.Kind.DECOMPOSITION, overload):
-                made = registered(self, **bound) if registered.wants(self, bound) else None
-                if made is not None:
-                    return _values(registered, made)
+    def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Made:
+        """What replaces an op with these arguments, one value or several; None if the op stays."""
+        found = [r for overload in entry.overloads for r in registry.find(registry.Kind.DECOMPOSITION, overload)]
+        if not found and entry.decompose is None:
+            return None
+        arguments = self.arguments(entry, bound)
+        for registered in found:
+            made = registered(self, **arguments) if registered.wants(self, arguments) else None
+            if made is not None:
+                return _values(registered, made)
         kept = any(map(registry.is_kept_whole, entry.overloads)) and not self.inside
         if entry.decompose is None or kept:
             return None
-        return entry.decompose(self, **bound)
+        return entry.decompose(self, **arguments)
 
-    def shape(self, value: Any) -> tuple[int, ...]:
-        """Shape of a value; numbers have none."""
-        return shape_of(_typed(value)) if isinstance(value, SSAValue | TypedValue) else ()
+    def arguments(self, entry: OpEntry | None, bound: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments by name as a function that builds gets them."""
+        tensors = () if entry is None else [p.name for p in entry.params if p.is_tensor]
+        return {name: value_of(self, value, is_tensor=name in tensors) for name, value in bound.items()}
 
-    def element(self, value: Any) -> str:
-        """Element type of a value by its MLIR name; numbers have none."""
-        return str(element_of(_typed(value))) if isinstance(value, SSAValue | TypedValue) else ""
+    def results(self, entry: OpEntry, bound: Mapping[str, Any]) -> list[Raw] | None:
+        """What stands for the results of an op, see `rewrite`; None if the op stays."""
+        made = self.rewrite(entry, bound)
+        return None if made is None else [typed(v) for v in (made if isinstance(made, tuple) else (made,))]
 
-    def is_bool(self, value: Any) -> bool:
-        """Whether a value holds truth values."""
-        return isinstance(value, bool) or self.element(value) == str(i1)
-
-    def cast(self, value: Any, element: str = "", *, like: Any = None) -> Any:
+    def cast(self, value: Value, element: str = "", *, like: Value | None = None) -> Value:
         """A value in another element type; see `ops.build.Build`."""
-        wanted = element or self.element(like)
-        return value if self.element(value) == wanted else self.call("_to_copy", value, dtype=wanted)
+        wanted = like.element if like is not None and not element else element
+        return value if value.element == wanted else self.call("_to_copy", value, dtype=wanted)
 
-    def rounded(self, value: Any) -> Any:
+    def rounded(self, value: Value) -> Value:
         """A value as eager has it in the middle of an op; see `ops.build.Build`."""
         return value
 
-    def full(self, shape: tuple[int, ...], number: float, element: str) -> Any:
+    def full(self, shape: tuple[int, ...], number: float, element: str) -> Value:
         """One number everywhere; see `ops.build.Build`."""
         return self.call("full", size=tuple(shape), fill_value=number, dtype=element)
 
-    def iota(self, count: int, element: str, *, start: float = 0, step: float = 1) -> Any:
+    def iota(self, count: int, element: str, *, start: float = 0, step: float = 1) -> Value:
         """start, start + step, …; see `ops.build.Build`."""
         return self.call("arange.start_step", start=start, end=start + step * count, step=step, dtype=element)
 
@@ -110,18 +128,17 @@ def _check_elements(overload: str, entry: OpEntry, bound: Mapping[str, Any]) -> 
         raise TypeError(f"{overload} gets numbers only, which have no element type: make one with `full`")
 
 
-def _values(registered: registry.Registered[Any], made: object) -> object:
+def _values(registered: registry.Registered[Any], made: object) -> Value | tuple[Value, ...]:
     """What a decomposition of a plugin gives, if that is a value or several."""
-    several = cast("tuple[object, ...]", made) if isinstance(made, tuple) else (made,)
-    if not all(isinstance(v, SSAValue | TypedValue) for v in several):
+    if isinstance(made, Value):
+        return made
+    several = cast("tuple[object, ...]", made) if isinstance(made, tuple) else ()
+    values = tuple(v for v in several if isinstance(v, Value))
+    if not isinstance(made, tuple) or len(values) != len(several):
         raise RegistrationError(
             f"{registered.owner} decomposes {registered.op} to {made!r}, not to a value of the build or a tuple"
         )
-    return cast(object, made)
-
-
-def _typed(value: Any) -> SSAValue | TypedValue:
-    return cast("SSAValue[Attribute] | TypedValue", value)
+    return values
 
 
 class TypeBuild(AtenBuild):
@@ -130,11 +147,11 @@ class TypeBuild(AtenBuild):
     inside = True
 
     @override
-    def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Any:
+    def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Raw:
         """The type of one result."""
         return TypedValue(result)
 
-    def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
+    def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Made:
         """Takes apart only what has no type of its own."""
         return super().rewrite(entry, bound) if entry.composed else None
 
@@ -147,9 +164,8 @@ def result_types(entry: OpEntry, bound: Mapping[str, Any]) -> list[TensorType[At
     """
     if not entry.composed:
         return [result_type(entry, bound)]
-    made = TypeBuild().rewrite(entry, bound)
-    several = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
-    return [cast(TensorType[Attribute], _typed(v).type) for v in several]
+    made = TypeBuild().results(entry, bound)
+    return [cast("TypedValue", v).type for v in made or ()]
 
 
 def result_shapes(entry: OpEntry, bound: Mapping[str, Any]) -> list[tuple[int, ...]]:

@@ -6,46 +6,30 @@ the aten level), and to find the types of results (the verifier).
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
+
+from spyre_mlir.ops.value import Argument, Caller, Operand, Value
 
 
-class Build(Protocol):
-    """What a decomposition may do: call other table entries on values of the program."""
+class Build(Caller, Protocol):
+    """What a decomposition may do: call other table entries on values of the program; see `Caller.call`."""
 
-    def call(self, overload: str, *tensors: Any, **attributes: Any) -> Any:
-        """Adds one op and returns its result, or a tuple of results; a Python number may stand for a tensor.
-
-        Args:
-            overload: ATen's name, ``.default`` dropped, e.g. ``add.Tensor``.
-            tensors: the tensor arguments, in the order of the entry.
-            attributes: the others, by name.
-        """
+    def call_all(self, overload: str, *tensors: Operand, **attributes: Argument) -> tuple[Value, ...]:
+        """Adds one op as `call` does, and gives all of its results."""
         ...
 
-    def shape(self, value: Any) -> tuple[int, ...]:
-        """Shape of a value."""
-        ...
-
-    def element(self, value: Any) -> str:
-        """Element type of a value by its MLIR name: ``f16``, ``i64``, ``i1``, …; "" for a Python number."""
-        ...
-
-    def is_bool(self, value: Any) -> bool:
-        """Whether a value holds booleans."""
-        ...
-
-    def cast(self, value: Any, element: str = "", *, like: Any = None) -> Any:
+    def cast(self, value: Value, element: str = "", *, like: Value | None = None) -> Value:
         """A value as numbers of an element type, given by its MLIR name or by a value that has it."""
         ...
 
-    def rounded(self, value: Any) -> Any:
+    def rounded(self, value: Value) -> Value:
         """A value that eager, too, rounds to the element type before it goes on: what a step is taken of."""
         ...
 
-    def full(self, shape: tuple[int, ...], number: float, element: str) -> Any:
+    def full(self, shape: tuple[int, ...], number: float, element: str) -> Value:
         """One number everywhere."""
         ...
 
-    def iota(self, count: int, element: str, *, start: float = 0, step: float = 1) -> Any:
+    def iota(self, count: int, element: str, *, start: float = 0, step: float = 1) -> Value:
         """The vector start, start + step, … of `count` elements."""
         ...

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from spyre_mlir.hw.formats import FP8_LARGEST
-from spyre_mlir.ops.annotations import Ints, Lanes, Number
+from spyre_mlir.ops.annotations import Ints, Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 
 @ATEN.composed(aten=["spyre::clamp"], ulps=1)
-def spyre_clamp(b: Build, input: Lanes, *, min: Number | None = None, max: Number | None = None) -> Any:
+def spyre_clamp(b: Build, input: Value, *, min: Number | None = None, max: Number | None = None) -> Value:
     """Between two bounds, either of which may be absent."""
-    return b.call("clamp", input, min=min, max=max)
+    return input.clamp(min=min, max=max)
 
 
 @ATEN.composed(aten=["spyre::softplus"], ulps=4)
-def spyre_softplus(b: Build, input: Lanes, *, beta: float = 1.0, threshold: float = 20.0) -> Any:
+def spyre_softplus(b: Build, input: Value, *, beta: float = 1.0, threshold: float = 20.0) -> Value:
     """log(1 + exp(beta x)) / beta, and x above the threshold."""
     return b.call("softplus", input, beta=beta, threshold=threshold)
 
 
 @ATEN.composed(aten=["spyre::gelu"], ulps=4)
-def spyre_gelu(b: Build, input: Lanes, *, approximate: str = "none") -> Any:
+def spyre_gelu(b: Build, input: Value, *, approximate: str = "none") -> Value:
     """The Gaussian error linear unit."""
     return b.call("gelu", input, approximate=approximate)
 
 
 @ATEN.composed(aten=["spyre::silu"], ulps=4)
-def spyre_silu(b: Build, input: Lanes) -> Any:
+def spyre_silu(b: Build, input: Value) -> Value:
     """x times its sigmoid."""
     return b.call("silu", input)
 
 
 @ATEN.composed(aten=["spyre::logical_not"], ulps=0)
-def spyre_logical_not(b: Build, input: Lanes) -> Any:
+def spyre_logical_not(b: Build, input: Value) -> Value:
     """Whether an element is 0."""
     return b.call("logical_not", input)
 
@@ -44,136 +43,135 @@ def spyre_logical_not(b: Build, input: Lanes) -> Any:
 @ATEN.composed(aten=["spyre::layer_norm"])
 def spyre_layer_norm(
     b: Build,
-    x: Lanes,
-    weight: Lanes | None = None,
-    bias: Lanes | None = None,
+    x: Value,
+    weight: Value | None = None,
+    bias: Value | None = None,
     *,
     normalized_shape: Ints,
     eps: float = 1e-5,
-) -> Any:
+) -> Value:
     """Layer normalisation over the last dimensions."""
     return b.call("layer_norm", x, weight, bias, normalized_shape=normalized_shape, eps=eps)
 
 
 @ATEN.composed(aten=["spyre::rms_norm"])
 def spyre_rms_norm(
-    b: Build, x: Lanes, weight: Lanes | None = None, *, normalized_shape: Ints, eps: float | None = None
-) -> Any:
+    b: Build, x: Value, weight: Value | None = None, *, normalized_shape: Ints, eps: float | None = None
+) -> Value:
     """Division by the root of the mean square over the last dimensions."""
     return b.call("rms_norm", x, weight, normalized_shape=normalized_shape, eps=eps)
 
 
 @ATEN.composed(aten=["spyre::exx2"])
-def exx2(b: Build, input: Lanes, *, scale: float, use_zero_mean: bool = False) -> Any:
+def exx2(b: Build, input: Value, *, scale: float, use_zero_mean: bool = False) -> Value:
     """The scaled sums of the elements and of their squares over the last dimension, side by side."""
-    square = b.call("sum.dim_IntList", b.call("mul.Tensor", input, input), dim=(-1,), keepdim=True)
-    total = b.call("sum.dim_IntList", input, dim=(-1,), keepdim=True)
-    first = b.full(b.shape(total), 0.0, b.element(input)) if use_zero_mean else b.call("mul.Tensor", total, scale)
-    return b.call("cat", [first, b.call("mul.Tensor", square, scale)], dim=-1)
+    square = (input * input).sum(-1, keepdim=True)
+    total = input.sum(-1, keepdim=True)
+    first = b.full(total.shape, 0.0, input.element) if use_zero_mean else total * scale
+    return b.call("cat", [first, square * scale], dim=-1)
 
 
-def _moment(b: Build, moments: Any, which: int) -> Any:
+def _moment(b: Build, moments: Value, which: int) -> Value:
     return b.call("slice.Tensor", moments, dim=-1, start=which, end=which + 1)
 
 
 @ATEN.composed(aten=["spyre::layernormscale"])
-def layernormscale(b: Build, input: Lanes, *, eps: float) -> Any:
+def layernormscale(b: Build, input: Value, *, eps: float) -> Value:
     """One over the standard deviation, from what `exx2` gives."""
     mean, square = _moment(b, input, 0), _moment(b, input, 1)
-    variance = b.call("sub.Tensor", square, b.call("mul.Tensor", mean, mean))
-    return b.call("rsqrt", b.call("add.Tensor", variance, eps))
+    return b.call("rsqrt", square - mean * mean + eps)
 
 
 @ATEN.composed(aten=["spyre::layernormnorm"])
-def layernormnorm(b: Build, input: Lanes, mean: Lanes, norm_mean: Lanes, weight: Lanes, bias: Lanes) -> Any:
+def layernormnorm(b: Build, input: Value, mean: Value, norm_mean: Value, weight: Value, bias: Value) -> Value:
     """(x - mean) scale weight + bias, with the mean from `exx2` and the scale from `layernormscale`."""
-    centred = b.call("mul.Tensor", b.call("sub.Tensor", input, _moment(b, mean, 0)), norm_mean)
-    return b.call("add.Tensor", b.call("mul.Tensor", centred, weight), bias)
+    return (input - _moment(b, mean, 0)) * norm_mean * weight + bias
 
 
 @ATEN.composed(aten=["spyre::topkvalue"], ulps=0)
-def topkvalue(b: Build, input: Lanes, *, k: int, dim: int = -1, largest: bool = True) -> Any:
+def topkvalue(b: Build, input: Value, *, k: int, dim: int = -1, largest: bool = True) -> Value:
     """The k largest or smallest elements, sorted."""
-    return b.call("topk", input, k=k, dim=dim, largest=largest)[0]
+    return b.call_all("topk", input, k=k, dim=dim, largest=largest)[0]
 
 
 @ATEN.composed(aten=["spyre::topkindex"], ulps=0)
-def topkindex(b: Build, input: Lanes, *, k: int, dim: int = -1, largest: bool = True) -> Any:
+def topkindex(b: Build, input: Value, *, k: int, dim: int = -1, largest: bool = True) -> Value:
     """Where the k largest or smallest elements are."""
-    return b.call("topk", input, k=k, dim=dim, largest=largest)[1]
+    return b.call_all("topk", input, k=k, dim=dim, largest=largest)[1]
 
 
 @ATEN.composed(aten=["spyre::batched_matmul"])
-def batched_matmul(build: Build, a: Lanes, b: Lanes) -> Any:
+def batched_matmul(build: Build, a: Value, b: Value) -> Value:
     """A matrix product whose batch dimensions broadcast."""
-    return build.call("matmul", a, b)
+    return a @ b
 
 
 @ATEN.composed(aten=["spyre::conv2d", "spyre::conv2d_with_bias"])
 def spyre_conv2d(
     b: Build,
-    input: Lanes,
-    weight: Lanes,
-    bias: Lanes | None = None,
+    input: Value,
+    weight: Value,
+    bias: Value | None = None,
     *,
     stride: Ints,
     padding: Ints,
     dilation: Ints,
     groups: int,
-) -> Any:
+) -> Value:
     """A convolution over two dimensions, plus a bias per channel if there is one."""
     said = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     return b.call("conv2d", input, weight, bias, **said)
 
 
 @ATEN.composed(aten=["spyre::restickify", "spyre::compact", "spyre::copy_forced"], ulps=0)
-def spyre_copy(b: Build, input: Lanes) -> Any:
+def spyre_copy(b: Build, input: Value) -> Value:
     """The same elements; layouts are chosen by the compiler."""
-    return b.call("clone", input)
+    return input.clone()
 
 
 @ATEN.composed(aten=["spyre::tile_dim_marker"], ulps=0)
-def tile_dim_marker(b: Build, input: Lanes, *, dim: int) -> Any:
+def tile_dim_marker(b: Build, input: Value, *, dim: int) -> Value:
     """The same elements; dimensions keep their names here without markers."""
-    return b.call("clone", input)
+    return input.clone()
 
 
 @ATEN.composed(aten=["spyre::overwrite_f"], ulps=0)
-def overwrite_f(b: Build, input: Lanes, output: Lanes, *, dims: Ints, offsets: Ints) -> Any:
+def overwrite_f(b: Build, input: Value, output: Value, *, dims: Ints, offsets: Ints) -> Value:
     """`output` with a block replaced by `input`."""
     return _block(b, input, output, dict(zip(dims, offsets, strict=True)))
 
 
-def _block(b: Build, value: Any, whole: Any, offsets: dict[int, int]) -> Any:
+def _block(b: Build, value: Value, whole: Value, offsets: dict[int, int]) -> Value:
     """`whole` with `value` at offsets: one dimension after the other, the first outermost."""
     if not offsets:
         return value
     (dim, offset), *rest = offsets.items()
-    end = offset + b.shape(value)[dim]
+    end = offset + value.shape[dim]
     part = b.call("slice.Tensor", whole, dim=dim, start=offset, end=end)
     return b.call("slice_scatter", whole, _block(b, value, part, dict(rest)), dim=dim, start=offset, end=end)
 
 
 @ATEN.composed(aten=["spyre::keep_by_index"], ulps=0)
-def keep_by_index(b: Build, input: Lanes, index: Lanes) -> Any:
+def keep_by_index(b: Build, input: Value, index: Value) -> Value:
     """The elements of every row that an index names."""
     return b.call("gather", input, index, dim=-1)
 
 
 @ATEN.composed(aten=["spyre::quantscalepertokenfp8"], ulps=4)
-def quantscalepertokenfp8(b: Build, input: Lanes, *, scale_ub: float = FP8_LARGEST) -> Any:
+def quantscalepertokenfp8(b: Build, input: Value, *, scale_ub: float = FP8_LARGEST) -> Value:
     """The largest magnitude of every row over the largest number of the format."""
-    largest = b.call("amax", b.call("abs", input), dim=(-1,), keepdim=True)
-    return b.call("div.Tensor", largest, scale_ub)
+    return abs(input).amax(-1, keepdim=True) / scale_ub
 
 
 @ATEN.composed(aten=["spyre::sliding_window_attention"])
-def sliding_window_attention(b: Build, q: Lanes, k: Lanes, v: Lanes, *, window: int, scale: float | None = None) -> Any:
+def sliding_window_attention(
+    b: Build, q: Value, k: Value, v: Value, *, window: int, scale: float | None = None
+) -> Value:
     """Attention of every query to the last `window` keys up to its own place; the last query is at the last key."""
-    rows, columns = b.shape(q)[-2], b.shape(k)[-2]
-    row = b.call("unsqueeze", b.iota(rows, "i64", start=columns - rows), dim=1)
-    back = b.call("sub.Tensor", row, b.iota(columns, "i64"))
-    near = b.call("logical_and", b.call("ge.Scalar", back, 0), b.call("lt.Scalar", back, window))
+    rows, columns = q.shape[-2], k.shape[-2]
+    row = b.iota(rows, "i64", start=columns - rows).unsqueeze(1)
+    back = row - b.iota(columns, "i64")
+    near = b.call("logical_and", back.ge(0), back.lt(window))
     return b.call("scaled_dot_product_attention", q, k, v, near, scale=scale)
 
 

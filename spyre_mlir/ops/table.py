@@ -12,9 +12,10 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from spyre_mlir.errors import ConstraintError
+from spyre_mlir.ops.value import Made
 
 
 class Family(Enum):
@@ -62,6 +63,9 @@ class Kind(Enum):
 
 # Spellings a declaration may use in its annotations. `from __future__ import annotations` keeps them as text.
 KINDS: Mapping[str, Kind] = {
+    "Value": Kind.TENSOR,
+    "Sequence[Value]": Kind.TENSORS,
+    "Sequence[Value | None]": Kind.TENSORS,
     "Lanes": Kind.TENSOR,
     "View": Kind.TENSOR,
     "LanesList": Kind.TENSORS,
@@ -150,7 +154,7 @@ class OpEntry:
     combine: str | None = None
     spec: str | None = None
     shape: Callable[..., tuple[int, ...]] | None = None
-    decompose: Callable[..., Any] | None = None
+    decompose: Callable[..., Made] | None = None
     boolean: bool = False
     ulps: float = 1.0
     tolerance: float = 0.0
@@ -186,6 +190,8 @@ def _params(function: Callable[..., Any], skipped: int = 0) -> tuple[Param, ...]
 
 def _annotation(said: Any) -> str:
     """The name in an annotation, without ``| None``: of text, or of what the text stands for where it is evaluated."""
+    if get_origin(said) is Sequence:
+        return f"Sequence[{_annotation(get_args(said)[0])}]"
     alternatives = [a for a in get_args(said) if a is not type(None)]
     of_one = alternatives[0] if len(alternatives) == 1 and type(None) in get_args(said) else said
     return str(getattr(of_one, "__name__", of_one)).removesuffix(" | None")
@@ -266,7 +272,7 @@ class Table:
         """
         facts = {"ulps": 16.0, "promote": promote, "composed": meaning is None, "family": Family.COMPOSITE} | facts
 
-        def add(function: Callable[..., Any]) -> OpEntry:
+        def add(function: Callable[..., Made]) -> OpEntry:
             params = _params(function, skipped=1)  # the first is what it builds with
             rewrite = {"decompose": function} | facts
             return self._declared(function, params, aten, meaning=meaning or _of_its_parts, **rewrite)

@@ -38,7 +38,7 @@ class NodeInfo:
     Attributes:
         name: of the node.
         target: the operator, e.g. ``acme::blend``.
-        args, kwargs: as the graph has them; tensors are the values a `Build` takes.
+        args, kwargs: as the graph has them; tensors are `Value`s.
         inputs, outputs: what the tensors look like.
         attributes: the arguments that are no tensors, by their names in the schema, defaults filled in.
     """

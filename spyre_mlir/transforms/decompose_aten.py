@@ -25,10 +25,12 @@ from xdsl.passes import ModulePass
 from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.aten_build import AtenBuild, spelled
+from spyre_mlir.dialects.aten_value import AtenValue, typed
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops.native import movement
 from spyre_mlir.ops.table import Family, OpEntry
+from spyre_mlir.ops.value import Made, Value
 from spyre_mlir.plugins import registry
 from spyre_mlir.transforms.convert_aten_to_spyre_loop import lowering_of
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
@@ -55,7 +57,7 @@ class _Builder(AtenBuild):
     _rounded: list[SSAValue] = field(default_factory=list[SSAValue])
     _first: int = 0  # ops before the decomposition at hand
 
-    def whole(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
+    def whole(self, entry: OpEntry, bound: Mapping[str, Any]) -> Made:
         """What replaces an op of the program, see `rewrite`; if that fails, nothing has been written.
 
         Raises:
@@ -92,9 +94,9 @@ class _Builder(AtenBuild):
                 op.attributes[UNROUNDED] = UnitAttr()
         self._rounded.clear()
 
-    def rounded(self, value: Any) -> Any:
+    def rounded(self, value: Value) -> Value:
         """The value, which keeps no more digits than eager has there."""
-        self._rounded.append(value)
+        self._rounded.append(_written(value))
         return value
 
     def _kernels(self) -> int:
@@ -108,6 +110,11 @@ class _Builder(AtenBuild):
             if not any(result.uses for result in op.results):
                 op.detach()
                 op.erase()
+
+
+def _written(value: Value) -> SSAValue:
+    """The SSA value that stands for a value."""
+    return cast("SSAValue[Attribute]", typed(value))
 
 
 def _made(value: SSAValue) -> object:
@@ -135,7 +142,7 @@ def reason_for(op: AtenOp) -> str | None:
 def _registered(op: AtenOp, builder: AtenBuild, bound: Mapping[str, Any]) -> str | None:
     """Why the host runs an op that a plugin wants there; None if none does."""
     found = registry.find(registry.Kind.FALLBACK, op.overload)
-    return FALLBACK if any(r.wants(builder, bound) for r in found) else None
+    return FALLBACK if any(r.wants(builder, builder.arguments(op.entry, bound)) for r in found) else None
 
 
 @dataclass(frozen=True)
@@ -177,12 +184,12 @@ def _convert(op: Operation, builder: _Builder, value: dict[SSAValue, SSAValue]) 
             except _TooManyError:
                 replacement, reason = None, f"it would take more than {builder.cap} kernels"
             if replacement is not None:
-                several = isinstance(replacement, tuple)
-                made = list(cast("tuple[SSAValue, ...]", replacement)) if several else [replacement]
+                values = replacement if isinstance(replacement, tuple) else (replacement,)
                 if registry.find(registry.Kind.DECOMPOSITION, op.overload):
-                    _check_types(op, made)
+                    _check_types(op, [typed(v) for v in values])
                 # Tracing types some results otherwise than eager: new running statistics of half precision as float32.
-                made = [builder.cast(v, like=result) for v, result in zip(made, op.results, strict=True)]
+                wanted = [AtenValue(builder, result) for result in op.results]
+                made = [_written(builder.cast(v, like=w)) for v, w in zip(values, wanted, strict=True)]
                 builder.widen_inside(() if op.is_wide else made)
                 value.update(zip(op.results, made, strict=True))
                 return made

@@ -29,6 +29,7 @@ def register() -> None:
     from xdsl.passes import ModulePass
 
     from spyre_mlir.ops.annotations import Ints, Lanes
+    from spyre_mlir.ops.value import Value
     from spyre_mlir.plugins import registry
 
     # One hardware function, with a constant.
@@ -45,15 +46,15 @@ def register() -> None:
 
     # Built from others.
     @registry.register_decomposition("acme::blend")
-    def blend(build, a: Lanes, b: Lanes, *, weight: float):
+    def blend(build, a: Value, b: Value, *, weight: float):
         """a and b, mixed."""
-        return build.call("add.Tensor", build.call("mul.Tensor", a, weight), build.call("mul.Tensor", b, 1 - weight))
+        return a * weight + b * (1 - weight)
 
     # Routed by element type: halves on the device, others on the host.
-    @registry.register_decomposition("acme::largest", when=lambda build, self: build.element(self) == "f16")
-    def largest(build, self: Lanes):
+    @registry.register_decomposition("acme::largest", when=lambda build, self: self.element == "f16")
+    def largest(build, self: Value):
         """The largest element of every row."""
-        return build.call("amax", self, dim=(-1,))
+        return self.amax(-1)
 
     # A host step, by torch's own kernel of the operator.
     registry.register_fallback("acme::median")(torch.ops.acme.median)
@@ -61,7 +62,7 @@ def register() -> None:
     # Converted at import.
     @registry.register_op("acme::twice")
     def twice(node: registry.NodeInfo, build):
-        return [build.call("mul.Tensor", node.args[0], 2.0)]
+        return [node.args[0] * 2.0]
 
     # Computed on the host by a function of our own.
     @registry.register_executor("acme::digest")

@@ -13,11 +13,13 @@ from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_build import AtenBuild, spelled
+from spyre_mlir.dialects.aten_value import AtenValue, raw_of
 from spyre_mlir.errors import RegistrationError
 from spyre_mlir.frontend.arguments import bind, overload_name
 from spyre_mlir.frontend.element_types import tensor_type
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.ops.table import OpEntry
+from spyre_mlir.ops.value import Made, Value
 from spyre_mlir.plugins import registry
 
 
@@ -33,7 +35,7 @@ class ImportBuild(AtenBuild):
         operands, attributes = spelled(entry, bound)
         return self._add(make_op(overload, operands, attributes, [result])).results[0]
 
-    def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
+    def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Made:
         """Takes apart what has several results or no shape of its own."""
         return super().rewrite(entry, bound) if entry.composed else None
 
@@ -45,8 +47,8 @@ def converted(node: Node, ssa: Callable[[Node], SSAValue], build: ImportBuild) -
         RegistrationError: the conversion gives other results than the operation has.
     """
     for found in registry.find(registry.Kind.CONVERSION, overload_name(cast(Any, node.target))):
-        made: object = found(node_info(node, ssa), build)
-        results = cast("list[object]", made) if isinstance(made, (list, tuple)) else [made]
+        made: object = found(node_info(node, lambda n: AtenValue(build, ssa(n))), build)
+        results = [raw_of(r) for r in (cast("Sequence[object]", made) if isinstance(made, (list, tuple)) else [made])]
         wanted = [tensor_type(v) for v in _tensors(node.meta["val"])]
         types = [cast("SSAValue[Attribute]", r).type if isinstance(r, SSAValue) else type(r).__name__ for r in results]
         if not isinstance(made, (list, tuple)) or types != wanted:
@@ -60,10 +62,10 @@ def converted(node: Node, ssa: Callable[[Node], SSAValue], build: ImportBuild) -
     return None
 
 
-def node_info(node: Node, ssa: Callable[[Node], SSAValue]) -> registry.NodeInfo:
+def node_info(node: Node, value: Callable[[Node], Value]) -> registry.NodeInfo:
     """What a conversion is told."""
     bound = bind(node)
-    args, kwargs = map_arg((node.args, dict(node.kwargs)), lambda n: cast(Any, ssa(n)))
+    args, kwargs = map_arg((node.args, dict(node.kwargs)), lambda n: cast(Any, value(n)))
     return registry.NodeInfo(
         name=node.name,
         target=overload_name(cast(Any, node.target)),

@@ -22,6 +22,7 @@ from spyre_mlir.frontend.capture.export import REFUSED
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.reference.eager import to_numpy
 from spyre_mlir.frontend.reference.stable_order import EqualsInOrder
+from spyre_mlir.ops import ATEN
 from spyre_mlir.plugins import registry
 
 Array = NDArray[Any]
@@ -94,7 +95,8 @@ def _runner(
         return registered.owner, partial(_by_executor, registered)
     typed = {name: _filled(value, [TypedValue(t) for t in call.operands]) for name, value in call.arguments.items()}
     for registered in registry.find(registry.Kind.FALLBACK, call.overload):
-        if registered.wants(TypeBuild(), typed):
+        build = TypeBuild()
+        if registered.wants(build, build.arguments(ATEN.find(call.overload), typed)):
             return registered.owner, partial(_by_fallback, registered.function)
     return "torch", partial(_by_operator, _operator(call))
 

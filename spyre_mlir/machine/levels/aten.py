@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.aten import OP_CLASSES, AtenOp, CallOp
 from spyre_mlir.dialects.aten_build import AtenBuild
+from spyre_mlir.dialects.aten_value import AtenValue, typed
 from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import ConstraintError, UnsupportedError
 from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, rules, tensor_type
@@ -22,6 +23,7 @@ from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.levels.host_ops import HostExecutor, run_on_host
 from spyre_mlir.ops.array_views import ArrayView
 from spyre_mlir.ops.table import Family, OpEntry
+from spyre_mlir.ops.value import Made, Value
 
 
 def run_entry(entry: OpEntry, arguments: Mapping[str, object]) -> Array:
@@ -51,11 +53,12 @@ class _ArrayBuild(AtenBuild):
         """Starts a build; `is_wide` if nothing is rounded to float32, not even where eager does so inside."""
         self._is_wide = is_wide
 
-    def rounded(self, value: Any) -> Any:
+    def rounded(self, value: Value) -> Value:
         """The numbers as float32 has them, if they are float32."""
-        if self._is_wide or not isinstance(value, _Computed):
+        raw = typed(value)
+        if self._is_wide or not isinstance(raw, _Computed):
             return value
-        return _Computed(value.type, as_eager(value.values, str(value.type.get_element_type())))
+        return AtenValue(self, _Computed(raw.type, as_eager(raw.values, str(raw.type.get_element_type()))))
 
     @override
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> _Computed:
@@ -63,7 +66,7 @@ class _ArrayBuild(AtenBuild):
         values = run_entry(entry, {name: _numbers(value) for name, value in bound.items()})
         return _Computed(result, as_numbers(values, result.get_element_type()))
 
-    def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Any:
+    def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Made:
         """Takes apart only what has no meaning of its own."""
         return super().rewrite(entry, bound) if entry.composed else None
 
@@ -76,9 +79,8 @@ def _numbers(value: Any) -> Any:
 
 def run_composed(entry: OpEntry, arguments: Mapping[str, Any], *, is_wide: bool = False) -> list[Array]:
     """What a composed entry gives, one array per result; tensor arguments are `_Computed`."""
-    made = _ArrayBuild(is_wide=is_wide).rewrite(entry, arguments)
-    several = cast("tuple[_Computed, ...]", made if isinstance(made, tuple) else (made,))
-    return [v.values for v in several]
+    made = _ArrayBuild(is_wide=is_wide).results(entry, arguments)
+    return [cast(_Computed, v).values for v in made or ()]
 
 
 def evaluate(entry: OpEntry, arguments: Mapping[str, Any]) -> list[Array]:

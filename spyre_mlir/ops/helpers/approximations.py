@@ -7,52 +7,51 @@ precision); each function states its error as `tolerance` (exact arithmetic) and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.helpers.reduction_dims import is_float
+from spyre_mlir.ops.value import Value
 
 
-def polynomial(b: Build, x: Any, coefficients: Sequence[float]) -> Any:
+def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     """c0 + c1 x + c2 x² + …, the highest power first (Horner): two kernels per power."""
-    *rest, highest = coefficients
-    out: Any = highest
+    *rest, second, highest = coefficients
+    out = x * highest + second
     for c in reversed(rest):
-        out = b.call("add.Tensor", b.call("mul.Tensor", x, out), c)
+        out = x * out + c
     return out
 
 
-def with_sign_of(b: Build, x: Any, magnitude: Any, *, keeps_zero: bool = False) -> Any:
+def with_sign_of(x: Value, magnitude: Value, *, keeps_zero: bool = False) -> Value:
     """`magnitude` where x is 0 or more, else its negative; of a function that `keeps_zero`, zero is x itself."""
-    out = b.call("where.self", b.call("lt.Scalar", x, 0), b.call("neg", magnitude), magnitude)
-    return b.call("where.self", b.call("eq.Scalar", x, 0), x, out) if keeps_zero else out
+    out = x.lt(0).where(-magnitude, magnitude)
+    return x.eq(0).where(x, out) if keeps_zero else out
 
 
-def has_minus(b: Build, x: Any) -> Any:
+def has_minus(b: Build, x: Value) -> Value:
     """Whether x is below 0 or a negative zero, whose inverse is minus infinity; DL16 has no sign of such an inverse."""
-    below = b.call("lt.Scalar", x, 0)
-    if not is_float(b, x):
+    below = x.lt(0)
+    if not x.is_float:
         return below
-    return b.call("logical_or", below, b.call("lt.Scalar", b.call("reciprocal", x), 0))
+    return b.call("logical_or", below, x.reciprocal().lt(0))
 
 
-def log_of_one_plus(b: Build, x: Any) -> Any:
+def log_of_one_plus(x: Value) -> Value:
     """log(1 + x), exact near 0: what 1 + x rounds away is added again.
 
     With u = 1 + x rounded, log(1 + x) = log(u) + (x - (u - 1)) / u up to the square of the last term.
     """
-    u = b.call("add.Tensor", x, 1.0)
-    difference = b.call("sub.Tensor", u, 1.0)
-    lost = b.call("div.Tensor", b.call("sub.Tensor", x, difference), u)
+    u = x + 1.0
+    difference = u - 1.0
+    lost = (x - difference) / u
     # Nothing was lost where the difference is x, which holds for infinity and -1 too.
-    lost = b.call("where.self", b.call("eq.Tensor", difference, x), 0.0, lost)
-    return b.call("add.Tensor", b.call("log", u), lost)
+    lost = difference.eq(x).where(0.0, lost)
+    return u.log() + lost
 
 
-def log_of_one_plus_exp(b: Build, x: Any) -> Any:
+def log_of_one_plus_exp(x: Value) -> Value:
     """log(1 + e^x) without overflow; for large negative x it is e^x."""
-    e = b.call("exp", b.call("neg", b.call("abs", x)))
-    u = b.call("add.Tensor", e, 1.0)
-    lost = b.call("div.Tensor", b.call("sub.Tensor", e, b.call("sub.Tensor", u, 1.0)), u)
-    small = b.call("add.Tensor", b.call("log", u), lost)
-    return b.call("add.Tensor", b.call("maximum", x, 0.0), small)
+    e = (-abs(x)).exp()
+    u = e + 1.0
+    lost = (e - (u - 1.0)) / u
+    small = u.log() + lost
+    return x.maximum(0.0) + small

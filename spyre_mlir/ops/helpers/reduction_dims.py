@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from spyre_mlir.hw.formats import INFINITY_STAND_IN
 from spyre_mlir.ops.annotations import INF, Ints
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.slicing import along
+from spyre_mlir.ops.value import Value
 
 # The largest finite half. It stands for minus infinity on the device, which has none (torch-spyre; likely).
 MASKED = -INFINITY_STAND_IN
-FLOATS = ("f16", "bf16", "f32", "f64")
 SHORT_BITS = {"i8": 8, "ui8": 8, "i16": 16}  # integers that wrap on the device as in torch
 
 
@@ -34,54 +33,47 @@ def reduced_dims(rank: int, dim: Ints | None) -> tuple[int, ...]:
     return tuple(sorted({d % rank for d in dim})) if rank else ()
 
 
-def is_float(b: Build, value: Any) -> bool:
-    """Whether a value holds floating-point numbers."""
-    return b.element(value) in FLOATS
-
-
-def dims_of(b: Build, value: Any, dim: Ints | int | None) -> Ints:
+def dims_of(value: Value, dim: Ints | int | None) -> Ints:
     """The dimensions to fold, in ascending order: all if `dim` is None or empty."""
-    return reduced_dims(len(b.shape(value)), (dim,) if isinstance(dim, int) else dim)
+    return reduced_dims(value.rank, (dim,) if isinstance(dim, int) else dim)
 
 
-def folded_shape(b: Build, value: Any, dim: Ints | int | None, keepdim: bool) -> tuple[int, ...]:
+def folded_shape(value: Value, dim: Ints | int | None, keepdim: bool) -> tuple[int, ...]:
     """Shape after folding `dim`."""
-    return reduced_shape(b.shape(value), dim=dims_of(b, value, dim) or None, keepdim=keepdim)
+    return reduced_shape(value.shape, dim=dims_of(value, dim) or None, keepdim=keepdim)
 
 
-def count_of(b: Build, value: Any, dim: Ints | int | None) -> int:
+def count_of(value: Value, dim: Ints | int | None) -> int:
     """How many elements are folded into one."""
-    shape = b.shape(value)
-    return prod(shape[d] for d in dims_of(b, value, dim))
+    shape = value.shape
+    return prod(shape[d] for d in dims_of(value, dim))
 
 
-def without(b: Build, value: Any, dims: Ints, keepdim: bool) -> Any:
+def without(b: Build, value: Value, dims: Ints, keepdim: bool) -> Value:
     """A value that was folded over `dims`, without them unless they are kept."""
     return value if keepdim or not dims else b.call("squeeze.dims", value, dim=dims)
 
 
-def is_empty(b: Build, value: Any) -> bool:
+def is_empty(value: Value) -> bool:
     """Whether a tensor has no elements: what folding gives is then neutral, or nothing at all."""
-    return 0 in b.shape(value)
+    return 0 in value.shape
 
 
-def positions(b: Build, shape: tuple[int, ...], dim: int) -> Any:
+def positions(b: Build, shape: tuple[int, ...], dim: int) -> Value:
     """0, 1, … along one dimension of a shape."""
-    return along(b, b.iota(shape[dim], "i64"), len(shape), dim)
+    return along(b.iota(shape[dim], "i64"), len(shape), dim)
 
 
-def without_nan(b: Build, value: Any, stand_in: float = INF) -> Any:
+def without_nan(value: Value, stand_in: float = INF) -> Value:
     """A value with infinity, or another number, in place of what is not a number, so that comparisons order it."""
-    if not is_float(b, value):
-        return value
-    return b.call("where.self", b.call("ne.Tensor", value, value), stand_in, value)
+    return value.ne(value).where(stand_in, value) if value.is_float else value
 
 
-def or_nan(b: Build, truth: Any, value: Any) -> Any:
+def or_nan(b: Build, truth: Value, value: Value) -> Value:
     """A truth value, or that a value is not a number."""
-    return b.call("logical_or", truth, b.call("ne.Tensor", value, value)) if is_float(b, value) else truth
+    return b.call("logical_or", truth, value.ne(value)) if value.is_float else truth
 
 
-def comparable(b: Build, value: Any) -> Any:
+def comparable(b: Build, value: Value) -> Value:
     """A value as numbers: truth values have no order of their own."""
-    return b.cast(value, "f32") if b.is_bool(value) else value
+    return b.cast(value, "f32") if value.is_bool else value

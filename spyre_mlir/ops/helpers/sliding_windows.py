@@ -7,12 +7,12 @@ Slices step along dimensions that are not in the lanes, where every start and st
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.slicing import joined, padded, taken
+from spyre_mlir.ops.value import Value
 
 
 def spread(values: Ints | None, rank: int, otherwise: Ints = (1,)) -> Ints:
@@ -26,22 +26,22 @@ def reach(kernel: int, dilation: int = 1) -> int:
     return dilation * (kernel - 1) + 1
 
 
-def bordered(b: Build, x: Any, dim: int, before: int, after: int, kernel: int, stride: int, dilation: int) -> Any:
+def bordered(b: Build, x: Value, dim: int, before: int, after: int, kernel: int, stride: int, dilation: int) -> Value:
     """`x` with zeros before and behind `dim`, without what no place of the window reaches."""
-    extent, size = b.shape(x)[dim], reach(kernel, dilation)
+    extent, size = x.shape[dim], reach(kernel, dilation)
     places = (before + extent + after - size) // stride + 1
     return padded(b, x, dim, before, (places - 1) * stride + size - before - extent)
 
 
-def taps(b: Build, x: Any, dim: int, kernel: int, stride: int, dilation: int = 1) -> list[Any]:
+def taps(b: Build, x: Value, dim: int, kernel: int, stride: int, dilation: int = 1) -> list[Value]:
     """What tap 0, tap 1, … of the window meet as it slides along `dim`."""
-    count = (b.shape(x)[dim] - reach(kernel, dilation)) // stride + 1
+    count = (x.shape[dim] - reach(kernel, dilation)) // stride + 1
     if count < 1:
-        raise UnsupportedError(f"a window of {reach(kernel, dilation)} over {b.shape(x)[dim]} elements")
+        raise UnsupportedError(f"a window of {reach(kernel, dilation)} over {x.shape[dim]} elements")
     return [taken(b, x, dim, tap * dilation, count, stride) for tap in range(kernel)]
 
 
-def accumulated(b: Build, parts: Sequence[Any], function: str) -> Any:
+def accumulated(b: Build, parts: Sequence[Value], function: str) -> Value:
     """Tensors combined one after another, in order."""
     out = parts[0]
     for part in parts[1:]:
@@ -49,7 +49,7 @@ def accumulated(b: Build, parts: Sequence[Any], function: str) -> Any:
     return out
 
 
-def overlap_added(b: Build, x: Any, dim: int, kernel: int, stride: int, dilation: int = 1) -> Any:
+def overlap_added(b: Build, x: Value, dim: int, kernel: int, stride: int, dilation: int = 1) -> Value:
     """The reverse of `taps`: the window at place w adds its tap j to element w * stride + j * dilation.
 
     Args:
@@ -60,18 +60,18 @@ def overlap_added(b: Build, x: Any, dim: int, kernel: int, stride: int, dilation
         stride: elements from one place to the next.
         dilation: elements from one tap to the next.
     """
-    places = b.shape(x)[dim]
+    places = x.shape[dim]
     depth = -(-reach(kernel, dilation) // stride)  # strides that a window reaches over
     blocks = [padded(b, block, dim, q, depth - 1 - q) for q, block in _blocks(b, x, dim, kernel, stride, dilation)]
-    shape = b.shape(x)
+    shape = x.shape
     total = accumulated(b, blocks, "add.Tensor")
-    total = b.call("view", total, size=(*shape[:dim], (places + depth - 1) * stride, *shape[dim + 2 :]))
+    total = total.view(*shape[:dim], (places + depth - 1) * stride, *shape[dim + 2 :])
     return taken(b, total, dim, 0, (places - 1) * stride + reach(kernel, dilation))
 
 
-def _blocks(b: Build, x: Any, dim: int, kernel: int, stride: int, dilation: int) -> list[tuple[int, Any]]:
+def _blocks(b: Build, x: Value, dim: int, kernel: int, stride: int, dilation: int) -> list[tuple[int, Value]]:
     """The taps that fall q strides behind their place, q = 0, 1, …, as tensors [..., places, stride, ...]."""
-    shape, out = b.shape(x), list[tuple[int, Any]]()
+    shape, out = x.shape, list[tuple[int, Value]]()
     by_offset = {tap * dilation: tap for tap in range(kernel)}
     for q in range(-(-reach(kernel, dilation) // stride)):
         present = [by_offset.get(q * stride + r) for r in range(stride)]
@@ -81,9 +81,9 @@ def _blocks(b: Build, x: Any, dim: int, kernel: int, stride: int, dilation: int)
     return out
 
 
-def _run(b: Build, x: Any, dim: int, first: int | None, count: int, shape: Ints) -> Any:
+def _run(b: Build, x: Value, dim: int, first: int | None, count: int, shape: Ints) -> Value:
     if first is None:
-        return b.full((*shape[:dim], count, *shape[dim + 1 :]), 0.0, b.element(x))
+        return b.full((*shape[:dim], count, *shape[dim + 1 :]), 0.0, x.element)
     return taken(b, x, dim, first, count)
 
 
@@ -98,11 +98,8 @@ def _runs(present: Sequence[int | None]) -> list[tuple[int | None, int]]:
     return out
 
 
-def with_batch(b: Build, x: Any, rank: int, function: Callable[[Any], Any]) -> Any:
+def with_batch(x: Value, rank: int, function: Callable[[Value], Value]) -> Value:
     """Applies a function of batches to a tensor that may lack the batch: `rank` is that with one."""
-    if len(b.shape(x)) == rank:
+    if x.rank == rank:
         return function(x)
-    made = function(b.call("unsqueeze", x, dim=0))
-    several = cast("tuple[Any, ...]", made if isinstance(made, tuple) else (made,))
-    out = tuple(b.call("squeeze.dim", part, dim=(0,)) for part in several)
-    return out if isinstance(made, tuple) else out[0]
+    return function(x.unsqueeze(0)).squeeze(0)

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.value import Value
 
 
-def negated(b: Build, truth: Any) -> Any:
+def negated(truth: Value) -> Value | bool:
     """Not, by a choice: comparisons take no truth values."""
-    return (not truth) if isinstance(truth, bool) else b.call("where.self", truth, False, True)
+    return truth.where(False, True) if truth.number is None else not truth.number
 
 
 # Comparisons of truth values by a choice: arith compares numbers only.
-_ON_TRUTH: dict[str, Callable[[Build, Any, Any], Any]] = {
-    "eq": lambda b, x, y: b.call("where.self", x, y, negated(b, y)),
-    "ne": lambda b, x, y: b.call("where.self", x, negated(b, y), y),
-    "lt": lambda b, x, y: b.call("where.self", x, False, y),
-    "le": lambda b, x, y: b.call("where.self", x, y, True),
-    "gt": lambda b, x, y: b.call("where.self", x, negated(b, y), False),
-    "ge": lambda b, x, y: b.call("where.self", x, True, negated(b, y)),
-    "maximum": lambda b, x, y: b.call("where.self", x, True, y),
-    "minimum": lambda b, x, y: b.call("where.self", x, y, False),
-    "mul": lambda b, x, y: b.call("where.self", x, y, False),
+_ON_TRUTH: dict[str, Callable[[Value, Value], Value]] = {
+    "eq": lambda x, y: x.where(y, negated(y)),
+    "ne": lambda x, y: x.where(negated(y), y),
+    "lt": lambda x, y: x.where(False, y),
+    "le": lambda x, y: x.where(y, True),
+    "gt": lambda x, y: x.where(negated(y), False),
+    "ge": lambda x, y: x.where(True, negated(y)),
+    "maximum": lambda x, y: x.where(True, y),
+    "minimum": lambda x, y: x.where(y, False),
+    "mul": lambda x, y: x.where(y, False),
 }
 
 
-def on_truth(name: str) -> Callable[..., Any]:
+def on_truth(name: str) -> Callable[..., Value | None]:
     """The rewrite of an entry that takes numbers, for two operands that hold truth values."""
     rule = _ON_TRUTH[name]
 
-    def rewrite(b: Build, self: Any, other: Any) -> Any:
-        if not (b.is_bool(self) and b.is_bool(other)):
+    def rewrite(b: Build, self: Value, other: Value) -> Value | None:
+        if not (self.is_bool and other.is_bool):
             return None
-        return rule(b, b.full((), self, "i1") if isinstance(self, bool) else self, other)
+        return rule(self if self.number is None else b.full((), self.number, "i1"), other)
 
     return rewrite

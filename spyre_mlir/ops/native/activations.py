@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from spyre_mlir.ops.annotations import Lanes, Number, erf, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.approximations import log_of_one_plus_exp
 from spyre_mlir.ops.table import Sample, require
+from spyre_mlir.ops.value import Value
 
 _TABLE = "published OpFunc tables of torch-spyre and the interface specification; certain"
 _LIST = "published OpFunc list of the interface specification alone; likely"
@@ -33,15 +32,13 @@ def silu(self: Lanes) -> Lanes:
     return self * sigmoid.meaning(self)
 
 
-def _gelu(b: Build, self: Any, *, approximate: str) -> Any:
+def _gelu(b: Build, self: Value, *, approximate: str) -> Value | None:
     if approximate == "none":
         return None
     # 1 + tanh(u) is 2 * sigmoid(2u); the sum would lose every bit of the result where u is far below zero.
     twice = 2.0 * float(np.sqrt(2.0 / np.pi))
-    square = b.call("mul.Tensor", b.call("mul.Tensor", self, self), 0.044715 * twice)
-    return b.call(
-        "mul.Tensor", self, b.call("sigmoid", b.call("mul.Tensor", self, b.call("add.Tensor", square, twice)))
-    )
+    square = self * self * (0.044715 * twice)
+    return self * b.call("sigmoid", self * (square + twice))
 
 
 @ATEN.pointwise(aten=["gelu"], opfunc="gelufwd", ulps=4, source=_TABLE, decompose=_gelu)
@@ -67,17 +64,17 @@ def mish(self: Lanes) -> Lanes:
 _LINEAR = 18.0
 
 
-def _softplus(b: Build, self: Any, *, beta: Number, threshold: Number) -> Any:
+def _softplus(b: Build, self: Value, *, beta: Number, threshold: Number) -> Value | None:
     from spyre_mlir.hw.dl16 import round_trip  # numpy, which text tools never need
 
     if all(float(round_trip([n])[0]) == float(n) for n in (beta, threshold)):
         return None
     # The file would hold other numbers: constants are DL16 codes.
-    scaled = b.call("mul.Tensor", self, float(beta))
-    out = b.call("div.Tensor", log_of_one_plus_exp(b, scaled), float(beta))
+    scaled = self * float(beta)
+    out = log_of_one_plus_exp(scaled) / float(beta)
     if threshold >= _LINEAR:
         return out
-    return b.call("where.self", b.call("gt.Scalar", scaled, float(threshold)), self, out)
+    return scaled.gt(float(threshold)).where(self, out)
 
 
 @ATEN.pointwise(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from spyre_mlir.ops.annotations import Lanes, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.table import Sample, Unit, require
+from spyre_mlir.ops.value import Value
 
 _TABLE = "three real SuperDSC files; certain"
 
@@ -29,28 +28,25 @@ def linear_shape(
     return (*input[:-1], weight[0])
 
 
-def _linear(b: Build, input: Any, weight: Any, bias: Any) -> Any:
-    if len(b.shape(input)) == 1:
-        row = b.call("linear", b.call("unsqueeze", input, dim=0), weight, bias)
-        return b.call("squeeze.dim", row, dim=(0,))
-    return None if bias is None else b.call("add.Tensor", b.call("linear", input, weight), bias)
+def _linear(b: Build, input: Value, weight: Value, bias: Value | None) -> Value | None:
+    if input.rank == 1:
+        return b.call("linear", input.unsqueeze(0), weight, bias).squeeze(0)
+    return None if bias is None else b.call("linear", input, weight) + bias
 
 
-def _matmul(b: Build, self: Any, other: Any) -> Any:
-    left, right = len(b.shape(self)) == 1, len(b.shape(other)) == 1
+def _matmul(b: Build, self: Value, other: Value) -> Value | None:
+    left, right = self.rank == 1, other.rank == 1
     if not (left or right):
-        return None if b.shape(self)[-1] else _empty_sum(b, self, other)
-    a = b.call("unsqueeze", self, dim=0) if left else self
-    c = b.call("unsqueeze", other, dim=-1) if right else other
-    product = b.call("matmul", a, c)
-    dropped = (-1,) * right + (-2 + right,) * left if left else (-1,)
-    return b.call("squeeze.dims", product, dim=tuple(d for d in ((-2, -1) if left and right else dropped)))
+        return None if self.shape[-1] else _empty_sum(b, self, other)
+    product = (self.unsqueeze(0) if left else self) @ (other.unsqueeze(-1) if right else other)
+    dropped = (-2, -1) if left and right else (-2,) if left else (-1,)
+    return b.call("squeeze.dims", product, dim=dropped)
 
 
-def _empty_sum(b: Build, self: Any, other: Any) -> Any:
+def _empty_sum(b: Build, self: Value, other: Value) -> Value:
     """The product over a dimension without elements."""
-    batch = np.broadcast_shapes(b.shape(self)[:-2], b.shape(other)[:-2])
-    return b.full((*batch, b.shape(self)[-2], b.shape(other)[-1]), 0, b.element(self))
+    batch = np.broadcast_shapes(self.shape[:-2], other.shape[:-2])
+    return b.full((*batch, self.shape[-2], other.shape[-1]), 0, self.element)
 
 
 @ATEN.contraction(

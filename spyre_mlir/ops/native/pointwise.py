@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from spyre_mlir.ops.annotations import INF, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.numbers import scaled
 from spyre_mlir.ops.helpers.truth_values import on_truth
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 _TABLE = "published OpFunc tables of torch-spyre and the interface specification; certain"
 
@@ -19,14 +18,14 @@ ONE = Sample(((3, 65),))
 POSITIVE = Sample(((3, 65),), low=0.1, high=4.0)
 
 
-def _sub(b: Build, self: Any, other: Any, *, alpha: Number) -> Any:
-    return None if alpha == 1 else b.call("sub.Tensor", self, scaled(b, other, alpha))
+def _sub(b: Build, self: Value, other: Value, *, alpha: Number) -> Value | None:
+    return None if alpha == 1 else self - scaled(other, alpha)
 
 
-def _add(b: Build, self: Any, other: Any, *, alpha: Number) -> Any:
-    if b.is_bool(self) and b.is_bool(other):
-        return b.call("logical_or", self, other if alpha else b.full(b.shape(other), 0, "i1"))
-    return None if alpha == 1 else b.call("add.Tensor", self, scaled(b, other, alpha))
+def _add(b: Build, self: Value, other: Value, *, alpha: Number) -> Value | None:
+    if self.is_bool and other.is_bool:
+        return b.call("logical_or", self, other if alpha else b.full(other.shape, 0, "i1"))
+    return None if alpha == 1 else self + scaled(other, alpha)
 
 
 @ATEN.pointwise(
@@ -231,10 +230,10 @@ def floor(self: Lanes) -> Lanes:
     return np.floor(self)
 
 
-def _clamp(b: Build, self: Any, *, min: Number | None, max: Number | None) -> Any:
+def _clamp(b: Build, self: Value, *, min: Number | None, max: Number | None) -> Value:
     # `clip` spells its bounds as DL16 codes; maximum and minimum take them as exact scalars.
-    out = self if min is None else b.call("maximum", self, min)
-    return out if max is None else b.call("minimum", out, max)
+    out = self if min is None else self.maximum(min)
+    return out if max is None else out.minimum(max)
 
 
 @ATEN.pointwise(

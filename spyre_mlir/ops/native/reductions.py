@@ -10,6 +10,7 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.reduction_dims import reduced_dims, reduced_shape
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 _TABLE = "published OpFunc tables of torch-spyre and the interface specification; likely"
 
@@ -18,17 +19,17 @@ def _fold(function: Callable[..., Any], x: Lanes, dim: Ints | None, keepdim: boo
     return function(x, axis=reduced_dims(x.ndim, dim), keepdims=keepdim)
 
 
-def _of_truth(b: Build, overload: str, self: Any, dim: Ints, keepdim: bool) -> Any:
-    if not b.is_bool(self):
+def _of_truth(b: Build, overload: str, self: Value, dim: Ints, keepdim: bool) -> Value | None:
+    if not self.is_bool:
         return None
-    return b.call("ne.Scalar", b.call(overload, b.cast(self, "f32"), dim=dim, keepdim=keepdim), 0.0)
+    return b.call(overload, b.cast(self, "f32"), dim=dim, keepdim=keepdim).ne(0.0)
 
 
-def _amax(b: Build, self: Any, *, dim: Ints, keepdim: bool) -> Any:
+def _amax(b: Build, self: Value, *, dim: Ints, keepdim: bool) -> Value | None:
     return _of_truth(b, "amax", self, dim, keepdim)
 
 
-def _amin(b: Build, self: Any, *, dim: Ints, keepdim: bool) -> Any:
+def _amin(b: Build, self: Value, *, dim: Ints, keepdim: bool) -> Value | None:
     return _of_truth(b, "amin", self, dim, keepdim)
 
 

@@ -84,10 +84,10 @@ def _wrong_types(entry: OpEntry, overload: str, sample: Sample, dtype: torch.dty
     except (RuntimeError, NotImplementedError):
         return ""  # torch has no half precision of it
     try:
-        made = _Types().rewrite(entry, {n: _typed(v) for n, v in given.items() if entry.param(n) is not None})
+        made = _Types().results(entry, {n: _typed(v) for n, v in given.items() if entry.param(n) is not None})
     except UnsupportedError:
         return ""
-    got = [v.type for v in (made if isinstance(made, tuple) else (made,) if made is not None else ())]
+    got = [v.type for v in made or ()]
     return f"{overload} {sample.shapes}: {got}, torch {wanted}" if got and got != wanted else ""
 
 

@@ -45,15 +45,15 @@ def test_meaning_is_that_of_torch(entry: OpEntry, overload: str, sample: Sample)
 @pytest.mark.parametrize(("entry", "sample"), BAD, ids=cases.case_id)
 def test_bad_sample_breaks_the_constraint_it_names(entry: OpEntry, sample: Sample) -> None:
     names = [p.name for p in entry.params if p.is_tensor]
+    lists = {p.name for p in entry.params if p.kind is Kind.TENSORS}
     if entry.composed:
         arrays = {
-            n: [np.zeros(t) for t in s] if isinstance(s, list) else np.zeros(s)
+            n: [np.zeros(t) for t in s] if n in lists else np.zeros(s)
             for n, s in zip(names, sample.shapes, strict=False)
         }
         call = partial(evaluate, entry, {p.name: p.default for p in entry.params} | arrays | dict(sample.attributes))
     elif entry.shape is not None:
         # A list of tensors is a list of shapes.
-        lists = {p.name for p in entry.params if p.kind is Kind.TENSORS}
         shapes = {n: list(s) if n in lists else s for n, s in zip(names, sample.shapes, strict=False)}
         call = partial(entry.shape, **shapes, **sample.attributes)
     else:

@@ -95,10 +95,11 @@ def test_every_number_that_sizes_are_compared_with_is_listed() -> None:
 
 def test_a_number_nobody_listed_is_found() -> None:
     home = "spyre_mlir.ops.composed.reductions.cumulative"
-    source = f"from {home} import SQUARE\nMOST, LEAST = 7, 1\nf = lambda n: n > MOST or n <= SQUARE\n"
+    compared = "f = lambda n, x: n > MOST or n <= SQUARE or x.gt(TOP)"
+    source = f"from {home} import SQUARE\nMOST, LEAST, TOP = 7, 1, 9\n{compared}\n"
     module = ModuleType("acme")
     exec(source, vars(module))  # noqa: S102 - the line above
-    assert set(numbers_compared(ast.parse(source), module)) == {"MOST", "SQUARE"}
+    assert set(numbers_compared(ast.parse(source), module)) == {"MOST", "SQUARE", "TOP"}
 
 
 def numbers_compared(tree: ast.Module, module: ModuleType) -> Iterator[str]:
@@ -109,18 +110,19 @@ def numbers_compared(tree: ast.Module, module: ModuleType) -> Iterator[str]:
         )
         if not compared and not (isinstance(node, ast.Call) and _orders(node)):
             continue
-        for name in {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id.isupper()}:
+        sides = node.args if isinstance(node, ast.Call) else [node]
+        names = (n for side in sides for n in ast.walk(side) if isinstance(n, ast.Name))
+        for name in {n.id for n in names if n.id.isupper()}:
             value = getattr(module, name, None)
             if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
                 yield name
 
 
 def _orders(call: ast.Call) -> bool:
-    """Whether a call is min or max, or adds an op to a composition that compares."""
+    """Whether a call is min or max, or compares values of a composition."""
     if isinstance(call.func, ast.Name):
         return call.func.id in ("min", "max")
-    said = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else ""
-    return isinstance(said, str) and said.partition(".")[0] in ORDERINGS
+    return isinstance(call.func, ast.Attribute) and call.func.attr in ORDERINGS
 
 
 def compared_numbers(path: Path) -> set[str]:

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 import spyre_mlir
 from spyre_mlir.errors import MachineFault, RegistrationError
 from spyre_mlir.ops.annotations import Lanes
+from spyre_mlir.ops.value import Value
 from spyre_mlir.plugins import registry
 
 X = torch.linspace(-3, 3, 3 * 65).reshape(3, 65)
@@ -45,19 +46,19 @@ def failing(*_: Any, **__: Any) -> Any:
     return dict[str, int]()["key"]
 
 
-def small(build: Any, self: Lanes) -> Any:
+def small(build: Any, self: Value) -> Any:
     return build.cast(self, "f16")
 
 
-def text(build: Any, self: Lanes) -> Any:
+def text(build: Any, self: Value) -> Any:
     return "hello"
 
 
-def without_operand(build: Any, self: Lanes) -> Any:
+def without_operand(build: Any, self: Value) -> Any:
     return build.call("mul.Tensor", self)
 
 
-def wrong(build: Any, self: Lanes) -> Any:
+def wrong(build: Any, self: Value) -> Any:
     return failing()
 
 

@@ -16,6 +16,7 @@ from spyre_mlir.errors import RegistrationError
 from spyre_mlir.frontend.capture.export import whole_overloads
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.annotations import Ints, Lanes, Number
+from spyre_mlir.ops.value import Value
 from spyre_mlir.plugins import registry
 from spyre_mlir.plugins.registry import Kind
 from tests.functions import FunctionModel
@@ -65,14 +66,14 @@ def soft(self: Lanes, *, beta: float = 1.0) -> Lanes:
     return np.logaddexp(0.0, beta * self) / beta
 
 
-def returns_itself(build: Any, self: Lanes) -> Any:
+def returns_itself(build: Any, self: Value) -> Any:
     """The same."""
     return self
 
 
-def scaled_by_one(build: Any, self: Lanes) -> Any:
+def scaled_by_one(build: Any, self: Value) -> Any:
     """The same, in a kernel."""
-    return build.call("mul.Tensor", self, 1.0)
+    return self * 1.0
 
 
 def named(name: str, ran: list[str] | None = None) -> type[ModulePass]:
@@ -99,10 +100,10 @@ def test_look_ups_give_lists_by_priority() -> None:
 
 
 def test_clashes_name_both_owners() -> None:
-    def first(build: Any, self: Lanes) -> Any:
+    def first(build: Any, self: Value) -> Any:
         """One."""
 
-    def second(build: Any, self: Lanes) -> Any:
+    def second(build: Any, self: Value) -> Any:
         """Two."""
 
     registry.register_decomposition("tried::same")(first)
@@ -200,7 +201,7 @@ def test_executor_must_give_a_list() -> None:
 
 
 def test_fallback_wants_some_calls_only() -> None:
-    registry.register_fallback("relu", when=lambda build, self: build.shape(self)[0] == 3)(torch.relu)
+    registry.register_fallback("relu", when=lambda build, self: self.shape[0] == 3)(torch.relu)
     model = compiled(torch.relu)
     assert [s.op for s in model.host_steps] == ["aten.relu"]
     torch.testing.assert_close(model(X), torch.relu(X))
@@ -245,7 +246,7 @@ def test_conversion_is_told_of_the_call() -> None:
     @registry.register_op("tried::soft")
     def convert(node: registry.NodeInfo, build: Any) -> list[Any]:
         told.append(node)
-        return [build.call("mul.Tensor", node.args[0], node.attributes["beta"])]
+        return [node.args[0] * node.attributes["beta"]]
 
     torch.testing.assert_close(compiled(lambda x: torch.ops.tried.soft(x, beta=3.0))(X), X * 3)
     (node,) = told
@@ -258,7 +259,7 @@ def test_conversion_is_told_of_the_call() -> None:
 
 
 def test_conversion_to_another_shape_is_refused() -> None:
-    registry.register_op("tried::same")(lambda node, build: [build.call("amax", node.args[0], dim=(-1,))])
+    registry.register_op("tried::same")(lambda node, build: [node.args[0].amax(-1)])
     with pytest.raises(
         RegistrationError, match=r"converts tried::same to tensor<3xf32>; the operation has tensor<3x65xf32>"
     ):
@@ -266,7 +267,7 @@ def test_conversion_to_another_shape_is_refused() -> None:
 
 
 def test_decomposition_routes_by_element_type() -> None:
-    registry.register_decomposition("tried::same", when=lambda build, self: build.element(self) == "f16")(scaled_by_one)
+    registry.register_decomposition("tried::same", when=lambda build, self: self.element == "f16")(scaled_by_one)
     assert [s.op for s in compiled(torch.ops.tried.same).host_steps] == ["tried::same"]
     half = spyre_mlir.compile(FunctionModel(torch.ops.tried.same), (X.half(),), host_fallback="allow")
     assert half.host_steps == ()
@@ -276,9 +277,7 @@ def test_decomposition_routes_by_element_type() -> None:
 def test_decomposition_goes_before_the_table_and_may_pass() -> None:
     registry.register_decomposition("silu", priority=1)(lambda build, self: None)
     assert "silu" in compiled(torch.nn.functional.silu).mlir("spyre.kernel")
-    registry.register_decomposition("silu")(
-        lambda build, self: build.call("mul.Tensor", self, build.call("sigmoid", self))
-    )
+    registry.register_decomposition("silu")(lambda build, self: self * build.call("sigmoid", self))
     other = compiled(torch.nn.functional.silu)
     assert '"sigmoid"' in other.mlir("spyre.kernel")
     assert '"silu"' not in other.mlir("spyre.kernel")
@@ -296,9 +295,9 @@ def test_annotations_may_be_evaluated() -> None:
     """As they are in a module that does not import `annotations` from the future."""
 
     def scaled(build: Any, self: Any, other: Any = None, *, beta: Any = 1.0, dim: Any = ()) -> Any:
-        return build.call("mul.Tensor", self, beta)
+        return self * beta
 
-    scaled.__annotations__ |= {"self": Lanes, "other": Lanes | None, "beta": Number | None, "dim": Ints}
+    scaled.__annotations__ |= {"self": Value, "other": Value | None, "beta": Number | None, "dim": Ints}
     registry.register_decomposition("tried::soft")(scaled)
     entry = ATEN.find("tried::soft")
     assert entry is not None
@@ -308,8 +307,8 @@ def test_annotations_may_be_evaluated() -> None:
 
 def test_annotations_may_be_types() -> None:
     def scaled(build: Any, self: Any, *, beta: Any = 1.0) -> Any:
-        return build.call("mul.Tensor", self, beta)
+        return self * beta
 
-    scaled.__annotations__ |= {"self": "Lanes", "beta": float}
+    scaled.__annotations__ |= {"self": "Value", "beta": float}
     registry.register_decomposition("tried::soft")(scaled)
     torch.testing.assert_close(compiled(lambda x: torch.ops.tried.soft(x, 2.0))(X), X * 2)

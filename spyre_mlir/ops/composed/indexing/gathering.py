@@ -2,64 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops.annotations import Ints, Lanes, LanesList
+from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.index_matching import all_named, chosen, from_end, named
 from spyre_mlir.ops.helpers.slicing import cut_to, moved, permuted, reshaped, widened
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 
 @ATEN.composed(aten=["gather"], ulps=1)
-def gather(b: Build, self: Lanes, index: Lanes, *, dim: int, sparse_grad: bool = False) -> Any:
+def gather(b: Build, self: Value, index: Value, *, dim: int, sparse_grad: bool = False) -> Value:
     """The elements of `self` whose place along `dim` `index` names, at the index's place along the others.
 
     An index outside `self` gives NaN, or 0 in integers: the device has no way to refuse it.
     """
-    rank, shape = len(b.shape(self)), b.shape(index)
+    rank, shape = self.rank, index.shape
     if rank == 0 or not shape:
-        return reshaped(b, b.call("gather", *(reshaped(b, v, (-1,)) for v in (self, index)), dim=0), shape)
+        return reshaped(b.call("gather", reshaped(self, (-1,)), reshaped(index, (-1,)), dim=0), shape)
     at = dim % rank
-    table = moved(b, cut_to(b, self, shape, at), at, -1)
-    hits = named(b, moved(b, index, at, -1), b.shape(self)[at])
-    return moved(b, chosen(b, hits, table), -1, at)
+    table = moved(cut_to(b, self, shape, at), at, -1)
+    hits = named(b, moved(index, at, -1), self.shape[at])
+    return moved(chosen(b, hits, table), -1, at)
 
 
 @ATEN.composed(aten=["take_along_dim"], ulps=1)
-def take_along_dim(b: Build, self: Lanes, indices: Lanes, *, dim: int | None = None) -> Any:
+def take_along_dim(b: Build, self: Value, indices: Value, *, dim: int | None = None) -> Value:
     """As `gather`, the shapes broadcast outside `dim`; without `dim`, of all elements in order."""
     if dim is None:
-        return b.call("take", self, reshaped(b, indices, (-1,)))
-    at = dim % len(b.shape(self))
-    common = [max(s, i) if min(s, i) else 0 for s, i in zip(b.shape(self), b.shape(indices), strict=True)]
+        return b.call("take", self, reshaped(indices, (-1,)))
+    at = dim % self.rank
+    common = [max(s, i) if min(s, i) else 0 for s, i in zip(self.shape, indices.shape, strict=True)]
     of_self, of_index = (
-        tuple(v[at] if d == at else e for d, e in enumerate(common)) for v in (b.shape(self), b.shape(indices))
+        tuple(v[at] if d == at else e for d, e in enumerate(common)) for v in (self.shape, indices.shape)
     )
-    index = from_end(b, widened(b, indices, of_index), of_self[at])
-    return b.call("gather", widened(b, self, of_self), index, dim=at)
+    index = from_end(widened(indices, of_index), of_self[at])
+    return b.call("gather", widened(self, of_self), index, dim=at)
 
 
 @ATEN.composed(aten=["take"], ulps=1)
-def take(b: Build, self: Lanes, index: Lanes) -> Any:
+def take(b: Build, self: Value, index: Value) -> Value:
     """The elements of `self`, in row-major order, that `index` names; negative ones count from the end."""
-    flat = reshaped(b, self, (-1,))
-    where = from_end(b, reshaped(b, index, (-1,)), b.shape(flat)[0])
-    return reshaped(b, chosen(b, named(b, where, b.shape(flat)[0]), flat), b.shape(index))
+    flat = reshaped(self, (-1,))
+    where = from_end(reshaped(index, (-1,)), flat.shape[0])
+    return reshaped(chosen(b, named(b, where, flat.shape[0]), flat), index.shape)
 
 
 @ATEN.composed(aten=["index.Tensor", "_unsafe_index.Tensor"], ulps=1)
-def index(b: Build, self: Lanes, indices: LanesList) -> Any:
+def index(b: Build, self: Value, indices: Sequence[Value | None]) -> Value:
     """The elements that index tensors name together; a dimension without one is kept whole.
 
     The dimensions of the indices stand where the first indexed one was if those stand side by side, else in front.
     """
     taken = Indexed.of(b, self, indices)
-    out = chosen(b, taken.hits, taken.flattened(b, self))
-    return taken.restored(b, out, taken.common)
+    return taken.restored(chosen(b, taken.hits, taken.flattened(self)), taken.common)
 
 
 class Indexed:
@@ -72,7 +72,7 @@ class Indexed:
         hits: [indices, places]: which index names which place.
     """
 
-    def __init__(self, shape: Ints, dims: list[int], common: Ints, hits: Any) -> None:
+    def __init__(self, shape: Ints, dims: list[int], common: Ints, hits: Value) -> None:
         """Takes the shape of the tensor, the indexed dimensions, and what the indices name."""
         kept = [d for d in range(len(shape)) if d not in dims]
         side_by_side = dims == list(range(dims[0], dims[-1] + 1))
@@ -83,47 +83,47 @@ class Indexed:
         self.places = prod(shape[d] for d in dims)
 
     @staticmethod
-    def of(b: Build, value: Any, indices: Any) -> Indexed:
+    def of(b: Build, value: Value, indices: Sequence[Value | None]) -> Indexed:
         """Broadcasts the indices and compares them.
 
         Raises:
             UnsupportedError: an index is a mask, which chooses as many elements as it has truths.
         """
-        dims = [d for d, i in enumerate(indices) if i is not None]
-        if any(b.element(indices[d]) in ("i1", "ui8") for d in dims):
+        given = {d: i for d, i in enumerate(indices) if i is not None}
+        if any(i.element in ("i1", "ui8") for i in given.values()):
             raise UnsupportedError("indexing with a mask", hint="use torch.where, which keeps the shape")
-        rank = max(len(b.shape(indices[d])) for d in dims)
-        shapes = [(1,) * (rank - len(b.shape(indices[d]))) + b.shape(indices[d]) for d in dims]
+        rank = max(i.rank for i in given.values())
+        shapes = [(1,) * (rank - i.rank) + i.shape for i in given.values()]
         common = tuple(0 if 0 in column else max(column) for column in zip(*shapes, strict=True))
-        extents = [b.shape(value)[d] for d in dims]
+        extents = [value.shape[d] for d in given]
         flat = [
-            reshaped(b, widened(b, from_end(b, indices[d], e), common), (prod(common),))
-            for d, e in zip(dims, extents, strict=True)
+            reshaped(widened(from_end(i, e), common), (prod(common),))
+            for i, e in zip(given.values(), extents, strict=True)
         ]
-        return Indexed(b.shape(value), dims, common, all_named(b, flat, extents))
+        return Indexed(value.shape, list(given), common, all_named(b, flat, extents))
 
-    def flattened(self, b: Build, value: Any) -> Any:
+    def flattened(self, value: Value) -> Value:
         """The indexed tensor as [kept elements, places]."""
-        return reshaped(b, permuted(b, value, self.order), (prod(self.kept), self.places))
+        return reshaped(permuted(value, self.order), (prod(self.kept), self.places))
 
-    def unflattened(self, b: Build, value: Any) -> Any:
+    def unflattened(self, value: Value) -> Value:
         """[kept elements, places] in the shape of the indexed tensor."""
-        value = reshaped(b, value, tuple(self.shape[d] for d in self.order))
-        return permuted(b, value, [self.order.index(d) for d in range(len(self.order))])
+        value = reshaped(value, tuple(self.shape[d] for d in self.order))
+        return permuted(value, [self.order.index(d) for d in range(len(self.order))])
 
-    def restored(self, b: Build, value: Any, common: Ints) -> Any:
+    def restored(self, value: Value, common: Ints) -> Value:
         """[kept elements, indices] in the shape of a result of indexing."""
-        value = reshaped(b, value, (*self.kept, *common))
+        value = reshaped(value, (*self.kept, *common))
         count, inner = len(self.kept), len(common)
-        return permuted(b, value, (*range(self.at), *range(count, count + inner), *range(self.at, count)))
+        return permuted(value, (*range(self.at), *range(count, count + inner), *range(self.at, count)))
 
-    def arranged(self, b: Build, value: Any) -> Any:
+    def arranged(self, value: Value) -> Value:
         """What is written, of a result's shape or one that broadcasts to it, as [kept elements, indices]."""
         full = (*self.kept[: self.at], *self.common, *self.kept[self.at :])
-        value = widened(b, value, full)
+        value = widened(value, full)
         count = len(self.common)
         order = (*range(self.at), *range(self.at + count, len(full)), *range(self.at, self.at + count))
-        return reshaped(b, permuted(b, value, order), (prod(self.kept), prod(self.common)))
+        return reshaped(permuted(value, order), (prod(self.kept), prod(self.common)))
 
 
 ATEN.samples(

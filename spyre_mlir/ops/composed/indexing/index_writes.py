@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from math import nan
-from typing import Any
 
 from spyre_mlir.ops.annotations import Lanes, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.index_matching import named, written
-from spyre_mlir.ops.helpers.reduction_dims import is_float
 from spyre_mlir.ops.helpers.slicing import along, joined, moved, padded, part
 from spyre_mlir.ops.native.views import TO_END
 from spyre_mlir.ops.table import Sample, require
+from spyre_mlir.ops.value import Value
 
 
 def index_copy_shape(
@@ -32,7 +31,7 @@ def _index_copy_meaning(self: Lanes, index: Lanes, source: Lanes, *, dim: int) -
 
 
 @ATEN.composed(aten=["index_copy"], promote=True, ulps=1, meaning=_index_copy_meaning, shape=index_copy_shape)
-def index_copy(b: Build, self: Lanes, index: Lanes, source: Lanes, *, dim: int) -> Any:
+def index_copy(b: Build, self: Value, index: Value, source: Value, *, dim: int) -> Value:
     """`self` with the entries of `dim` that `index` names replaced by those of `source`, in order.
 
     A position that `index` names twice holds the later entry. A position outside `self` makes all entries of that
@@ -45,82 +44,80 @@ def index_copy(b: Build, self: Lanes, index: Lanes, source: Lanes, *, dim: int) 
     return _copied(b, self, index, source, dim)
 
 
-def _copied(b: Build, self: Any, index: Any, source: Any, dim: int) -> Any:
-    if not b.shape(self):
-        line, place, one = (b.call("view", x, size=(1,)) for x in (self, index, source))
-        return b.call("view", _copied(b, line, place, one, 0), size=())
-    shape, at = b.shape(self), dim % len(b.shape(self))
-    if not is_float(b, self):
+def _copied(b: Build, self: Value, index: Value, source: Value, dim: int) -> Value:
+    if not self.shape:
+        line, place, one = (x.view(1) for x in (self, index, source))
+        return _copied(b, line, place, one, 0).view()
+    shape, at = self.shape, dim % self.rank
+    if not self.is_float:
         # Whole numbers and truth values know no NaN, and products round them.
-        hits = named(b, b.call("view", index, size=(-1,)), shape[at])
-        return moved(b, written(b, moved(b, self, at, -1), hits, moved(b, source, at, -1)), -1, at)
+        hits = named(b, index.view(-1), shape[at])
+        return moved(written(b, moved(self, at, -1), hits, moved(source, at, -1)), -1, at)
     places = b.call("arange.start_step", start=0, end=shape[at], step=1)
     number = b.cast(index, "f32")
-    below, beyond = b.call("lt.Scalar", number, 0.0), b.call("ge.Scalar", number, float(shape[at]))
+    below, beyond = number.lt(0.0), number.ge(float(shape[at]))
     outside = b.call("logical_or", below, beyond)
-    count = b.shape(source)[at]
+    count = source.shape[at]
     if count == 1:
-        one, wrong = b.call("view", number, size=(1,)), b.call("view", outside, size=(1,))
-        here = b.call("logical_or", b.call("eq.Tensor", places, one), wrong)
-        value = b.call("where.self", b.call("view", wrong, size=(1,) * len(shape)), nan, source)
-        return b.call("where.self", along(b, here, len(shape), at), value, self)
+        one, wrong = number.view(1), outside.view(1)
+        here = b.call("logical_or", places.eq(one), wrong)
+        value = wrong.view(*(1 for _ in shape)).where(nan, source)
+        return along(here, len(shape), at).where(value, self)
     # Row p of the source goes to place index[p]: a product with a matrix of zeros and ones moves all of them.
-    hits = b.call("eq.Tensor", b.call("unsqueeze", places, dim=1), number)
-    ones = b.call("where.self", _named_again(b, number), 0.0, b.cast(hits, like=source))
-    ones = b.call("where.self", outside, nan, ones)
-    rows = _rows_moved(b, ones, source, at)
-    here = b.call("ne.Scalar", b.call("amax", ones, dim=(1,)), 0.0)
-    return b.call("where.self", along(b, here, len(shape), at), rows, self)
+    hits = places.unsqueeze(1).eq(number)
+    ones = _named_again(b, number).where(0.0, b.cast(hits, like=source))
+    ones = outside.where(nan, ones)
+    rows = _rows_moved(ones, source, at)
+    here = ones.amax(1).ne(0.0)
+    return along(here, len(shape), at).where(rows, self)
 
 
-def _named_again(b: Build, number: Any) -> Any:
+def _named_again(b: Build, number: Value) -> Value:
     """Whether each entry of a vector of places is named by a later entry too."""
-    same = b.cast(b.call("eq.Tensor", b.call("unsqueeze", number, dim=1), number), "f32")
+    same = b.cast(number.unsqueeze(1).eq(number), "f32")
     # Row q, column p: q names the place of p, and comes later.
-    return b.call("ne.Scalar", b.call("amax", b.call("tril", same, diagonal=-1), dim=(0,)), 0.0)
+    return b.call("tril", same, diagonal=-1).amax(0).ne(0.0)
 
 
-def _rows_moved(b: Build, ones: Any, value: Any, at: int) -> Any:
+def _rows_moved(ones: Value, value: Value, at: int) -> Value:
     """The product of a matrix with a tensor along dimension `at`, which becomes the second last for it."""
-    if len(b.shape(value)) == 1:
-        return b.call("squeeze.dim", b.call("matmul", ones, b.call("unsqueeze", value, dim=1)), dim=(1,))
-    rows = b.call("transpose.int", value, dim0=at, dim1=-2)
-    return b.call("transpose.int", b.call("matmul", ones, rows), dim0=at, dim1=-2)
+    if value.rank == 1:
+        return (ones @ value.unsqueeze(1)).squeeze(1)
+    return (ones @ value.transpose(at, -2)).transpose(at, -2)
 
 
 @ATEN.composed(aten=["slice_scatter"], promote=True, ulps=1)
 def slice_scatter(
-    b: Build, self: Lanes, src: Lanes, *, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Any:
+    b: Build, self: Value, src: Value, *, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Value:
     """`self` with a range of `dim` replaced by `src`."""
-    low, high, _ = slice(start, end).indices(b.shape(self)[dim])
+    low, high, _ = slice(start, end).indices(self.shape[dim])
     if step != 1:
         src, high = _among_others(b, self, src, dim, range(low, high, step)), max(low, high)
     return joined(b, [part(b, self, dim, 0, low), src, part(b, self, dim, max(low, high), TO_END)], dim)
 
 
-def _among_others(b: Build, self: Any, src: Any, dim: int, places: range) -> Any:
+def _among_others(b: Build, self: Value, src: Value, dim: int, places: range) -> Value:
     """The part of `self` from the first of some places on, every `step`-th element taken from `src`."""
     count, step, extent = len(places), places.step, len(places) * places.step
     own = part(b, self, dim, places.start, places.stop)
-    at = dim % len(b.shape(self))
-    shape = b.shape(self)
-    own = padded(b, own, at, 0, max(0, extent - b.shape(own)[at]))
+    at = dim % self.rank
+    shape = self.shape
+    own = padded(b, own, at, 0, max(0, extent - own.shape[at]))
     # Blocks of `step` entries, the first of each replaced.
-    blocks = b.call("view", own, size=(*shape[:at], count, step, *shape[at + 1 :]))
+    blocks = own.view(*shape[:at], count, step, *shape[at + 1 :])
     rest = part(b, blocks, at + 1, 1, TO_END)
-    made = b.call("cat", [b.call("unsqueeze", b.cast(src, like=self), dim=at + 1), rest], dim=at + 1)
-    line = b.call("view", made, size=(*shape[:at], extent, *shape[at + 1 :]))
+    made = b.call("cat", [b.cast(src, like=self).unsqueeze(at + 1), rest], dim=at + 1)
+    line = made.view(*shape[:at], extent, *shape[at + 1 :])
     return part(b, line, at, 0, len(range(places.start, places.stop)))
 
 
 @ATEN.composed(aten=["select_scatter"], promote=True, ulps=1)
-def select_scatter(b: Build, self: Lanes, src: Lanes, *, dim: int, index: int) -> Any:
+def select_scatter(b: Build, self: Value, src: Value, *, dim: int, index: int) -> Value:
     """`self` with one index of `dim` replaced by `src`."""
-    at = index % b.shape(self)[dim]
-    rank = len(b.shape(self))
-    parts = [part(b, self, dim, 0, at), b.call("unsqueeze", src, dim=dim % rank), part(b, self, dim, at + 1, TO_END)]
-    return joined(b, parts, dim)
+    at = index % self.shape[dim]
+    before, one = part(b, self, dim, 0, at), src.unsqueeze(dim % self.rank)
+    return joined(b, [before, one, part(b, self, dim, at + 1, TO_END)], dim)
 
 
 ATEN.samples(

@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from spyre_mlir.ops.annotations import Lanes
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 
 @ATEN.composed(aten=["masked_fill.Scalar", "masked_fill.Tensor"], promote=True, ulps=1)
-def masked_fill(b: Build, self: Lanes, mask: Lanes, value: Lanes) -> Any:
+def masked_fill(b: Build, self: Value, mask: Value, value: Value) -> Value:
     """`value`, a single number, where the mask holds, else `self`."""
-    return b.call("where.self", mask, value, self)
+    return mask.where(value, self)
 
 
-def _triangle(b: Build, comparison: str, value: Any, diagonal: int) -> Any:
-    """The elements whose row number, less the diagonal, compares with their column number; 0 elsewhere."""
-    rows, columns = b.shape(value)[-2:]
+def _places(b: Build, value: Value, diagonal: int) -> tuple[Value, Value]:
+    """The row number, less the diagonal, and the column number of the elements of the last two dimensions."""
+    rows, columns = value.shape[-2:]
     # The row numbers start at the diagonal, so that no addition is needed.
     row = b.call("arange.start_step", start=diagonal, end=rows + diagonal, step=1)
     column = b.call("arange.start_step", start=0, end=columns, step=1)
-    inside = b.call(comparison, b.call("unsqueeze", row, dim=1), column)
-    # A selection, not a product: infinities and NaN outside the triangle do not reach the result.
-    return b.call("where.self", inside, value, False if b.is_bool(value) else 0)
+    return row.unsqueeze(1), column
+
+
+def _kept(inside: Value, value: Value) -> Value:
+    """The elements inside a triangle: a selection, no product, which infinities and NaN outside would reach."""
+    return inside.where(value, False if value.is_bool else 0)
 
 
 @ATEN.composed(aten=["tril"], promote=True, ulps=1)
-def tril(b: Build, self: Lanes, *, diagonal: int = 0) -> Any:
+def tril(b: Build, self: Value, *, diagonal: int = 0) -> Value:
     """The elements on and below a diagonal of the last two dimensions; 0 elsewhere."""
-    return _triangle(b, "ge.Tensor", self, diagonal)
+    row, column = _places(b, self, diagonal)
+    return _kept(row.ge(column), self)
 
 
 @ATEN.composed(aten=["triu"], promote=True, ulps=1)
-def triu(b: Build, self: Lanes, *, diagonal: int = 0) -> Any:
+def triu(b: Build, self: Value, *, diagonal: int = 0) -> Value:
     """The elements on and above a diagonal of the last two dimensions; 0 elsewhere."""
-    return _triangle(b, "le.Tensor", self, diagonal)
+    row, column = _places(b, self, diagonal)
+    return _kept(row.le(column), self)
 
 
 ATEN.samples(masked_fill, Sample(((3, 64), (64,), ())))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from functools import reduce
+from operator import add, mul
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops.annotations import Lanes
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composed.math.division import floor_division, floored_remainder
@@ -13,152 +14,155 @@ from spyre_mlir.ops.helpers.numbers import number
 from spyre_mlir.ops.helpers.reduction_dims import SHORT_BITS
 from spyre_mlir.ops.helpers.truth_values import negated
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 
-def _split(b: Build, x: Any) -> tuple[Any, Any]:
+def _split(b: Build, x: Value) -> tuple[Value, Value]:
     """The number without its lowest bit, halved; and that bit. The sign spreads, as in two's complement."""
     half = floor_division(b, x, 2)
-    return half, b.call("sub.Tensor", x, b.call("mul.Tensor", half, 2))
+    return half, x - half * 2
 
 
-def _and_number(b: Build, x: Any, mask: int) -> Any:
+def _and_number(b: Build, x: Value, mask: int) -> Value:
     """x & mask: remainders by powers of two, one per end of a run of ones."""
-    bits = (SHORT_BITS | {"i32": 32}).get(b.element(x), 64)
-    signed = not b.element(x).startswith("u")
+    bits = (SHORT_BITS | {"i32": 32}).get(x.element, 64)
+    signed = not x.element.startswith("u")
     mask %= 2**bits
-    out: Any = None
+    out: Value | None = None
     for at in range(bits):  # a run of ones from `at` to `end`: x mod 2^end - x mod 2^at
         if not mask >> at & 1 or (at and mask >> (at - 1) & 1):
             continue
         end = next(e for e in range(at, bits + 1) if not mask >> e & 1)
         # Up to the sign bit, the remainder is the number itself.
         upper = x if end == bits and signed else floored_remainder(b, x, 2**end)
-        run = upper if at == 0 else b.call("sub.Tensor", upper, floored_remainder(b, x, 2**at))
-        out = run if out is None else b.call("add.Tensor", out, run)
-    return b.call("mul.Tensor", x, 0) if out is None else out
+        run = upper if at == 0 else upper - floored_remainder(b, x, 2**at)
+        out = run if out is None else out + run
+    return x * 0 if out is None else out
 
 
-def _and(b: Build, x: Any, y: Any) -> Any:
-    if not b.element(x):
+def _and(b: Build, x: Value, y: Value) -> Value:
+    if x.number is not None:
         x, y = y, x
-    if not b.element(y):
-        return _and_number(b, x, int(y))
-    bits = SHORT_BITS.get(b.element(x))
+    if y.number is not None:
+        return _and_number(b, x, int(y.number))
+    bits = SHORT_BITS.get(x.element)
     if bits is None:  # some ten kernels per bit are above the cap
         raise UnsupportedError(
-            f"bitwise operations of two {b.element(x)} tensors", hint="8 and 16 bits, or a number, are possible"
+            f"bitwise operations of two {x.element} tensors", hint="8 and 16 bits, or a number, are possible"
         )
-    out: Any = None
+    return reduce(add, _common_bits(b, x, y, bits))
+
+
+def _common_bits(b: Build, x: Value, y: Value, bits: int) -> Iterator[Value]:
+    """The bits that both have, each with its weight."""
     for place in range(bits):
-        if place == bits - 1 and not b.element(x).startswith("u"):
-            one_x, one_y, weight = b.call("neg", x), b.call("neg", y), -(2**place)  # what is left is 0 or -1
+        if place == bits - 1 and not x.element.startswith("u"):
+            one_x, one_y, weight = -x, -y, -(2**place)  # what is left is 0 or -1
         else:
             (x, one_x), (y, one_y), weight = _split(b, x), _split(b, y), 2**place
-        term = b.call("mul.Tensor", b.call("mul.Tensor", one_x, one_y), weight)
-        out = term if out is None else b.call("add.Tensor", out, term)
-    return out
+        yield one_x * one_y * weight
 
 
-def _truth_first(b: Build, x: Any, y: Any) -> tuple[Any, Any] | None:
+def _truth_first(x: Value, y: Value) -> tuple[Value, Value] | None:
     """Both operands if they are truth values, the first one a tensor."""
-    if not (b.is_bool(x) and b.is_bool(y)):
+    if not (x.is_bool and y.is_bool):
         return None
-    return (y, x) if isinstance(x, bool) else (x, y)
+    return (x, y) if x.number is None else (y, x)
 
 
-def _truth(b: Build, x: Any) -> Any:
+def _truth(x: Value) -> Value | bool:
     """Numbers as truth values: whether they are not 0."""
-    if not b.element(x):
-        return bool(x)
-    return x if b.is_bool(x) else b.call("ne.Scalar", x, 0)
+    if x.number is not None:
+        return bool(x.number)
+    return x if x.is_bool else x.ne(0)
 
 
 @ATEN.composed(aten=["logical_not"], ulps=1)
-def logical_not(b: Build, self: Lanes) -> Any:
+def logical_not(b: Build, self: Value) -> Value:
     """1 where the element is 0, else 0."""
-    return negated(b, self) if b.is_bool(self) else b.call("eq.Scalar", self, 0)
+    return self.where(False, True) if self.is_bool else self.eq(0)
 
 
 @ATEN.composed(aten=["logical_and"], ulps=1)
-def logical_and(b: Build, self: Lanes, other: Lanes) -> Any:
+def logical_and(b: Build, self: Value, other: Value) -> Value:
     """1 where both elements are not 0, else 0."""
-    return b.call("where.self", _truth(b, self), _truth(b, other), False)
+    return b.call("where.self", _truth(self), _truth(other), False)
 
 
 @ATEN.composed(aten=["logical_or"], ulps=1)
-def logical_or(b: Build, self: Lanes, other: Lanes) -> Any:
+def logical_or(b: Build, self: Value, other: Value) -> Value:
     """1 where an element is not 0, else 0."""
-    return b.call("where.self", _truth(b, self), True, _truth(b, other))
+    return b.call("where.self", _truth(self), True, _truth(other))
 
 
 @ATEN.composed(aten=["logical_xor"], ulps=1)
-def logical_xor(b: Build, self: Lanes, other: Lanes) -> Any:
+def logical_xor(b: Build, self: Value, other: Value) -> Value:
     """1 where exactly one of two elements is not 0, else 0."""
-    y = _truth(b, other)
-    return b.call("where.self", _truth(b, self), negated(b, y), y)
+    y = _truth(other)
+    return b.call("where.self", _truth(self), not y if isinstance(y, bool) else negated(y), y)
 
 
 @ATEN.composed(aten=["bitwise_not"], promote=True, ulps=1)
-def bitwise_not(b: Build, self: Lanes) -> Any:
+def bitwise_not(b: Build, self: Value) -> Value:
     """Every bit turned: not for truth values, -x - 1 for whole numbers."""
-    if b.is_bool(self):
-        return negated(b, self)
-    if b.element(self).startswith("u"):
-        return b.call("sub.Tensor", number(b, 2 ** int(b.element(self)[2:]) - 1, self), self)
-    return b.call("sub.Tensor", b.call("neg", self), 1)
+    if self.is_bool:
+        return self.where(False, True)
+    if self.element.startswith("u"):
+        return number(b, 2 ** int(self.element[2:]) - 1, self) - self
+    return -self - 1
 
 
 @ATEN.composed(aten=["bitwise_and.Tensor"], promote=True, ulps=1)
-def bitwise_and(b: Build, self: Lanes, other: Lanes) -> Any:
+def bitwise_and(b: Build, self: Value, other: Value) -> Value:
     """The bits that both have."""
-    if (truth := _truth_first(b, self, other)) is not None:
-        return b.call("where.self", *truth, False)
+    if (truth := _truth_first(self, other)) is not None:
+        return truth[0].where(truth[1], False)
     return _and(b, self, other)
 
 
 @ATEN.composed(aten=["bitwise_or.Tensor"], promote=True, ulps=1)
-def bitwise_or(b: Build, self: Lanes, other: Lanes) -> Any:
+def bitwise_or(b: Build, self: Value, other: Value) -> Value:
     """The bits that one has: a + b - (a & b)."""
-    if (truth := _truth_first(b, self, other)) is not None:
-        return b.call("where.self", truth[0], True, truth[1])
-    return b.call("sub.Tensor", b.call("add.Tensor", self, other), _and(b, self, other))
+    if (truth := _truth_first(self, other)) is not None:
+        return truth[0].where(True, truth[1])
+    return self + other - _and(b, self, other)
 
 
 @ATEN.composed(aten=["bitwise_xor.Tensor"], promote=True, ulps=1)
-def bitwise_xor(b: Build, self: Lanes, other: Lanes) -> Any:
+def bitwise_xor(b: Build, self: Value, other: Value) -> Value:
     """The bits that exactly one has: a + b - 2 (a & b)."""
-    if (truth := _truth_first(b, self, other)) is not None:
-        return b.call("where.self", truth[0], negated(b, truth[1]), truth[1])
-    both = b.call("mul.Tensor", _and(b, self, other), 2)
-    return b.call("sub.Tensor", b.call("add.Tensor", self, other), both)
+    if (truth := _truth_first(self, other)) is not None:
+        return truth[0].where(negated(truth[1]), truth[1])
+    both = _and(b, self, other) * 2
+    return self + other - both
 
 
-def _power_of_two(b: Build, count: Any) -> Any:
+def _power_of_two(b: Build, count: Value) -> Value | int:
     """2 to a small whole number, bit by bit of the exponent: a product of choices, so it is exact."""
-    if not b.element(count):
-        return 2 ** int(count)
-    out: Any = None
+    return 2 ** int(count.number) if count.number is not None else reduce(mul, _choices(b, count))
+
+
+def _choices(b: Build, count: Value) -> Iterator[Value]:
+    """Per bit of a whole number, 2 to the power of that bit where it is set, else 1."""
     for place in range(5):
         count, one = _split(b, count)
-        factor = b.call("add.Tensor", b.call("mul.Tensor", one, 2 ** (2**place) - 1), 1)
-        out = factor if out is None else b.call("mul.Tensor", out, factor)
-    return out
+        yield one * (2**2**place - 1) + 1
 
 
 @ATEN.composed(aten=["bitwise_and.Scalar", "bitwise_and.Scalar_Tensor"], promote=True, ulps=1)
-def bitwise_and_number(b: Build, self: Lanes, other: Lanes) -> Any:
+def bitwise_and_number(b: Build, self: Value, other: Value) -> Value:
     """The bits that an element and a number have."""
     return b.call("bitwise_and.Tensor", self, other)
 
 
 @ATEN.composed(aten=["bitwise_or.Scalar", "bitwise_or.Scalar_Tensor"], promote=True, ulps=1)
-def bitwise_or_number(b: Build, self: Lanes, other: Lanes) -> Any:
+def bitwise_or_number(b: Build, self: Value, other: Value) -> Value:
     """The bits that an element or a number has."""
     return b.call("bitwise_or.Tensor", self, other)
 
 
 @ATEN.composed(aten=["bitwise_xor.Scalar", "bitwise_xor.Scalar_Tensor"], promote=True, ulps=1)
-def bitwise_xor_number(b: Build, self: Lanes, other: Lanes) -> Any:
+def bitwise_xor_number(b: Build, self: Value, other: Value) -> Value:
     """The bits that either an element or a number has."""
     return b.call("bitwise_xor.Tensor", self, other)
 
@@ -168,13 +172,13 @@ _RIGHT = [name.replace("left", "right") for name in _LEFT]
 
 
 @ATEN.composed(aten=[*_LEFT, "__lshift__.Tensor", "__lshift__.Scalar"], promote=True, ulps=1)
-def left_shift(b: Build, self: Lanes, other: Lanes) -> Any:
+def left_shift(b: Build, self: Value, other: Value) -> Value:
     """self times 2 to `other`."""
-    return b.call("mul.Tensor", self, _power_of_two(b, other))
+    return self * _power_of_two(b, other)
 
 
 @ATEN.composed(aten=[*_RIGHT, "__rshift__.Tensor", "__rshift__.Scalar"], promote=True, ulps=1)
-def right_shift(b: Build, self: Lanes, other: Lanes) -> Any:
+def right_shift(b: Build, self: Value, other: Value) -> Value:
     """self divided by 2 to `other`, rounded towards minus infinity."""
     return floor_division(b, self, _power_of_two(b, other))
 

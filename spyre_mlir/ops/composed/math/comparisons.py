@@ -2,92 +2,90 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from spyre_mlir.ops.annotations import INF, Lanes
+from spyre_mlir.ops.annotations import INF
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.approximations import has_minus
 from spyre_mlir.ops.helpers.numbers import number
-from spyre_mlir.ops.helpers.reduction_dims import is_float
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 
 @ATEN.composed(aten=["sign", "sgn"], promote=True, ulps=1)
-def sign(b: Build, self: Lanes) -> Any:
+def sign(b: Build, self: Value) -> Value:
     """1 above 0, -1 below, else 0."""
-    if b.is_bool(self):
-        return b.call("clone", self)
-    below = b.call("where.self", b.call("lt.Scalar", self, 0), number(b, -1, self), 0)
-    return b.call("where.self", b.call("gt.Scalar", self, 0), 1, below)
+    if self.is_bool:
+        return self.clone()
+    below = self.lt(0).where(number(b, -1, self), 0)
+    return self.gt(0).where(1, below)
 
 
 @ATEN.composed(aten=["signbit"], ulps=1)
-def signbit(b: Build, self: Lanes) -> Any:
+def signbit(b: Build, self: Value) -> Value:
     """Whether an element is below 0, or a negative zero."""
-    return b.full(b.shape(self), 0, "i1") if b.is_bool(self) else has_minus(b, self)
+    return b.full(self.shape, 0, "i1") if self.is_bool else has_minus(b, self)
 
 
 @ATEN.composed(aten=["copysign.Tensor", "copysign.Scalar"], promote=True, ulps=1)
-def copysign(b: Build, self: Lanes, other: Lanes) -> Any:
+def copysign(b: Build, self: Value, other: Value) -> Value:
     """The magnitude of `self` with the sign of `other`, of a zero too."""
-    magnitude = b.call("abs", self)
-    if not b.element(other):
-        return b.call("neg", magnitude) if str(float(other)).startswith("-") else magnitude
-    return b.call("where.self", has_minus(b, other), b.call("neg", magnitude), magnitude)
+    magnitude = abs(self)
+    if other.number is not None:
+        return -magnitude if str(float(other.number)).startswith("-") else magnitude
+    return has_minus(b, other).where(-magnitude, magnitude)
 
 
 @ATEN.composed(aten=["heaviside"], promote=True, ulps=1)
-def heaviside(b: Build, self: Lanes, values: Lanes) -> Any:
+def heaviside(b: Build, self: Value, values: Value) -> Value:
     """1 above 0, `values` at 0, else 0."""
-    if b.is_bool(self):
-        return b.call("where.self", self, True, values)
-    above = b.call("where.self", b.call("gt.Scalar", self, 0), number(b, 1, values), 0)
-    return b.call("where.self", b.call("eq.Scalar", self, 0), values, above)
+    if self.is_bool:
+        return self.where(True, values)
+    above = self.gt(0).where(number(b, 1, values), 0)
+    return self.eq(0).where(values, above)
 
 
 @ATEN.composed(aten=["isnan"], ulps=1)
-def isnan(b: Build, self: Lanes) -> Any:
+def isnan(b: Build, self: Value) -> Value:
     """Whether an element is no number: it differs from itself."""
-    return b.call("ne.Tensor", self, self) if is_float(b, self) else b.full(b.shape(self), 0, "i1")
+    return self.ne(self) if self.is_float else b.full(self.shape, 0, "i1")
 
 
 @ATEN.composed(aten=["isinf"], ulps=1)
-def isinf(b: Build, self: Lanes) -> Any:
+def isinf(b: Build, self: Value) -> Value:
     """Whether an element is infinite: beyond every number, as a comparison with the stand-in sees it."""
-    if not is_float(b, self):
-        return b.full(b.shape(self), 0, "i1")
-    return b.call("eq.Scalar", b.call("abs", self), INF)
+    if not self.is_float:
+        return b.full(self.shape, 0, "i1")
+    return abs(self).eq(INF)
 
 
 @ATEN.composed(aten=["isfinite"], ulps=1)
-def isfinite(b: Build, self: Lanes) -> Any:
+def isfinite(b: Build, self: Value) -> Value:
     """Whether an element is a number and not infinite."""
-    if not is_float(b, self):
-        return b.full(b.shape(self), 1, "i1")
+    if not self.is_float:
+        return b.full(self.shape, 1, "i1")
     # Not a comparison by size: on the device there are numbers beyond what stands in for infinity.
-    other = b.call("ne.Scalar", b.call("abs", self), INF)
-    return b.call("where.self", b.call("eq.Tensor", self, self), other, False)
+    other = abs(self).ne(INF)
+    return self.eq(self).where(other, False)
 
 
 @ATEN.composed(aten=["fmax"], promote=True, ulps=1)
-def fmax(b: Build, self: Lanes, other: Lanes) -> Any:
+def fmax(b: Build, self: Value, other: Value) -> Value:
     """The larger of two elements, the other one where one is no number."""
-    return _passing_over_nan(b, "maximum", self, other)
+    return _passing_over_nan(self.maximum(other), self, other)
 
 
 @ATEN.composed(aten=["fmin"], promote=True, ulps=1)
-def fmin(b: Build, self: Lanes, other: Lanes) -> Any:
+def fmin(b: Build, self: Value, other: Value) -> Value:
     """The smaller of two elements, the other one where one is no number."""
-    return _passing_over_nan(b, "minimum", self, other)
+    return _passing_over_nan(self.minimum(other), self, other)
 
 
-def _passing_over_nan(b: Build, choice: str, x: Any, y: Any) -> Any:
-    out = b.call(choice, x, y)
-    if not is_float(b, x):
+def _passing_over_nan(out: Value, x: Value, y: Value) -> Value:
+    """What was chosen of two elements, or the other one where one is no number."""
+    if not x.is_float:
         return out
-    out = b.call("where.self", b.call("eq.Tensor", x, x), out, y)
-    return b.call("where.self", b.call("eq.Tensor", y, y), out, x)
+    out = x.eq(x).where(out, y)
+    return y.eq(y).where(out, x)
 
 
 for _entry in (sign, signbit, isnan, isinf, isfinite):

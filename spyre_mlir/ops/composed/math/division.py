@@ -7,157 +7,150 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import frexp, isinf, ldexp
-from typing import Any
+from typing import TypeAlias
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops.annotations import Lanes
+from spyre_mlir.ops.annotations import Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.approximations import with_sign_of
 from spyre_mlir.ops.helpers.numbers import number
-from spyre_mlir.ops.helpers.reduction_dims import SHORT_BITS, is_float
+from spyre_mlir.ops.helpers.reduction_dims import SHORT_BITS
 from spyre_mlir.ops.native.floor_division import WHOLE_QUOTIENT
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
+# What divides a tensor: another, or a number.
+Divisor: TypeAlias = "Value | Number"
 # Quotients and divisors are cut in two parts of half the bits of DL16, so that their products are exact.
 _HALF_BITS = 5
 
 
-def _parts(b: Build, y: Any) -> list[Any]:
+def _parts(y: Divisor) -> list[Divisor]:
     """Numbers that add up to one, the larger first, with few bits each."""
-    if not b.element(y):
+    if not isinstance(y, Value):
         mantissa, exponent = frexp(y)
         first = ldexp(round(mantissa * 2**_HALF_BITS), exponent - _HALF_BITS)
         return [y] if first == y or isinf(y) else [first, y - first]
-    if not is_float(b, y):
+    if not y.is_float:
         return [y]
     # Veltkamp: the difference from a multiple of 2^5 + 1 keeps the leading bits.
-    wide = b.call("mul.Tensor", y, float(2**_HALF_BITS + 1))
-    first = b.call("sub.Tensor", wide, b.call("sub.Tensor", wide, y))
-    return [first, b.call("sub.Tensor", y, first)]
+    wide = y * float(2**_HALF_BITS + 1)
+    leading = wide - (wide - y)
+    return [leading, y - leading]
 
 
-def _rest(b: Build, x: Any, quotient: Any, y: Any) -> Any:
+def _rest(x: Value, quotient: Value, y: Divisor) -> Value:
     """x - quotient * y."""
-    divisors = _parts(b, y)
-    for factor in _parts(b, quotient):
+    divisors = _parts(y)
+    for factor in _parts(quotient):
         for part in divisors:
-            x = b.call("sub.Tensor", x, b.call("mul.Tensor", factor, part))
+            x = x - factor * part
     return x
 
 
-def _floor_of_quotient(b: Build, x: Any, y: Any) -> Any:
+def _floor_of_quotient(b: Build, x: Value, y: Divisor) -> Value:
     """The rounded quotient's floor, in the element type of the operands."""
-    if not is_float(b, x):
-        return b.call(WHOLE_QUOTIENT, x, y)
-    element = b.element(x)
-    return b.cast(b.call("floor", b.call("div.Tensor", x, y)), element)
+    return b.cast((x / y).floor(), like=x) if x.is_float else b.call(WHOLE_QUOTIENT, x, y)
 
 
-def _is_below_zero(b: Build, rest: Any, y: Any) -> Any:
+def _is_below_zero(rest: Value, y: Divisor) -> Value:
     """Where a remainder has another sign than the divisor."""
-    if not b.element(y):
-        return b.call("lt.Scalar" if y > 0 else "gt.Scalar", rest, 0)
-    signed = b.call("where.self", b.call("gt.Scalar", y, 0), rest, b.call("neg", rest))
-    return b.call("lt.Scalar", signed, 0)
+    if not isinstance(y, Value):
+        return rest.lt(0) if y > 0 else rest.gt(0)
+    return y.gt(0).where(rest, -rest).lt(0)
 
 
-def _magnitude(b: Build, x: Any) -> Any:
-    return b.call("abs", x) if b.element(x) else abs(x)
-
-
-def _operands(b: Build, x: Any, y: Any) -> tuple[Any, Any]:
+def _operands(b: Build, x: Value, y: Divisor) -> tuple[Value, Divisor]:
     """A tensor to divide, and what divides it: a tensor, or a number of the same kind."""
-    if not b.element(x):
-        x = number(b, x, y)
-    if b.is_bool(x):
+    if x.number is not None:
+        x = number(b, x.number, y if isinstance(y, Value) else x)
+    if x.is_bool:
         raise UnsupportedError("a whole quotient of truth values", hint="convert them to integers first")
-    if not b.element(y):
-        y = float(y) if is_float(b, x) else int(y)
-    return x, y
+    known = y.number if isinstance(y, Value) else y
+    if known is None:
+        return x, y
+    return x, float(known) if x.is_float else int(known)
 
 
-def _with_room(b: Build, x: Any, y: Any, compute: Callable[[Build, Any, Any], Any]) -> Any:
+def _with_room(b: Build, x: Value, y: Divisor, compute: Callable[[Build, Value, Divisor], Value]) -> Value:
     """`compute` on operands, short integers as longer ones: these have the magnitude of their least number."""
     x, y = _operands(b, x, y)
-    element = b.element(x)
+    element = x.element
     if element in SHORT_BITS:
-        x, y = (b.cast(v, "i32") if b.element(v) else v for v in (x, y))
+        x = b.cast(x, "i32")
+        y = b.cast(y, "i32") if isinstance(y, Value) else y
     return b.cast(compute(b, x, y), element)
 
 
-def floor_division(b: Build, x: Any, y: Any) -> Any:
+def floor_division(b: Build, x: Value, y: Divisor) -> Value:
     """The largest whole number not above x / y."""
     x, y = _operands(b, x, y)
     quotient = _floor_of_quotient(b, x, y)
-    if not is_float(b, x):
+    if not x.is_float or (not isinstance(y, Value) and abs(y) == 1):
         return quotient
-    if not b.element(y) and abs(y) == 1:
-        return quotient
-    wrong = _is_below_zero(b, _rest(b, x, quotient, y), y)
-    return b.call("where.self", wrong, b.call("sub.Tensor", quotient, 1), quotient)
+    wrong = _is_below_zero(_rest(x, quotient, y), y)
+    return wrong.where(quotient - 1, quotient)
 
 
-def truncated_division(b: Build, x: Any, y: Any) -> Any:
+def truncated_division(b: Build, x: Value, y: Divisor) -> Value:
     """x / y without what is behind the point."""
     return _with_room(b, x, y, _truncated)
 
 
-def _truncated(b: Build, x: Any, y: Any) -> Any:
-    quotient = floor_division(b, b.call("abs", x), _magnitude(b, y))
-    negative = b.call("lt.Scalar", x, 0)
-    if b.element(y):
-        negative = b.call("ne.Tensor", negative, b.call("lt.Scalar", y, 0))
+def _truncated(b: Build, x: Value, y: Divisor) -> Value:
+    quotient = floor_division(b, abs(x), abs(y))
+    negative = x.lt(0)
+    if isinstance(y, Value):
+        negative = negative.ne(y.lt(0))
     elif y < 0:
-        negative = b.call("ge.Scalar", x, 0)
-    return b.call("where.self", negative, b.call("neg", quotient), quotient)
+        negative = x.ge(0)
+    return negative.where(-quotient, quotient)
 
 
 @ATEN.composed(aten=["div.Tensor_mode", "div.Scalar_mode"], promote=True, ulps=2)
-def div_mode(b: Build, self: Lanes, other: Lanes, *, rounding_mode: str | None = None) -> Any:
+def div_mode(b: Build, self: Value, other: Value, *, rounding_mode: str | None = None) -> Value:
     """The quotient, rounded towards minus infinity ("floor"), towards 0 ("trunc"), or not at all."""
     if rounding_mode is None:
-        return b.call("div.Tensor", self, other)
+        return self / other
     return (floor_division if rounding_mode == "floor" else truncated_division)(b, self, other)
 
 
 @ATEN.composed(aten=["remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor"], promote=True, ulps=8)
-def remainder(b: Build, self: Lanes, other: Lanes) -> Any:
+def remainder(b: Build, self: Value, other: Value) -> Value:
     """What remains of a division rounded towards minus infinity: it has the sign of the divisor."""
     return floored_remainder(b, self, other)
 
 
-def floored_remainder(b: Build, x: Any, y: Any) -> Any:
+def floored_remainder(b: Build, x: Value, y: Divisor) -> Value:
     """x - y * floor(x / y)."""
     return _with_room(b, x, y, _floored_rest)
 
 
-def _floored_rest(b: Build, x: Any, y: Any) -> Any:
-    if not is_float(b, x):
+def _floored_rest(b: Build, x: Value, y: Divisor) -> Value:
+    if not x.is_float:
         # The product may be beyond the integers of the device; that of the whole number nearer to 0 is not.
         quotient = floor_division(b, x, y)
-        below = b.cast(b.call("lt.Scalar", quotient, 0), b.element(x))
-        rest = _rest(b, x, b.call("add.Tensor", quotient, below), y)
-        return b.call("add.Tensor", rest, b.call("mul.Tensor", below, y))
-    rest = _rest(b, x, _floor_of_quotient(b, x, y), y)
+        below = b.cast(quotient.lt(0), like=x)
+        return _rest(x, quotient + below, y) + below * y
+    rest = _rest(x, _floor_of_quotient(b, x, y), y)
     # A smaller x remains as a whole, also under an infinite y.
-    smaller = b.call("lt.Tensor" if b.element(y) else "lt.Scalar", b.call("abs", x), _magnitude(b, y))
-    rest = b.call("where.self", smaller, x, rest)
-    return b.call("where.self", _is_below_zero(b, rest, y), b.call("add.Tensor", rest, y), rest)
+    rest = abs(x).lt(abs(y)).where(x, rest)
+    return _is_below_zero(rest, y).where(rest + y, rest)
 
 
 @ATEN.composed(aten=["fmod.Tensor", "fmod.Scalar"], promote=True, ulps=8)
-def fmod(b: Build, self: Lanes, other: Lanes) -> Any:
+def fmod(b: Build, self: Value, other: Value) -> Value:
     """What remains of a division rounded towards 0: it has the sign of `self`."""
     return _with_room(b, self, other, _truncated_rest)
 
 
-def _truncated_rest(b: Build, x: Any, y: Any) -> Any:
-    above, below = b.call("abs", x), _magnitude(b, y)
-    if is_float(b, x):
-        rest = with_sign_of(b, x, _floored_rest(b, above, below))
-        return b.call("where.self", b.call("eq.Scalar", rest, 0), b.call("mul.Tensor", x, 0.0), rest)
-    return with_sign_of(b, x, _rest(b, above, floor_division(b, above, below), below))
+def _truncated_rest(b: Build, x: Value, y: Divisor) -> Value:
+    above, below = abs(x), abs(y)
+    if x.is_float:
+        rest = with_sign_of(x, _floored_rest(b, above, below))
+        return rest.eq(0).where(x * 0.0, rest)
+    return with_sign_of(x, _rest(above, floor_division(b, above, below), below))
 
 
 _FAR = Sample(((2, 3, 65), (65,)), low=-9.0, high=9.0)

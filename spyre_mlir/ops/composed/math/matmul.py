@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from spyre_mlir.ops.annotations import Ints, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.numbers import scaled
-from spyre_mlir.ops.helpers.reduction_dims import is_float
 from spyre_mlir.ops.table import Sample, require
+from spyre_mlir.ops.value import Value
 
 
-def weighted(b: Build, value: Any, product: Any, beta: Number, alpha: Number) -> Any:
+def weighted(value: Value, product: Value, beta: Number, alpha: Number) -> Value:
     """beta * value + alpha * product; of integers with whole factors; a beta of 0 drops the value, whatever it is."""
-    if not is_float(b, product):
+    if not product.is_float:
         beta, alpha = int(beta), int(alpha)
-    product = product if alpha == 1 else scaled(b, product, alpha)
+    product = product if alpha == 1 else product * alpha
     if beta == 0:
         return product
-    return b.call("add.Tensor", product, value if beta == 1 else scaled(b, value, beta))
+    return product + (value if beta == 1 else scaled(value, beta))
 
 
 def _addmm_shape(self: tuple[int, ...], mat1: tuple[int, ...], mat2: tuple[int, ...], **_: object) -> tuple[int, ...]:
@@ -33,73 +31,72 @@ def _addmm_meaning(self: Lanes, mat1: Lanes, mat2: Lanes, *, beta: Number, alpha
 
 
 @ATEN.composed(aten=["addmm"], promote=True, meaning=_addmm_meaning, shape=_addmm_shape)
-def addmm(b: Build, self: Lanes, mat1: Lanes, mat2: Lanes, *, beta: Number = 1, alpha: Number = 1) -> Any:
+def addmm(b: Build, self: Value, mat1: Value, mat2: Value, *, beta: Number = 1, alpha: Number = 1) -> Value:
     """beta * self + alpha * mat1 @ mat2; of integers with whole factors."""
-    return weighted(b, self, b.call("mm", mat1, mat2), beta, alpha)
+    return weighted(self, b.call("mm", mat1, mat2), beta, alpha)
 
 
 @ATEN.composed(aten=["baddbmm"])
-def baddbmm(b: Build, self: Lanes, batch1: Lanes, batch2: Lanes, *, beta: Number = 1, alpha: Number = 1) -> Any:
+def baddbmm(b: Build, self: Value, batch1: Value, batch2: Value, *, beta: Number = 1, alpha: Number = 1) -> Value:
     """beta * self + alpha * batch1 @ batch2."""
-    return weighted(b, self, b.call("bmm", batch1, batch2), beta, alpha)
+    return weighted(self, b.call("bmm", batch1, batch2), beta, alpha)
 
 
 @ATEN.composed(aten=["addbmm"])
-def addbmm(b: Build, self: Lanes, batch1: Lanes, batch2: Lanes, *, beta: Number = 1, alpha: Number = 1) -> Any:
+def addbmm(b: Build, self: Value, batch1: Value, batch2: Value, *, beta: Number = 1, alpha: Number = 1) -> Value:
     """beta * self + alpha times the sum of the products of a batch: one product over batch and features together."""
-    batch, rows, features = b.shape(batch1)
-    left = b.call("reshape", b.call("transpose.int", batch1, dim0=0, dim1=1), size=(rows, batch * features))
-    right = b.call("reshape", batch2, size=(batch * features, b.shape(batch2)[2]))
-    return weighted(b, self, b.call("mm", left, right), beta, alpha)
+    batch, rows, features = batch1.shape
+    left = batch1.transpose(0, 1).reshape(rows, batch * features)
+    right = batch2.reshape(batch * features, batch2.shape[2])
+    return weighted(self, b.call("mm", left, right), beta, alpha)
 
 
 @ATEN.composed(aten=["addmv"])
-def addmv(b: Build, self: Lanes, mat: Lanes, vec: Lanes, *, beta: Number = 1, alpha: Number = 1) -> Any:
+def addmv(b: Build, self: Value, mat: Value, vec: Value, *, beta: Number = 1, alpha: Number = 1) -> Value:
     """beta * self + alpha * mat @ vec."""
-    return weighted(b, self, b.call("matmul", mat, vec), beta, alpha)
+    return weighted(self, mat @ vec, beta, alpha)
 
 
 @ATEN.composed(aten=["bilinear"])
-def bilinear(b: Build, input1: Lanes, input2: Lanes, weight: Lanes, bias: Lanes | None = None) -> Any:
+def bilinear(b: Build, input1: Value, input2: Value, weight: Value, bias: Value | None = None) -> Value:
     """A bilinear form per output: input1 @ weight[output] @ input2, plus bias.
 
     Constraints:
         C1: the inputs agree outside their last dimension.
     """
-    outer = b.shape(input1)[:-1]
-    require("C1", outer == b.shape(input2)[:-1], f"inputs of shapes {b.shape(input1)} and {b.shape(input2)}")
-    first = b.call("reshape", input1, size=(-1, b.shape(input1)[-1]))
-    second = b.call("reshape", input2, size=(-1, b.shape(input2)[-1]))
-    outputs = b.shape(weight)[0]
-    wide = b.call("expand", b.call("unsqueeze", first, dim=0), size=(outputs, *b.shape(first)))
-    half = b.call("mul.Tensor", b.call("bmm", wide, weight), second)
-    out = b.call("t", b.call("sum.dim_IntList", half, dim=(2,)))
-    out = out if bias is None else b.call("add.Tensor", out, bias)
-    return b.call("reshape", out, size=(*outer, outputs))
+    outer = input1.shape[:-1]
+    require("C1", outer == input2.shape[:-1], f"inputs of shapes {input1.shape} and {input2.shape}")
+    first = input1.reshape(-1, input1.shape[-1])
+    second = input2.reshape(-1, input2.shape[-1])
+    outputs = weight.shape[0]
+    wide = first.unsqueeze(0).expand(outputs, *first.shape)
+    out = b.call("t", (b.call("bmm", wide, weight) * second).sum(2))
+    out = out if bias is None else out + bias
+    return out.reshape(*outer, outputs)
 
 
 @ATEN.composed(aten=["_trilinear"])
 def trilinear(
     b: Build,
-    i1: Lanes,
-    i2: Lanes,
-    i3: Lanes,
+    i1: Value,
+    i2: Value,
+    i3: Value,
     *,
     expand1: Ints,
     expand2: Ints,
     expand3: Ints,
     sumdim: Ints,
     unroll_dim: int = 1,
-) -> Any:
+) -> Value:
     """The product of three tensors, each with dimensions of extent 1 put in, summed over `sumdim`."""
-    parts: list[Any] = []
+    parts: list[Value] = []
     for given, dims in ((i1, expand1), (i2, expand2), (i3, expand3)):
-        part: Any = given
+        part = given
         for dim in sorted(dims):
-            part = b.call("unsqueeze", part, dim=dim)
+            part = part.unsqueeze(dim)
         parts.append(part)
-    product = b.call("mul.Tensor", b.call("mul.Tensor", parts[0], parts[1]), parts[2])
-    return product if not sumdim else b.call("sum.dim_IntList", product, dim=sumdim)
+    product = parts[0] * parts[1] * parts[2]
+    return product if not sumdim else product.sum(sumdim)
 
 
 _SCALED = {"beta": 2, "alpha": 0.5}

@@ -2,99 +2,109 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import reduce
 from math import floor, inf, isfinite, log
-from typing import Any
+from operator import mul
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops.annotations import Lanes, Number
+from spyre_mlir.ops.annotations import Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composed.math.exponentials import exp_of_multiple
 from spyre_mlir.ops.helpers.numbers import number
-from spyre_mlir.ops.helpers.reduction_dims import is_float
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 # Whole exponents up to here are products; a product per squaring and per bit.
 _LARGEST_WHOLE = 64
 _ROOTS = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
 
 
-def _whole_power(b: Build, x: Any, exponent: int) -> Any:
+def _whole_power(x: Value, exponent: int) -> Value:
     """Square and multiply."""
-    out = None
+    return reduce(mul, _squares(x, exponent))
+
+
+def _squares(x: Value, exponent: int) -> Iterator[Value]:
+    """x to those powers of two that a whole exponent is the sum of."""
     while exponent:
         if exponent & 1:
-            out = x if out is None else b.call("mul.Tensor", out, x)
+            yield x
         exponent >>= 1
         if exponent:
-            x = b.call("mul.Tensor", x, x)
-    return out
+            x = x * x
 
 
-def _fraction_power(b: Build, x: Any, exponent: float) -> Any:
+def _fraction_power(x: Value, exponent: float) -> Value:
     """x to an exponent between 0 and 1; 0 at 0, NaN below."""
     if exponent == 0.5:
-        return b.call("sqrt", x)
-    power = b.call("exp", b.call("mul.Tensor", b.call("log", x), exponent))
+        return x.sqrt()
+    power = (x.log() * exponent).exp()
     # A logarithm of 0 is no number on the device.
-    return b.call("where.self", b.call("eq.Scalar", x, 0.0), 0.0, power)
+    return x.eq(0.0).where(0.0, power)
+
+
+def _power(x: Value, exponent: Number) -> Value:
+    """x to an exponent above 0."""
+    whole = floor(exponent)
+    if whole == exponent:
+        return _whole_power(x, whole)
+    if whole == 0:
+        return _fraction_power(x, exponent)
+    return _whole_power(x, whole) * _fraction_power(x, exponent - whole)
 
 
 @ATEN.composed(aten=["pow.Tensor_Scalar"], promote=True, ulps=8)
-def pow(b: Build, self: Lanes, *, exponent: Number) -> Any:
+def pow(b: Build, self: Value, *, exponent: Number) -> Value:
     """self to a constant power: the whole part by squaring, the rest by a root or a logarithm."""
-    if exponent in _ROOTS and is_float(b, self):
+    if exponent in _ROOTS and self.is_float:
         return b.call(_ROOTS[exponent], self)
     if exponent == 0:
-        return b.full(b.shape(self), 1, b.element(self))
+        return b.full(self.shape, 1, self.element)
     if exponent == 1:
-        return b.call("clone", self)
+        return self.clone()
     if not isfinite(exponent) or abs(exponent) > _LARGEST_WHOLE:
         raise UnsupportedError(
             f"a power with exponent {exponent}", hint=f"exponents up to {_LARGEST_WHOLE} are possible"
         )
-    if exponent < 0 and not is_float(b, self):
+    if exponent < 0 and not self.is_float:
         raise UnsupportedError("an integer to a negative power", hint="convert it to float first")
-    size = abs(exponent)
-    whole = floor(size)
-    out = None if whole == 0 else _whole_power(b, self, whole)
-    if size != whole:
-        root = _fraction_power(b, self, size - whole)
-        out = root if out is None else b.call("mul.Tensor", out, root)
-    return b.call("reciprocal", out) if exponent < 0 else out
+    out = _power(self, abs(exponent))
+    return out.reciprocal() if exponent < 0 else out
 
 
-def _constant_base(b: Build, base: float, exponent: Any) -> Any:
+def _constant_base(b: Build, base: float, exponent: Value) -> Value:
     """A number to the power of a tensor."""
     if base > 0 and isfinite(base):
-        return number(b, 1.0, exponent) if base == 1 else exp_of_multiple(b, exponent, log(base))
+        return number(b, 1.0, exponent) if base == 1 else exp_of_multiple(exponent, log(base))
     return _general(b, number(b, base, exponent), exponent)
 
 
-def _general(b: Build, x: Any, y: Any) -> Any:
+def _general(b: Build, x: Value, y: Value) -> Value:
     """|x|^y by the logarithm, then what a negative or zero base and a zero exponent ask for."""
-    size = b.call("exp", b.call("mul.Tensor", y, b.call("log", b.call("abs", x))))
-    half = b.call("mul.Tensor", y, 0.5)
-    odd = b.call("ne.Tensor", b.call("floor", half), half)
-    signed = b.call("where.self", odd, b.call("neg", size), size)
+    size = (y * abs(x).log()).exp()
+    half = y * 0.5
+    odd = half.floor().ne(half)
+    signed = odd.where(-size, size)
     # The logarithm of a negative number is no number: what a broken exponent gives.
-    whole = b.call("eq.Tensor", b.call("floor", y), y)
-    below = b.call("where.self", whole, signed, b.call("log", x))
-    out = b.call("where.self", b.call("lt.Scalar", x, 0.0), below, size)
-    at_zero = b.call("where.self", b.call("gt.Scalar", y, 0.0), number(b, 0.0, y), inf)
-    out = b.call("where.self", b.call("eq.Scalar", x, 0.0), at_zero, out)
-    one = b.call("where.self", b.call("eq.Scalar", y, 0.0), 1.0, out)
-    return b.call("where.self", b.call("eq.Scalar", x, 1.0), 1.0, one)
+    whole = y.floor().eq(y)
+    below = whole.where(signed, x.log())
+    out = x.lt(0.0).where(below, size)
+    at_zero = y.gt(0.0).where(number(b, 0.0, y), inf)
+    out = x.eq(0.0).where(at_zero, out)
+    one = y.eq(0.0).where(1.0, out)
+    return x.eq(1.0).where(1.0, one)
 
 
 @ATEN.composed(aten=["pow.Tensor_Tensor", "pow.Scalar"], promote=True, ulps=16)
-def pow_tensor(b: Build, self: Lanes, exponent: Lanes) -> Any:
+def pow_tensor(b: Build, self: Value, exponent: Value) -> Value:
     """self to the power of `exponent`; a negative base has powers of whole exponents only."""
-    if not is_float(b, exponent):
+    if not exponent.is_float:
         raise UnsupportedError("an integer to the power of a tensor", hint="convert one of them to float first")
-    if not b.element(self):
-        out = _constant_base(b, float(self), exponent)
-        return out if b.shape(out) == b.shape(exponent) else b.call("expand", out, size=b.shape(exponent))
+    if self.number is not None:
+        out = _constant_base(b, float(self.number), exponent)
+        return out if out.shape == exponent.shape else out.expand(*exponent.shape)
     return _general(b, self, exponent)
 
 

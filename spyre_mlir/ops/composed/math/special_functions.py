@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from math import pi, sqrt
-from typing import Any
 
-from spyre_mlir.ops.annotations import Lanes
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composed.math.trigonometry import is_odd
 from spyre_mlir.ops.helpers.approximations import log_of_one_plus, polynomial
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 # atanh(erf(x)) / x in powers of x squared for |x| <= 4, beyond which erf is 1 in every format.
 _ERF = (
@@ -68,110 +67,110 @@ _STEP = 0.25
 _GAUSS_END = 32.0
 
 
-def exp_of_square(b: Build, x: Any, factor: float) -> Any:
+def exp_of_square(x: Value, factor: float) -> Value:
     """e^(factor x²) for x >= 0, with an exact square of the leading part h of x: e^(factor h²) e^(factor (x² - h²))."""
-    x = b.call("minimum", x, _GAUSS_END)
-    h = b.call("mul.Tensor", b.call("floor", b.call("mul.Tensor", x, 1.0 / _STEP)), _STEP)
-    rest = b.call("mul.Tensor", b.call("sub.Tensor", x, h), b.call("add.Tensor", x, h))
-    square = b.call("mul.Tensor", h, h)
+    x = x.minimum(_GAUSS_END)
+    h = (x * (1.0 / _STEP)).floor() * _STEP
+    rest = (x - h) * (x + h)
+    square = h * h
     if factor != 1:
-        rest, square = (b.call("mul.Tensor", part, factor) for part in (rest, square))
-    return b.call("mul.Tensor", b.call("exp", square), b.call("exp", rest))
+        rest, square = (part * factor for part in (rest, square))
+    return square.exp() * rest.exp()
 
 
-def scaled_tail(b: Build, x: Any) -> Any:
+def scaled_tail(x: Value) -> Value:
     """e^(x²) erfc(x) for x >= 0."""
-    t = b.call("reciprocal", b.call("add.Tensor", b.call("mul.Tensor", x, _ERFCX_RATE), 1.0))
-    return b.call("mul.Tensor", t, polynomial(b, t, _ERFCX))
+    t = (x * _ERFCX_RATE + 1.0).reciprocal()
+    return t * polynomial(t, _ERFCX)
 
 
-def normal_tail(b: Build, x: Any, scaled: Any) -> Any:
+def normal_tail(x: Value, scaled: Value) -> Value:
     """The area under the standard normal curve beyond x >= 0: e^(-x²/2) times half of a scaled tail."""
-    return b.call("mul.Tensor", exp_of_square(b, x, -0.5), b.call("mul.Tensor", scaled, 0.5))
+    return exp_of_square(x, -0.5) * (scaled * 0.5)
 
 
-def tail(b: Build, x: Any) -> Any:
+def tail(x: Value) -> Value:
     """erfc(x): 2 - erfc(-x) below 0, so that nothing cancels above."""
-    magnitude = b.call("abs", x)
-    out = b.call("mul.Tensor", exp_of_square(b, magnitude, -1.0), scaled_tail(b, magnitude))
-    return b.call("where.self", b.call("lt.Scalar", x, 0.0), b.call("sub.Tensor", 2.0, out), out)
+    magnitude = abs(x)
+    out = exp_of_square(magnitude, -1.0) * scaled_tail(magnitude)
+    return x.lt(0.0).where(2.0 - out, out)
 
 
 @ATEN.composed(aten=["erf"], promote=True, ulps=4, tolerance=_FIT)
-def erf(b: Build, self: Lanes) -> Any:
+def erf(b: Build, self: Value) -> Value:
     """The error function as tanh(x P(x²)), which keeps the relative error near 0 and the limits."""
-    x = b.call("minimum", b.call("maximum", self, -_ERF_END), _ERF_END)
-    return b.call("tanh", b.call("mul.Tensor", x, polynomial(b, b.call("mul.Tensor", x, x), _ERF)))
+    x = self.maximum(-_ERF_END).minimum(_ERF_END)
+    return b.call("tanh", x * polynomial(x * x, _ERF))
 
 
 @ATEN.composed(aten=["erfc"], promote=True, ulps=8, tolerance=_FIT)
-def erfc(b: Build, self: Lanes) -> Any:
+def erfc(b: Build, self: Value) -> Value:
     """1 - erf(x) without the difference."""
-    return tail(b, self)
+    return tail(self)
 
 
 @ATEN.composed(aten=["special_erfcx"], promote=True, ulps=8, tolerance=_FIT)
-def erfcx(b: Build, self: Lanes) -> Any:
+def erfcx(b: Build, self: Value) -> Value:
     """e^(x²) erfc(x)."""
-    magnitude = b.call("abs", self)
-    out = scaled_tail(b, magnitude)
-    below = b.call("sub.Tensor", b.call("mul.Tensor", exp_of_square(b, magnitude, 1.0), 2.0), out)
-    return b.call("where.self", b.call("lt.Scalar", self, 0.0), below, out)
+    magnitude = abs(self)
+    out = scaled_tail(magnitude)
+    below = exp_of_square(magnitude, 1.0) * 2.0 - out
+    return self.lt(0.0).where(below, out)
 
 
 @ATEN.composed(aten=["special_ndtr"], promote=True, ulps=8, tolerance=_FIT)
-def ndtr(b: Build, self: Lanes) -> Any:
+def ndtr(b: Build, self: Value) -> Value:
     """The area under the standard normal curve up to x, erfc(-x / sqrt(2)) / 2; 1 less that of -x above 0."""
-    magnitude = b.call("abs", self)
-    area = normal_tail(b, magnitude, scaled_tail(b, b.call("mul.Tensor", magnitude, sqrt(0.5))))
-    return b.call("where.self", b.call("gt.Scalar", self, 0.0), b.call("sub.Tensor", 1.0, area), area)
+    magnitude = abs(self)
+    area = normal_tail(magnitude, scaled_tail(magnitude * sqrt(0.5)))
+    return self.gt(0.0).where(1.0 - area, area)
 
 
 @ATEN.composed(aten=["special_log_ndtr"], promote=True, ulps=8, tolerance=_FIT)
-def log_ndtr(b: Build, self: Lanes) -> Any:
+def log_ndtr(b: Build, self: Value) -> Value:
     """The logarithm of `ndtr`: log(erfcx(-t) / 2) - x²/2 below 0 with t = x / sqrt(2), else log1p(-erfc(t) / 2)."""
-    magnitude = b.call("abs", self)
-    scaled = scaled_tail(b, b.call("mul.Tensor", magnitude, sqrt(0.5)))
-    half_square = b.call("mul.Tensor", b.call("mul.Tensor", self, self), 0.5)
-    below = b.call("sub.Tensor", b.call("log", b.call("mul.Tensor", scaled, 0.5)), half_square)
-    above = log_of_one_plus(b, b.call("neg", normal_tail(b, magnitude, scaled)))
-    return b.call("where.self", b.call("lt.Scalar", self, 0.0), below, above)
+    magnitude = abs(self)
+    scaled = scaled_tail(magnitude * sqrt(0.5))
+    half_square = self * self * 0.5
+    below = (scaled * 0.5).log() - half_square
+    above = log_of_one_plus(-normal_tail(magnitude, scaled))
+    return self.lt(0.0).where(below, above)
 
 
-def inverse_error_function(b: Build, x: Any, rest: Any) -> Any:
+def inverse_error_function(x: Value, rest: Value) -> Value:
     """erfinv(x), given `rest` = 1 - x²: x times a polynomial of -log(rest), or of its root near the ends."""
-    w = b.call("neg", b.call("log", rest))
-    inner = polynomial(b, b.call("sub.Tensor", w, _ERFINV_SPLIT / 2), _ERFINV_INNER)
-    outer = polynomial(b, b.call("sub.Tensor", b.call("sqrt", w), 3.0), _ERFINV_OUTER)
-    out = b.call("mul.Tensor", x, b.call("where.self", b.call("lt.Scalar", w, _ERFINV_SPLIT), inner, outer))
-    ends = b.call("eq.Scalar", b.call("abs", x), 1.0)
-    return b.call("where.self", ends, b.call("mul.Tensor", x, float("inf")), out)
+    w = -rest.log()
+    inner = polynomial(w - _ERFINV_SPLIT / 2, _ERFINV_INNER)
+    outer = polynomial(w.sqrt() - 3.0, _ERFINV_OUTER)
+    out = x * w.lt(_ERFINV_SPLIT).where(inner, outer)
+    ends = abs(x).eq(1.0)
+    return ends.where(x * float("inf"), out)
 
 
 @ATEN.composed(aten=["erfinv"], promote=True, ulps=4, tolerance=_INVERSE_FIT)
-def erfinv(b: Build, self: Lanes) -> Any:
+def erfinv(b: Build, self: Value) -> Value:
     """The inverse of the error function on (-1, 1)."""
-    rest = b.call("mul.Tensor", b.call("sub.Tensor", 1.0, self), b.call("add.Tensor", self, 1.0))
-    return inverse_error_function(b, self, rest)
+    rest = (1.0 - self) * (self + 1.0)
+    return inverse_error_function(self, rest)
 
 
 @ATEN.composed(aten=["special_ndtri"], promote=True, ulps=4, tolerance=_INVERSE_FIT)
-def ndtri(b: Build, self: Lanes) -> Any:
+def ndtri(b: Build, self: Value) -> Value:
     """The inverse of `ndtr`, sqrt(2) erfinv(2 x - 1); 4 x (1 - x) is what 1 - (2 x - 1)² rounds away near 0."""
-    doubled = b.call("mul.Tensor", self, 2.0)
-    rest = b.call("mul.Tensor", doubled, b.call("sub.Tensor", 2.0, doubled))
-    return b.call("mul.Tensor", inverse_error_function(b, b.call("sub.Tensor", doubled, 1.0), rest), sqrt(2.0))
+    doubled = self * 2.0
+    rest = doubled * (2.0 - doubled)
+    return inverse_error_function(doubled - 1.0, rest) * sqrt(2.0)
 
 
 @ATEN.composed(aten=["sinc"], promote=True, ulps=8, tolerance=_FIT)
-def sinc(b: Build, self: Lanes) -> Any:
+def sinc(b: Build, self: Value) -> Value:
     """sin(pi x) / (pi x), 1 at 0: the nearest whole number is taken off before the product with pi."""
-    count = b.call("floor", b.call("add.Tensor", self, 0.5))
-    rest = b.call("sub.Tensor", self, count)
-    rest = b.call("where.self", is_odd(b, count), b.call("neg", rest), rest)
-    sine = b.call("mul.Tensor", polynomial(b, b.call("mul.Tensor", rest, rest), _SINE_OF_HALF_TURNS), rest)
-    out = b.call("div.Tensor", sine, b.call("mul.Tensor", self, pi))
-    return b.call("where.self", b.call("eq.Scalar", self, 0.0), 1.0, out)
+    count = (self + 0.5).floor()
+    rest = self - count
+    rest = is_odd(count).where(-rest, rest)
+    sine = polynomial(rest * rest, _SINE_OF_HALF_TURNS) * rest
+    out = sine / (self * pi)
+    return self.eq(0.0).where(1.0, out)
 
 
 for _entry in (erf, erfc, ndtr, log_ndtr):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import pi
-from typing import Any
 
 from spyre_mlir.ops.annotations import Lanes, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.approximations import has_minus, polynomial, with_sign_of
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 # Pi in three parts (Cody and Waite). The first two have few bits, so that their products with whole numbers up to
 # a hundred are exact in narrow formats too, up to a million in float32, and so are the differences: an angle is of the
@@ -48,121 +48,121 @@ def _cosine(self: Lanes) -> Lanes:
 
 
 @ATEN.composed(aten=["sin"], promote=True, ulps=4, tolerance=_FIT, meaning=_sine)
-def sin(b: Build, self: Lanes) -> Any:
+def sin(b: Build, self: Value) -> Value:
     """The sine, in radians; on the device for magnitudes up to some 350, in float32 up to three million."""
     # x = r + k pi with |r| <= pi / 2, so sin x = (-1)^k sin r.
-    periods = b.call("floor", b.call("add.Tensor", b.call("mul.Tensor", self, 1.0 / pi), 0.5))
-    return _signed_sine(b, self, periods, periods)
+    periods = (self * (1.0 / pi) + 0.5).floor()
+    return _signed_sine(self, periods, periods)
 
 
 @ATEN.composed(aten=["cos"], promote=True, ulps=4, tolerance=_FIT, meaning=_cosine)
-def cos(b: Build, self: Lanes) -> Any:
+def cos(b: Build, self: Value) -> Value:
     """The cosine, in radians; on the device for magnitudes up to some 350, in float32 up to three million."""
     # x = r + (k - 1/2) pi with |r| <= pi / 2, so cos x = sin (x + pi / 2) = (-1)^k sin r.
-    periods = b.call("floor", b.call("add.Tensor", b.call("mul.Tensor", self, 1.0 / pi), 1.0))
-    return _signed_sine(b, self, b.call("sub.Tensor", periods, 0.5), periods)
+    periods = (self * (1.0 / pi) + 1.0).floor()
+    return _signed_sine(self, periods - 0.5, periods)
 
 
-def _reduced(b: Build, angle: Any, count: Any, unit: float, widest: float) -> Any:
+def _reduced(angle: Value, count: Value, unit: float, widest: float) -> Value:
     """angle - count * unit * pi, part by part; of angles that are no longer known, something the fits are made for."""
     for part in PI_PARTS:
-        angle = b.call("sub.Tensor", angle, b.call("mul.Tensor", count, part * unit))
-    return b.call("clamp", angle, min=-widest, max=widest)
+        angle = angle - count * (part * unit)
+    return angle.clamp(min=-widest, max=widest)
 
 
-def is_odd(b: Build, count: Any) -> Any:
+def is_odd(count: Value) -> Value:
     """Where a whole number is odd: its half is none."""
-    half = b.call("mul.Tensor", count, 0.5)
-    return b.call("ne.Tensor", b.call("floor", half), half)
+    half = count * 0.5
+    return half.floor().ne(half)
 
 
-def _signed_sine(b: Build, angle: Any, shift: Any, periods: Any) -> Any:
+def _signed_sine(angle: Value, shift: Value, periods: Value) -> Value:
     """(-1)^periods * sin(angle - shift * pi)."""
-    rest = _reduced(b, angle, shift, 1.0, _WIDEST)
-    rest = b.call("where.self", is_odd(b, periods), b.call("neg", rest), rest)
-    return b.call("mul.Tensor", polynomial(b, b.call("mul.Tensor", rest, rest), _SINE), rest)
+    rest = _reduced(angle, shift, 1.0, _WIDEST)
+    rest = is_odd(periods).where(-rest, rest)
+    return polynomial(rest * rest, _SINE) * rest
 
 
 @ATEN.composed(aten=["tan"], promote=True, ulps=4, tolerance=_FIT)
-def tan(b: Build, self: Lanes) -> Any:
+def tan(b: Build, self: Value) -> Value:
     """The tangent, in radians; on the device for magnitudes up to some 150.
 
     x = r + k pi/2 with |r| <= pi/4, and for odd k the negative inverse of the tangent of r.
     """
-    count = b.call("floor", b.call("add.Tensor", b.call("mul.Tensor", self, 2.0 / pi), 0.5))
-    rest = _reduced(b, self, count, 0.5, _WIDEST_OF_TANGENT)
-    tangent = b.call("mul.Tensor", polynomial(b, b.call("mul.Tensor", rest, rest), _TANGENT), rest)
-    return b.call("where.self", is_odd(b, count), b.call("neg", b.call("reciprocal", tangent)), tangent)
+    count = (self * (2.0 / pi) + 0.5).floor()
+    rest = _reduced(self, count, 0.5, _WIDEST_OF_TANGENT)
+    tangent = polynomial(rest * rest, _TANGENT) * rest
+    return is_odd(count).where(-tangent.reciprocal(), tangent)
 
 
-def _arc_sine_of(b: Build, x: Any, square: Any) -> Any:
+def _arc_sine_of(x: Value, square: Value) -> Value:
     """asin(x) for x in [0, 0.5]."""
-    rest = b.call("mul.Tensor", square, polynomial(b, square, _ARC_SINE))
-    return b.call("add.Tensor", x, b.call("mul.Tensor", x, rest))
+    rest = square * polynomial(square, _ARC_SINE)
+    return x + x * rest
 
 
-def _arc_sine_parts(b: Build, x: Any) -> tuple[Any, Any]:
+def _arc_sine_parts(x: Value) -> tuple[Value, Value]:
     """Where a magnitude x is above 0.5, and asin(x), or there asin(sqrt((1 - x) / 2))."""
-    large = b.call("gt.Scalar", x, 0.5)
-    square = b.call("mul.Tensor", b.call("sub.Tensor", 1.0, x), 0.5)
-    square = b.call("where.self", large, square, b.call("mul.Tensor", x, x))
-    root = b.call("where.self", large, b.call("sqrt", square), x)
-    return large, _arc_sine_of(b, root, square)
+    large = x.gt(0.5)
+    square = (1.0 - x) * 0.5
+    square = large.where(square, x * x)
+    root = large.where(square.sqrt(), x)
+    return large, _arc_sine_of(root, square)
 
 
 @ATEN.composed(aten=["asin"], promote=True, ulps=4, tolerance=_FIT)
-def asin(b: Build, self: Lanes) -> Any:
+def asin(b: Build, self: Value) -> Value:
     """The inverse sine; above 0.5 pi/2 less twice that of sqrt((1 - x) / 2)."""
-    large, part = _arc_sine_parts(b, b.call("abs", self))
-    other = b.call("sub.Tensor", pi / 2, b.call("mul.Tensor", part, 2.0))
-    return with_sign_of(b, self, b.call("where.self", large, other, part), keeps_zero=True)
+    large, part = _arc_sine_parts(abs(self))
+    other = pi / 2 - part * 2.0
+    return with_sign_of(self, large.where(other, part), keeps_zero=True)
 
 
 @ATEN.composed(aten=["acos"], promote=True, ulps=4, tolerance=_FIT)
-def acos(b: Build, self: Lanes) -> Any:
+def acos(b: Build, self: Value) -> Value:
     """The inverse cosine; 2 asin(sqrt((1 - |x|) / 2)), or pi less that, for magnitudes above 0.5."""
-    large, part = _arc_sine_parts(b, b.call("abs", self))
-    twice = b.call("mul.Tensor", part, 2.0)
-    negative = b.call("lt.Scalar", self, 0.0)
-    outer = b.call("where.self", negative, b.call("sub.Tensor", pi, twice), twice)
-    inner = b.call("sub.Tensor", pi / 2, b.call("where.self", negative, b.call("neg", part), part))
-    return b.call("where.self", large, outer, inner)
+    large, part = _arc_sine_parts(abs(self))
+    twice = part * 2.0
+    negative = self.lt(0.0)
+    outer = negative.where(pi - twice, twice)
+    inner = pi / 2 - negative.where(-part, part)
+    return large.where(outer, inner)
 
 
-def _arc_tangent_of(b: Build, ratio: Any) -> Any:
+def _arc_tangent_of(ratio: Value) -> Value:
     """atan of a ratio in [0, 1]."""
-    return b.call("mul.Tensor", ratio, polynomial(b, b.call("mul.Tensor", ratio, ratio), _ARC_TANGENT))
+    return ratio * polynomial(ratio * ratio, _ARC_TANGENT)
 
 
 @ATEN.composed(aten=["atan"], promote=True, ulps=4, tolerance=_FIT)
-def atan(b: Build, self: Lanes) -> Any:
+def atan(b: Build, self: Value) -> Value:
     """The inverse tangent; above 1 pi/2 less that of 1/x."""
-    x = b.call("abs", self)
-    large = b.call("gt.Scalar", x, 1.0)
-    part = _arc_tangent_of(b, b.call("where.self", large, b.call("reciprocal", x), x))
-    out = b.call("where.self", large, b.call("sub.Tensor", pi / 2, part), part)
-    return with_sign_of(b, self, out, keeps_zero=True)
+    x = abs(self)
+    large = x.gt(1.0)
+    part = _arc_tangent_of(large.where(x.reciprocal(), x))
+    out = large.where(pi / 2 - part, part)
+    return with_sign_of(self, out, keeps_zero=True)
 
 
 @ATEN.composed(aten=["atan2"], promote=True, ulps=4, tolerance=_FIT)
-def atan2(b: Build, self: Lanes, other: Lanes) -> Any:
+def atan2(b: Build, self: Value, other: Value) -> Value:
     """The angle of the point (other, self), from the smaller magnitude over the larger one."""
-    y, x = b.call("abs", self), b.call("abs", other)
-    smaller, larger = b.call("minimum", y, x), b.call("maximum", y, x)
+    y, x = abs(self), abs(other)
+    smaller, larger = y.minimum(x), y.maximum(x)
     # Equal magnitudes have the ratio 1, infinities too; the origin has the ratio 0.
-    ratio = b.call("where.self", b.call("eq.Tensor", y, x), 1.0, b.call("div.Tensor", smaller, larger))
-    ratio = b.call("where.self", b.call("eq.Scalar", larger, 0.0), 0.0, ratio)
-    part = _arc_tangent_of(b, ratio)
-    part = b.call("where.self", b.call("gt.Tensor", y, x), b.call("sub.Tensor", pi / 2, part), part)
-    part = b.call("where.self", has_minus(b, other), b.call("sub.Tensor", pi, part), part)
-    return b.call("where.self", has_minus(b, self), b.call("neg", part), part)
+    ratio = y.eq(x).where(1.0, smaller / larger)
+    ratio = larger.eq(0.0).where(0.0, ratio)
+    part = _arc_tangent_of(ratio)
+    part = y.gt(x).where(pi / 2 - part, part)
+    part = has_minus(b, other).where(pi - part, part)
+    return has_minus(b, self).where(-part, part)
 
 
 @ATEN.composed(aten=["angle"], promote=True, ulps=1)
-def angle(b: Build, self: Lanes) -> Any:
+def angle(b: Build, self: Value) -> Value:
     """The angle of a real number: pi below 0, else 0."""
-    zero = b.call("where.self", b.call("ne.Tensor", self, self), self, 0.0)
-    return b.call("where.self", b.call("lt.Scalar", self, 0.0), pi, zero)
+    zero = self.ne(self).where(self, 0.0)
+    return self.lt(0.0).where(pi, zero)
 
 
 for _entry in (sin, cos, tan):

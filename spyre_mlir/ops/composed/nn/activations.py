@@ -1,144 +1,141 @@
-"""Activation functions: one hardware function where there is one, else a few."""
+"""Activation functions made of others."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops.annotations import Lanes, Number
+from spyre_mlir.ops.annotations import Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.approximations import log_of_one_plus_exp
 from spyre_mlir.ops.helpers.slicing import along, part, reshaped
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
-_TABLE = "published OpFunc tables of torch-spyre and the interface specification; certain"
-_LIST = "published OpFunc list of the interface specification alone; likely"
 # Constants of the self-normalising unit: Klambauer et al. 2017.
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
 @ATEN.composed(aten=["hardtanh"], promote=True, ulps=1)
-def hardtanh(b: Build, self: Lanes, *, min_val: Number = -1, max_val: Number = 1) -> Any:
+def hardtanh(b: Build, self: Value, *, min_val: Number = -1, max_val: Number = 1) -> Value:
     """The element limited to [min_val, max_val]."""
-    return b.call("clamp", self, min=min_val, max=max_val)
+    return self.clamp(min=min_val, max=max_val)
 
 
 @ATEN.composed(aten=["relu6"], promote=True, ulps=1)
-def relu6(b: Build, self: Lanes) -> Any:
+def relu6(b: Build, self: Value) -> Value:
     """The element limited to [0, 6]."""
-    return b.call("clamp", self, min=0, max=6)
+    return self.clamp(min=0, max=6)
 
 
 @ATEN.composed(aten=["leaky_relu"], promote=True, ulps=2)
-def leaky_relu(b: Build, self: Lanes, *, negative_slope: Number = 0.01) -> Any:
+def leaky_relu(b: Build, self: Value, *, negative_slope: Number = 0.01) -> Value:
     """The element where positive, else `negative_slope` times it: the larger of both, for slopes up to 1."""
-    sloped = b.call("mul.Tensor", self, float(negative_slope))
-    return b.call("maximum" if negative_slope <= 1 else "minimum", self, sloped)
+    sloped = self * float(negative_slope)
+    return self.maximum(sloped) if negative_slope <= 1 else self.minimum(sloped)
 
 
-def _sloped_below(b: Build, x: Any, slope: Any) -> Any:
+def _sloped_below(x: Value, slope: Value) -> Value:
     """x where positive, else a slope times it."""
-    return b.call("where.self", b.call("gt.Scalar", x, 0.0), x, b.call("mul.Tensor", x, slope))
+    return x.gt(0.0).where(x, x * slope)
 
 
 @ATEN.composed(aten=["prelu"], promote=True, ulps=2)
-def prelu(b: Build, self: Lanes, weight: Lanes) -> Any:
+def prelu(b: Build, self: Value, weight: Value) -> Value:
     """The element where positive, else the weight of its channel, dimension 1, times it."""
-    rank = len(b.shape(self))
-    if len(b.shape(weight)) == 1:
-        weight = along(b, weight, rank, 1) if rank > 1 else reshaped(b, weight, (1,) * rank)
-    return _sloped_below(b, self, weight)
+    rank = self.rank
+    if weight.rank == 1:
+        weight = along(weight, rank, 1) if rank > 1 else reshaped(weight, (1,) * rank)
+    return _sloped_below(self, weight)
 
 
 @ATEN.composed(aten=["_prelu_kernel"], promote=True, ulps=2)
-def prelu_kernel(b: Build, self: Lanes, weight: Lanes) -> Any:
+def prelu_kernel(b: Build, self: Value, weight: Value) -> Value:
     """The element where positive, else the weight times it."""
-    return _sloped_below(b, self, weight)
+    return _sloped_below(self, weight)
 
 
-def _exponential_below(b: Build, x: Any, inner: float, outer: float, scale: float) -> Any:
+def _exponential_below(b: Build, x: Value, inner: float, outer: float, scale: float) -> Value:
     """scale * x where positive, else outer * (e^(inner x) - 1)."""
-    below = b.call("expm1", x if inner == 1 else b.call("mul.Tensor", x, inner))
-    below = below if outer == 1 else b.call("mul.Tensor", below, outer)
-    above = x if scale == 1 else b.call("mul.Tensor", x, scale)
-    return b.call("where.self", b.call("gt.Scalar", x, 0.0), above, below)
+    below = b.call("expm1", x if inner == 1 else x * inner)
+    below = below if outer == 1 else below * outer
+    above = x if scale == 1 else x * scale
+    return x.gt(0.0).where(above, below)
 
 
 @ATEN.composed(aten=["elu"], promote=True, ulps=4)
-def elu(b: Build, self: Lanes, *, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> Any:
+def elu(b: Build, self: Value, *, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> Value:
     """scale * x where positive, else scale * alpha * (e^(input_scale x) - 1)."""
     return _exponential_below(b, self, float(input_scale), float(alpha * scale), float(scale))
 
 
 @ATEN.composed(aten=["celu"], promote=True, ulps=4)
-def celu(b: Build, self: Lanes, *, alpha: Number = 1.0) -> Any:
+def celu(b: Build, self: Value, *, alpha: Number = 1.0) -> Value:
     """x where positive, else alpha * (e^(x / alpha) - 1)."""
     return _exponential_below(b, self, 1.0 / alpha, float(alpha), 1.0)
 
 
 @ATEN.composed(aten=["selu"], promote=True, ulps=4)
-def selu(b: Build, self: Lanes) -> Any:
+def selu(b: Build, self: Value) -> Value:
     """The self-normalising exponential linear unit."""
     return _exponential_below(b, self, 1.0, _SELU_ALPHA * _SELU_SCALE, _SELU_SCALE)
 
 
-def _clipped_line(b: Build, x: Any) -> Any:
+def _clipped_line(x: Value) -> Value:
     """x + 3 limited to [0, 6]."""
-    return b.call("clamp", b.call("add.Tensor", x, 3.0), min=0.0, max=6.0)
+    return (x + 3.0).clamp(min=0.0, max=6.0)
 
 
 @ATEN.composed(aten=["hardsigmoid"], promote=True, ulps=2)
-def hardsigmoid(b: Build, self: Lanes) -> Any:
+def hardsigmoid(b: Build, self: Value) -> Value:
     """(x + 3) / 6 limited to [0, 1]."""
-    return b.call("div.Tensor", _clipped_line(b, self), 6.0)
+    return _clipped_line(self) / 6.0
 
 
 @ATEN.composed(aten=["hardswish"], promote=True, ulps=4)
-def hardswish(b: Build, self: Lanes) -> Any:
+def hardswish(b: Build, self: Value) -> Value:
     """x times its hard sigmoid."""
-    return b.call("div.Tensor", b.call("mul.Tensor", self, _clipped_line(b, self)), 6.0)
+    return self * _clipped_line(self) / 6.0
 
 
 @ATEN.composed(aten=["softshrink"], promote=True, ulps=1)
-def softshrink(b: Build, self: Lanes, *, lambd: Number = 0.5) -> Any:
+def softshrink(b: Build, self: Value, *, lambd: Number = 0.5) -> Value:
     """x moved towards 0 by `lambd`, 0 where it would pass: x less what of it lies in [-lambd, lambd]."""
-    return b.call("sub.Tensor", self, b.call("clamp", self, min=-float(lambd), max=float(lambd)))
+    return self - self.clamp(min=-float(lambd), max=float(lambd))
 
 
 @ATEN.composed(aten=["log_sigmoid"], promote=True, ulps=4)
-def log_sigmoid(b: Build, self: Lanes) -> Any:
+def log_sigmoid(b: Build, self: Value) -> Value:
     """The logarithm of the sigmoid, -log(1 + e^-x)."""
-    return b.call("neg", log_of_one_plus_exp(b, b.call("neg", self)))
+    return -log_of_one_plus_exp(-self)
 
 
 @ATEN.composed(aten=["log_sigmoid_forward"], promote=True, ulps=4)
-def log_sigmoid_forward(b: Build, self: Lanes) -> Any:
+def log_sigmoid_forward(b: Build, self: Value) -> tuple[Value, Value]:
     """The logarithm of the sigmoid, and e^-|x|, which its derivative needs."""
-    return b.call("log_sigmoid", self), b.call("exp", b.call("neg", b.call("abs", self)))
+    return b.call("log_sigmoid", self), (-abs(self)).exp()
 
 
 @ATEN.composed(aten=["glu"], ulps=4)
-def glu(b: Build, self: Lanes, *, dim: int = -1) -> Any:
+def glu(b: Build, self: Value, *, dim: int = -1) -> Value:
     """The first half along `dim` times the sigmoid of the second."""
-    half = b.shape(self)[dim] // 2
-    return b.call("mul.Tensor", part(b, self, dim, 0, half), b.call("sigmoid", part(b, self, dim, half, 2 * half)))
+    half = self.shape[dim] // 2
+    return part(b, self, dim, 0, half) * b.call("sigmoid", part(b, self, dim, half, 2 * half))
 
 
 @ATEN.composed(aten=["rrelu_with_noise_functional"], ulps=2)
 def rrelu(
     b: Build,
-    self: Lanes,
-    noise: Lanes,
+    self: Value,
+    noise: Value,
     *,
     lower: Number = 0.125,
     upper: Number = 1.0 / 3.0,
     training: bool = False,
-) -> Any:
+) -> tuple[Value, Value]:
     """A leaky unit whose slope is the mean of two outside training; the noise is passed on."""
     if training:
         raise UnsupportedError("a randomised unit in training", hint="call model.eval() before export")
-    return b.call("leaky_relu", self, negative_slope=(lower + upper) / 2), b.call("clone", noise)
+    return b.call("leaky_relu", self, negative_slope=(lower + upper) / 2), noise.clone()
 
 
 _AROUND_ZERO = Sample(((3, 65),), low=-7.0, high=7.0)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.annotations import INF, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.reduction_dims import MASKED
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 
 def _with_mask(scores: Lanes, mask: Lanes) -> Lanes:
@@ -62,59 +61,57 @@ def _attention_meaning(
 )
 def attention(
     b: Build,
-    query: Lanes,
-    key: Lanes,
-    value: Lanes,
-    attn_mask: Lanes | None = None,
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_mask: Value | None = None,
     *,
     dropout_p: Number = 0.0,
     is_causal: bool = False,
     scale: Number | None = None,
     enable_gqa: bool = False,
-) -> Any:
+) -> Value:
     """softmax(query @ key transposed * scale + mask) @ value; fully masked rows give 0."""
     if dropout_p:
         raise UnsupportedError(f"attention with dropout {dropout_p}", hint="call model.eval() before export")
     if enable_gqa:
-        key, value = (_repeat_heads(b, x, b.shape(query)[-3]) for x in (key, value))
-    factor = 1.0 / float(np.sqrt(b.shape(query)[-1])) if scale is None else scale
-    scores = b.call("matmul", b.call("mul.Tensor", query, factor), b.call("transpose.int", key, dim0=-2, dim1=-1))
-    mask = _causal_mask(b, *b.shape(scores)[-2:]) if is_causal else attn_mask
-    mask = mask if mask is None or b.is_bool(mask) else b.cast(mask, like=scores)
-    return b.call("matmul", _masked_softmax(b, scores, mask), value)
+        heads = query.shape[-3]
+        key, value = _repeat_heads(key, heads), _repeat_heads(value, heads)
+    factor = 1.0 / float(np.sqrt(query.shape[-1])) if scale is None else scale
+    scores = (query * factor) @ key.transpose(-2, -1)
+    mask = _causal_mask(b, *scores.shape[-2:]) if is_causal else attn_mask
+    mask = mask if mask is None or mask.is_bool else b.cast(mask, like=scores)
+    return _masked_softmax(b, scores, mask) @ value
 
 
-def _causal_mask(b: Build, rows: int, columns: int) -> Any:
+def _causal_mask(b: Build, rows: int, columns: int) -> Value:
     """Row number >= column number, from two short index tensors instead of a square constant."""
-    row = b.call("unsqueeze", b.call("arange.start_step", start=0, end=rows, step=1), dim=1)
-    return b.call("ge.Tensor", row, b.call("arange.start_step", start=0, end=columns, step=1))
+    row = b.call("arange.start_step", start=0, end=rows, step=1).unsqueeze(1)
+    return row.ge(b.call("arange.start_step", start=0, end=columns, step=1))
 
 
-def _masked_softmax(b: Build, scores: Any, mask: Any) -> Any:
+def _masked_softmax(b: Build, scores: Value, mask: Value | None) -> Value:
     """Softmax over the last dimension; masked entries are 0, and so are fully masked rows."""
     if mask is None:
         return b.call("softmax.int", scores, dim=-1)
-    if b.is_bool(mask):
-        kept = b.call("where.self", mask, scores, MASKED)
+    if mask.is_bool:
+        kept = mask.where(scores, MASKED)
     else:
         # The device has no infinity. What a mask takes below the floor is the floor itself, whatever the scores:
         # a row that is masked as a whole is uniform, as in torch, where the scores vanish beside finfo.min.
-        masked = b.call("le.Scalar", mask, MASKED)
-        kept = b.call("where.self", masked, MASKED, b.call("add.Tensor", scores, mask))
-        mask = b.call("ne.Scalar", mask, -INF)
-    e = b.call("exp", b.call("sub.Tensor", kept, b.call("amax", kept, dim=(-1,), keepdim=True)))
-    e = b.call("where.self", mask, e, 0.0)
+        masked = mask.le(MASKED)
+        kept = masked.where(MASKED, scores + mask)
+        mask = mask.ne(-INF)
+    e = mask.where((kept - kept.amax(-1, keepdim=True)).exp(), 0.0)
     # A row with one entry left has a sum of at least exp(0) = 1, so the floor changes masked rows only.
-    total = b.call("maximum", b.call("sum.dim_IntList", e, dim=(-1,), keepdim=True), 1.0)
-    return b.call("div.Tensor", e, total)
+    return e / e.sum(-1, keepdim=True).maximum(1.0)
 
 
-def _repeat_heads(b: Build, x: Any, heads: int) -> Any:
-    *batch, own, rows, features = b.shape(x)
+def _repeat_heads(x: Value, heads: int) -> Value:
+    *batch, own, rows, features = x.shape
     if own == heads:
         return x
-    grouped = b.call("expand", b.call("unsqueeze", x, dim=-3), size=(*batch, own, heads // own, rows, features))
-    return b.call("view", grouped, size=(*batch, heads, rows, features))
+    return x.unsqueeze(-3).expand(*batch, own, heads // own, rows, features).view(*batch, heads, rows, features)
 
 
 ATEN.samples(

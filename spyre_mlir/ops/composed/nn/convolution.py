@@ -9,126 +9,124 @@ Channels that meet no other channel (depthwise) are multiplied and summed over t
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
-from spyre_mlir.ops.annotations import Ints, Lanes
+from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.slicing import joined, padded, side_by_side
 from spyre_mlir.ops.helpers.sliding_windows import bordered, overlap_added, reach, spread, taps, with_batch
 from spyre_mlir.ops.table import Sample, require
+from spyre_mlir.ops.value import Value
 
 
-def _spatial(b: Build, input: Any, weight: Any) -> int:
-    rank = len(b.shape(weight)) - 2
-    require("C1", len(b.shape(input)) in (rank + 1, rank + 2), "input and weight differ in spatial dimensions")
+def _spatial(input: Value, weight: Value) -> int:
+    rank = weight.rank - 2
+    require("C1", input.rank in (rank + 1, rank + 2), "input and weight differ in spatial dimensions")
     return rank
 
 
 def _forward(
-    b: Build, input: Any, weight: Any, bias: Any, stride: Ints, padding: tuple[Ints, Ints], dilation: Ints, groups: int
-) -> Any:
+    b: Build,
+    input: Value,
+    weight: Value,
+    bias: Value | None,
+    stride: Ints,
+    padding: tuple[Ints, Ints],
+    dilation: Ints,
+    groups: int,
+) -> Value:
     """A convolution of a batch, with its padding before and behind every dimension."""
-    rank, channels = len(stride), b.shape(input)[1]
-    require("C2", channels == b.shape(weight)[1] * groups, "weight takes another number of channels")
-    last = b.call("permute", input, dims=(0, *range(2, rank + 2), 1))
+    rank, channels = len(stride), input.shape[1]
+    require("C2", channels == weight.shape[1] * groups, "weight takes another number of channels")
+    last = input.permute(0, *range(2, rank + 2), 1)
     for d in range(rank):
-        kernel = b.shape(weight)[d + 2]
+        kernel = weight.shape[d + 2]
         last = bordered(b, last, d + 1, padding[0][d], padding[1][d], kernel, stride[d], dilation[d])
-    if groups == channels == b.shape(weight)[0] and groups > 1:
+    if groups == channels == weight.shape[0] and groups > 1:
         return _depthwise(b, last, weight, bias, stride, dilation)
-    outputs = b.shape(weight)[0]
-    grouped = b.call("view", last, size=(*b.shape(last)[:-1], groups, channels // groups)) if groups > 1 else last
+    outputs = weight.shape[0]
+    grouped = last.view(*last.shape[:-1], groups, channels // groups) if groups > 1 else last
     for d in reversed(range(rank)):
-        grouped = joined(b, taps(b, grouped, d + 1, b.shape(weight)[d + 2], stride[d], dilation[d]), -1)
+        grouped = joined(b, taps(b, grouped, d + 1, weight.shape[d + 2], stride[d], dilation[d]), -1)
     if groups > 1:
         return _grouped_product(b, grouped, weight, bias, groups)
     # Taps outermost in the order they were gathered: the first spatial dimension changes slowest.
-    matrix = b.call("permute", weight, dims=(0, *range(2, rank + 2), 1))
-    matrix = b.call("reshape", matrix, size=(outputs, prod(b.shape(weight)[1:])))
-    out = b.call("linear", grouped, matrix, bias)
-    return b.call("permute", out, dims=(0, rank + 1, *range(1, rank + 1)))
+    matrix = weight.permute(0, *range(2, rank + 2), 1).reshape(outputs, prod(weight.shape[1:]))
+    return b.call("linear", grouped, matrix, bias).permute(0, rank + 1, *range(1, rank + 1))
 
 
-def _grouped_product(b: Build, columns: Any, weight: Any, bias: Any, groups: int) -> Any:
+def _grouped_product(b: Build, columns: Value, weight: Value, bias: Value | None, groups: int) -> Value:
     """One product per group, all in one: columns [N, places…, group, summed]."""
-    batch, *places, _, summed = b.shape(columns)
-    rank, outputs = len(places), b.shape(weight)[0] // groups
-    left = b.call("permute", columns, dims=(rank + 1, *range(rank + 1), rank + 2))
-    left = b.call("reshape", left, size=(groups, batch * prod(places), summed))
-    right = b.call("view", weight, size=(groups, outputs, *b.shape(weight)[1:]))
-    right = b.call("permute", right, dims=(0, *range(3, rank + 3), 2, 1))
-    right = b.call("reshape", right, size=(groups, summed, outputs))
-    out = b.call("view", b.call("bmm", left, right), size=(groups, batch, *places, outputs))
-    return _from_groups(b, out, bias)
+    batch, *places, _, summed = columns.shape
+    rank, outputs = len(places), weight.shape[0] // groups
+    left = columns.permute(rank + 1, *range(rank + 1), rank + 2).reshape(groups, batch * prod(places), summed)
+    right = weight.view(groups, outputs, *weight.shape[1:])
+    right = right.permute(0, *range(3, rank + 3), 2, 1).reshape(groups, summed, outputs)
+    out = b.call("bmm", left, right).view(groups, batch, *places, outputs)
+    return _from_groups(out, bias)
 
 
-def _from_groups(b: Build, out: Any, bias: Any) -> Any:
+def _from_groups(out: Value, bias: Value | None) -> Value:
     """[group, N, places…, output] as [N, channel, places…], plus bias."""
-    groups, batch, *places, outputs = b.shape(out)
+    groups, batch, *places, outputs = out.shape
     rank = len(places)
     if bias is not None:
-        out = b.call("add.Tensor", out, b.call("view", bias, size=(groups, *(1,) * (rank + 1), outputs)))
-    out = b.call("permute", out, dims=(1, 0, rank + 2, *range(2, rank + 2)))
-    return b.call("reshape", out, size=(batch, groups * outputs, *places))
+        out = out + bias.view(groups, *(1,) * (rank + 1), outputs)
+    return out.permute(1, 0, rank + 2, *range(2, rank + 2)).reshape(batch, groups * outputs, *places)
 
 
-def _depthwise(b: Build, last: Any, weight: Any, bias: Any, stride: Ints, dilation: Ints) -> Any:
+def _depthwise(b: Build, last: Value, weight: Value, bias: Value | None, stride: Ints, dilation: Ints) -> Value:
     """Every channel by itself: the taps side by side, times the weight, summed over the taps."""
     rank = len(stride)
     for d in reversed(range(rank)):
-        last = side_by_side(b, taps(b, last, d + 1, b.shape(weight)[d + 2], stride[d], dilation[d]), rank + 1)
-    factors = b.call("permute", b.call("squeeze.dim", weight, dim=(1,)), dims=(*range(1, rank + 1), 0))
-    product = b.call("mul.Tensor", last, factors)
-    out = b.call("sum.dim_IntList", product, dim=tuple(range(rank + 1, 2 * rank + 1)))
-    out = out if bias is None else b.call("add.Tensor", out, bias)
-    return b.call("permute", out, dims=(0, rank + 1, *range(1, rank + 1)))
+        last = side_by_side(b, taps(b, last, d + 1, weight.shape[d + 2], stride[d], dilation[d]), rank + 1)
+    factors = weight.squeeze(1).permute(*range(1, rank + 1), 0)
+    out = (last * factors).sum(tuple(range(rank + 1, 2 * rank + 1)))
+    out = out if bias is None else out + bias
+    return out.permute(0, rank + 1, *range(1, rank + 1))
 
 
 def _transposed(
     b: Build,
-    input: Any,
-    weight: Any,
-    bias: Any,
+    input: Value,
+    weight: Value,
+    bias: Value | None,
     stride: Ints,
     padding: Ints,
     output_padding: Ints,
     dilation: Ints,
     groups: int,
-) -> Any:
+) -> Value:
     """One product gives what every input element adds to its window; the windows are added up where they overlap."""
-    rank, (batch, channels, *places) = len(stride), b.shape(input)
-    outputs, kernel = b.shape(weight)[1], b.shape(weight)[2:]
-    require("C2", channels == b.shape(weight)[0], "weight takes another number of channels")
+    rank, (batch, channels, *places) = len(stride), input.shape
+    outputs, kernel = weight.shape[1], weight.shape[2:]
+    require("C2", channels == weight.shape[0], "weight takes another number of channels")
     own = channels // groups
-    left = b.call("view", input, size=(batch, groups, own, prod(places)))
-    left = b.call("permute", left, dims=(1, 0, 3, 2))
-    left = b.call("reshape", left, size=(groups, batch * prod(places), own))
-    right = b.call("view", weight, size=(groups, own, outputs, *kernel))
-    right = b.call("permute", right, dims=(0, 1, *range(3, rank + 3), 2))
-    right = b.call("reshape", right, size=(groups, own, prod(kernel) * outputs))
+    left = input.view(batch, groups, own, prod(places)).permute(1, 0, 3, 2)
+    left = left.reshape(groups, batch * prod(places), own)
+    right = weight.view(groups, own, outputs, *kernel).permute(0, 1, *range(3, rank + 3), 2)
+    right = right.reshape(groups, own, prod(kernel) * outputs)
     out = b.call("bmm", left, right)
     done: Ints = (groups, batch)
     # [group, N, done…, place, places behind, tap, taps behind and outputs]: each pair is folded into one dimension.
     # As few dimensions as possible at a time, for a nest has eight loops.
     for d in range(rank):
         behind = (prod(places[d + 1 :]), prod(kernel[d + 1 :]) * outputs)
-        out = b.call("view", out, size=(*done, places[d], behind[0], kernel[d], behind[1]))
         at = len(done)
-        out = b.call("transpose.int", out, dim0=at + 1, dim1=at + 2)
+        out = out.view(*done, places[d], behind[0], kernel[d], behind[1]).transpose(at + 1, at + 2)
         out = overlap_added(b, out, at, kernel[d], stride[d], dilation[d])
         out = padded(b, out, at, -padding[d], output_padding[d] - padding[d])
-        require("C3", b.shape(out)[at] > 0, f"nothing is left of dimension {d}")
-        done = b.shape(out)[: at + 1]
-    return _from_groups(b, b.call("view", out, size=(*done, outputs)), bias)
+        require("C3", out.shape[at] > 0, f"nothing is left of dimension {d}")
+        done = out.shape[: at + 1]
+    return _from_groups(out.view(*done, outputs), bias)
 
 
 @ATEN.composed(aten=["convolution"])
 def convolution(
     b: Build,
-    input: Lanes,
-    weight: Lanes,
-    bias: Lanes | None = None,
+    input: Value,
+    weight: Value,
+    bias: Value | None = None,
     *,
     stride: Ints,
     padding: Ints,
@@ -136,7 +134,7 @@ def convolution(
     transposed: bool,
     output_padding: Ints,
     groups: int,
-) -> Any:
+) -> Value:
     """Sums of products over the input channels and a window that slides over the spatial dimensions.
 
     Constraints:
@@ -144,28 +142,26 @@ def convolution(
         C2: input has as many channels as weight takes, times the groups unless transposed.
         C3: the result has elements.
     """
-    rank = _spatial(b, input, weight)
+    rank = _spatial(input, weight)
     steps, pads, gaps = spread(stride, rank), spread(padding, rank, (0,)), spread(dilation, rank)
     if transposed:
         more = spread(output_padding, rank, (0,))
-        return with_batch(
-            b, input, rank + 2, lambda x: _transposed(b, x, weight, bias, steps, pads, more, gaps, groups)
-        )
-    return with_batch(b, input, rank + 2, lambda x: _forward(b, x, weight, bias, steps, (pads, pads), gaps, groups))
+        return with_batch(input, rank + 2, lambda x: _transposed(b, x, weight, bias, steps, pads, more, gaps, groups))
+    return with_batch(input, rank + 2, lambda x: _forward(b, x, weight, bias, steps, (pads, pads), gaps, groups))
 
 
 @ATEN.composed(aten=["conv1d", "conv2d", "conv3d"])
 def conv(
     b: Build,
-    input: Lanes,
-    weight: Lanes,
-    bias: Lanes | None = None,
+    input: Value,
+    weight: Value,
+    bias: Value | None = None,
     *,
     stride: Ints = (1,),
     padding: Ints = (0,),
     dilation: Ints = (1,),
     groups: int = 1,
-) -> Any:
+) -> Value:
     """A convolution over one, two or three spatial dimensions."""
     return b.call(
         "convolution",
@@ -184,38 +180,38 @@ def conv(
 @ATEN.composed(aten=["conv1d.padding", "conv2d.padding", "conv3d.padding"])
 def conv_padding(
     b: Build,
-    input: Lanes,
-    weight: Lanes,
-    bias: Lanes | None = None,
+    input: Value,
+    weight: Value,
+    bias: Value | None = None,
     *,
     stride: Ints = (1,),
     padding: str = "valid",
     dilation: Ints = (1,),
     groups: int = 1,
-) -> Any:
+) -> Value:
     """A convolution whose padding is none ("valid"), or what keeps the extents ("same"): the odd one comes last."""
-    rank = _spatial(b, input, weight)
+    rank = _spatial(input, weight)
     gaps = spread(dilation, rank)
-    total = [reach(k, d) - 1 if padding == "same" else 0 for k, d in zip(b.shape(weight)[2:], gaps, strict=True)]
+    total = [reach(k, d) - 1 if padding == "same" else 0 for k, d in zip(weight.shape[2:], gaps, strict=True)]
     before = tuple(t // 2 for t in total)
     pads = (before, tuple(t - u for t, u in zip(total, before, strict=True)))
     steps = spread(stride, rank)
-    return with_batch(b, input, rank + 2, lambda x: _forward(b, x, weight, bias, steps, pads, gaps, groups))
+    return with_batch(input, rank + 2, lambda x: _forward(b, x, weight, bias, steps, pads, gaps, groups))
 
 
 @ATEN.composed(aten=["conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input"])
 def conv_transpose(
     b: Build,
-    input: Lanes,
-    weight: Lanes,
-    bias: Lanes | None = None,
+    input: Value,
+    weight: Value,
+    bias: Value | None = None,
     *,
     stride: Ints = (1,),
     padding: Ints = (0,),
     output_padding: Ints = (0,),
     groups: int = 1,
     dilation: Ints = (1,),
-) -> Any:
+) -> Value:
     """The transposed convolution: every input element adds its multiple of the window to the result."""
     return b.call(
         "convolution",

@@ -1,40 +1,39 @@
-"""Windows laid out as columns and added up again, and borders made of the tensor itself."""
+"""Windows laid out as columns, and added up again."""
 
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
-from spyre_mlir.ops.annotations import Ints, Lanes
+from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.slicing import padded, side_by_side
 from spyre_mlir.ops.helpers.sliding_windows import bordered, overlap_added, reach, spread, taps, with_batch
 from spyre_mlir.ops.table import Sample, require
+from spyre_mlir.ops.value import Value
 
 
 @ATEN.composed(aten=["im2col"], ulps=0)
-def im2col(b: Build, self: Lanes, *, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Any:
+def im2col(b: Build, self: Value, *, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Value:
     """What a window over the last two dimensions meets at every place, as a column per place."""
     (kernel, gaps, steps), pads = (spread(v, 2) for v in (kernel_size, dilation, stride)), spread(padding, 2, (0,))
 
-    def columns(x: Any) -> Any:
-        batch, channels = b.shape(x)[:2]
+    def columns(x: Value) -> Value:
+        batch, channels = x.shape[:2]
         for d in (1, 0):
-            at = len(b.shape(x)) - 2 + d
+            at = x.rank - 2 + d
             x = bordered(b, x, at, pads[d], pads[d], kernel[d], steps[d], gaps[d])
             x = side_by_side(b, taps(b, x, at, kernel[d], steps[d], gaps[d]), 2)
         # [N, C, tap 1, tap 2, place 1, place 2]
-        places = prod(b.shape(x)[4:])
-        return b.call("reshape", x, size=(batch, channels * prod(kernel), places))
+        return x.reshape(batch, channels * prod(kernel), prod(x.shape[4:]))
 
-    return with_batch(b, self, 4, columns)
+    return with_batch(self, 4, columns)
 
 
 @ATEN.composed(aten=["col2im"])
 def col2im(
-    b: Build, self: Lanes, *, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints
-) -> Any:
+    b: Build, self: Value, *, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints
+) -> Value:
     """The reverse of `im2col`: every column is added to the result where its window was.
 
     Constraints:
@@ -44,17 +43,16 @@ def col2im(
     whole = [e + 2 * p for e, p in zip(spread(output_size, 2), pads, strict=True)]
     places = [(e - reach(k, g)) // s + 1 for e, k, g, s in zip(whole, kernel, gaps, steps, strict=True)]
 
-    def image(x: Any) -> Any:
-        batch, rows, columns = b.shape(x)
+    def image(x: Value) -> Value:
+        batch, rows, columns = x.shape
         require("C1", columns == prod(places), f"{columns} columns for {prod(places)} places")
-        x = b.call("view", x, size=(batch, rows // prod(kernel), *kernel, *places))
-        x = b.call("permute", x, dims=(0, 1, 4, 2, 5, 3))
+        x = x.view(batch, rows // prod(kernel), *kernel, *places).permute(0, 1, 4, 2, 5, 3)
         for d in range(2):
             x = overlap_added(b, x, d + 2, kernel[d], steps[d], gaps[d])
-            x = padded(b, x, d + 2, -pads[d], whole[d] - pads[d] - b.shape(x)[d + 2])
+            x = padded(b, x, d + 2, -pads[d], whole[d] - pads[d] - x.shape[d + 2])
         return x
 
-    return with_batch(b, self, 3, image)
+    return with_batch(self, 3, image)
 
 
 _FOLD = {"kernel_size": (3, 2), "dilation": (1, 2), "padding": (1, 0), "stride": (2, 1)}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
+from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import DL16_SMALLEST
 from spyre_mlir.ops.annotations import Bools, Ints, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.slicing import along
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 
 def floored(eps: Number) -> Number:
@@ -18,19 +19,19 @@ def floored(eps: Number) -> Number:
     return max(eps, DL16_SMALLEST) if eps > 0 else eps
 
 
-def normalized(b: Build, value: Any, dims: Ints, eps: Number) -> tuple[Any, Any, Any]:
+def normalized(b: Build, value: Value, dims: Ints, eps: Number) -> tuple[Value, Value, Value]:
     """(value - mean) / sqrt(variance + eps) over `dims`, the mean, and the inverse root."""
     mean = b.call("mean.dim", value, dim=dims, keepdim=True)
-    centred = b.call("sub.Tensor", value, mean)
-    variance = b.call("mean.dim", b.call("mul.Tensor", centred, centred), dim=dims, keepdim=True)
-    inverse = b.call("rsqrt", b.call("add.Tensor", variance, floored(eps)))
-    return b.call("mul.Tensor", centred, inverse), mean, inverse
+    centred = value - mean
+    variance = b.call("mean.dim", centred * centred, dim=dims, keepdim=True)
+    inverse = b.call("rsqrt", variance + floored(eps))
+    return centred * inverse, mean, inverse
 
 
-def affine(b: Build, value: Any, weight: Any, bias: Any) -> Any:
+def affine(value: Value, weight: Value | None, bias: Value | None) -> Value:
     """value * weight + bias; either may be absent."""
-    value = value if weight is None else b.call("mul.Tensor", value, weight)
-    return value if bias is None else b.call("add.Tensor", value, bias)
+    value = value if weight is None else value * weight
+    return value if bias is None else value + bias
 
 
 def _rms_norm_meaning(input: Lanes, weight: Lanes | None, *, normalized_shape: Ints, eps: Number | None) -> Lanes:
@@ -42,14 +43,13 @@ def _rms_norm_meaning(input: Lanes, weight: Lanes | None, *, normalized_shape: I
 
 @ATEN.composed(aten=["rms_norm"], promote=True, meaning=_rms_norm_meaning)
 def rms_norm(
-    b: Build, input: Lanes, weight: Lanes | None = None, *, normalized_shape: Ints, eps: Number | None = None
-) -> Any:
+    b: Build, input: Value, weight: Value | None = None, *, normalized_shape: Ints, eps: Number | None = None
+) -> Value:
     """input over its root mean square along the last dimensions, times weight."""
     axes = tuple(range(-len(normalized_shape), 0))
     e = floored(1.1920928955078125e-07 if eps is None else eps)  # torch: the epsilon of float32
-    square = b.call("mean.dim", b.call("mul.Tensor", input, input), dim=axes, keepdim=True)
-    out = b.call("mul.Tensor", input, b.call("rsqrt", b.call("add.Tensor", square, e)))
-    return affine(b, out, weight, None)
+    square = b.call("mean.dim", input * input, dim=axes, keepdim=True)
+    return affine(input * b.call("rsqrt", square + e), weight, None)
 
 
 def _layer_norm_meaning(
@@ -71,59 +71,60 @@ def _layer_norm_meaning(
 @ATEN.composed(aten=["layer_norm"], promote=True, meaning=_layer_norm_meaning)
 def layer_norm(
     b: Build,
-    input: Lanes,
-    weight: Lanes | None = None,
-    bias: Lanes | None = None,
+    input: Value,
+    weight: Value | None = None,
+    bias: Value | None = None,
     *,
     normalized_shape: Ints,
     eps: Number = 1e-5,
     cudnn_enable: bool = True,
-) -> Any:
+) -> Value:
     """(input - mean) over the standard deviation along the last dimensions, times weight, plus bias."""
     axes = tuple(range(-len(normalized_shape), 0))
-    return affine(b, normalized(b, input, axes, eps)[0], weight, bias)
+    return affine(normalized(b, input, axes, eps)[0], weight, bias)
 
 
-def _per_channel(b: Build, vector: Any, rank: int) -> Any:
+def _per_channel(vector: Value | None, rank: int) -> Value | None:
     """A vector along dimension 1 of a tensor of `rank`."""
-    return None if vector is None else along(b, vector, rank, 1)
+    return None if vector is None else along(vector, rank, 1)
 
 
 @ATEN.composed(aten=["native_layer_norm"])
 def native_layer_norm(
     b: Build,
-    input: Lanes,
-    weight: Lanes | None = None,
-    bias: Lanes | None = None,
+    input: Value,
+    weight: Value | None = None,
+    bias: Value | None = None,
     *,
     normalized_shape: Ints,
     eps: Number,
-) -> Any:
+) -> tuple[Value, Value, Value]:
     """Layer normalisation, the mean, and one over the standard deviation."""
     out, mean, inverse = normalized(b, input, tuple(range(-len(normalized_shape), 0)), eps)
-    return affine(b, out, weight, bias), mean, inverse
+    return affine(out, weight, bias), mean, inverse
 
 
-def _grouped(b: Build, input: Any, weight: Any, bias: Any, groups: int, eps: Number) -> tuple[Any, Any, Any]:
-    shape = b.shape(input)
-    split = b.call("view", input, size=(shape[0], groups, shape[1] // groups, *shape[2:]))
+def _grouped(
+    b: Build, input: Value, weight: Value | None, bias: Value | None, groups: int, eps: Number
+) -> tuple[Value, Value, Value]:
+    shape = input.shape
+    split = input.view(shape[0], groups, shape[1] // groups, *shape[2:])
     out, mean, inverse = normalized(b, split, tuple(range(2, len(shape) + 1)), eps)
-    out = b.call("view", out, size=shape)
-    weight, bias = (_per_channel(b, v, len(shape)) for v in (weight, bias))
-    return affine(b, out, weight, bias), mean, inverse
+    out = out.view(*shape)
+    return affine(out, _per_channel(weight, len(shape)), _per_channel(bias, len(shape))), mean, inverse
 
 
 @ATEN.composed(aten=["group_norm"])
 def group_norm(
     b: Build,
-    input: Lanes,
-    weight: Lanes | None = None,
-    bias: Lanes | None = None,
+    input: Value,
+    weight: Value | None = None,
+    bias: Value | None = None,
     *,
     num_groups: int,
     eps: Number = 1e-5,
     cudnn_enabled: bool = True,
-) -> Any:
+) -> Value:
     """Normalisation of each group of channels of each entry of the batch."""
     return _grouped(b, input, weight, bias, num_groups, eps)[0]
 
@@ -131,136 +132,142 @@ def group_norm(
 @ATEN.composed(aten=["native_group_norm"])
 def native_group_norm(
     b: Build,
-    input: Lanes,
-    weight: Lanes | None = None,
-    bias: Lanes | None = None,
+    input: Value,
+    weight: Value | None = None,
+    bias: Value | None = None,
     *,
     N: int,  # noqa: N803 # the names of ATen's schema
     C: int,  # noqa: N803
     HxW: int,  # noqa: N803
     group: int,
     eps: Number,
-) -> Any:
+) -> tuple[Value, Value, Value]:
     """Normalisation of each group of channels, the means, and one over the standard deviations."""
     out, mean, inverse = _grouped(b, input, weight, bias, group, eps)
-    return out, b.call("view", mean, size=(N, group)), b.call("view", inverse, size=(N, group))
+    return out, mean.view(N, group), inverse.view(N, group)
 
 
 @ATEN.composed(aten=["native_group_norm_backward"])
 def native_group_norm_backward(
     b: Build,
-    grad_out: Lanes,
-    input: Lanes,
-    mean: Lanes,
-    rstd: Lanes,
-    weight: Lanes | None = None,
+    grad_out: Value,
+    input: Value,
+    mean: Value,
+    rstd: Value,
+    weight: Value | None = None,
     *,
     N: int,  # noqa: N803
     C: int,  # noqa: N803
     HxW: int,  # noqa: N803
     group: int,
     output_mask: Bools,
-) -> Any:
+) -> tuple[Value, ...]:
     """Gradients of a group norm by its input, its weight and its bias: those that the mask asks for.
 
     The input is centred first: sums of products with it, which torch takes, cancel each other's leading digits.
     """
     flat, split = (N, C, HxW), (N, group, C // group * HxW)
-    value, gradient = (b.call("reshape", x, size=flat) for x in (input, grad_out))
-    own_mean, own_rstd = (b.call("view", x, size=(N, group, 1)) for x in (mean, rstd))
-    normal = b.call("mul.Tensor", b.call("sub.Tensor", b.call("view", value, size=split), own_mean), own_rstd)
-    out: list[Any] = []
+    value, gradient = input.reshape(*flat), grad_out.reshape(*flat)
+    own_mean, own_rstd = mean.view(N, group, 1), rstd.view(N, group, 1)
+    normal = (value.view(*split) - own_mean) * own_rstd
+    out: list[Value] = []
     if output_mask[0]:
-        scaled = gradient if weight is None else b.call("mul.Tensor", gradient, b.call("view", weight, size=(C, 1)))
-        scaled = b.call("reshape", scaled, size=split)
-        along = b.call("mean.dim", b.call("mul.Tensor", scaled, normal), dim=(2,), keepdim=True)
-        rest = b.call("sub.Tensor", scaled, b.call("mean.dim", scaled, dim=(2,), keepdim=True))
-        rest = b.call("sub.Tensor", rest, b.call("mul.Tensor", normal, along))
-        out.append(b.call("reshape", b.call("mul.Tensor", rest, own_rstd), size=b.shape(input)))
+        scaled = gradient if weight is None else gradient * weight.view(C, 1)
+        scaled = scaled.reshape(*split)
+        sloped = b.call("mean.dim", scaled * normal, dim=(2,), keepdim=True)
+        rest = scaled - b.call("mean.dim", scaled, dim=(2,), keepdim=True) - normal * sloped
+        out.append((rest * own_rstd).reshape(*input.shape))
     if output_mask[1]:
-        product = b.call("mul.Tensor", gradient, b.call("reshape", normal, size=flat))
-        out.append(b.call("sum.dim_IntList", product, dim=(0, 2)))
+        out.append((gradient * normal.reshape(*flat)).sum((0, 2)))
     if output_mask[2]:
-        out.append(b.call("sum.dim_IntList", gradient, dim=(0, 2)))
+        out.append(gradient.sum((0, 2)))
     return tuple(out)
 
 
-def by_statistics(b: Build, input: Any, weight: Any, bias: Any, mean: Any, variance: Any, eps: Number) -> Any:
+def by_statistics(
+    b: Build, input: Value, weight: Value | None, bias: Value | None, mean: Value, variance: Value | None, eps: Number
+) -> Value:
     """One product and one sum: scale = weight / sqrt(variance + eps), shift = bias - mean * scale."""
-    rank = len(b.shape(input))
-    scale = b.call("rsqrt", b.call("add.Tensor", b.cast(variance, like=input), floored(eps)))
-    scale = scale if weight is None else b.call("mul.Tensor", scale, b.cast(weight, like=input))
-    moved = b.call("mul.Tensor", b.cast(mean, like=input), scale)
-    shift = b.call("neg", moved) if bias is None else b.call("sub.Tensor", b.cast(bias, like=input), moved)
-    return affine(b, input, _per_channel(b, scale, rank), _per_channel(b, shift, rank))
+    if variance is None:
+        raise UnsupportedError("a running mean without a running variance", hint="give both")
+    rank = input.rank
+    scale = b.call("rsqrt", b.cast(variance, like=input) + floored(eps))
+    scale = scale if weight is None else scale * b.cast(weight, like=input)
+    moved = b.cast(mean, like=input) * scale
+    shift = -moved if bias is None else b.cast(bias, like=input) - moved
+    return affine(input, _per_channel(scale, rank), _per_channel(shift, rank))
 
 
-def by_batch(b: Build, input: Any, weight: Any, bias: Any, eps: Number, dims: Ints) -> tuple[Any, Any, Any]:
+def by_batch(
+    b: Build, input: Value, weight: Value | None, bias: Value | None, eps: Number, dims: Ints
+) -> tuple[Value, Value, Value]:
     """Normalisation by the statistics of the input itself over `dims`, channel by channel."""
     out, mean, inverse = normalized(b, input, dims, eps)
-    rank = len(b.shape(input))
-    return affine(b, out, _per_channel(b, weight, rank), _per_channel(b, bias, rank)), mean, inverse
+    rank = input.rank
+    return affine(out, _per_channel(weight, rank), _per_channel(bias, rank)), mean, inverse
 
 
 @ATEN.composed(aten=["instance_norm"])
 def instance_norm(
     b: Build,
-    input: Lanes,
-    weight: Lanes | None = None,
-    bias: Lanes | None = None,
-    running_mean: Lanes | None = None,
-    running_var: Lanes | None = None,
+    input: Value,
+    weight: Value | None = None,
+    bias: Value | None = None,
+    running_mean: Value | None = None,
+    running_var: Value | None = None,
     *,
     use_input_stats: bool,
     momentum: Number,
     eps: Number,
     cudnn_enabled: bool,
-) -> Any:
+) -> Value:
     """Normalisation of each channel of each entry of the batch, by its own statistics or by known ones."""
     if not use_input_stats and running_mean is not None:
         return by_statistics(b, input, weight, bias, running_mean, running_var, eps)
-    return by_batch(b, input, weight, bias, eps, tuple(range(2, len(b.shape(input)))))[0]
+    return by_batch(b, input, weight, bias, eps, tuple(range(2, input.rank)))[0]
 
 
-def _nothing(b: Build, like: Any) -> Any:
+def _nothing(b: Build, like: Value) -> Value:
     """A vector without elements: a result that torch gives for form's sake, and that is dropped if nobody reads it."""
-    return b.full((0,), 0.0, b.element(like))
+    return b.full((0,), 0.0, like.element)
 
 
 @ATEN.composed(aten=["_native_batch_norm_legit_no_training"])
 def batch_norm_no_training(
     b: Build,
-    input: Lanes,
-    weight: Lanes | None,
-    bias: Lanes | None,
-    running_mean: Lanes,
-    running_var: Lanes,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
     *,
     momentum: Number,
     eps: Number,
-) -> Any:
+) -> tuple[Value, Value, Value]:
     """Normalisation by known statistics; the other two results are empty."""
     out = by_statistics(b, input, weight, bias, running_mean, running_var, eps)
     return out, _nothing(b, running_mean), _nothing(b, running_mean)
 
 
-def _training(b: Build, input: Any, weight: Any, bias: Any, eps: Number) -> tuple[Any, Any, Any]:
-    dims = tuple(d for d in range(len(b.shape(input))) if d != 1)
+def _training(
+    b: Build, input: Value, weight: Value | None, bias: Value | None, eps: Number
+) -> tuple[Value, Value, Value]:
+    dims = tuple(d for d in range(input.rank) if d != 1)
     out, mean, inverse = by_batch(b, input, weight, bias, eps, dims)
-    return out, b.call("view", mean, size=(-1,)), b.call("view", inverse, size=(-1,))
+    return out, mean.view(-1), inverse.view(-1)
 
 
 @ATEN.composed(aten=["_native_batch_norm_legit.no_stats"])
 def batch_norm_no_stats(
     b: Build,
-    input: Lanes,
-    weight: Lanes | None = None,
-    bias: Lanes | None = None,
+    input: Value,
+    weight: Value | None = None,
+    bias: Value | None = None,
     *,
     training: bool,
     momentum: Number,
     eps: Number,
-) -> Any:
+) -> tuple[Value, Value, Value]:
     """Normalisation by the statistics of the batch, the means, and one over the standard deviations."""
     return _training(b, input, weight, bias, eps)
 
@@ -268,48 +275,46 @@ def batch_norm_no_stats(
 @ATEN.composed(aten=["_native_batch_norm_legit_functional"])
 def batch_norm_functional(
     b: Build,
-    input: Lanes,
-    weight: Lanes | None,
-    bias: Lanes | None,
-    running_mean: Lanes,
-    running_var: Lanes,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
     *,
     training: bool,
     momentum: Number,
     eps: Number,
-) -> Any:
+) -> tuple[Value, ...]:
     """Normalisation in training, with the new running statistics; or by known ones, which stay."""
     if not training:
         out = by_statistics(b, input, weight, bias, running_mean, running_var, eps)
         return out, _nothing(b, running_mean), _nothing(b, running_mean), running_mean, running_var
     out, mean, inverse = _training(b, input, weight, bias, eps)
-    count = prod(b.shape(input)) // b.shape(input)[1]
-    squared = b.call("mul.Tensor", inverse, inverse)
+    count = prod(input.shape) // input.shape[1]
     # The variance again, from its inverse root, as torch's running variance counts it: one element fewer.
-    variance = b.call("sub.Tensor", b.call("reciprocal", squared), float(eps))
-    unbiased = b.call("mul.Tensor", variance, count / max(count - 1, 1))
+    variance = (inverse * inverse).reciprocal() - float(eps)
+    unbiased = variance * (count / max(count - 1, 1))
     news = (_blended(b, running_mean, mean, momentum), _blended(b, running_var, unbiased, momentum))
     return out, mean, inverse, *news
 
 
-def _blended(b: Build, old: Any, new: Any, momentum: Number) -> Any:
-    kept = b.call("mul.Tensor", old, 1.0 - momentum)
-    return b.call("add.Tensor", kept, b.call("mul.Tensor", b.cast(new, like=old), float(momentum)))
+def _blended(b: Build, old: Value, new: Value, momentum: Number) -> Value:
+    return old * (1.0 - momentum) + b.cast(new, like=old) * float(momentum)
 
 
 @ATEN.composed(aten=["native_batch_norm", "_native_batch_norm_legit"])
 def native_batch_norm(
     b: Build,
-    input: Lanes,
-    weight: Lanes | None = None,
-    bias: Lanes | None = None,
-    running_mean: Lanes | None = None,
-    running_var: Lanes | None = None,
+    input: Value,
+    weight: Value | None = None,
+    bias: Value | None = None,
+    running_mean: Value | None = None,
+    running_var: Value | None = None,
     *,
     training: bool,
     momentum: Number,
     eps: Number,
-) -> Any:
+) -> tuple[Value, Value, Value]:
     """Normalisation by known statistics, with two empty results; or by those of the batch, which are results."""
     if training or running_mean is None:
         return _training(b, input, weight, bias, eps)

@@ -3,48 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from spyre_mlir.ops.annotations import Ints, Lanes, Number
+from spyre_mlir.ops.annotations import Ints, Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.slicing import joined, padded, taken
 from spyre_mlir.ops.table import Sample, require
+from spyre_mlir.ops.value import Value
 
 
 @ATEN.composed(aten=["constant_pad_nd"], promote=True, ulps=1)
-def constant_pad_nd(b: Build, self: Lanes, *, pad: Ints, value: Number = 0) -> Any:
+def constant_pad_nd(b: Build, self: Value, *, pad: Ints, value: Number = 0) -> Value:
     """`self` with a number around it; the pairs of `pad` start at the last dimension, negative ones cut."""
-    dims = range(len(b.shape(self)))
+    dims = range(self.rank)
     for at, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True), start=1):
         self = padded(b, self, dims[-at], before, after, value)
     return self
 
 
-def _bordered(b: Build, x: Any, pad: Ints, border: Callable[[Any, int, int, bool], list[Any]]) -> Any:
+def _bordered(b: Build, x: Value, pad: Ints, border: Callable[[Value, int, int, bool], list[Value]]) -> Value:
     """`x` with a border along its last dimensions; the pairs of `pad` start at the last, negative ones cut.
 
     `border(x, dim, count, at the end?)` gives the parts of a border in order.
     """
     for at, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True), start=1):
-        dim = len(b.shape(x)) - at
+        dim = x.rank - at
         x = padded(b, x, dim, min(0, before), min(0, after))
-        first: list[Any] = border(x, dim, before, False) if before > 0 else []
-        last: list[Any] = border(x, dim, after, True) if after > 0 else []
+        first = border(x, dim, before, False) if before > 0 else []
+        last = border(x, dim, after, True) if after > 0 else []
         x = joined(b, [*first, x, *last], dim)
     return x
 
 
 @ATEN.composed(aten=["reflection_pad1d", "reflection_pad2d", "reflection_pad3d"], ulps=0)
-def reflection_pad(b: Build, self: Lanes, *, padding: Ints) -> Any:
+def reflection_pad(b: Build, self: Value, *, padding: Ints) -> Value:
     """A border that mirrors the elements beside it; the outermost element is not repeated.
 
     Constraints:
         C1: the border is smaller than the dimension.
     """
 
-    def mirrored(x: Any, dim: int, count: int, end: bool) -> list[Any]:
-        extent = b.shape(x)[dim]
+    def mirrored(x: Value, dim: int, count: int, end: bool) -> list[Value]:
+        extent = x.shape[dim]
         require("C1", count < extent, f"a border of {count} around {extent} elements")
         places = range(extent - 2, extent - 2 - count, -1) if end else range(count, 0, -1)
         return [taken(b, x, dim, place, 1) for place in places]
@@ -53,37 +53,39 @@ def reflection_pad(b: Build, self: Lanes, *, padding: Ints) -> Any:
 
 
 @ATEN.composed(aten=["replication_pad1d", "replication_pad2d", "replication_pad3d"], ulps=0)
-def replication_pad(b: Build, self: Lanes, *, padding: Ints) -> Any:
+def replication_pad(b: Build, self: Value, *, padding: Ints) -> Value:
     """A border that repeats the outermost element; a negative one may cut all there is, and the edges stay."""
     for at, (before, after) in enumerate(zip(padding[::2], padding[1::2], strict=True), start=1):
-        shape = b.shape(self)
+        shape = self.shape
         dim = len(shape) - at
         extent, kept = shape[dim] + before + after, shape[dim] + min(0, before) + min(0, after)
-        parts: list[Any] = [taken(b, self, dim, max(0, -before), kept)] if kept > 0 else []
-        first, last = (
-            [b.call("expand", taken(b, self, dim, place, 1), size=(*shape[:dim], count, *shape[dim + 1 :]))]
-            if count > 0
-            else list[Any]()
-            for place, count in ((0, min(before, extent)), (shape[dim] - 1, min(after, extent)))
-        )
+        parts = [taken(b, self, dim, max(0, -before), kept)] if kept > 0 else []
+        first = _repeated(b, self, dim, 0, min(before, extent))
+        last = _repeated(b, self, dim, shape[dim] - 1, min(after, extent))
         self = joined(b, [*first, *parts, *last], dim)
     return self
 
 
+def _repeated(b: Build, x: Value, dim: int, place: int, count: int) -> list[Value]:
+    """One element of a dimension, `count` times; nothing where that is not positive."""
+    shape = x.shape
+    return [taken(b, x, dim, place, 1).expand(*shape[:dim], count, *shape[dim + 1 :])] if count > 0 else []
+
+
 @ATEN.composed(aten=["_pad_circular"], ulps=0)
-def pad_circular(b: Build, self: Lanes, *, pad: Ints) -> Any:
+def pad_circular(b: Build, self: Value, *, pad: Ints) -> Value:
     """A border that goes on at the other end.
 
     Constraints:
         C1: the border is no larger than the dimension.
     """
     for at, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True), start=1):
-        dim = len(b.shape(self)) - at
+        dim = self.rank - at
         self = padded(b, self, dim, min(0, before), min(0, after))
-        extent = b.shape(self)[dim]
+        extent = self.shape[dim]
         require("C1", max(before, after) <= extent, f"a border of {max(before, after)} around {extent} elements")
-        first: list[Any] = [taken(b, self, dim, extent - before, before)] if before > 0 else []
-        last: list[Any] = [taken(b, self, dim, 0, after)] if after > 0 else []
+        first = [taken(b, self, dim, extent - before, before)] if before > 0 else []
+        last = [taken(b, self, dim, 0, after)] if after > 0 else []
         self = joined(b, [*first, self, *last], dim)
     return self
 

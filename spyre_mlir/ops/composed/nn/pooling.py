@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import prod
-from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import DL16_LARGEST
-from spyre_mlir.ops.annotations import Ints, Lanes
+from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.reduction_dims import SHORT_BITS
 from spyre_mlir.ops.helpers.slicing import along, joined, padded, taken
 from spyre_mlir.ops.helpers.sliding_windows import accumulated, reach, spread
 from spyre_mlir.ops.table import Sample, require
+from spyre_mlir.ops.value import Value
 
 # Elements of the comparison of every value with every place of a result; beyond, unpooling is the host's.
 MOST_COMPARED = 2**22
@@ -69,7 +69,7 @@ def _slides(
     return out
 
 
-def _taps(b: Build, x: Any, dim: int, s: Slide, fill: float) -> list[Any]:
+def _taps(b: Build, x: Value, dim: int, s: Slide, fill: float) -> list[Value]:
     x = padded(b, x, dim, s.padding, s.missing, fill)
     return [taken(b, x, dim, tap * s.dilation, s.places, s.stride) for tap in range(s.kernel)]
 
@@ -81,8 +81,8 @@ def _lowest(element: str) -> float:
     return 0 if element.startswith("u") else -(2 ** (SHORT_BITS[element] - 1))
 
 
-def _largest(b: Build, x: Any, slides: Sequence[Slide]) -> Any:
-    lowest = _lowest(b.element(x))
+def _largest(b: Build, x: Value, slides: Sequence[Slide]) -> Value:
+    lowest = _lowest(x.element)
     for dim, s in _from_last(slides):
         x = accumulated(b, _taps(b, x, dim, s, lowest), "maximum")
     return x
@@ -98,42 +98,42 @@ def _strides(shape: Ints, rank: int) -> dict[int, int]:
     return {at - rank: prod(shape[len(shape) - rank + at + 1 :]) for at in range(rank)}
 
 
-def _first(b: Build, values: Sequence[Any], places: Sequence[Any]) -> tuple[Any, Any]:
+def _first(values: Sequence[Value], places: Sequence[Value]) -> tuple[Value, Value]:
     """The largest of several values, and the place of the first that is."""
-    best, where = values[0], b.call("expand", places[0], size=b.shape(values[0]))
+    best, where = values[0], places[0].expand(*values[0].shape)
     for value, place in zip(values[1:], places[1:], strict=True):
-        where = b.call("where.self", b.call("gt.Tensor", value, best), place, where)
-        best = b.call("maximum", best, value)
+        where = value.gt(best).where(place, where)
+        best = best.maximum(value)
     return best, where
 
 
-def _largest_with_places(b: Build, x: Any, slides: Sequence[Slide]) -> tuple[Any, Any]:
+def _largest_with_places(b: Build, x: Value, slides: Sequence[Slide]) -> tuple[Value, Value]:
     """The largest of every window, and where the first that is as large stands in its channel."""
-    strides, where, element = _strides(b.shape(x), len(slides)), None, b.element(x)
+    strides, element = _strides(x.shape, len(slides)), x.element
     if element in SHORT_BITS:
         x = b.cast(x, "i32")  # padding that is as large as an element would be found first
+    where: list[Value] = []
     for dim, s in _from_last(slides):
         values, step = _taps(b, x, dim, s, LOWEST), strides[dim]
         starts = [(t * s.dilation - s.padding) * step for t in range(s.kernel)]
-        own = [along(b, b.iota(s.places, "i64", start=n, step=s.stride * step), len(b.shape(x)), dim) for n in starts]
-        if where is not None:
-            known = _taps(b, where, dim, s, 0)
-            own = [b.call("add.Tensor", k, o) for k, o in zip(known, own, strict=True)]
-        x, where = _first(b, values, own)
-    return b.cast(x, element), where
+        own = [along(b.iota(s.places, "i64", start=n, step=s.stride * step), x.rank, dim) for n in starts]
+        for inner in where:
+            own = [k + o for k, o in zip(_taps(b, inner, dim, s, 0), own, strict=True)]
+        x, *where = _first(values, own)
+    return b.cast(x, element), where[0]
 
 
 @ATEN.composed(aten=["max_pool1d", "max_pool2d", "max_pool3d"], ulps=0)
 def max_pool(
     b: Build,
-    self: Lanes,
+    self: Value,
     *,
     kernel_size: Ints,
     stride: Ints = (),
     padding: Ints = (0,),
     dilation: Ints = (1,),
     ceil_mode: bool = False,
-) -> Any:
+) -> Value:
     """The largest element of every window.
 
     Constraints:
@@ -141,9 +141,7 @@ def max_pool(
         C2: the padding is at most half a window.
         C3: there is a place for the window.
     """
-    return _largest(
-        b, self, _slides(b.shape(self), kernel_size, stride, padding, dilation, ceil_mode, len(kernel_size))
-    )
+    return _largest(b, self, _slides(self.shape, kernel_size, stride, padding, dilation, ceil_mode, len(kernel_size)))
 
 
 @ATEN.composed(
@@ -152,23 +150,23 @@ def max_pool(
 )
 def max_pool_with_indices(
     b: Build,
-    self: Lanes,
+    self: Value,
     *,
     kernel_size: Ints,
     stride: Ints = (),
     padding: Ints = (0,),
     dilation: Ints = (1,),
     ceil_mode: bool = False,
-) -> Any:
+) -> tuple[Value, Value]:
     """The largest element of every window, and where the first such element stands in its channel."""
-    slides = _slides(b.shape(self), kernel_size, stride, padding, dilation, ceil_mode, len(kernel_size))
+    slides = _slides(self.shape, kernel_size, stride, padding, dilation, ceil_mode, len(kernel_size))
     return _largest_with_places(b, self, slides)
 
 
 @ATEN.composed(aten=["avg_pool1d", "avg_pool2d", "avg_pool3d"], ulps=8)
 def avg_pool(
     b: Build,
-    self: Lanes,
+    self: Value,
     *,
     kernel_size: Ints,
     stride: Ints = (),
@@ -176,28 +174,28 @@ def avg_pool(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
-) -> Any:
+) -> Value:
     """The mean of every window: its sum over its elements, or over `divisor_override`.
 
     Padding counts as elements of 0 unless `count_include_pad` is off; what a last window reaches beyond never does.
     """
-    slides, x = _slides(b.shape(self), kernel_size, stride, padding, (1,), ceil_mode, len(kernel_size)), self
+    slides, x = _slides(self.shape, kernel_size, stride, padding, (1,), ceil_mode, len(kernel_size)), self
     for dim, s in _from_last(slides):
         x = accumulated(b, _taps(b, x, dim, s, 0.0), "add.Tensor")
     if divisor_override is not None:
-        return b.call("div.Tensor", x, float(divisor_override))
+        return x / float(divisor_override)
     return _divided(b, x, [(dim, s.counts(count_include_pad)) for dim, s in _from_last(slides)])
 
 
-def _divided(b: Build, x: Any, counts: Sequence[tuple[int, list[int]]]) -> Any:
+def _divided(b: Build, x: Value, counts: Sequence[tuple[int, list[int]]]) -> Value:
     """Sums over how many elements each has; counts that differ from place to place divide by themselves."""
     even = prod(c[0] for _, c in counts if len(set(c)) == 1)
     for dim, several in counts:
         if len(set(several)) > 1:
             runs = [(n, len(list(same))) for n, same in groupby(several)]
-            vector = joined(b, [b.full((length,), float(n), b.element(x)) for n, length in runs], 0)
-            x = b.call("div.Tensor", x, along(b, vector, len(b.shape(x)), dim))
-    return x if even == 1 else b.call("div.Tensor", x, float(even))
+            vector = joined(b, [b.full((length,), float(n), x.element) for n, length in runs], 0)
+            x = x / along(vector, x.rank, dim)
+    return x if even == 1 else x / float(even)
 
 
 def _windows(extent: int, places: int) -> list[tuple[int, int]]:
@@ -205,16 +203,18 @@ def _windows(extent: int, places: int) -> list[tuple[int, int]]:
     return [(at * extent // places, -(-(at + 1) * extent // places)) for at in range(places)]
 
 
-def _by_window(b: Build, x: Any, dim: int, places: int, reduce: Callable[[Any, int], tuple[Any, ...]]) -> list[Any]:
+def _by_window(
+    b: Build, x: Value, dim: int, places: int, reduce: Callable[[Value, int], tuple[Value, ...]]
+) -> list[Value]:
     """Reduces every window of `dim`, a negative number: in one step if they are equal, else one by one.
 
     `reduce` takes a tensor and a dimension, which its results have with extent 1.
     """
-    shape = b.shape(x)
+    shape = x.shape
     at, extent = len(shape) + dim, shape[dim]
     if extent % places == 0:
-        split = b.call("view", x, size=(*shape[:at], places, extent // places, *shape[at + 1 :]))
-        return [b.call("squeeze.dim", part, dim=(at + 1,)) for part in reduce(split, at + 1)]
+        split = x.view(*shape[:at], places, extent // places, *shape[at + 1 :])
+        return [part.squeeze(at + 1) for part in reduce(split, at + 1)]
     parts = [reduce(taken(b, x, dim, start, end - start), at) for start, end in _windows(extent, places)]
     return [joined(b, several, at) for several in zip(*parts, strict=True)]
 
@@ -237,71 +237,69 @@ def _sizes(shape: Ints, output_size: Ints) -> list[tuple[int, int]]:
     ],
     ulps=8,
 )
-def adaptive_avg_pool(b: Build, self: Lanes, *, output_size: Ints) -> Any:
+def adaptive_avg_pool(b: Build, self: Value, *, output_size: Ints) -> Value:
     """The means of as many windows as the result has elements; windows may share elements.
 
     Constraints:
         C1: every extent of the result is positive.
         C2: the input has the spatial dimensions, a channel, and perhaps a batch.
     """
-    x, sizes = self, _sizes(b.shape(self), output_size)
+    x, sizes = self, _sizes(self.shape, output_size)
     for dim, places in sizes:
-        (x,) = _by_window(b, x, dim, places, lambda y, d: (b.call("sum.dim_IntList", y, dim=(d,), keepdim=True),))
-    counts = [(d, [end - start for start, end in _windows(b.shape(self)[d], places)]) for d, places in sizes]
+        (x,) = _by_window(b, x, dim, places, lambda y, d: (y.sum(d, keepdim=True),))
+    counts = [(d, [end - start for start, end in _windows(self.shape[d], places)]) for d, places in sizes]
     return _divided(b, x, counts)
 
 
 @ATEN.composed(aten=["adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"], ulps=0)
-def adaptive_max_pool(b: Build, self: Lanes, *, output_size: Ints) -> Any:
+def adaptive_max_pool(b: Build, self: Value, *, output_size: Ints) -> tuple[Value, Value]:
     """The largest elements of as many windows as the result has elements, and where they stand in their channel."""
-    x, sizes = self, _sizes(b.shape(self), output_size)
-    strides, where = _strides(b.shape(self), len(output_size)), None
+    x, sizes, strides = self, _sizes(self.shape, output_size), _strides(self.shape, len(output_size))
+    where: list[Value] = []
     for dim, places in sizes:
-        own = along(b, b.iota(b.shape(self)[dim], "i64", step=strides[dim]), len(b.shape(self)), dim)
-        where = own if where is None else b.call("add.Tensor", where, own)
-        x, where = _first_by_window(b, x, b.call("expand", where, size=b.shape(x)), dim, places)
-    return x, where
+        own = along(b.iota(self.shape[dim], "i64", step=strides[dim]), self.rank, dim)
+        for inner in where:
+            own = inner + own
+        x, *where = _first_by_window(b, x, own.expand(*x.shape), dim, places)
+    return x, where[0]
 
 
-def _first_by_window(b: Build, x: Any, where: Any, dim: int, places: int) -> tuple[Any, Any]:
+def _first_by_window(b: Build, x: Value, where: Value, dim: int, places: int) -> tuple[Value, Value]:
     """The largest of every window, and the smallest place of an element as large."""
-    if places == b.shape(x)[dim]:
+    if places == x.shape[dim]:
         return x, where
     beyond = 2**62  # as a number of the device it is large, which is all that counts
-    peaks = _by_window(b, x, dim, places, lambda y, d: (b.call("amax", y, dim=(d,), keepdim=True),))[0]
-    shape = b.shape(x)
+    peaks = _by_window(b, x, dim, places, lambda y, d: (y.amax(d, keepdim=True),))[0]
+    shape = x.shape
     at, extent = len(shape) + dim, shape[dim]
     if extent % places == 0:
         size = (*shape[:at], places, extent // places, *shape[at + 1 :])
-        hits = b.call("eq.Tensor", b.call("view", x, size=size), b.call("unsqueeze", peaks, dim=at + 1))
-        candidates = b.call("where.self", hits, b.call("view", where, size=size), beyond)
-        return peaks, b.call("amin", candidates, dim=(at + 1,))
-    firsts: list[Any] = []
+        hits = x.view(*size).eq(peaks.unsqueeze(at + 1))
+        return peaks, hits.where(where.view(*size), beyond).amin(at + 1)
+    firsts: list[Value] = []
     for place, (start, end) in enumerate(_windows(extent, places)):
-        hits = b.call("eq.Tensor", taken(b, x, at, start, end - start), taken(b, peaks, at, place, 1))
-        candidates = b.call("where.self", hits, taken(b, where, at, start, end - start), beyond)
-        firsts.append(b.call("amin", candidates, dim=(at,), keepdim=True))
+        hits = taken(b, x, at, start, end - start).eq(taken(b, peaks, at, place, 1))
+        candidates = hits.where(taken(b, where, at, start, end - start), beyond)
+        firsts.append(candidates.amin(at, keepdim=True))
     return peaks, joined(b, firsts, at)
 
 
 @ATEN.composed(aten=["max_unpool2d", "max_unpool3d"], ulps=0)
 def max_unpool(
-    b: Build, self: Lanes, indices: Lanes, *, output_size: Ints, stride: Ints = (), padding: Ints = ()
-) -> Any:
+    b: Build, self: Value, indices: Value, *, output_size: Ints, stride: Ints = (), padding: Ints = ()
+) -> Value:
     """Elements put where `indices` say in their channel, 0 elsewhere; of several at one place the largest stays.
 
     Every element is compared with every place of the result.
     """
-    shape, rank = b.shape(self), len(output_size)
+    shape, rank = self.shape, len(output_size)
     outer, count, places = shape[:-rank], prod(shape[-rank:]), prod(output_size)
     if prod(outer) * count * places > MOST_COMPARED:
         raise UnsupportedError(f"unpooling {count} elements to {places} places, {prod(outer)} times")
     column = (*outer, count, 1)
-    here = b.call("eq.Tensor", b.call("reshape", indices, size=column), b.iota(places, b.element(indices)))
-    chosen = b.call("where.self", here, b.call("reshape", self, size=column), LOWEST)
-    found = b.call("amax", chosen, dim=(-2,))
-    out = b.call("where.self", b.call("ne.Scalar", found, LOWEST), found, 0)
-    return b.call("view", out, size=(*outer, *output_size))
+    here = indices.reshape(*column).eq(b.iota(places, indices.element))
+    found = here.where(self.reshape(*column), LOWEST).amax(-2)
+    return found.ne(LOWEST).where(found, 0).view(*outer, *output_size)
 
 
 _TWO = ((2, 3, 7, 8),)

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops.annotations import Lanes, LanesList
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.slicing import joined, side_by_side, taken
 from spyre_mlir.ops.table import OpEntry, Sample, require
+from spyre_mlir.ops.value import Value
 
-State = tuple[Any, ...]
+State = tuple[Value, ...]
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Cell:
         apart: whether the two are used apart; else they come added up, and so do their biases.
     """
 
-    step: Callable[[Build, Any, Any, State], State]
+    step: Callable[[Build, Value, Value, State], State]
     apart: bool = False
 
 
@@ -38,36 +37,36 @@ class Cell:
 class Weights:
     """The parameters of one layer in one direction."""
 
-    w_ih: Any
-    w_hh: Any
-    b_ih: Any = None
-    b_hh: Any = None
-    w_hr: Any = None
+    w_ih: Value
+    w_hh: Value
+    b_ih: Value | None = None
+    b_hh: Value | None = None
+    w_hr: Value | None = None
 
 
-def _gates(b: Build, gates: Any, state: State, start: int, count: int = 1) -> Any:
+def _gates(b: Build, gates: Value, state: State, start: int, count: int = 1) -> Value:
     """Some of the gates; each has as many features as the last part of the state."""
-    own = b.shape(state[-1])[-1]
+    own = state[-1].shape[-1]
     return taken(b, gates, 1, start * own, count * own)
 
 
-def _lstm_step(b: Build, gates: Any, _: Any, state: State) -> State:
+def _lstm_step(b: Build, gates: Value, _: Value, state: State) -> State:
     opened = b.call("sigmoid", _gates(b, gates, state, 0, 2))
     new, shown = b.call("tanh", _gates(b, gates, state, 2)), b.call("sigmoid", _gates(b, gates, state, 3))
-    kept = b.call("mul.Tensor", _gates(b, opened, state, 1), state[1])
-    cell = b.call("add.Tensor", kept, b.call("mul.Tensor", _gates(b, opened, state, 0), new))
-    return b.call("mul.Tensor", shown, b.call("tanh", cell)), cell
+    kept = _gates(b, opened, state, 1) * state[1]
+    cell = kept + _gates(b, opened, state, 0) * new
+    return shown * b.call("tanh", cell), cell
 
 
-def _gru_step(b: Build, given: Any, own: Any, state: State) -> State:
-    opened = b.call("sigmoid", b.call("add.Tensor", *(_gates(b, x, state, 0, 2) for x in (given, own))))
-    reset = b.call("mul.Tensor", _gates(b, opened, state, 0), _gates(b, own, state, 2))
-    new = b.call("tanh", b.call("add.Tensor", _gates(b, given, state, 2), reset))
-    kept = b.call("mul.Tensor", _gates(b, opened, state, 1), b.call("sub.Tensor", state[0], new))
-    return (b.call("add.Tensor", new, kept),)
+def _gru_step(b: Build, given: Value, own: Value, state: State) -> State:
+    opened = b.call("sigmoid", _gates(b, given, state, 0, 2) + _gates(b, own, state, 0, 2))
+    reset = _gates(b, opened, state, 0) * _gates(b, own, state, 2)
+    new = b.call("tanh", _gates(b, given, state, 2) + reset)
+    kept = _gates(b, opened, state, 1) * (state[0] - new)
+    return (new + kept,)
 
 
-def _plain_step(function: str) -> Callable[[Build, Any, Any, State], State]:
+def _plain_step(function: str) -> Callable[[Build, Value, Value, State], State]:
     return lambda b, gates, _, state: (b.call(function, gates),)
 
 
@@ -75,28 +74,30 @@ LSTM, GRU = Cell(_lstm_step), Cell(_gru_step, apart=True)
 TANH, RELU = Cell(_plain_step("tanh")), Cell(_plain_step("relu"))
 
 
-def _from_input(b: Build, cell: Cell, x: Any, w: Weights) -> Any:
+def _from_input(b: Build, cell: Cell, x: Value, w: Weights) -> Value:
     """What the rows of an input give to the gates."""
     bias = w.b_ih
     if not cell.apart and w.b_hh is not None:
-        bias = b.call("add.Tensor", w.b_ih, w.b_hh)
+        bias = w.b_hh if bias is None else bias + w.b_hh
     return b.call("linear", x, w.w_ih, bias)
 
 
-def _next(b: Build, cell: Cell, given: Any, state: State, w: Weights) -> State:
+def _next(b: Build, cell: Cell, given: Value, state: State, w: Weights) -> State:
     own = b.call("linear", state[0], w.w_hh, w.b_hh if cell.apart else None)
-    gates = given if cell.apart else b.call("add.Tensor", given, own)
+    gates = given if cell.apart else given + own
     hidden, *rest = cell.step(b, gates, own, state)
     return (hidden if w.w_hr is None else b.call("linear", hidden, w.w_hr), *rest)
 
 
-def _direction(b: Build, cell: Cell, x: Any, state: State, w: Weights, time: int, backwards: bool) -> Any:
+def _direction(
+    b: Build, cell: Cell, x: Value, state: State, w: Weights, time: int, backwards: bool
+) -> tuple[Value, State]:
     """One layer in one direction: the hidden states side by side along the dimension of time, and the last state."""
-    outer, inner, features = b.shape(x)
-    given = _from_input(b, cell, b.call("reshape", x, size=(outer * inner, features)), w)
-    given = b.call("view", given, size=(outer, inner, b.shape(given)[-1]))
-    seen: list[Any] = []
-    steps = range(b.shape(x)[time])
+    outer, inner, features = x.shape
+    given = _from_input(b, cell, x.reshape(outer * inner, features), w)
+    given = given.view(outer, inner, given.shape[-1])
+    seen: list[Value] = []
+    steps = range(x.shape[time])
     for t in reversed(steps) if backwards else steps:
         state = _next(b, cell, b.call("select.int", given, dim=time, index=t), state, w)
         seen.append(state[0])
@@ -106,9 +107,9 @@ def _direction(b: Build, cell: Cell, x: Any, state: State, w: Weights, time: int
 def _layers(
     b: Build,
     cell: Cell,
-    input: Any,
-    states: Sequence[Any],
-    params: Sequence[Any],
+    input: Value,
+    states: Sequence[Value],
+    params: Sequence[Value],
     *,
     has_biases: bool,
     num_layers: int,
@@ -116,16 +117,16 @@ def _layers(
     train: bool,
     bidirectional: bool,
     batch_first: bool,
-) -> tuple[Any, ...]:
+) -> tuple[Value, ...]:
     """A stack of layers: the hidden states of the last one, and the last states of all."""
-    require("C1", len(b.shape(input)) == 3, f"input of rank {len(b.shape(input))}, expected 3")
+    require("C1", input.rank == 3, f"input of rank {input.rank}, expected 3")
     if dropout and train and num_layers > 1:
         raise UnsupportedError(f"dropout {dropout} between layers", hint="call model.eval() before export")
     directions, time, x = 1 + bidirectional, 1 if batch_first else 0, input
     each = len(params) // (num_layers * directions)
     ends: list[State] = []
     for layer in range(num_layers):
-        outs: list[Any] = []
+        outs: list[Value] = []
         for d in range(directions):
             at = layer * directions + d
             start = tuple(b.call("select.int", s, dim=0, index=at) for s in states)
@@ -138,7 +139,7 @@ def _layers(
     return (x, *last)
 
 
-def _weights(params: Sequence[Any], has_biases: bool) -> Weights:
+def _weights(params: Sequence[Value], has_biases: bool) -> Weights:
     """The parameters of a layer: two weights, two biases if there are any, a projection if there is one."""
     plain = 4 if has_biases else 2
     biases = tuple(params[2:4]) if has_biases else (None, None)
@@ -149,9 +150,9 @@ def _weights(params: Sequence[Any], has_biases: bool) -> Weights:
 @ATEN.composed(aten=["lstm.input"])
 def lstm(
     b: Build,
-    input: Lanes,
-    hx: LanesList,
-    params: LanesList,
+    input: Value,
+    hx: Sequence[Value],
+    params: Sequence[Value],
     *,
     has_biases: bool,
     num_layers: int,
@@ -159,7 +160,7 @@ def lstm(
     train: bool,
     bidirectional: bool,
     batch_first: bool,
-) -> Any:
+) -> tuple[Value, ...]:
     """Layers of long short-term memory: the hidden states, the last ones, and the last cells.
 
     Constraints:
@@ -185,9 +186,9 @@ def _declare_layers(name: str, cell: Cell, doc: str) -> OpEntry:
 
     def layers(
         b: Build,
-        input: Lanes,
-        hx: Lanes,
-        params: LanesList,
+        input: Value,
+        hx: Value,
+        params: Sequence[Value],
         *,
         has_biases: bool,
         num_layers: int,
@@ -195,7 +196,7 @@ def _declare_layers(name: str, cell: Cell, doc: str) -> OpEntry:
         train: bool,
         bidirectional: bool,
         batch_first: bool,
-    ) -> Any:
+    ) -> tuple[Value, ...]:
         return _layers(
             b,
             cell,
@@ -219,33 +220,33 @@ def _declare_cell(name: str, cell: Cell, doc: str) -> OpEntry:
 
     def one(
         b: Build,
-        input: Lanes,
-        hx: Lanes,
-        w_ih: Lanes,
-        w_hh: Lanes,
-        b_ih: Lanes | None = None,
-        b_hh: Lanes | None = None,
-    ) -> Any:
+        input: Value,
+        hx: Value,
+        w_ih: Value,
+        w_hh: Value,
+        b_ih: Value | None = None,
+        b_hh: Value | None = None,
+    ) -> Value:
         return _one_step(b, cell, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
     one.__name__, one.__doc__ = name, doc
     return ATEN.composed(aten=[name])(one)
 
 
-def _one_step(b: Build, cell: Cell, input: Any, state: State, w: Weights) -> State:
+def _one_step(b: Build, cell: Cell, input: Value, state: State, w: Weights) -> State:
     return _next(b, cell, _from_input(b, cell, input, w), state, w)
 
 
 @ATEN.composed(aten=["lstm_cell"])
 def lstm_cell(
     b: Build,
-    input: Lanes,
-    hx: LanesList,
-    w_ih: Lanes,
-    w_hh: Lanes,
-    b_ih: Lanes | None = None,
-    b_hh: Lanes | None = None,
-) -> Any:
+    input: Value,
+    hx: Sequence[Value],
+    w_ih: Value,
+    w_hh: Value,
+    b_ih: Value | None = None,
+    b_hh: Value | None = None,
+) -> State:
     """One step of long short-term memory: the hidden state and the cell."""
     return _one_step(b, LSTM, input, tuple(hx), Weights(w_ih, w_hh, b_ih, b_hh))
 
@@ -293,7 +294,7 @@ ATEN.samples(
 )
 for _entry, _gates_ in ((lstm_cell, 4), (gru_cell, 3), (rnn_tanh_cell, 1), (rnn_relu_cell, 1)):
     _rows = 5 * _gates_
-    _hidden: Any = [(3, 5), (3, 5)] if _gates_ == 4 else (3, 5)
+    _hidden: list[tuple[int, int]] | tuple[int, int] = [(3, 5), (3, 5)] if _gates_ == 4 else (3, 5)
     ATEN.samples(
         _entry,
         Sample(((3, 4), _hidden, (_rows, 4), (_rows, 5), (_rows,), (_rows,))),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 from math import floor, prod
-from typing import Any
 
 from spyre_mlir.ops.annotations import DType, Floats, Ints, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.slicing import joined, taken, widened
 from spyre_mlir.ops.table import OpEntry, Sample, require
+from spyre_mlir.ops.value import Value
 
 # Slices that a nearest-neighbour choice along one dimension may take; a product with zeros and ones is cheaper then.
 MOST_SLICES = 64
@@ -90,25 +90,24 @@ def _single(x: float) -> float:
     return struct.unpack("f", struct.pack("f", x))[0]
 
 
-def _along(b: Build, x: Any, at: int, matrix: Any) -> Any:
+def _along(b: Build, x: Value, at: int, matrix: Value) -> Value:
     """The product of a matrix with dimension `at` of a tensor."""
-    shape = b.shape(x)
-    behind, size = prod(shape[at + 1 :]), b.shape(matrix)[0]
+    shape = x.shape
+    behind, size = prod(shape[at + 1 :]), matrix.shape[0]
     if behind == 1:
-        rows = b.call("reshape", x, size=(prod(shape[:at]), shape[at]))
+        rows = x.reshape(prod(shape[:at]), shape[at])
         made = b.call("linear", rows, matrix)
     else:
-        rows = b.call("reshape", x, size=(prod(shape[:at]), shape[at], behind))
-        made = b.call("linear", b.call("transpose.int", rows, dim0=1, dim1=2), matrix)
-        made = b.call("transpose.int", made, dim0=1, dim1=2)
-    return b.call("reshape", made, size=(*shape[:at], size, *shape[at + 1 :]))
+        rows = x.reshape(prod(shape[:at]), shape[at], behind)
+        made = b.call("linear", rows.transpose(1, 2), matrix).transpose(1, 2)
+    return made.reshape(*shape[:at], size, *shape[at + 1 :])
 
 
-def _interpolated(b: Build, x: Any, sizes: Ints, mode: str, align: bool, scales: tuple[Number | None, ...]) -> Any:
+def _interpolated(b: Build, x: Value, sizes: Ints, mode: str, align: bool, scales: tuple[Number | None, ...]) -> Value:
     rank = len(sizes)
     for d in reversed(range(rank)):
-        at, new = len(b.shape(x)) - rank + d, sizes[d]
-        old, given = b.shape(x)[at], scales[d]
+        at, new = x.rank - rank + d, sizes[d]
+        old, given = x.shape[at], scales[d]
         require("C1", new > 0, f"a size of {new}")
         if align:
             scale, offset = ((old - 1) / (new - 1) if new > 1 else 0.0), 0.0
@@ -139,51 +138,50 @@ def _runs(places: list[int]) -> list[tuple[int, int, int]]:
     return out
 
 
-def _picked(b: Build, x: Any, at: int, places: list[int]) -> Any | None:
+def _picked(b: Build, x: Value, at: int, places: list[int]) -> Value | None:
     """The elements of dimension `at` at rising places, repeated as a view or in runs; None if the runs are too many."""
-    shape, repeat = b.shape(x), places.count(0)
+    shape, repeat = x.shape, places.count(0)
     if places == list(range(shape[at])):
         return x
     if places == [i for i in range(shape[at]) for _ in range(repeat)]:
-        wide = b.call("expand", b.call("unsqueeze", x, dim=at + 1), size=(*shape[: at + 1], repeat, *shape[at + 1 :]))
-        return b.call("reshape", wide, size=(*shape[:at], len(places), *shape[at + 1 :]))
+        wide = x.unsqueeze(at + 1).expand(*shape[: at + 1], repeat, *shape[at + 1 :])
+        return wide.reshape(*shape[:at], len(places), *shape[at + 1 :])
     runs = _runs(places)
     if len(runs) > MOST_SLICES:
         return None
     parts = [
         taken(b, x, at, start, count, step)
         if step
-        else widened(b, taken(b, x, at, start, 1), (*shape[:at], count, *shape[at + 1 :]))
+        else widened(taken(b, x, at, start, 1), (*shape[:at], count, *shape[at + 1 :]))
         for start, step, count in runs
     ]
     return joined(b, parts, at)
 
 
-def _nearest(b: Build, x: Any, sizes: Ints, scales: tuple[Number | None, ...], exact: bool) -> Any:
+def _nearest(b: Build, x: Value, sizes: Ints, scales: tuple[Number | None, ...], exact: bool) -> Value:
     rank = len(sizes)
     for d in reversed(range(rank)):
-        at, new, factor = len(b.shape(x)) - rank + d, sizes[d], scales[d]
+        at, new, factor = x.rank - rank + d, sizes[d], scales[d]
         require("C1", new > 0, f"a size of {new}")
-        old = b.shape(x)[at]
+        old = x.shape[at]
         picked = _picked(b, x, at, nearest_places(old, new, factor, exact))
         if picked is None:
             scale = _single(1.0 / factor if factor else old / new)
-            matrix = _matrix(b, x, (new, old), "nearest", scale, 0.5 * scale if exact else 0.0)
-            picked = _along(b, x, at, matrix)
+            picked = _along(b, x, at, _matrix(b, x, (new, old), "nearest", scale, 0.5 * scale if exact else 0.0))
         x = picked
     return x
 
 
-def _matrix(b: Build, like: Any, size: Ints, mode: str, scale: float, offset: float) -> Any:
-    return b.call("spyre::resample", size=size, mode=mode, scale=scale, offset=offset, dtype=b.element(like))
+def _matrix(b: Build, like: Value, size: Ints, mode: str, scale: float, offset: float) -> Value:
+    return b.call("spyre::resample", size=size, mode=mode, scale=scale, offset=offset, dtype=like.element)
 
 
-def _sizes(b: Build, x: Any, output_size: Ints | None, factors: Floats | None) -> Ints:
+def _sizes(x: Value, output_size: Ints | None, factors: Floats | None) -> Ints:
     """The new extents: given, or the old ones times the factors."""
     if output_size is not None:
         return tuple(output_size)
     given = factors or ()
-    return tuple(floor(e * f) for e, f in zip(b.shape(x)[-len(given) :], given, strict=True))
+    return tuple(floor(e * f) for e, f in zip(x.shape[-len(given) :], given, strict=True))
 
 
 def _scales(sizes: Ints, factors: tuple[Number | None, ...] | None) -> tuple[Number | None, ...]:
@@ -194,14 +192,14 @@ def _scales(sizes: Ints, factors: tuple[Number | None, ...] | None) -> tuple[Num
 @ATEN.composed(aten=["upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"], ulps=0)
 def upsample_nearest(
     b: Build,
-    self: Lanes,
+    self: Value,
     *,
     output_size: Ints,
     scales: float | None = None,
     scales_d: float | None = None,
     scales_h: float | None = None,
     scales_w: float | None = None,
-) -> Any:
+) -> Value:
     """The old element at or before the place of every new one."""
     given = (scales_d, scales_h, scales if len(output_size) == 1 else scales_w)
     return _nearest(b, self, output_size, _scales(output_size, given), exact=False)
@@ -212,10 +210,10 @@ def upsample_nearest(
     ulps=0,
 )
 def upsample_nearest_vec(
-    b: Build, input: Lanes, *, output_size: Ints | None = None, scale_factors: Floats | None = None
-) -> Any:
+    b: Build, input: Value, *, output_size: Ints | None = None, scale_factors: Floats | None = None
+) -> Value:
     """The old element at or before the place of every new one, sizes or factors given."""
-    sizes = _sizes(b, input, output_size, scale_factors)
+    sizes = _sizes(input, output_size, scale_factors)
     return _nearest(b, input, sizes, _scales(sizes, scale_factors), exact=False)
 
 
@@ -225,14 +223,14 @@ def upsample_nearest_vec(
 )
 def upsample_nearest_exact(
     b: Build,
-    self: Lanes,
+    self: Value,
     *,
     output_size: Ints,
     scales: float | None = None,
     scales_d: float | None = None,
     scales_h: float | None = None,
     scales_w: float | None = None,
-) -> Any:
+) -> Value:
     """The old element whose middle is nearest to that of every new one."""
     given = (scales_d, scales_h, scales if len(output_size) == 1 else scales_w)
     return _nearest(b, self, output_size, _scales(output_size, given), exact=True)
@@ -243,10 +241,10 @@ def upsample_nearest_exact(
     ulps=0,
 )
 def upsample_nearest_exact_vec(
-    b: Build, input: Lanes, *, output_size: Ints | None = None, scale_factors: Floats | None = None
-) -> Any:
+    b: Build, input: Value, *, output_size: Ints | None = None, scale_factors: Floats | None = None
+) -> Value:
     """The old element whose middle is nearest to that of every new one, sizes or factors given."""
-    sizes = _sizes(b, input, output_size, scale_factors)
+    sizes = _sizes(input, output_size, scale_factors)
     return _nearest(b, input, sizes, _scales(sizes, scale_factors), exact=True)
 
 
@@ -255,7 +253,7 @@ def _interpolation(name: str, overloads: list[str], mode: str, doc: str) -> tupl
 
     def plain(
         b: Build,
-        self: Lanes,
+        self: Value,
         *,
         output_size: Ints,
         align_corners: bool,
@@ -263,19 +261,19 @@ def _interpolation(name: str, overloads: list[str], mode: str, doc: str) -> tupl
         scales_d: float | None = None,
         scales_h: float | None = None,
         scales_w: float | None = None,
-    ) -> Any:
+    ) -> Value:
         given = (scales_d, scales_h, scales if len(output_size) == 1 else scales_w)
         return _interpolated(b, self, output_size, mode, align_corners, _scales(output_size, given))
 
     def vec(
         b: Build,
-        input: Lanes,
+        input: Value,
         *,
         output_size: Ints | None = None,
         align_corners: bool,
         scale_factors: Floats | None = None,
-    ) -> Any:
-        sizes = _sizes(b, input, output_size, scale_factors)
+    ) -> Value:
+        sizes = _sizes(input, output_size, scale_factors)
         return _interpolated(b, input, sizes, mode, align_corners, _scales(sizes, scale_factors))
 
     plain.__name__, plain.__doc__ = name, f"{doc}."

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from spyre_mlir.ops.annotations import DType, Lanes, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.reduction_dims import MASKED
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 
 def _softmax_meaning(self: Lanes, *, dim: int, half_to_float: bool, dtype: DType | None) -> Lanes:
@@ -17,32 +16,32 @@ def _softmax_meaning(self: Lanes, *, dim: int, half_to_float: bool, dtype: DType
 
 
 @ATEN.composed(aten=["softmax.int", "_softmax"], promote=True, meaning=_softmax_meaning)
-def softmax(b: Build, self: Lanes, *, dim: int, half_to_float: bool = False, dtype: DType | None = None) -> Any:
+def softmax(b: Build, self: Value, *, dim: int, half_to_float: bool = False, dtype: DType | None = None) -> Value:
     """exp(x) over the sum of exp(x) along `dim`."""
-    e = b.call("exp", b.call("sub.Tensor", self, b.call("amax", self, dim=(dim,), keepdim=True)))
-    return b.call("div.Tensor", e, b.call("sum.dim_IntList", e, dim=(dim,), keepdim=True))
+    e = (self - self.amax(dim, keepdim=True)).exp()
+    return e / e.sum(dim, keepdim=True)
 
 
 @ATEN.composed(aten=["log_softmax.int", "_log_softmax"], promote=True)
-def log_softmax(b: Build, self: Lanes, *, dim: int, half_to_float: bool = False, dtype: DType | None = None) -> Any:
+def log_softmax(b: Build, self: Value, *, dim: int, half_to_float: bool = False, dtype: DType | None = None) -> Value:
     """x less the logarithm of the sum of exp(x) along `dim`; the largest x is taken out first."""
-    value = b.cast(self, "f32" if half_to_float else dtype or b.element(self))
-    less = b.call("sub.Tensor", value, b.call("amax", value, dim=(dim,), keepdim=True))
-    total = b.call("sum.dim_IntList", b.call("exp", less), dim=(dim,), keepdim=True)
-    return b.call("sub.Tensor", less, b.call("log", total))
+    value = b.cast(self, "f32" if half_to_float else dtype or self.element)
+    less = value - value.amax(dim, keepdim=True)
+    total = less.exp().sum(dim, keepdim=True)
+    return less - total.log()
 
 
 @ATEN.composed(aten=["_safe_softmax"], promote=True)
-def safe_softmax(b: Build, self: Lanes, *, dim: int, dtype: DType | None = None) -> Any:
+def safe_softmax(b: Build, self: Value, *, dim: int, dtype: DType | None = None) -> Value:
     """exp(x) over the sum of exp(x) along `dim`; 0 where every x is minus infinity."""
-    value = b.cast(self, dtype or b.element(self))
-    peak = b.call("amax", value, dim=(dim,), keepdim=True)
+    value = b.cast(self, dtype or self.element)
+    peak = value.amax(dim, keepdim=True)
     # Minus infinity is the largest negative half on the device, and less than that before.
-    peak = b.call("where.self", b.call("le.Scalar", peak, MASKED), 0.0, peak)
-    e = b.call("exp", b.call("sub.Tensor", value, peak))
+    peak = peak.le(MASKED).where(0.0, peak)
+    e = (value - peak).exp()
     # A row with one entry left has a sum of at least exp(0) = 1, so the floor changes masked rows only.
-    total = b.call("maximum", b.call("sum.dim_IntList", e, dim=(dim,), keepdim=True), 1.0)
-    return b.call("div.Tensor", e, total)
+    total = e.sum(dim, keepdim=True).maximum(1.0)
+    return e / total
 
 
 ATEN.samples(softmax, Sample(((3, 65),), {"dim": -1}), Sample(((4, 5, 6),), {"dim": 1}))

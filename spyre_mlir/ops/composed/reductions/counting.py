@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops.annotations import Lanes, Number
+from spyre_mlir.ops.annotations import Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.reduction_dims import or_nan
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 
-def _places(b: Build, borders: Any, values: Any, right: bool, narrow: bool) -> Any:
+def _places(b: Build, borders: Value, values: Value, right: bool, narrow: bool) -> Value:
     """How many of the borders along the last dimension go before each value."""
-    if b.element(borders) != b.element(values) and b.element(values):
-        borders, values = (b.cast(v, "f32") for v in (borders, values))
-    own = b.call("unsqueeze", values, dim=-1) if b.element(values) else values
-    other = borders if len(b.shape(borders)) == 1 else b.call("unsqueeze", borders, dim=-2)
-    before = or_nan(b, b.call("le.Tensor" if right else "lt.Tensor", other, own), own)  # which goes behind all
-    return b.call("sum.dim_IntList", b.cast(before, "i32" if narrow else "i64"), dim=(-1,))
+    if borders.element != values.element and values.element:
+        borders, values = b.cast(borders, "f32"), b.cast(values, "f32")
+    own = values.unsqueeze(-1) if values.element else values
+    other = borders if borders.rank == 1 else borders.unsqueeze(-2)
+    before = or_nan(b, other.le(own) if right else other.lt(own), own)  # which goes behind all
+    return b.cast(before, "i32" if narrow else "i64").sum(-1)
 
 
 @ATEN.composed(aten=["searchsorted.Tensor", "searchsorted.Scalar"], ulps=0)
 def searchsorted(
     b: Build,
-    sorted_sequence: Lanes,
-    self: Lanes,
-    sorter: Lanes | None = None,
+    sorted_sequence: Value,
+    self: Value,
+    sorter: Value | None = None,
     *,
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
-) -> Any:
+) -> Value:
     """Where each value would be put into the sorted lists of the last dimension: before or, `right`, behind equals.
 
     `side`, "left" or "right", goes before `right`.
@@ -43,45 +42,42 @@ def searchsorted(
 
 
 @ATEN.composed(aten=["bucketize.Tensor", "bucketize.Scalar"], ulps=0)
-def bucketize(b: Build, self: Lanes, boundaries: Lanes, *, out_int32: bool = False, right: bool = False) -> Any:
+def bucketize(b: Build, self: Value, boundaries: Value, *, out_int32: bool = False, right: bool = False) -> Value:
     """The number of the bucket each value falls into: its border is part of it unless `right`."""
     return _places(b, boundaries, self, right, out_int32)
 
 
 @ATEN.composed(aten=["histc"], ulps=0)
-def histc(b: Build, self: Lanes, *, bins: int = 100, min: Number = 0, max: Number = 0) -> Any:
+def histc(b: Build, self: Value, *, bins: int = 100, min: Number = 0, max: Number = 0) -> Value:
     """How many elements fall into each of `bins` equal parts of [min, max]; of their own range if both are equal."""
-    low, high, borders = (min, max, _known_borders) if min != max else (*_own_range(b, self), _borders_within)
-    bin_of: Any = b.full(b.shape(self), 0.0, b.element(self))
+    low, high = (min, max) if min != max else _own_range(b, self)
+    bin_of = b.full(self.shape, 0.0, self.element)
     if bins > 1:
-        passed = b.call("ge.Tensor", b.call("unsqueeze", self, dim=-1), borders(b, self, bins, low, high))
-        bin_of = b.call("sum.dim_IntList", b.cast(passed, like=self), dim=(-1,))
-    for inside, border in (("ge", low), ("le", high)):  # nothing that is no number is inside
-        kind = "Tensor" if b.element(border) else "Scalar"
-        bin_of = b.call("where.self", b.call(f"{inside}.{kind}", self, border), bin_of, -1.0)
+        passed = self.unsqueeze(-1).ge(_borders(b, self, bins, low, high))
+        bin_of = b.cast(passed, like=self).sum(-1)
+    bin_of = self.ge(low).where(bin_of, -1.0)  # nothing that is no number is inside
+    bin_of = self.le(high).where(bin_of, -1.0)
     numbers = b.cast(b.iota(bins, "i64"), like=self)
-    counts = b.cast(b.call("eq.Tensor", b.call("unsqueeze", bin_of, dim=-1), numbers), like=self)
-    dims = tuple(range(len(b.shape(self))))
-    return b.call("sum.dim_IntList", counts, dim=dims) if dims else counts
+    counts = b.cast(bin_of.unsqueeze(-1).eq(numbers), like=self)
+    dims = tuple(range(self.rank))
+    return counts.sum(dims) if dims else counts
 
 
-def _own_range(b: Build, x: Any) -> tuple[Any, Any]:
+def _own_range(b: Build, x: Value) -> tuple[Value, Value]:
     """The smallest and the largest element; a single value stands in the middle of a range of 2."""
-    low, high = b.call("amin", x, dim=()), b.call("amax", x, dim=())
-    flat = b.call("eq.Tensor", low, high)
-    low, high = (b.call("where.self", flat, b.call("add.Scalar", v, d), v) for v, d in ((low, -1.0), (high, 1.0)))
+    low, high = x.amin(), x.amax()
+    flat = low.eq(high)
+    low, high = (flat.where(b.call("add.Scalar", v, d), v) for v, d in ((low, -1.0), (high, 1.0)))
     return low, high
 
 
-def _known_borders(b: Build, x: Any, bins: int, low: float, high: float) -> Any:
-    """Where parts meet, as known numbers: each is rounded once."""
+def _borders(b: Build, x: Value, bins: int, low: Value | Number, high: Value | Number) -> Value:
+    """Where parts meet; known numbers are rounded once."""
+    if isinstance(low, Value) or isinstance(high, Value):
+        parts = b.iota(bins - 1, x.element, start=1 / bins, step=1 / bins)
+        return parts * (high - low) + low
     step = (high - low) / bins
-    return b.iota(bins - 1, b.element(x), start=low + step, step=step)
-
-
-def _borders_within(b: Build, x: Any, bins: int, low: Any, high: Any) -> Any:
-    parts = b.iota(bins - 1, b.element(x), start=1 / bins, step=1 / bins)
-    return b.call("add.Tensor", b.call("mul.Tensor", parts, b.call("sub.Tensor", high, low)), low)
+    return b.iota(bins - 1, x.element, start=low + step, step=step)
 
 
 ATEN.samples(

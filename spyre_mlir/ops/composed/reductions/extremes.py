@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops.annotations import Lanes
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.reduction_dims import comparable, or_nan, positions
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 
-def where_first(b: Build, overload: str, self: Any, dim: int | None, keepdim: bool) -> Any:
+def where_first(b: Build, overload: str, self: Value, dim: int | None, keepdim: bool) -> Value:
     """Position of the first extreme element: `overload` is amax or amin, and what is not a number wins.
 
     Without `dim` the position counts all elements in row-major order.
     """
-    shape = b.shape(self)
+    shape = self.shape
     if 0 in shape:
         raise UnsupportedError(f"the position of an extreme element of a tensor of shape {shape}")
     if not shape:
@@ -26,51 +25,51 @@ def where_first(b: Build, overload: str, self: Any, dim: int | None, keepdim: bo
     number, dims = comparable(b, self), () if dim is None else (dim,)
     best = b.call(overload, number, dim=dims, keepdim=True)
     # Where the best is not a number it equals none.
-    hit = or_nan(b, b.call("eq.Tensor", number, best), number)
+    hit = or_nan(b, number.eq(best), number)
     if dim is None:
         count = prod(shape)
-        place = b.call("view", b.iota(count, "i64"), size=shape)
+        place = b.iota(count, "i64").view(*shape)
     else:
         place, count = positions(b, shape, dim), shape[dim]
     # The smallest position wins; those of other elements lie behind all.
-    found = b.call("where.self", hit, place, b.full((), count, "i64"))
-    return b.call("amin", found, dim=dims, keepdim=keepdim)
+    found = hit.where(place, b.full((), count, "i64"))
+    return found.amin(dims, keepdim=keepdim)
 
 
 @ATEN.composed(aten=["argmax"], ulps=0)
-def argmax(b: Build, self: Lanes, *, dim: int | None = None, keepdim: bool = False) -> Any:
+def argmax(b: Build, self: Value, *, dim: int | None = None, keepdim: bool = False) -> Value:
     """Position of the first largest element along `dim`, or among all elements in row-major order."""
     return where_first(b, "amax", self, dim, keepdim)
 
 
 @ATEN.composed(aten=["argmin"], ulps=0)
-def argmin(b: Build, self: Lanes, *, dim: int | None = None, keepdim: bool = False) -> Any:
+def argmin(b: Build, self: Value, *, dim: int | None = None, keepdim: bool = False) -> Value:
     """Position of the first smallest element along `dim`, or among all elements in row-major order."""
     return where_first(b, "amin", self, dim, keepdim)
 
 
 @ATEN.composed(aten=["max"], ulps=0)
-def max_of_all(b: Build, self: Lanes) -> Any:
+def max_of_all(b: Build, self: Value) -> Value:
     """The largest of all elements."""
-    return b.call("amax", self, dim=())
+    return self.amax()
 
 
 @ATEN.composed(aten=["min"], ulps=0)
-def min_of_all(b: Build, self: Lanes) -> Any:
+def min_of_all(b: Build, self: Value) -> Value:
     """The smallest of all elements."""
-    return b.call("amin", self, dim=())
+    return self.amin()
 
 
 @ATEN.composed(aten=["max.dim"], ulps=0)
-def max_along(b: Build, self: Lanes, *, dim: int, keepdim: bool = False) -> Any:
+def max_along(b: Build, self: Value, *, dim: int, keepdim: bool = False) -> tuple[Value, Value]:
     """The largest element along `dim`, and the position of the first such element."""
-    return b.call("amax", self, dim=(dim,), keepdim=keepdim), where_first(b, "amax", self, dim, keepdim)
+    return self.amax(dim, keepdim=keepdim), where_first(b, "amax", self, dim, keepdim)
 
 
 @ATEN.composed(aten=["min.dim"], ulps=0)
-def min_along(b: Build, self: Lanes, *, dim: int, keepdim: bool = False) -> Any:
+def min_along(b: Build, self: Value, *, dim: int, keepdim: bool = False) -> tuple[Value, Value]:
     """The smallest element along `dim`, and the position of the first such element."""
-    return b.call("amin", self, dim=(dim,), keepdim=keepdim), where_first(b, "amin", self, dim, keepdim)
+    return self.amin(dim, keepdim=keepdim), where_first(b, "amin", self, dim, keepdim)
 
 
 for _entry in (argmax, argmin, max_along, min_along):

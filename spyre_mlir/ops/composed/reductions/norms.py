@@ -2,87 +2,86 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from spyre_mlir.hw.formats import DL16_LARGEST, DL16_SMALLEST
-from spyre_mlir.ops.annotations import INF, DType, Ints, Lanes, Number
+from spyre_mlir.ops.annotations import INF, DType, Ints, Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.reduction_dims import dims_of, folded_shape, is_empty
 from spyre_mlir.ops.helpers.slicing import joined, part, reshaped
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 
-def norm_of(b: Build, value: Any, order: float, dim: Ints, keepdim: bool) -> Any:
+def norm_of(b: Build, value: Value, order: float, dim: Ints, keepdim: bool) -> Value:
     """The p-norm over `dim`; orders 0, 1, 2 and both infinities have a form of their own.
 
     High powers leave the range of DL16 for sizes that are in it, so other orders are taken of sizes that are divided
     by the one that decides, the largest; of negative orders, the smallest is divided by them. Quotients are up to 1.
     """
     if abs(order) == INF:
-        return b.call("amax" if order > 0 else "amin", b.call("abs", value), dim=dim, keepdim=keepdim)
+        return b.call("amax" if order > 0 else "amin", abs(value), dim=dim, keepdim=keepdim)
     if order == 0:
-        terms = b.cast(b.call("ne.Scalar", value, 0.0), like=value)
+        terms = b.cast(value.ne(0.0), like=value)
     elif order == 2:
-        terms = b.call("mul.Tensor", value, value)
+        terms = value * value
     elif order == 1:
-        terms = b.call("abs", value)
+        terms = abs(value)
     else:
-        return _of_scaled(b, b.call("abs", value), order, dim, keepdim)
-    total = b.call("sum.dim_IntList", terms, dim=dim, keepdim=keepdim)
-    return b.call("sqrt", total) if order == 2 else total
+        return _of_scaled(b, abs(value), order, dim, keepdim)
+    total = terms.sum(dim, keepdim=keepdim)
+    return total.sqrt() if order == 2 else total
 
 
-def _of_scaled(b: Build, size: Any, order: float, dim: Ints, keepdim: bool) -> Any:
+def _of_scaled(b: Build, size: Value, order: float, dim: Ints, keepdim: bool) -> Value:
     deciding = b.call("amax" if order > 0 else "amin", size, dim=dim, keepdim=True)
-    unit = b.call("clamp", deciding, min=DL16_SMALLEST, max=DL16_LARGEST)  # nothing is divided by 0 or infinity
+    unit = deciding.clamp(min=DL16_SMALLEST, max=DL16_LARGEST)  # nothing is divided by 0 or infinity
     quotient = b.call("div.Tensor", *((size, unit) if order > 0 else (unit, size)))
     terms = b.call("pow.Tensor_Scalar", quotient, exponent=abs(order))
-    total = b.call("sum.dim_IntList", terms, dim=dim, keepdim=True)
-    norm = b.call("mul.Tensor", b.call("pow.Tensor_Scalar", total, exponent=1 / order), unit)
+    total = terms.sum(dim, keepdim=True)
+    norm = b.call("pow.Tensor_Scalar", total, exponent=1 / order) * unit
     if order < 0:  # the quotient by 0 is infinite, which DL16 does not have
-        norm = b.call("where.self", b.call("eq.Scalar", deciding, 0), 0.0, norm)
-    return reshaped(b, norm, folded_shape(b, size, dim, keepdim))
+        norm = deciding.eq(0).where(0.0, norm)
+    return reshaped(norm, folded_shape(size, dim, keepdim))
 
 
 @ATEN.composed(aten=["linalg_vector_norm"], promote=True)
 def linalg_vector_norm(
     b: Build,
-    self: Lanes,
+    self: Value,
     *,
     ord: Number = 2,
     dim: Ints | None = None,
     keepdim: bool = False,
     dtype: DType | None = None,
-) -> Any:
+) -> Value:
     """The p-norm of the vectors along `dim`, or of all elements as one vector."""
     value = b.cast(self, dtype) if dtype else self
-    dims = dims_of(b, value, dim)
-    if is_empty(b, value):
-        return b.full(folded_shape(b, value, dims, keepdim), 0.0 if ord >= 0 else INF, b.element(value))
+    dims = dims_of(value, dim)
+    if is_empty(value):
+        return b.full(folded_shape(value, dims, keepdim), 0.0 if ord >= 0 else INF, value.element)
     return norm_of(b, value, float(ord), dims, keepdim)
 
 
 @ATEN.composed(aten=["dist"], promote=True)
-def dist(b: Build, self: Lanes, other: Lanes, *, p: Number = 2) -> Any:
+def dist(b: Build, self: Value, other: Value, *, p: Number = 2) -> Value:
     """The p-norm of the difference, as one vector."""
-    difference = b.call("sub.Tensor", self, other)
-    return norm_of(b, difference, float(p), dims_of(b, difference, None), False)
+    difference = self - other
+    return norm_of(b, difference, float(p), dims_of(difference, None), False)
 
 
 @ATEN.composed(aten=["_cdist_forward"], promote=True)
-def cdist(b: Build, x1: Lanes, x2: Lanes, *, p: Number, compute_mode: int | None = None) -> Any:
+def cdist(b: Build, x1: Value, x2: Value, *, p: Number, compute_mode: int | None = None) -> Value:
     """The distance of every row of one matrix from every row of another."""
-    difference = b.call("sub.Tensor", b.call("unsqueeze", x1, dim=-2), b.call("unsqueeze", x2, dim=-3))
-    return norm_of(b, difference, float(p), (len(b.shape(difference)) - 1,), False)
+    difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    return norm_of(b, difference, float(p), (difference.rank - 1,), False)
 
 
 @ATEN.composed(aten=["_pdist_forward"], promote=True)
-def pdist(b: Build, self: Lanes, *, p: Number = 2) -> Any:
+def pdist(b: Build, self: Value, *, p: Number = 2) -> Value:
     """The distance of every row from every later one, in row-major order."""
-    count = b.shape(self)[0]
+    count = self.shape[0]
     if count < 2:
-        return b.full((0,), 0.0, b.element(self))
+        return b.full((0,), 0.0, self.element)
     every = b.call("_cdist_forward", self, self, p=float(p), compute_mode=None)
     rows = [b.call("select.int", every, dim=0, index=n) for n in range(count - 1)]
     return joined(b, [part(b, row, 0, n + 1, count) for n, row in enumerate(rows)], 0)

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops.annotations import INF, Lanes
+from spyre_mlir.ops.annotations import INF
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composed.reductions.extremes import where_first
-from spyre_mlir.ops.helpers.reduction_dims import comparable, is_float, or_nan, positions, without, without_nan
+from spyre_mlir.ops.helpers.reduction_dims import comparable, or_nan, positions, without, without_nan
 from spyre_mlir.ops.helpers.slicing import along, joined, part, reshaped
 from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.value import Value
 
 # Elements of the largest square of comparisons that is made at once, and of all of them together.
 SQUARE = 2**22
@@ -27,50 +27,50 @@ MOST = 2**26
 # The kernels that picking one element costs, and the most that an ordering may cost; as the host is there for more.
 PICK, CAP = 10, 500
 
-Pair = tuple[Any, Any]
+Pair = tuple[Value, Value]
 
 
-def _ranks(b: Build, value: Any, dim: int, descending: bool) -> Any:
+def _ranks(b: Build, value: Value, dim: int, descending: bool) -> Value:
     """How many elements go before each along `dim`; of equal ones the first goes first, and NaN is above infinity."""
-    key, place = without_nan(b, value), _places_of_equals(b, value, dim, descending)
-    own, other = b.call("unsqueeze", key, dim=dim + 1), b.call("unsqueeze", key, dim=dim)
-    earlier = b.call("lt.Tensor", b.call("unsqueeze", place, dim=dim), b.call("unsqueeze", place, dim=dim + 1))
-    ahead, level = ("gt.Tensor", "ge.Tensor") if descending else ("lt.Tensor", "le.Tensor")
-    before = b.call("where.self", earlier, b.call(level, other, own), b.call(ahead, other, own))
-    return b.call("sum.dim_IntList", b.cast(before, "i64"), dim=(dim + 1,))
+    key, place = without_nan(value), _places_of_equals(b, value, dim, descending)
+    own, other = key.unsqueeze(dim + 1), key.unsqueeze(dim)
+    earlier = place.unsqueeze(dim).lt(place.unsqueeze(dim + 1))
+    level, ahead = (other.ge(own), other.gt(own)) if descending else (other.le(own), other.lt(own))
+    before = earlier.where(level, ahead)
+    return b.cast(before, "i64").sum(dim + 1)
 
 
-def _places_of_equals(b: Build, value: Any, dim: int, descending: bool) -> Any:
+def _places_of_equals(b: Build, value: Value, dim: int, descending: bool) -> Value:
     """Numbers that order elements with the same key: their positions, those of NaN behind all others, or before."""
-    shape = b.shape(value)
+    shape = value.shape
     # All dimensions, those before `dim` too: callers count dimensions from the first.
-    place = reshaped(b, b.iota(shape[dim], "i64"), tuple(e if d == dim else 1 for d, e in enumerate(shape)))
-    if not is_float(b, value):
+    place = reshaped(b.iota(shape[dim], "i64"), tuple(e if d == dim else 1 for d, e in enumerate(shape)))
+    if not value.is_float:
         return place
     # Below 0 rather than beyond the extent: DL16 counts to 1,024 both ways.
-    before = along(b, b.iota(shape[dim], "i64", start=-shape[dim]), len(shape), dim)
+    before = along(b.iota(shape[dim], "i64", start=-shape[dim]), len(shape), dim)
     first, last = (before, place) if descending else (place, before)
-    return b.call("where.self", b.call("ne.Tensor", value, value), first, last)
+    return value.ne(value).where(first, last)
 
 
-def _at_places(b: Build, value: Any, ranks: Any, dim: int, first: int, count: int) -> Pair:
+def _at_places(b: Build, value: Value, ranks: Value, dim: int, first: int, count: int) -> Pair:
     """The elements of rank first, first + 1, … along `dim`, and where they stood."""
-    shape = b.shape(value)
+    shape = value.shape
     rank, extent = len(shape) + 1, shape[dim]
     ones = (1,) * (rank - dim - 2)
-    place = b.call("view", b.iota(count, "i64", start=first), size=(count, 1, *ones))
-    hit = b.call("eq.Tensor", b.call("unsqueeze", ranks, dim=dim), place)
-    stood = b.call("view", b.iota(extent, "i64"), size=(extent, *ones))
-    columns = b.call("unsqueeze", value, dim=dim)
+    place = b.iota(count, "i64", start=first).view(count, 1, *ones)
+    hit = ranks.unsqueeze(dim).eq(place)
+    stood = b.iota(extent, "i64").view(extent, *ones)
+    columns = value.unsqueeze(dim)
     # One term of each sum is not 0: nothing is rounded, and what is not a number stays in its place.
-    values = b.call("where.self", hit, columns, b.full((), 0, b.element(value)))
-    where = b.call("where.self", hit, stood, b.full((), 0, "i64"))
-    return b.call("sum.dim_IntList", values, dim=(dim + 1,)), b.call("sum.dim_IntList", where, dim=(dim + 1,))
+    values = hit.where(columns, b.full((), 0, value.element))
+    where = hit.where(stood, b.full((), 0, "i64"))
+    return values.sum(dim + 1), where.sum(dim + 1)
 
 
-def _in_blocks(b: Build, value: Any, dim: int, count: int, of_block: Callable[[Any], Pair]) -> Pair:
+def _in_blocks(b: Build, value: Value, dim: int, count: int, of_block: Callable[[Value], Pair]) -> Pair:
     """Applies a function to as many rows at once as its squares may have, and puts the results together."""
-    shape = b.shape(value)
+    shape = value.shape
     other = max((d for d in range(len(shape)) if d != dim), key=lambda d: shape[d], default=None)
     whole = prod(shape) * shape[dim]
     if other is None or whole <= SQUARE:
@@ -87,13 +87,13 @@ def _too_long(shape: tuple[int, ...], dim: int) -> UnsupportedError:
     )
 
 
-def sorted_along(b: Build, self: Any, dim: int, descending: bool, first: int, count: int) -> Pair:
+def sorted_along(b: Build, self: Value, dim: int, descending: bool, first: int, count: int) -> Pair:
     """The elements of rank first, first + 1, … along `dim`, and where they stood; as torch, NaN is the largest."""
-    shape = b.shape(self)
+    shape = self.shape
     if not shape:
-        return b.call("clone", self), b.full((), 0, "i64")
+        return self.clone(), b.full((), 0, "i64")
     if 0 in shape:
-        return b.call("clone", self), b.full(shape, 0, "i64")
+        return self.clone(), b.full(shape, 0, "i64")
     at = dim % len(shape)
     if count == 0:
         empty = tuple(0 if d == at else e for d, e in enumerate(shape))
@@ -103,7 +103,7 @@ def sorted_along(b: Build, self: Any, dim: int, descending: bool, first: int, co
             return _picked(b, self, at, descending, count)
         raise _too_long(shape, at)
 
-    def of_block(block: Any) -> Pair:
+    def of_block(block: Value) -> Pair:
         number = comparable(b, block)
         ranks = _ranks(b, number, at, descending)
         return _at_places(b, number, ranks, at, first, count)
@@ -112,28 +112,28 @@ def sorted_along(b: Build, self: Any, dim: int, descending: bool, first: int, co
     return b.cast(values, like=self), where
 
 
-def _picked(b: Build, self: Any, dim: int, descending: bool, count: int) -> Pair:
+def _picked(b: Build, self: Value, dim: int, descending: bool, count: int) -> Pair:
     """The first elements in order, one after another: each one found is put out of the way.
 
     Of the smallest, NaN stands as infinity.
     """
     fold, out = ("amax", -INF) if descending else ("amin", INF)
     number = comparable(b, self)
-    if not is_float(b, number):
-        raise _too_long(b.shape(self), dim)
-    place, none = positions(b, b.shape(self), dim), b.full((), b.shape(self)[dim], "i64")
-    values: list[Any] = []
-    found: list[Any] = []
-    taken: Any = None
+    if not number.is_float:
+        raise _too_long(self.shape, dim)
+    place, none = positions(b, self.shape, dim), b.full((), self.shape[dim], "i64")
+    values: list[Value] = []
+    found: list[Value] = []
+    taken: Value | None = None
     for _ in range(count):
-        left = number if taken is None else b.call("where.self", taken, out, number)
-        key = left if descending else without_nan(b, left)
+        left = number if taken is None else taken.where(out, number)
+        key = left if descending else without_nan(left)
         best = b.call(fold, key, dim=(dim,), keepdim=True)
-        hit = or_nan(b, b.call("eq.Tensor", key, best), key)
+        hit = or_nan(b, key.eq(best), key)
         # What was taken may be as far out as what is left.
-        hit = hit if taken is None else b.call("where.self", taken, False, hit)
-        where = b.call("amin", b.call("where.self", hit, place, none), dim=(dim,), keepdim=True)
-        here = b.call("eq.Tensor", place, where)
+        hit = hit if taken is None else taken.where(False, hit)
+        where = hit.where(place, none).amin(dim, keepdim=True)
+        here = place.eq(where)
         values.append(best)
         found.append(where)
         taken = here if taken is None else b.call("logical_or", taken, here)
@@ -141,86 +141,86 @@ def _picked(b: Build, self: Any, dim: int, descending: bool, count: int) -> Pair
 
 
 @ATEN.composed(aten=["sort", "sort.stable"], ulps=1)
-def sort(b: Build, self: Lanes, *, stable: bool | None = None, dim: int = -1, descending: bool = False) -> Any:
+def sort(b: Build, self: Value, *, stable: bool | None = None, dim: int = -1, descending: bool = False) -> Pair:
     """The elements along `dim` in order, and where they stood; equal elements keep their order."""
     return _all_sorted(b, self, dim, descending)
 
 
-def _all_sorted(b: Build, self: Any, dim: int, descending: bool) -> Pair:
-    shape = b.shape(self)
+def _all_sorted(b: Build, self: Value, dim: int, descending: bool) -> Pair:
+    shape = self.shape
     return sorted_along(b, self, dim, descending, 0, shape[dim] if shape else 1)
 
 
 @ATEN.composed(aten=["argsort", "argsort.stable"], ulps=1)
-def argsort(b: Build, self: Lanes, *, stable: bool = False, dim: int = -1, descending: bool = False) -> Any:
+def argsort(b: Build, self: Value, *, stable: bool = False, dim: int = -1, descending: bool = False) -> Value:
     """Where the elements along `dim` stood, in order; equal elements keep their order."""
     return _all_sorted(b, self, dim, descending)[1]
 
 
 @ATEN.composed(aten=["msort"], ulps=1)
-def msort(b: Build, self: Lanes) -> Any:
+def msort(b: Build, self: Value) -> Value:
     """The elements along the first dimension in order."""
     return _all_sorted(b, self, 0, False)[0]
 
 
 @ATEN.composed(aten=["topk"], ulps=1)
-def topk(b: Build, self: Lanes, *, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+def topk(b: Build, self: Value, *, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Pair:
     """The `k` largest or smallest elements along `dim` in order, and where they stood."""
     return sorted_along(b, self, dim, largest, 0, k)
 
 
-def _of_rank(b: Build, self: Any, rank: int, dim: int, keepdim: bool) -> Pair:
+def _of_rank(b: Build, self: Value, rank: int, dim: int, keepdim: bool) -> Pair:
     values, where = sorted_along(b, self, dim, False, rank, 1)
-    keepdim = keepdim or not b.shape(self)
+    keepdim = keepdim or not self.shape
     return without(b, values, (dim,), keepdim), without(b, where, (dim,), keepdim)
 
 
 @ATEN.composed(aten=["kthvalue"], ulps=1)
-def kthvalue(b: Build, self: Lanes, *, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+def kthvalue(b: Build, self: Value, *, k: int, dim: int = -1, keepdim: bool = False) -> Pair:
     """The `k`-th smallest element along `dim`, counted from 1, and where it stands."""
     return _of_rank(b, self, k - 1, dim, keepdim)
 
 
-def _median(b: Build, self: Any, dim: int, keepdim: bool) -> Pair:
-    shape = b.shape(self)
+def _median(b: Build, self: Value, dim: int, keepdim: bool) -> Pair:
+    shape = self.shape
     values, where = _of_rank(b, self, ((shape[dim] if shape else 1) - 1) // 2, dim, keepdim)
-    if not is_float(b, self) or not shape:
+    if not self.is_float or not shape:
         return values, where
-    wrong = b.call("ne.Tensor", self, self)
+    wrong = self.ne(self)
     some = b.call("any.dim", wrong, dim=(dim,), keepdim=keepdim)
     first = where_first(b, "amax", wrong, dim, keepdim)
-    return b.call("where.self", some, float("nan"), values), b.call("where.self", some, first, where)
+    return some.where(float("nan"), values), some.where(first, where)
 
 
 @ATEN.composed(aten=["median.dim"], ulps=1)
-def median_along(b: Build, self: Lanes, *, dim: int, keepdim: bool = False) -> Any:
+def median_along(b: Build, self: Value, *, dim: int, keepdim: bool = False) -> Pair:
     """The middle element along `dim`, the lower one of two, and where it stands; NaN if an element is NaN."""
     return _median(b, self, dim, keepdim)
 
 
 @ATEN.composed(aten=["median"], ulps=1)
-def median(b: Build, self: Lanes) -> Any:
+def median(b: Build, self: Value) -> Value:
     """The middle one of all elements, the lower one of two; NaN if an element is NaN."""
-    return _median(b, b.call("view", self, size=(-1,)), 0, False)[0]
+    return _median(b, self.view(-1), 0, False)[0]
 
 
 @ATEN.composed(aten=["mode"], ulps=1)
-def mode(b: Build, self: Lanes, *, dim: int = -1, keepdim: bool = False) -> Any:
+def mode(b: Build, self: Value, *, dim: int = -1, keepdim: bool = False) -> tuple[Value, Value]:
     """The element that occurs most often along `dim`, the smallest of several, and where it stands last."""
-    shape = b.shape(self)
+    shape = self.shape
     if not shape:
-        return b.call("clone", self), b.full((), 0, "i64")
+        return self.clone(), b.full((), 0, "i64")
     at, number = dim % len(shape), comparable(b, self)
     if prod(shape) * shape[at] > SQUARE:
         raise _too_long(shape, at)
-    same = b.call("eq.Tensor", b.call("unsqueeze", number, dim=at + 1), b.call("unsqueeze", number, dim=at))
-    count = b.call("sum.dim_IntList", b.cast(same, "i64"), dim=(at + 1,))
-    most = b.call("eq.Tensor", count, b.call("amax", count, dim=(at,), keepdim=True))
+    same = number.unsqueeze(at + 1).eq(number.unsqueeze(at))
+    count = b.cast(same, "i64").sum(at + 1)
+    most = count.eq(count.amax(at, keepdim=True))
     # An element that is not the most frequent steps aside for the largest of all, which is no smaller.
-    largest = b.call("amax", without_nan(b, number), dim=(at,), keepdim=True)
-    best = b.call("amin", b.call("where.self", most, number, largest), dim=(at,), keepdim=True)
-    here = b.call("where.self", b.call("eq.Tensor", number, best), positions(b, shape, at), b.full((), 0, "i64"))
-    values, where = b.cast(best, like=self), b.call("amax", here, dim=(at,), keepdim=True)
+    largest = without_nan(number).amax(at, keepdim=True)
+    best = most.where(number, largest).amin(at, keepdim=True)
+    here = number.eq(best).where(positions(b, shape, at), b.full((), 0, "i64"))
+    values, where = b.cast(best, like=self), here.amax(at, keepdim=True)
     return without(b, values, (at,), keepdim), without(b, where, (at,), keepdim)
 
 

@@ -183,7 +183,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
     ) -> SymbolicBundle | ConcreteBundle:
         count, version = len(launch.arguments), Version(self.version)
         if self.addresses == "symbolic":
-            return SymbolicBundle(count, pool, version, spec, self.share)
+            return SymbolicBundle(count, pool, version, self.share, spec)
         if self.share:
             raise LoweringError(
                 "files with addresses in them cannot be shared", hint="use addresses=symbolic, or share=false"

@@ -160,11 +160,11 @@ def test_lowering_stops_at_a_level() -> None:
 
 def test_optional_passes_run_where_they_are_named() -> None:
     tiled = f"{TO_LOOP},{TO_KERNEL}".replace("kernel,divide", "kernel,coarse-tile,divide")
-    assert passes_of("spyre.kernel", options={"coarse-tile": ""}) == tiled
+    assert passes_of("spyre.kernel", options={"coarse-tile": {}}) == tiled
 
 
 def test_passes_get_their_options() -> None:
-    options = {"convert-spyre-kernel-to-superdsc": "addresses=concrete"}
+    options = {"convert-spyre-kernel-to-superdsc": {"addresses": "concrete"}}
     concrete, symbolic = lower(program(), CONTEXT, options=options), lower(program(), CONTEXT)
     assert "symbolic" in module_text(symbolic.modules["superdsc"])
     assert "symbolic" not in module_text(concrete.modules["superdsc"])
@@ -247,7 +247,7 @@ def test_records_count_conversions_and_kernels_that_lose_precision() -> None:
         }""",
         CONTEXT,
     )
-    options = {"convert-spyre-loop-to-spyre-kernel": "keep-float32=true"}
+    options = {"convert-spyre-loop-to-spyre-kernel": {"keep_float32": True}}
     record = lower(module, CONTEXT, until="spyre.kernel", options=options).records[-1]
     assert (record.conversions, record.narrowed) == (2, 1)
 

@@ -47,7 +47,8 @@ def loop_bounds(loop: scf.ForOp) -> LoopBounds:
     if step < 1:
         raise VerifyException(f"the loop steps by {step}, expected at least 1; try counting upwards")
     bounds = LoopBounds(lower, upper, step)
-    if not 1 <= bounds.trips <= (most := spec_at(loop).loop_trips):
+    most = spec_at(loop).loop_trips
+    if not 1 <= bounds.trips <= most:
         raise VerifyException(
             f"the loop from {lower} to {upper} by {step} makes {bounds.trips} trips, the device counts 1 to "
             f"{most}; try larger tiles, or two nested loops"

@@ -16,7 +16,7 @@ from spyre_mlir.dialects.superdsc.codec.build import build
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand, Version
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.hw.spec import USER_SEGMENTS, SpyreSpec, segment_base
+from spyre_mlir.hw.spec import SPYRE, USER_SEGMENTS, SpyreSpec, segment_base
 from spyre_mlir.transforms.kernel_to_superdsc.bundle_loops import LoopNest, Steps
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Placed
 
@@ -78,8 +78,8 @@ class SymbolicBundle:
     arguments: int
     pool_bytes: int
     version: Version
-    spec: SpyreSpec
     share: bool = False
+    spec: SpyreSpec = SPYRE
     sdscs: list[SdscOp] = field(default_factory=list[SdscOp])
     _files: dict[_Key, _File] = field(default_factory=dict[Any, "_File"])
     _setup: list[Operation] = field(default_factory=list[Operation])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 
-from spyre_mlir.dialects.context import SpyreContext, spec_of
+from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.hw.spec import SPYRE
 
 SMALL = replace(SPYRE, cores_per_card=4)
@@ -16,11 +15,6 @@ SMALL = replace(SPYRE, cores_per_card=4)
 def test_a_context_knows_its_machine() -> None:
     assert SpyreContext().spec is SPYRE
     assert SpyreContext(SMALL).spec is SMALL
-    assert spec_of(SpyreContext(SMALL)) is SMALL
-
-
-def test_the_standard_machine_under_stock_tools() -> None:
-    assert spec_of(Context()) is SPYRE
 
 
 def test_unknown_ops_are_accepted_only_on_demand() -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import spyre_mlir
-from spyre_mlir.machine.bundle.schedule import source_line
+from spyre_mlir.machine.bundle.schedule import Schedule, source_line
 from spyre_mlir.machine.bundle.timeline import make_timeline
 from spyre_mlir.report.timing import three_digits, timing_text
 
@@ -53,7 +53,7 @@ def test_only_the_longest_kernels_are_shown() -> None:
 
 
 def test_an_empty_bundle() -> None:
-    text = timing_text(make_timeline(()))
+    text = timing_text(make_timeline(Schedule(())))
     assert (
         "time: 0.00 us for 0 kernels; without transfers between host and device\n" in text
         and "bottleneck: none" in text

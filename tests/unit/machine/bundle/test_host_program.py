@@ -15,7 +15,7 @@ from spyre_mlir.dialects.host_call import HostCall
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import FaultKind, InputError, MachineFault, UnsupportedError
 from spyre_mlir.hw import dl16
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import SEGMENT_BYTES
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
 from spyre_mlir.machine.bundle.transfers import Resident
 from spyre_mlir.machine.faults import FaultLog
@@ -26,7 +26,7 @@ from tests.unit.machine.modules import device, parse
 
 Array = NDArray[Any]
 DEVICE = MachineOptions(numerics="device")
-SEGMENT = SPYRE.segment_bytes
+SEGMENT = SEGMENT_BYTES
 
 
 class Watch:

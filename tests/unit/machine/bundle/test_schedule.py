@@ -6,7 +6,7 @@ import pytest
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
 from spyre_mlir.errors import InputError
-from spyre_mlir.machine.bundle.schedule import Launch, Loop, Program, launches, read_schedule, source_line, unrolled
+from spyre_mlir.machine.bundle.schedule import Items, Launch, Loop, launches, read_schedule, source_line, unrolled
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 
@@ -24,14 +24,16 @@ def operand(*start: int, component: str = "hbm", symbolic: bool = False) -> Oper
     return Operand(("out",), (64,), "out", "SEN169_FP16", first, component=component, symbolic=symbolic)
 
 
-def schedule(*bodies: str, arguments: str = "", of: Descriptor | None = None) -> Program:
+def schedule(*bodies: str, arguments: str = "", of: Descriptor | None = None) -> Items:
     """The program of one bundle function, or of several with numbers behind their names."""
     names = ["sdsc_bundle"] if len(bodies) == 1 else [f"sdsc_bundle_{n}" for n in range(len(bodies))]
     texts = [
         f"func.func @{name}({arguments}) {{\n{COUNTS}{body}func.return\n}}\n"
         for name, body in zip(names, bodies, strict=True)
     ]
-    return read_schedule(parse_module("\n".join(texts), make_context(), "test.mlir"), lambda _: of or descriptor())
+    return read_schedule(
+        parse_module("\n".join(texts), make_context(), "test.mlir"), lambda _: of or descriptor()
+    ).items
 
 
 def run(name: str) -> str:

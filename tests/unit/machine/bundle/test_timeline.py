@@ -8,7 +8,7 @@ from spyre_mlir.backend.directory import split_module
 from spyre_mlir.dialects.superdsc.codec.describe import describe, describe_json
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost import Bound
-from spyre_mlir.machine.bundle.schedule import Launch, Loop, Program, launches, read_schedule, unrolled
+from spyre_mlir.machine.bundle.schedule import Launch, Loop, Schedule, launches, read_schedule, unrolled
 from spyre_mlir.machine.bundle.timeline import Engine, Timeline, make_timeline
 from tests.unit.machine.bundle.test_run import parsed
 from tests.unit.machine.programs import load
@@ -34,7 +34,7 @@ module {
 """
 
 
-def schedule(text: str) -> Program:
+def schedule(text: str) -> Schedule:
     return read_schedule(parsed(text), lambda name: describe_json(load(FILES[name])))
 
 
@@ -44,10 +44,10 @@ def names(items: object) -> list[str]:
 
 def test_loops_repeat_their_body() -> None:
     program = schedule(LOOP)
-    assert isinstance(program[0], Launch) and isinstance(program[1], Loop)
-    assert program[1].trips == 4  # 2, 5, 8, 11
-    assert names(launches(program)) == ["sdsc_1.json", "sdsc_0.json", "sdsc_1.json"]
-    assert names(unrolled(program)) == ["sdsc_1.json", *["sdsc_0.json", "sdsc_1.json"] * 4]
+    assert isinstance(program.items[0], Launch) and isinstance(program[1], Loop)
+    assert program.items[1].trips == 4  # 2, 5, 8, 11
+    assert names(launches(program.items)) == ["sdsc_1.json", "sdsc_0.json", "sdsc_1.json"]
+    assert names(unrolled(program.items)) == ["sdsc_1.json", *["sdsc_0.json", "sdsc_1.json"] * 4]
 
 
 def test_kernels_follow_each_other() -> None:
@@ -69,10 +69,10 @@ def test_loops_in_loops_begin_once() -> None:
         'scf.for %j = %0 to %1 step %2 {\nsdscbundle.sdsc_execute () {sdsc_filename="sdsc_0.json"}\n}',
     )
     program = schedule(inner)
-    assert [launch.trips for launch in launches(program)] == [1, 16, 4]
+    assert [launch.trips for launch in launches(program.items)] == [1, 16, 4]
     # The first kernel of the inner loop begins its 16 iterations and the 4 of the outer one.
-    assert [launch.iterations for launch in launches(program)] == [0, 20, 0]
-    assert len(list(unrolled(program))) == 1 + 4 * (4 + 1)
+    assert [launch.iterations for launch in launches(program.items)] == [0, 20, 0]
+    assert len(list(unrolled(program.items))) == 1 + 4 * (4 + 1)
 
 
 def test_one_file_twice_takes_twice_as_long() -> None:
@@ -106,7 +106,7 @@ module {
   }
 }
 """
-    (loop,) = schedule(text)
+    (loop,) = schedule(text).items
     assert isinstance(loop, Loop) and loop.trips is None
     assert [launch.trips for launch in launches((loop,))] == [1]
 

@@ -74,7 +74,7 @@ def test_moments_are_of_whole_rows_and_in_a_stick_per_row() -> None:
     dense = replace(WIDE, start=(str(C),))
     with pytest.raises(UnsupportedError, match="moments that are not in a stick per row") as caught:
         exx2(work_of("exx2", (WIDE, dense), SCALE))
-    assert caught.value.where == "op 4:exx2nonstick, Tensor1, core 0"
+    assert caught.value.where == "op 4:exx2, Tensor1, core 0"
     with pytest.raises(InputError, match="'exx2scale'"):
         exx2(work_of("exx2", (WIDE, MOMENTS)))
 

@@ -16,7 +16,7 @@ from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import SPYRE, USER_SEGMENTS, segment_base
 from spyre_mlir.transforms.kernel_to_superdsc.bundle_function import LABELS, Base, ConcreteBundle, SymbolicBundle
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Placed, describe_kernel
 from tests.unit.transforms.levels import ops, passed
@@ -158,7 +158,7 @@ def test_arguments_have_segments(pool: int, segments: tuple[int | None, ...], wa
     assert [bundle.segment(n) for n in range(2)] == wanted
     bundle.add(placed(), [Base(0), Base(1, 1024)], NOWHERE)
     (file,) = bundle.sdscs
-    first, second = (SPYRE.segment_base(n) for n in wanted)
+    first, second = (segment_base(n) for n in wanted)
     assert starts(file) == [(str(first), str(first + SECOND)), (str(second + 1024), str(second + 1024 + SECOND))]
     assert not any(operand.symbolic for operand in describe(file).operands)
     launch, end = body(bundle.function("f"))
@@ -168,12 +168,12 @@ def test_arguments_have_segments(pool: int, segments: tuple[int | None, ...], wa
 def test_the_pool_is_in_front_and_scratchpads_are_of_no_segment() -> None:
     bundle = concrete(1, 4096)
     bundle.add(placed(), [Base(None, 512), Base(None, 512, local=True)], NOWHERE)
-    base = SPYRE.segment_base(0) + 512
+    base = segment_base(0) + 512
     assert starts(bundle.sdscs[0]) == [(str(base), str(base + SECOND)), ("512", str(512 + SECOND))]
 
 
 def test_more_arguments_than_segments_are_refused() -> None:
-    most = SPYRE.user_segments
+    most = USER_SEGMENTS
     concrete(most)
     concrete(most - 1, 4096)
     for arguments, pool in ((most + 1, 0), (most, 4096)):

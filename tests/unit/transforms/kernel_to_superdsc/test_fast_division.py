@@ -34,7 +34,7 @@ def matrix(*shape: int) -> str:
     return device(shape, last, (*range(last - 1), last, last - 1))
 
 
-def usual(m: int, k: int, n: int, *, divide: str = "usual", batch: str = "", softly: bool = False) -> KernelOp:
+def usual(m: int, k: int, n: int, *, divide: str = "default", batch: str = "", softly: bool = False) -> KernelOp:
     """A product, divided as usual; `softly` has five more kernels use the result, as a softmax does."""
     shapes = [(m, k), (k, n), (m, n)]
     extra = [int(batch)] if batch else []
@@ -126,7 +126,7 @@ def test_the_score_needs_one_loop_for_each_role() -> None:
         ins(%0[h, m, k] : {left}, %1[k, n] : {right}) outs(%2[h, m, n] : {out})
       func.return
     }}"""
-    (op,) = ops(passed(text, "divide-work", products="usual"), KernelOp)
+    (op,) = ops(passed(text, "divide-work", products="default"), KernelOp)
     assert by_score(op) == op.space_splits()  # two loops of rows
 
 

@@ -12,7 +12,6 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
     NONSTICK,
     OWN_DIMS,
     WINDOWED,
-    WITHOUT_NONSTICK,
     Constant,
     Descriptor,
     Dim,
@@ -27,7 +26,6 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
     slice_order,
     start_offsets,
 )
-from spyre_mlir.hw.spec import SPYRE
 from tests.unit.dialects.superdsc.cases import DL16, small_add
 
 
@@ -37,7 +35,6 @@ def test_classes_of_operations() -> None:
     assert windowed | {OpClass.MATMUL, OpClass.GATHER, OpClass.TOP_K} == OWN_DIMS
     assert {OpClass.REDUCTION, OpClass.DEPTHWISE} == ACCUMULATING
     assert (LAST_LABEL, NONSTICK) == ("out", "nonstick")
-    assert {"topkvalue", "topkindex", "keepbyindex", "quantscalepertokenfp8"} == WITHOUT_NONSTICK
     values = "pointwise,reduction,matmul,restickify,gather,shuffle,top-k,pooling,convolution,convolution by channel"
     assert [kind.value for kind in OpClass] == values.split(",")
 
@@ -174,8 +171,6 @@ def test_cores_start_a_slice_apart() -> None:
     rows = Operand(("mb",), (4,), None, DL16, ())
     assert start_offsets(dims, rows, OpClass.POINTWISE) == (0, 256, 0, 256)
     assert start_offsets(dims, replace(plain, component="lx"), OpClass.POINTWISE) == (0, 0, 0, 0)
-    wider = replace(SPYRE, stick_bytes=256)
-    assert start_offsets(dims, rows, OpClass.POINTWISE, wider) == (0, 512, 0, 512)
 
 
 def test_cores_of_a_product_start_by_its_order() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spyre_mlir.hw.cost import Kind, Product, Traffic, Work, cost
+from spyre_mlir.hw.cost import CostKind, MatmulLoops, Traffic, Work, cost
 from spyre_mlir.hw.cost_parameters import PROFILES, CostParameters, scaled, uncertain
 from spyre_mlir.hw.formats import DL16
 
@@ -84,11 +84,11 @@ def product(shape: Sequence[int], splits: tuple[int, int, int, int], cores: int)
         Traffic(bytes=right, needed=right, per_core=right * sm // cores, readers=sm),
         Traffic(bytes=out, needed=out, per_core=out * sk // cores, written=True),
     )
-    loops = Product(batch=batch, rows=m, columns=n, depth=k, splits=splits)
-    return Work(kind=Kind.PRODUCT, cores=cores, elements=loops.macs, operands=operands, product=loops)
+    loops = MatmulLoops(batch=batch, rows=m, columns=n, depth=k, splits=splits)
+    return Work(kind=CostKind.PRODUCT, cores=cores, elements=loops.macs, operands=operands, product=loops)
 
 
-def plain(kind: Kind, rows: int, columns: int, cores: int, operands: Sequence[Traffic], trips: int = 1) -> Work:
+def plain(kind: CostKind, rows: int, columns: int, cores: int, operands: Sequence[Traffic], trips: int = 1) -> Work:
     return Work(kind=kind, cores=cores, elements=rows * columns, operands=tuple(operands), rows=rows, trips=trips)
 
 
@@ -110,7 +110,7 @@ CHAINS = {"add3": 2, "add4": 3}  # a sum of three and of four tensors
 def _pointwise(inputs: int) -> Callable[[int, int, int], Work]:
     def build(r: int, c: int, n: int) -> Work:
         whole = [tensor(r, c, n)] * inputs
-        return plain(Kind.POINTWISE, r, c, n, [*whole, tensor(r, c, n, written=True)])
+        return plain(CostKind.POINTWISE, r, c, n, [*whole, tensor(r, c, n, written=True)])
 
     return build
 
@@ -121,35 +121,35 @@ def _broadcast(*shapes: str) -> Callable[[int, int, int], Work]:
     def build(r: int, c: int, n: int) -> Work:
         sizes = {"rc": (r, c), "1c": (1, c), "r1": (r, 1), "11": (1, 1)}
         inputs = [tensor(*sizes[s], n, small=s != "rc") for s in shapes]
-        return plain(Kind.POINTWISE, r, c, n, [*inputs, tensor(r, c, n, written=True)])
+        return plain(CostKind.POINTWISE, r, c, n, [*inputs, tensor(r, c, n, written=True)])
 
     return build
 
 
 def _row_reduction(r: int, c: int, n: int) -> Work:
-    return plain(Kind.ROW_REDUCTION, r, c, n, [tensor(r, c, n), tensor(r, 1, n, written=True)])
+    return plain(CostKind.ROW_REDUCTION, r, c, n, [tensor(r, c, n), tensor(r, 1, n, written=True)])
 
 
 def _whole_reduction(r: int, c: int, n: int) -> Work:
-    return plain(Kind.ROW_REDUCTION, r, c, n, [tensor(r, c, n), tensor(1, 1, n, written=True)])
+    return plain(CostKind.ROW_REDUCTION, r, c, n, [tensor(r, c, n), tensor(1, 1, n, written=True)])
 
 
 def _outer_reduction(r: int, c: int, n: int) -> Work:
-    return plain(Kind.OUTER_REDUCTION, r, c, n, [tensor(r, c, n), tensor(1, c, n, written=True)])
+    return plain(CostKind.OUTER_REDUCTION, r, c, n, [tensor(r, c, n), tensor(1, c, n, written=True)])
 
 
 def _restickify(r: int, c: int, n: int) -> Work:
-    return plain(Kind.RESTICKIFY, r, c, n, [tensor(r, c, n), tensor(r, c, n, written=True)])
+    return plain(CostKind.RESTICKIFY, r, c, n, [tensor(r, c, n), tensor(r, c, n, written=True)])
 
 
 def _doubled(r: int, c: int, n: int) -> Work:
     """cat([x, x]): one read, two writes."""
-    return plain(Kind.POINTWISE, 2 * r, c, n, [tensor(r, c, n), tensor(2 * r, c, n, written=True)])
+    return plain(CostKind.POINTWISE, 2 * r, c, n, [tensor(r, c, n), tensor(2 * r, c, n, written=True)])
 
 
 def _outer_transpose(r: int, c: int, n: int) -> Work:
     """[r, 8, c] to [8, r, c]."""
-    return plain(Kind.POINTWISE, 8 * r, c, n, [tensor(8 * r, c, n), tensor(8 * r, c, n, written=True)])
+    return plain(CostKind.POINTWISE, 8 * r, c, n, [tensor(8 * r, c, n), tensor(8 * r, c, n, written=True)])
 
 
 OPS: dict[str, Callable[[int, int, int], Work]] = {
@@ -187,13 +187,13 @@ def softmax(op: str, r: int, c: int, n: int, trips: int) -> list[Work]:
         t = tensor(*size, n, written=written)
         return Traffic(bytes=t.bytes, needed=t.needed, per_core=t.bytes // n, written=written, local=name in lx)
 
-    kind = Kind.OUTER_REDUCTION if trips == 1 else Kind.ROW_REDUCTION
-    steps = [(kind, ("x", "max")), (Kind.POINTWISE, ("x", "max", "sub")), (Kind.POINTWISE, ("sub", "exp"))]
-    steps += [(kind, ("exp", "sum")), (Kind.POINTWISE, ("exp", "sum", "div"))]
+    kind = CostKind.OUTER_REDUCTION if trips == 1 else CostKind.ROW_REDUCTION
+    steps = [(kind, ("x", "max")), (CostKind.POINTWISE, ("x", "max", "sub")), (CostKind.POINTWISE, ("sub", "exp"))]
+    steps += [(kind, ("exp", "sum")), (CostKind.POINTWISE, ("exp", "sum", "div"))]
     works = [plain(k, r, c, n, [*map(use, names[:-1]), use(names[-1], True)], trips) for k, names in steps]
     if "x" in lx:
         source = tensor(r, c, n)
-        works.insert(0, plain(Kind.POINTWISE, r, c, n, [source, use("x", True)], trips))
+        works.insert(0, plain(CostKind.POINTWISE, r, c, n, [source, use("x", True)], trips))
     works[0] = replace(works[0], iterations=trips if trips > 1 else 0)
     return works
 

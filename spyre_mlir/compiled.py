@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
 from spyre_mlir.backend.whole_file import save_text
 from spyre_mlir.choices import Numerics
-from spyre_mlir.debug.bisect import Culprit, Walk
+from spyre_mlir.debug.bisect import BisectSession, Culprit
 from spyre_mlir.debug.stored_runs import launch_probes, run_on_host, stored_program
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.errors import InputError
@@ -26,7 +26,7 @@ from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
 from spyre_mlir.machine.bundle.probes import observe_function, pick
 from spyre_mlir.machine.bundle.timeline import Timeline
-from spyre_mlir.machine.bundle.transfers import Resident
+from spyre_mlir.machine.bundle.transfers import ResidentTensors
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.options import MachineOptions
@@ -74,7 +74,7 @@ class CompiledModel:
         self._lowered = lowered
         self._options = options
         self._values = HostValues(program)
-        self._resident = Resident()
+        self._resident = ResidentTensors()
         self.log = FaultLog(options.on_fault)
         self._called = self._told = False
         self._directory: Path | None = None
@@ -219,7 +219,7 @@ class CompiledModel:
 
     def reload(self) -> None:
         """Makes the next call read the files again."""
-        self._stored, self._resident = None, Resident()
+        self._stored, self._resident = None, ResidentTensors()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the bundle from disk and returns what the model would.
@@ -276,12 +276,12 @@ class CompiledModel:
         self, found: Mapping[str, list[Array] | str], expected: list[Array], inputs: list[Array], tolerance: float
     ) -> Verification:
         """The results of all levels held against torch, or, where steps explain it, against the aten level."""
-        from spyre_mlir.frontend import Steps
+        from spyre_mlir.frontend import RoundingSteps
 
         levels = [VerifiedLevel.of(level, results, expected) for level, results in found.items()]
         aten = LEVELS[0]
         module, own = self._lowered.modules[aten], found[aten]
-        steps = None if isinstance(own, str) else Steps.of(module, inputs)
+        steps = None if isinstance(own, str) else RoundingSteps.of(module, inputs)
         if steps is None or isinstance(own, str):
             return Verification(tuple(levels), tolerance)
         settled = run_function(module, inputs, host=run_on_host, settle=steps.settle)
@@ -296,7 +296,7 @@ class CompiledModel:
         """The first op that differs between the first level that is wrong and the one above it."""
         names = [level.level for level in outcome.levels]
         first = next(n for n, level in enumerate(outcome.levels) if not level.agrees(outcome.tolerance))
-        walk = Walk(self._lowered.modules, inputs, outcome.tolerance, host=run_on_host)
+        walk = BisectSession(self._lowered.modules, inputs, outcome.tolerance, host=run_on_host)
         if first == 0:
             from spyre_mlir.frontend import torch_values
 

@@ -144,7 +144,7 @@ def passes_to(level: str) -> str:
     return ",".join(name for stage in wanted for name in _names(stage, {}))
 
 
-class Watch(Protocol):
+class PassWatcher(Protocol):
     """Someone who wants to see every pass; the tools have one that logs and dumps."""
 
     def before(self, name: str) -> object:
@@ -162,7 +162,7 @@ def lower(
     *,
     until: str = LEVELS[-1],
     options: PassOptions | None = None,
-    watch: Watch | None = None,
+    watch: PassWatcher | None = None,
     host_fallback: HostFallback = "allow",
 ) -> Lowered:
     """Takes an aten module down the levels; the module itself stays as it is.
@@ -194,7 +194,7 @@ def lower(
     return lowered
 
 
-def _lower(module: ModuleOp, context: Context, until: str, options: PassOptions, watch: Watch | None) -> Lowered:
+def _lower(module: ModuleOp, context: Context, until: str, options: PassOptions, watch: PassWatcher | None) -> Lowered:
     """One try; see `lower`."""
     lowered, current = Lowered(), module
     for stage in STAGES:
@@ -212,7 +212,7 @@ def _lower(module: ModuleOp, context: Context, until: str, options: PassOptions,
     return lowered
 
 
-def _apply(pass_: ModulePass, context: Context, module: ModuleOp, watch: Watch | None) -> None:
+def _apply(pass_: ModulePass, context: Context, module: ModuleOp, watch: PassWatcher | None) -> None:
     if watch is not None:
         watch.before(pass_.name)
     pass_.apply(context, module)

@@ -13,7 +13,7 @@ from spyre_mlir.dialects.aten import make_op
 from spyre_mlir.dialects.aten_arguments import OperandsAttr, to_attribute
 from spyre_mlir.dialects.aten_build import result_types
 from spyre_mlir.errors import SpyreError
-from spyre_mlir.ops.table import Family, Kind, OpEntry, Sample
+from spyre_mlir.ops.table import ArgKind, Family, OpEntry, Sample
 from spyre_mlir.text.render import module_text
 
 # Arguments that hold positions, and those that hold truth values.
@@ -65,7 +65,7 @@ def _sample_text(entry: OpEntry, overload: str, sample: Sample) -> str:
         if shape is not None and not scalar:
             element = _element(overload, param.name, sample)
             bound[param.name] = _arguments(block, param.kind, shape, param.name, element)
-            if param.kind is Kind.TENSORS:
+            if param.kind is ArgKind.TENSORS:
                 attributes[param.name] = OperandsAttr(len(shape))
         elif scalar:
             bound[param.name] = 2 if sample.whole else 2.0
@@ -104,12 +104,12 @@ def _as_function(block: Block) -> Operation:
     return func.FuncOp("main", ([a.type for a in block.args], []), Region(block))
 
 
-def _arguments(block: Block, kind: Kind, shape: object, name: str, element: Attribute) -> object:
-    shapes = list(shape) if kind is Kind.TENSORS else [shape]
+def _arguments(block: Block, kind: ArgKind, shape: object, name: str, element: Attribute) -> object:
+    shapes = list(shape) if kind is ArgKind.TENSORS else [shape]
     values = [block.insert_arg(TensorType(element, list(s)), len(block.args)) for s in shapes]
     for value in values:
         value.name_hint = name
-    return values if kind is Kind.TENSORS else values[0]
+    return values if kind is ArgKind.TENSORS else values[0]
 
 
 def entry_section(entry: OpEntry) -> str:

@@ -9,7 +9,7 @@ from coverage_page import torch_decomposes, why_refused
 from dialect_pages import EDIT, table
 
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import Fate
+from spyre_mlir.ops.table import Support
 
 INTRO = """What becomes of every overload of ATen that torch {torch} has. *native*: one hardware function, or a view.
 *composed*: a composition of others; for some arguments there is none, and the host runs the step. *by PyTorch*: taken
@@ -19,7 +19,7 @@ what depends on no input is computed at import instead, whatever stands here.
 shape depends on data. Variants that write in place or into `out` are taken apart too, and are left out; complex numbers
 are refused in any operator: see [the page about host steps](../tools/host-steps.md)."""
 APART, REFUSED = "by PyTorch", "refused"
-COLUMNS = (Fate.NATIVE.value, Fate.COMPOSED.value, APART, Fate.HOST.value, REFUSED)
+COLUMNS = (Support.NATIVE.value, Support.COMPOSED.value, APART, Support.HOST.value, REFUSED)
 
 
 def overloads() -> dict[str, list[str]]:
@@ -46,7 +46,7 @@ def _writes(operator: str, overload: str) -> bool:
 def column(overload: str) -> str:
     """Under which heading an overload stands."""
     fate = ATEN.fate(overload)
-    if fate is not Fate.HOST:
+    if fate is not Support.HOST:
         return fate.value
     return APART if torch_decomposes(overload) else REFUSED if why_refused(overload) else fate.value
 

@@ -22,7 +22,7 @@ from spyre_mlir.backend.split import BUNDLE_FUNCTION, folder_of, launches
 from spyre_mlir.backend.weights import DeviceWeight, argument_names, launched_buffers
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
-from spyre_mlir.dialects.spyre.kernel import POOL_BYTES, SEGMENT, ConstantOp, LaunchOp, ToDeviceOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import POOL_BYTES, SEGMENT, KernelConstantOp, LaunchOp, ToDeviceOp, device_tensor
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
@@ -102,7 +102,7 @@ def _contents(owner: object) -> str:
         names = argument_names(function) if isinstance(function, FuncOp) else []
         place = owner.source.index if isinstance(owner.source, BlockArgument) else len(names)
         return names[place] if place < len(names) else "input"
-    return f"constant {owner.value}" if isinstance(owner, ConstantOp) else "result"
+    return f"constant {owner.value}" if isinstance(owner, KernelConstantOp) else "result"
 
 
 def _weight(weight: DeviceWeight, parts: Parts) -> JsonObject:

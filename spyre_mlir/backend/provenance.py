@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from spyre_mlir.dialects.places import Source, source_of
-from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, GatherOp, KernelOp, ToDeviceOp
+from spyre_mlir.dialects.spyre.kernel import AllocOp, GatherOp, KernelConstantOp, KernelOp, ToDeviceOp
 from spyre_mlir.dialects.spyre.kernel_loop import origin_of
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
@@ -65,7 +65,7 @@ def tensor_names(kernels: ModuleOp) -> dict[SSAValue, str]:
     arguments: list[SSAValue] = []
     buffers: list[SSAValue] = []
     for op in kernels.walk():
-        if isinstance(op, (ToDeviceOp, ConstantOp)) or (isinstance(op, AllocOp) and op.offset is None):
+        if isinstance(op, (ToDeviceOp, KernelConstantOp)) or (isinstance(op, AllocOp) and op.offset is None):
             arguments.append(op.results[0])
         elif isinstance(op, AllocOp):
             buffers.append(op.result)

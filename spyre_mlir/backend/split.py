@@ -8,13 +8,13 @@ from xdsl.ir import Block, Region
 
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.spyre.host import KernelHostOp
-from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, ToDeviceOp
+from spyre_mlir.dialects.spyre.kernel import AllocOp, FromDeviceOp, KernelConstantOp, ToDeviceOp
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.dialects.target import module_like
 from spyre_mlir.errors import EmitError
 
 BUNDLE_FUNCTION = "sdsc_bundle"
-_HOST = (func.FuncOp, func.ReturnOp, KernelHostOp, ToDeviceOp, FromDeviceOp, ConstantOp, AllocOp)
+_HOST = (func.FuncOp, func.ReturnOp, KernelHostOp, ToDeviceOp, FromDeviceOp, KernelConstantOp, AllocOp)
 
 
 def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp]]:

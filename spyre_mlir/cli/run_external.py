@@ -11,7 +11,7 @@ from spyre_mlir.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spyre_mlir.machine.bundle.external_bundle import ForeignProgram, ForeignTensor, Step
+    from spyre_mlir.machine.bundle.external_bundle import ExternalLaunch, ExternalProgram, ExternalTensor
     from spyre_mlir.machine.bundle.probes import Observed
     from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.memory.exact import Memory
@@ -26,7 +26,7 @@ NOT_KNOWN = """not known:
 """
 
 
-def foreign_at(path: Path) -> ForeignProgram | None:
+def foreign_at(path: Path) -> ExternalProgram | None:
     """The program of a SuperDSC file, or of a directory without our files; None for anything else.
 
     Raises:
@@ -50,7 +50,7 @@ def foreign_at(path: Path) -> ForeignProgram | None:
 
 
 def run_foreign_files(
-    program: ForeignProgram, given: Mapping[str, Array], seed: int, options: MachineOptions, met: FaultLog
+    program: ExternalProgram, given: Mapping[str, Array], seed: int, options: MachineOptions, met: FaultLog
 ) -> tuple[str, dict[str, Array], list[Observed]]:
     """Runs it, on random numbers where no value is given; `met` takes the faults.
 
@@ -71,7 +71,7 @@ def run_foreign_files(
     values = {t.name: named[t.name] if t.name in named else random_value(t, random) for t in program.inputs}
     seen: list[Observed] = []
 
-    def watch(step: Step, memory: Memory) -> None:
+    def watch(step: ExternalLaunch, memory: Memory) -> None:
         last = len(step.view.operands) - 1
         values = operand_values(step.view, last, memory, step.symbols)
         seen.append(Observed(step.op, step.name, values, step.view.op_func_name))
@@ -80,7 +80,7 @@ def run_foreign_files(
     return _account(program, named), results, seen
 
 
-def _by_name(program: ForeignProgram, given: Mapping[str, Array]) -> dict[str, Array]:
+def _by_name(program: ExternalProgram, given: Mapping[str, Array]) -> dict[str, Array]:
     """Values by the full name of their input; the operand's own name will do where it is one input's only."""
     names = [tensor.name for tensor in program.inputs]
     found: dict[str, Array] = {}
@@ -93,7 +93,7 @@ def _by_name(program: ForeignProgram, given: Mapping[str, Array]) -> dict[str, A
     return found
 
 
-def _account(program: ForeignProgram, given: Mapping[str, Array]) -> str:
+def _account(program: ExternalProgram, given: Mapping[str, Array]) -> str:
     from spyre_mlir.machine.bundle.external_bundle import described
 
     files = {step.op.sdsc_filename.data for step in program.steps}
@@ -115,5 +115,5 @@ def _count(number: int, what: str, plural: str = "s") -> str:
     return f"{number} {what}{'' if number == 1 else plural}"
 
 
-def _origin(tensor: ForeignTensor, given: Mapping[str, Array]) -> str:
+def _origin(tensor: ExternalTensor, given: Mapping[str, Array]) -> str:
     return ", given" if tensor.name in given else ", random"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute
 
-    from spyre_mlir.machine.ktdp import Argument
+    from spyre_mlir.machine.ktdp import KtirArgument
 
     Array = NDArray[Any]
 
@@ -82,11 +82,11 @@ def _arrays(module: ModuleOp, values: Mapping[str, Array]) -> dict[str, Array | 
     return arrays
 
 
-def _first_uses(module: ModuleOp) -> list[Argument]:
+def _first_uses(module: ModuleOp) -> list[KtirArgument]:
     """Every argument as the first function that takes it does."""
     from spyre_mlir.machine.ktdp import arguments, kernels
 
-    found: dict[str, Argument] = {}
+    found: dict[str, KtirArgument] = {}
     for function in kernels(module):
         for one in arguments(function):
             first = found.setdefault(one.name, one)
@@ -95,7 +95,7 @@ def _first_uses(module: ModuleOp) -> list[Argument]:
     return list(found.values())
 
 
-def _converted(argument: Argument, value: Array) -> Array | int:
+def _converted(argument: KtirArgument, value: Array) -> Array | int:
     """The value in the numbers of the program, if both are whole or both are not."""
     from spyre_mlir.machine.ktdp.values import dtype_of
 

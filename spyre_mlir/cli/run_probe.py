@@ -56,7 +56,7 @@ def bisect_directory(path: Path, inputs: Sequence[Array | None], options: Machin
     """
     from spyre_mlir.backend.levels import read_levels
     from spyre_mlir.backend.stored import read_bundle
-    from spyre_mlir.debug.bisect import Walk, bisect
+    from spyre_mlir.debug.bisect import BisectSession, bisect
     from spyre_mlir.debug.stored_runs import run_on_host, stored_program
     from spyre_mlir.pipeline import LEVELS
     from spyre_mlir.universe import make_context
@@ -70,7 +70,7 @@ def bisect_directory(path: Path, inputs: Sequence[Array | None], options: Machin
             hint="name a bundle directory that spyre-compile has written with --levels",
         )
     culprit = bisect(
-        Walk(modules, inputs, options=options, host=run_on_host), stored_program(read_bundle(path, context))
+        BisectSession(modules, inputs, options=options, host=run_on_host), stored_program(read_bundle(path, context))
     )
     compared = ", ".join(level for level in LEVELS if level in modules)
     sys.stdout.write(f"{culprit}\n" if culprit else f"no culprit: the bundle agrees with {compared}\n")

@@ -135,7 +135,7 @@ class _FoundError(Exception):
 
 
 @dataclass(frozen=True)
-class Walk:
+class BisectSession:
     """A program at several levels, and inputs to run it on.
 
     Attributes:
@@ -367,7 +367,7 @@ def _says_else(launched: Launched, load: Loader) -> bool:
         return True
 
 
-def bisect(walk: Walk, bundle: DeviceProgram) -> Culprit | None:
+def bisect(walk: BisectSession, bundle: DeviceProgram) -> Culprit | None:
     """The culprit of the first level whose results differ from those of the level above; None if all agree.
 
     The uppermost level of the walk is believed. Levels above `superdsc` need every input; the others do without

@@ -43,7 +43,7 @@ from spyre_mlir.dialects.directives import Quoted
 from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.errors import RegistrationError, SpyreError, UnsupportedError
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import Kind, OpEntry, Param
+from spyre_mlir.ops.table import ArgKind, OpEntry, Param
 
 _FORMAT = "`(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)"
 
@@ -105,40 +105,40 @@ class AtenOp(IRDLOperation):
 
     def _argument(self, param: Param, queue: list[SSAValue]) -> Value:
         attribute = self.attributes.get(param.name)
-        if param.kind is Kind.TENSORS and isinstance(attribute, ArrayAttr):
+        if param.kind is ArgKind.TENSORS and isinstance(attribute, ArrayAttr):
             holes = [isinstance(item, NoneAttr) for item in cast(ArrayAttr[Attribute], attribute)]
             return [None if hole else queue.pop(0) for hole in holes]
         if attribute is not None and not isinstance(attribute, OperandsAttr):
             return self._checked(param, to_value(attribute))
-        if param.kind is Kind.TENSORS:
+        if param.kind is ArgKind.TENSORS:
             count = attribute.count.data if isinstance(attribute, OperandsAttr) else len(queue)
             taken, queue[:] = queue[:count], queue[count:]
             return taken
-        if param.kind is Kind.TENSOR and queue:
+        if param.kind is ArgKind.TENSOR and queue:
             return queue.pop(0)
         if param.required:
             raise VerifyException(f"{self.name} needs the argument '{param.name}'")
         return param.default
 
     def _checked(self, param: Param, value: Value) -> Value:
-        allowed: dict[Kind, tuple[type, ...]] = {
-            Kind.INT: (int,),
-            Kind.FLOAT: (float, int),
-            Kind.NUMBER: (float, int),
-            Kind.BOOL: (bool,),
-            Kind.INTS: (tuple, int),
-            Kind.STRING: (str,),
-            Kind.DTYPE: (str,),
-            Kind.TENSOR: (float, int),
-            Kind.TENSORS: (),
-            Kind.FLOATS: (tuple,),
-            Kind.BOOLS: (tuple,),
+        allowed: dict[ArgKind, tuple[type, ...]] = {
+            ArgKind.INT: (int,),
+            ArgKind.FLOAT: (float, int),
+            ArgKind.NUMBER: (float, int),
+            ArgKind.BOOL: (bool,),
+            ArgKind.INTS: (tuple, int),
+            ArgKind.STRING: (str,),
+            ArgKind.DTYPE: (str,),
+            ArgKind.TENSOR: (float, int),
+            ArgKind.TENSORS: (),
+            ArgKind.FLOATS: (tuple,),
+            ArgKind.BOOLS: (tuple,),
         }
-        if value is None and (not param.required or param.kind is Kind.TENSOR):
+        if value is None and (not param.required or param.kind is ArgKind.TENSOR):
             return None
         if not isinstance(value, allowed[param.kind]):
             raise VerifyException(f"argument '{param.name}' of {self.name} is {value!r}, expected {param.kind.value}")
-        return (value,) if param.kind is Kind.INTS and isinstance(value, int) else value
+        return (value,) if param.kind is ArgKind.INTS and isinstance(value, int) else value
 
     def verify_(self) -> None:
         """Checks arguments against the schema, and the result shape against the declaration."""

@@ -22,7 +22,7 @@ from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-Operand = TypeVar("Operand")
+OperandT = TypeVar("OperandT")
 
 # On an op that the host runs: why, as a string; a unit where it only follows other host steps.
 HOST = "spyre.host"
@@ -109,7 +109,7 @@ def to_value(attribute: Attribute) -> object:
             return attribute
 
 
-def bound_arguments(attributes: Mapping[str, Attribute], operands: Sequence[Operand]) -> dict[str, object]:
+def bound_arguments(attributes: Mapping[str, Attribute], operands: Sequence[OperandT]) -> dict[str, object]:
     """Arguments by name where attributes in the order of the schema say which operands are whose.
 
     Args:
@@ -135,15 +135,15 @@ def is_argument(name: str) -> bool:
 
 
 def spell_arguments(
-    arguments: Mapping[str, object], operand: type[Operand]
-) -> tuple[list[Operand], dict[str, Attribute]]:
+    arguments: Mapping[str, object], operand: type[OperandT]
+) -> tuple[list[OperandT], dict[str, Attribute]]:
     """Operands and attributes as `aten.call` has them: the reverse of `bound_arguments`.
 
     Args:
         arguments: values by name; those that are None are left out.
         operand: the class of what stands for a tensor.
     """
-    operands: list[Operand] = []
+    operands: list[OperandT] = []
 
     def take(value: object) -> Attribute:
         if isinstance(value, operand):
@@ -152,7 +152,7 @@ def spell_arguments(
         if isinstance(value, list):
             items = cast("list[object]", value)
             if len(items) != 1 and all(isinstance(i, operand) for i in items):
-                operands.extend(cast("list[Operand]", items))
+                operands.extend(cast("list[OperandT]", items))
                 return OperandsAttr(len(items))
             return ArrayAttr([take(i) for i in items])
         return to_attribute(value)

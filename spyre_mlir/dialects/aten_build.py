@@ -16,7 +16,7 @@ from spyre_mlir.dialects.aten_value import AtenValue, Raw, raw_of, typed, value_
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import Family, Kind, OpEntry
+from spyre_mlir.ops.table import ArgKind, Family, OpEntry
 from spyre_mlir.ops.value import Argument, Made, Operand, Value
 from spyre_mlir.plugins import registry
 
@@ -72,7 +72,7 @@ class AtenBuild(ABC):
 
     def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Made:
         """What replaces an op with these arguments, one value or several; None if the op stays."""
-        found = [r for overload in entry.overloads for r in registry.find(registry.Kind.DECOMPOSITION, overload)]
+        found = [r for overload in entry.overloads for r in registry.find(registry.HookKind.DECOMPOSITION, overload)]
         if not found and entry.decompose is None:
             return None
         arguments = self.arguments(entry, bound)
@@ -183,14 +183,14 @@ def spelled(entry: OpEntry, bound: Mapping[str, Any]) -> tuple[list[SSAValue], d
         if isinstance(value, SSAValue):
             operands.append(cast("SSAValue[Attribute]", value))
             kept = len(attributes)
-        elif param.kind is Kind.TENSORS:
+        elif param.kind is ArgKind.TENSORS:
             operands += [v for v in value if v is not None]
             holes = any(v is None for v in value)
             items = [NoneAttr() if v is None else OperandsAttr(1) for v in value]
             attributes[param.name] = ArrayAttr(items) if holes else OperandsAttr(len(value))
         elif param.is_tensor and value is None:
             attributes[param.name] = NoneAttr()
-        elif param.kind is Kind.DTYPE and isinstance(value, str):
+        elif param.kind is ArgKind.DTYPE and isinstance(value, str):
             attributes[param.name] = ELEMENTS[value]
         elif param.is_tensor or param.required or value != param.default:
             attributes[param.name] = to_attribute(value)

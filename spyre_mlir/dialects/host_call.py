@@ -16,7 +16,7 @@ from spyre_mlir.dialects.spyre.host import HostOp
 
 
 @dataclass(frozen=True)
-class Slot:
+class OperandSlot:
     """The place of an operand in the arguments of a call."""
 
     number: int
@@ -28,7 +28,7 @@ class HostCall:
 
     Attributes:
         overload: the ATen overload, ``.default`` dropped, with its namespace unless that is aten.
-        arguments: values by name; a `Slot` or a list of them where operands stand.
+        arguments: values by name; a `OperandSlot` or a list of them where operands stand.
         operands: types of the operands.
         results: types of the results that are tensors.
         where: the operator and its place in the model.
@@ -49,7 +49,7 @@ class HostCall:
 
         def slot(value: object) -> object:
             if isinstance(value, SSAValue):
-                return Slot(numbers[value])
+                return OperandSlot(numbers[value])
             return [slot(v) for v in cast("list[object]", value)] if isinstance(value, list) else value
 
         arguments = {name: slot(value) for name, value in op.arguments().items()}

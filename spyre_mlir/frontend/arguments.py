@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, SSAValue
 from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.torch_private import OpOverload, schema_of
-from spyre_mlir.ops.table import Kind, OpEntry, Param
+from spyre_mlir.ops.table import ArgKind, OpEntry, Param
 
 DROPPED = frozenset({"device", "layout", "pin_memory", "generator"})
 
@@ -28,7 +28,7 @@ class NotInTableError(Exception):
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundArgument:
     """One argument: its value (nodes included) and whether it is what the schema would fill in."""
 
     value: object
@@ -53,10 +53,10 @@ def overload_name(target: OpOverload) -> str:
     return rest if namespace == "aten" else f"{namespace}::{rest}"
 
 
-def bind(node: Node) -> dict[str, Bound]:
+def bind(node: Node) -> dict[str, BoundArgument]:
     """Every argument of the node's schema by name, defaults filled in."""
     target = cast(OpOverload, node.target)
-    bound: dict[str, Bound] = {}
+    bound: dict[str, BoundArgument] = {}
     for position, argument in enumerate(schema_of(target).arguments):
         default = argument.default_value if argument.has_default_value() else None
         if position < len(node.args):
@@ -64,9 +64,9 @@ def bind(node: Node) -> dict[str, Bound]:
         elif argument.name in node.kwargs:
             value = node.kwargs[argument.name]
         else:
-            bound[argument.name] = Bound(default, True)
+            bound[argument.name] = BoundArgument(default, True)
             continue
-        bound[argument.name] = Bound(value, argument.has_default_value() and _same(value, default))
+        bound[argument.name] = BoundArgument(value, argument.has_default_value() and _same(value, default))
     return {name: b for name, b in bound.items() if name not in DROPPED}
 
 
@@ -95,7 +95,7 @@ def _same(a: object, b: object) -> bool:
     return isinstance(a, bool) is isinstance(b, bool) and a == b  # True == 1, but says something else
 
 
-def named_as_in(entry: OpEntry, bound: Mapping[str, Bound]) -> dict[str, Bound]:
+def named_as_in(entry: OpEntry, bound: Mapping[str, BoundArgument]) -> dict[str, BoundArgument]:
     """The arguments under the names of the table: `mm` says ``mat2`` where `matmul`, its entry, says ``other``."""
     names = {p.name for p in entry.params}
     foreign = [name for name, argument in bound.items() if name not in names and not argument.is_default]
@@ -108,7 +108,7 @@ def named_as_in(entry: OpEntry, bound: Mapping[str, Bound]) -> dict[str, Bound]:
     return {rename.get(name, name): argument for name, argument in bound.items()}
 
 
-def spell_by_entry(entry: OpEntry, bound: Mapping[str, Bound], resolve: Resolve) -> Spelled:
+def spell_by_entry(entry: OpEntry, bound: Mapping[str, BoundArgument], resolve: Resolve) -> Spelled:
     """Operands and attributes for an op that has a table entry.
 
     Raises:
@@ -125,7 +125,7 @@ def spell_by_entry(entry: OpEntry, bound: Mapping[str, Bound], resolve: Resolve)
         argument = bound.get(param.name)
         if argument is None:
             continue
-        if param.kind is Kind.TENSORS:
+        if param.kind is ArgKind.TENSORS:
             items = cast("list[object]", argument.value)
             operands += _whole_list(param.name, [i for i in items if i is not None], resolve)
             attributes |= _list_form(entry, param, items)
@@ -137,7 +137,7 @@ def spell_by_entry(entry: OpEntry, bound: Mapping[str, Bound], resolve: Resolve)
                 operands.append(value)
             else:
                 attributes[param.name] = to_attribute(value)
-        elif param.kind is Kind.TENSOR and argument.value is None:
+        elif param.kind is ArgKind.TENSOR and argument.value is None:
             skipped.append(param.name)
         elif not (argument.is_default and not param.required and _same(_plain(argument.value), param.default)):
             attributes[param.name] = spell(argument.value)
@@ -158,7 +158,7 @@ def _whole_list(name: str, value: object, resolve: Resolve) -> list[SSAValue]:
     return cast("list[SSAValue]", items)
 
 
-def spell_by_schema(bound: Mapping[str, Bound], resolve: Resolve) -> Spelled:
+def spell_by_schema(bound: Mapping[str, BoundArgument], resolve: Resolve) -> Spelled:
     """Operands and attributes for `aten.call`: attributes in the order of the schema say who takes what."""
     operands: list[SSAValue] = []
 

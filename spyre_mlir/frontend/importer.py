@@ -22,10 +22,10 @@ from spyre_mlir.frontend.capture.effects import drop_checks
 from spyre_mlir.frontend.capture.export import decompose, export_model, load_pt2
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
 from spyre_mlir.frontend.lowering.liveness import find_aliases, live_nodes
-from spyre_mlir.frontend.lowering.nodes import Lowering
+from spyre_mlir.frontend.lowering.nodes import NodeLowering
 from spyre_mlir.frontend.lowering.signature import Signature, read_signature, strange_inputs
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
-from spyre_mlir.frontend.program.program import Constant, Program
+from spyre_mlir.frontend.program.program import Program, TreeConstant
 from spyre_mlir.frontend.reference.half_precision import has_halves, keep_wide
 from spyre_mlir.frontend.torch_private import TreeSpec, treespec_dumps
 from spyre_mlir.plugins import registry
@@ -82,7 +82,7 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
     refuse([*strange_inputs(functional), *survey(live)])
     signature = read_signature(functional)
     folded = Folded(live, {s.node: s.value for s in signature.slots if s.foldable and s.value is not None})
-    lowering = Lowering(signature, aliases, folded)
+    lowering = NodeLowering(signature, aliases, folded)
     for node in live:
         if node.op == "call_function" and node not in aliases and node not in folded:
             lowering.lower(node)
@@ -103,7 +103,7 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
     )
 
 
-def _module(name: str, signature: Signature, lowering: Lowering) -> ModuleOp:
+def _module(name: str, signature: Signature, lowering: NodeLowering) -> ModuleOp:
     arguments = [
         {"aten.name": a.name, "aten.kind": a.kind}
         | _bounds(lowering.values.get(a.name) if a.kind == "constant" else None)
@@ -122,7 +122,7 @@ def _module(name: str, signature: Signature, lowering: Lowering) -> ModuleOp:
     )
     attributes: dict[str, Attribute] = {
         "aten.input_leaves": _leaves(
-            [leaf if isinstance(leaf, Constant) else leaf.name for leaf in signature.input_leaves]
+            [leaf if isinstance(leaf, TreeConstant) else leaf.name for leaf in signature.input_leaves]
         ),
         "aten.output_leaves": _leaves(signature.output_leaves),
     }
@@ -156,7 +156,9 @@ def _leaves(leaves: Any) -> ArrayAttr[Attribute]:
     """Leaves of a tree: a name or a number of a tensor, or the constant in its place as ``{value = …}``."""
     return ArrayAttr(
         [
-            DictionaryAttr({"value": to_attribute(leaf.value)}) if isinstance(leaf, Constant) else to_attribute(leaf)
+            DictionaryAttr({"value": to_attribute(leaf.value)})
+            if isinstance(leaf, TreeConstant)
+            else to_attribute(leaf)
             for leaf in leaves
         ]
     )

@@ -21,7 +21,7 @@ from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
 _NS_PER_US = 1000.0
 
 
-class Kind(Enum):
+class CostKind(Enum):
     """What an op does with memory and arithmetic, as far as time tells them apart."""
 
     POINTWISE = "pointwise"
@@ -32,7 +32,7 @@ class Kind(Enum):
     GATHER = "gather"
 
 
-class Bound(Enum):
+class Bottleneck(Enum):
     """The engine that a kernel waits for."""
 
     COMPUTE = "compute"
@@ -68,7 +68,7 @@ class Traffic:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Product:
+class MatmulLoops:
     """The loops of a sum of products.
 
     Attributes:
@@ -111,12 +111,12 @@ class Work:
         iterations: iterations of loops that begin with it, so that their overhead counts once.
     """
 
-    kind: Kind
+    kind: CostKind
     cores: int
     elements: int
     operands: tuple[Traffic, ...]
     rows: int = 0
-    product: Product | None = None
+    product: MatmulLoops | None = None
     trips: int = 1
     iterations: int = 0
 
@@ -172,14 +172,14 @@ class Cost:
         return max(self.compute, self.memory, self.ring, self.scratchpad) + self.reread + self.fixed
 
     @property
-    def bound(self) -> Bound:
+    def bound(self) -> Bottleneck:
         """What the kernel waits for."""
         engines = {
-            Bound.MEMORY: self.memory + self.reread,
-            Bound.COMPUTE: self.compute,
-            Bound.RING: self.ring,
-            Bound.SCRATCHPAD: self.scratchpad,
-            Bound.FIXED: self.fixed,
+            Bottleneck.MEMORY: self.memory + self.reread,
+            Bottleneck.COMPUTE: self.compute,
+            Bottleneck.RING: self.ring,
+            Bottleneck.SCRATCHPAD: self.scratchpad,
+            Bottleneck.FIXED: self.fixed,
         }
         return max(engines, key=lambda b: engines[b])
 
@@ -222,7 +222,7 @@ def compute_ns(work: Work, p: CostParameters) -> float:
     return slowdown * work.macs / work.cores / (_mac_rate(work.product, work.cores, p) * fill(work, p))
 
 
-def _mac_rate(product: Product, cores: int, p: CostParameters) -> float:
+def _mac_rate(product: MatmulLoops, cores: int, p: CostParameters) -> float:
     if product.batch == 1 and product.shared_batch > 1:
         few = product.shared_batch <= p.pe_batched_from_batch
         return p.pe_shared_small_batch_mac_per_ns_per_core if few else p.pe_shared_large_batch_mac_per_ns_per_core
@@ -254,15 +254,15 @@ def _delivery(operand: Traffic, p: CostParameters) -> float:
 def _access_rate(work: Work, outside: Sequence[Traffic], p: CostParameters) -> float | None:
     """The measured rate of an access pattern, turnaround included; None where the general rule holds."""
     match work.kind:
-        case Kind.RESTICKIFY:
+        case CostKind.RESTICKIFY:
             return p.restickify_gb_per_s
-        case Kind.OUTER_REDUCTION:
+        case CostKind.OUTER_REDUCTION:
             return p.outer_reduction_gb_per_s
-        case Kind.ROW_REDUCTION:
+        case CostKind.ROW_REDUCTION:
             slope = exp(-work.rows / p.reduction_rows)
             rate = min(p.hbm_gb_per_s, p.reduction_floor_gb_per_s + p.reduction_extra_gb_per_s * slope)
             return rate * _share_of_bus(work.cores, p)
-        case Kind.POINTWISE:
+        case CostKind.POINTWISE:
             inputs = [o for o in outside if not o.written]
             mixed = any(o.small for o in inputs) and not all(o.small for o in inputs)
             return p.broadcast_gb_per_s if mixed else None

@@ -19,7 +19,7 @@ _NO_LOSS = "the peak profile loses nothing here"
 
 
 @dataclass(frozen=True)
-class Origin:
+class NumberSource:
     """Where a number comes from."""
 
     source: str
@@ -27,13 +27,13 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Number:
+class ParameterNumber:
     """A number in both profiles."""
 
     calibrated: float
     peak: float
-    origin: Origin
-    peak_origin: Origin
+    origin: NumberSource
+    peak_origin: NumberSource
 
 
 def _number(
@@ -45,7 +45,9 @@ def _number(
     peak_source: str = _NO_LOSS,
     peak_certainty: Tag = Tag.CERTAIN,
 ) -> Any:
-    number = Number(calibrated, peak, Origin(source, certainty), Origin(peak_source, peak_certainty))
+    number = ParameterNumber(
+        calibrated, peak, NumberSource(source, certainty), NumberSource(peak_source, peak_certainty)
+    )
     return field(default=calibrated, metadata={"number": number})
 
 
@@ -132,7 +134,7 @@ class CostParameters:
     trip_fixed_us: float = _number(0.69, "AdnanHoque/torch-spyre, notes: one iteration of a loop", peak=0.0)
 
 
-def number_of(name: str) -> Number:
+def number_of(name: str) -> ParameterNumber:
     """A parameter in both profiles, with its sources.
 
     Raises:

@@ -10,7 +10,7 @@ from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 
 
 @dataclass(frozen=True)
-class Loop:
+class DividedLoop:
     """One loop as the divider sees it.
 
     Attributes:
@@ -48,13 +48,13 @@ def divisors(number: int, most: int) -> list[int]:
     return [d for d in range(1, min(number, most) + 1) if number % d == 0]
 
 
-def span_bytes(loops: Sequence[Loop], splits: Mapping[str, int], operand: Footprint) -> int:
+def span_bytes(loops: Sequence[DividedLoop], splits: Mapping[str, int], operand: Footprint) -> int:
     """Bytes from the first to behind the last stick that one core touches."""
     steps = sum(operand.strides.get(lp.name, 0) * (lp.units // splits[lp.name] - 1) for lp in loops)
     return (steps + operand.piece + 1) * STICK_BYTES
 
 
-def divide(loops: Sequence[Loop], operands: Sequence[Footprint], spec: SpyreSpec) -> dict[str, int]:
+def divide(loops: Sequence[DividedLoop], operands: Sequence[Footprint], spec: SpyreSpec) -> dict[str, int]:
     """Splits by loop name: first what the spans need, then result loops by size, then one summed loop.
 
     Where that order leaves an operand out of reach, the legal division over the most cores.
@@ -72,7 +72,7 @@ def divide(loops: Sequence[Loop], operands: Sequence[Footprint], spec: SpyreSpec
         return min(legal, key=lambda s: (-prod(s.values()), prod(s[name] for name in summed)))
 
 
-def _usual(loops: Sequence[Loop], operands: Sequence[Footprint], spec: SpyreSpec) -> dict[str, int]:
+def _usual(loops: Sequence[DividedLoop], operands: Sequence[Footprint], spec: SpyreSpec) -> dict[str, int]:
     splits = {lp.name: 1 for lp in loops}
     for operand in operands:
         _bring_within_reach(loops, splits, operand, spec)
@@ -85,11 +85,11 @@ def _usual(loops: Sequence[Loop], operands: Sequence[Footprint], spec: SpyreSpec
 
 
 def divisions(
-    loops: Sequence[Loop], operands: Sequence[Footprint], least: int, spec: SpyreSpec
+    loops: Sequence[DividedLoop], operands: Sequence[Footprint], least: int, spec: SpyreSpec
 ) -> Iterator[dict[str, int]]:
     """Every legal division over at least so many cores; of the summed loops, at most one is divided."""
 
-    def choose(rest: Sequence[Loop], chosen: dict[str, int]) -> Iterator[dict[str, int]]:
+    def choose(rest: Sequence[DividedLoop], chosen: dict[str, int]) -> Iterator[dict[str, int]]:
         used = prod(chosen.values())
         if not rest:
             summed = sum(chosen[lp.name] > 1 for lp in loops if not lp.kept)
@@ -104,12 +104,14 @@ def divisions(
     return choose(loops, {})
 
 
-def _grow(lp: Loop, splits: dict[str, int], spec: SpyreSpec) -> None:
+def _grow(lp: DividedLoop, splits: dict[str, int], spec: SpyreSpec) -> None:
     room = spec.cores_per_card // (prod(splits.values()) // splits[lp.name])
     splits[lp.name] = max(d for d in divisors(lp.units, room) if d % splits[lp.name] == 0)
 
 
-def _bring_within_reach(loops: Sequence[Loop], splits: dict[str, int], operand: Footprint, spec: SpyreSpec) -> None:
+def _bring_within_reach(
+    loops: Sequence[DividedLoop], splits: dict[str, int], operand: Footprint, spec: SpyreSpec
+) -> None:
     """Splits the loops with the longest strides just enough."""
     if span_bytes(loops, splits, operand) <= spec.span_bytes:  # An op without loops touches one stick.
         return

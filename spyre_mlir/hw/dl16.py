@@ -35,14 +35,14 @@ _SMALLEST_ROUNDED_UP = int(np.float64(MIN_POSITIVE / 2).view(np.int64))
 _SIGN_SHIFT = 63 - 15
 
 
-class Overflow(Enum):
+class OverflowRule(Enum):
     """What a finite value beyond the largest code becomes; public sources do not decide."""
 
     SATURATE = "saturate"
     NAN = "nan"
 
 
-def encode(values: npt.ArrayLike, overflow: Overflow = Overflow.SATURATE) -> npt.NDArray[np.uint16]:
+def encode(values: npt.ArrayLike, overflow: OverflowRule = OverflowRule.SATURATE) -> npt.NDArray[np.uint16]:
     """Round values to the nearest DLFloat16 code, ties away from zero.
 
     Infinities and NaN give the merged symbol 0x7FFF, with their sign. Float64 input is exact for every float the
@@ -53,7 +53,7 @@ def encode(values: npt.ArrayLike, overflow: Overflow = Overflow.SATURATE) -> npt
     # The fields of both formats stand in the same order, so adding half a step and cutting the rest off rounds, with
     # the carry into the exponent; half a step always goes up, which is away from zero in a magnitude.
     code = ((magnitude + _HALF_STEP) >> _DROPPED_BITS) - _CODE_OFFSET
-    largest = MAX_CODE if overflow is Overflow.SATURATE else NAN_CODE
+    largest = MAX_CODE if overflow is OverflowRule.SATURATE else NAN_CODE
     # Below the smallest code there is nothing but zero: nearest of the two, the midpoint away from zero.
     code = np.clip(code, magnitude >= _SMALLEST_ROUNDED_UP, largest)
     code = np.where(magnitude >= _WIDE_INFINITY, NAN_CODE, code)
@@ -77,6 +77,6 @@ def _values() -> npt.NDArray[np.float64]:
     return value
 
 
-def round_trip(values: npt.ArrayLike, overflow: Overflow = Overflow.SATURATE) -> npt.NDArray[np.float64]:
+def round_trip(values: npt.ArrayLike, overflow: OverflowRule = OverflowRule.SATURATE) -> npt.NDArray[np.float64]:
     """Value each number has after being stored as DLFloat16."""
     return decode(encode(values, overflow))

@@ -29,7 +29,7 @@ STORED_TYPES: dict[str, np.dtype[Any]] = {
 _INTEGER_RANGE = 2.0**INT32.bits
 
 
-def encode(values: npt.ArrayLike, format_name: str, overflow: dl16.Overflow = dl16.Overflow.SATURATE) -> Stored:
+def encode(values: npt.ArrayLike, format_name: str, overflow: dl16.OverflowRule = dl16.OverflowRule.SATURATE) -> Stored:
     """Numbers rounded to a format of `STORED_TYPES`."""
     kind, wide = STORED_TYPES[format_name], np.asarray(values, dtype=np.float64)
     if format_name == DL16.name:

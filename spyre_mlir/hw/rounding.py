@@ -57,7 +57,7 @@ class Tally:
 
 
 def round_into(
-    target: Values, values: Values, overflow: dl16.Overflow = dl16.Overflow.SATURATE, tally: Tally | None = None
+    target: Values, values: Values, overflow: dl16.OverflowRule = dl16.OverflowRule.SATURATE, tally: Tally | None = None
 ) -> None:
     """Write the nearest DLFloat16 value of each number, ties away from zero; infinities and NaN become NaN.
 
@@ -86,7 +86,7 @@ def round_into(
     code[magnitude < _SMALLEST] = _SMALLEST
     code[magnitude < _TOO_SMALL] = 0
     if largest >= _TOO_LARGE:
-        code[high] = _LARGEST if overflow is dl16.Overflow.SATURATE else _bits(np.nan)
+        code[high] = _LARGEST if overflow is dl16.OverflowRule.SATURATE else _bits(np.nan)
         code[special] = _bits(np.nan)
         sign[code == _bits(np.nan)] = 0
     if tally is not None:

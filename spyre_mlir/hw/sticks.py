@@ -134,7 +134,7 @@ def round_up(extent: int, multiple: int) -> int:
 
 
 @dataclass(frozen=True)
-class Access:
+class StickAccess:
     """How an operand walks device memory: a start, and sticks per step of each iteration dimension.
 
     Attributes:
@@ -148,7 +148,7 @@ class Access:
     lane: str | None
 
 
-def access(layout: StickLayout, lanes: int, index: IndexMap, extents: Mapping[str, int]) -> Access:
+def access(layout: StickLayout, lanes: int, index: IndexMap, extents: Mapping[str, int]) -> StickAccess:
     """Turns an index map on a tensor into a walk through its sticks.
 
     Args:
@@ -173,7 +173,7 @@ def access(layout: StickLayout, lanes: int, index: IndexMap, extents: Mapping[st
             strides[name] = strides.get(name, 0) + step * factor
     if lane is not None and sum(name == lane for expr in index for name, _ in expr.terms) > 1:
         raise StickError(f"{lane} is in the lanes and in another dimension: a diagonal")
-    return Access(offset, strides, lane)
+    return StickAccess(offset, strides, lane)
 
 
 def _check_range(layout: StickLayout, dim: int, expr: LinearExpr, extents: Mapping[str, int], lanes: int) -> None:
@@ -201,7 +201,7 @@ def _lane_of(expr: LinearExpr, lanes: int) -> str | None:
 
 
 @dataclass(frozen=True)
-class Walk:
+class StrideNest:
     """An access as nested extents: what a SuperDSC allocation can say.
 
     Attributes:
@@ -216,8 +216,8 @@ class Walk:
 
 
 def walk(
-    acc: Access, extents: Mapping[str, int], lanes: int, like: Sequence[str] = (), *, gathered: bool = False
-) -> Walk:
+    acc: StickAccess, extents: Mapping[str, int], lanes: int, like: Sequence[str] = (), *, gathered: bool = False
+) -> StrideNest:
     """Nests the strides of an access, innermost first.
 
     A lane dimension of one stick shares its stride with a neighbour and stands outermost, as the front end has it once
@@ -259,10 +259,10 @@ def walk(
         unit = stride
     if order:
         reserved.append(extents[order[-1]])
-    return Walk((*order, *outermost), (*reserved, *(extents[n] for n in outermost)), tuple(fillers))
+    return StrideNest((*order, *outermost), (*reserved, *(extents[n] for n in outermost)), tuple(fillers))
 
 
-def _stands_outermost(acc: Access, lane: str, like: Sequence[str]) -> bool:
+def _stands_outermost(acc: StickAccess, lane: str, like: Sequence[str]) -> bool:
     """Whether a lane dimension of one stick has a neighbour's stride, and no order to follow puts it elsewhere."""
     shared = any(stride == acc.strides[lane] for name, stride in acc.strides.items() if name != lane)
     return shared and (not like or like[-1] == lane)

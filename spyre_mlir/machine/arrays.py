@@ -25,7 +25,7 @@ from spyre_mlir.machine.faults import FaultKind, fault
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
-Axis = TypeVar("Axis", bound=Hashable)
+AxisKey = TypeVar("AxisKey", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,9 @@ def axis_range(at: int, extent: int, rank: int) -> Array:
     return np.arange(extent).reshape((1,) * at + (extent,) + (1,) * (rank - at - 1))
 
 
-def contract(a: Array, b: Array, a_axes: Sequence[Axis], b_axes: Sequence[Axis], out_axes: Sequence[Axis]) -> Array:
+def contract(
+    a: Array, b: Array, a_axes: Sequence[AxisKey], b_axes: Sequence[AxisKey], out_axes: Sequence[AxisKey]
+) -> Array:
     """The sum of products over the axes that the result lacks, through one matrix product.
 
     Raises:
@@ -188,7 +190,7 @@ def contract(a: Array, b: Array, a_axes: Sequence[Axis], b_axes: Sequence[Axis],
         raise ValueError(f"no matrix product: {list(a_axes)}, {list(b_axes)} to {list(out_axes)}")
     extent = {**dict(zip(a_axes, a.shape, strict=True)), **dict(zip(b_axes, b.shape, strict=True))}
 
-    def matrix(x: Array, axes: Sequence[Axis], left: list[Axis], right: list[Axis]) -> Array:
+    def matrix(x: Array, axes: Sequence[AxisKey], left: list[AxisKey], right: list[AxisKey]) -> Array:
         shape = [extent[n] for n in batch] + [prod(extent[n] for n in left), prod(extent[n] for n in right)]
         return x.transpose([list(axes).index(n) for n in (*batch, *left, *right)]).reshape(shape)
 

@@ -24,7 +24,7 @@ from spyre_mlir.ops.function_forms import Form
 from spyre_mlir.ops.hardware_functions import FUNCTIONS, function_of
 from spyre_mlir.ops.table import Family, OpEntry
 
-Constants = Mapping[str, float]
+FunctionConstants = Mapping[str, float]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -37,7 +37,7 @@ class Pointwise:
         selects: the first operand picks between the other two, so only what is picked counts as read.
     """
 
-    apply: Callable[[Sequence[Floats], Constants], Floats]
+    apply: Callable[[Sequence[Floats], FunctionConstants], Floats]
     selects: bool = False
 
 
@@ -127,12 +127,12 @@ def _rule(function: HardwareFunction) -> Meaning | None:
     return None
 
 
-def _evaluated(form: Form, args: Sequence[Floats], constants: Constants) -> Floats:
+def _evaluated(form: Form, args: Sequence[Floats], constants: FunctionConstants) -> Floats:
     return cast(Floats, form(NumpyArithmetic(), *args, **constants))
 
 
-def _elementwise(entry: OpEntry) -> Callable[[Sequence[Floats], Constants], Floats]:
-    def apply(args: Sequence[Floats], constants: Constants) -> Floats:
+def _elementwise(entry: OpEntry) -> Callable[[Sequence[Floats], FunctionConstants], Floats]:
+    def apply(args: Sequence[Floats], constants: FunctionConstants) -> Floats:
         result = np.asarray(entry.meaning(*args, **entry.numbers(constants)))
         return result if result.dtype.kind == "f" else result.astype(np.result_type(*args))
 

@@ -8,10 +8,10 @@ from typing import Literal, get_args
 from spyre_mlir.choices import Numerics, OnFault
 from spyre_mlir.errors import InputError
 
-Overflow = Literal["saturate", "nan"]
+OverflowChoice = Literal["saturate", "nan"]
 PartialSums = Literal["wide", "rounded"]
 Nan = Literal["allow", "fault"]
-Arithmetic = Literal["float32", "float64"]
+ArithmeticWidth = Literal["float32", "float64"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,18 +45,18 @@ class MachineOptions:
     numerics: Numerics = "exact"
     on_fault: OnFault = "raise"
     nan: Nan = "allow"
-    overflow: Overflow = "saturate"
+    overflow: OverflowChoice = "saturate"
     partial_sums: PartialSums = "wide"
-    arithmetic: Arithmetic = "float32"
+    arithmetic: ArithmeticWidth = "float32"
 
     def __post_init__(self) -> None:
         given = {
             "numerics": (self.numerics, Numerics),
             "on_fault": (self.on_fault, OnFault),
             "nan": (self.nan, Nan),
-            "overflow": (self.overflow, Overflow),
+            "overflow": (self.overflow, OverflowChoice),
             "partial_sums": (self.partial_sums, PartialSums),
-            "arithmetic": (self.arithmetic, Arithmetic),
+            "arithmetic": (self.arithmetic, ArithmeticWidth),
         }
         for name, (value, allowed) in given.items():
             if value not in get_args(allowed):

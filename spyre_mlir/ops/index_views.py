@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
-Axis = int  # identity of an independent index; its extent lives in `IndexView.extents`
+AxisIndex = int  # identity of an independent index; its extent lives in `IndexView.extents`
 
 
 class NotAView(ValueError):
@@ -30,8 +30,8 @@ class IndexView:
     """
 
     base: tuple[int, ...]
-    dims: tuple[tuple[Axis, ...], ...]
-    terms: tuple[tuple[tuple[Axis, int], ...], ...]
+    dims: tuple[tuple[AxisIndex, ...], ...]
+    terms: tuple[tuple[tuple[AxisIndex, int], ...], ...]
     offsets: tuple[int, ...]
     extents: tuple[int, ...]
 
@@ -100,8 +100,8 @@ class IndexView:
         """Repeats dimensions of extent 1; -1 keeps an extent; new dimensions come in front."""
         if len(shape) < len(self.dims):
             raise IndexError(f"expand to {shape} of a tensor of rank {len(self.dims)}")
-        dims: tuple[tuple[Axis, ...], ...] = ((),) * (len(shape) - len(self.dims)) + self.dims
-        extents, out = list(self.extents), list[tuple[Axis, ...]]()
+        dims: tuple[tuple[AxisIndex, ...], ...] = ((),) * (len(shape) - len(self.dims)) + self.dims
+        extents, out = list(self.extents), list[tuple[AxisIndex, ...]]()
         for target, axes in zip(shape, dims, strict=True):
             extent = prod(extents[a] for a in axes)
             if target in (-1, extent):
@@ -153,7 +153,7 @@ class IndexView:
             f"a slice {picked} of a dimension merged from extents {tuple(self.extents[a] for a in self.dims[at])}"
         )
 
-    def _slice_axis(self, at: int, axis: Axis, picked: range, keep: tuple[Axis, ...]) -> IndexView:
+    def _slice_axis(self, at: int, axis: AxisIndex, picked: range, keep: tuple[AxisIndex, ...]) -> IndexView:
         new = len(self.extents)
         one = len(picked) == 1
         terms = tuple(
@@ -179,9 +179,9 @@ class IndexView:
             axes = range(len(self.extents), len(self.extents) + len(shape))
             return replace(self, dims=tuple((a,) for a in axes), extents=(*self.extents, *shape))
         view, queue = self, [a for d in self.dims for a in d]
-        dims: list[tuple[Axis, ...]] = []
+        dims: list[tuple[AxisIndex, ...]] = []
         for extent in shape:
-            taken: list[Axis] = []
+            taken: list[AxisIndex] = []
             missing = extent
             while missing > 1:
                 if not queue:
@@ -198,12 +198,12 @@ class IndexView:
             dims.append(tuple(taken))
         return replace(view, dims=tuple(dims))
 
-    def _split(self, axis: Axis, inner: int) -> tuple[IndexView, tuple[Axis, Axis]]:
+    def _split(self, axis: AxisIndex, inner: int) -> tuple[IndexView, tuple[AxisIndex, AxisIndex]]:
         """Replaces `axis` by an outer and an inner one of extent `inner`."""
         outer, low = len(self.extents), len(self.extents) + 1
 
-        def row(terms: tuple[tuple[Axis, int], ...]) -> tuple[tuple[Axis, int], ...]:
-            out: list[tuple[Axis, int]] = []
+        def row(terms: tuple[tuple[AxisIndex, int], ...]) -> tuple[tuple[AxisIndex, int], ...]:
+            out: list[tuple[AxisIndex, int]] = []
             for a, c in terms:
                 out += [(outer, c * inner), (low, c)] if a == axis else [(a, c)]
             return tuple(out)

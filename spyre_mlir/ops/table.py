@@ -30,7 +30,7 @@ class Family(Enum):
     COMPOSITE = "composite"
 
 
-class Fate(Enum):
+class Support(Enum):
     """What becomes of an operation, if its arguments allow it; else the host runs it."""
 
     NATIVE = "native"
@@ -45,7 +45,7 @@ class Unit(Enum):
     PT = "pt"
 
 
-class Kind(Enum):
+class ArgKind(Enum):
     """What an argument of an operation holds."""
 
     TENSOR = "tensor"
@@ -62,22 +62,22 @@ class Kind(Enum):
 
 
 # Spellings a declaration may use in its annotations. `from __future__ import annotations` keeps them as text.
-KINDS: Mapping[str, Kind] = {
-    "Value": Kind.TENSOR,
-    "Sequence[Value]": Kind.TENSORS,
-    "Sequence[Value | None]": Kind.TENSORS,
-    "Lanes": Kind.TENSOR,
-    "View": Kind.TENSOR,
-    "LanesList": Kind.TENSORS,
-    "int": Kind.INT,
-    "float": Kind.FLOAT,
-    "Number": Kind.NUMBER,
-    "bool": Kind.BOOL,
-    "Ints": Kind.INTS,
-    "str": Kind.STRING,
-    "DType": Kind.DTYPE,
-    "Floats": Kind.FLOATS,
-    "Bools": Kind.BOOLS,
+KINDS: Mapping[str, ArgKind] = {
+    "Value": ArgKind.TENSOR,
+    "Sequence[Value]": ArgKind.TENSORS,
+    "Sequence[Value | None]": ArgKind.TENSORS,
+    "Lanes": ArgKind.TENSOR,
+    "View": ArgKind.TENSOR,
+    "LanesList": ArgKind.TENSORS,
+    "int": ArgKind.INT,
+    "float": ArgKind.FLOAT,
+    "Number": ArgKind.NUMBER,
+    "bool": ArgKind.BOOL,
+    "Ints": ArgKind.INTS,
+    "str": ArgKind.STRING,
+    "DType": ArgKind.DTYPE,
+    "Floats": ArgKind.FLOATS,
+    "Bools": ArgKind.BOOLS,
 }
 
 
@@ -86,14 +86,14 @@ class Param:
     """One argument: its ATen name, what it holds, and its default if it has one."""
 
     name: str
-    kind: Kind
+    kind: ArgKind
     required: bool
     default: object = None
 
     @property
     def is_tensor(self) -> bool:
         """Whether the argument is a tensor or a list of tensors."""
-        return self.kind in (Kind.TENSOR, Kind.TENSORS)
+        return self.kind in (ArgKind.TENSOR, ArgKind.TENSORS)
 
 
 @dataclass(frozen=True)
@@ -316,12 +316,12 @@ class Table:
         """The entry that claims an ATen overload such as ``add.Tensor``, or None."""
         return self._owners.get(overload)
 
-    def fate(self, overload: str) -> Fate:
+    def fate(self, overload: str) -> Support:
         """What becomes of an ATen overload: a kernel or a view, a composition of others, or a host step."""
         entry = self.find(overload)
         if entry is None:
-            return Fate.HOST
-        return Fate.COMPOSED if entry.family is Family.COMPOSITE else Fate.NATIVE
+            return Support.HOST
+        return Support.COMPOSED if entry.family is Family.COMPOSITE else Support.NATIVE
 
     def named(self, name: str) -> OpEntry | None:
         """The entry called `name`, or None."""

@@ -34,7 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 P = TypeVar("P", bound=type[ModulePass])
 
 
-class Kind(Enum):
+class HookKind(Enum):
     """What a function was registered as."""
 
     DECOMPOSITION = "decomposition"
@@ -44,7 +44,7 @@ class Kind(Enum):
     EXECUTOR = "executor"
 
 
-class Point(Enum):
+class PassHook(Enum):
     """Where a pass of a plugin runs."""
 
     ATEN = "aten"
@@ -55,8 +55,8 @@ class Point(Enum):
 
 @dataclass
 class _Registry:
-    functions: dict[tuple[Kind, str], list[Registered[Any]]] = field(default_factory=dict[Any, Any])
-    passes: dict[Point, list[Registered[Any]]] = field(default_factory=dict[Any, Any])
+    functions: dict[tuple[HookKind, str], list[Registered[Any]]] = field(default_factory=dict[Any, Any])
+    passes: dict[PassHook, list[Registered[Any]]] = field(default_factory=dict[Any, Any])
     whole: dict[str, str] = field(default_factory=dict[str, str])
 
 
@@ -95,7 +95,7 @@ def _owner(function: object) -> str:
     return str(function) if named is None else f"{getattr(function, '__module__', '?')}.{named}"
 
 
-def _add(kind: Kind, op: str, function: F, priority: int, when: Callable[..., bool] | None = None) -> F:
+def _add(kind: HookKind, op: str, function: F, priority: int, when: Callable[..., bool] | None = None) -> F:
     _check_callable(op, function)
     known = _REGISTRY.functions.setdefault((kind, _key(op)), [])
     new = Registered(_key(op), function, _owner(function), priority, when)
@@ -115,7 +115,7 @@ def _check_callable(op: str, function: object) -> None:
         raise RegistrationError(f"a function is registered for {op}, got {function!r}", hint="use it as a decorator")
 
 
-def find(kind: Kind, op: str) -> list[Registered[Any]]:
+def find(kind: HookKind, op: str) -> list[Registered[Any]]:
     """What is registered for an operation, the highest priority first."""
     return list(_REGISTRY.functions.get((kind, _key(op)), ()))
 
@@ -251,7 +251,7 @@ def register_decomposition(
                 ulps=ulps,
                 owner=_owner(function),
             )
-        return _add(Kind.DECOMPOSITION, op, function, priority, when)
+        return _add(HookKind.DECOMPOSITION, op, function, priority, when)
 
     return add
 
@@ -281,7 +281,7 @@ def register_lowering(op: str, *, priority: int = 0) -> Callable[[F], F]:
     It is called with the `LoopBuilder` of `convert-aten-to-spyre-loop`, the op and its entry or None, and gives a
     `Reading`, or one per result.
     """
-    return lambda function: _add(Kind.LOWERING, op, function, priority)
+    return lambda function: _add(HookKind.LOWERING, op, function, priority)
 
 
 def register_fallback(op: str, *, when: Callable[..., bool] | None = None, priority: int = 0) -> Callable[[F], F]:
@@ -294,7 +294,7 @@ def register_fallback(op: str, *, when: Callable[..., bool] | None = None, prior
         when: whether it is for a call, given the `Build` and the arguments.
         priority: the highest is asked first.
     """
-    return lambda function: _add(Kind.FALLBACK, op, function, priority, when)
+    return lambda function: _add(HookKind.FALLBACK, op, function, priority, when)
 
 
 def register_op(op: str, *, priority: int = 0) -> Callable[[F], F]:
@@ -302,7 +302,7 @@ def register_op(op: str, *, priority: int = 0) -> Callable[[F], F]:
 
     It is called with a `NodeInfo` and a `Build`, and gives a list with one value per result.
     """
-    return lambda function: _add(Kind.CONVERSION, op, function, priority)
+    return lambda function: _add(HookKind.CONVERSION, op, function, priority)
 
 
 def register_executor(op: str, *, priority: int = 0) -> Callable[[F], F]:
@@ -310,10 +310,10 @@ def register_executor(op: str, *, priority: int = 0) -> Callable[[F], F]:
 
     It is called with the list of its tensors and the dictionary of its other arguments, and gives a list of tensors.
     """
-    return lambda function: _add(Kind.EXECUTOR, op, function, priority)
+    return lambda function: _add(HookKind.EXECUTOR, op, function, priority)
 
 
-def register_pass(point: Point | str, *, priority: int = 0) -> Callable[[P], P]:
+def register_pass(point: PassHook | str, *, priority: int = 0) -> Callable[[P], P]:
     """Decorator: a `ModulePass` runs in every compilation, and by its name in `spyre-opt`.
 
     Args:
@@ -344,22 +344,22 @@ def register_pass(point: Point | str, *, priority: int = 0) -> Callable[[P], P]:
     return add
 
 
-def _point(point: Point | str) -> Point:
+def _point(point: PassHook | str) -> PassHook:
     try:
-        return Point(point)
+        return PassHook(point)
     except ValueError as error:
-        known = ", ".join(p.value for p in Point)
+        known = ", ".join(p.value for p in PassHook)
         raise RegistrationError(f"there is no point {point!r} for passes", hint=f"the points are {known}") from error
 
 
-def passes_at(point: Point | str) -> list[Registered[Any]]:
+def passes_at(point: PassHook | str) -> list[Registered[Any]]:
     """The passes of plugins at a point, in the order they run in."""
     return list(_REGISTRY.passes.get(_point(point), ()))
 
 
 def all_passes() -> list[Registered[Any]]:
     """The passes of plugins at all points."""
-    return [r for point in Point for r in passes_at(point)]
+    return [r for point in PassHook for r in passes_at(point)]
 
 
 @cache

@@ -10,14 +10,21 @@ from xdsl.ir import Operation
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.host import HostOp
-from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, LaunchOp, ToDeviceOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import (
+    AllocOp,
+    FromDeviceOp,
+    KernelConstantOp,
+    LaunchOp,
+    ToDeviceOp,
+    device_tensor,
+)
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.bundle.host_times import HostStepTime, link_us
 from spyre_mlir.report.plots import short
 
 _WORDS: dict[type[Operation], str] = {
     ToDeviceOp: "send a tensor to the device, in the layout its kernels read",
-    ConstantOp: "write known numbers to device memory",
+    KernelConstantOp: "write known numbers to device memory",
     AllocOp: "reserve device memory",
     LaunchOp: "launch a bundle",
     FromDeviceOp: "bring a result back",

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorT
 from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.ops.table import Fate
+from spyre_mlir.ops.table import Support
 from spyre_mlir.report.graph import Graph, graph_of
 from spyre_mlir.report.op_support import fates_of
 from spyre_mlir.transforms.utils.host_fallback import HostStep
@@ -123,7 +123,7 @@ def model_info(program: Program, lowered: Lowered) -> ModelInfo:
         lowered: the program at the loop level at least.
     """
     fates = fates_of(program.module, lowered.modules["spyre.loop"])
-    ops: dict[str, Counter[str]] = {fate.value: Counter() for fate in Fate}
+    ops: dict[str, Counter[str]] = {fate.value: Counter() for fate in Support}
     for op, fate in fates.items():
         ops.setdefault(fate, Counter())[_spelled(op)] += 1
     by_kind: dict[str, list[TensorFacts]] = {}

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import Fate
+from spyre_mlir.ops.table import Support
 from spyre_mlir.transforms.convert_aten_to_spyre_loop import lowering_of
 
 REMOVED = "removed"  # by a pass of a plugin, or because nobody uses it
@@ -30,7 +30,7 @@ def fates_of(aten: ModuleOp, loop: ModuleOp) -> dict[AtenOp, str]:
             key = _key(op.overload, op)
             on_host = left[key] > 0
             left[key] -= on_host
-            found[op] = Fate.HOST.value if on_host else _on_device(op)
+            found[op] = Support.HOST.value if on_host else _on_device(op)
     return found
 
 
@@ -41,7 +41,7 @@ def _key(overload: str, op: Operation) -> tuple[str, str]:
 def _on_device(op: AtenOp) -> str:
     if op.entry is not None:
         return ATEN.fate(op.entry.overloads[0]).value
-    return Fate.NATIVE.value if lowering_of(op) is not None else REMOVED
+    return Support.NATIVE.value if lowering_of(op) is not None else REMOVED
 
 
 __all__ = ["REMOVED", "fates_of"]

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
 from spyre_mlir.hw.certainty import Tag
-from spyre_mlir.machine.bundle.timeline import Kernel, Timeline
+from spyre_mlir.machine.bundle.timeline import TimedKernel, Timeline
 from spyre_mlir.report.host_steps import HostWork, left_out
 from spyre_mlir.report.pictures import core_use, roofline, scratchpads
 from spyre_mlir.report.plots import short
@@ -114,7 +114,7 @@ def facts(timeline: Timeline, host: Sequence[HostWork]) -> list[Fact]:
 
 def source_rows(timeline: Timeline) -> list[Row]:
     """Time by line of the model, the longest first."""
-    groups: dict[str, list[Kernel]] = {}
+    groups: dict[str, list[TimedKernel]] = {}
     for kernel in timeline.kernels:
         groups.setdefault(kernel.source or UNKNOWN_SOURCE, []).append(kernel)
     times = {source: sum(k.cost.total for k in kernels) for source, kernels in groups.items()}
@@ -138,11 +138,11 @@ def kernel_rows(timeline: Timeline) -> list[Row]:
     return [_kernel_row(k, timeline.kernels_us, longest) for k in timeline.kernels]
 
 
-def _functions(kernels: Sequence[Kernel]) -> str:
+def _functions(kernels: Sequence[TimedKernel]) -> str:
     return f"{len(kernels)}: {', '.join(dict.fromkeys(k.launch.descriptor.op_func_name for k in kernels))}"
 
 
-def _bound(kernels: Sequence[Kernel]) -> str:
+def _bound(kernels: Sequence[TimedKernel]) -> str:
     return max(kernels, key=lambda k: k.cost.total).cost.bound.value
 
 
@@ -150,7 +150,7 @@ def _part(us: float, whole: float) -> float:
     return us / whole if whole else 0.0
 
 
-def _kernel_row(kernel: Kernel, total: float, longest: float) -> Row:
+def _kernel_row(kernel: TimedKernel, total: float, longest: float) -> Row:
     descriptor, work, cost = kernel.launch.descriptor, kernel.work, kernel.cost
     moved, needed = work.moved(), work.needed
     shape = "x".join(str(dim.extent) for dim in descriptor.dims)

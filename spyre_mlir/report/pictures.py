@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK, CostParameters
-from spyre_mlir.machine.bundle.timeline import Kernel, Timeline
+from spyre_mlir.machine.bundle.timeline import TimedKernel, Timeline
 from spyre_mlir.report.plots import Line, Mark, Plot, Scale, line, short
 
 WIDTH, HEIGHT = 720, 300
@@ -32,7 +32,7 @@ def roofline(timeline: Timeline) -> Plot:
     return Plot(x, y, "FLOP per byte of device memory", "FLOP/s", marks, lines)
 
 
-def _rate(kernel: Kernel) -> tuple[Kernel, float, float]:
+def _rate(kernel: TimedKernel) -> tuple[TimedKernel, float, float]:
     """A kernel's arithmetic per byte moved, and per second; a point of the iteration space counts as one."""
     work = kernel.work
     operations = float(2 * work.macs or work.elements)
@@ -66,7 +66,7 @@ def core_use(timeline: Timeline) -> Plot:
     return Plot(x, y, "us", "cores", marks)
 
 
-def _longest(runs: list[tuple[Kernel, float, float]]) -> list[tuple[Kernel, float, float]]:
+def _longest(runs: list[tuple[TimedKernel, float, float]]) -> list[tuple[TimedKernel, float, float]]:
     shown = sorted(runs, key=lambda run: -run[2])[:_MOST_RECTANGLES]
     return sorted(shown, key=lambda run: run[1])
 
@@ -92,7 +92,7 @@ def scratchpads(timeline: Timeline) -> Plot:
     return Plot(x, y, "us", "bytes of one core", marks, limits)
 
 
-def _title(kernel: Kernel) -> str:
+def _title(kernel: TimedKernel) -> str:
     cost = kernel.cost
     return (
         f"{kernel.launch.file} {kernel.launch.descriptor.op_func_name}: {cost.total:.2f} us, bound by "

@@ -19,7 +19,7 @@ from spyre_mlir.hw.cost_parameters import Profile
 from spyre_mlir.machine.bundle.host_times import HostStepTime, host_times
 from spyre_mlir.machine.bundle.run import Loader
 from spyre_mlir.machine.bundle.schedule import Schedule, launches, read_schedule, source_line
-from spyre_mlir.machine.bundle.timeline import Kernel, Timeline, make_timeline
+from spyre_mlir.machine.bundle.timeline import TimedKernel, Timeline, make_timeline
 from spyre_mlir.report.host_steps import HostWork, left_out
 from spyre_mlir.report.tables import rendered
 
@@ -85,7 +85,7 @@ def timing_text(timeline: Timeline, host: Sequence[HostWork] = (), shown: int = 
     return "\n".join([*lines, *_totals(timeline, host)])
 
 
-def _cells(kernel: Kernel) -> tuple[str, ...]:
+def _cells(kernel: TimedKernel) -> tuple[str, ...]:
     descriptor, work, cost = kernel.launch.descriptor, kernel.work, kernel.cost
     moved, needed = work.moved(), work.needed
     trips = f" x{work.trips}" if work.trips > 1 else ""

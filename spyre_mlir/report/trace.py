@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from spyre_mlir.machine.bundle.timeline import Engine, Event, Kernel, Timeline
+from spyre_mlir.machine.bundle.timeline import Engine, Event, TimedKernel, Timeline
 
 TraceEvent = dict[str, Any]
 
@@ -71,7 +71,9 @@ def _names(process: int, name: str, threads: dict[int, str]) -> Iterator[TraceEv
         yield {"ph": "M", "pid": process, "tid": thread, "name": "thread_name", "args": {"name": label}}
 
 
-def _span(kernel: Kernel, process: int, thread: int, start: float, duration: float, args: TraceEvent) -> TraceEvent:
+def _span(
+    kernel: TimedKernel, process: int, thread: int, start: float, duration: float, args: TraceEvent
+) -> TraceEvent:
     descriptor = kernel.launch.descriptor
     return {
         "ph": "X",
@@ -85,7 +87,7 @@ def _span(kernel: Kernel, process: int, thread: int, start: float, duration: flo
     }
 
 
-def _facts(kernel: Kernel) -> TraceEvent:
+def _facts(kernel: TimedKernel) -> TraceEvent:
     shape = "x".join(str(dim.extent) for dim in kernel.launch.descriptor.dims)
     return {
         "shape": shape,

@@ -88,7 +88,7 @@ def check_card(ops: list[Operation], spec: SpyreSpec, launches: Launches) -> Non
 
     They are what the host sends and reads: weights, constants, inputs and results.
     """
-    sent = (kernel.ToDeviceOp, kernel.ConstantOp, kernel.AllocOp)
+    sent = (kernel.ToDeviceOp, kernel.KernelConstantOp, kernel.AllocOp)
     outside = [o for o in ops if isinstance(o, sent) and not (isinstance(o, kernel.AllocOp) and is_pooled(o, launches))]
     sizes = [kernel.device_tensor(o.results[0]).sticks * STICK_BYTES for o in outside]
     if sum(sizes) > spec.hbm_card_bytes:

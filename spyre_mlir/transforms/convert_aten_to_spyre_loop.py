@@ -22,7 +22,7 @@ from xdsl.passes import ModulePass
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.spyre.host import LoopHostOp
-from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, NestOp
+from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, NestOp
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
@@ -38,13 +38,13 @@ from spyre_mlir.transforms.aten_to_loop.contractions import lower_product, lower
 from spyre_mlir.transforms.aten_to_loop.gathers import beyond_reach, lower_rows
 from spyre_mlir.transforms.aten_to_loop.legality import check_not_empty, check_supported
 from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder, stems
-from spyre_mlir.transforms.aten_to_loop.nests import Reading, make_nest, whole
+from spyre_mlir.transforms.aten_to_loop.nests import TensorView, make_nest, whole
 from spyre_mlir.transforms.utils.host_support import is_marked, loop_step, mark
 from spyre_mlir.transforms.utils.integer_ranges import is_integer
 from spyre_mlir.transforms.utils.rebuild import Emitter, functions, rebuild
 
 
-def lower_view(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+def lower_view(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
     """A view only changes how its base is read."""
     arguments = op.arguments()
     tensor = next(p.name for p in entry.params if p.is_tensor)
@@ -57,21 +57,21 @@ def lower_view(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
         except NotAView:
             continue
         if view.nests:
-            return Reading((source if shape is None else b.copy(source, shape)).base, view)
+            return TensorView((source if shape is None else b.copy(source, shape)).base, view)
     raise UnsupportedError(f"{op.name} of shape {source.shape} to {wanted}")
 
 
-def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
     """Element by element: one nest."""
     arguments = op.arguments()
     result = cast(TensorType[Attribute], op.results[0].type)
     values = [arguments[p.name] for p in entry.params if p.is_tensor]
     readings = [b.readings[v] if isinstance(v, SSAValue) else v for v in values]
-    known = [element_of(r.base) for r in readings if isinstance(r, Reading)]
+    known = [element_of(r.base) for r in readings if isinstance(r, TensorView)]
     element = _common(known) if entry.boolean else result.get_element_type()
     chosen = entry is pointwise.where
     operands = [
-        r if isinstance(r, Reading) else b.reading(r, i1 if chosen and not n else element)
+        r if isinstance(r, TensorView) else b.reading(r, i1 if chosen and not n else element)
         for n, r in enumerate(readings)
     ]
     operands = [r if chosen and not n else b.converted(r, element) for n, r in enumerate(operands)]
@@ -97,7 +97,7 @@ def _on_truths(op: AtenOp, entry: OpEntry) -> OpEntry:
     raise UnsupportedError(f"{op.name} on truth values alone", hint="convert them to numbers first")
 
 
-def lower_reduction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+def lower_reduction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
     """One nest per reduced loop, the innermost first."""
     arguments = op.arguments()
     source = b.readings[cast(SSAValue, arguments["self"])]
@@ -109,24 +109,24 @@ def lower_reduction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
     if not dims:
         source = b.copy(source)
     kept = source.view.squeeze(tuple(d for d in range(rank) if d in dims)) if not arguments["keepdim"] else source.view
-    return Reading(source.base, kept.reshape(result.get_shape()))
+    return TensorView(source.base, kept.reshape(result.get_shape()))
 
 
-def lower_contraction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+def lower_contraction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
     """A matrix product: one nest with a summed loop."""
     left, right = (b.readings[cast(SSAValue, v)] for v in list(op.arguments().values())[:2])
     if entry.name == "linear":
-        right = Reading(right.base, right.view.transpose(0, 1))
+        right = TensorView(right.base, right.view.transpose(0, 1))
     result = cast(TensorType[Attribute], op.results[0].type)
     return (lower_whole_product if is_integer(result.get_element_type()) else lower_product)(b, left, right, result)
 
 
-def lower_clone(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> Reading:
+def lower_clone(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorView:
     """A copy of a value that nothing can change is the value."""
     return b.readings[cast(SSAValue, op.arguments()["self"])]
 
 
-def lower_cast(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> Reading:
+def lower_cast(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorView:
     """A change of element type: a copy whose body converts."""
     source = b.readings[cast(SSAValue, op.arguments()["self"])]
     result = cast(TensorType[Attribute], op.results[0].type)
@@ -143,14 +143,14 @@ def lower_cast(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> Reading:
     return b.converted(source, new)
 
 
-def _limited(b: LoopBuilder, x: Reading) -> Reading:
+def _limited(b: LoopBuilder, x: TensorView) -> TensorView:
     """Numbers between the limits of eight-bit floats: what becomes of others in a conversion is not public."""
     element, same = element_of(x.base), TensorType(element_of(x.base), x.shape)
     below = b.pointwise(pointwise.minimum, [x, b.reading(FP8_LARGEST, element)], same)
     return b.pointwise(pointwise.maximum, [below, b.reading(-FP8_LARGEST, element)], same)
 
 
-def _towards_zero(b: LoopBuilder, x: Reading) -> Reading:
+def _towards_zero(b: LoopBuilder, x: TensorView) -> TensorView:
     """Floats without what is behind the point, as a conversion to integers leaves them."""
     same, truth = TensorType(element_of(x.base), x.shape), TensorType(i1, x.shape)
     below = b.pointwise(pointwise.floor, [x], same)
@@ -161,7 +161,7 @@ def _towards_zero(b: LoopBuilder, x: Reading) -> Reading:
     return b.pointwise(pointwise.where, [positive, below, above], same)
 
 
-def lower_cat(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> Reading:
+def lower_cat(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorView:
     """Each part is copied to its offset in one result."""
     arguments = op.arguments()
     result = cast(TensorType[Attribute], op.results[0].type)
@@ -179,47 +179,49 @@ def lower_cat(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> Reading:
     return whole(dest)
 
 
-def lower_embedding(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> Reading:
+def lower_embedding(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorView:
     """A choice of table rows."""
     arguments = op.arguments()
     table, indices = (b.readings[cast(SSAValue, arguments[n])] for n in ("weight", "indices"))
     return lower_rows(b, table, indices, cast(TensorType[Attribute], op.results[0].type))
 
 
-def lower_index_select(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> Reading:
+def lower_index_select(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorView:
     """A choice of entries of one dimension: of rows, once that dimension is the first."""
     arguments = op.arguments()
     source, index = (b.readings[cast(SSAValue, arguments[n])] for n in ("self", "index"))
     asked = cast(TensorType[Attribute], op.results[0].type).get_shape()
     if not asked:
-        source = Reading(source.base, source.view.reshape((1,)))
+        source = TensorView(source.base, source.view.reshape((1,)))
     shape = asked or (1,)
     at = cast(int, arguments["dim"]) % len(shape)
     order = (at, *(d for d in range(len(shape)) if d != at))
-    table = Reading(source.base, source.view.permute(order))
-    index = Reading(index.base, index.view.reshape((shape[at],)))
+    table = TensorView(source.base, source.view.permute(order))
+    index = TensorView(index.base, index.view.reshape((shape[at],)))
     result = TensorType(element_of(op.results[0]), [shape[d] for d in order])
     rows = lower_rows(b, table, index, result, from_end=True)
     entries = rows.view.permute(tuple(order.index(d) for d in range(len(shape))))
-    return Reading(rows.base, entries if asked else entries.reshape(()))
+    return TensorView(rows.base, entries if asked else entries.reshape(()))
 
 
-def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> Reading:
+def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
     """Numbers the host provides with the program."""
     result = cast(TensorType[Attribute], op.results[0].type)
-    return whole(b.emitter.add(ConstantOp(known_value(entry, op.arguments(), result.element_type), result)).results[0])
+    return whole(
+        b.emitter.add(LoopConstantOp(known_value(entry, op.arguments(), result.element_type), result)).results[0]
+    )
 
 
-Lowering = Callable[[LoopBuilder, AtenOp, OpEntry], "Reading | Sequence[Reading]"]
+AtenLowering = Callable[[LoopBuilder, AtenOp, OpEntry], "TensorView | Sequence[TensorView]"]
 
-BY_FAMILY: dict[Family, Lowering] = {
+BY_FAMILY: dict[Family, AtenLowering] = {
     Family.VIEW: lower_view,
     Family.POINTWISE: lower_pointwise,
     Family.REDUCTION: lower_reduction,
     Family.CONTRACTION: lower_contraction,
     Family.CREATION: lower_creation,
 }
-BY_ENTRY: dict[str, Lowering] = {
+BY_ENTRY: dict[str, AtenLowering] = {
     movement.clone.name: lower_clone,
     movement._to_copy.name: lower_cast,  # pyright: ignore[reportPrivateUsage] # the op's own ATen name
     movement.cat.name: lower_cat,
@@ -232,11 +234,11 @@ BY_ENTRY: dict[str, Lowering] = {
 _TABLES = {gathers.embedding.name: ("weight", "indices"), gathers.index_select.name: ("self", "index")}
 
 
-def lowering_of(op: Operation) -> tuple[Lowering, OpEntry | None] | None:
+def lowering_of(op: Operation) -> tuple[AtenLowering, OpEntry | None] | None:
     """How an op is lowered, or None if it cannot be."""
     if not isinstance(op, AtenOp):
         return None
-    for registered in registry.find(registry.Kind.LOWERING, op.overload):
+    for registered in registry.find(registry.HookKind.LOWERING, op.overload):
         return registered, op.entry
     if op.entry is None:
         return None
@@ -311,7 +313,7 @@ def _convert(op: Operation, b: LoopBuilder, spec: SpyreSpec) -> Sequence[SSAValu
     before = len(b.emitter.ops)
     made: object = lowering(b, cast(AtenOp, op), cast(OpEntry, entry))
     several = cast("Sequence[object]", made if isinstance(made, (list, tuple)) else [made])
-    readings = [r for r in several if isinstance(r, Reading)]
+    readings = [r for r in several if isinstance(r, TensorView)]
     if not len(readings) == len(several) == len(op.results):
         raise RegistrationError(
             f"the lowering of {op.name} gives {made!r}, not a Reading for each of {len(op.results)} results",
@@ -322,7 +324,7 @@ def _convert(op: Operation, b: LoopBuilder, spec: SpyreSpec) -> Sequence[SSAValu
     return ()
 
 
-def _widen(b: LoopBuilder, first: int, results: Sequence[Reading], *, is_wide: bool) -> None:
+def _widen(b: LoopBuilder, first: int, results: Sequence[TensorView], *, is_wide: bool) -> None:
     """Marks the nests of an op that are not rounded: all of a wide one, and those that lead to its results."""
     kept = set[Operation]()
     for value in () if is_wide else (*(r.base for r in results), *b.conversions):

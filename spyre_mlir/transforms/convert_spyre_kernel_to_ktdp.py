@@ -27,11 +27,11 @@ from spyre_mlir.ops.native.contractions import matmul
 from spyre_mlir.ops.table import Family
 from spyre_mlir.text.ktir_program import BUFFERS
 from spyre_mlir.transforms.kernel_to_ktdp.buffer_names import describe_buffers, named_buffers
-from spyre_mlir.transforms.kernel_to_ktdp.contractions import Product
+from spyre_mlir.transforms.kernel_to_ktdp.contractions import TiledMatmul
 from spyre_mlir.transforms.kernel_to_ktdp.elementwise import folded_number, pointwise, reduction, tile_limit
 from spyre_mlir.transforms.kernel_to_ktdp.function_builder import ELEMENTS, Code, Held
 from spyre_mlir.transforms.kernel_to_ktdp.function_groups import (
-    Group,
+    FunctionGroup,
     Item,
     grouped,
     kernels_of,
@@ -49,7 +49,7 @@ from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 _AROUND = (
     kernel.ToDeviceOp,
     kernel.FromDeviceOp,
-    kernel.ConstantOp,
+    kernel.KernelConstantOp,
     kernel.AllocOp,
     kernel.FreeOp,
     TileOp,
@@ -108,13 +108,15 @@ class ConvertSpyreKernelToKtdpPass(ModulePass):
             for number, (group, (threads, _)) in enumerate(zip(groups, planned, strict=True))
         ]
 
-    def _function(self, name: str, group: Group, names: Mapping[SSAValue, str], threads: Threads) -> func.FuncOp:
+    def _function(
+        self, name: str, group: FunctionGroup, names: Mapping[SSAValue, str], threads: Threads
+    ) -> func.FuncOp:
         outside = [v for v in names if v in group.buffers() and _is_argument(v)]
         block = Block(arg_types=[IndexType()] * len(outside))
         for argument, buffer in zip(block.args, outside, strict=True):
             argument.name_hint = names[buffer]
         code = Code(dict(zip(outside, block.args, strict=True)))
-        writer = Writer(code, threads, self.tile)
+        writer = KtirWriter(code, threads, self.tile)
         for item in group.items:
             writer.write(item)
         block.add_ops([*code.block_ops(), func.ReturnOp()])
@@ -213,7 +215,7 @@ def _problem(op: kernel.KernelOp) -> str | None:
 
 
 @dataclass(frozen=True)
-class Writer:
+class KtirWriter:
     """Writes the kernels of a function.
 
     Attributes:
@@ -259,7 +261,7 @@ class Writer:
             case kernel.GatherOp():
                 Gather(operands, limit).write()
             case kernel.ComputeOp() as op if op.entry.family is Family.CONTRACTION:
-                Product(operands, limit).write()
+                TiledMatmul(operands, limit).write()
             case kernel.ComputeOp() as op if op.entry.family is Family.REDUCTION:
                 reduction(operands, limit)
             case _:

@@ -241,7 +241,7 @@ def _launches(block: Block) -> list[_Launch]:
         match op:
             case KernelHostOp():
                 found.append(_Launch())
-            case kernel.ToDeviceOp() | kernel.ConstantOp() | kernel.FromDeviceOp() | func.ReturnOp():
+            case kernel.ToDeviceOp() | kernel.KernelConstantOp() | kernel.FromDeviceOp() | func.ReturnOp():
                 pass
             case kernel.AllocOp() if _is_argument(op.result):
                 pass
@@ -266,7 +266,7 @@ def _is_argument(value: SSAValue) -> bool:
     owner = value.owner
     if isinstance(owner, kernel.AllocOp):
         return owner.offset is None and kernel.device_tensor(value).space == "hbm"
-    return isinstance(owner, (kernel.ToDeviceOp, kernel.ConstantOp))
+    return isinstance(owner, (kernel.ToDeviceOp, kernel.KernelConstantOp))
 
 
 def _sort(value: SSAValue, launch: _Launch) -> None:

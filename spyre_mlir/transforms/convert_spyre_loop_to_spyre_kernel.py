@@ -29,7 +29,7 @@ from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.ops.native import contractions, floor_division, pointwise
 from spyre_mlir.transforms.aten_to_loop.gathers import table_beyond_reach
-from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, Define, HostStep, Step, Use
+from spyre_mlir.transforms.loop_to_kernel.buffers import Define, PlannedBuffer, PlannedHostOp, PlannedKernel, Use
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import candidates, lane_for, lane_of_result, read_cost, write_cost
 from spyre_mlir.transforms.loop_to_kernel.data_formats import (
     cast,
@@ -42,7 +42,7 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import (
 from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
 from spyre_mlir.transforms.loop_to_kernel.host_ops import brought, host_op
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP, kernel_op
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner, Versions, block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import is_narrowed, is_rounded
 from spyre_mlir.transforms.loop_to_kernel.reachable_layouts import bring_within_reach
 from spyre_mlir.transforms.loop_to_kernel.reductions import lower_quotient, lower_reduction, output_of
@@ -54,7 +54,7 @@ from spyre_mlir.transforms.utils.rebuild import Emitter, functions, rebuild
 PREPARED_KINDS = ("parameter", "buffer", "constant")
 
 
-def lower_empty(p: Planner, op: loop.EmptyOp) -> None:
+def lower_empty(p: LayoutPlanner, op: loop.EmptyOp) -> None:
     """A destination: its layout must let every nest that fills it write whole sticks."""
     chain = list(_fillers(op.result))
     if is_integer(element_of(op.result)):
@@ -84,7 +84,7 @@ def _can_fill(op: loop.NestOp, stick: int, lanes: int) -> bool:
     return may_write(op.output_map.data, shape_of(op.result), lane, op.space.extents, lanes)
 
 
-def _fill_cost(p: Planner, chain: Sequence[loop.NestOp], stick: int, shape: tuple[int, ...], form: str) -> int:
+def _fill_cost(p: LayoutPlanner, chain: Sequence[loop.NestOp], stick: int, shape: tuple[int, ...], form: str) -> int:
     reads = 0
     for op in chain:
         lane = lane_of_result(op, stick, block_of(form))
@@ -96,7 +96,7 @@ def _fill_cost(p: Planner, chain: Sequence[loop.NestOp], stick: int, shape: tupl
     return reads + write_cost(shape, stick, form)
 
 
-def lower_nest(p: Planner, op: loop.NestOp) -> None:
+def lower_nest(p: LayoutPlanner, op: loop.NestOp) -> None:
     """A nest is a product, a reduction, or pointwise."""
     entry = body_function(op.body.block)
     if op.combine is None:
@@ -115,7 +115,7 @@ def lower_nest(p: Planner, op: loop.NestOp) -> None:
         )
 
 
-def _lower_pointwise(p: Planner, op: loop.NestOp, function: str) -> None:
+def _lower_pointwise(p: LayoutPlanner, op: loop.NestOp, function: str) -> None:
     forms, element = forms_of(p, op, function), element_of(op.result)
     p.of(op.result).format = forms.format
     lane = lane_for(p, op, forms)
@@ -128,7 +128,7 @@ def _lower_pointwise(p: Planner, op: loop.NestOp, function: str) -> None:
         p.versions[op.result] = wrapped(p, p.of(op.result), element)
 
 
-def _lower_product(p: Planner, op: loop.NestOp) -> None:
+def _lower_product(p: LayoutPlanner, op: loop.NestOp) -> None:
     """A product: the summed loop in the lanes of the first operand, the column loop in the others'."""
     (summed,) = op.reduced
     if op.dest is None:
@@ -165,7 +165,7 @@ def _names(op: loop.NestOp, operand: int) -> list[str]:
     return [d.name for d in op.space.data if d.name in used]
 
 
-def _whole_along(p: Planner, op: loop.NestOp, operand: int, summed: str, lane: str | None) -> Use:
+def _whole_along(p: LayoutPlanner, op: loop.NestOp, operand: int, summed: str, lane: str | None) -> Use:
     """The operand, copied first if the summed loop covers only part of a dimension and needs padding."""
     versions, index = p.form(op.inputs[operand], DL16.name), op.input_maps[operand].data
     extent = op.space.extents[summed]
@@ -178,7 +178,7 @@ def _whole_along(p: Planner, op: loop.NestOp, operand: int, summed: str, lane: s
     return p.buffer(copied, UNIT if stick is None else stick), own
 
 
-def lower_gather(p: Planner, op: loop.GatherOp) -> None:
+def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp) -> None:
     """Rows of a table: the indexed dimension outermost, another one in the lanes."""
     index_map, table_map, out_map = (m.data for m in op.maps)
     form = FP32.name if keeps_float32(p, op, element_of(op.table)) else DL16.name
@@ -210,7 +210,7 @@ def lower_gather(p: Planner, op: loop.GatherOp) -> None:
     )
 
 
-def _check_indices(indices: Buffer, index_map: IndexMap, op: loop.GatherOp) -> None:
+def _check_indices(indices: PlannedBuffer, index_map: IndexMap, op: loop.LoopGatherOp) -> None:
     """Raises UnsupportedError unless the indices can be read where the host puts them; no function copies integers."""
     try:
         access(indices.layout, indices.lanes, index_map, op.space.extents)
@@ -220,7 +220,7 @@ def _check_indices(indices: Buffer, index_map: IndexMap, op: loop.GatherOp) -> N
         ) from error
 
 
-def _gather_sticks(op: loop.GatherOp, lane: str, lanes: int) -> tuple[int, int] | None:
+def _gather_sticks(op: loop.LoopGatherOp, lane: str, lanes: int) -> tuple[int, int] | None:
     """The stick dimensions of table and result, if `lane` can walk the lanes of both."""
     _, table_map, out_map = (m.data for m in op.maps)
     table, out = stick_for(table_map, lane, lanes), stick_for(out_map, lane, lanes)
@@ -229,27 +229,29 @@ def _gather_sticks(op: loop.GatherOp, lane: str, lanes: int) -> tuple[int, int] 
     return (table, out) if may_write(out_map, shape_of(op.result), lane, op.space.extents, lanes) else None
 
 
-def _from_host(p: Planner, versions: Versions, layout: StickLayout) -> Buffer:
+def _from_host(p: LayoutPlanner, versions: DeviceForms, layout: StickLayout) -> PlannedBuffer:
     """A form of the tensor that the host puts in the layout that a gather asks for."""
     if versions.host is None:
         raise UnsupportedError(
             "a gather whose table or indices the program computes", hint="both must be weights or inputs for now"
         )
-    made = p.define(Buffer(versions.shape, versions.format, layout, versions.host, zero_padding=versions.prepared))
+    made = p.define(
+        PlannedBuffer(versions.shape, versions.format, layout, versions.host, zero_padding=versions.prepared)
+    )
     versions.buffers.append(made)
     return made
 
 
-def _check_table(p: Planner, spec: SpyreSpec) -> None:
+def _check_table(p: LayoutPlanner, spec: SpyreSpec) -> None:
     """Raises UnsupportedError unless a core reaches the whole table in the form that the gather reads."""
     step = p.items[-1]
-    table = step.inputs[1][0] if isinstance(step, Step) else None
+    table = step.inputs[1][0] if isinstance(step, PlannedKernel) else None
     reason = None if table is None else table_beyond_reach(table.sticks * STICK_BYTES, spec)
     if reason is not None:
         raise UnsupportedError(reason, hint="split the table in the model")
 
 
-def lower_constant(p: Planner, op: loop.ConstantOp) -> None:
+def lower_constant(p: LayoutPlanner, op: loop.LoopConstantOp) -> None:
     """Known numbers: the host provides them in whatever layout is asked for."""
     versions = p.of(op.result)
     versions.constant = op.value
@@ -274,7 +276,7 @@ class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
         """Converts every function of the module."""
         spec = spec_of(ctx, op)
         for function in functions(op):
-            emitter, planner = Emitter(), Planner(keep_float32=self.keep_float32)
+            emitter, planner = Emitter(), LayoutPlanner(keep_float32=self.keep_float32)
             for number, argument in enumerate(function.body.block.args):
                 planner.hosts[argument] = _kind(function, number) in PREPARED_KINDS
             planner.origins = Origins(function, planner.hosts)
@@ -293,27 +295,27 @@ def _kind(function: func.FuncOp, number: int) -> str:
     return kind.data if isinstance(kind, StringAttr) else "input"
 
 
-def _stand_in(op: Operation, p: Planner) -> None:
+def _stand_in(op: Operation, p: LayoutPlanner) -> None:
     """Takes the results of an op that cannot be lowered for host tensors."""
     for result in op.results:
         p.versions.pop(result, None)
         p.hosts[result] = False
 
 
-def _convert(op: Operation, p: Planner, emitter: Emitter, spec: SpyreSpec) -> Sequence[SSAValue]:
+def _convert(op: Operation, p: LayoutPlanner, emitter: Emitter, spec: SpyreSpec) -> Sequence[SSAValue]:
     p.origin = op
     match op:
         case loop.NestOp():
             lower_nest(p, op)
         case loop.EmptyOp():
             lower_empty(p, op)
-        case loop.GatherOp():
+        case loop.LoopGatherOp():
             lower_gather(p, op)
             _check_table(p, spec)
-        case loop.ConstantOp():
+        case loop.LoopConstantOp():
             lower_constant(p, op)
         case host.LoopHostOp():
-            p.items.append(HostStep(op, [_returned(p, v) for v in op.operands]))
+            p.items.append(PlannedHostOp(op, [_returned(p, v) for v in op.operands]))
             p.hosts.update(dict.fromkeys(op.results, False))
         case func.ReturnOp():
             _emit(p, op, emitter, spec)
@@ -322,18 +324,18 @@ def _convert(op: Operation, p: Planner, emitter: Emitter, spec: SpyreSpec) -> Se
     return ()
 
 
-def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter, spec: SpyreSpec) -> None:
+def _emit(p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter, spec: SpyreSpec) -> None:
     """Writes the plan as ops, now that every layout is known."""
     results = [_returned(p, v) for v in returned.operands]
     settle(p)
     bring_within_reach(p, spec)
-    values: dict[Buffer, SSAValue] = {}
+    values: dict[PlannedBuffer, SSAValue] = {}
     hosts: dict[SSAValue, SSAValue] = {}
     for item in p.items:
         emitter.current = item.origin
         if isinstance(item, Define):
             values[item.buffer] = emitter.add(_definition(item.buffer, hosts)).results[0]
-        elif isinstance(item, HostStep):
+        elif isinstance(item, PlannedHostOp):
             step = emitter.add(host_op(item, brought(item.origin, item.buffers, values, hosts, emitter)))
             hosts.update(zip(item.origin.results, step.results, strict=True))
         else:
@@ -346,7 +348,7 @@ def _emit(p: Planner, returned: func.ReturnOp, emitter: Emitter, spec: SpyreSpec
     emitter.add(func.ReturnOp(*brought(returned, results, values, hosts, emitter)))
 
 
-def _returned(p: Planner, value: SSAValue) -> Buffer | None:
+def _returned(p: LayoutPlanner, value: SSAValue) -> PlannedBuffer | None:
     """The buffer to bring back for a result; None for a host tensor returned as it is."""
     if value in p.hosts:
         return None
@@ -355,7 +357,7 @@ def _returned(p: Planner, value: SSAValue) -> Buffer | None:
     return p.some(p.form(value, sent))
 
 
-def _definition(buffer: Buffer, hosts: Mapping[SSAValue, SSAValue]) -> Operation:
+def _definition(buffer: PlannedBuffer, hosts: Mapping[SSAValue, SSAValue]) -> Operation:
     if buffer.host is not None:
         op = kernel.ToDeviceOp(hosts.get(buffer.host, buffer.host), buffer.type)
         if buffer.saturate:
@@ -365,4 +367,8 @@ def _definition(buffer: Buffer, hosts: Mapping[SSAValue, SSAValue]) -> Operation
         if buffer.rows is not None:
             op.attributes[FROM_END] = IntegerAttr(buffer.rows, i64)
         return op
-    return kernel.AllocOp(buffer.type) if buffer.constant is None else kernel.ConstantOp(buffer.constant, buffer.type)
+    return (
+        kernel.AllocOp(buffer.type)
+        if buffer.constant is None
+        else kernel.KernelConstantOp(buffer.constant, buffer.type)
+    )

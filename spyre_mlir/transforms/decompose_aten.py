@@ -141,7 +141,7 @@ def reason_for(op: AtenOp) -> str | None:
 
 def _registered(op: AtenOp, builder: AtenBuild, bound: Mapping[str, Any]) -> str | None:
     """Why the host runs an op that a plugin wants there; None if none does."""
-    found = registry.find(registry.Kind.FALLBACK, op.overload)
+    found = registry.find(registry.HookKind.FALLBACK, op.overload)
     return FALLBACK if any(r.wants(builder, builder.arguments(op.entry, bound)) for r in found) else None
 
 
@@ -185,7 +185,7 @@ def _convert(op: Operation, builder: _Builder, value: dict[SSAValue, SSAValue]) 
                 replacement, reason = None, f"it would take more than {builder.cap} kernels"
             if replacement is not None:
                 values = replacement if isinstance(replacement, tuple) else (replacement,)
-                if registry.find(registry.Kind.DECOMPOSITION, op.overload):
+                if registry.find(registry.HookKind.DECOMPOSITION, op.overload):
                     _check_types(op, [typed(v) for v in values])
                 # Tracing types some results otherwise than eager: new running statistics of half precision as float32.
                 wanted = [AtenValue(builder, result) for result in op.results]

@@ -18,28 +18,28 @@ from xdsl.passes import ModulePass
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import InputError, LoweringError
-from spyre_mlir.hw.division import Footprint, Loop, SpanError, divide
+from spyre_mlir.hw.division import DividedLoop, Footprint, SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.kernel_to_superdsc.fast_division import divided, fastest, published
 from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
 
 
-def loops_of(op: kernel.KernelOp) -> list[Loop]:
+def loops_of(op: kernel.KernelOp) -> list[DividedLoop]:
     """The loops of an op, in the pieces the hardware can divide them into."""
     padded, pieces, undivided = op.padded_extents(), op.divisible_pieces(), op.undivided()
     kept = op.maps.data[-1].names
     is_product = isinstance(op, kernel.ComputeOp) and op.entry.family is Family.CONTRACTION
-    loops: list[Loop] = []
+    loops: list[DividedLoop] = []
     for dim in op.space.data:
         unit = pieces.get(dim.name, 1)
         whole = padded[dim.name] % unit == 0
         may = whole and dim.name not in undivided and (dim.name in kept or is_product)
-        loops.append(Loop(dim.name, padded[dim.name] // unit if whole else 1, dim.name in kept, may))
+        loops.append(DividedLoop(dim.name, padded[dim.name] // unit if whole else 1, dim.name in kept, may))
     return loops
 
 
-def footprints(op: kernel.KernelOp, loops: list[Loop]) -> list[Footprint]:
+def footprints(op: kernel.KernelOp, loops: list[DividedLoop]) -> list[Footprint]:
     """Strides of the operands per piece of each loop."""
     padded, out = op.padded_extents(), list[Footprint]()
     for acc, tensor in zip(op.accesses(), op.tensors, strict=True):

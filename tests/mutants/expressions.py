@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKind
 from spyre_mlir.machine.memory.exact import ExactMemory
-from spyre_mlir.machine.memory.operand_views import Layout, slice_table
+from spyre_mlir.machine.memory.operand_views import OperandLayout, slice_table
 
 Numbers = NDArray[np.uint64]
 COMMUTES = frozenset({"add", "mul", "maximum", "minimum"})
@@ -79,7 +79,7 @@ def run(view: Descriptor, starts: Sequence[Sequence[int]], store: Store) -> None
     memory = ExactMemory()
     operands = [replace(o, start=tuple("0" for _ in o.start), symbolic=False) for o in view.operands]
     plain = replace(view, operands=tuple(operands))
-    layouts = [Layout(plain, n, memory) for n in range(len(operands))]
+    layouts = [OperandLayout(plain, n, memory) for n in range(len(operands))]
     made: list[tuple[NDArray[np.int64], Numbers]] = []
     for core in range(len(slices)):
         reached = [

@@ -19,9 +19,9 @@ from spyre_mlir.backend.check.layout_rules import launch_layout
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import launches
 from spyre_mlir.backend.stored import StoredBundle
-from spyre_mlir.debug.bisect import Walk
+from spyre_mlir.debug.bisect import BisectSession
 from spyre_mlir.dialects.superdsc.check import Problem, check_value
-from spyre_mlir.dialects.superdsc.check.json_file import Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import SdscJson
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor, Misread
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
@@ -29,7 +29,7 @@ from spyre_mlir.errors import MachineFault, SpyreError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
 from spyre_mlir.machine.bundle.run import Loader
-from spyre_mlir.machine.bundle.transfers import Resident
+from spyre_mlir.machine.bundle.transfers import ResidentTensors
 from spyre_mlir.machine.options import MachineOptions
 from tests.mutants import expressions
 from tests.mutants.draw import Mutant
@@ -74,10 +74,10 @@ class Judge:
     image: Image
     static: bool = True
     naming: bool = True
-    resident: Resident = field(default_factory=Resident)
+    resident: ResidentTensors = field(default_factory=ResidentTensors)
     expected: list[list[Array]] = field(init=False)
     numbers: NDArray[np.uint64] = field(init=False)
-    _sdscs: dict[str, Sdsc] = field(default_factory=dict[str, Sdsc])
+    _sdscs: dict[str, SdscJson] = field(default_factory=dict[str, SdscJson])
 
     def __post_init__(self) -> None:
         image = self.image
@@ -186,7 +186,7 @@ class Judge:
         None if it finds nothing wrong, as for a rule that only the file breaks, or if no launch was changed.
         """
         touched = {self.image.nodes[number].file for number in mutant.draft(self.image).touched}
-        walk = Walk({"superdsc": self.image.superdsc}, self.image.inputs[0])
+        walk = BisectSession({"superdsc": self.image.superdsc}, self.image.inputs[0])
         found = walk.find("bundle", "superdsc", DeviceProgram(self.image.program, module, load))
         if found is None or not touched:
             return None, ""
@@ -218,9 +218,9 @@ class Judge:
         return page[: self.expected[0][0].size]
 
 
-def _sdsc(value: dict[str, Any]) -> Sdsc:
+def _sdsc(value: dict[str, Any]) -> SdscJson:
     ((root, _),) = value.items()
-    return Sdsc(root, Cursor(value, "$").at(root), SPYRE)
+    return SdscJson(root, Cursor(value, "$").at(root), SPYRE)
 
 
 def _apart(got: Sequence[Array], expected: Sequence[Array]) -> float:

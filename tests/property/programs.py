@@ -18,7 +18,7 @@ from spyre_mlir.dialects.aten import make_op
 from spyre_mlir.dialects.aten_arguments import OperandsAttr, to_attribute
 from spyre_mlir.dialects.aten_types import result_type
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import Kind
+from spyre_mlir.ops.table import ArgKind
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -74,7 +74,7 @@ class Program:
         spelled: dict[str, Any] = {}
         for param in params:
             value = given.get(param.name)
-            if param.kind is Kind.TENSORS:
+            if param.kind is ArgKind.TENSORS:
                 operands += value
                 spelled[param.name] = OperandsAttr(len(value))
             elif isinstance(value, SSAValue):

@@ -19,7 +19,7 @@ import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.codec.describe import describe
-from spyre_mlir.dialects.superdsc.dialect.ops import ConstantOp, SdscOp
+from spyre_mlir.dialects.superdsc.dialect.ops import SdscConstantOp, SdscOp
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import lower
 from spyre_mlir.text.render import parse_module, verify_module
@@ -190,7 +190,7 @@ def test_mean_and_clamp_write_no_constants() -> None:
 }""")
     files = [op for op in module.walk() if isinstance(op, SdscOp)]
     assert [op.root_key for op in files] == ["0_maximum", "1_minimum", "2_sum", "3_realdiv"]
-    assert not any(isinstance(op, ConstantOp) for op in module.walk())
+    assert not any(isinstance(op, SdscConstantOp) for op in module.walk())
 
 
 def test_a_fully_masked_row_is_zero() -> None:

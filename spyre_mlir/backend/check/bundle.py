@@ -14,7 +14,7 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from spyre_mlir.dialects.sdscbundle import ArgField, DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
-from spyre_mlir.dialects.superdsc.check.json_file import Operand, Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import OperandJson, SdscJson
 from spyre_mlir.hw.spec import SEGMENT_BYTES, SPYRE, SpyreSpec
 
 ENTRY = "sdsc_bundle"
@@ -23,7 +23,7 @@ Values = Mapping[SSAValue, int]
 
 
 @dataclass(frozen=True)
-class Launch:
+class CheckedLaunch:
     """One execution of a SuperDSC file with known addresses.
 
     Args:
@@ -39,7 +39,7 @@ class Launch:
         """Name of its file."""
         return self.op.sdsc_filename.data
 
-    def name(self, operand: Operand) -> str:
+    def name(self, operand: OperandJson) -> str:
         """What messages call one of its operands."""
         return f"operand {operand.number} of {self.file}"
 
@@ -60,7 +60,7 @@ class Bundle:
 
     directory: Path
     module: ModuleOp
-    files: Mapping[str, Sdsc]
+    files: Mapping[str, SdscJson]
     spec: SpyreSpec = SPYRE
     _bases: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
 
@@ -91,7 +91,7 @@ class Bundle:
         owners = {base: value for value, base in self._bases.items()}
         return owners.get(number * self.stride), offset - self.stride // 2
 
-    def launches(self, function: FuncOp | None = None) -> Iterator[Launch]:
+    def launches(self, function: FuncOp | None = None) -> Iterator[CheckedLaunch]:
         """Every launch of the bundle function, or of another one, at the corners of the loops around it."""
         self._bases = {}
         function = self.function if function is None else function
@@ -101,14 +101,14 @@ class Bundle:
     def _base(self, value: SSAValue) -> int:
         return self._bases.setdefault(value, (len(self._bases) + 1) * self.stride)
 
-    def _walk(self, block: Block, values: dict[SSAValue, int]) -> Iterator[Launch]:
+    def _walk(self, block: Block, values: dict[SSAValue, int]) -> Iterator[CheckedLaunch]:
         for op in block.ops:
             if isinstance(op, ForOp):
                 for step in dict.fromkeys(_corners(op, values)):
                     yield from self._walk(op.body.block, {**values, op.body.block.args[0]: step})
             elif isinstance(op, SdscExecuteOp):
                 pairs = zip(op.ids, op.addresses, strict=False)
-                yield Launch(op, {number: values[value] for number, value in pairs if value in values})
+                yield CheckedLaunch(op, {number: values[value] for number, value in pairs if value in values})
             else:
                 self._evaluate(op, values)
 
@@ -163,11 +163,11 @@ def line(op: Operation) -> str:
     return f"{location.line.data}:{location.column.data}" if isinstance(location, FileLineColLoc) else op.name
 
 
-def symbolic_operands(sdsc: Sdsc) -> Iterator[Operand]:
+def symbolic_operands(sdsc: SdscJson) -> Iterator[OperandJson]:
     """Operands whose start addresses are symbol ids."""
     return (operand for operand in sdsc.operands if operand.symbolic)
 
 
-def ids_of(sdsc: Sdsc) -> set[int]:
+def ids_of(sdsc: SdscJson) -> set[int]:
     """The symbol ids that a file uses for addresses."""
     return {place.number() for operand in symbolic_operands(sdsc) for place in operand.starts}

@@ -7,14 +7,23 @@ from collections.abc import Iterator
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp
 
-from spyre_mlir.backend.check.bundle import ENTRY, Bundle, Launch, constants_of, ids_of, line, symbolic_operands, trips
+from spyre_mlir.backend.check.bundle import (
+    ENTRY,
+    Bundle,
+    CheckedLaunch,
+    constants_of,
+    ids_of,
+    line,
+    symbolic_operands,
+    trips,
+)
 from spyre_mlir.backend.check.dataflow_rules import DATAFLOW_RULES
 from spyre_mlir.backend.check.scratch_rules import read_whole, written_first
 from spyre_mlir.backend.contained import is_file_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.superdsc.check.addresses import misplaced, overlaps
 from spyre_mlir.dialects.superdsc.check.gathers import DIVISION, astray
-from spyre_mlir.dialects.superdsc.check.json_file import Operand
+from spyre_mlir.dialects.superdsc.check.json_file import OperandJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, Rule, error, warning
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.hw.spec import STICK_BYTES
@@ -138,7 +147,7 @@ def pool_size(bundle: Bundle) -> Iterator[Problem]:
         yield Problem("module", f"at most {bundle.spec.pool_bytes} bytes of scratch memory", f"{total}")
 
 
-def _operands(bundle: Bundle) -> Iterator[tuple[Launch, Operand, list[int]]]:
+def _operands(bundle: Bundle) -> Iterator[tuple[CheckedLaunch, OperandJson, list[int]]]:
     """Every operand with symbolic addresses of every launch, and the address of each core."""
     for launch in bundle.launches():
         sdsc = bundle.files.get(launch.file)

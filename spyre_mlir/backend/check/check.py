@@ -17,7 +17,7 @@ from spyre_mlir.backend.directory import BUNDLE_FILE
 from spyre_mlir.backend.json_file import load_text, read_text
 from spyre_mlir.backend.stored import PROGRAM_FILE, launch_folders, read_module
 from spyre_mlir.dialects.superdsc.check import FILE_RULES, Finding, Problem, Rule, Severity, check_value
-from spyre_mlir.dialects.superdsc.check.json_file import Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import error
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor, Misread
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
@@ -156,14 +156,14 @@ def _parsed(directory: Path, context: Context) -> Bundle | Finding:
     return Bundle(directory, module, read, spec)
 
 
-def _read(path: Path, spec: SpyreSpec) -> Sdsc | None:
+def _read(path: Path, spec: SpyreSpec) -> SdscJson | None:
     """A file for the bundle's rules, or None where its own check will say what is wrong with it."""
     try:
         value = _one_object(load_text(read_text(path), str(path)))
     except ReadError:
         return None
     ((root, _),) = value.items()
-    return Sdsc(root, Cursor(value, "$").at(root), spec)
+    return SdscJson(root, Cursor(value, "$").at(root), spec)
 
 
 def _apply(rule: Rule[Bundle], bundle: Bundle) -> Iterator[Finding]:

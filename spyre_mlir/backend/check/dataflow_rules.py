@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from xdsl.dialects.scf import ForOp
 from xdsl.ir import SSAValue
 
-from spyre_mlir.backend.check.bundle import Bundle, Launch, line
+from spyre_mlir.backend.check.bundle import Bundle, CheckedLaunch, line
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, SdscExecuteOp
-from spyre_mlir.dialects.superdsc.check.json_file import Dsc, Operand
+from spyre_mlir.dialects.superdsc.check.json_file import DscJson, OperandJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, Rule, warning
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.hw.spec import STICK_BYTES
@@ -52,7 +52,7 @@ def result_read(bundle: Bundle) -> Iterator[Problem]:
         yield Problem(line(op), f"a launch that reads the result of {op.sdsc_filename.data}", "none")
 
 
-def _write(bundle: Bundle, launch: Launch, dsc: Dsc, memory: _Writers, number: int) -> None:
+def _write(bundle: Bundle, launch: CheckedLaunch, dsc: DscJson, memory: _Writers, number: int) -> None:
     touched = _touched(bundle, launch, dsc.output)
     if touched is not None and dsc.output.is_plain:
         memory.write(*touched, number)
@@ -83,7 +83,7 @@ class _Writers:
         self.seen |= {int(n) for n in np.unique(self._array(owner, int(sticks.max()) + 1)[sticks])}
 
 
-def _touched(bundle: Bundle, launch: Launch, operand: Operand) -> tuple[SSAValue | None, Ints] | None:
+def _touched(bundle: Bundle, launch: CheckedLaunch, operand: OperandJson) -> tuple[SSAValue | None, Ints] | None:
     """The sticks that all cores touch of an operand in scratch memory; None if they lie elsewhere or are not known."""
     numbers = [place.number() for place in operand.starts]
     owner: SSAValue | None = None

@@ -19,7 +19,7 @@ from xdsl.ir import BlockArgument, Data, Operation, SSAValue
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
-from spyre_mlir.backend.check.bundle import Bundle, Launch
+from spyre_mlir.backend.check.bundle import Bundle, CheckedLaunch
 from spyre_mlir.backend.manifest import AGAIN, LaunchWalk
 from spyre_mlir.backend.provenance import layout_text
 from spyre_mlir.backend.split import launches
@@ -35,7 +35,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKi
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import ReadError
 from spyre_mlir.hw.spec import SEGMENT_BYTES, STICK_BYTES
-from spyre_mlir.hw.sticks import Access, IndexMap, StickError, access
+from spyre_mlir.hw.sticks import IndexMap, StickAccess, StickError, access
 
 Parsed = TypeVar("Parsed")
 
@@ -79,7 +79,7 @@ def _buffers(stored: StoredBundle, function: str) -> list[SSAValue]:
 
 
 def _misread(
-    view: Descriptor, launch: Launch, memory: _Memory, walk: LaunchWalk, names: Sequence[str]
+    view: Descriptor, launch: CheckedLaunch, memory: _Memory, walk: LaunchWalk, names: Sequence[str]
 ) -> Iterator[Problem]:
     """Operands of a launch that are not as their tensors lie; none where the manifest does not say how it walks."""
     if not walk.maps:
@@ -125,7 +125,7 @@ class _Walked:
         sizes = {dim.label: dim.per_core if one_core else dim.extent for dim in self.view.dims}
         return {label: -(-size // lanes.get(label, 1)) for label, size in sizes.items()}
 
-    def access(self, tensor: DeviceTensor) -> Access:
+    def access(self, tensor: DeviceTensor) -> StickAccess:
         """The walk through a tensor by the tensor's layout; in LX through a core's slice of it.
 
         Raises:
@@ -157,7 +157,7 @@ class _Memory:
     bundle: Bundle
     buffers: Sequence[SSAValue]
 
-    def offset(self, launch: Launch, operand: Operand) -> _Offset | None:
+    def offset(self, launch: CheckedLaunch, operand: Operand) -> _Offset | None:
         """Where an operand points in device memory; None if that is not known, or in LX."""
         if operand.component != keys.HBM:
             return None
@@ -213,7 +213,7 @@ def _wrong(one: _Walked, memory: _Memory, offset: _Offset | None, name: str) -> 
         yield from _beyond(one, tensor, offset)
 
 
-def _other_strides(one: _Walked, tensor: DeviceTensor, acc: Access) -> Iterator[tuple[str, int, int]]:
+def _other_strides(one: _Walked, tensor: DeviceTensor, acc: StickAccess) -> Iterator[tuple[str, int, int]]:
     """Dims along which the file takes other steps than the tensor's layout: steps of the layout, and of the file."""
     labels, strides, picked = one.walk.labels, one.strides, one.picked
     for label, count in one.steps(one_core=tensor.space == keys.LX).items():

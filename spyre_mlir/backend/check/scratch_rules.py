@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from xdsl.ir import SSAValue
 
-from spyre_mlir.backend.check.bundle import Bundle, Launch, line
+from spyre_mlir.backend.check.bundle import Bundle, CheckedLaunch, line
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
-from spyre_mlir.dialects.superdsc.check.json_file import Operand
+from spyre_mlir.dialects.superdsc.check.json_file import OperandJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, warning
 from spyre_mlir.dialects.superdsc.model import keys
 
@@ -46,8 +46,8 @@ class _Range:
 class _Read:
     """What a launch reads, and what earlier launches wrote."""
 
-    launch: Launch
-    operand: Operand
+    launch: CheckedLaunch
+    operand: OperandJson
     range: _Range
     written: Sequence[_Range]
 
@@ -110,7 +110,7 @@ def _reads(bundle: Bundle) -> Iterator[_Read]:
                 written.append(replace(result, part=True) if result in read else result)
 
 
-def _range(bundle: Bundle, launch: Launch, operand: Operand) -> _Range | None:
+def _range(bundle: Bundle, launch: CheckedLaunch, operand: OperandJson) -> _Range | None:
     """What all cores together touch of an operand, if it is in memory whose contents are undefined at first."""
     part = not operand.is_plain or any(operand.gaps.values())
     numbers = [place.number() for place in operand.starts]

@@ -199,7 +199,7 @@ def _names(letter: str, count: int) -> str:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class BoxBounds:
     """A box of points, some of which further rules may exclude.
 
     Args:
@@ -217,14 +217,14 @@ class Bounds:
         """Points of each dimension."""
         return tuple(max(0, high - low + 1) for low, high in zip(self.low, self.high, strict=True))
 
-    def meets(self, other: Bounds) -> bool:
+    def meets(self, other: BoxBounds) -> bool:
         """Whether the two boxes share a point; the further rules are not looked at."""
         lows = [max(a, b) for a, b in zip(self.low, other.low, strict=True)]
         highs = [min(a, b) for a, b in zip(self.high, other.high, strict=True)]
         return all(low <= high for low, high in zip(lows, highs, strict=True))
 
 
-def bounds_of(given: AffineSet, symbols: Sequence[int] = ()) -> Bounds:
+def bounds_of(given: AffineSet, symbols: Sequence[int] = ()) -> BoxBounds:
     """The box a set lies in, and the rules that are no bound of one dimension.
 
     Raises:
@@ -247,7 +247,7 @@ def bounds_of(given: AffineSet, symbols: Sequence[int] = ()) -> Bounds:
     for number in range(given.num_dims):
         if low[number] is None or high[number] is None:
             raise AffineError(f"d{number} has no lower and upper bound of its own in {set_text(given)}")
-    return Bounds(tuple(v for v in low if v is not None), tuple(v for v in high if v is not None), tuple(rules))
+    return BoxBounds(tuple(v for v in low if v is not None), tuple(v for v in high if v is not None), tuple(rules))
 
 
 def _tighten(low: list[int | None], high: list[int | None], flat: Linear, kind: AffineConstraintKind) -> None:

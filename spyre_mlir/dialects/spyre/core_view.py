@@ -12,7 +12,7 @@ from math import prod
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.hw.spec import STICK_BYTES
-from spyre_mlir.hw.sticks import Access, IndexMap, LinearExpr, StickError, StickLayout, Walk, access, walk
+from spyre_mlir.hw.sticks import IndexMap, LinearExpr, StickAccess, StickError, StickLayout, StrideNest, access, walk
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class CoreLoop:
         return self.padded // self.split if self.split > 1 else self.extent
 
 
-Loops = Mapping[str, CoreLoop]
+CoreLoops = Mapping[str, CoreLoop]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class CoreView:
         )
 
 
-def core_view(tensor: DeviceTensor, index: IndexMap, loops: Loops, table: Sequence[Mapping[str, int]]) -> CoreView:
+def core_view(tensor: DeviceTensor, index: IndexMap, loops: CoreLoops, table: Sequence[Mapping[str, int]]) -> CoreView:
     """The slices of a tensor that an op's division of work means.
 
     Args:
@@ -90,14 +90,14 @@ def core_view(tensor: DeviceTensor, index: IndexMap, loops: Loops, table: Sequen
     return CoreView(parts, tuple(tuple(0 if n is None else row[n] for n in owners) for row in table))
 
 
-def _divided_by(expr: LinearExpr, loops: Loops) -> str | None:
+def _divided_by(expr: LinearExpr, loops: CoreLoops) -> str | None:
     divided = [n for n, _ in expr.terms if loops[n].split > 1]
     if len(divided) > 1:
         raise StickError(f"{' and '.join(divided)} are both divided and walk one dimension, {expr}")
     return divided[0] if divided else None
 
 
-def _check_slices(tensor: DeviceTensor, dim: int, name: str, expr: LinearExpr, loops: Loops) -> None:
+def _check_slices(tensor: DeviceTensor, dim: int, name: str, expr: LinearExpr, loops: CoreLoops) -> None:
     """The divided loop is the outermost of its dimension and covers all of it."""
     step = next(c for n, c in expr.terms if n == name)
     inner = sum(c * (loops[n].padded - 1) for n, c in expr.terms if n != name)
@@ -112,7 +112,9 @@ def _check_slices(tensor: DeviceTensor, dim: int, name: str, expr: LinearExpr, l
         raise StickError(f"a slice of {have // lp.split} elements is no whole sticks of {tensor.block}")
 
 
-def local_walk(tensor: DeviceTensor, index: IndexMap, loops: Loops, view: CoreView) -> tuple[Access, Walk]:
+def local_walk(
+    tensor: DeviceTensor, index: IndexMap, loops: CoreLoops, view: CoreView
+) -> tuple[StickAccess, StrideNest]:
     """How one core walks its slice: a start, strides in its own sticks, and the nested extents.
 
     Raises:
@@ -130,10 +132,10 @@ def local_walk(tensor: DeviceTensor, index: IndexMap, loops: Loops, view: CoreVi
     return acc, walk(acc, padded, lanes, like=shared.order)
 
 
-def hbm_bytes(acc: Access, padded: Mapping[str, int], lanes: int) -> int:
+def hbm_bytes(acc: StickAccess, padded: Mapping[str, int], lanes: int) -> int:
     """Bytes an operand moves to or from device memory, every stick once."""
     steps = (padded[n] // lanes if n == acc.lane else padded[n] for n, stride in acc.strides.items() if stride)
     return prod(steps) * STICK_BYTES
 
 
-__all__ = ["CoreLoop", "CoreView", "Loops", "core_view", "hbm_bytes", "local_walk"]
+__all__ = ["CoreLoop", "CoreLoops", "CoreView", "core_view", "hbm_bytes", "local_walk"]

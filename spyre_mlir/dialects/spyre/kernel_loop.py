@@ -129,7 +129,7 @@ class TileOp(IRDLOperation):
 
 
 @dataclass(frozen=True)
-class Origin:
+class ByteOrigin:
     """Where the bytes of a device tensor are.
 
     Attributes:
@@ -141,13 +141,13 @@ class Origin:
     steps: tuple[tuple[SSAValue, int], ...] = ()
 
 
-def origin_of(value: SSAValue) -> Origin:
+def origin_of(value: SSAValue) -> ByteOrigin:
     """The buffer behind a device tensor and what moves the tensor's start in it."""
     steps: list[tuple[SSAValue, int]] = []
     while isinstance(owner := value.owner, TileOp):
         steps.insert(0, (owner.index, owner.step_bytes))
         value = owner.source
-    return Origin(value, tuple(steps))
+    return ByteOrigin(value, tuple(steps))
 
 
 def uses_with_tiles(buffer: SSAValue) -> Iterator[Use]:
@@ -164,4 +164,4 @@ def is_written(use: Use) -> bool:
     return isinstance(use.operation, KernelOp) and use.index == len(use.operation.inputs)
 
 
-__all__ = ["Origin", "TileOp", "is_written", "origin_of", "uses_with_tiles"]
+__all__ = ["ByteOrigin", "TileOp", "is_written", "origin_of", "uses_with_tiles"]

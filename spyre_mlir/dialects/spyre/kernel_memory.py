@@ -160,7 +160,7 @@ class FreeOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ConstantOp(IRDLOperation):
+class KernelConstantOp(IRDLOperation):
     """A device tensor of known numbers, which the host provides with the program; its padding is 0.
 
     The value is one number everywhere, `#spyre.iota` or `#spyre.first_ones`.

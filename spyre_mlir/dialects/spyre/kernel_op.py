@@ -18,7 +18,7 @@ from spyre_mlir.dialects.spyre.static_loop import verify_loops
 from spyre_mlir.dialects.spyre.syntax import AllReadAt, ReadAt, SharedFirst, Space
 from spyre_mlir.dialects.superdsc.model.descriptor import Dim, OpClass, core_slices
 from spyre_mlir.dialects.target import spec_at
-from spyre_mlir.hw.sticks import Access, StickError, Walk, access, round_up, walk
+from spyre_mlir.hw.sticks import StickAccess, StickError, StrideNest, access, round_up, walk
 
 
 def device_tensor(value: SSAValue) -> DeviceTensor:
@@ -80,7 +80,7 @@ class KernelOp(IRDLOperation):
         return tuple(device_tensor(v) for v in (*self.inputs, self.output))
 
     @fact
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[StickAccess, ...]:
         """Walks of the inputs, then of the output.
 
         Raises:
@@ -136,7 +136,7 @@ class KernelOp(IRDLOperation):
         return core_view(seen, self.maps.data[number].data, self._core_loops(), self.core_slices())
 
     @fact
-    def local_walk(self, number: int, tensor: DeviceTensor | None = None) -> tuple[Access, Walk]:
+    def local_walk(self, number: int, tensor: DeviceTensor | None = None) -> tuple[StickAccess, StrideNest]:
         """How a core walks its slice of operand `number`, or of `tensor` in its place, in its scratchpad.
 
         Raises:
@@ -204,7 +204,7 @@ class KernelOp(IRDLOperation):
     def _operand_name(self, number: int) -> str:
         return "the output" if number == len(self.inputs) else f"input {number}"
 
-    def _verify_inside(self, accesses: Sequence[Access], padded: Mapping[str, int]) -> None:
+    def _verify_inside(self, accesses: Sequence[StickAccess], padded: Mapping[str, int]) -> None:
         for number, (acc, tensor) in enumerate(zip(accesses, self.tensors, strict=True)):
             steps = {n: padded[n] // tensor.lanes if n == acc.lane else padded[n] for n in acc.strides}
             last = acc.offset + sum(stride * (steps[n] - 1) for n, stride in acc.strides.items())

@@ -202,7 +202,7 @@ def body_function(body: Block) -> OpEntry | None:
 
 
 @irdl_op_definition
-class GatherOp(IRDLOperation):
+class LoopGatherOp(IRDLOperation):
     """Reads a table at rows that a tensor of indices names.
 
     ``spyre.loop.gather [s = 64, h = 256] rows(%ids[s] : …) of axis 0 in %table[0, h] : … -> [s, h] : …``.
@@ -276,7 +276,7 @@ class EmptyOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ConstantOp(IRDLOperation):
+class LoopConstantOp(IRDLOperation):
     """A tensor of known numbers: one number everywhere, or `#spyre.iota`."""
 
     name = "spyre.loop.constant"
@@ -293,9 +293,9 @@ class ConstantOp(IRDLOperation):
 
 
 __all__ = [
-    "ConstantOp",
     "EmptyOp",
-    "GatherOp",
+    "LoopConstantOp",
+    "LoopGatherOp",
     "NestOp",
     "YieldOp",
     "body_function",

@@ -27,7 +27,7 @@ from xdsl.printer import Printer
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr, parse_dim, parse_expr, print_dim
 
 # An operand, its map and its type.
-Reading = tuple[UnresolvedOperand, IndexMapAttr, Attribute]
+MappedOperand = tuple[UnresolvedOperand, IndexMapAttr, Attribute]
 
 
 @irdl_custom_directive
@@ -88,7 +88,7 @@ class AllReadAt(CustomDirective):
     def set_empty(self, state: ParsingState) -> None:
         self._set(state, [])
 
-    def _set(self, state: ParsingState, found: Sequence[Reading]) -> None:
+    def _set(self, state: ParsingState, found: Sequence[MappedOperand]) -> None:
         self.operands.set(state, [operand for operand, _, _ in found])
         self.types.set(state, [type_ for _, _, type_ in found])
         _add_maps(self.maps, state, [index for _, index, _ in found])
@@ -191,7 +191,7 @@ def _print_map(printer: Printer, index: Attribute) -> None:
         printer.print_string(", ".join(map(str, index.data)))
 
 
-def _parse_reading(parser: Parser) -> Reading:
+def _parse_reading(parser: Parser) -> MappedOperand:
     operand = parser.parse_unresolved_operand()
     index = _parse_map(parser)
     parser.parse_punctuation(":")

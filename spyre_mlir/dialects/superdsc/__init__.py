@@ -3,8 +3,15 @@
 from xdsl.ir import Dialect
 
 from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
-from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp, ComputeOp, ConstantOp, DscOp, LabeledDsOp, SdscOp
+from spyre_mlir.dialects.superdsc.dialect.ops import (
+    AllocateOp,
+    DscOp,
+    LabeledDsOp,
+    SdscComputeOp,
+    SdscConstantOp,
+    SdscOp,
+)
 
-Superdsc = Dialect("superdsc", [SdscOp, DscOp, AllocateOp, LabeledDsOp, ConstantOp, ComputeOp], [JsonAttr])
+Superdsc = Dialect("superdsc", [SdscOp, DscOp, AllocateOp, LabeledDsOp, SdscConstantOp, SdscComputeOp], [JsonAttr])
 
-__all__ = ["AllocateOp", "ComputeOp", "ConstantOp", "DscOp", "JsonAttr", "LabeledDsOp", "SdscOp", "Superdsc"]
+__all__ = ["AllocateOp", "DscOp", "JsonAttr", "LabeledDsOp", "SdscComputeOp", "SdscConstantOp", "SdscOp", "Superdsc"]

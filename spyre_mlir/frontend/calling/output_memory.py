@@ -12,7 +12,7 @@ from torch.fx import Interpreter, Node
 
 from spyre_mlir.frontend.capture.export import NEEDS_VALUES, REFUSED
 from spyre_mlir.frontend.lowering.signature import Signature
-from spyre_mlir.frontend.program.program import Argument, Constant, OutputMemory
+from spyre_mlir.frontend.program.program import Argument, OutputMemory, TreeConstant
 from spyre_mlir.frontend.program.result_memory import ResultMemories, ResultMemory
 
 Given = Mapping[str, torch.Tensor]
@@ -49,11 +49,11 @@ def output_memory(exported: ExportedProgram, signature: Signature) -> OutputMemo
     return found
 
 
-def _value(exported: ExportedProgram, spec: InputSpec, leaves: Iterator[Argument | Constant], given: Given) -> Any:
+def _value(exported: ExportedProgram, spec: InputSpec, leaves: Iterator[Argument | TreeConstant], given: Given) -> Any:
     """What a placeholder holds in a call: an input, the constant in its place, or a tensor of the model."""
     if spec.kind is InputKind.USER_INPUT or isinstance(spec.arg, ConstantArgument):
         leaf = next(leaves)
-        return leaf.value if isinstance(leaf, Constant) else given[leaf.name]
+        return leaf.value if isinstance(leaf, TreeConstant) else given[leaf.name]
     return exported.state_dict.get(spec.target or "", exported.constants.get(spec.target or ""))
 
 

@@ -17,7 +17,7 @@ _ATEN = torch.ops.aten
 
 
 @dataclass(frozen=True)
-class Memory:
+class WalkedMemory:
     """A tensor without gaps and the walk in it.
 
     Attributes:
@@ -64,7 +64,7 @@ def placed(graph: Graph) -> dict[Node, Placement]:
     return found
 
 
-def walked(node: Node) -> Memory | None:
+def walked(node: Node) -> WalkedMemory | None:
     """The memory that a node walks by strides; None if no tensor of the graph holds all of it.
 
     A view that leaves elements out does not hold them, the tensor it is a view of may.
@@ -84,7 +84,7 @@ def walked(node: Node) -> Memory | None:
     return None
 
 
-def _holding(node: Node, start: int, reach: int) -> Memory | None:
+def _holding(node: Node, start: int, reach: int) -> WalkedMemory | None:
     """A node as the memory of so many places, if it has no gaps and holds them all."""
     value = cast(torch.Tensor, node.meta["val"])
     strides = value.stride()
@@ -94,7 +94,7 @@ def _holding(node: Node, start: int, reach: int) -> Memory | None:
     if value.is_contiguous():
         order = tuple(range(value.dim()))  # dimensions of one element have any stride
     first = start - int(value.storage_offset())
-    return Memory(node, order, first) if first >= 0 and first + reach <= value.numel() else None
+    return WalkedMemory(node, order, first) if first >= 0 and first + reach <= value.numel() else None
 
 
 def _viewed(node: Node) -> Node | None:

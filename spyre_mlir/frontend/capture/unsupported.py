@@ -29,7 +29,7 @@ REAL = "compute with real and imaginary parts as two real tensors"
 
 
 @dataclass(frozen=True)
-class Finding:
+class UnsupportedNode:
     """One thing that cannot be imported: the op, why, where, and what to do."""
 
     op: str
@@ -43,7 +43,7 @@ def op_name(node: torch.fx.Node) -> str:
     return str(node.target).removesuffix(".default") if node.op == "call_function" else f"input {node.name}"
 
 
-def refuse(findings: list[Finding]) -> None:
+def refuse(findings: list[UnsupportedNode]) -> None:
     """Raises one error for all findings, grouped by op.
 
     Raises:
@@ -51,7 +51,7 @@ def refuse(findings: list[Finding]) -> None:
     """
     if not findings:
         return
-    groups: dict[tuple[str, str], list[Finding]] = {}
+    groups: dict[tuple[str, str], list[UnsupportedNode]] = {}
     for finding in findings:
         groups.setdefault((finding.op, finding.reason), []).append(finding)
     lines = [
@@ -68,9 +68,9 @@ def refuse(findings: list[Finding]) -> None:
     )
 
 
-def survey(nodes: Iterable[torch.fx.Node]) -> list[Finding]:
+def survey(nodes: Iterable[torch.fx.Node]) -> list[UnsupportedNode]:
     """Everything in the nodes that cannot be imported."""
-    findings: list[Finding] = []
+    findings: list[UnsupportedNode] = []
     symbolic_inputs = False
     for node in nodes:
         if node.op == "placeholder":
@@ -79,18 +79,18 @@ def survey(nodes: Iterable[torch.fx.Node]) -> list[Finding]:
             findings += symbols
         reason = _reason(node, symbolic_inputs)
         if reason is not None:
-            findings.append(Finding(op_name(node), reason[0], place_of(node), reason[1]))
+            findings.append(UnsupportedNode(op_name(node), reason[0], place_of(node), reason[1]))
     return findings
 
 
-def _symbolic_dims(node: torch.fx.Node) -> list[Finding]:
+def _symbolic_dims(node: torch.fx.Node) -> list[UnsupportedNode]:
     value = node.meta.get("val")
     if isinstance(value, _SYMBOLS):
-        return [Finding(op_name(node), f"its value is symbolic ({value})", place_of(node), STATIC)]
+        return [UnsupportedNode(op_name(node), f"its value is symbolic ({value})", place_of(node), STATIC)]
     if not isinstance(value, torch.Tensor):
         return []
     return [
-        Finding(op_name(node), f"dimension {dim} is symbolic ({extent})", place_of(node), STATIC)
+        UnsupportedNode(op_name(node), f"dimension {dim} is symbolic ({extent})", place_of(node), STATIC)
         for dim, extent in enumerate(value.shape)
         if isinstance(extent, torch.SymInt)
     ]

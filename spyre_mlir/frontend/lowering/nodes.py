@@ -18,7 +18,7 @@ from spyre_mlir.dialects.aten import AtenOp, CallOp, make_op
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_types import result_type
 from spyre_mlir.frontend.arguments import (
-    Bound,
+    BoundArgument,
     NotInTableError,
     Spelled,
     bind,
@@ -50,7 +50,7 @@ from spyre_mlir.ops.table import Family, OpEntry
 _ATTENTION = torch.ops.aten.scaled_dot_product_attention.default
 
 
-class Lowering:
+class NodeLowering:
     """Builds the body of the function, node by node; constants become arguments when first used."""
 
     def __init__(self, signature: Signature, aliases: Mapping[Node, Node], folded: Folded) -> None:
@@ -177,13 +177,15 @@ class Lowering:
             types,
         )
 
-    def _by_entry(self, entry: OpEntry, node: Node, bound: dict[str, Bound]) -> Spelled:
+    def _by_entry(self, entry: OpEntry, node: Node, bound: dict[str, BoundArgument]) -> Spelled:
         bound = named_as_in(entry, bound)
         wanted = operand_dtype(entry, node, bound)
         tensors = {p.name for p in entry.params if p.is_tensor} - AS_THEY_ARE
-        bound = {n: Bound(held(b.value, wanted), b.is_default) if n in tensors else b for n, b in bound.items()}
+        bound = {n: BoundArgument(held(b.value, wanted), b.is_default) if n in tensors else b for n, b in bound.items()}
         numbers, kind = {p.name for p in entry.params if p.kind in NUMBERS}, computes_in(entry, node, wanted)
-        bound = {n: Bound(in_float32(b.value, kind), b.is_default) if n in numbers else b for n, b in bound.items()}
+        bound = {
+            n: BoundArgument(in_float32(b.value, kind), b.is_default) if n in numbers else b for n, b in bound.items()
+        }
 
         def resolve(name: str, operand: Node) -> SSAValue | int | float | bool:
             if (number := self._number(entry, node, name, operand)) is not None:
@@ -251,16 +253,16 @@ class Lowering:
             number += 1
         return f"constant_{number}"
 
-    def _with_causal_fact(self, node: Node, bound: dict[str, Bound]) -> dict[str, Bound]:
+    def _with_causal_fact(self, node: Node, bound: dict[str, BoundArgument]) -> dict[str, BoundArgument]:
         """Attention under a known causal mask says so instead of carrying the mask; one that hides nothing goes."""
         mask = bound["attn_mask"].value if node.target is _ATTENTION else None
         if not isinstance(mask, Node) or not self._folded.known(self._root(mask)):
             return bound
         value = self._folded.value(self._root(mask))
         if value.dtype is torch.bool and bool(value.all()):
-            return bound | {"attn_mask": Bound(None, True)}
+            return bound | {"attn_mask": BoundArgument(None, True)}
         if is_causal_mask(value):
-            return bound | {"attn_mask": Bound(None, True), "is_causal": Bound(True, False)}
+            return bound | {"attn_mask": BoundArgument(None, True), "is_causal": BoundArgument(True, False)}
         return bound
 
 

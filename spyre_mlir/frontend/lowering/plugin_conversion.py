@@ -46,7 +46,7 @@ def converted(node: Node, ssa: Callable[[Node], SSAValue], build: ImportBuild) -
     Raises:
         RegistrationError: the conversion gives other results than the operation has.
     """
-    for found in registry.find(registry.Kind.CONVERSION, overload_name(cast(Any, node.target))):
+    for found in registry.find(registry.HookKind.CONVERSION, overload_name(cast(Any, node.target))):
         made: object = found(node_info(node, lambda n: AtenValue(build, ssa(n))), build)
         results = [raw_of(r) for r in (cast("Sequence[object]", made) if isinstance(made, (list, tuple)) else [made])]
         wanted = [tensor_type(v) for v in _tensors(node.meta["val"])]

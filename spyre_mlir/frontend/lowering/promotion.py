@@ -14,20 +14,20 @@ from typing import Any, TypeVar, cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.arguments import Bound, NotInTableError
-from spyre_mlir.ops.table import Family, Kind, OpEntry
+from spyre_mlir.frontend.arguments import BoundArgument, NotInTableError
+from spyre_mlir.ops.table import ArgKind, Family, OpEntry
 
 T = TypeVar("T")
 
 # Arguments that are numbers of the arithmetic; others, as sizes and scales of windows, only steer it.
-NUMBERS = frozenset({Kind.TENSOR, Kind.TENSORS, Kind.NUMBER})
+NUMBERS = frozenset({ArgKind.TENSOR, ArgKind.TENSORS, ArgKind.NUMBER})
 
 # Operands that have a type of their own: truth values that choose, and positions.
 AS_THEY_ARE = frozenset({"condition", "mask", "indices", "index", "attn_mask"})
 _UNTOUCHED = (Family.VIEW, Family.CREATION)
 
 
-def operand_dtype(entry: OpEntry, node: Node, bound: Mapping[str, Bound]) -> torch.dtype | None:
+def operand_dtype(entry: OpEntry, node: Node, bound: Mapping[str, BoundArgument]) -> torch.dtype | None:
     """The element type that all operands of a table op get; None if they stay as they are.
 
     Raises:
@@ -79,7 +79,7 @@ def computes_in(entry: OpEntry, node: Node, wanted: torch.dtype | None) -> torch
     return value.dtype
 
 
-def without_result_dtype(bound: Mapping[str, Bound]) -> dict[str, Bound]:
+def without_result_dtype(bound: Mapping[str, BoundArgument]) -> dict[str, BoundArgument]:
     """The arguments without those that ask for another element type: the casts of the operands say it."""
     said = {"dtype": None, "half_to_float": False}
-    return {name: Bound(said[name], True) if name in said else b for name, b in bound.items()}
+    return {name: BoundArgument(said[name], True) if name in said else b for name, b in bound.items()}

@@ -18,7 +18,7 @@ from spyre_mlir.frontend.element_types import tensor_type
 aten = torch.ops.aten
 
 
-class Values(Protocol):
+class GraphValues(Protocol):
     """What a rewrite may ask for and do."""
 
     def ssa(self, node: Node) -> SSAValue:
@@ -43,7 +43,7 @@ class Values(Protocol):
 Rewritten = Mapping[int, SSAValue] | SSAValue | None
 
 
-def rewrite(node: Node, values: Values) -> Rewritten:
+def rewrite(node: Node, values: GraphValues) -> Rewritten:
     """The value of a node by other ops, one by index if it has several; None if the node stays what it is."""
     function = _REWRITES.get(cast(Any, node.target))
     if function is None:
@@ -51,7 +51,7 @@ def rewrite(node: Node, values: Values) -> Rewritten:
     return function(node, {name: b.value for name, b in bind(node).items()}, values)
 
 
-def _parts(source: Node, dim: int, extents: list[int], values: Values) -> dict[int, SSAValue]:
+def _parts(source: Node, dim: int, extents: list[int], values: GraphValues) -> dict[int, SSAValue]:
     base, start, parts = values.ssa(source), 0, dict[int, SSAValue]()
     for number, extent in enumerate(extents):
         parts[number] = values.emit("slice.Tensor", base, dim=dim, start=start, end=start + extent)
@@ -59,20 +59,20 @@ def _parts(source: Node, dim: int, extents: list[int], values: Values) -> dict[i
     return parts
 
 
-def _split_with_sizes(_node: Node, a: dict[str, Any], values: Values) -> Rewritten:
+def _split_with_sizes(_node: Node, a: dict[str, Any], values: GraphValues) -> Rewritten:
     return _parts(a["self"], a["dim"], list(a["split_sizes"]), values)
 
 
-def _split(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
+def _split(node: Node, a: dict[str, Any], values: GraphValues) -> Rewritten:
     return _parts(a["self"], a["dim"], [v.shape[a["dim"]] for v in node.meta["val"]], values)
 
 
-def _unbind(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
+def _unbind(node: Node, a: dict[str, Any], values: GraphValues) -> Rewritten:
     base = values.ssa(a["self"])
     return {i: values.emit("select.int", base, dim=a["dim"], index=i) for i in range(len(node.meta["val"]))}
 
 
-def _index(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
+def _index(node: Node, a: dict[str, Any], values: GraphValues) -> Rewritten:
     """Indexing with tensors: a view if they are known ranges, a choice of entries if there is one."""
     source, indices = cast(Node, a["self"]), cast("list[Node | None]", a["indices"])
     used = {d: i for d, i in enumerate(indices) if i is not None}
@@ -91,11 +91,11 @@ def _index(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
     return values.emit("view", rows, size=tuple(node.meta["val"].shape))
 
 
-def _flat(index: SSAValue, values: Values) -> SSAValue:
+def _flat(index: SSAValue, values: GraphValues) -> SSAValue:
     return index if len(shape_of(index)) == 1 else values.emit("view", index, size=(-1,))
 
 
-def _as_view(base: SSAValue, indices: Mapping[int, torch.Tensor], values: Values) -> SSAValue | None:
+def _as_view(base: SSAValue, indices: Mapping[int, torch.Tensor], values: GraphValues) -> SSAValue | None:
     """Indexing with ranges as slices and a permutation; None if the indices are anything else.
 
     torch puts the dimensions of the indices where the first indexed dimension was if the indexed ones stand
@@ -135,7 +135,7 @@ def _range_of(index: torch.Tensor) -> tuple[int, range] | None:
 
 
 def _arranged(
-    base: SSAValue, ranges: Mapping[int, tuple[int, range]], common: tuple[int, ...], values: Values
+    base: SSAValue, ranges: Mapping[int, tuple[int, range]], common: tuple[int, ...], values: GraphValues
 ) -> SSAValue:
     rank, dims = len(shape_of(base)), sorted(ranges)
     by_axis = {axis: dim for dim, (axis, _) in ranges.items() if axis >= 0}
@@ -155,7 +155,7 @@ def _arranged(
     return base if shape_of(base) == wanted else values.emit("expand", base, size=wanted)
 
 
-def _as_strided(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
+def _as_strided(node: Node, a: dict[str, Any], values: GraphValues) -> Rewritten:
     """A walk through memory as one through a tensor whose elements lie in row-major order."""
     memory = walked(node)
     if memory is None:
@@ -176,7 +176,7 @@ def _as_strided(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
 _FOLDS = ("sum.dim_IntList", "mean.dim", "amax")
 
 
-def _embedding_bag(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
+def _embedding_bag(node: Node, a: dict[str, Any], values: GraphValues) -> Rewritten:
     """Bags of one size, if that is all they are: rows, and a reduction over those of a bag."""
     offsets = values.known_value(a["offsets"])
     further = [u for u in node.users if u.args[1] != 0]
@@ -191,7 +191,7 @@ def _embedding_bag(node: Node, a: dict[str, Any], values: Values) -> Rewritten:
     return {0: values.emit(_FOLDS[int(a["mode"])], grouped, dim=(1,))}
 
 
-_REWRITES: dict[object, Callable[[Node, dict[str, Any], Values], Rewritten]] = {
+_REWRITES: dict[object, Callable[[Node, dict[str, Any], GraphValues], Rewritten]] = {
     aten.split_with_sizes.default: _split_with_sizes,
     aten.split.Tensor: _split,
     aten.unbind.int: _unbind,

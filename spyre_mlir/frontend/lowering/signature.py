@@ -20,8 +20,8 @@ from torch.export.graph_signature import (
 from torch.fx import Node
 
 from spyre_mlir.frontend.capture.as_strided import placed
-from spyre_mlir.frontend.capture.unsupported import HIGHER, Finding
-from spyre_mlir.frontend.program.program import Argument, ArgumentKind, Constant
+from spyre_mlir.frontend.capture.unsupported import HIGHER, UnsupportedNode
+from spyre_mlir.frontend.program.program import Argument, ArgumentKind, TreeConstant
 from spyre_mlir.frontend.torch_private import TreeSpec, is_real, storage_identity, tree_flatten_with_path
 
 _KINDS: dict[InputKind, ArgumentKind] = {
@@ -34,7 +34,7 @@ _ORDER: tuple[ArgumentKind, ...] = ("input", "parameter", "buffer", "constant")
 
 
 @dataclass(frozen=True)
-class Slot:
+class PlaceholderSlot:
     """A placeholder that holds a tensor.
 
     Attributes:
@@ -51,7 +51,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Result:
+class ProgramResult:
     """A result of the function: the node that makes it, its name, and the argument it updates, if any."""
 
     node: Node
@@ -68,19 +68,21 @@ class Signature:
         ties: placeholders of weights that share storage with an earlier one, to that one.
     """
 
-    slots: tuple[Slot, ...]
+    slots: tuple[PlaceholderSlot, ...]
     ties: Mapping[Node, Node]
-    input_leaves: tuple[Argument | Constant, ...]
-    results: tuple[Result, ...]
-    output_leaves: tuple[int | Constant, ...]
+    input_leaves: tuple[Argument | TreeConstant, ...]
+    results: tuple[ProgramResult, ...]
+    output_leaves: tuple[int | TreeConstant, ...]
     input_tree: TreeSpec
     output_tree: TreeSpec
 
 
-def strange_inputs(exported: ExportedProgram) -> list[Finding]:
+def strange_inputs(exported: ExportedProgram) -> list[UnsupportedNode]:
     """Inputs that are neither tensors nor plain constants, such as script objects."""
     return [
-        Finding(f"input {spec.arg.name}", f"an input of kind {spec.kind.name} has no form", spec.arg.name, HIGHER)
+        UnsupportedNode(
+            f"input {spec.arg.name}", f"an input of kind {spec.kind.name} has no form", spec.arg.name, HIGHER
+        )
         for spec in exported.graph_signature.input_specs
         if spec.kind not in _KINDS or not isinstance(spec.arg, (TensorArgument, ConstantArgument))
     ]
@@ -92,11 +94,11 @@ def read_signature(exported: ExportedProgram) -> Signature:
     places = placed(exported.graph)
     mutated = _mutated(exported)
     rename = _input_namer(exported.graph_signature.input_specs)
-    slots: list[Slot] = []
-    leaves: list[Argument | Constant] = []
+    slots: list[PlaceholderSlot] = []
+    leaves: list[Argument | TreeConstant] = []
     for spec in exported.graph_signature.input_specs:
         if isinstance(spec.arg, ConstantArgument):
-            leaves.append(Constant(spec.arg.name, spec.arg.value))
+            leaves.append(TreeConstant(spec.arg.name, spec.arg.value))
             continue
         slot = _slot(exported, spec, nodes[spec.arg.name], rename, spec.arg.name in mutated)
         if slot.argument.kind == "input":
@@ -142,27 +144,29 @@ def _input_namer(specs: list[InputSpec]) -> Callable[[str], str]:
     return rename
 
 
-def _slot(exported: ExportedProgram, spec: InputSpec, node: Node, rename: Callable[[str], str], mutated: bool) -> Slot:
+def _slot(
+    exported: ExportedProgram, spec: InputSpec, node: Node, rename: Callable[[str], str], mutated: bool
+) -> PlaceholderSlot:
     example = cast(torch.Tensor, node.meta["val"])
     name = rename(node.name) if spec.target is None else spec.target
     argument = Argument(name, _KINDS[spec.kind], tuple(example.shape), example.dtype, mutated)
     if spec.target is None:
-        return Slot(node, argument)
+        return PlaceholderSlot(node, argument)
     value = exported.state_dict.get(spec.target, exported.constants.get(spec.target))
     if not isinstance(value, torch.Tensor):
-        return Slot(node, argument)
+        return PlaceholderSlot(node, argument)
     memory = (
         None
         if mutated or value.numel() == 0
         else (storage_identity(value), value.dtype, tuple(value.shape), value.stride(), value.storage_offset())
     )
     if not is_real(value):
-        return Slot(node, argument, memory=memory)
+        return PlaceholderSlot(node, argument, memory=memory)
     of_program = spec.kind is InputKind.CONSTANT_TENSOR or (spec.kind is InputKind.BUFFER and not spec.persistent)
-    return Slot(node, argument, value.detach(), of_program and not mutated, memory)
+    return PlaceholderSlot(node, argument, value.detach(), of_program and not mutated, memory)
 
 
-def _ties(slots: list[Slot]) -> dict[Node, Node]:
+def _ties(slots: list[PlaceholderSlot]) -> dict[Node, Node]:
     """Weights that are the same memory read the same way become one argument, named as the first.
 
     Programs that were saved without values come back with one storage for all weights, of any shape: that says nothing.
@@ -183,23 +187,23 @@ def _ties(slots: list[Slot]) -> dict[Node, Node]:
 
 def _results(
     exported: ExportedProgram, nodes: Mapping[str, Node], arguments: Mapping[str, str]
-) -> tuple[tuple[Result, ...], tuple[int | Constant, ...]]:
+) -> tuple[tuple[ProgramResult, ...], tuple[int | TreeConstant, ...]]:
     """The user's outputs, then the new values of mutated arguments."""
     specs = exported.graph_signature.output_specs
     user = [s for s in specs if s.kind is OutputKind.USER_OUTPUT]
     names = _output_names(cast(TreeSpec, exported.call_spec.out_spec), len(user))
-    results: list[Result] = []
-    leaves: list[int | Constant] = []
+    results: list[ProgramResult] = []
+    leaves: list[int | TreeConstant] = []
     for name, spec in zip(names, user, strict=True):
         if isinstance(spec.arg, ConstantArgument):
-            leaves.append(Constant(name, spec.arg.value))
+            leaves.append(TreeConstant(name, spec.arg.value))
         else:
             leaves.append(len(results))
-            results.append(Result(nodes[spec.arg.name], name))
+            results.append(ProgramResult(nodes[spec.arg.name], name))
     for spec in specs:
         if spec.kind is not OutputKind.USER_OUTPUT and spec.target is not None:
             target = arguments[spec.target] if _of_input(spec) else spec.target
-            results.append(Result(nodes[spec.arg.name], f"new.{target}", mutates=target))
+            results.append(ProgramResult(nodes[spec.arg.name], f"new.{target}", mutates=target))
     return tuple(results), tuple(leaves)
 
 

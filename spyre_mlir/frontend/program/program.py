@@ -60,7 +60,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Constant:
+class TreeConstant:
     """A place of an argument or output tree that holds no tensor: a number, a string or None."""
 
     name: str
@@ -92,8 +92,8 @@ class Program:
     values: Mapping[str, torch.Tensor]
     results: tuple[str, ...]
     mutations: Mapping[int, str]
-    input_leaves: tuple[Argument | Constant, ...]
-    output_leaves: tuple[int | Constant, ...]
+    input_leaves: tuple[Argument | TreeConstant, ...]
+    output_leaves: tuple[int | TreeConstant, ...]
     input_tree: TreeSpec
     output_tree: TreeSpec
     reference: Callable[..., object] = field(repr=False)
@@ -158,7 +158,7 @@ class Program:
         """
         if len(outputs) != len(self.results):
             raise InputError(f"expected {len(self.results)} results ({', '.join(self.results)}), got {len(outputs)}")
-        leaves = [leaf.value if isinstance(leaf, Constant) else outputs[leaf] for leaf in self.output_leaves]
+        leaves = [leaf.value if isinstance(leaf, TreeConstant) else outputs[leaf] for leaf in self.output_leaves]
         with flat_dataclasses(self.output_tree):
             return self.output_tree.unflatten(leaves)
 

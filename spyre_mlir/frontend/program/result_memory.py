@@ -18,7 +18,7 @@ _KEPT = 128  # forms of inputs; a loop over slices of one tensor has a new one i
 
 
 @dataclass(frozen=True)
-class Place:
+class MemoryPlace:
     """The place of a tensor in its memory.
 
     Attributes:
@@ -31,9 +31,9 @@ class Place:
     offset: int
 
     @staticmethod
-    def of(tensor: torch.Tensor) -> Place:
+    def of(tensor: torch.Tensor) -> MemoryPlace:
         """The place of a tensor."""
-        return Place(tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()), int(tensor.storage_offset()))
+        return MemoryPlace(tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()), int(tensor.storage_offset()))
 
     @property
     def end(self) -> int:
@@ -69,8 +69,8 @@ class ResultMemory:
     """
 
     writes: bool
-    views: Mapping[int, tuple[int, Place]]
-    own: Sequence[Mapping[int, Place]]
+    views: Mapping[int, tuple[int, MemoryPlace]]
+    own: Sequence[Mapping[int, MemoryPlace]]
 
     def applied(self, results: Sequence[Any], inputs: Sequence[Any]) -> tuple[Any, ...]:
         """The results in the memory that the graph gives them in."""
@@ -90,16 +90,16 @@ class ResultMemory:
     def of(results: Sequence[Any], inputs: Sequence[Any], writes: bool = False) -> ResultMemory:
         """Where results lie that a run gave for inputs, both without elements as a rule."""
         memory = {storage_identity(x): number for number, x in enumerate(inputs) if isinstance(x, torch.Tensor)}
-        views: dict[int, tuple[int, Place]] = {}
-        own: dict[int, dict[int, Place]] = {}
+        views: dict[int, tuple[int, MemoryPlace]] = {}
+        own: dict[int, dict[int, MemoryPlace]] = {}
         for number, result in enumerate(results):
             if not isinstance(result, torch.Tensor):
                 continue
             storage = storage_identity(result)
             if storage in memory:
-                views[number] = memory[storage], Place.of(result)
+                views[number] = memory[storage], MemoryPlace.of(result)
             else:
-                own.setdefault(storage, {})[number] = Place.of(result)
+                own.setdefault(storage, {})[number] = MemoryPlace.of(result)
         return ResultMemory(writes, views, tuple(own.values()))
 
 
@@ -113,7 +113,7 @@ class ResultMemories:
 
     def __call__(self, inputs: Sequence[Any]) -> ResultMemory:
         """The memory of the results for inputs; whatever the graph raises without elements is raised."""
-        form = ", ".join(str(Place.of(x)) if isinstance(x, torch.Tensor) else repr(x) for x in inputs)
+        form = ", ".join(str(MemoryPlace.of(x)) if isinstance(x, torch.Tensor) else repr(x) for x in inputs)
         if form not in self._known:
             if len(self._known) >= _KEPT:
                 self._known.clear()
@@ -128,9 +128,9 @@ class ResultMemories:
         return ResultMemory.of(results, fakes, [_version(fake) for fake in fakes] != before)
 
 
-def _lies_so(places: Mapping[int, Place], results: Sequence[Any]) -> bool:
+def _lies_so(places: Mapping[int, MemoryPlace], results: Sequence[Any]) -> bool:
     """Whether results lie in their places already."""
-    return all(Place.of(results[number]) == place for number, place in places.items())
+    return all(MemoryPlace.of(results[number]) == place for number, place in places.items())
 
 
 def _zeros(count: int) -> torch.UntypedStorage:

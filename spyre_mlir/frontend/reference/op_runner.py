@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_build import TypeBuild
-from spyre_mlir.dialects.host_call import HostCall, Slot
+from spyre_mlir.dialects.host_call import HostCall, OperandSlot
 from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import FaultKind, MachineFault, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.capture.export import REFUSED
@@ -91,10 +91,10 @@ def _runner(
 ) -> tuple[str, Callable[[HostCall, Sequence[Array], torch.dtype | None], list[torch.Tensor]]]:
     """Who runs a call, and how: the executor of a plugin, else its fallback that wants the call, else torch."""
     registry.load_plugins()
-    for registered in registry.find(registry.Kind.EXECUTOR, call.overload):
+    for registered in registry.find(registry.HookKind.EXECUTOR, call.overload):
         return registered.owner, partial(_by_executor, registered)
     typed = {name: _filled(value, [TypedValue(t) for t in call.operands]) for name, value in call.arguments.items()}
-    for registered in registry.find(registry.Kind.FALLBACK, call.overload):
+    for registered in registry.find(registry.HookKind.FALLBACK, call.overload):
         build = TypeBuild()
         if registered.wants(build, build.arguments(ATEN.find(call.overload), typed)):
             return registered.owner, partial(_by_fallback, registered.function)
@@ -105,7 +105,7 @@ def _filled(value: object, operands: Sequence[object]) -> Any:
     """An argument with operands in their slots."""
     if isinstance(value, (list, tuple)):
         return [_filled(v, operands) for v in cast("Sequence[object]", value)]
-    return operands[value.number] if isinstance(value, Slot) else value
+    return operands[value.number] if isinstance(value, OperandSlot) else value
 
 
 def _by_fallback(
@@ -152,7 +152,7 @@ def _by_executor(
 def _holds_slot(value: object) -> bool:
     if isinstance(value, list):
         return any(map(_holds_slot, cast("list[object]", value)))
-    return isinstance(value, Slot)
+    return isinstance(value, OperandSlot)
 
 
 def _tensors(call: HostCall, operands: Sequence[Array], floats: torch.dtype | None) -> list[torch.Tensor]:

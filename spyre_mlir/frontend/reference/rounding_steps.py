@@ -61,7 +61,7 @@ def is_step(op: Operation) -> bool:
 
 
 @dataclass
-class Steps:
+class RoundingSteps:
     """The steps of one run, with what eager makes of them.
 
     Attributes:
@@ -75,7 +75,7 @@ class Steps:
     flips: list[Flip] = field(default_factory=list[Flip])
 
     @staticmethod
-    def of(module: ModuleOp, inputs: Sequence[Array]) -> Steps | None:
+    def of(module: ModuleOp, inputs: Sequence[Array]) -> RoundingSteps | None:
         """Runs an aten function in both precisions.
 
         None if it has no steps, torch cannot run an op alone, or it is held against double precision anyway.
@@ -84,7 +84,7 @@ class Steps:
         ops = [op for op in main.body.block.ops if isinstance(op, AtenOp)]
         if not any(map(is_step, ops)) or any(HostCall.of(op).is_wide for op in ops):
             return None
-        steps, narrow = Steps(), dict[SSAValue, Array](zip(main.body.block.args, inputs, strict=True))
+        steps, narrow = RoundingSteps(), dict[SSAValue, Array](zip(main.body.block.args, inputs, strict=True))
         steps.wide.update(narrow)
         try:
             for op in ops:
@@ -194,4 +194,4 @@ def _jumps(results: Sequence[Array], slack: Array | float) -> Array:
     return np.any([~_same(first, other, slack) for other in others], axis=0)
 
 
-__all__ = ["Steps", "is_step"]
+__all__ = ["RoundingSteps", "is_step"]

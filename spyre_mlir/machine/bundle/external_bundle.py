@@ -29,7 +29,7 @@ from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.levels.run import find_function
 from spyre_mlir.machine.memory.device_numerics import memory_for
 from spyre_mlir.machine.memory.exact import ExactMemory, Ints, Memory
-from spyre_mlir.machine.memory.operand_views import Layout, slice_table
+from spyre_mlir.machine.memory.operand_views import OperandLayout, slice_table
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.superdsc.stale_reads import History
 
@@ -39,7 +39,7 @@ _RANDOM_BELOW = 10
 
 
 @dataclass(frozen=True)
-class Step:
+class ExternalLaunch:
     """One launch: what runs, and where."""
 
     op: SdscExecuteOp
@@ -49,7 +49,7 @@ class Step:
 
     def sticks(self, index: int) -> Ints:
         """The sticks that any core touches of one operand, in order; of a gathered table, all it has."""
-        layout = Layout(self.view, index, ExactMemory(), self.symbols)
+        layout = OperandLayout(self.view, index, ExactMemory(), self.symbols)
         if is_table(self.view.operands[index]):
             first = int(layout.starts.min()) // STICK_BYTES
             return np.arange(first, first + self.view.operands[index].allocated_sticks())
@@ -64,7 +64,7 @@ def _distinct(sticks: Ints) -> Ints:
 
 
 @dataclass(frozen=True)
-class ForeignTensor:
+class ExternalTensor:
     """An operand that the bundle expects from outside, or leaves behind.
 
     Attributes:
@@ -74,7 +74,7 @@ class ForeignTensor:
         partly: whether other parts of the operand are written by the bundle itself.
     """
 
-    step: Step
+    step: ExternalLaunch
     index: int
     sticks: Ints
     partly: bool = False
@@ -118,7 +118,7 @@ def is_table(operand: Operand) -> bool:
 
 
 @dataclass(frozen=True)
-class ForeignProgram:
+class ExternalProgram:
     """The launches of a bundle in order, and what was found out about its tensors.
 
     Attributes:
@@ -127,41 +127,41 @@ class ForeignProgram:
         spec: the card.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ExternalLaunch, ...]
     arguments: int = 0
     spec: SpyreSpec = SPYRE
     _memo: dict[tuple[int, int], Ints] = field(default_factory=dict[tuple[int, int], Ints])
 
     def sticks(self, step: int, index: int) -> Ints:
-        """As `Step.sticks`, found once."""
+        """As `ExternalLaunch.sticks`, found once."""
         if (step, index) not in self._memo:
             self._memo[step, index] = self.steps[step].sticks(index)
         return self._memo[step, index]
 
     @cached_property
-    def inputs(self) -> tuple[ForeignTensor, ...]:
+    def inputs(self) -> tuple[ExternalTensor, ...]:
         """What is read before it is written."""
-        known, found = np.zeros(0, np.int64), list[ForeignTensor]()
+        known, found = np.zeros(0, np.int64), list[ExternalTensor]()
         for number, step in enumerate(self.steps):
             last = len(step.view.operands) - 1
             for index in range(last):
                 touched = self.sticks(number, index)
                 missing = np.setdiff1d(touched, known, assume_unique=True)
                 if missing.size:
-                    found.append(ForeignTensor(step, index, missing, missing.size < touched.size))
+                    found.append(ExternalTensor(step, index, missing, missing.size < touched.size))
                     known = np.union1d(known, missing)
             known = np.union1d(known, self.sticks(number, last))
         return tuple(found)
 
     @cached_property
-    def results(self) -> tuple[ForeignTensor, ...]:
+    def results(self) -> tuple[ExternalTensor, ...]:
         """What is written and neither read nor written over later."""
-        later, found = np.zeros(0, np.int64), list[ForeignTensor]()
+        later, found = np.zeros(0, np.int64), list[ExternalTensor]()
         for number, step in reversed(list(enumerate(self.steps))):
             last = len(step.view.operands) - 1
             touched = self.sticks(number, last)
             if not np.isin(touched, later, assume_unique=True).any():
-                found.append(ForeignTensor(step, last, touched))
+                found.append(ExternalTensor(step, last, touched))
             for index in range(last + 1):
                 later = np.union1d(later, self.sticks(number, index))
         return tuple(reversed(found))
@@ -191,7 +191,7 @@ class ForeignProgram:
         return int(sticks[0]) * STICK_BYTES, (int(sticks[-1]) + 1) * STICK_BYTES
 
 
-def foreign_program(bundle: ModuleOp, load: Loader) -> ForeignProgram:
+def foreign_program(bundle: ModuleOp, load: Loader) -> ExternalProgram:
     """Walks through the launches of a bundle.
 
     Args:
@@ -203,19 +203,19 @@ def foreign_program(bundle: ModuleOp, load: Loader) -> ForeignProgram:
         UnsupportedError: the bundle is no program the machine has rules for.
     """
     seen: dict[str, int] = {}
-    steps: list[Step] = []
+    steps: list[ExternalLaunch] = []
 
     def note(op: SdscExecuteOp, view: Descriptor, _: Memory, symbols: Mapping[int, int]) -> None:
         stem = op.sdsc_filename.data.removesuffix(".json")
         count = seen[stem] = seen.get(stem, 0) + 1
-        steps.append(Step(op, stem if count == 1 else f"{stem}#{count}", view, symbols))
+        steps.append(ExternalLaunch(op, stem if count == 1 else f"{stem}#{count}", view, symbols))
 
     types = find_function(bundle, ENTRY).function_type.inputs.data
     arguments = [_argument(kind, number) for number, kind in enumerate(types)]
     run_bundle(bundle, ExactMemory(), arguments, load, run=note)
     if not steps:
         raise InputError("the bundle launches nothing", hint="name a bundle with at least one sdsc_execute")
-    return ForeignProgram(tuple(steps), len(arguments), spec_at(bundle))
+    return ExternalProgram(tuple(steps), len(arguments), spec_at(bundle))
 
 
 def _argument(kind: object, number: int) -> int:
@@ -225,7 +225,7 @@ def _argument(kind: object, number: int) -> int:
     return (number + 1) * _ARGUMENT_BYTES
 
 
-def single(view: Descriptor, name: str) -> ForeignProgram:
+def single(view: Descriptor, name: str) -> ExternalProgram:
     """One SuperDSC as a program; symbolic addresses get one tensor per operand, cut as the file cuts it.
 
     Args:
@@ -239,7 +239,7 @@ def single(view: Descriptor, name: str) -> ForeignProgram:
             offsets = _offsets(view, operand)
             base = (number + 1) * _ARGUMENT_BYTES
             symbols |= {int(s): base + o for s, o in zip(operand.start, offsets, strict=True)}
-    return ForeignProgram((Step(op, name.removesuffix(".json"), view, symbols),))
+    return ExternalProgram((ExternalLaunch(op, name.removesuffix(".json"), view, symbols),))
 
 
 def _offsets(view: Descriptor, operand: Operand) -> list[int]:
@@ -253,10 +253,10 @@ def _offsets(view: Descriptor, operand: Operand) -> list[int]:
 
 
 def run_foreign(
-    program: ForeignProgram,
+    program: ExternalProgram,
     values: Mapping[str, Array],
     options: MachineOptions,
-    watch: Callable[[Step, Memory], None] | None = None,
+    watch: Callable[[ExternalLaunch, Memory], None] | None = None,
     log: FaultLog | None = None,
 ) -> dict[str, Array]:
     """Runs a bundle on the values of its inputs.
@@ -291,7 +291,7 @@ def run_foreign(
     return {r.name: operand_values(r.step.view, r.index, memory, r.step.symbols) for r in program.results}
 
 
-def _fill(memory: Memory, tensor: ForeignTensor, value: Array) -> None:
+def _fill(memory: Memory, tensor: ExternalTensor, value: Array) -> None:
     """Writes an input: by its elements, or as the device has it."""
     name, form = tensor.name, tensor.operand.format
     if value.shape == tensor.shape and not is_table(tensor.operand):
@@ -316,9 +316,9 @@ def _runs(sticks: Ints, rows: Array) -> list[tuple[Ints, Array]]:
     return [(s, r) for s, r in zip(np.split(sticks, cuts), np.split(rows, cuts), strict=True) if s.size]
 
 
-def _scatter(memory: Memory, tensor: ForeignTensor, value: Array) -> None:
+def _scatter(memory: Memory, tensor: ExternalTensor, value: Array) -> None:
     view, step = tensor.step.view, tensor.step
-    layout, slices = Layout(view, tensor.index, memory, step.symbols), slice_table(view)
+    layout, slices = OperandLayout(view, tensor.index, memory, step.symbols), slice_table(view)
     own = [place for place, dim in enumerate(view.dims) if dim.label in layout.labels]
     for core in range(view.cores):
         access = layout.core(core)
@@ -330,14 +330,14 @@ def _scatter(memory: Memory, tensor: ForeignTensor, value: Array) -> None:
             memory.store(addresses[mine], value[box].reshape(-1)[mine], access.format)
 
 
-def random_value(tensor: ForeignTensor, random: np.random.Generator) -> Array:
+def random_value(tensor: ExternalTensor, random: np.random.Generator) -> Array:
     """Elements for an input: numbers uniform in [-1, 1), integers from 0 to 9, indices that a table of rows has."""
     if device_format(tensor.operand.format).floating:
         return random.uniform(-1.0, 1.0, tensor.shape)
     return random.integers(0, min(_RANDOM_BELOW, _rows(tensor)), tensor.shape)
 
 
-def _rows(tensor: ForeignTensor) -> int:
+def _rows(tensor: ExternalTensor) -> int:
     """Rows of the table that an index tensor picks from; no limit for other integers."""
     link = tensor.operand.indirect
     if link is None or link.kind is not IndirectKind.INDEX:
@@ -348,7 +348,7 @@ def _rows(tensor: ForeignTensor) -> int:
     return max(1, prod(extent for label, extent in extents if label in picked))
 
 
-def described(tensors: Sequence[ForeignTensor]) -> list[str]:
+def described(tensors: Sequence[ExternalTensor]) -> list[str]:
     """One line per tensor: name, shape by dims, format, place."""
     lines: list[str] = []
     for tensor in tensors:

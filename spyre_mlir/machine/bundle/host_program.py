@@ -22,8 +22,8 @@ from spyre_mlir.dialects.spyre.kernel import (
     SEGMENT,
     ZERO_PADDING,
     AllocOp,
-    ConstantOp,
     FromDeviceOp,
+    KernelConstantOp,
     LaunchOp,
     ToDeviceOp,
     device_tensor,
@@ -34,8 +34,8 @@ from spyre_mlir.hw import dl16, encoding, image
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, USER_SEGMENTS, segment_base
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, tensor_type
-from spyre_mlir.machine.bundle.run import Loader, Watch, run_bundle
-from spyre_mlir.machine.bundle.transfers import Resident, access_of, fetch, send, send_image
+from spyre_mlir.machine.bundle.run import LaunchWatch, Loader, run_bundle
+from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, send, send_image
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault, place_of
 from spyre_mlir.machine.levels.buffers import sent_integers, source_name
 from spyre_mlir.machine.levels.host_ops import HostExecutor, HostStepFunctions
@@ -64,7 +64,7 @@ class DeviceProgram:
     bundle: ModuleOp
     load: Loader
     weights: Mapping[int, Callable[[], Array]] = field(default_factory=dict[int, "Callable[[], Array]"])
-    watch: Watch | None = None
+    watch: LaunchWatch | None = None
     executor: HostExecutor | None = None
 
     def weight(self, op: Operation) -> Callable[[], Array] | None:
@@ -134,7 +134,7 @@ class HostFunctions(InterpreterFunctions):
     program: DeviceProgram
     memory: Memory
     options: MachineOptions
-    resident: Resident
+    resident: ResidentTensors
     gaps: dict[int, Place] = field(default_factory=dict[int, Place])  # where undefined elements were read from
     _count: int = 0
 
@@ -211,8 +211,8 @@ class HostFunctions(InterpreterFunctions):
             name = source_name(op).removesuffix(",")
             self.memory.log.overflow(f"to_device {name}", name, beyond.size, float(np.abs(beyond).max()))
 
-    @impl(ConstantOp)
-    def run_constant(self, _interpreter: Interpreter, op: ConstantOp, _args: PythonValues) -> PythonValues:
+    @impl(KernelConstantOp)
+    def run_constant(self, _interpreter: Interpreter, op: KernelConstantOp, _args: PythonValues) -> PythonValues:
         """Writes known numbers to memory."""
         tensor = device_tensor(op.result)
         return (self._send(op, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
@@ -258,7 +258,7 @@ def run_program(
     program: DeviceProgram,
     inputs: Sequence[Array | None],
     options: MachineOptions | None = None,
-    resident: Resident | None = None,
+    resident: ResidentTensors | None = None,
     log: FaultLog | None = None,
 ) -> list[Array]:
     """Runs a host program and the bundle it launches.
@@ -288,7 +288,7 @@ def run_program(
     interpreter = Interpreter(program.host)
     memory = memory_for(settings, spec_at(main))
     memory.log = log or memory.log
-    kept = resident or Resident()
+    kept = resident or ResidentTensors()
     memory.spare = kept.spare
     rules = HostFunctions(program, memory, settings, kept)
     for functions in (FuncFunctions(), rules, HostStepFunctions(program.executor, narrow)):

@@ -18,11 +18,11 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import InputError, MachineFault
 from spyre_mlir.machine.arrays import Array, HostArray
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
-from spyre_mlir.machine.levels.buffers import Buffer, receive
+from spyre_mlir.machine.levels.buffers import DeviceBuffer, receive
 from spyre_mlir.machine.levels.host_ops import HostExecutor
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.memory.exact import Memory
-from spyre_mlir.machine.memory.operand_views import Layout, slice_table
+from spyre_mlir.machine.memory.operand_views import OperandLayout, slice_table
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.text.render import value_names
 
@@ -62,7 +62,7 @@ def operand_values(view: Descriptor, index: int, memory: Memory, symbols: Mappin
 
     Padding is part of it. An element that was never written, or was last written in another format, is NaN.
     """
-    layout = Layout(view, index, memory, symbols)
+    layout = OperandLayout(view, index, memory, symbols)
     own = [place for place, dim in enumerate(view.dims) if dim.label in layout.labels]
     values = np.full([view.dims[place].extent for place in own], np.nan)
     slices = slice_table(view)
@@ -122,12 +122,12 @@ class Recorder(Interpreter.Listener):
     def __init__(self, names: Mapping[SSAValue, str]) -> None:
         self.seen: list[Observed] = []
         self._names = names
-        self._outputs: list[Buffer] = []
+        self._outputs: list[DeviceBuffer] = []
 
     def will_interpret_op(self, op: Operation, args: PythonValues) -> None:
         """Remembers where a kernel writes."""
         if isinstance(op, KernelOp):
-            self._outputs.append(cast(Buffer, args[-1]))
+            self._outputs.append(cast(DeviceBuffer, args[-1]))
 
     def did_interpret_op(self, op: Operation, results: PythonValues) -> None:
         """Copies what the op left."""
@@ -143,14 +143,14 @@ class Recorder(Interpreter.Listener):
         self.seen.append(Observed(op, f"%{self._names.get(value, '')}", values))
 
 
-def _padded(buffer: Buffer) -> Buffer:
+def _padded(buffer: DeviceBuffer) -> DeviceBuffer:
     """A tile behind the start of its tensor has that tensor's layout, and less memory behind it: as if it had all."""
     missing = buffer.tensor.sticks - len(buffer.values)
     if missing <= 0:
         return buffer
     rows = ((0, missing), (0, 0))
     values = np.pad(buffer.values, rows, constant_values=np.nan)
-    return Buffer(buffer.tensor, values, np.pad(buffer.initialised, rows))
+    return DeviceBuffer(buffer.tensor, values, np.pad(buffer.initialised, rows))
 
 
 def _with_nan(array: HostArray) -> Array:

@@ -36,7 +36,7 @@ GRAMMAR = ("func.", "sdscbundle.", "arith.", "affine.apply", "scf.for", "scf.yie
 
 Loader = Callable[[str], Descriptor]
 # Sees every launch after it ran: the launch, what its file says, the memory, and the values of its symbols.
-Watch = Callable[[SdscExecuteOp, Descriptor, Memory, Mapping[int, int]], None]
+LaunchWatch = Callable[[SdscExecuteOp, Descriptor, Memory, Mapping[int, int]], None]
 
 
 def run_launch(
@@ -68,7 +68,9 @@ class BundleFunctions(InterpreterFunctions):
         run: what a launch does, if it is not to run.
     """
 
-    def __init__(self, memory: Memory, load: Loader, watch: Watch | None = None, run: Watch | None = None) -> None:
+    def __init__(
+        self, memory: Memory, load: Loader, watch: LaunchWatch | None = None, run: LaunchWatch | None = None
+    ) -> None:
         self.memory = memory
         self.watch = watch
         self._instead = run
@@ -121,8 +123,8 @@ def run_bundle(
     memory: Memory,
     arguments: Sequence[int],
     load: Loader,
-    watch: Watch | None = None,
-    run: Watch | None = None,
+    watch: LaunchWatch | None = None,
+    run: LaunchWatch | None = None,
     entry: str = ENTRY,
 ) -> None:
     """Run a bundle from its first launch to its last.

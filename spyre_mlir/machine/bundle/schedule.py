@@ -77,14 +77,14 @@ def _runs(loops: tuple[int | None, ...]) -> int:
 
 
 @dataclass(frozen=True)
-class Loop:
+class BundleLoop:
     """A loop of the bundle and what it repeats."""
 
     trips: int | None
-    body: tuple[Launch | Loop, ...]
+    body: tuple[Launch | BundleLoop, ...]
 
 
-Items = tuple[Launch | Loop, ...]
+Items = tuple[Launch | BundleLoop, ...]
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def unrolled(items: Items) -> Iterator[Launch]:
                 yield from unrolled(item.body)
 
 
-def _read(block: Block, load: Loader, loops: tuple[int | None, ...], opens: int) -> Iterator[Launch | Loop]:
+def _read(block: Block, load: Loader, loops: tuple[int | None, ...], opens: int) -> Iterator[Launch | BundleLoop]:
     """The launches of a block; the first one, if a loop is first, the first in it, begins `opens` loops."""
     for op in block.ops:
         if isinstance(op, SdscExecuteOp):
@@ -143,7 +143,7 @@ def _read(block: Block, load: Loader, loops: tuple[int | None, ...], opens: int)
             opens = 0
         elif isinstance(op, ForOp):
             trips = _trips(op)
-            yield Loop(trips, tuple(_read(op.body.block, load, (*loops, trips), opens + 1)))
+            yield BundleLoop(trips, tuple(_read(op.body.block, load, (*loops, trips), opens + 1)))
             opens = 0
 
 

@@ -29,7 +29,7 @@ class Engine(Enum):
 
 
 @dataclass(frozen=True)
-class Kernel:
+class TimedKernel:
     """A file of the bundle with its cost, all its runs.
 
     Attributes:
@@ -102,7 +102,7 @@ class Timeline:
     """
 
     profile: Profile
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[TimedKernel, ...]
     runs: tuple[tuple[int, float, float], ...]
     events: tuple[Event, ...]
     residents: tuple[Resident, ...]
@@ -215,12 +215,12 @@ def make_timeline(
     return Timeline(profile, kernels, tuple(runs), events, residents, _compulsory(order), tuple(host), schedule.spec)
 
 
-def _kernel(launch: Launch, profile: Profile, source: str, spec: SpyreSpec) -> Kernel:
+def _kernel(launch: Launch, profile: Profile, source: str, spec: SpyreSpec) -> TimedKernel:
     work = work_of(launch.descriptor, launch.trips, launch.iterations)
-    return Kernel(launch, work, cost(work, PROFILES[profile], spec), source)
+    return TimedKernel(launch, work, cost(work, PROFILES[profile], spec), source)
 
 
-def _events(number: int, kernel: Kernel, start: float, duration: float) -> list[Event]:
+def _events(number: int, kernel: TimedKernel, start: float, duration: float) -> list[Event]:
     """The engines of one run; those that have nothing to do are left out."""
     work, cores = kernel.work, range(kernel.work.cores)
     one = kernel.cost.memory / work.trips
@@ -236,7 +236,7 @@ def _events(number: int, kernel: Kernel, start: float, duration: float) -> list[
     return [event for event in found if event.duration_us > 0]
 
 
-def _residents(kernels: Sequence[Kernel], runs: Sequence[tuple[int, float, float]]) -> list[Resident]:
+def _residents(kernels: Sequence[TimedKernel], runs: Sequence[tuple[int, float, float]]) -> list[Resident]:
     """Buffers in the scratchpads by the bytes that are written and read there."""
     open_: dict[int, Resident] = {}
     done: list[Resident] = []

@@ -14,10 +14,10 @@ from spyre_mlir.hw.arrangement import STANDARD, as_read, as_stored
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.arrays import Array, HostArray, Mask
 from spyre_mlir.machine.faults import Place
-from spyre_mlir.machine.memory.exact import Memory, Region, Spare
-from spyre_mlir.machine.memory.frames import Axis, Frame, blocks
-from spyre_mlir.machine.memory.operand_views import Access
-from spyre_mlir.machine.memory.shadow import States
+from spyre_mlir.machine.memory.exact import Memory, MemoryRegion, Spare
+from spyre_mlir.machine.memory.frames import Frame, StridedAxis, blocks
+from spyre_mlir.machine.memory.operand_views import ByteAccess
+from spyre_mlir.machine.memory.shadow import ShadowMemory
 
 
 @dataclass
@@ -26,23 +26,23 @@ class _Image:
 
     source: weakref.ref[Array]
     cells: npt.NDArray[np.uint8]
-    states: States
+    states: ShadowMemory
 
 
 @dataclass
-class Resident:
+class ResidentTensors:
     """Tensors that were sent before, for arrays that cannot change: weights go to the card once.
 
     An array counts if it is read-only and holds its own elements. Whoever writes over one on the card gets a copy.
     """
 
-    spare: Spare = field(default_factory=dict[int, "list[tuple[npt.NDArray[np.uint8], States]]"])
+    spare: Spare = field(default_factory=dict[int, "list[tuple[npt.NDArray[np.uint8], ShadowMemory]]"])
     _images: dict[tuple[Any, ...], _Image] = field(default_factory=dict[tuple[Any, ...], _Image])
-    _files: dict[tuple[Any, ...], tuple[npt.NDArray[np.uint8], States]] = field(
-        default_factory=dict[tuple[Any, ...], tuple[npt.NDArray[np.uint8], States]]
+    _files: dict[tuple[Any, ...], tuple[npt.NDArray[np.uint8], ShadowMemory]] = field(
+        default_factory=dict[tuple[Any, ...], tuple[npt.NDArray[np.uint8], ShadowMemory]]
     )
 
-    def restore(self, key: tuple[Any, ...], array: Array, region: Region) -> bool:
+    def restore(self, key: tuple[Any, ...], array: Array, region: MemoryRegion) -> bool:
         """Put what was sent before into a region; False if there is nothing."""
         image = self._images.get((id(array), *key))
         if image is None or image.source() is not array:
@@ -50,7 +50,7 @@ class Resident:
         region.share(image.cells, image.states)
         return True
 
-    def remember(self, key: tuple[Any, ...], array: Array, region: Region) -> None:
+    def remember(self, key: tuple[Any, ...], array: Array, region: MemoryRegion) -> None:
         """Keep what a region holds now, if the array cannot change."""
         if array.flags.writeable or array.base is not None or array.ndim == 0:
             return  # numpy's arithmetic makes numbers of arrays without dimensions
@@ -59,27 +59,27 @@ class Resident:
         self._images[whole] = _Image(source, region.cells, region.states)
         region.shared = True
 
-    def restore_file(self, key: tuple[Any, ...], region: Region) -> bool:
+    def restore_file(self, key: tuple[Any, ...], region: MemoryRegion) -> bool:
         """As `restore`, for a weight that the program's files hold."""
         if key not in self._files:
             return False
         region.share(*self._files[key])
         return True
 
-    def remember_file(self, key: tuple[Any, ...], region: Region) -> None:
-        """As `remember`; lasts until the files are read again, with another `Resident`."""
+    def remember_file(self, key: tuple[Any, ...], region: MemoryRegion) -> None:
+        """As `remember`; lasts until the files are read again, with another `ResidentTensors`."""
         self._files[key], region.shared = (region.cells, region.states), True
 
 
-def access_of(tensor: DeviceTensor, base: int) -> Access:
+def access_of(tensor: DeviceTensor, base: int) -> ByteAccess:
     """The elements of a tensor, one dim per dimension, padding included."""
     layout, lanes = tensor.layout, tensor.lanes
     strides, word = layout.strides(lanes), STICK_BYTES // lanes
-    axes: list[tuple[Axis, ...]] = []
+    axes: list[tuple[StridedAxis, ...]] = []
     for dim in range(len(layout.extents)):
-        outer = Axis(layout.count(dim, lanes), strides[dim] * STICK_BYTES)
-        axes.append((outer, Axis(lanes, word)) if dim == layout.stick else (outer,))
-    return Access(base, tuple(axes), tuple(layout.extents), tensor.format, Place())
+        outer = StridedAxis(layout.count(dim, lanes), strides[dim] * STICK_BYTES)
+        axes.append((outer, StridedAxis(lanes, word)) if dim == layout.stick else (outer,))
+    return ByteAccess(base, tuple(axes), tuple(layout.extents), tensor.format, Place())
 
 
 def send(
@@ -90,8 +90,8 @@ def send(
     stick, order = tensor.layout.stick, tensor.arrangement
     padded = access.shape != tensor.shape or order != STANDARD
     if zero_padding and (padded or known is not None or int(np.prod(access.shape)) != tensor.sticks * tensor.lanes):
-        everything = Axis(tensor.sticks, STICK_BYTES), Axis(tensor.lanes, STICK_BYTES // tensor.lanes)
-        _fill(memory, Access(base, (everything,), (tensor.sticks * tensor.lanes,), tensor.format, Place()), None)
+        everything = StridedAxis(tensor.sticks, STICK_BYTES), StridedAxis(tensor.lanes, STICK_BYTES // tensor.lanes)
+        _fill(memory, ByteAccess(base, (everything,), (tensor.sticks * tensor.lanes,), tensor.format, Place()), None)
     written = None
     if padded:
         wide = np.zeros(access.shape, values.dtype)
@@ -109,8 +109,8 @@ def send(
 
 def send_image(memory: Memory, tensor: DeviceTensor, base: int, values: Array, known: Mask | None) -> None:
     """Write what is laid out in sticks already, [sticks, lanes]."""
-    axes = (Axis(tensor.sticks, STICK_BYTES),), (Axis(tensor.lanes, STICK_BYTES // tensor.lanes),)
-    _fill(memory, Access(base, axes, (tensor.sticks, tensor.lanes), tensor.format, Place()), values, known)
+    axes = (StridedAxis(tensor.sticks, STICK_BYTES),), (StridedAxis(tensor.lanes, STICK_BYTES // tensor.lanes),)
+    _fill(memory, ByteAccess(base, axes, (tensor.sticks, tensor.lanes), tensor.format, Place()), values, known)
 
 
 def _inside(shape: tuple[int, ...], extents: tuple[int, ...]) -> Mask:
@@ -123,7 +123,7 @@ def _inside(shape: tuple[int, ...], extents: tuple[int, ...]) -> Mask:
     return mask
 
 
-def _fill(memory: Memory, access: Access, values: Array | None, written: Mask | None = None) -> None:
+def _fill(memory: Memory, access: ByteAccess, values: Array | None, written: Mask | None = None) -> None:
     frame = Frame.of([access])
     access.mark(memory, written)
     target = access.view(memory, frame)
@@ -156,4 +156,4 @@ def fetch(memory: Memory, tensor: DeviceTensor, base: int) -> HostArray:
     return HostArray(values if access.shape == tensor.shape else np.array(values[box], order="C"), known)
 
 
-__all__ = ["Resident", "access_of", "fetch", "send", "send_image"]
+__all__ = ["ResidentTensors", "access_of", "fetch", "send", "send_image"]

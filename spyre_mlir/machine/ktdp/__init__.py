@@ -21,7 +21,7 @@ from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.ktdp.arguments import (
-    Argument,
+    KtirArgument,
     argument_names,
     arguments,
     find_kernel,
@@ -32,11 +32,11 @@ from spyre_mlir.machine.ktdp.arguments import (
 from spyre_mlir.machine.ktdp.core import Core, Waiting
 from spyre_mlir.machine.ktdp.groups import Exchange
 from spyre_mlir.machine.ktdp.liveness import Liveness
-from spyre_mlir.machine.ktdp.memory import DeviceMemory, Scratchpad
+from spyre_mlir.machine.ktdp.memory import KtirMemory, Scratchpad
 from spyre_mlir.machine.ktdp.state import Machine
 from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of
 
-__all__ = ["Argument", "arguments", "find_kernel", "is_ktir", "kernels", "run_ktir"]
+__all__ = ["KtirArgument", "arguments", "find_kernel", "is_ktir", "kernels", "run_ktir"]
 
 
 def run_ktir(
@@ -72,7 +72,7 @@ def run_ktir(
         raise InputError(str(error), hint="give the function a grid of the card") from error
     given = dict(arrays or {})
     memory = {name: np.asarray(value) for name, value in given.items() if np.ndim(value)}
-    device = DeviceMemory(memory, blank, places or {})
+    device = KtirMemory(memory, blank, places or {})
     stored = None if any(name not in device.regions for name in _pointers(kernel)) else only_stored_through(kernel)
     for name, region in device.regions.items():
         region.shared = stored is None or name in stored
@@ -90,7 +90,7 @@ def _pointers(kernel: FuncOp) -> list[str]:
 
 
 def _bind(
-    kernel: FuncOp, given: Mapping[str, Array | int], device: DeviceMemory, placed: Mapping[str, int]
+    kernel: FuncOp, given: Mapping[str, Array | int], device: KtirMemory, placed: Mapping[str, int]
 ) -> dict[Any, Data]:
     """The values of the arguments: pointers count elements."""
     known = {one.name: one for one in arguments(kernel)}

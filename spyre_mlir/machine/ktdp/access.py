@@ -19,14 +19,14 @@ from xdsl.ir.affine import (
     AffineSymExpr,
 )
 
-from spyre_mlir.dialects.ktdp.affine import Bounds
+from spyre_mlir.dialects.ktdp.affine import BoxBounds
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.ktdp.regions import Scattered, Strided, Where
 from spyre_mlir.machine.ktdp.values import Array, Mask
 
 
 @dataclass(frozen=True)
-class View:
+class MemoryView:
     """A piece of memory read as a tensor.
 
     Args:
@@ -43,7 +43,7 @@ class View:
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     kind: np.dtype[Any]
-    domain: Bounds
+    domain: BoxBounds
     core: int | None
     masks: bool = False
 
@@ -62,7 +62,7 @@ class Distributed:
         sizes: extents of the whole.
     """
 
-    parts: tuple[View, ...]
+    parts: tuple[MemoryView, ...]
     sizes: tuple[int, ...]
 
     @property
@@ -71,7 +71,7 @@ class Distributed:
         return self.parts[0].kind
 
 
-AnyView = View | Distributed
+AnyView = MemoryView | Distributed
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class PointTile:
         mask: which points count; None when all do.
     """
 
-    view: View
+    view: MemoryView
     coordinates: tuple[Array, ...]
     extents: tuple[int, ...]
     order: tuple[int, ...]
@@ -173,7 +173,7 @@ def allowed(rules: Sequence[AffineConstraintExpr], points: Sequence[Array], exte
 
 
 @dataclass(frozen=True)
-class Piece:
+class TilePiece:
     """Elements of one view that a tile covers.
 
     Args:
@@ -182,12 +182,12 @@ class Piece:
         at: which part of the tile they are, in the dimensions' order.
     """
 
-    view: View
+    view: MemoryView
     where: Where
     at: tuple[slice, ...] | Mask
 
 
-def pieces(tile: AnyTile, op: Operation, core: int) -> list[Piece]:
+def pieces(tile: AnyTile, op: Operation, core: int) -> list[TilePiece]:
     """What a tile covers, view by view.
 
     Raises:
@@ -195,23 +195,23 @@ def pieces(tile: AnyTile, op: Operation, core: int) -> list[Piece]:
     """
     if isinstance(tile, PointTile):
         return [_points(tile)]
-    if isinstance(tile.view, View):
+    if isinstance(tile.view, MemoryView):
         return [_box(tile, tile.view, op, core)]
     return _parts(tile, tile.view, op, core)
 
 
-def _points(tile: PointTile) -> Piece:
+def _points(tile: PointTile) -> TilePiece:
     strides = tile.view.strides
     addresses = sum(
         (axis * stride for axis, stride in zip(tile.coordinates, strides, strict=True)), np.int64(tile.view.start)
     )
     spread = np.broadcast_to(addresses, tile.extents)
     if tile.mask is None:
-        return Piece(tile.view, Scattered(spread), tuple(slice(None) for _ in tile.extents))
-    return Piece(tile.view, Scattered(spread[tile.mask]), tile.mask)
+        return TilePiece(tile.view, Scattered(spread), tuple(slice(None) for _ in tile.extents))
+    return TilePiece(tile.view, Scattered(spread[tile.mask]), tile.mask)
 
 
-def _strided(view: View, origin: Sequence[int], start: Sequence[int], extents: Sequence[int]) -> Strided:
+def _strided(view: MemoryView, origin: Sequence[int], start: Sequence[int], extents: Sequence[int]) -> Strided:
     first = view.start + sum((s - o) * step for s, o, step in zip(start, origin, view.strides, strict=True))
     return Strided(first, tuple(extents), view.strides)
 
@@ -224,14 +224,14 @@ def _require_inside(tile: BoxTile, low: Sequence[int], high: Sequence[int], op: 
             raise fault(FaultKind.OUT_OF_BOUNDS, message, op, core=core)
 
 
-def _box(tile: BoxTile, view: View, op: Operation, core: int) -> Piece:
+def _box(tile: BoxTile, view: MemoryView, op: Operation, core: int) -> TilePiece:
     zero = [0] * len(view.sizes)
     last = [size - 1 for size in view.sizes]
     if tile.mask is None:
         _require_inside(tile, zero, last, op, core)
         if not any(view.domain.low) and view.domain.rules:
             _require_allowed(tile, view.domain, op, core)
-        return Piece(view, _strided(view, zero, tile.start, tile.extents), tuple(slice(None) for _ in tile.extents))
+        return TilePiece(view, _strided(view, zero, tile.start, tile.extents), tuple(slice(None) for _ in tile.extents))
     points = axes(tile.extents, tile.start)
     for place, (axis, end) in enumerate(zip(points, last, strict=True)):
         outside = np.broadcast_to((axis < 0) | (axis > end), tile.extents) & tile.mask
@@ -240,16 +240,16 @@ def _box(tile: BoxTile, view: View, op: Operation, core: int) -> Piece:
     return _points(PointTile(view, tuple(points), tile.extents, tile.order, tile.mask))
 
 
-def _require_allowed(tile: BoxTile, domain: Bounds, op: Operation, core: int) -> None:
+def _require_allowed(tile: BoxTile, domain: BoxBounds, op: Operation, core: int) -> None:
     mask = allowed(domain.rules, axes(tile.extents, tile.start), tile.extents)
     if mask is not None and not mask.all():
         raise fault(FaultKind.OUT_OF_BOUNDS, "coordinates that the view's set leaves out", op, core=core)
 
 
-def _parts(tile: BoxTile, whole: Distributed, op: Operation, core: int) -> list[Piece]:
+def _parts(tile: BoxTile, whole: Distributed, op: Operation, core: int) -> list[TilePiece]:
     _require_inside(tile, [0] * len(whole.sizes), [size - 1 for size in whole.sizes], op, core)
     covered = np.zeros(tile.extents, np.int8)
-    found: list[Piece] = []
+    found: list[TilePiece] = []
     for part in whole.parts:
         low = [max(a, b) for a, b in zip(tile.start, part.domain.low, strict=True)]
         ends = [start + extent - 1 for start, extent in zip(tile.start, tile.extents, strict=True)]
@@ -263,14 +263,14 @@ def _parts(tile: BoxTile, whole: Distributed, op: Operation, core: int) -> list[
             mask = tile.mask[at] if mask is None else mask & tile.mask[at]
         if mask is None:
             covered[at] += 1
-            found.append(Piece(part, _strided(part, part.domain.low, low, extents), at))
+            found.append(TilePiece(part, _strided(part, part.domain.low, low, extents), at))
             continue
         local = [axis - origin for axis, origin in zip(axes(extents, low), part.domain.low, strict=True)]
         where = np.zeros(tile.extents, np.bool_)
         where[at] = mask
         covered[at] += mask
         points = _points(PointTile(part, tuple(local), tuple(extents), tile.order, mask))
-        found.append(Piece(part, points.where, where))
+        found.append(TilePiece(part, points.where, where))
     wanted = np.ones(tile.extents, np.int8) if tile.mask is None else tile.mask.astype(np.int8)
     if (covered < wanted).any():
         raise fault(

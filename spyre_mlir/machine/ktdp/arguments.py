@@ -16,7 +16,7 @@ from spyre_mlir.errors import InputError
 
 
 @dataclass(frozen=True)
-class Argument:
+class KtirArgument:
     """One argument of a KTIR function.
 
     Args:
@@ -80,13 +80,13 @@ def argument_names(function: FuncOp) -> list[str]:
     ]
 
 
-def arguments(function: FuncOp) -> list[Argument]:
+def arguments(function: FuncOp) -> list[KtirArgument]:
     """What a function takes."""
-    described: list[Argument] = []
+    described: list[KtirArgument] = []
     for name, value in zip(argument_names(function), function.args, strict=True):
         views = _views(value)
         if not views:
-            described.append(Argument(name, None, value.type, False, False, False))
+            described.append(KtirArgument(name, None, value.type, False, False, False))
             continue
         kind = view_type(views[0][1].result)
         shapes = [shape for start, one in views if (shape := _memory(one, start)) is not None]
@@ -94,7 +94,7 @@ def arguments(function: FuncOp) -> list[Argument]:
         users = [user for _, one in views for user in _users(one.result)]
         written = any(isinstance(user, StoreOp) for user in users)
         read = any(not isinstance(user, StoreOp) for user in users) or all(start for start, _ in views)
-        described.append(Argument(name, shape, kind.element_type, True, read, written))
+        described.append(KtirArgument(name, shape, kind.element_type, True, read, written))
     return described
 
 

@@ -15,16 +15,16 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of, shape_of
 
-Rule = Callable[..., Any]
+OpRule = Callable[..., Any]
 Unary = Callable[[Array], Any]
-Binary = Callable[[Array, Array], Any]
+ArrayBinary = Callable[[Array, Array], Any]
 
 
 def _unsigned(values: Array) -> Array:
     return values.astype(np.uint8) if values.dtype == np.bool_ else values.view(f"uint{8 * values.itemsize}")
 
 
-def _on_unsigned(rule: Binary) -> Binary:
+def _on_unsigned(rule: ArrayBinary) -> ArrayBinary:
     return lambda a, b: rule(_unsigned(a), _unsigned(b))
 
 
@@ -95,7 +95,7 @@ _UNARY: Mapping[str, Unary] = {
     "arith.trunci": _same,
 }
 
-_BINARY: Mapping[str, Binary] = {
+_BINARY: Mapping[str, ArrayBinary] = {
     "arith.addf": np.add,
     "arith.subf": np.subtract,
     "arith.mulf": np.multiply,
@@ -127,7 +127,7 @@ _BINARY: Mapping[str, Binary] = {
     "arith.shrui": _on_unsigned(np.right_shift),
 }
 
-_DIVISIONS: Mapping[str, Binary] = {
+_DIVISIONS: Mapping[str, ArrayBinary] = {
     "arith.divsi": _truncated,
     "arith.divui": _on_unsigned(np.floor_divide),
     "arith.floordivsi": np.floor_divide,
@@ -143,9 +143,9 @@ _TERNARY: Mapping[str, Callable[[Array, Array, Array], Any]] = {
     "linalg.select": np.where,
 }
 
-ELEMENTWISE: Mapping[str, Rule] = {**_UNARY, **_BINARY, **_DIVISIONS, **_TERNARY}
+ELEMENTWISE: Mapping[str, OpRule] = {**_UNARY, **_BINARY, **_DIVISIONS, **_TERNARY}
 
-_COMPARE: Mapping[str, Binary] = {
+_COMPARE: Mapping[str, ArrayBinary] = {
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,
@@ -175,7 +175,7 @@ def elementwise(op: Operation, inputs: list[Data]) -> Data:
     return Data(np.array(values) if values is arrays[0] else values, _defined(op, inputs))
 
 
-def _rule(op: Operation) -> Rule:
+def _rule(op: Operation) -> OpRule:
     if isinstance(op, arith.CmpiOp):
         return _comparison(arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data], floating=False)
     if isinstance(op, arith.CmpfOp):
@@ -195,7 +195,7 @@ def _viewed(kind: np.dtype[Any]) -> Unary:
     return lambda a: a.view(kind)
 
 
-def _comparison(name: str, *, floating: bool) -> Binary:
+def _comparison(name: str, *, floating: bool) -> ArrayBinary:
     if name in ("true", "false"):
         return lambda a, b: np.full(np.broadcast_shapes(a.shape, b.shape), name == "true")
     if not floating:

@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.spec import SEGMENT_BYTES, STICK_BYTES, USER_SEGMENTS
 from spyre_mlir.machine.faults import FaultKind, fault
-from spyre_mlir.machine.ktdp.regions import Region, Where
+from spyre_mlir.machine.ktdp.regions import TrackedRegion, Where
 from spyre_mlir.machine.ktdp.values import Array
 
 # Nothing is at address 0, so that a pointer nobody has set is found.
@@ -21,7 +21,7 @@ FIRST_ADDRESS = 512 * STICK_BYTES
 _SLOT_BYTES = 2  # what a scratchpad remembers together: the smallest element that programs keep there
 
 
-class DeviceMemory:
+class KtirMemory:
     """The arrays of a program, each in a region of its own, on stick boundaries with a gap between.
 
     Args:
@@ -34,12 +34,12 @@ class DeviceMemory:
     """
 
     def __init__(self, arrays: Mapping[str, Array], blank: Sequence[str], places: Mapping[str, int]) -> None:
-        self.regions: dict[str, Region] = {}
+        self.regions: dict[str, TrackedRegion] = {}
         free = FIRST_ADDRESS
         for name, array in sorted(arrays.items(), key=lambda item: places.get(item[0], SEGMENT_BYTES * USER_SEGMENTS)):
             base = places.get(name, free)
             size = prod(array.shape) * array.itemsize
-            region = Region(name, base, size, array.itemsize)
+            region = TrackedRegion(name, base, size, array.itemsize)
             if name not in blank:
                 region.fill(array)
             self.regions[name] = region
@@ -51,7 +51,7 @@ class DeviceMemory:
             if one.base + one.size > other.base:
                 raise InputError(f"the arrays {one.name} and {other.name} overlap", hint="give places that are apart")
 
-    def region(self, where: Where, kind: np.dtype[Any], op: Operation, core: int) -> Region:
+    def region(self, where: Where, kind: np.dtype[Any], op: Operation, core: int) -> TrackedRegion:
         """The region that elements begin in; whether they end there too is for the region to say.
 
         Raises:
@@ -79,16 +79,16 @@ class Scratchpad:
         self.core = core
         self.size = size
         self._shared = shared
-        self._region: Region | None = None
+        self._region: TrackedRegion | None = None
         self._tiles: dict[int, tuple[int, int]] = {}  # how many names an array has, and its bytes
         self._held = 0
         self._fixed: list[tuple[int, int]] = []  # bytes of views, disjoint, ascending
 
     @property
-    def region(self) -> Region:
+    def region(self) -> TrackedRegion:
         """Its bytes."""
         if self._region is None:
-            self._region = Region(f"LX of core {self.core}", 0, self.size, _SLOT_BYTES, self._shared)
+            self._region = TrackedRegion(f"LX of core {self.core}", 0, self.size, _SLOT_BYTES, self._shared)
         return self._region
 
     def reserve(self, where: Where, kind: np.dtype[Any], op: Operation) -> None:

@@ -104,7 +104,7 @@ Where = Strided | Scattered
 
 
 @dataclass
-class Region:
+class TrackedRegion:
     """A run of addresses with contents.
 
     Args:

@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.ktdp.groups import Exchange
 from spyre_mlir.machine.ktdp.liveness import Liveness
-from spyre_mlir.machine.ktdp.memory import DeviceMemory, Scratchpad
+from spyre_mlir.machine.ktdp.memory import KtirMemory, Scratchpad
 from spyre_mlir.machine.ktdp.regions import Clocks
 from spyre_mlir.machine.ktdp.structured import destinations
 from spyre_mlir.machine.ktdp.values import Data, Mask, known
@@ -48,7 +48,7 @@ class Machine:
     """
 
     grid: tuple[int, ...]
-    device: DeviceMemory
+    device: KtirMemory
     scratchpads: list[Scratchpad]
     exchange: Exchange
     liveness: Liveness

@@ -24,15 +24,15 @@ from spyre_mlir.machine.ktdp.access import (
     AnyView,
     BoxTile,
     Distributed,
-    Piece,
+    MemoryView,
     PointTile,
-    View,
+    TilePiece,
     allowed,
     axes,
     evaluate,
     pieces,
 )
-from spyre_mlir.machine.ktdp.regions import Region, Scattered
+from spyre_mlir.machine.ktdp.regions import Scattered, TrackedRegion
 from spyre_mlir.machine.ktdp.state import CoreState, Points
 from spyre_mlir.machine.ktdp.values import Array, Data, Mask, dtype_of, shape_of
 
@@ -45,7 +45,7 @@ def points_of(points: AffineSetAttr, order: AffineMapAttr) -> Points:
     return Points(box.extents, places, allowed(box.rules, axes(box.extents), box.extents))
 
 
-def view(op: ConstructMemoryViewOp, core: CoreState) -> View:
+def view(op: ConstructMemoryViewOp, core: CoreState) -> MemoryView:
     """The view an op makes.
 
     Raises:
@@ -66,7 +66,7 @@ def view(op: ConstructMemoryViewOp, core: CoreState) -> View:
     if owner is not None and owner >= core.machine.cores:
         raise fault(FaultKind.OUT_OF_BOUNDS, f"core {owner} is not in the grid", op, core=core.number)
     masks = op.coordinate_set.data.num_symbols > 0
-    made = View(core.whole(op.offset) * kind.itemsize, sizes, strides, kind, domain, owner, masks)
+    made = MemoryView(core.whole(op.offset) * kind.itemsize, sizes, strides, kind, domain, owner, masks)
     if owner is not None:
         core.machine.scratchpads[owner].reserve(made.everything, kind, op)
     return made
@@ -94,11 +94,11 @@ def tile(op: ConstructAccessTileOp, core: CoreState) -> BoxTile:
     if op.base_map is not None:
         start = [int(evaluate(expr, start, ())) for expr in op.base_map.data.results]
     source = core.values[op.view]
-    mask = _inside(source, start, known) if isinstance(source, View) and source.masks else known.mask
+    mask = _inside(source, start, known) if isinstance(source, MemoryView) and source.masks else known.mask
     return BoxTile(source, tuple(start), known.extents, known.order, mask)
 
 
-def _inside(source: View, start: Sequence[int], known: Points) -> Mask | None:
+def _inside(source: MemoryView, start: Sequence[int], known: Points) -> Mask | None:
     """Which offsets count in a view of sizes that are known at run time: those before its end."""
     if all(at + n <= size for at, n, size in zip(start, known.extents, source.sizes, strict=True)):
         return known.mask
@@ -156,13 +156,13 @@ def _require_coordinates(
         raise fault(FaultKind.INDEX_OUT_OF_RANGE, message, op, core=core.number)
 
 
-def _region(source: View, where: Any, op: Operation, core: CoreState) -> Region:
+def _region(source: MemoryView, where: Any, op: Operation, core: CoreState) -> TrackedRegion:
     if source.core is None:
         return core.machine.device.region(where, source.kind, op, core.number)
     return core.machine.scratchpads[source.core].region
 
 
-def _read(piece: Piece, op: Operation, core: CoreState) -> Array:
+def _read(piece: TilePiece, op: Operation, core: CoreState) -> Array:
     region = _region(piece.view, piece.where, op, core)
     return region.read(piece.where, piece.view.kind, op, core.number, core.clocks)
 
@@ -214,5 +214,5 @@ RULES: Mapping[str, Callable[[Any, CoreState], list[Any]]] = {
 }
 
 
-def _size(piece: Piece) -> int:
+def _size(piece: TilePiece) -> int:
     return int(np.prod(piece.where.shape))

@@ -21,7 +21,7 @@ from spyre_mlir.machine.faults import place_of
 
 
 @dataclass
-class Buffer:
+class DeviceBuffer:
     """A tensor in device memory; ops write into it.
 
     Attributes:
@@ -36,7 +36,7 @@ class Buffer:
     values: Array
     initialised: Mask
     freed: bool = False
-    whole: Buffer | None = None
+    whole: DeviceBuffer | None = None
 
     @property
     def dead(self) -> bool:
@@ -44,10 +44,10 @@ class Buffer:
         return self.freed or (self.whole is not None and self.whole.dead)
 
     @staticmethod
-    def poisoned(tensor: DeviceTensor) -> Buffer:
+    def poisoned(tensor: DeviceTensor) -> DeviceBuffer:
         """A buffer without contents."""
         shape = (tensor.sticks, tensor.lanes)
-        return Buffer(tensor, np.full(shape, np.nan, slot_type(tensor.format)), np.zeros(shape, np.bool_))
+        return DeviceBuffer(tensor, np.full(shape, np.nan, slot_type(tensor.format)), np.zeros(shape, np.bool_))
 
 
 def logical_view(data: Array, tensor: DeviceTensor) -> Array:
@@ -63,9 +63,9 @@ def logical_view(data: Array, tensor: DeviceTensor) -> Array:
     return strided(data.reshape(-1), 0, shape, steps)
 
 
-def send(tensor: DeviceTensor, values: Array, known: Mask | None, *, zero_padding: bool) -> Buffer:
+def send(tensor: DeviceTensor, values: Array, known: Mask | None, *, zero_padding: bool) -> DeviceBuffer:
     """A buffer that holds a host tensor; its padding is poisoned, or 0."""
-    buffer = Buffer.poisoned(tensor)
+    buffer = DeviceBuffer.poisoned(tensor)
     if zero_padding:
         buffer.values[...] = 0.0
         buffer.initialised[...] = True
@@ -80,7 +80,7 @@ def send(tensor: DeviceTensor, values: Array, known: Mask | None, *, zero_paddin
     return buffer
 
 
-def receive(buffer: Buffer) -> tuple[Array, Mask]:
+def receive(buffer: DeviceBuffer) -> tuple[Array, Mask]:
     """The logical elements of a buffer, and which of them were written."""
     tensor, box = buffer.tensor, tuple(slice(0, e) for e in buffer.tensor.shape)
     extents = tensor.layout.extents

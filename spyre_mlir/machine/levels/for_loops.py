@@ -24,7 +24,7 @@ from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.faults import FaultKind, fault, place_of
-from spyre_mlir.machine.levels.buffers import Buffer
+from spyre_mlir.machine.levels.buffers import DeviceBuffer
 
 
 @register_impls
@@ -77,7 +77,7 @@ class TileFunctions(InterpreterFunctions):
     @impl(TileOp)
     def run_tile(self, _interpreter: Interpreter, op: TileOp, args: PythonValues) -> PythonValues:
         """The same memory, from another stick on."""
-        whole, index = cast(tuple[Buffer, int], args)
+        whole, index = cast(tuple[DeviceBuffer, int], args)
         start = index * op.step_bytes // STICK_BYTES
         if whole.dead:
             raise fault(FaultKind.USE_AFTER_FREE, "the tensor was freed", op)
@@ -86,9 +86,9 @@ class TileFunctions(InterpreterFunctions):
         return (tile_of(whole, device_tensor(op.result), start),)
 
 
-def tile_of(whole: Buffer, tensor: DeviceTensor, start: int) -> Buffer:
+def tile_of(whole: DeviceBuffer, tensor: DeviceTensor, start: int) -> DeviceBuffer:
     """The part of a buffer from stick `start` on, as a tensor of its own that shares values and states."""
-    return Buffer(tensor, whole.values[start:], whole.initialised[start:], whole=whole)
+    return DeviceBuffer(tensor, whole.values[start:], whole.initialised[start:], whole=whole)
 
 
 __all__ = ["ForFunctions", "TileFunctions", "tile_of"]

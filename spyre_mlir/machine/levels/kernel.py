@@ -17,31 +17,31 @@ from spyre_mlir.dialects.spyre.kernel import (
     ZERO_PADDING,
     AllocOp,
     ComputeOp,
-    ConstantOp,
     ConvertOp,
     FreeOp,
     FromDeviceOp,
     GatherOp,
+    KernelConstantOp,
     RestickifyOp,
     ToDeviceOp,
     device_tensor,
 )
 from spyre_mlir.hw import fp8
 from spyre_mlir.hw.formats import FP8
-from spyre_mlir.hw.sticks import Access
+from spyre_mlir.hw.sticks import StickAccess
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, axis_range, check_known, contract, tensor_type
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.hardware_functions import rearranged
-from spyre_mlir.machine.levels.buffers import Buffer, receive, send, sent_integers, source_name
+from spyre_mlir.machine.levels.buffers import DeviceBuffer, receive, send, sent_integers, source_name
 from spyre_mlir.machine.levels.loop import gather_rows, known_numbers
-from spyre_mlir.machine.levels.operands import Operand, check_every_point_kept, operands_of, write
+from spyre_mlir.machine.levels.operands import WalkedOperand, check_every_point_kept, operands_of, write
 from spyre_mlir.machine.levels.scratchpads import Scratchpads
 from spyre_mlir.ops.function_facts import LaneOrder
 from spyre_mlir.ops.hardware_functions import function_of
 from spyre_mlir.ops.table import Family
 
 
-def pointwise(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
+def pointwise(op: ComputeOp, inputs: Sequence[WalkedOperand], out: WalkedOperand) -> None:
     """Element by element; states combine, except that a selection has the state of what it selects."""
     axes = out.own_axes
     check_every_point_kept(op, out)
@@ -57,7 +57,7 @@ def pointwise(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
     write(out, result, state, copies=op.entry.family is Family.MOVEMENT)
 
 
-def reduction(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
+def reduction(op: ComputeOp, inputs: Sequence[WalkedOperand], out: WalkedOperand) -> None:
     """Folds the dimensions the output lacks, over their logical extents: padding takes no part."""
     (source,), grid, kept = inputs, out.grid, out.grid.names(out.access)
     names = list(grid.extents)
@@ -75,7 +75,7 @@ def reduction(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
     write(out, values.reshape(result), states.reshape(result), copies=False)
 
 
-def contraction(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
+def contraction(op: ComputeOp, inputs: Sequence[WalkedOperand], out: WalkedOperand) -> None:
     """The product summed over whole sticks: padding takes part, and must hold zeros."""
     a, b = inputs
     axes, a_axes, b_axes = out.own_axes, a.own_axes, b.own_axes
@@ -90,7 +90,7 @@ def contraction(op: ComputeOp, inputs: Sequence[Operand], out: Operand) -> None:
     write(out, values, state, copies=False)
 
 
-def convert(op: ConvertOp, source: Operand, out: Operand) -> None:
+def convert(op: ConvertOp, source: WalkedOperand, out: WalkedOperand) -> None:
     """Elements in the order in which a change of width leaves them; a sparse stick stays one."""
     check_every_point_kept(op, out)
     names, grid, axes = out.grid.names(out.access), out.grid, out.own_axes
@@ -107,7 +107,7 @@ def convert(op: ConvertOp, source: Operand, out: Operand) -> None:
     write(out, values, states, copies=True)
 
 
-def gather(op: GatherOp, indices: Buffer, table: Buffer, out: Buffer) -> None:
+def gather(op: GatherOp, indices: DeviceBuffer, table: DeviceBuffer, out: DeviceBuffer) -> None:
     """Copies the rows that the indices name; an index in the lanes runs to its logical extent."""
     accesses, lanes = op.accesses(), [t.lanes for t in op.tensors]
     padded = op.padded_extents()
@@ -129,7 +129,7 @@ def gather(op: GatherOp, indices: Buffer, table: Buffer, out: Buffer) -> None:
     out.initialised.reshape(-1)[target] = table.initialised.reshape(-1)[source]
 
 
-def _element_grid(acc: Access, lanes: int, extents: dict[str, int]) -> Array:
+def _element_grid(acc: StickAccess, lanes: int, extents: dict[str, int]) -> Array:
     """Position in memory of the element at every point, of extent 1 along dimensions not walked."""
     rank, grid = len(extents), np.full((1,) * len(extents), acc.offset * lanes, np.int64)
     for axis, (name, extent) in enumerate(extents.items()):
@@ -139,7 +139,7 @@ def _element_grid(acc: Access, lanes: int, extents: dict[str, int]) -> Array:
     return grid
 
 
-def _inside(op: GatherOp, positions: Array, buffer: Buffer, what: str) -> Array:
+def _inside(op: GatherOp, positions: Array, buffer: DeviceBuffer, what: str) -> Array:
     if positions.min() < 0 or positions.max() >= buffer.values.size:
         message = f"{what}: element {int(positions.max())} of a buffer of {buffer.values.size}"
         raise fault(FaultKind.OUT_OF_BOUNDS, message, op)
@@ -157,7 +157,7 @@ class KernelFunctions(InterpreterFunctions):
     @impl(ComputeOp)
     def run_compute(self, _interpreter: Interpreter, op: ComputeOp, args: PythonValues) -> PythonValues:
         """Runs a hardware function by the family of its table entry."""
-        buffers = cast(tuple[Buffer, ...], args)
+        buffers = cast(tuple[DeviceBuffer, ...], args)
         self.scratchpads.check(op, buffers)
         *inputs, out = operands_of(op, args)
         wanted = sum(p.is_tensor and p.required for p in op.entry.params)
@@ -178,7 +178,7 @@ class KernelFunctions(InterpreterFunctions):
     @impl(RestickifyOp)
     def run_restickify(self, _interpreter: Interpreter, op: RestickifyOp, args: PythonValues) -> PythonValues:
         """Copies values and states to the other layout."""
-        buffers = cast(tuple[Buffer, ...], args)
+        buffers = cast(tuple[DeviceBuffer, ...], args)
         self.scratchpads.check(op, buffers)
         source, out = operands_of(op, args)
         check_every_point_kept(op, out)
@@ -190,7 +190,7 @@ class KernelFunctions(InterpreterFunctions):
     @impl(ConvertOp)
     def run_convert(self, _interpreter: Interpreter, op: ConvertOp, args: PythonValues) -> PythonValues:
         """Copies values and states to the other format, in the order that the change of width leaves."""
-        buffers = cast(tuple[Buffer, ...], args)
+        buffers = cast(tuple[DeviceBuffer, ...], args)
         self.scratchpads.check(op, buffers)
         convert(op, *operands_of(op, args))
         self.scratchpads.overwrite(op, buffers)
@@ -199,29 +199,29 @@ class KernelFunctions(InterpreterFunctions):
     @impl(GatherOp)
     def run_gather(self, _interpreter: Interpreter, op: GatherOp, args: PythonValues) -> PythonValues:
         """Copies rows of a table."""
-        indices, table, out = cast(tuple[Buffer, Buffer, Buffer], args)
+        indices, table, out = cast(tuple[DeviceBuffer, DeviceBuffer, DeviceBuffer], args)
         gather(op, indices, table, out)
         return ()
 
     @impl(AllocOp)
     def run_alloc(self, _interpreter: Interpreter, op: AllocOp, _args: PythonValues) -> PythonValues:
         """A poisoned buffer."""
-        buffer = Buffer.poisoned(device_tensor(op.result))
+        buffer = DeviceBuffer.poisoned(device_tensor(op.result))
         self.scratchpads.add(op, buffer)
         return (buffer,)
 
     @impl(FreeOp)
     def run_free(self, _interpreter: Interpreter, op: FreeOp, args: PythonValues) -> PythonValues:
         """Poisons the buffer, and remembers that its life is over."""
-        (buffer,) = cast(tuple[Buffer], args)
+        (buffer,) = cast(tuple[DeviceBuffer], args)
         if buffer.freed:
             raise fault(FaultKind.DOUBLE_FREE, "the buffer was freed before", op)
         buffer.values[...], buffer.initialised[...], buffer.freed = np.nan, False, True
         self.scratchpads.remove(buffer)
         return ()
 
-    @impl(ConstantOp)
-    def run_constant(self, _interpreter: Interpreter, op: ConstantOp, _args: PythonValues) -> PythonValues:
+    @impl(KernelConstantOp)
+    def run_constant(self, _interpreter: Interpreter, op: KernelConstantOp, _args: PythonValues) -> PythonValues:
         """A buffer of known numbers, zeros in its padding."""
         tensor = device_tensor(op.result)
         return (send(tensor, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
@@ -237,7 +237,7 @@ class KernelFunctions(InterpreterFunctions):
     @impl(FromDeviceOp)
     def run_from_device(self, _interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
         """Reads the logical elements back."""
-        (buffer,) = cast(tuple[Buffer], args)
+        (buffer,) = cast(tuple[DeviceBuffer], args)
         if buffer.freed:
             raise fault(FaultKind.USE_AFTER_FREE, "the source was freed", op, tensor="the source")
         values, known = receive(buffer)

@@ -21,7 +21,15 @@ from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.spyre.attributes import FROM_END, FirstOnesAttr, IndexMapAttr, IotaAttr, ResampleAttr
-from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, GatherOp, NestOp, YieldOp, body_function, combiner
+from spyre_mlir.dialects.spyre.loop import (
+    EmptyOp,
+    LoopConstantOp,
+    LoopGatherOp,
+    NestOp,
+    YieldOp,
+    body_function,
+    combiner,
+)
 from spyre_mlir.dialects.spyre.scalars import ApplyOp, entry_of, numbers_of, scalar_classes
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.arrays import (
@@ -87,7 +95,7 @@ def gather_rows(indices: Array, extent: int, op: Operation) -> Array:
     return rows
 
 
-def _read(array: HostArray, index: IndexMapAttr, op: NestOp | GatherOp, names: Sequence[str], what: str) -> Array:
+def _read(array: HostArray, index: IndexMapAttr, op: NestOp | LoopGatherOp, names: Sequence[str], what: str) -> Array:
     extents = op.space.extents
     try:
         if array.defined is not None:
@@ -132,7 +140,7 @@ def _evaluate(interpreter: Interpreter, op: NestOp, inputs: Sequence[HostArray])
     return np.asarray(combiner(op.combine.data).meaning(values, dim=tuple(names.index(n) for n in op.reduced)))
 
 
-def _target(op: NestOp | GatherOp, dest: HostArray | None) -> HostArray:
+def _target(op: NestOp | LoopGatherOp, dest: HostArray | None) -> HostArray:
     type_ = tensor_type(op.result.type)
     if dest is None:
         return HostArray.undefined(type_.get_shape(), type_.get_element_type())
@@ -140,7 +148,7 @@ def _target(op: NestOp | GatherOp, dest: HostArray | None) -> HostArray:
 
 
 def _write(
-    op: NestOp | GatherOp, index: IndexMapAttr, values: Array, names: Sequence[str], target: HostArray
+    op: NestOp | LoopGatherOp, index: IndexMapAttr, values: Array, names: Sequence[str], target: HostArray
 ) -> HostArray:
     """`target`, which is ours to change, with `values` at the places the map names."""
     extents = op.space.extents
@@ -174,8 +182,8 @@ class LoopFunctions(InterpreterFunctions):
         """Hands the values of all points to the nest."""
         return ReturnedValues(args), ()
 
-    @impl(GatherOp)
-    def run_gather(self, _interpreter: Interpreter, op: GatherOp, args: PythonValues) -> PythonValues:
+    @impl(LoopGatherOp)
+    def run_gather(self, _interpreter: Interpreter, op: LoopGatherOp, args: PythonValues) -> PythonValues:
         """Reads the table at the rows that the indices name."""
         indices, table = cast(tuple[HostArray, HostArray], args)
         names, extents, axis = [d.name for d in op.space.data], op.space.extents, op.axis.value.data
@@ -197,8 +205,8 @@ class LoopFunctions(InterpreterFunctions):
         type_ = tensor_type(op.result.type)
         return (HostArray.undefined(type_.get_shape(), type_.get_element_type()),)
 
-    @impl(ConstantOp)
-    def run_constant(self, _interpreter: Interpreter, op: ConstantOp, _args: PythonValues) -> PythonValues:
+    @impl(LoopConstantOp)
+    def run_constant(self, _interpreter: Interpreter, op: LoopConstantOp, _args: PythonValues) -> PythonValues:
         """A tensor of known numbers."""
         type_ = tensor_type(op.result.type)
         return (HostArray.of(known_numbers(op.value, type_.get_shape(), op), type_.get_element_type()),)

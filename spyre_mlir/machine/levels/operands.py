@@ -10,11 +10,11 @@ from typing import cast
 import numpy as np
 
 from spyre_mlir.dialects.spyre.kernel import ELEMENT, KernelOp
-from spyre_mlir.hw.sticks import Access
+from spyre_mlir.hw.sticks import StickAccess
 from spyre_mlir.machine.arrays import Array, Mask, first_index, strided
 from spyre_mlir.machine.eager_rounding import as_eager, operands_as
 from spyre_mlir.machine.faults import FaultKind, fault
-from spyre_mlir.machine.levels.buffers import Buffer
+from spyre_mlir.machine.levels.buffers import DeviceBuffer
 
 _OUTPUT = "the output"
 Sub = tuple[str, int]  # a part of an iteration dimension: its name, and the elements one step advances
@@ -58,12 +58,12 @@ class Grid:
         steps = {(n, w): count for n, parts in self.parts.items() for w, count in parts}
         return [steps[a] for a in axes]
 
-    def names(self, acc: Access) -> list[str]:
+    def names(self, acc: StickAccess) -> list[str]:
         """The dimensions an access walks, in the order of the space."""
         return [n for n in self.extents if n in acc.strides]
 
 
-def lane_step(acc: Access, axis: Sub, lanes: int) -> int:
+def lane_step(acc: StickAccess, axis: Sub, lanes: int) -> int:
     """Elements of memory per step of an axis, in a buffer of `lanes` elements per stick."""
     name, weight = axis
     stride = acc.strides.get(name, 0) * lanes
@@ -73,11 +73,11 @@ def lane_step(acc: Access, axis: Sub, lanes: int) -> int:
 
 
 @dataclass(frozen=True)
-class Operand:
+class WalkedOperand:
     """One operand of a kernel op: a buffer and the way through it."""
 
-    buffer: Buffer
-    access: Access
+    buffer: DeviceBuffer
+    access: StickAccess
     grid: Grid
     op: KernelOp
     what: str
@@ -128,14 +128,16 @@ class Operand:
         return self.view(self.buffer.initialised, axes)
 
 
-def operands_of(op: KernelOp, args: Sequence[object]) -> list[Operand]:
+def operands_of(op: KernelOp, args: Sequence[object]) -> list[WalkedOperand]:
     """The operands of an op, the output last."""
     grid = Grid.of(op)
     names = [*(f"input {n}" for n in range(len(op.inputs))), _OUTPUT]
-    return [Operand(cast(Buffer, b), a, grid, op, w) for b, a, w in zip(args, op.accesses(), names, strict=True)]
+    return [
+        WalkedOperand(cast(DeviceBuffer, b), a, grid, op, w) for b, a, w in zip(args, op.accesses(), names, strict=True)
+    ]
 
 
-def write(out: Operand, values: Array, initialised: Mask, *, copies: bool) -> None:
+def write(out: WalkedOperand, values: Array, initialised: Mask, *, copies: bool) -> None:
     """Writes values and states along the output's axes.
 
     Raises:
@@ -151,7 +153,7 @@ def write(out: Operand, values: Array, initialised: Mask, *, copies: bool) -> No
     states[...] = initialised
 
 
-def _check_first_lanes(out: Operand, axes: Sequence[Sub], initialised: Mask) -> None:
+def _check_first_lanes(out: WalkedOperand, axes: Sequence[Sub], initialised: Mask) -> None:
     lanes = out.buffer.tensor.lanes
     inside = [name == out.access.lane and weight < lanes for name, weight in axes]
     first = initialised[tuple(slice(0, 1) if i else slice(None) for i in inside)]
@@ -170,7 +172,7 @@ def _check_first_lanes(out: Operand, axes: Sequence[Sub], initialised: Mask) -> 
     )
 
 
-def check_every_point_kept(op: KernelOp, out: Operand) -> None:
+def check_every_point_kept(op: KernelOp, out: WalkedOperand) -> None:
     """Raises MachineFault if one element is written more than once."""
     lost = [n for n, e in op.space.extents.items() if e > 1 and n not in out.access.strides]
     if lost:

@@ -10,14 +10,14 @@ import numpy as np
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, shared_view
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.machine.faults import FaultKind, fault
-from spyre_mlir.machine.levels.buffers import Buffer
+from spyre_mlir.machine.levels.buffers import DeviceBuffer
 
 
 @dataclass
 class _Held:
     """A buffer, its bytes in every scratchpad, and who wrote over it."""
 
-    buffer: Buffer
+    buffer: DeviceBuffer
     low: int
     high: int
     alloc: AllocOp
@@ -38,7 +38,7 @@ class Scratchpads:
 
     _held: list[_Held] = field(default_factory=list[_Held])
 
-    def add(self, op: AllocOp, buffer: Buffer) -> None:
+    def add(self, op: AllocOp, buffer: DeviceBuffer) -> None:
         """Remembers where a buffer is.
 
         Raises:
@@ -55,11 +55,11 @@ class Scratchpads:
         self._held = [h for h in self._held if h.alloc is not op]
         self._held.append(held)
 
-    def remove(self, buffer: Buffer) -> None:
+    def remove(self, buffer: DeviceBuffer) -> None:
         """Forgets a buffer whose life is over."""
         self._held = [h for h in self._held if h.buffer is not buffer]
 
-    def check(self, op: KernelOp, args: Sequence[Buffer]) -> None:
+    def check(self, op: KernelOp, args: Sequence[DeviceBuffer]) -> None:
         """Refuses an op that reads what was overwritten, or overwrites what it reads.
 
         Raises:
@@ -92,17 +92,17 @@ class Scratchpads:
                     span=other.span,
                 )
 
-    def overwrite(self, op: KernelOp, args: Sequence[Buffer]) -> None:
+    def overwrite(self, op: KernelOp, args: Sequence[DeviceBuffer]) -> None:
         """Takes the contents away from the buffers whose bytes the op has written."""
         for other in self._below(args[-1]):
             if other.buffer.initialised.any():
                 other.buffer.values[...], other.buffer.initialised[...] = np.nan, False
                 other.lost_to = op.function_name
 
-    def _find(self, buffer: Buffer) -> _Held | None:
+    def _find(self, buffer: DeviceBuffer) -> _Held | None:
         return next((h for h in self._held if h.buffer is buffer), None)
 
-    def _below(self, buffer: Buffer) -> list[_Held]:
+    def _below(self, buffer: DeviceBuffer) -> list[_Held]:
         own = self._find(buffer)
         if own is None:
             return []

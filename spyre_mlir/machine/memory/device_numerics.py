@@ -68,7 +68,7 @@ class DeviceMemory(Memory):
     def __init__(self, spec: SpyreSpec = SPYRE, options: MachineOptions | None = None) -> None:
         super().__init__(spec)
         settings = MachineOptions(numerics="device") if options is None else options
-        self._overflow = dl16.Overflow(settings.overflow)
+        self._overflow = dl16.OverflowRule(settings.overflow)
         self._wide = settings.arithmetic == "float64"
         self.partial_sums_are_wide = settings.partial_sums == "wide"
 

@@ -23,7 +23,7 @@ from spyre_mlir.hw.rounding import Tally
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, USER_SEGMENTS, SpyreSpec, segment_base
 from spyre_mlir.machine.eager_rounding import as_eager, operands_as, slot_type
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
-from spyre_mlir.machine.memory.shadow import Bools, Ints, States, Tags
+from spyre_mlir.machine.memory.shadow import Bools, Ints, ShadowMemory, Tags
 
 Floats = npt.NDArray[Any]  # float64; in device numerics float32 where that is exact
 Stored = npt.NDArray[Any]  # elements as a kind of memory keeps them
@@ -44,12 +44,12 @@ def element_bytes(format_name: str) -> int:
 
 
 # Contents of regions that are gone, by size: memory the host has committed already.
-Spare = dict[int, "list[tuple[npt.NDArray[np.uint8], States]]"]
+Spare = dict[int, "list[tuple[npt.NDArray[np.uint8], ShadowMemory]]"]
 _MOST = 0.5
 
 
 @dataclass(order=True)
-class Region:
+class MemoryRegion:
     """A run of addresses with contents.
 
     Args:
@@ -64,7 +64,7 @@ class Region:
     name: str = field(compare=False)
     scale: int = field(compare=False, repr=False)
     cells: npt.NDArray[np.uint8] = field(init=False, compare=False, repr=False)
-    states: States = field(init=False, compare=False, repr=False)
+    states: ShadowMemory = field(init=False, compare=False, repr=False)
     shared: bool = field(init=False, default=False, compare=False, repr=False)
     # Whether its contents mean nothing when a bundle begins.
     scratch: bool = field(init=False, default=False, compare=False, repr=False)
@@ -81,14 +81,14 @@ class Region:
         else:
             # zeros, not empty: the operating system commits a page at the first write only.
             self.cells = np.zeros(self.size * self.scale, dtype=np.uint8)
-        self.states = States(self.size)
+        self.states = ShadowMemory(self.size)
 
     @property
     def end(self) -> int:
         """One past the last byte."""
         return self.base + self.size
 
-    def share(self, cells: npt.NDArray[np.uint8], states: States) -> None:
+    def share(self, cells: npt.NDArray[np.uint8], states: ShadowMemory) -> None:
         """Take contents that others hold too; they are copied before anything is written."""
         self.cells, self.states, self.shared = cells, states, True
 
@@ -99,7 +99,7 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Window:
+class StridedWindow:
     """Elements of a region at regular steps.
 
     Args:
@@ -109,7 +109,7 @@ class Window:
         steps: bytes from one to the next along each axis.
     """
 
-    region: Region
+    region: MemoryRegion
     first: int
     shape: tuple[int, ...]
     steps: tuple[int, ...]
@@ -180,7 +180,7 @@ class Memory(ABC):
         self.spec = spec
         # Scratchpads get addresses after the last segment, so that one number names any byte on the card.
         self.scratchpad_base = segment_base(USER_SEGMENTS + 1)
-        self._regions: list[Region] = []
+        self._regions: list[MemoryRegion] = []
         # Which launch is running; 0 is the host.
         self.step = 0
         self.log = FaultLog()
@@ -197,11 +197,11 @@ class Memory(ABC):
         self.arguments: set[str] = set()
 
     @property
-    def regions(self) -> tuple[Region, ...]:
+    def regions(self) -> tuple[MemoryRegion, ...]:
         """All regions by address."""
         return tuple(self._regions)
 
-    def add_region(self, name: str, base: int, size: int) -> Region:
+    def add_region(self, name: str, base: int, size: int) -> MemoryRegion:
         """Give a run of addresses contents, all uninitialised.
 
         Raises:
@@ -211,7 +211,7 @@ class Memory(ABC):
         if base % stick or size % stick or size <= 0:
             raise InputError(f"region {name}: base {base:#x} and size {size} must be whole sticks of {stick} bytes")
         try:
-            region = Region(base, size, name, self.scale, self.spare)
+            region = MemoryRegion(base, size, name, self.scale, self.spare)
         except MemoryError as error:
             message = f"region {name}: the host cannot hold {size} bytes of device memory"
             raise InputError(message, hint="use symbolic addresses, with regions as large as the tensors") from error
@@ -221,7 +221,7 @@ class Memory(ABC):
         insort(self._regions, region)
         return region
 
-    def allocate(self, name: str, size: int) -> Region:
+    def allocate(self, name: str, size: int) -> MemoryRegion:
         """Give a run of addresses contents where there is room, after everything that is there.
 
         Raises:
@@ -247,7 +247,7 @@ class Memory(ABC):
         """Forget every region; what they took can be had again by the next memory that has the same `spare`."""
         self._release(self._regions)
 
-    def _release(self, gone: list[Region]) -> None:
+    def _release(self, gone: list[MemoryRegion]) -> None:
         self._regions = [region for region in self._regions if all(region is not other for other in gone)]
         for region in gone:
             if not region.shared:
@@ -257,7 +257,7 @@ class Memory(ABC):
         """The card-wide address of a byte of one core's scratchpad."""
         return self.scratchpad_base + core * self.spec.lx_bytes + address
 
-    def add_scratchpads(self) -> Region:
+    def add_scratchpads(self) -> MemoryRegion:
         """Give every core its scratchpad, if they are not there yet; contents are uninitialised."""
         for region in self._regions:
             if region.base == self.scratchpad_base:
@@ -266,7 +266,7 @@ class Memory(ABC):
         region.scratch = True
         return region
 
-    def locate(self, low: int, high: int, place: Place | None = None) -> Region:
+    def locate(self, low: int, high: int, place: Place | None = None) -> MemoryRegion:
         """Find the region that holds bytes ``low`` to ``high`` (exclusive).
 
         Raises:
@@ -317,11 +317,11 @@ class Memory(ABC):
         values = self._elements(region, width, format_name)[at]
         return self.numbers(values, format_name), written
 
-    def _elements(self, region: Region, width: int, format_name: str) -> Stored:
+    def _elements(self, region: MemoryRegion, width: int, format_name: str) -> Stored:
         """View of an element at every byte where one may start; they overlap."""
-        return Window(region, 0, (region.size - width + 1,), (1,)).elements(self.stored_type(format_name))
+        return StridedWindow(region, 0, (region.size - width + 1,), (1,)).elements(self.stored_type(format_name))
 
-    def _bytes(self, addresses: Ints, format_name: str) -> tuple[Region, Ints, int]:
+    def _bytes(self, addresses: Ints, format_name: str) -> tuple[MemoryRegion, Ints, int]:
         width = element_bytes(format_name)
         if addresses.size == 0:
             raise InputError("a transfer needs at least one address")
@@ -361,4 +361,15 @@ class ExactMemory(Memory):
         return values
 
 
-__all__ = ["Bools", "ExactMemory", "Floats", "Ints", "Memory", "Region", "Stored", "Tags", "Window", "element_bytes"]
+__all__ = [
+    "Bools",
+    "ExactMemory",
+    "Floats",
+    "Ints",
+    "Memory",
+    "MemoryRegion",
+    "Stored",
+    "StridedWindow",
+    "Tags",
+    "element_bytes",
+]

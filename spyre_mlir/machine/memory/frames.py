@@ -24,18 +24,18 @@ BLOCK = 1 << 15
 
 
 @dataclass(frozen=True)
-class Axis:
+class StridedAxis:
     """``count`` steps of ``stride`` bytes."""
 
     count: int
     stride: int
 
 
-class Cut(Protocol):
+class AccessCut(Protocol):
     """What an access says of its dims."""
 
     @property
-    def axes(self) -> tuple[tuple[Axis, ...], ...]:
+    def axes(self) -> tuple[tuple[StridedAxis, ...], ...]:
         """Per iteration dim, its axes from the slowest to the fastest."""
         ...
 
@@ -63,7 +63,7 @@ class Frame:
     dense: bool = False
 
     @staticmethod
-    def of(accesses: Sequence[Cut]) -> Frame:
+    def of(accesses: Sequence[AccessCut]) -> Frame:
         """The coarsest frame in which every access is a strided view; a dense one if there is none."""
         counts = tuple(_cut(accesses, place) for place in range(len(accesses[0].shape)))
         if any(access.visible != access.shape for access in accesses) or not all(counts):
@@ -71,7 +71,7 @@ class Frame:
         return Frame(counts)
 
     @staticmethod
-    def plain(accesses: Sequence[Cut]) -> Frame:
+    def plain(accesses: Sequence[AccessCut]) -> Frame:
         """One axis per dim."""
         shapes = [access.shape for access in accesses]
         return Frame(tuple((max(sizes),) for sizes in zip(*shapes, strict=True)), dense=True)
@@ -100,7 +100,7 @@ class Frame:
         return values.reshape(shape)
 
 
-def _cut(accesses: Sequence[Cut], place: int) -> tuple[int, ...]:
+def _cut(accesses: Sequence[AccessCut], place: int) -> tuple[int, ...]:
     """Counts for one dim; none if there is no common cut."""
     full = max(access.shape[place] for access in accesses)
     cuts = {1, full}
@@ -118,16 +118,16 @@ def _cut(accesses: Sequence[Cut], place: int) -> tuple[int, ...]:
     return tuple(outer // inner for outer, inner in pairwise(ordered)) or (1,)
 
 
-def fine_axes(axes: Sequence[Axis], counts: Sequence[int]) -> list[Axis]:
+def fine_axes(axes: Sequence[StridedAxis], counts: Sequence[int]) -> list[StridedAxis]:
     """The axes of one dim of an operand, cut as a frame has it; of size one in a dim it does not walk."""
     if prod(axis.count for axis in axes) == 1:
-        return [Axis(1, 0)] * len(counts)
-    result: list[Axis] = []
+        return [StridedAxis(1, 0)] * len(counts)
+    result: list[StridedAxis] = []
     rest = [axis for axis in axes if axis.count != 1]
     axis = rest.pop()
     inner = 1
     for count in reversed(counts):
-        result.append(Axis(count, axis.stride * inner))
+        result.append(StridedAxis(count, axis.stride * inner))
         inner *= count
         if inner == axis.count and rest:
             axis, inner = rest.pop(), 1

@@ -18,11 +18,11 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.memory.exact import Ints, Memory, element_bytes
-from spyre_mlir.machine.memory.frames import Axis
-from spyre_mlir.machine.memory.strided_access import Access, Tensor
+from spyre_mlir.machine.memory.frames import StridedAxis
+from spyre_mlir.machine.memory.strided_access import ByteAccess, TrackedArray
 
 
-class Layout:
+class OperandLayout:
     """One operand of one descriptor, with its start addresses resolved.
 
     Args:
@@ -109,14 +109,14 @@ class Layout:
             hint = "split an outer dim over more cores"
             self.memory.log.meet(fault(FaultKind.SPAN, message, access.span, hint=hint))
 
-    def core(self, core: int) -> Access:
+    def core(self, core: int) -> ByteAccess:
         """The elements one core touches; addresses in LX are card-wide."""
         axes = tuple(self._axes(dim, dim.per_core, None) for dim in self.view.dims)
         shape = tuple(dim.per_core if self._has(dim) else 1 for dim in self.view.dims)
         place = self._at(core)
-        return Access(int(self.starts[core]), axes, shape, self.operand.format, place)
+        return ByteAccess(int(self.starts[core]), axes, shape, self.operand.format, place)
 
-    def whole(self, slices: Ints) -> Access | None:
+    def whole(self, slices: Ints) -> ByteAccess | None:
         """The elements all cores touch as one array, if start addresses are affine in the slice numbers.
 
         Args:
@@ -132,7 +132,7 @@ class Layout:
         pairs = tuple(zip(self.view.dims, steps, strict=True))
         axes = tuple(self._axes(dim, dim.per_core, step) for dim, step in pairs)
         shape = tuple(dim.extent if self._has(dim) or step else 1 for dim, step in pairs)
-        return Access(self._origin(slices), axes, shape, self.operand.format, self.place)
+        return ByteAccess(self._origin(slices), axes, shape, self.operand.format, self.place)
 
     def _origin(self, slices: Ints) -> int:
         return int(self.starts[_core_of(slices, np.zeros(len(self.view.dims), dtype=np.int64))])
@@ -140,17 +140,17 @@ class Layout:
     def _has(self, dim: Dim) -> bool:
         return dim.label in self._strides
 
-    def _axes(self, dim: Dim, count: int, step: int | None) -> tuple[Axis, ...]:
+    def _axes(self, dim: Dim, count: int, step: int | None) -> tuple[StridedAxis, ...]:
         """Axes of one dim: slices (when ``step`` is given), elements or sticks, lanes."""
-        outer = () if step is None else (Axis(dim.split, step),)
+        outer = () if step is None else (StridedAxis(dim.split, step),)
         if not self._has(dim):
             # A dim the operand lacks costs nothing, unless each slice has a copy of its own, as in LX.
-            return (*outer, Axis(count, 0)) if step else (Axis(1, 0),)
+            return (*outer, StridedAxis(count, 0)) if step else (StridedAxis(1, 0),)
         count = self._inside(dim, count)
         stride = self._strides[dim.label]
         inside = self.operand.stick_lanes
         if dim.label not in inside:
-            return _merged((*outer, Axis(count, stride)))
+            return _merged((*outer, StridedAxis(count, stride)))
         lanes = inside[dim.label]
         inner = prod(n for label, n in inside.items() if list(inside).index(label) < list(inside).index(dim.label))
         sticks, rest = divmod(count, lanes)
@@ -158,10 +158,10 @@ class Layout:
             # Index tensors alone may end inside a stick (interface specification, address rules; certain).
             in_a_row = _is_index(self.operand) and stride == STICK_BYTES
             if (sticks == 0 or in_a_row) and dim.split == 1:
-                return (Axis(count, self.word_bytes),)
+                return (StridedAxis(count, self.word_bytes),)
             message = f"a core's {count} elements of stick dim {dim.label} are not whole sticks of {lanes}"
             raise fault(FaultKind.MISALIGNED, message, self.place, hint="pad the dim to whole sticks per core")
-        return (*_merged((*outer, Axis(sticks, stride))), Axis(lanes, inner * self.word_bytes))
+        return (*_merged((*outer, StridedAxis(sticks, stride))), StridedAxis(lanes, inner * self.word_bytes))
 
     def _inside(self, dim: Dim, count: int) -> int:
         """How many of a core's elements along a dim the buffer holds; a restickify may want more than there are."""
@@ -199,10 +199,10 @@ def _picked(view: Descriptor, index: int) -> tuple[str, ...]:
     return view.operands[link.partner].order
 
 
-def _merged(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+def _merged(axes: tuple[StridedAxis, ...]) -> tuple[StridedAxis, ...]:
     """Slices and elements in one axis where the step allows it."""
     if len(axes) == 2 and axes[0].stride == axes[1].count * axes[1].stride:
-        return (Axis(axes[0].count * axes[1].count, axes[1].stride),)
+        return (StridedAxis(axes[0].count * axes[1].count, axes[1].stride),)
     return axes
 
 
@@ -218,4 +218,4 @@ def _core_of(slices: Ints, wanted: Ints) -> int:
     return int(hits[0]) if hits.size else -1
 
 
-__all__ = ["Access", "Layout", "Tensor", "slice_table"]
+__all__ = ["ByteAccess", "OperandLayout", "TrackedArray", "slice_table"]

@@ -98,7 +98,7 @@ class StickBox:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ShadowRead:
     """What a read finds.
 
     Args:
@@ -113,7 +113,7 @@ class Reading:
     found: str = ""
 
 
-class States:
+class ShadowMemory:
     """The states of the bytes of one region, and which step wrote each stick last.
 
     Args:
@@ -127,14 +127,14 @@ class States:
         self.writer: npt.NDArray[np.int32] = np.zeros(sticks, dtype=np.int32)
         self._bytes: Tags | None = None
 
-    def copy(self) -> States:
+    def copy(self) -> ShadowMemory:
         """States that change on their own."""
-        made = States(0)
+        made = ShadowMemory(0)
         made.tags, made.known, made.writer = self.tags.copy(), self.known.copy(), self.writer.copy()
         made._bytes = None if self._bytes is None else self._bytes.copy()
         return made
 
-    def read(self, box: StickBox, format_name: str, *, scratch: bool = False) -> Reading:
+    def read(self, box: StickBox, format_name: str, *, scratch: bool = False) -> ShadowRead:
         """What a read of a box in a format finds.
 
         Args:
@@ -148,7 +148,7 @@ class States:
         for other in RELABELS.get(format_name, ()):
             right |= tags == FORMAT_TAGS[other]
         if right.all() and (known >= box.bytes).all():
-            return Reading(None)
+            return ShadowRead(None)
         if (tags == MIXED).any():
             rows = self._rows(box.sticks().reshape(-1))[:, : box.bytes]
             return _reading(rows.reshape(*box.shape, box.lanes, box.width), format_name, scratch=scratch)
@@ -157,9 +157,9 @@ class States:
             known = np.where(wrong, 0, known)
         elif wrong.any():
             at = _first(wrong)
-            return Reading(None, (*at, 0), tag_name(int(tags[at])))
+            return ShadowRead(None, (*at, 0), tag_name(int(tags[at])))
         lanes = _constant(known) // box.width
-        return Reading(lanes[..., None] > np.arange(box.lanes, dtype=np.uint8))
+        return ShadowRead(lanes[..., None] > np.arange(box.lanes, dtype=np.uint8))
 
     def write(self, box: StickBox, format_name: str, written: Bools | None, writer: int) -> None:
         """Remember that a box was written; elements that are not written in `written` become uninitialised."""
@@ -188,7 +188,7 @@ class States:
         rows[:, : box.bytes] = inside.reshape(len(rows), box.bytes)
         self._keep(sticks, rows)
 
-    def read_elements(self, at: Ints, width: int, format_name: str, *, scratch: bool = False) -> Reading:
+    def read_elements(self, at: Ints, width: int, format_name: str, *, scratch: bool = False) -> ShadowRead:
         """What a read of single elements finds.
 
         Args:
@@ -247,22 +247,22 @@ class States:
             self._bytes.reshape(-1, STICK)[sticks[~short]] = rows[~short]
 
 
-def _reading(rows: Tags, format_name: str, *, scratch: bool = False) -> Reading:
-    """From one tag per byte, the last axis being the bytes of an element; see `States.read`."""
+def _reading(rows: Tags, format_name: str, *, scratch: bool = False) -> ShadowRead:
+    """From one tag per byte, the last axis being the bytes of an element; see `ShadowMemory.read`."""
     first, others = rows[..., 0], rows[..., 1:]
     good = first == FORMAT_TAGS[format_name]
     for other in RELABELS.get(format_name, ()):
         good |= first == FORMAT_TAGS[other]
     good &= (others == CONTINUATION).all(axis=-1)
     if good.all():
-        return Reading(None)
+        return ShadowRead(None)
     bad = ~good & (rows != UNINITIALISED).any(axis=-1)
     if not bad.any() or (scratch and good.any()):
-        return Reading(good)
+        return ShadowRead(good)
     at = _first(bad)
     found = int(first[at])
     text = tag_name(found) if found != FORMAT_TAGS[format_name] else f"{format_name}, partly overwritten"
-    return Reading(None, at, text)
+    return ShadowRead(None, at, text)
 
 
 def _first(mask: npt.NDArray[np.bool_]) -> tuple[int, ...]:
@@ -278,4 +278,4 @@ def _constant(array: Tags) -> Tags:
     return array
 
 
-__all__ = ["CONTINUATION", "FORMAT_TAGS", "MIXED", "STICK", "UNINITIALISED", "Reading", "States", "StickBox"]
+__all__ = ["CONTINUATION", "FORMAT_TAGS", "MIXED", "STICK", "UNINITIALISED", "ShadowMemory", "ShadowRead", "StickBox"]

@@ -12,15 +12,24 @@ import numpy as np
 import numpy.typing as npt
 
 from spyre_mlir.machine.faults import FaultKind, Place, fault
-from spyre_mlir.machine.memory.exact import Bools, Floats, Ints, Memory, Region, Stored, Window, element_bytes
-from spyre_mlir.machine.memory.frames import Axis, Frame, fine_axes
-from spyre_mlir.machine.memory.shadow import STICK, Reading, StickBox
+from spyre_mlir.machine.memory.exact import (
+    Bools,
+    Floats,
+    Ints,
+    Memory,
+    MemoryRegion,
+    Stored,
+    StridedWindow,
+    element_bytes,
+)
+from spyre_mlir.machine.memory.frames import Frame, StridedAxis, fine_axes
+from spyre_mlir.machine.memory.shadow import STICK, ShadowRead, StickBox
 
 Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass(frozen=True)
-class Tensor:
+class TrackedArray:
     """Values an operation works on, and which of them were ever written (None: all).
 
     Args:
@@ -33,7 +42,7 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Access:
+class ByteAccess:
     """The elements of one operand that one core, or all cores together, touch.
 
     Args:
@@ -45,7 +54,7 @@ class Access:
     """
 
     base: int
-    axes: tuple[tuple[Axis, ...], ...]
+    axes: tuple[tuple[StridedAxis, ...], ...]
     shape: tuple[int, ...]
     format: str
     place: Place
@@ -56,7 +65,7 @@ class Access:
         return element_bytes(self.format)
 
     @cached_property
-    def flat_axes(self) -> tuple[Axis, ...]:
+    def flat_axes(self) -> tuple[StridedAxis, ...]:
         """Axes of more than one step, of all dims, in order."""
         return tuple(axis for axes in self.axes for axis in axes if axis.count != 1)
 
@@ -100,7 +109,7 @@ class Access:
         before = address - self.addresses()
         return bool(((before >= 0) & (before < self.word_bytes)).any())
 
-    def read(self, memory: Memory) -> Tensor:
+    def read(self, memory: Memory) -> TrackedArray:
         """Copy the elements out of memory, one axis per iteration dim.
 
         Raises:
@@ -112,14 +121,14 @@ class Access:
         if written is not None:
             written = np.broadcast_to(written, self.visible)
         if self.visible == self.shape:
-            return Tensor(values, written)
+            return TrackedArray(values, written)
         inside = tuple(slice(0, n) for n in self.visible)
         padded, known = np.zeros(self.shape, values.dtype), np.zeros(self.shape, dtype=np.bool_)
         padded[inside] = values
         known[inside] = True if written is None else written
-        return Tensor(padded, known)
+        return TrackedArray(padded, known)
 
-    def write(self, memory: Memory, tensor: Tensor) -> None:
+    def write(self, memory: Memory, tensor: TrackedArray) -> None:
         """Copy an array with one axis per iteration dim into memory; elements that were never written stay so.
 
         Raises:
@@ -139,7 +148,7 @@ class Access:
         axes = [axis for place, own in enumerate(self.axes) for axis in fine_axes(own, frame.counts[place])]
         region = self._region(memory)
         shape, steps = tuple(axis.count for axis in axes), tuple(axis.stride for axis in axes)
-        return Window(region, self.base - region.base, shape, steps).elements(memory.stored_type(self.format))
+        return StridedWindow(region, self.base - region.base, shape, steps).elements(memory.stored_type(self.format))
 
     def written(self, memory: Memory) -> Bools | None:
         """Which elements were ever written; one axis per iteration dim, of size one where nothing changes along it.
@@ -188,11 +197,11 @@ class Access:
             known = known[..., None] if lane is None else np.moveaxis(known, lane, -1)
         region.states.write(box, self.format, known, memory.step)
 
-    def _wrong(self, reading: Reading, flat: int) -> NoReturn:
+    def _wrong(self, reading: ShadowRead, flat: int) -> NoReturn:
         message = f"read as {self.format}, last written as {reading.found}"
         raise fault(FaultKind.WRONG_FORMAT, message, self._place_of(flat))
 
-    def _box(self, region: Region) -> tuple[StickBox, int | None] | None:
+    def _box(self, region: MemoryRegion) -> tuple[StickBox, int | None] | None:
         """The sticks touched, and which of the flat axes runs inside one; None if the access is no box of sticks."""
         lanes = [place for place, axis in enumerate(self.flat_axes) if axis.stride % STICK]
         first = self.base - region.base
@@ -237,13 +246,13 @@ class Access:
             shape.extend([1] * len(own) if size == 1 else own)
         return mask.reshape(shape)
 
-    def _region(self, memory: Memory) -> Region:
+    def _region(self, memory: Memory) -> MemoryRegion:
         return memory.locate(self.low, self.high, self._at(self.low, self.high))
 
-    def _window(self, memory: Memory) -> Window:
+    def _window(self, memory: Memory) -> StridedWindow:
         region = self._region(memory)
         shape = tuple(axis.count for axis in self.flat_axes)
-        return Window(region, self.base - region.base, shape, tuple(axis.stride for axis in self.flat_axes))
+        return StridedWindow(region, self.base - region.base, shape, tuple(axis.stride for axis in self.flat_axes))
 
     def _place_of(self, flat: int) -> Place:
         address = int(self.addresses().reshape(-1)[flat])

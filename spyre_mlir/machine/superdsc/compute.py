@@ -16,7 +16,7 @@ from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.hardware_functions import Meaning, Movement, Pointwise, Reduction, rearranged
 from spyre_mlir.machine.memory.exact import Bools, Floats, Memory
 from spyre_mlir.machine.memory.frames import Frame, blocks
-from spyre_mlir.machine.memory.operand_views import Access, Tensor
+from spyre_mlir.machine.memory.operand_views import ByteAccess, TrackedArray
 from spyre_mlir.machine.superdsc.constants import decode_constant
 from spyre_mlir.machine.superdsc.gather import gather
 from spyre_mlir.machine.superdsc.poison import contracted_written, folded_written, pointwise_written, require_lane_zero
@@ -35,7 +35,7 @@ class Tile:
 
     cores: tuple[int, ...]
     origin: tuple[int, ...]
-    accesses: tuple[Access, ...]
+    accesses: tuple[ByteAccess, ...]
 
     @cached_property
     def frame(self) -> Frame:
@@ -58,7 +58,7 @@ class PlainTile(Tile):
         return Frame.plain(self.accesses)
 
 
-def keep(tile: Tile, tensor: Tensor, memory: Memory) -> None:
+def keep(tile: Tile, tensor: TrackedArray, memory: Memory) -> None:
     """Write a result; numbers in lanes that nobody ever wrote count as no overflow.
 
     Raises:
@@ -79,7 +79,7 @@ def keep(tile: Tile, tensor: Tensor, memory: Memory) -> None:
         memory.tally.beyond(sizes[beyond])
 
 
-def fetch(tile: Tile, index: int, memory: Memory) -> Tensor:
+def fetch(tile: Tile, index: int, memory: Memory) -> TrackedArray:
     """An operand along the axes of the tile's frame; a view of memory where it can be.
 
     Raises:
@@ -89,7 +89,7 @@ def fetch(tile: Tile, index: int, memory: Memory) -> Tensor:
     if frame.dense:
         return access.read(memory)
     written = access.written(memory)
-    return Tensor(memory.numbers(access.view(memory, frame), access.format), written)
+    return TrackedArray(memory.numbers(access.view(memory, frame), access.format), written)
 
 
 def run_in_place(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory) -> bool:
@@ -127,13 +127,13 @@ def constants_of(view: Descriptor) -> dict[str, float]:
     return {constant.name: decode_constant(constant) for constant in view.constants}
 
 
-def compute(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory) -> Tensor:
+def compute(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory) -> TrackedArray:
     """Read the inputs of one tile and apply the function; the result has size-one axes for dims it lacks."""
     if any(op.indirect is not None and op.indirect.kind is IndirectKind.VALUE for op in view.operands):
         if not isinstance(meaning, Movement):
             raise UnsupportedError(f"a gather fused with {view.op_func}", where=str(tile.accesses[-1].place))
         picked = gather(view, tile.accesses, tile.origin, memory)
-        return _shaped(Tensor(tile.frame.cut(picked.values), picked.written), tile)
+        return _shaped(TrackedArray(tile.frame.cut(picked.values), picked.written), tile)
     accesses = tile.accesses[:-1]
     inputs = [_masked(view, tile, index, fetch(tile, index, memory)) for index in range(len(accesses))]
     if isinstance(meaning, Movement):
@@ -152,27 +152,27 @@ def compute(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory) -> T
     return _contract(view, inputs, tile, memory.log)
 
 
-def _moved(view: Descriptor, meaning: Movement, tensor: Tensor, frame: Frame) -> Tensor:
+def _moved(view: Descriptor, meaning: Movement, tensor: TrackedArray, frame: Frame) -> TrackedArray:
     """The elements in the order they arrive in along the stick dim."""
     if meaning.lanes is LaneOrder.KEPT:
         return tensor
     axis = [dim.label for dim in view.dims].index(view.stick)
     narrow = max(operand.elements_per_stick for operand in view.operands)
     if meaning.rounded:
-        tensor = Tensor(fp8.round_trip(tensor.values), tensor.written)
+        tensor = TrackedArray(fp8.round_trip(tensor.values), tensor.written)
     return _in_order(tensor, frame, axis, meaning.lanes, narrow)
 
 
-def _in_order(tensor: Tensor, frame: Frame, axis: int, lanes: LaneOrder, narrow: int) -> Tensor:
+def _in_order(tensor: TrackedArray, frame: Frame, axis: int, lanes: LaneOrder, narrow: int) -> TrackedArray:
     """The elements along a dim as a change of width orders them."""
     joined = frame.joined(tensor.values)
     values = frame.cut(rearranged(joined, axis, lanes, narrow))
     if tensor.written is None:
-        return Tensor(values)
-    return Tensor(values, rearranged(np.broadcast_to(tensor.written, joined.shape), axis, lanes, narrow))
+        return TrackedArray(values)
+    return TrackedArray(values, rearranged(np.broadcast_to(tensor.written, joined.shape), axis, lanes, narrow))
 
 
-def _shaped(tensor: Tensor, tile: Tile) -> Tensor:
+def _shaped(tensor: TrackedArray, tile: Tile) -> TrackedArray:
     """Broadcast a result to the output's axes."""
     output, frame = tile.accesses[-1], tile.frame
     shape = [
@@ -184,12 +184,12 @@ def _shaped(tensor: Tensor, tile: Tile) -> Tensor:
         message = f"a result of shape {frame.joined(tensor.values).shape} for an output of shape {output.shape}"
         raise UnsupportedError(message, where=str(output.place))
     written = tensor.written
-    return Tensor(
+    return TrackedArray(
         np.broadcast_to(tensor.values, shape), None if written is None else np.broadcast_to(written, output.shape)
     )
 
 
-def _masked(view: Descriptor, tile: Tile, index: int, tensor: Tensor) -> Tensor:
+def _masked(view: Descriptor, tile: Tile, index: int, tensor: TrackedArray) -> TrackedArray:
     """Replace what lies beyond the valid extents by the mask constant."""
     for place, dim in enumerate(view.dims):
         if dim.valid is None or view.mask_constant < 0 or dim.label not in view.operands[index].order:
@@ -206,25 +206,27 @@ def _masked(view: Descriptor, tile: Tile, index: int, tensor: Tensor) -> Tensor:
             sizes = [n if at == place else m for at, (n, m) in enumerate(zip(values.shape, written.shape, strict=True))]
             written = np.broadcast_to(written, sizes).copy()
             written[beyond] = True
-        tensor = Tensor(tile.frame.cut(values), written)
+        tensor = TrackedArray(tile.frame.cut(values), written)
     return tensor
 
 
-def _pointwise(view: Descriptor, meaning: Pointwise, inputs: Sequence[Tensor], tile: Tile, log: FaultLog) -> Tensor:
+def _pointwise(
+    view: Descriptor, meaning: Pointwise, inputs: Sequence[TrackedArray], tile: Tile, log: FaultLog
+) -> TrackedArray:
     values = meaning.apply([tensor.values for tensor in inputs], constants_of(view))
-    result = Tensor(values, _combined_states(meaning, inputs, tile.frame))
+    result = TrackedArray(values, _combined_states(meaning, inputs, tile.frame))
     if meaning.selects and result.written is not None:
         require_lane_zero(view, len(inputs), tile.accesses[-1], _shaped(result, tile), log)
     return result
 
 
-def _combined_states(meaning: Pointwise, inputs: Sequence[Tensor], frame: Frame) -> Bools | None:
+def _combined_states(meaning: Pointwise, inputs: Sequence[TrackedArray], frame: Frame) -> Bools | None:
     if meaning.selects:
-        inputs = [Tensor(frame.joined(tensor.values), tensor.written) for tensor in inputs]
+        inputs = [TrackedArray(frame.joined(tensor.values), tensor.written) for tensor in inputs]
     return pointwise_written(meaning, inputs)
 
 
-def _reduce(view: Descriptor, meaning: Reduction, tensor: Tensor, tile: Tile, log: FaultLog) -> Tensor:
+def _reduce(view: Descriptor, meaning: Reduction, tensor: TrackedArray, tile: Tile, log: FaultLog) -> TrackedArray:
     places = [place for place, dim in enumerate(view.dims) if dim.label not in view.output.order]
     written = folded_written(view, tensor, places, tile.accesses[0], log)
     values = np.abs(tensor.values) if meaning.absolute else tensor.values
@@ -234,10 +236,10 @@ def _reduce(view: Descriptor, meaning: Reduction, tensor: Tensor, tile: Tile, lo
             values = meaning.fold.reduce(values, axis=axis, keepdims=True)
     if meaning.factor is not None:
         values = values * constants_of(view)[meaning.factor]
-    return Tensor(values, written)
+    return TrackedArray(values, written)
 
 
-def _contract(view: Descriptor, inputs: Sequence[Tensor], tile: Tile, log: FaultLog) -> Tensor:
+def _contract(view: Descriptor, inputs: Sequence[TrackedArray], tile: Tile, log: FaultLog) -> TrackedArray:
     """Sum of products as one batched matrix product, dims sorted by which operands have them."""
     left, right = (set(operand.order) for operand in view.operands[:2])
     kept = set(view.output.order)
@@ -258,7 +260,7 @@ def _contract(view: Descriptor, inputs: Sequence[Tensor], tile: Tile, log: Fault
     counts = [count for own in tile.frame.counts for count in own]
     shape = [1 if axis in axes["k"] else counts[axis] for axis in order]
     product = np.matmul(a, b).reshape(shape)
-    return Tensor(np.transpose(product, np.argsort(order)), written)
+    return TrackedArray(np.transpose(product, np.argsort(order)), written)
 
 
 def _matrix(

@@ -8,10 +8,10 @@ from dataclasses import replace
 from spyre_mlir.errors import FaultPlace, MachineFault
 from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.machine.memory.exact import Memory
-from spyre_mlir.machine.memory.operand_views import Access, Layout
+from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout
 
 
-def settled(found: MachineFault, layouts: Sequence[Layout], memory: Memory) -> FaultPlace:
+def settled(found: MachineFault, layouts: Sequence[OperandLayout], memory: Memory) -> FaultPlace:
     """The place of a fault with the first core that touches its first byte, if one of the operation does.
 
     Out of bounds is the first core that is, with its own bytes.
@@ -31,7 +31,7 @@ def settled(found: MachineFault, layouts: Sequence[Layout], memory: Memory) -> F
     return place
 
 
-def _inside(access: Access, memory: Memory) -> bool:
+def _inside(access: ByteAccess, memory: Memory) -> bool:
     try:
         memory.locate(access.low, access.high)
     except MachineFault:

@@ -6,13 +6,13 @@ from spyre_mlir.dialects.superdsc.model.descriptor import WINDOWED, Descriptor, 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.memory.exact import Memory, element_bytes
 from spyre_mlir.machine.superdsc import layer_norm, topk
-from spyre_mlir.machine.superdsc.per_core import Rule, Symbols, run_by_core
+from spyre_mlir.machine.superdsc.per_core import CoreRule, Symbols, run_by_core
 from spyre_mlir.machine.superdsc.shuffle import run_shuffle
 from spyre_mlir.machine.superdsc.stale_reads import History
 from spyre_mlir.machine.superdsc.windows import run_windows
 from spyre_mlir.ops.hardware_functions import FUNCTIONS, Seen, Special
 
-RULES: dict[Special, Rule] = {
+RULES: dict[Special, CoreRule] = {
     Special.MOMENTS: layer_norm.exx2,
     Special.INVERSE_DEVIATION: layer_norm.layernormscale,
     Special.TOKEN_SCALE: layer_norm.quantscale,

@@ -17,10 +17,10 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.memory.exact import Ints, Memory
-from spyre_mlir.machine.memory.operand_views import Access, Layout, Tensor
+from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray
 
 
-def share_table(layout: Layout) -> None:
+def share_table(layout: OperandLayout) -> None:
     """Give all cores of a gather the table of core 0: the step from index to address knows one start only.
 
     Raises:
@@ -43,7 +43,7 @@ def share_table(layout: Layout) -> None:
             log.meet(fault(FaultKind.DIVIDED_TABLE, message, layout.place, hint=hint))
 
 
-def gather(view: Descriptor, accesses: Sequence[Access], origin: Sequence[int], memory: Memory) -> Tensor:
+def gather(view: Descriptor, accesses: Sequence[ByteAccess], origin: Sequence[int], memory: Memory) -> TrackedArray:
     """Read the picked rows of one tile.
 
     Args:
@@ -72,7 +72,7 @@ def gather(view: Descriptor, accesses: Sequence[Access], origin: Sequence[int], 
         message = f"index {int(rows[at])} at {position} is outside a table of {extent} rows"
         raise fault(FaultKind.INDEX_OUT_OF_RANGE, message, accesses[index_at].place)
     values, written = memory.load(access.addresses() + rows * row_bytes, table.format)
-    return Tensor(values, None if written.all() else written)
+    return TrackedArray(values, None if written.all() else written)
 
 
 def _roles(view: Descriptor) -> tuple[int, int]:
@@ -82,7 +82,7 @@ def _roles(view: Descriptor) -> tuple[int, int]:
     return kinds.index(IndirectKind.VALUE), kinds.index(IndirectKind.INDEX)
 
 
-def _indices(view: Descriptor, index_at: int, access: Access, memory: Memory) -> Ints:
+def _indices(view: Descriptor, index_at: int, access: ByteAccess, memory: Memory) -> Ints:
     if view.operands[index_at].component == "lx":
         raise UnsupportedError("index tensors live in HBM", where=str(access.place))
     tensor = access.read(memory)

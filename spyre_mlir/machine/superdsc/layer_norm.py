@@ -12,29 +12,29 @@ import numpy as np
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.memory.exact import Bools, Floats
-from spyre_mlir.machine.memory.operand_views import Access, Tensor
-from spyre_mlir.machine.superdsc.per_core import Work, require_whole
+from spyre_mlir.machine.memory.operand_views import ByteAccess, TrackedArray
+from spyre_mlir.machine.superdsc.per_core import CoreWork, require_whole
 from spyre_mlir.machine.superdsc.poison import folded_written, require_lane_zero
 
 
-def _second(access: Access) -> Access:
+def _second(access: ByteAccess) -> ByteAccess:
     """The lanes next to the first ones of a sparse operand."""
     return replace(access, base=access.base + access.word_bytes)
 
 
-def _sparse(work: Work, index: int) -> None:
+def _sparse(work: CoreWork, index: int) -> None:
     if work.view.operands[index].stick is not None:
         where = str(work.accesses[index].place)
         raise UnsupportedError("moments that are not in a stick per row", where=where)
 
 
-def _folded_axes(work: Work) -> tuple[int, ...]:
+def _folded_axes(work: CoreWork) -> tuple[int, ...]:
     lacked = [dim.label for dim in work.view.dims if dim.label not in work.view.output.order]
     require_whole(work.view, lacked, work.view.op_func_name)
     return tuple(work.axis(label) for label in lacked)
 
 
-def exx2(work: Work) -> list[tuple[Access, Tensor]]:
+def exx2(work: CoreWork) -> list[tuple[ByteAccess, TrackedArray]]:
     """Both moments of every row, times `exx2scale`."""
     (scale,) = work.constants("exx2scale")
     output = len(work.accesses) - 1
@@ -43,10 +43,10 @@ def exx2(work: Work) -> list[tuple[Access, Tensor]]:
     require_lane_zero(work.view, 0, work.accesses[0], x, work.memory.log)
     written = folded_written(work.view, x, axes, work.accesses[0], work.memory.log)
     first, second = (np.sum(power, axis=axes, keepdims=True) * scale for power in (x.values, x.values**2))
-    return [(target, Tensor(first, written)), (_second(target), Tensor(second, written))]
+    return [(target, TrackedArray(first, written)), (_second(target), TrackedArray(second, written))]
 
 
-def layernormscale(work: Work) -> list[tuple[Access, Tensor]]:
+def layernormscale(work: CoreWork) -> list[tuple[ByteAccess, TrackedArray]]:
     """1 / sqrt(E[x*x] - E[x]^2 + eps)."""
     (eps,) = work.constants("eps")
     _sparse(work, 0)
@@ -56,14 +56,14 @@ def layernormscale(work: Work) -> list[tuple[Access, Tensor]]:
         values: Floats = 1 / np.sqrt(square.values - mean.values**2 + eps)
     known = [t.written for t in (mean, square) if t.written is not None]
     written: Bools | None = np.logical_and.reduce(known) if known else None
-    require_lane_zero(work.view, 0, work.accesses[0], Tensor(values, written), work.memory.log)
-    return [(work.accesses[-1], Tensor(values, written))]
+    require_lane_zero(work.view, 0, work.accesses[0], TrackedArray(values, written), work.memory.log)
+    return [(work.accesses[-1], TrackedArray(values, written))]
 
 
-def quantscale(work: Work) -> list[tuple[Access, Tensor]]:
+def quantscale(work: CoreWork) -> list[tuple[ByteAccess, TrackedArray]]:
     """The largest magnitude of every row, between `clipMin` and `clipMax`, times `mulConst`."""
     low, high, factor = work.constants("clipMin", "clipMax", "mulConst")
     axes, x = _folded_axes(work), work.read(0)
     written = folded_written(work.view, x, axes, work.accesses[0], work.memory.log)
     largest = np.max(np.abs(x.values), axis=axes, keepdims=True)
-    return [(work.accesses[-1], Tensor(np.clip(largest, low, high) * factor, written))]
+    return [(work.accesses[-1], TrackedArray(np.clip(largest, low, high) * factor, written))]

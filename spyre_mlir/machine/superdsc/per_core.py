@@ -10,7 +10,7 @@ import numpy as np
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.machine.memory.exact import Bools, Memory
-from spyre_mlir.machine.memory.operand_views import Access, Layout, Tensor, slice_table
+from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray, slice_table
 from spyre_mlir.machine.superdsc.constants import decode_constant
 from spyre_mlir.machine.superdsc.core_places import settled
 from spyre_mlir.machine.superdsc.races import require_disjoint, require_no_race
@@ -21,7 +21,7 @@ Constants = Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Work:
+class CoreWork:
     """What one core works on.
 
     Args:
@@ -35,14 +35,14 @@ class Work:
     view: Descriptor
     core: int
     origin: tuple[int, ...]
-    accesses: tuple[Access, ...]
+    accesses: tuple[ByteAccess, ...]
     memory: Memory
 
     def axis(self, label: str) -> int:
         """Place of a dim among the axes of a tensor."""
         return [dim.label for dim in self.view.dims].index(label)
 
-    def read(self, index: int) -> Tensor:
+    def read(self, index: int) -> TrackedArray:
         """An input, with what is masked replaced by the mask constant."""
         tensor = self.accesses[index].read(self.memory)
         for place, dim in enumerate(self.view.dims):
@@ -52,7 +52,7 @@ class Work:
             shape[place] = tensor.values.shape[place]
             beyond: Bools = np.indices(shape)[place] >= dim.valid - self.origin[place]
             values = np.where(beyond, decode_constant(self.view.constants[self.view.mask_constant]), tensor.values)
-            tensor = Tensor(values, None if tensor.written is None else tensor.written | beyond)
+            tensor = TrackedArray(values, None if tensor.written is None else tensor.written | beyond)
         return tensor
 
     def constants(self, *names: str) -> list[float]:
@@ -71,23 +71,23 @@ class Work:
         return [given[name] for name in names]
 
 
-Rule = Callable[[Work], Sequence[tuple[Access, Tensor]]]
+CoreRule = Callable[[CoreWork], Sequence[tuple[ByteAccess, TrackedArray]]]
 """What one core writes, in the order of the output's parts."""
 
 
-def run_by_core(view: Descriptor, memory: Memory, symbols: Symbols | None, rule: Rule, past: History) -> None:
+def run_by_core(view: Descriptor, memory: Memory, symbols: Symbols | None, rule: CoreRule, past: History) -> None:
     """Run a rule on every core: all read before any writes.
 
     Raises:
         MachineFault: the program misbehaved.
     """
-    layouts = [Layout(view, index, memory, symbols) for index in range(len(view.operands))]
+    layouts = [OperandLayout(view, index, memory, symbols) for index in range(len(view.operands))]
     for layout in layouts:
         layout.require_span()
-    works: list[Work] = []
+    works: list[CoreWork] = []
     for core, row in enumerate(view.core_slices):
         origin = tuple(row[dim.label] * dim.per_core for dim in view.dims)
-        works.append(Work(view, core, origin, tuple(layout.core(core) for layout in layouts), memory))
+        works.append(CoreWork(view, core, origin, tuple(layout.core(core) for layout in layouts), memory))
     require_no_race([work.accesses for work in works], memory.log)
     slices = slice_table(view)
     for number, layout in enumerate(layouts[:-1]):
@@ -99,7 +99,7 @@ def run_by_core(view: Descriptor, memory: Memory, symbols: Symbols | None, rule:
     past.wrote(memory, layouts[-1], None, slices, None)
 
 
-def write_all(results: Sequence[Sequence[tuple[Access, Tensor]]], memory: Memory) -> None:
+def write_all(results: Sequence[Sequence[tuple[ByteAccess, TrackedArray]]], memory: Memory) -> None:
     """Write what the cores made, after checking that no two write one byte."""
     for part in zip(*results, strict=True):
         require_disjoint([access for access, _ in part], memory.log)
@@ -108,10 +108,10 @@ def write_all(results: Sequence[Sequence[tuple[Access, Tensor]]], memory: Memory
             access.write(memory, shaped(tensor, access))
 
 
-def shaped(tensor: Tensor, access: Access) -> Tensor:
+def shaped(tensor: TrackedArray, access: ByteAccess) -> TrackedArray:
     """A result broadcast to the axes it is written along."""
     written = None if tensor.written is None else np.broadcast_to(tensor.written, access.shape)
-    return Tensor(np.broadcast_to(tensor.values, access.shape), written)
+    return TrackedArray(np.broadcast_to(tensor.values, access.shape), written)
 
 
 def require_whole(view: Descriptor, labels: Sequence[str], what: str) -> None:

@@ -15,14 +15,14 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.machine.faults import FaultKind, FaultLog, fault
 from spyre_mlir.machine.hardware_functions import Pointwise
 from spyre_mlir.machine.memory.exact import Bools
-from spyre_mlir.machine.memory.operand_views import Access, Tensor
+from spyre_mlir.machine.memory.operand_views import ByteAccess, TrackedArray
 
 
 def _first(bad: Bools) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(bad.reshape(-1).argmax()), bad.shape))
 
 
-def require_lane_zero(view: Descriptor, index: int, access: Access, tensor: Tensor, log: FaultLog) -> None:
+def require_lane_zero(view: Descriptor, index: int, access: ByteAccess, tensor: TrackedArray, log: FaultLog) -> None:
     """Refuse an operand with a stick whose first lane was never written.
 
     Raises:
@@ -49,7 +49,7 @@ def require_lane_zero(view: Descriptor, index: int, access: Access, tensor: Tens
         )
 
 
-def pointwise_written(meaning: Pointwise, inputs: Sequence[Tensor]) -> Bools | None:
+def pointwise_written(meaning: Pointwise, inputs: Sequence[TrackedArray]) -> Bools | None:
     """An element counts as written when all it was computed from was; a select looks only at what it picks."""
     rank = next((tensor.written.ndim for tensor in inputs if tensor.written is not None), None)
     if rank is None:
@@ -64,7 +64,7 @@ def pointwise_written(meaning: Pointwise, inputs: Sequence[Tensor]) -> Bools | N
 
 
 def folded_written(
-    view: Descriptor, tensor: Tensor, axes: Sequence[int], access: Access, log: FaultLog
+    view: Descriptor, tensor: TrackedArray, axes: Sequence[int], access: ByteAccess, log: FaultLog
 ) -> Bools | None:
     """A fold over nothing but padding is padding; a fold over some padding is a fault, except in a padding lane.
 
@@ -100,7 +100,11 @@ def _first_lanes(view: Descriptor, shape: tuple[int, ...]) -> Bools:
 
 
 def contracted_written(
-    view: Descriptor, inputs: Sequence[Tensor], contracted: Sequence[int], accesses: Sequence[Access], log: FaultLog
+    view: Descriptor,
+    inputs: Sequence[TrackedArray],
+    contracted: Sequence[int],
+    accesses: Sequence[ByteAccess],
+    log: FaultLog,
 ) -> Bools | None:
     """As for a fold, on both operands of a sum of products.
 

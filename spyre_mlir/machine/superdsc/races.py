@@ -8,11 +8,11 @@ import numpy as np
 
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
 from spyre_mlir.machine.memory.exact import Ints
-from spyre_mlir.machine.memory.operand_views import Access
+from spyre_mlir.machine.memory.operand_views import ByteAccess
 from spyre_mlir.machine.memory.shadow import STICK
 
 
-def require_disjoint(accesses: Sequence[Access], log: FaultLog) -> None:
+def require_disjoint(accesses: Sequence[ByteAccess], log: FaultLog) -> None:
     """Refuse two cores, not of one cohort, that write the same byte.
 
     Args:
@@ -37,7 +37,9 @@ def require_disjoint(accesses: Sequence[Access], log: FaultLog) -> None:
 
 
 def require_no_race(
-    tiles: Sequence[Sequence[Access]], log: FaultLog, by_core: Callable[[], Sequence[Sequence[Access]]] | None = None
+    tiles: Sequence[Sequence[ByteAccess]],
+    log: FaultLog,
+    by_core: Callable[[], Sequence[Sequence[ByteAccess]]] | None = None,
 ) -> None:
     """Refuse an operation that reads a byte it also writes, unless each element is read only to make itself.
 
@@ -69,12 +71,12 @@ def require_no_race(
             log.meet(fault(FaultKind.READ_WRITE_RACE, message, place, hint=hint))
 
 
-def _core_at(accesses: Sequence[Access], address: int) -> int | None:
+def _core_at(accesses: Sequence[ByteAccess], address: int) -> int | None:
     """The first core whose access touches a byte."""
     return next((access.place.core for access in accesses if access.touches(address)), None)
 
 
-def _share_sticks(reads: Sequence[Access], writes: Sequence[Access]) -> bool:
+def _share_sticks(reads: Sequence[ByteAccess], writes: Sequence[ByteAccess]) -> bool:
     """Whether a stick is touched by both."""
     low = max(min(r.low for r in reads), min(w.low for w in writes)) // STICK
     high = -(-min(max(r.high for r in reads), max(w.high for w in writes)) // STICK)
@@ -88,11 +90,11 @@ def _share_sticks(reads: Sequence[Access], writes: Sequence[Access]) -> bool:
     return any(bool(access.sticks_in(touched, first)[...].any()) for access in writes)
 
 
-def _in_place(read: Access, write: Access) -> bool:
+def _in_place(read: ByteAccess, write: ByteAccess) -> bool:
     return (read.base, read.axes, read.word_bytes) == (write.base, write.axes, write.word_bytes)
 
 
-def _slots(accesses: Sequence[Access], unit: int) -> Ints:
+def _slots(accesses: Sequence[ByteAccess], unit: int) -> Ints:
     """Every run of `unit` bytes that the accesses touch, by number."""
     firsts = np.concatenate([access.addresses().reshape(-1) for access in accesses]) // unit
     return np.concatenate([firsts + extra for extra in range(accesses[0].word_bytes // unit)])

@@ -16,7 +16,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.hardware_functions import Meaning, Reduction, meaning_of
 from spyre_mlir.machine.memory.exact import Bools, ExactMemory, Ints, Memory
-from spyre_mlir.machine.memory.operand_views import Access, Layout, Tensor, slice_table
+from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray, slice_table
 from spyre_mlir.machine.superdsc.bound_sizes import resolved
 from spyre_mlir.machine.superdsc.compute import Tile, compute, keep, run_in_place
 from spyre_mlir.machine.superdsc.core_places import settled
@@ -37,7 +37,7 @@ def element_addresses(
         scratchpad), as flat arrays of one length.
     """
     memory = ExactMemory()
-    layout = Layout(view, operand, memory, symbols)
+    layout = OperandLayout(view, operand, memory, symbols)
     access = layout.core(core)
     addresses = access.addresses()
     if view.operands[operand].component == "lx":
@@ -87,7 +87,7 @@ def _execute(
     if special:
         return
     meaning = meaning_of(view.op_func)
-    layouts = [Layout(view, index, memory, symbols) for index in range(len(view.operands))]
+    layouts = [OperandLayout(view, index, memory, symbols) for index in range(len(view.operands))]
     memory.log.settle = lambda found: settled(found, layouts, memory)
     slices = _schedule(view, memory)
     for layout in layouts:
@@ -153,7 +153,7 @@ def _at_once(view: Descriptor, meaning: Meaning, memory: Memory, tile: Tile, pas
 
 
 def _by_cores(
-    view: Descriptor, meaning: Meaning, memory: Memory, layouts: Sequence[Layout], slices: Ints
+    view: Descriptor, meaning: Meaning, memory: Memory, layouts: Sequence[OperandLayout], slices: Ints
 ) -> list[Tile]:
     """One core after the other; returns what each did."""
     tiles = [_one_core(view, layouts, slices, core) for core in range(view.cores)]
@@ -164,9 +164,9 @@ def _by_cores(
     return tiles
 
 
-def _all_cores(view: Descriptor, layouts: Sequence[Layout], slices: Ints) -> Tile | None:
+def _all_cores(view: Descriptor, layouts: Sequence[OperandLayout], slices: Ints) -> Tile | None:
     """One pass for all cores, where that is exactly what the cores do one by one."""
-    accesses: list[Access] = []
+    accesses: list[ByteAccess] = []
     for layout in layouts:
         access = layout.whole(slices)
         if access is None:
@@ -179,7 +179,7 @@ def _all_cores(view: Descriptor, layouts: Sequence[Layout], slices: Ints) -> Til
     return Tile(tuple(range(view.cores)), (0,) * len(view.dims), tuple(accesses))
 
 
-def _one_core(view: Descriptor, layouts: Sequence[Layout], slices: Ints, core: int) -> Tile:
+def _one_core(view: Descriptor, layouts: Sequence[OperandLayout], slices: Ints, core: int) -> Tile:
     origin = tuple(int(s) * dim.per_core for s, dim in zip(slices[core], view.dims, strict=True))
     return Tile((core,), origin, tuple(layout.core(core) for layout in layouts))
 
@@ -190,13 +190,15 @@ def _in_place(tile: Tile) -> bool:
     return any((a.base, a.axes) == (output.base, output.axes) for a in inputs)
 
 
-def _write_cohorts(view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequence[tuple[Tile, Tensor]]) -> None:
+def _write_cohorts(
+    view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequence[tuple[Tile, TrackedArray]]
+) -> None:
     """Add up the partial results of cores that work on the same output elements, then write each cohort once."""
-    cohorts: dict[tuple[int, ...], list[tuple[Tile, Tensor]]] = {}
+    cohorts: dict[tuple[int, ...], list[tuple[Tile, TrackedArray]]] = {}
     kept = [place for place, dim in enumerate(view.dims) if dim.label in view.output.order]
     for tile, part in parts:
         cohorts.setdefault(tuple(tile.origin[place] for place in kept), []).append((tile, part))
-    results: list[tuple[Tile, Tensor]] = []
+    results: list[tuple[Tile, TrackedArray]] = []
     for members in cohorts.values():
         first = members[0][0].accesses[-1]
         if view.output.component == "lx" and len(members) > 1:
@@ -212,7 +214,7 @@ def _write_cohorts(view: Descriptor, meaning: Meaning, memory: Memory, parts: Se
         keep(tile, tensor, memory)
 
 
-def _combined(view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequence[Tensor]) -> Tensor:
+def _combined(view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequence[TrackedArray]) -> TrackedArray:
     fold = meaning.fold if isinstance(meaning, Reduction) else np.add
     values, written = parts[0].values, parts[0].written
     for part in parts[1:]:
@@ -220,7 +222,7 @@ def _combined(view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequenc
         values = fold(memory.partial_sum(values, view.output.format), part.values)
         if part.written is not None:
             written = part.written if written is None else written & part.written
-    return Tensor(values, written)
+    return TrackedArray(values, written)
 
 
 __all__ = ["element_addresses", "execute"]

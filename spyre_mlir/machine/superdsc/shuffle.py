@@ -11,12 +11,12 @@ from spyre_mlir.dialects.superdsc.codec.coordinate_rules import own_splits
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.memory.exact import Memory
-from spyre_mlir.machine.memory.operand_views import Access, Layout, Tensor, slice_table
+from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray, slice_table
 from spyre_mlir.machine.superdsc.per_core import Symbols, write_all
 from spyre_mlir.machine.superdsc.races import require_no_race
 from spyre_mlir.machine.superdsc.stale_reads import History
 
-Place = tuple[slice, ...]
+SliceIndex = tuple[slice, ...]
 
 
 def run_shuffle(view: Descriptor, memory: Memory, symbols: Symbols | None, past: History) -> None:
@@ -42,11 +42,11 @@ def run_shuffle(view: Descriptor, memory: Memory, symbols: Symbols | None, past:
     for access, place in sources:
         tensor = access.read(memory)
         values[place], written[place] = tensor.values, True if tensor.written is None else tensor.written
-    write_all([[(access, Tensor(values[place], written[place]))] for access, place in targets], memory)
+    write_all([[(access, TrackedArray(values[place], written[place]))] for access, place in targets], memory)
     past.wrote(memory, layouts[1], None, tables[1], None)
 
 
-def _layout(view: Descriptor, index: int, memory: Memory, symbols: Symbols | None) -> Layout:
+def _layout(view: Descriptor, index: int, memory: Memory, symbols: Symbols | None) -> OperandLayout:
     """An operand in its own distribution."""
     operand = view.operands[index]
     slices = operand.slices or view.core_slices
@@ -56,12 +56,12 @@ def _layout(view: Descriptor, index: int, memory: Memory, symbols: Symbols | Non
         raise UnsupportedError(f"{prod(splits.values())} slices of operand {index} on {view.cores} cores", where=where)
     dims = tuple(Dim(dim.label, dim.extent, splits[dim.label]) for dim in view.dims)
     own = replace(view, dims=dims, slices=slices, op_class=OpClass.POINTWISE)
-    return Layout(own, index, memory, symbols)
+    return OperandLayout(own, index, memory, symbols)
 
 
-def _parts(layout: Layout) -> list[tuple[Access, Place]]:
+def _parts(layout: OperandLayout) -> list[tuple[ByteAccess, SliceIndex]]:
     """Per core, where its part of an operand lies in its scratchpad, and in the whole."""
-    parts: list[tuple[Access, Place]] = []
+    parts: list[tuple[ByteAccess, SliceIndex]] = []
     for core, row in enumerate(layout.view.core_slices):
         firsts = [row[dim.label] * dim.per_core for dim in layout.view.dims]
         place = tuple(slice(first, first + dim.per_core) for first, dim in zip(firsts, layout.view.dims, strict=True))

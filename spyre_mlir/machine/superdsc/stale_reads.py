@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand
 from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.memory.exact import Ints, Memory
-from spyre_mlir.machine.memory.operand_views import Access, Layout
+from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout
 from spyre_mlir.machine.memory.shadow import STICK, UNINITIALISED
 
 HOST = 0
@@ -40,7 +40,7 @@ class Producer:
 
     step: int
     op: str
-    access: Access | None
+    access: ByteAccess | None
     numbers: Ints | None
     first: Ints
     tensor: str | None
@@ -54,7 +54,9 @@ class History:
     producers: dict[int, Producer] = field(default_factory=dict[int, Producer])
     ended: dict[int, str] = field(default_factory=dict[int, str])
 
-    def wrote(self, memory: Memory, layout: Layout, access: Access | None, slices: Ints, tensor: str | None) -> None:
+    def wrote(
+        self, memory: Memory, layout: OperandLayout, access: ByteAccess | None, slices: Ints, tensor: str | None
+    ) -> None:
         """Remember the output of the running launch."""
         lx = layout.operand.component == "lx"
         numbers = _numbers(layout.view, layout.operand, slices) if lx else None
@@ -63,7 +65,9 @@ class History:
         first = layout.starts // STICK
         self.producers[memory.step] = Producer(memory.step, place, access, numbers, first, tensor, extents)
 
-    def require_own(self, memory: Memory, layout: Layout, access: Access, slices: Ints, tensor: str | None) -> None:
+    def require_own(
+        self, memory: Memory, layout: OperandLayout, access: ByteAccess, slices: Ints, tensor: str | None
+    ) -> None:
         """Refuse to read what another operation, or another core, has left.
 
         Raises:
@@ -84,7 +88,7 @@ class History:
         if alone and layout.operand.component == "lx" and (owner := self.producers.get(newest)) is not None:
             self._same_division(memory, layout, access, owner, slices)
 
-    def _require_tensor_last(self, memory: Memory, access: Access, tensor: str, steps: Sequence[int]) -> None:
+    def _require_tensor_last(self, memory: Memory, access: ByteAccess, tensor: str, steps: Sequence[int]) -> None:
         """Refuse what was written over a tensor since; what lies in its padding from before counts as nothing."""
         owners = [self.producers[step] for step in steps if step in self.producers]
         own = max((owner.step for owner in owners if owner.tensor == tensor), default=None)
@@ -101,7 +105,7 @@ class History:
             known[left], tags[left] = 0, UNINITIALISED
             self.ended[owner.step] = f"it wants {tensor}, which nobody has written there; {owner.op} did {owner.tensor}"
 
-    def doomed(self, memory: Memory, access: Access) -> list[Producer]:
+    def doomed(self, memory: Memory, access: ByteAccess) -> list[Producer]:
         """Whose tensors end when something is written: those it overwrites in part, and not from inside.
 
         A tensor may be updated in place; a write that also reaches beyond it makes another tensor in its bytes.
@@ -131,7 +135,9 @@ class History:
         region = memory.locate(address, address + 1)
         return self.ended.get(int(region.states.writer[(address - region.base) // STICK]))
 
-    def _same_division(self, memory: Memory, layout: Layout, access: Access, owner: Producer, slices: Ints) -> None:
+    def _same_division(
+        self, memory: Memory, layout: OperandLayout, access: ByteAccess, owner: Producer, slices: Ints
+    ) -> None:
         if (
             owner.numbers is None
             or len(owner.numbers) != len(layout.starts)
@@ -158,12 +164,12 @@ class History:
             hint = "divide both operations alike, or move the tensor through HBM"
             memory.log.meet(fault(FaultKind.FOREIGN_SLICE, message, place, hint=hint))
 
-    def _stale(self, memory: Memory, access: Access, message: str) -> None:
+    def _stale(self, memory: Memory, access: ByteAccess, message: str) -> None:
         hint = "give tensors that are needed at the same time different addresses"
         memory.log.meet(fault(FaultKind.STALE_READ, f"{message}", access.span, hint=hint))
 
 
-def require_tensor(memory: Memory, access: Access, tensor: str | None) -> None:
+def require_tensor(memory: Memory, access: ByteAccess, tensor: str | None) -> None:
     """Refuse to touch another argument, or scratch memory, for the argument that is meant, and the other way round.
 
     Raises:
@@ -178,7 +184,7 @@ def require_tensor(memory: Memory, access: Access, tensor: str | None) -> None:
     raise fault(FaultKind.OUT_OF_BOUNDS, message, access.span, hint="take the address from what is meant")
 
 
-def _inside(inner: Access, outer: Access) -> bool:
+def _inside(inner: ByteAccess, outer: ByteAccess) -> bool:
     return outer.low <= inner.low and inner.high <= outer.high
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.machine.memory.operand_views import Access, Tensor
-from spyre_mlir.machine.superdsc.per_core import Work, require_whole
+from spyre_mlir.machine.memory.operand_views import ByteAccess, TrackedArray
+from spyre_mlir.machine.superdsc.per_core import CoreWork, require_whole
 from spyre_mlir.machine.superdsc.poison import folded_written
 
 
-def _select(work: Work, *, positions: bool) -> list[tuple[Access, Tensor]]:
+def _select(work: CoreWork, *, positions: bool) -> list[tuple[ByteAccess, TrackedArray]]:
     view = work.view
     source, target = view.operands[0].order, view.output.order
     searched = [label for label in source if label not in target]
@@ -35,14 +35,14 @@ def _select(work: Work, *, positions: bool) -> list[tuple[Access, Tensor]]:
     chosen = np.take(order, range(count), axis=axis)
     values = chosen.astype(np.float64) if positions else np.take_along_axis(tensor.values, chosen, axis=axis)
     # The input has one place along k, and the result is to have one along what was searched.
-    return [(work.accesses[-1], Tensor(np.swapaxes(values, axis, out), written))]
+    return [(work.accesses[-1], TrackedArray(np.swapaxes(values, axis, out), written))]
 
 
-def topkvalue(work: Work) -> list[tuple[Access, Tensor]]:
+def topkvalue(work: CoreWork) -> list[tuple[ByteAccess, TrackedArray]]:
     """The values, in falling order."""
     return _select(work, positions=False)
 
 
-def topkindex(work: Work) -> list[tuple[Access, Tensor]]:
+def topkindex(work: CoreWork) -> list[tuple[ByteAccess, TrackedArray]]:
     """Their places."""
     return _select(work, positions=True)

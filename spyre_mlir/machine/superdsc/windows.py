@@ -15,8 +15,8 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpCla
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.memory.exact import Floats, Memory
-from spyre_mlir.machine.memory.operand_views import Access, Layout, Tensor, slice_table
-from spyre_mlir.machine.superdsc.per_core import Symbols, Work, require_whole, write_all
+from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray, slice_table
+from spyre_mlir.machine.superdsc.per_core import CoreWork, Symbols, require_whole, write_all
 from spyre_mlir.machine.superdsc.stale_reads import History
 
 _MAXIMUM = "maxpoolfwd"
@@ -30,8 +30,8 @@ def run_windows(view: Descriptor, memory: Memory, symbols: Symbols | None, past:
         UnsupportedError: a form that no public source describes.
     """
     _refuse_unclear(view)
-    layouts = [Layout(view, index, memory, symbols) for index in range(1, len(view.operands))]
-    results: list[list[tuple[Access, Tensor]]] = []
+    layouts = [OperandLayout(view, index, memory, symbols) for index in range(1, len(view.operands))]
+    results: list[list[tuple[ByteAccess, TrackedArray]]] = []
     slices = slice_table(view)
     for core, row in enumerate(view.core_slices):
         origin = tuple(row[dim.label] * dim.per_core for dim in view.dims)
@@ -39,7 +39,7 @@ def run_windows(view: Descriptor, memory: Memory, symbols: Symbols | None, past:
         source = layout.core(0)
         past.require_own(memory, layout, source, slices, None)
         accesses = (source, *(layout.core(core) for layout in layouts))
-        results.append(_one_core(Work(view, core, origin, accesses, memory)))
+        results.append(_one_core(CoreWork(view, core, origin, accesses, memory)))
     write_all(results, memory)
     past.wrote(memory, layouts[-1], None, slices, None)
 
@@ -64,18 +64,18 @@ def _covered(view: Descriptor, window: Window) -> int:
     return min(reach - window.front, window.stored)
 
 
-def _input_layout(view: Descriptor, core: int, memory: Memory, symbols: Symbols | None) -> Layout:
+def _input_layout(view: Descriptor, core: int, memory: Memory, symbols: Symbols | None) -> OperandLayout:
     """The part of the input one core reads, as the only core of an operation over just that part."""
     covered = {window.dim: _covered(view, window) for window in view.windows}
     dims = tuple(Dim(dim.label, covered.get(dim.label, dim.per_core)) for dim in view.dims)
     alone = replace(view.operands[0], start=(view.operands[0].start[core],))
     part = replace(view, dims=dims, operands=(alone, *view.operands[1:]), windows=(), slices=())
-    layout = Layout(part, 0, memory, symbols)
+    layout = OperandLayout(part, 0, memory, symbols)
     layout.require_span()
     return layout
 
 
-def _one_core(work: Work) -> list[tuple[Access, Tensor]]:
+def _one_core(work: CoreWork) -> list[tuple[ByteAccess, TrackedArray]]:
     view = work.view
     neutral = -np.inf if view.op_func == _MAXIMUM else 0.0
     source = work.accesses[0].read(work.memory)
@@ -90,13 +90,13 @@ def _one_core(work: Work) -> list[tuple[Access, Tensor]]:
         values = _fold(view, values, np.maximum if view.op_func == _MAXIMUM else np.add)
         if view.op_func != _MAXIMUM:
             values = values * work.constants("nmap")[0]
-        return [(work.accesses[-1], Tensor(values, written))]
+        return [(work.accesses[-1], TrackedArray(values, written))]
     weights = work.accesses[1].read(work.memory).values
     result = _summed(view, values, weights)
-    return [(work.accesses[-1], Tensor(result, None))]
+    return [(work.accesses[-1], TrackedArray(result, None))]
 
 
-def _require_written(work: Work, index: int, tensor: Tensor) -> None:
+def _require_written(work: CoreWork, index: int, tensor: TrackedArray) -> None:
     if tensor.written is None or tensor.written.all():
         return
     first = np.unravel_index(int((~tensor.written).argmax()), tensor.written.shape)

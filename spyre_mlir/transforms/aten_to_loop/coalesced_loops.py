@@ -9,8 +9,8 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
-from spyre_mlir.ops.index_views import Axis, IndexView
-from spyre_mlir.transforms.aten_to_loop.nests import Loops, Reading, whole
+from spyre_mlir.ops.index_views import AxisIndex, IndexView
+from spyre_mlir.transforms.aten_to_loop.nests import NestLoops, TensorView, whole
 
 # A file has eight labels (torch-spyre code generation; certain). One may go to the lanes of a sparse operation, and
 # one to a gap between rows.
@@ -18,12 +18,12 @@ MOST_LOOPS = 6
 MOVED_AT_ONCE = 2  # that many axes to the front make five runs of axes at most
 
 
-def loop_count(loops: Loops) -> int:
+def loop_count(loops: NestLoops) -> int:
     """How many loops there are."""
     return sum(len(names) for names in loops.names)
 
 
-def merged(loops: Loops, out: IndexMap) -> tuple[Loops, IndexMap]:
+def merged(loops: NestLoops, out: IndexMap) -> tuple[NestLoops, IndexMap]:
     """The same nest with neighbouring loops made one wherever all its maps walk them as one."""
     names = [n for ns in loops.names for n in ns]
     extents = [e for es in loops.extents for e in es]
@@ -37,7 +37,7 @@ def merged(loops: Loops, out: IndexMap) -> tuple[Loops, IndexMap]:
             del names[at + 1]
         else:
             at += 1
-    return Loops(tuple((n,) for n in names), tuple((e,) for e in extents), tuple(maps[:-1])), maps[-1]
+    return NestLoops(tuple((n,) for n in names), tuple((e,) for e in extents), tuple(maps[:-1])), maps[-1]
 
 
 def _as_one(expr: LinearExpr, outer: str, inner: str, extent: int) -> bool:
@@ -51,9 +51,9 @@ def _joined(expr: LinearExpr, outer: str, inner: str) -> LinearExpr:
     return LinearExpr(expr.const, terms)
 
 
-def stored_order(view: IndexView) -> list[Axis] | None:
+def stored_order(view: IndexView) -> list[AxisIndex] | None:
     """The axes of a view in the order in which its base stores them; None unless it is all of the base, once."""
-    order: list[Axis] = []
+    order: list[AxisIndex] = []
     for extent, offset, terms in zip(view.base, view.offsets, view.terms, strict=True):
         inner = extent
         for axis, step in sorted(terms, key=lambda term: -term[1]):
@@ -67,7 +67,7 @@ def stored_order(view: IndexView) -> list[Axis] | None:
     return order if sorted(order) == wanted and len(set(order)) == len(order) else None
 
 
-def _runs(order: Sequence[Axis], stored: Sequence[Axis]) -> list[list[Axis]]:
+def _runs(order: Sequence[AxisIndex], stored: Sequence[AxisIndex]) -> list[list[AxisIndex]]:
     """An order cut wherever neighbours are none in what is stored."""
     place = {a: n for n, a in enumerate(stored)}
     runs = [[order[0]]]
@@ -79,7 +79,7 @@ def _runs(order: Sequence[Axis], stored: Sequence[Axis]) -> list[list[Axis]]:
     return runs
 
 
-def staged(copy: Callable[[Reading, tuple[int, ...]], Reading], reading: Reading) -> Reading | None:
+def staged(copy: Callable[[TensorView, tuple[int, ...]], TensorView], reading: TensorView) -> TensorView | None:
     """The reading from a tensor that is nearer to its order: some axes at a time were moved to the front of it.
 
     Args:
@@ -104,18 +104,18 @@ def staged(copy: Callable[[Reading, tuple[int, ...]], Reading], reading: Reading
         order = [*moved, *(a for a in stored if a not in moved)]
         base = copy(_reordered(base, view, stored, order), total).base
         stored = order
-    return Reading(base, _reordered(base, view, stored, wanted).view.reshape(view.shape))
+    return TensorView(base, _reordered(base, view, stored, wanted).view.reshape(view.shape))
 
 
-def _shape(runs: Sequence[Sequence[Axis]], extent: Sequence[int]) -> tuple[int, ...]:
+def _shape(runs: Sequence[Sequence[AxisIndex]], extent: Sequence[int]) -> tuple[int, ...]:
     return tuple(prod(extent[a] for a in run) for run in runs)
 
 
-def _reordered(base: SSAValue, view: IndexView, stored: Sequence[Axis], order: Sequence[Axis]) -> Reading:
+def _reordered(base: SSAValue, view: IndexView, stored: Sequence[AxisIndex], order: Sequence[AxisIndex]) -> TensorView:
     """All of a tensor that stores some axes, run by run in another order."""
     runs = _runs(order, stored)
     place = {a: n for n, a in enumerate(stored)}
     by_place = sorted(range(len(runs)), key=lambda r: place[runs[r][0]])
     plain = whole(base)
     cut = plain.view.reshape(_shape([runs[r] for r in by_place], view.extents))
-    return Reading(plain.base, cut.permute(tuple(by_place.index(r) for r in range(len(runs)))))
+    return TensorView(plain.base, cut.permute(tuple(by_place.index(r) for r in range(len(runs)))))

@@ -12,8 +12,8 @@ from spyre_mlir.ops.index_views import IndexView, NotAView
 from spyre_mlir.ops.native import pointwise, reductions
 from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder
 from spyre_mlir.transforms.aten_to_loop.nests import (
-    Loops,
-    Reading,
+    NestLoops,
+    TensorView,
     absent,
     factors,
     index_map,
@@ -32,14 +32,14 @@ MOST_BATCH_LOOPS = 2
 MOST_WHOLE_PRODUCTS = 2**24
 
 
-def lower_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorType[Attribute]) -> Reading:
+def lower_product(b: LoopBuilder, left: TensorView, right: TensorView, result: TensorType[Attribute]) -> TensorView:
     """left [batch…, m, k] times right [batch…, k, n].
 
     Operands whose views cut or repeat k or n, or that need more loops than the hardware has, are copied first.
     """
     batch = result.get_shape()[:-2]
-    left = Reading(left.base, left.view.expand((*batch, *left.shape[-2:])))
-    right = Reading(right.base, right.view.expand((*batch, *right.shape[-2:])))
+    left = TensorView(left.base, left.view.expand((*batch, *left.shape[-2:])))
+    right = TensorView(right.base, right.view.expand((*batch, *right.shape[-2:])))
     left, right = _single_loops(b, left, right)
     try:
         loops = _loops(left.view, right.view)
@@ -51,7 +51,9 @@ def lower_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorT
     return _emit(b, left, right, loops, result)
 
 
-def lower_whole_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorType[Attribute]) -> Reading:
+def lower_whole_product(
+    b: LoopBuilder, left: TensorView, right: TensorView, result: TensorType[Attribute]
+) -> TensorView:
     """A product of integers: all products first, then their sums, as the matrix unit rounds to DL16.
 
     Raises:
@@ -63,15 +65,15 @@ def lower_whole_product(b: LoopBuilder, left: Reading, right: Reading, result: T
             f"a product of integers with {wanted:,} products",
             hint=f"up to {MOST_WHOLE_PRODUCTS:,} are possible; convert the operands to floats if they are small",
         )
-    rows = Reading(left.base, left.view.unsqueeze(len(left.shape) - 1))
-    columns = Reading(right.base, right.view.transpose(-1, -2))
-    columns = Reading(columns.base, columns.view.unsqueeze(len(right.shape) - 2))
+    rows = TensorView(left.base, left.view.unsqueeze(len(left.shape) - 1))
+    columns = TensorView(right.base, right.view.transpose(-1, -2))
+    columns = TensorView(columns.base, columns.view.unsqueeze(len(right.shape) - 2))
     every = b.pointwise(pointwise.mul, [rows, columns], TensorType(result.get_element_type(), [*shape, summed]))
     folded = b.reduced(every, len(shape), reductions.sum)
-    return Reading(folded.base, folded.view.squeeze((len(shape),)))
+    return TensorView(folded.base, folded.view.squeeze((len(shape),)))
 
 
-def _single_loops(b: LoopBuilder, left: Reading, right: Reading) -> tuple[Reading, Reading]:
+def _single_loops(b: LoopBuilder, left: TensorView, right: TensorView) -> tuple[TensorView, TensorView]:
     """Copies operands whose summed or column dimension is more than one loop, or that both are cut in."""
     rank = len(left.shape)
     if len(left.view.dims[-1]) > 1 or any(absent(left.view, d) for d in (rank - 2, rank - 1)):
@@ -84,16 +86,16 @@ def _single_loops(b: LoopBuilder, left: Reading, right: Reading) -> tuple[Readin
     return left, right
 
 
-def _copied_once(b: LoopBuilder, reading: Reading) -> Reading:
+def _copied_once(b: LoopBuilder, reading: TensorView) -> TensorView:
     """A copy that has a repeated batch once: a weight is copied as it is, whatever it is multiplied with."""
     view = reading.view
     for d in range(len(reading.shape) - 2):
         view = view.slice(d, 0, 1) if absent(view, d) else view
-    made = b.copy(Reading(reading.base, view))
-    return Reading(made.base, made.view.expand(reading.shape))
+    made = b.copy(TensorView(reading.base, view))
+    return TensorView(made.base, made.view.expand(reading.shape))
 
 
-def _loops(left: IndexView, right: IndexView) -> Loops:
+def _loops(left: IndexView, right: IndexView) -> NestLoops:
     """Loops batch…, m, n, k; the maps of left and right.
 
     Raises:
@@ -113,10 +115,10 @@ def _loops(left: IndexView, right: IndexView) -> Loops:
         of_left.update(zip(l_axes, own, strict=False))
         of_right.update(zip(r_axes, own, strict=False))
     maps = (index_map(left, of_left), index_map(right, of_right))
-    return Loops(tuple(names), tuple(tuple(p[3]) for p in parts), maps)
+    return NestLoops(tuple(names), tuple(tuple(p[3]) for p in parts), maps)
 
 
-def _fits(loops: Loops) -> bool:
+def _fits(loops: NestLoops) -> bool:
     in_left = {n for e in loops.maps[0] for n, _ in e.terms}
     in_right = {n for e in loops.maps[1] for n, _ in e.terms}
     outer = [n for names in loops.names[:-2] for n in names]
@@ -125,15 +127,17 @@ def _fits(loops: Loops) -> bool:
     return len(rows) <= MOST_ROW_LOOPS and len(shared) <= MOST_BATCH_LOOPS and all(n in in_left for n in outer)
 
 
-def _flat_product(b: LoopBuilder, left: Reading, right: Reading, result: TensorType[Attribute]) -> Reading:
+def _flat_product(b: LoopBuilder, left: TensorView, right: TensorView, result: TensorType[Attribute]) -> TensorView:
     """The same product with all batches in one loop, on copies."""
     batch, m, k, n = prod(left.shape[:-2]), left.shape[-2], left.shape[-1], right.shape[-1]
     left, right = b.copy(left, (batch, m, k)), b.copy(right, (batch, k, n))
     flat = _emit(b, left, right, _loops(left.view, right.view), TensorType(result.get_element_type(), [batch, m, n]))
-    return Reading(flat.base, flat.view.reshape(result.get_shape()))
+    return TensorView(flat.base, flat.view.reshape(result.get_shape()))
 
 
-def _emit(b: LoopBuilder, left: Reading, right: Reading, loops: Loops, result: TensorType[Attribute]) -> Reading:
+def _emit(
+    b: LoopBuilder, left: TensorView, right: TensorView, loops: NestLoops, result: TensorType[Attribute]
+) -> TensorView:
     out = loops.exprs()[:-1]
     combine = "arith.addf" if loops.names[-1] else None
     op = make_nest(loops, [left.base, right.base], out, result, pointwise.mul, combine=combine)

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerType, TensorType, UnitAttr, 
 from xdsl.ir import Attribute, BlockArgument
 
 from spyre_mlir.dialects.spyre.attributes import FROM_END, IndexMapAttr, IotaAttr
-from spyre_mlir.dialects.spyre.loop import ConstantOp, GatherOp
+from spyre_mlir.dialects.spyre.loop import LoopConstantOp, LoopGatherOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import INDEX
@@ -18,7 +18,7 @@ from spyre_mlir.ops.index_views import IndexView, NotAView
 from spyre_mlir.ops.native import pointwise, reductions
 from spyre_mlir.transforms.aten_to_loop.contractions import lower_product
 from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder
-from spyre_mlir.transforms.aten_to_loop.nests import Loops, Reading, align, whole
+from spyre_mlir.transforms.aten_to_loop.nests import NestLoops, TensorView, align, whole
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import block_of, lanes_of
 from spyre_mlir.transforms.utils.integer_ranges import is_integer
@@ -28,8 +28,8 @@ MOST_COMPARISONS = 1 << 26
 
 
 def lower_rows(
-    b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute], *, from_end: bool = False
-) -> Reading:
+    b: LoopBuilder, table: TensorView, indices: TensorView, result: TensorType[Attribute], *, from_end: bool = False
+) -> TensorView:
     """The rows of `table` that `indices` name, in the shape [indices…, row…].
 
     The hardware gathers with a table and indices that come from the host, if those are read stick by stick. Everything
@@ -57,13 +57,13 @@ def lower_rows(
     return _by_product(b, table, indices, result)
 
 
-def _from_host(table: Reading, indices: Reading) -> bool:
+def _from_host(table: TensorView, indices: TensorView) -> bool:
     """Whether the host provides both as a gather wants them; a row of one element has no dimension for the lanes."""
     host = isinstance(table.base, BlockArgument) and isinstance(indices.base, BlockArgument)
     return host and table.is_base and prod(table.shape[1:]) > 1 and is_integer(element_of(indices.base))
 
 
-def beyond_reach(table: Reading, indices: Reading, spec: SpyreSpec) -> str | None:
+def beyond_reach(table: TensorView, indices: TensorView, spec: SpyreSpec) -> str | None:
     """Why the host chooses the rows of a table; None if the device can.
 
     All cores gather from one start, and any of them may be asked for any row: the whole table has to be in reach.
@@ -82,7 +82,7 @@ def table_beyond_reach(size_bytes: int, spec: SpyreSpec) -> str | None:
     return f"rows of a table of {size_bytes} bytes: a core, which may be asked for any row, reaches {spec.span_bytes}"
 
 
-def _gather_loops(table: Reading, indices: Reading, result: TensorType[Attribute]) -> Loops:
+def _gather_loops(table: TensorView, indices: TensorView, result: TensorType[Attribute]) -> NestLoops:
     """The loops over the result; their maps are of the indices, of the table, and of the result."""
     rank = len(result.get_shape())
     at_indices = indices.view
@@ -93,7 +93,7 @@ def _gather_loops(table: Reading, indices: Reading, result: TensorType[Attribute
     return align([at_indices, at_row, IndexView.identity(result.get_shape())], [f"d{i}" for i in range(rank)])
 
 
-def _read_by_sticks(indices: Reading, loops: Loops) -> bool:
+def _read_by_sticks(indices: TensorView, loops: NestLoops) -> bool:
     """Whether the indices can be read where the host puts them; no function copies integers of their format."""
     lanes = INDEX.elements_per_stick()
     try:
@@ -104,15 +104,20 @@ def _read_by_sticks(indices: Reading, loops: Loops) -> bool:
 
 
 def _gather(
-    b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute], loops: Loops, from_end: bool
-) -> Reading:
-    gather = GatherOp(loops.space(), indices.base, table.base, 0, [IndexMapAttr(m) for m in loops.maps], result)
+    b: LoopBuilder,
+    table: TensorView,
+    indices: TensorView,
+    result: TensorType[Attribute],
+    loops: NestLoops,
+    from_end: bool,
+) -> TensorView:
+    gather = LoopGatherOp(loops.space(), indices.base, table.base, 0, [IndexMapAttr(m) for m in loops.maps], result)
     if from_end:
         gather.attributes[FROM_END] = UnitAttr()
     return whole(b.emitter.add(gather).results[0])
 
 
-def _by_selection(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute]) -> Reading:
+def _by_selection(b: LoopBuilder, table: TensorView, indices: TensorView, result: TensorType[Attribute]) -> TensorView:
     """Whole numbers stay exact: elements are selected and folded, where a product would round them."""
     rows, width, chosen = table.shape[0], prod(table.shape[1:]), prod(indices.shape)
     element = element_of(table.base)
@@ -122,19 +127,19 @@ def _by_selection(b: LoopBuilder, table: Reading, indices: Reading, result: Tens
         TensorType(i1, [chosen, 1, rows]),
     )
     flat = _reshaped(b, table, (rows, width))
-    columns = Reading(flat.base, flat.view.transpose(0, 1))
+    columns = TensorView(flat.base, flat.view.transpose(0, 1))
     kept = b.pointwise(
         pointwise.where, [hits, columns, b.reading(0.0, element)], TensorType(element, [chosen, width, rows])
     )
     return _reshaped(b, b.reduced(kept, 2, reductions.sum), result.get_shape())
 
 
-def _counting(b: LoopBuilder, like: Reading, rows: int) -> Reading:
+def _counting(b: LoopBuilder, like: TensorView, rows: int) -> TensorView:
     counting = IotaAttr(FloatAttr(0.0, f64), FloatAttr(1.0, f64))
-    return whole(b.emitter.add(ConstantOp(counting, TensorType(element_of(like.base), [rows]))).results[0])
+    return whole(b.emitter.add(LoopConstantOp(counting, TensorType(element_of(like.base), [rows]))).results[0])
 
 
-def _by_product(b: LoopBuilder, table: Reading, indices: Reading, result: TensorType[Attribute]) -> Reading:
+def _by_product(b: LoopBuilder, table: TensorView, indices: TensorView, result: TensorType[Attribute]) -> TensorView:
     rows, width, chosen = table.shape[0], prod(table.shape[1:]), prod(indices.shape)
     element = element_of(table.base)
     numbers = _counting(b, indices, rows)
@@ -143,15 +148,15 @@ def _by_product(b: LoopBuilder, table: Reading, indices: Reading, result: Tensor
     ones = b.converted(hits, element)
     product = lower_product(b, ones, _reshaped(b, table, (rows, width)), TensorType(element, [chosen, width]))
     # A row that no number equals is 0 over 0: the wrong index shows, instead of passing for a row of zeros.
-    column = whole(b.emitter.add(ConstantOp(FloatAttr(1.0, f64), TensorType(element, [rows, 1]))).results[0])
+    column = whole(b.emitter.add(LoopConstantOp(FloatAttr(1.0, f64), TensorType(element, [rows, 1]))).results[0])
     found = lower_product(b, ones, column, TensorType(element, [chosen, 1]))
     checked = b.pointwise(pointwise.div, [product, found], TensorType(element, [chosen, width]))
     return _reshaped(b, checked, result.get_shape())
 
 
-def _reshaped(b: LoopBuilder, reading: Reading, shape: tuple[int, ...]) -> Reading:
+def _reshaped(b: LoopBuilder, reading: TensorView, shape: tuple[int, ...]) -> TensorView:
     try:
-        return Reading(reading.base, reading.view.reshape(shape))
+        return TensorView(reading.base, reading.view.reshape(shape))
     except NotAView:
         fresh = b.copy(reading)
-        return Reading(fresh.base, fresh.view.reshape(shape))
+        return TensorView(fresh.base, fresh.view.reshape(shape))

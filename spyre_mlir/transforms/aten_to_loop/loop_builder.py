@@ -9,14 +9,14 @@ from typing import cast
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType, f64, i64
 from xdsl.ir import Attribute, SSAValue
 
-from spyre_mlir.dialects.spyre.loop import ConstantOp, combining
+from spyre_mlir.dialects.spyre.loop import LoopConstantOp, combining
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.ops.index_views import IndexView, NotAView
 from spyre_mlir.ops.table import OpEntry
 from spyre_mlir.transforms.aten_to_loop.coalesced_loops import MOST_LOOPS, loop_count, merged, staged
-from spyre_mlir.transforms.aten_to_loop.nests import Loops, Reading, absent, align, make_nest, whole
+from spyre_mlir.transforms.aten_to_loop.nests import NestLoops, TensorView, absent, align, make_nest, whole
 from spyre_mlir.transforms.utils.rebuild import Emitter
 
 
@@ -31,20 +31,20 @@ class LoopBuilder:
     def __init__(self, emitter: Emitter) -> None:
         """Starts with no values known."""
         self.emitter = emitter
-        self.readings: dict[SSAValue, Reading] = {}
+        self.readings: dict[SSAValue, TensorView] = {}
         self._converted: dict[tuple[SSAValue, Attribute], SSAValue] = {}
 
-    def reading(self, value: object, element: Attribute) -> Reading:
+    def reading(self, value: object, element: Attribute) -> TensorView:
         """The reading of an aten value; a number becomes a tensor of rank 0."""
         if isinstance(value, SSAValue):
             return self.readings[value]
         number = float(cast(float, value))
         exact = not isinstance(value, int) or int(number) == value
         known = FloatAttr(number, f64) if exact else IntegerAttr(cast(int, value), i64)
-        op = self.emitter.add(ConstantOp(known, TensorType(element, [])))
+        op = self.emitter.add(LoopConstantOp(known, TensorType(element, [])))
         return whole(op.results[0])
 
-    def converted(self, reading: Reading, element: Attribute) -> Reading:
+    def converted(self, reading: TensorView, element: Attribute) -> TensorView:
         """The reading in another element type: a copy of the whole tensor, which the device may get for nothing."""
         base = reading.base
         if element_of(base) == element:
@@ -52,14 +52,14 @@ class LoopBuilder:
         if (base, element) not in self._converted:
             made = self.pointwise(None, [whole(base)], TensorType(element, shape_of(base)))
             self._converted[base, element] = made.base
-        return Reading(self._converted[base, element], reading.view)
+        return TensorView(self._converted[base, element], reading.view)
 
     @property
     def conversions(self) -> list[SSAValue]:
         """The tensors that are others in another element type."""
         return list(self._converted.values())
 
-    def copy(self, reading: Reading, shape: tuple[int, ...] | None = None) -> Reading:
+    def copy(self, reading: TensorView, shape: tuple[int, ...] | None = None) -> TensorView:
         """A fresh tensor with the elements of a reading, optionally under another shape of the same order."""
         target = reading.shape if shape is None else shape
         fresh = TensorType(element_of(reading.base), target)
@@ -68,18 +68,18 @@ class LoopBuilder:
     def pointwise(
         self,
         entry: OpEntry | None,
-        readings: Sequence[Reading],
+        readings: Sequence[TensorView],
         result: TensorType[Attribute],
         cut: IndexView | None = None,
         numbers: Mapping[str, float] | None = None,
-    ) -> Reading:
+    ) -> TensorView:
         """One nest that applies `entry` to readings broadcast to the result's shape.
 
         `cut`, for copies under another shape, is the view of the result in that shape.
         """
         shape = readings[0].shape if cut is not None else result.get_shape()
         target = IndexView.identity(result.get_shape()) if cut is None else cut.reshape(shape)
-        readings = [Reading(r.base, r.view.expand(shape)) for r in readings]
+        readings = [TensorView(r.base, r.view.expand(shape)) for r in readings]
         loops, out, readings = self.align(readings, target, stems(len(shape)))
         if loop_count(loops) > MOST_LOOPS:
             loops, out, readings = self._with_fewer_loops(loops, out, readings, target, shape)
@@ -87,8 +87,8 @@ class LoopBuilder:
         return whole(self.emitter.add(op).results[0])
 
     def _with_fewer_loops(
-        self, loops: Loops, out: IndexMap, readings: Sequence[Reading], target: IndexView, shape: tuple[int, ...]
-    ) -> tuple[Loops, IndexMap, list[Reading]]:
+        self, loops: NestLoops, out: IndexMap, readings: Sequence[TensorView], target: IndexView, shape: tuple[int, ...]
+    ) -> tuple[NestLoops, IndexMap, list[TensorView]]:
         """A nest's loops joined; if that is not enough, operands that are mere changes of order are put in order."""
         loops, out = merged(loops, out)
         chosen = list(readings)
@@ -101,7 +101,7 @@ class LoopBuilder:
             loops, out = merged(found, own)
         return loops, out, chosen
 
-    def reduced(self, source: Reading, dim: int, entry: OpEntry) -> Reading:
+    def reduced(self, source: TensorView, dim: int, entry: OpEntry) -> TensorView:
         """One dimension folded by a reduction, and kept with extent 1."""
         if source.shape[dim] == 1:
             return source
@@ -117,11 +117,11 @@ class LoopBuilder:
         combine = combining(entry, element_of(source.base))
         op = make_nest(loops, [source.base], out, result, None, combine=combine)
         folded = whole(self.emitter.add(op).results[0])
-        return Reading(folded.base, folded.view.expand(tuple(1 if d == dim else e for d, e in enumerate(wide))))
+        return TensorView(folded.base, folded.view.expand(tuple(1 if d == dim else e for d, e in enumerate(wide))))
 
     def align(
-        self, readings: Sequence[Reading], target: IndexView, names: Sequence[str]
-    ) -> tuple[Loops, IndexMap, list[Reading]]:
+        self, readings: Sequence[TensorView], target: IndexView, names: Sequence[str]
+    ) -> tuple[NestLoops, IndexMap, list[TensorView]]:
         """Loops for readings and a result, the result's map, and the readings: those that do not fit are copied."""
         chosen = list(readings)
         cut = [i for i, r in enumerate(chosen) if any(len(axes) > 1 for axes in r.view.dims)]
@@ -138,10 +138,10 @@ class LoopBuilder:
                 chosen[at] = self.copy(chosen[at])
 
 
-def _once(source: Reading, dim: int) -> Reading:
+def _once(source: TensorView, dim: int) -> TensorView:
     """The reading without the repetitions that a reduction of `dim` keeps: they are folded once and repeated then."""
     view = source.view
     for d in range(len(source.shape)):
         if d != dim and absent(view, d):
             view = view.slice(d, 0, 1)
-    return Reading(source.base, view)
+    return TensorView(source.base, view)

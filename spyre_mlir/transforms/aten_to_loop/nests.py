@@ -19,7 +19,7 @@ from spyre_mlir.ops.table import OpEntry
 
 
 @dataclass(frozen=True)
-class Reading:
+class TensorView:
     """A tensor as an index view of a base tensor that exists at the loop level."""
 
     base: SSAValue
@@ -39,9 +39,9 @@ class Reading:
         )
 
 
-def whole(value: SSAValue) -> Reading:
+def whole(value: SSAValue) -> TensorView:
     """The reading of a tensor as it is."""
-    return Reading(value, IndexView.identity(shape_of(value)))
+    return TensorView(value, IndexView.identity(shape_of(value)))
 
 
 def _own_names(view: IndexView) -> dict[int, str]:
@@ -107,7 +107,7 @@ def merged(names: Sequence[str], extents: Sequence[int]) -> LinearExpr:
 
 
 @dataclass(frozen=True)
-class Loops:
+class NestLoops:
     """The loops of a nest by logical dimension, and the maps of its operands onto them."""
 
     names: tuple[tuple[str, ...], ...]
@@ -129,7 +129,7 @@ class Loops:
         )
 
 
-def align(views: Sequence[IndexView], stems: Sequence[str]) -> Loops:
+def align(views: Sequence[IndexView], stems: Sequence[str]) -> NestLoops:
     """Finds loops for views of one common shape.
 
     Raises:
@@ -145,7 +145,7 @@ def align(views: Sequence[IndexView], stems: Sequence[str]) -> Loops:
         index_map(v, {a: n for axes, ns in zip(v.dims, names, strict=True) for a, n in zip(axes, ns, strict=True)})
         for v in aligned
     )
-    return Loops(names, tuple(tuple(factors(aligned[0], d)) for d in range(len(stems))), maps)
+    return NestLoops(names, tuple(tuple(factors(aligned[0], d)) for d in range(len(stems))), maps)
 
 
 def body_of(
@@ -162,7 +162,7 @@ def body_of(
 
 
 def make_nest(
-    loops: Loops,
+    loops: NestLoops,
     inputs: Sequence[SSAValue],
     out: IndexMap,
     result: TensorType[Attribute],

@@ -23,10 +23,10 @@ def named_buffers(function: func.FuncOp) -> dict[SSAValue, str]:
     wanted = _wanted(function)
     names, taken = dict[SSAValue, str](), set[str]()
     for op in function.walk():
-        if not isinstance(op, kernel.ToDeviceOp | kernel.ConstantOp | kernel.AllocOp):
+        if not isinstance(op, kernel.ToDeviceOp | kernel.KernelConstantOp | kernel.AllocOp):
             continue
         buffer = op.result
-        kind = "constant" if isinstance(op, kernel.ConstantOp) else "buffer"
+        kind = "constant" if isinstance(op, kernel.KernelConstantOp) else "buffer"
         name = _word(wanted.get(buffer, kind))
         names[buffer] = _unused(name, taken, numbered=buffer not in wanted)
         taken.add(names[buffer])
@@ -86,7 +86,7 @@ def _kind(buffer: SSAValue) -> str:
         padding = ", padding 0" if kernel.ZERO_PADDING in op.attributes else ""
         written = any(is_written(use) for use in uses_with_tiles(buffer))
         return f"input {shape}{padding}" + (", written by the program" if written else "")
-    if isinstance(op, kernel.ConstantOp):
+    if isinstance(op, kernel.KernelConstantOp):
         return f"constant {op.value} of shape {shape}, padding 0"
     read = any(isinstance(use.operation, kernel.FromDeviceOp) for use in buffer.uses)
     return f"{'output' if read else 'intermediate'} {shape}"

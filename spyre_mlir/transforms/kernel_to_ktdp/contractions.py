@@ -21,7 +21,7 @@ from spyre_mlir.transforms.kernel_to_ktdp.function_builder import Code, element_
 from spyre_mlir.transforms.kernel_to_ktdp.operands import Operands
 from spyre_mlir.transforms.kernel_to_ktdp.slices import ONE
 from spyre_mlir.transforms.kernel_to_ktdp.tensor_ops import reshaped
-from spyre_mlir.transforms.kernel_to_ktdp.tiles import Axis, Kernel, Reading, fit
+from spyre_mlir.transforms.kernel_to_ktdp.tiles import LoopPart, OperandWalk, TiledKernel, fit
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Roles:
     summed: tuple[str, ...]
 
     @staticmethod
-    def of(kernel: Kernel) -> Roles:
+    def of(kernel: TiledKernel) -> Roles:
         """The roles of the loops of a product, from what its operands walk."""
         a, b, out = ({axis[0] for axis in r.strides} for r in kernel.readings)
         names = [n for n in kernel.cuts if n in a | b | out]
@@ -53,7 +53,7 @@ class Roles:
         )
 
 
-class Product:
+class TiledMatmul:
     """One product: the loops around its tiles, and the tiles as matrices."""
 
     def __init__(self, operands: Operands, limit: int) -> None:
@@ -89,9 +89,11 @@ class Product:
             result = code.narrowed(total, element_type(self.out.tensor.format))
             self._store(reshaped(code, result, shape), divided)
 
-    def _axes(self, reading: Reading, left: Sequence[str], right: Sequence[str]) -> tuple[list[Axis], list[list[int]]]:
+    def _axes(
+        self, reading: OperandWalk, left: Sequence[str], right: Sequence[str]
+    ) -> tuple[list[LoopPart], list[list[int]]]:
         """Axes of an operand as a matrix, and which of them make its rows and its columns; batches are of one."""
-        axes, groups = list[Axis](), list[list[int]]()
+        axes, groups = list[LoopPart](), list[list[int]]()
         for names in ((*self.roles.batch, *left), right):
             cuts = [self.kernel.cuts[n] for n in names]
             own = [(c.name, w) for c in cuts for w, _ in c.parts if (c.name, w) in reading.strides] or [ONE]
@@ -116,7 +118,7 @@ class Product:
         right = self._matrix(self.b, self.roles.summed, self.roles.columns)
         return self.code.add(linalg.MatmulOp([left, right], [total]))
 
-    def _matrix(self, reading: Reading, left: Sequence[str], right: Sequence[str]) -> SSAValue:
+    def _matrix(self, reading: OperandWalk, left: Sequence[str], right: Sequence[str]) -> SSAValue:
         """A tile of an operand as a matrix in single precision."""
         axes, groups = self._axes(reading, left, right)
         value = self.code.widened(self.tiling.read(reading, axes))
@@ -134,7 +136,7 @@ class Product:
             self.tiling.write(result)
 
 
-def combined(code: Code, kernel: Kernel, name: str, partial: SSAValue) -> SSAValue:
+def combined(code: Code, kernel: TiledKernel, name: str, partial: SSAValue) -> SSAValue:
     """The sum of the partial results of the cores that share a result; they are neighbours.
 
     Raises:
@@ -165,4 +167,4 @@ def _team(size: int) -> AffineSetAttr:
     return AffineSetAttr(AffineSet(1, 1, rules))
 
 
-__all__ = ["Product", "Roles", "combined"]
+__all__ = ["Roles", "TiledMatmul", "combined"]

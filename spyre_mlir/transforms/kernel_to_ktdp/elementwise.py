@@ -10,14 +10,14 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, f32
 from xdsl.ir import SSAValue
 from xdsl.utils.hints import isa
 
-from spyre_mlir.dialects.spyre.kernel import ComputeOp, ConstantOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import ComputeOp, KernelConstantOp, device_tensor
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.transforms.kernel_to_ktdp.function_builder import Span, element_type
 from spyre_mlir.transforms.kernel_to_ktdp.hardware_functions import apply, combined, fold, neutral
 from spyre_mlir.transforms.kernel_to_ktdp.operands import Operands
 from spyre_mlir.transforms.kernel_to_ktdp.slices import ONE
-from spyre_mlir.transforms.kernel_to_ktdp.tiles import Axis, Kernel, Piece, Reading, fit
+from spyre_mlir.transforms.kernel_to_ktdp.tiles import LoopPart, LoopPiece, OperandWalk, TiledKernel, fit
 
 # Tiles that live at one time in the widest function, each of four bytes an element (from `ktdp_functions`).
 LIVE_TILES = 8
@@ -31,14 +31,14 @@ def tile_limit(free_bytes: int) -> int:
 class Tiling:
     """The loops of one core around the tiles of a kernel."""
 
-    def __init__(self, operands: Operands, chunks: Mapping[str, int], result: Sequence[Axis]) -> None:
+    def __init__(self, operands: Operands, chunks: Mapping[str, int], result: Sequence[LoopPart]) -> None:
         """Starts outside of all loops; `result` are the axes of the result, as its tiles have them."""
         self.operands = operands
         self.code = operands.code
         self.kernel = operands.kernel
         self.chunks = chunks
         self.result = result
-        self.spans: dict[Axis, Span] = {}
+        self.spans: dict[LoopPart, Span] = {}
 
     def inner(self, name: str, lanes: int | None = None) -> None:
         """Covers the inner parts of a loop, the first `lanes` of the innermost if given."""
@@ -57,7 +57,7 @@ class Tiling:
         held = self.operands.carried(self.result)
         return stack.enter_context(self.code.loop(steps, chunk, held=held)).step
 
-    def read(self, reading: Reading, axes: Sequence[Axis]) -> SSAValue:
+    def read(self, reading: OperandWalk, axes: Sequence[LoopPart]) -> SSAValue:
         """The elements of an operand that the tiles cover now."""
         return self.operands.read(reading, axes, self.spans)
 
@@ -72,13 +72,13 @@ class Tiling:
         self.spans[cut.outer] = Span(code.plus(first, at), at, self.chunks[name])
         self.inner(name)
 
-    def enter_piece(self, stack: ExitStack, name: str, piece: Piece) -> None:
+    def enter_piece(self, stack: ExitStack, name: str, piece: LoopPiece) -> None:
         """Walks a piece of a loop in chunks."""
         chunk = divisor(piece.steps, self.chunks[name])
         step = None if chunk == piece.steps else self._loop(stack, piece.steps, chunk)
         self.piece(name, piece, step, chunk)
 
-    def piece(self, name: str, piece: Piece, step: SSAValue | None, steps: int) -> None:
+    def piece(self, name: str, piece: LoopPiece, step: SSAValue | None, steps: int) -> None:
         """Covers `steps` steps of a piece of a loop that is not divided, from `step` on."""
         cut = self.kernel.cuts[name]
         at = self.code.index(piece.first) if step is None else self.code.plus(self.code.index(piece.first), step)
@@ -94,14 +94,14 @@ def divisor(steps: int, most: int) -> int:
 def folded_number(buffer: SSAValue) -> float | None:
     """The number of a buffer that holds one, known when the program is written."""
     op = buffer.owner
-    if not isinstance(op, ConstantOp) or prod(device_tensor(buffer).shape) != 1:
+    if not isinstance(op, KernelConstantOp) or prod(device_tensor(buffer).shape) != 1:
         return None
     if isa(op.value, FloatAttr):
         return op.value.value.data
     return float(op.value.value.data) if isa(op.value, IntegerAttr) else None
 
 
-def read(tiling: Tiling, reading: Reading, axes: Sequence[Axis], shape: Sequence[int]) -> SSAValue:
+def read(tiling: Tiling, reading: OperandWalk, axes: Sequence[LoopPart], shape: Sequence[int]) -> SSAValue:
     """An operand in the shape of the result: loaded, repeated along the axes it does not walk."""
     code = tiling.code
     number = folded_number(tiling.kernel.op.operands[reading.number])
@@ -112,7 +112,7 @@ def read(tiling: Tiling, reading: Reading, axes: Sequence[Axis], shape: Sequence
     return value if list(axes) == own else code.broadcast(value, [axes.index(a) for a in own if a != ONE], shape)
 
 
-def float_type(reading: Reading) -> AnyFloat:
+def float_type(reading: OperandWalk) -> AnyFloat:
     """The element type of an operand that arithmetic reads.
 
     Raises:
@@ -140,11 +140,13 @@ def pointwise(operands: Operands, limit: int) -> None:
         tiling.write(apply(code, called, [read(tiling, r, axes, shape) for r in inputs], constants))
 
 
-def chunked(kernel: Kernel, names: Sequence[str], tiles: Sequence[Sequence[Axis]], limit: int) -> dict[str, int]:
+def chunked(
+    kernel: TiledKernel, names: Sequence[str], tiles: Sequence[Sequence[LoopPart]], limit: int
+) -> dict[str, int]:
     """Steps per tile of the outermost part of some loops, so that each of the tiles fits."""
 
     def volume(steps: Mapping[str, int]) -> int:
-        def extent(axis: Axis) -> int:
+        def extent(axis: LoopPart) -> int:
             cut = kernel.cuts[axis[0]]
             return steps[axis[0]] if axis == cut.outer else kernel.count(axis)
 
@@ -175,7 +177,7 @@ class Folding:
     """The loops of a reduction: every piece and every chunk of the folded loops adds to what is there."""
 
     def __init__(
-        self, tiling: Tiling, source: Reading, axes: Sequence[Axis], folded: Sequence[str], function: str
+        self, tiling: Tiling, source: OperandWalk, axes: Sequence[LoopPart], folded: Sequence[str], function: str
     ) -> None:
         """Keeps what the loops need."""
         self.tiling = tiling

@@ -33,8 +33,8 @@ from spyre_mlir.dialects.ktdp.grid import GetComputeTileIdOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw import formats
-from spyre_mlir.transforms.kernel_to_ktdp.slices import ONE, Form
-from spyre_mlir.transforms.kernel_to_ktdp.tiles import Axis, Kernel, Reading
+from spyre_mlir.transforms.kernel_to_ktdp.slices import ONE, SliceForm
+from spyre_mlir.transforms.kernel_to_ktdp.tiles import LoopPart, OperandWalk, TiledKernel
 
 # Element types of KTIR programs. DL16 is written as f16, as the front end in use today does (torch-spyre ktir.py;
 # certain); integers index only.
@@ -101,7 +101,7 @@ class Span:
     count: int
 
 
-Box = Mapping[Axis, Span]
+Box = Mapping[LoopPart, Span]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Held:
     """What a core holds of a buffer between kernels: a tensor, and which elements it is of."""
 
     value: SSAValue
-    form: Form
+    form: SliceForm
 
 
 @dataclass
@@ -181,7 +181,7 @@ class Code:
 
         return self.head(("full", value, kind), make, "numbers")
 
-    def slice_of(self, kernel: Kernel, name: str) -> SSAValue:
+    def slice_of(self, kernel: TiledKernel, name: str) -> SSAValue:
         """Which slice of a divided loop the core has."""
         cores, slices = kernel.places[name]
         value = self.core
@@ -193,7 +193,7 @@ class Code:
             value = self.head(("rem", cores, slices), lambda: arith.RemUIOp(upper, count), "slice")
         return value
 
-    def first_step(self, kernel: Kernel, name: str) -> SSAValue:
+    def first_step(self, kernel: TiledKernel, name: str) -> SSAValue:
         """First step of the outermost part of a loop on this core."""
         cut = kernel.cuts[name]
         if cut.split == 1:
@@ -229,7 +229,7 @@ class Code:
     @contextmanager
     def loop(
         self, count: int, step: int, carried: Sequence[SSAValue] = (), *, first: int = 0, held: Sequence[object] = ()
-    ) -> Generator[Loop, None, None]:
+    ) -> Generator[OpenLoop, None, None]:
         """A loop from `first` to `count`; set `results` of what it gives before leaving it.
 
         Args:
@@ -244,7 +244,7 @@ class Code:
         start = [*carried, *(before[key].value for key in held)]
         block = Block(arg_types=[IndexType(), *(v.type for v in start)])
         outside, self.ops = self.ops, []
-        loop = Loop(block.args[0], list(block.args[1 : len(carried) + 1]))
+        loop = OpenLoop(block.args[0], list(block.args[1 : len(carried) + 1]))
         self._hold(held, before, block.args[len(carried) + 1 :])
         yield loop
         self.put(scf.YieldOp(*loop.results, *(self.held[key].value for key in held)))
@@ -268,13 +268,15 @@ class Code:
         inside, self.ops = self.ops, outside
         self.put(scf.IfOp(condition, [], inside))
 
-    def view(self, reading: Reading, buffer: SSAValue, axes: Sequence[Axis], kernel: Kernel) -> SSAValue:
+    def view(self, reading: OperandWalk, buffer: SSAValue, axes: Sequence[LoopPart], kernel: TiledKernel) -> SSAValue:
         """The view of an operand along axes."""
         sizes = [1 if a == ONE else kernel.count(a) for a in axes]
         strides = [reading.strides.get(a, 1) for a in axes]
         return self.raw_view(buffer, reading, sizes, strides)
 
-    def raw_view(self, buffer: SSAValue, reading: Reading, sizes: Sequence[int], strides: Sequence[int]) -> SSAValue:
+    def raw_view(
+        self, buffer: SSAValue, reading: OperandWalk, sizes: Sequence[int], strides: Sequence[int]
+    ) -> SSAValue:
         """A view of a buffer from sizes and strides."""
         element = element_type(reading.tensor.format)
         start = self._start(buffer, reading)
@@ -287,7 +289,7 @@ class Code:
         key = ("view", start, tuple(sizes), tuple(strides), element)
         return self.head(key, make, f"{start.name_hint or 'buffer'}_view")
 
-    def _start(self, buffer: SSAValue, reading: Reading) -> SSAValue:
+    def _start(self, buffer: SSAValue, reading: OperandWalk) -> SSAValue:
         if isinstance(tile := buffer.owner, TileOp):
             return self._tile_start(tile, reading)
         pointer = self.pointers[buffer]
@@ -296,14 +298,16 @@ class Code:
         offset = self.index(reading.offset)
         return self.head(("start", pointer, reading.offset), lambda: arith.AddiOp(pointer, offset), "start")
 
-    def _tile_start(self, tile: TileOp, reading: Reading) -> SSAValue:
+    def _tile_start(self, tile: TileOp, reading: OperandWalk) -> SSAValue:
         """The first element of a part of a buffer that a loop moves."""
         size = formats.FORMATS[reading.tensor.format].bits // 8
         step = self.index(tile.step_bytes // size)
         moved = self.add(arith.MuliOp(self.trips[tile.index], step))
         return self.add(arith.AddiOp(self._start(tile.source, reading), moved), "start")
 
-    def tile(self, reading: Reading, buffer: SSAValue, axes: Sequence[Axis], box: Box, kernel: Kernel) -> SSAValue:
+    def tile(
+        self, reading: OperandWalk, buffer: SSAValue, axes: Sequence[LoopPart], box: Box, kernel: TiledKernel
+    ) -> SSAValue:
         """The access tile of an operand: the steps of a box along axes."""
         zero = self.index(0)
         spans = [Span(zero, zero, 1) if a == ONE else box[a] for a in axes]
@@ -359,7 +363,7 @@ class Code:
 
 
 @dataclass
-class Loop:
+class OpenLoop:
     """A loop being written: where it is, what it carries, and what it gives."""
 
     step: SSAValue

@@ -26,7 +26,7 @@ Item = KernelOp | scf.ForOp
 
 
 @dataclass
-class Group:
+class FunctionGroup:
     """The kernels of one function.
 
     Attributes:
@@ -80,19 +80,19 @@ def cores_of(item: Item) -> int:
     return found.pop()
 
 
-def grouped(items: Sequence[Item]) -> list[Group]:
+def grouped(items: Sequence[Item]) -> list[FunctionGroup]:
     """The kernels in order, as few functions as may be without changing the order.
 
     Raises:
         UnsupportedError: cores would have to wait for one another inside a loop.
     """
-    groups = list[Group]()
+    groups = list[FunctionGroup]()
     for item in items:
         cores = cores_of(item)
         if isinstance(item, scf.ForOp):
             _check_loop(item)
         if not groups or not groups[-1].takes(item):
-            groups.append(Group(cores))
+            groups.append(FunctionGroup(cores))
         groups[-1].items.append(item)
     return groups
 
@@ -110,7 +110,7 @@ def _check_loop(loop: scf.ForOp) -> None:
                 )
 
 
-def spill(groups: Sequence[Group]) -> None:
+def spill(groups: Sequence[FunctionGroup]) -> None:
     """Puts buffers of the scratchpads that several functions touch into device memory.
 
     What a scratchpad holds when a function ends is not said anywhere.
@@ -154,4 +154,4 @@ def _view(op: KernelOp, number: int) -> Iterator[CoreView]:
         return
 
 
-__all__ = ["Group", "Item", "cores_of", "grouped", "kernels_of", "root", "spill", "to_device_memory"]
+__all__ = ["FunctionGroup", "Item", "cores_of", "grouped", "kernels_of", "root", "spill", "to_device_memory"]

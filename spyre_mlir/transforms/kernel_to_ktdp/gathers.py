@@ -14,7 +14,7 @@ from spyre_mlir.dialects.spyre.kernel import GatherOp
 from spyre_mlir.transforms.kernel_to_ktdp.elementwise import Tiling, chunked
 from spyre_mlir.transforms.kernel_to_ktdp.operands import Operands
 from spyre_mlir.transforms.kernel_to_ktdp.slices import ONE
-from spyre_mlir.transforms.kernel_to_ktdp.tiles import Axis
+from spyre_mlir.transforms.kernel_to_ktdp.tiles import LoopPart
 
 
 class Gather:
@@ -66,18 +66,18 @@ class Gather:
         value = code.load(code.add(source), self.table.tensor.format)
         self.tiling.write(value)
 
-    def _map(self, axes: Sequence[Axis], captured: Sequence[SSAValue]) -> AffineMap:
+    def _map(self, axes: Sequence[LoopPart], captured: Sequence[SSAValue]) -> AffineMap:
         """Where an axis is: its place in the tile plus the start of the tile."""
         exprs = [self._expr(a, captured) for a in axes]
         return AffineMap(len(self.axes), len(captured), tuple(exprs))
 
-    def _expr(self, axis: Axis, captured: Sequence[SSAValue]) -> AffineExpr:
+    def _expr(self, axis: LoopPart, captured: Sequence[SSAValue]) -> AffineExpr:
         if axis == ONE:
             return AffineExpr.constant(0)
         place, start = AffineExpr.dimension(self.axes.index(axis)), self.tiling.spans[axis].whole
         return place + AffineExpr.symbol(captured.index(start)) if start in captured else place
 
-    def _table(self, columns: Sequence[Axis]) -> SSAValue:
+    def _table(self, columns: Sequence[LoopPart]) -> SSAValue:
         op, table = self.kernel.op, self.table
         axis = op.axis.value.data if isinstance(op, GatherOp) else 0
         lanes = table.tensor.lanes

@@ -17,9 +17,9 @@ from spyre_mlir.transforms.kernel_to_ktdp.function_builder import (
     element_type,
     shape_of,
 )
-from spyre_mlir.transforms.kernel_to_ktdp.slices import ONE, Form, Recast, form_of, recast, same_elements
+from spyre_mlir.transforms.kernel_to_ktdp.slices import ONE, Recast, SliceForm, form_of, recast, same_elements
 from spyre_mlir.transforms.kernel_to_ktdp.tensor_ops import cut, inserted, reshaped, transposed
-from spyre_mlir.transforms.kernel_to_ktdp.tiles import Axis, Kernel, Reading
+from spyre_mlir.transforms.kernel_to_ktdp.tiles import LoopPart, OperandWalk, TiledKernel
 
 # The result of the kernel that is being written, among what loops may carry.
 _RESULT = "result"
@@ -28,14 +28,14 @@ _RESULT = "result"
 class Operands:
     """The operands of one kernel; made before its loops are written."""
 
-    def __init__(self, code: Code, kernel: Kernel) -> None:
+    def __init__(self, code: Code, kernel: TiledKernel) -> None:
         """Knows where they are."""
         self.code = code
         self.kernel = kernel
         self.out = kernel.readings[-1]
-        self._wholes = dict[tuple[SSAValue, Form], SSAValue]()
+        self._wholes = dict[tuple[SSAValue, SliceForm], SSAValue]()
 
-    def read(self, reading: Reading, axes: Sequence[Axis], box: Box) -> SSAValue:
+    def read(self, reading: OperandWalk, axes: Sequence[LoopPart], box: Box) -> SSAValue:
         """The steps of a box along axes."""
         code, buffer = self.code, self.kernel.op.operands[reading.number]
         if not reading.local:
@@ -47,7 +47,7 @@ class Operands:
         whole, spans = self._wholes[buffer, form], self._spans(axes, box)
         return cut(code, whole, [s.local for s in spans], [s.count for s in spans])
 
-    def carried(self, axes: Sequence[Axis]) -> list[object]:
+    def carried(self, axes: Sequence[LoopPart]) -> list[object]:
         """What a loop around tiles of the result carries: the result as far as it is there, if it is a value."""
         if not self.out.local:
             return []
@@ -58,7 +58,7 @@ class Operands:
             self.code.held[_RESULT] = Held(start, form)
         return [_RESULT]
 
-    def write(self, value: SSAValue, axes: Sequence[Axis], box: Box) -> None:
+    def write(self, value: SSAValue, axes: Sequence[LoopPart], box: Box) -> None:
         """Puts the steps of a box of the result where they belong."""
         code, buffer = self.code, self.kernel.op.output
         if not self.out.local:
@@ -70,7 +70,7 @@ class Operands:
             value = inserted(code, value, code.held[_RESULT].value, starts)
         code.held[_RESULT] = Held(value, form)
 
-    def finish(self, forms: Mapping[SSAValue, Form]) -> None:
+    def finish(self, forms: Mapping[SSAValue, SliceForm]) -> None:
         """Makes the result the value of its buffer, or a part of that value."""
         code, buffer = self.code, self.kernel.op.output
         if not self.out.local:
@@ -81,19 +81,19 @@ class Operands:
             made = Held(_with_part(code, old, made), old.form)
         code.held[buffer] = made
 
-    def _spans(self, axes: Sequence[Axis], box: Box) -> list[Span]:
+    def _spans(self, axes: Sequence[LoopPart], box: Box) -> list[Span]:
         zero = self.code.index(0)
         return [Span(zero, zero, 1) if a == ONE else box[a] for a in axes]
 
 
-def blank(code: Code, buffer: SSAValue, form: Form) -> Held:
+def blank(code: Code, buffer: SSAValue, form: SliceForm) -> Held:
     """Zeros: what is read of a buffer and written by nobody is padding, which nobody looks at."""
     element = element_type(device_tensor(buffer).format)
     assert isinstance(element, AnyFloat), "integers index, and stay in device memory"
     return Held(code.full(0.0, element, form.shape), form)
 
 
-def converted(code: Code, held: Held, form: Form) -> SSAValue:
+def converted(code: Code, held: Held, form: SliceForm) -> SSAValue:
     """The elements of another form; zeros where there are none."""
     if held.form == form:
         return held.value
@@ -116,7 +116,7 @@ def _with_part(code: Code, whole: Held, made: Held) -> SSAValue:
     return reshaped(code, inserted(code, boxed, into, steps.first), whole.form.shape)
 
 
-def _steps(source: Form, target: Form) -> Recast:
+def _steps(source: SliceForm, target: SliceForm) -> Recast:
     steps = recast(source, target)
     assert steps is not None, "what has no way from form to form is not threaded"
     return steps

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
-from spyre_mlir.transforms.kernel_to_ktdp.tiles import Axis, Kernel, Reading
+from spyre_mlir.transforms.kernel_to_ktdp.tiles import LoopPart, OperandWalk, TiledKernel
 
 # The axis of what has none: a view or a tensor of a buffer has at least one dimension.
-ONE: Axis = ("", 1)
+ONE: LoopPart = ("", 1)
 
 
 @dataclass(frozen=True)
-class Form:
+class SliceForm:
     """The elements of a slice that a tensor holds.
 
     Attributes:
@@ -69,13 +69,13 @@ class Recast:
         return tuple(n for n in self.sizes if n > 1)
 
 
-def form_of(kernel: Kernel, reading: Reading, axes: Sequence[Axis]) -> Form:
+def form_of(kernel: TiledKernel, reading: OperandWalk, axes: Sequence[LoopPart]) -> SliceForm:
     """What a kernel reads or writes of a slice, as a tensor along axes."""
     dims = [(1, 1) if a == ONE else (reading.strides.get(a, 1), kernel.count(a, local=True)) for a in axes]
-    return Form(reading.offset, tuple(dims))
+    return SliceForm(reading.offset, tuple(dims))
 
 
-def recast(source: Form, target: Form) -> Recast | None:
+def recast(source: SliceForm, target: SliceForm) -> Recast | None:
     """The steps from one form to another; None where the strides of the two have no common parts."""
     bases = sorted({stride for stride, count in (*source.dims, *target.dims) if count > 1})
     unit = bases[0] if bases else max(source.offset, target.offset) + 1
@@ -104,7 +104,7 @@ def recast(source: Form, target: Form) -> Recast | None:
     )
 
 
-def same_elements(one: Form, other: Form) -> bool:
+def same_elements(one: SliceForm, other: SliceForm) -> bool:
     """Whether two tensors hold the same elements of a slice, in whatever order."""
     steps = recast(one, other)
     return steps is not None and steps.hull is None and one.size == other.size
@@ -123,7 +123,7 @@ class _Digits:
     dims: tuple[tuple[int, ...], ...]
 
     @staticmethod
-    def of(form: Form, bases: Sequence[int]) -> _Digits | None:
+    def of(form: SliceForm, bases: Sequence[int]) -> _Digits | None:
         """The digits of a form; None where a dimension ends inside a digit and goes on in the next."""
         ratios = [high // low for low, high in pairwise(bases)]
         counts, dims = [1] * len(bases), list[tuple[int, ...]]()
@@ -146,4 +146,4 @@ class _Digits:
         return _Digits(tuple(ranges), tuple(dims))
 
 
-__all__ = ["ONE", "Form", "Recast", "form_of", "recast", "same_elements"]
+__all__ = ["ONE", "Recast", "SliceForm", "form_of", "recast", "same_elements"]

@@ -15,13 +15,13 @@ from math import prod
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import GatherOp, KernelOp
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.hw.sticks import Access
+from spyre_mlir.hw.sticks import StickAccess
 
-Axis = tuple[str, int]  # a part of a loop: its name, and the elements one step advances
+LoopPart = tuple[str, int]  # a part of a loop: its name, and the elements one step advances
 
 
 @dataclass(frozen=True)
-class Cut:
+class LoopCut:
     """One loop of a kernel op.
 
     Attributes:
@@ -37,7 +37,7 @@ class Cut:
     parts: tuple[tuple[int, int], ...]
 
     @property
-    def outer(self) -> Axis:
+    def outer(self) -> LoopPart:
         """The outermost part: the one that is divided over cores and into tiles."""
         return (self.name, self.parts[0][0])
 
@@ -53,7 +53,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Reading:
+class OperandWalk:
     """How a kernel op walks one operand.
 
     Attributes:
@@ -66,7 +66,7 @@ class Reading:
     number: int
     tensor: DeviceTensor
     offset: int
-    strides: Mapping[Axis, int]
+    strides: Mapping[LoopPart, int]
 
     @property
     def local(self) -> bool:
@@ -74,13 +74,13 @@ class Reading:
         return self.tensor.space == "lx"
 
     @property
-    def device_order(self) -> tuple[Axis, ...]:
+    def device_order(self) -> tuple[LoopPart, ...]:
         """The axes it walks as they lie in memory, outermost first."""
         return tuple(sorted(self.strides, key=lambda axis: -self.strides[axis]))
 
 
 @dataclass(frozen=True)
-class Piece:
+class LoopPiece:
     """Part of a loop that one tile shape covers.
 
     Attributes:
@@ -95,7 +95,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class TiledKernel:
     """A kernel op in tiles.
 
     Attributes:
@@ -106,8 +106,8 @@ class Kernel:
     """
 
     op: KernelOp
-    cuts: Mapping[str, Cut]
-    readings: tuple[Reading, ...]
+    cuts: Mapping[str, LoopCut]
+    readings: tuple[OperandWalk, ...]
     places: Mapping[str, tuple[int, int]]
 
     @property
@@ -115,29 +115,29 @@ class Kernel:
         """Cores that take part."""
         return prod(cut.split for cut in self.cuts.values())
 
-    def count(self, axis: Axis, *, local: bool = False) -> int:
+    def count(self, axis: LoopPart, *, local: bool = False) -> int:
         """Steps of an axis, over all cores or on one."""
         cut = self.cuts[axis[0]]
         steps = dict(cut.parts)[axis[1]]
         return steps // cut.split if local and axis == cut.outer else steps
 
-    def pieces(self, name: str) -> list[Piece]:
+    def pieces(self, name: str) -> list[LoopPiece]:
         """The loop without its padding: the whole sticks, and what the last stick has of it."""
         cut = self.cuts[name]
         if len(cut.parts) == 1 or cut.extent % cut.inner == 0:
-            return [Piece(0, cut.steps, cut.inner)]
+            return [LoopPiece(0, cut.steps, cut.inner)]
         if cut.split > 1 or len(cut.parts) > 2:
             raise LoweringError(f"{name} of extent {cut.extent} is divided, and ends inside a stick of {cut.inner}")
         whole, rest = divmod(cut.extent, cut.inner)
-        return [*([Piece(0, whole, cut.inner)] if whole else []), Piece(whole, 1, rest)]
+        return [*([LoopPiece(0, whole, cut.inner)] if whole else []), LoopPiece(whole, 1, rest)]
 
 
-def kernel_in_tiles(op: KernelOp) -> Kernel:
+def kernel_in_tiles(op: KernelOp) -> TiledKernel:
     """The loops and operands of a kernel op, cut at sticks."""
     accesses = tuple(op.local_walk(n)[0] if t.space == "lx" else a for n, (t, a) in enumerate(_walks(op)))
     cuts = {d.name: _cut(op, d.name, d.extent, d.split, accesses) for d in op.space.data}
     readings = tuple(
-        Reading(n, t, a.offset * t.lanes, _strides(cuts, a, t.lanes))
+        OperandWalk(n, t, a.offset * t.lanes, _strides(cuts, a, t.lanes))
         for n, (t, a) in enumerate(zip(op.tensors, accesses, strict=True))
     )
     places, cores = dict[str, tuple[int, int]](), 1
@@ -145,14 +145,14 @@ def kernel_in_tiles(op: KernelOp) -> Kernel:
         if cuts[name].split > 1:
             places[name] = (cores, cuts[name].split)
         cores *= cuts[name].split
-    return Kernel(op, cuts, readings, places)
+    return TiledKernel(op, cuts, readings, places)
 
 
-def _walks(op: KernelOp) -> zip[tuple[DeviceTensor, Access]]:
+def _walks(op: KernelOp) -> zip[tuple[DeviceTensor, StickAccess]]:
     return zip(op.tensors, op.accesses(), strict=True)
 
 
-def _cut(op: KernelOp, name: str, extent: int, split: int, accesses: Sequence[Access]) -> Cut:
+def _cut(op: KernelOp, name: str, extent: int, split: int, accesses: Sequence[StickAccess]) -> LoopCut:
     lanes = [(t.lanes, t, a) for t, a in zip(op.tensors, accesses, strict=True) if a.lane == name]
     # A loop that walks whole sticks next to one another has one stride: it need not be cut. Only the indices of a
     # gather may do so, the lanes of the others are the vectors that a core computes on.
@@ -162,11 +162,11 @@ def _cut(op: KernelOp, name: str, extent: int, split: int, accesses: Sequence[Ac
     if sticks:
         padded = -(-padded // sticks[0]) * sticks[0]
     bounds = [padded, *sticks, 1]
-    return Cut(name, extent, split, tuple((inner, outer // inner) for outer, inner in pairwise(bounds)))
+    return LoopCut(name, extent, split, tuple((inner, outer // inner) for outer, inner in pairwise(bounds)))
 
 
-def _strides(cuts: Mapping[str, Cut], acc: Access, lanes: int) -> dict[Axis, int]:
-    found = dict[Axis, int]()
+def _strides(cuts: Mapping[str, LoopCut], acc: StickAccess, lanes: int) -> dict[LoopPart, int]:
+    found = dict[LoopPart, int]()
     for name, sticks in acc.strides.items():
         for weight, steps in cuts[name].parts:
             stride = sticks * lanes
@@ -198,4 +198,4 @@ def fit(steps: Mapping[str, int], volume: Callable[[Mapping[str, int]], int], li
     return chosen
 
 
-__all__ = ["Axis", "Cut", "Kernel", "Piece", "Reading", "fit", "kernel_in_tiles"]
+__all__ = ["LoopCut", "LoopPart", "LoopPiece", "OperandWalk", "TiledKernel", "fit", "kernel_in_tiles"]

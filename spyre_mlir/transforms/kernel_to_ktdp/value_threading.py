@@ -19,8 +19,8 @@ from spyre_mlir.dialects.spyre.kernel_memory import shared_view
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.kernel_to_ktdp.function_builder import element_type
-from spyre_mlir.transforms.kernel_to_ktdp.function_groups import Group, Item, kernels_of
-from spyre_mlir.transforms.kernel_to_ktdp.slices import Form, form_of, recast, same_elements
+from spyre_mlir.transforms.kernel_to_ktdp.function_groups import FunctionGroup, Item, kernels_of
+from spyre_mlir.transforms.kernel_to_ktdp.slices import SliceForm, form_of, recast, same_elements
 from spyre_mlir.transforms.kernel_to_ktdp.tiles import kernel_in_tiles
 
 # Of a scratchpad, what tensors between kernels leave to the tiles of a kernel: one part in so many.
@@ -40,7 +40,7 @@ class Touch:
 
     item: int
     op: KernelOp
-    form: Form
+    form: SliceForm
     writes: bool
 
 
@@ -53,7 +53,7 @@ class Threads:
         free: per kernel, bytes of the scratchpad that they leave.
     """
 
-    forms: Mapping[SSAValue, Form] = field(default_factory=dict[SSAValue, Form])
+    forms: Mapping[SSAValue, SliceForm] = field(default_factory=dict[SSAValue, SliceForm])
     free: Mapping[KernelOp, int] = field(default_factory=dict[KernelOp, int])
 
     def carried(self, loop: scf.ForOp) -> list[SSAValue]:
@@ -68,7 +68,7 @@ class Threads:
         return found
 
 
-def threads_of(group: Group, spec: SpyreSpec) -> tuple[Threads, list[SSAValue]]:
+def threads_of(group: FunctionGroup, spec: SpyreSpec) -> tuple[Threads, list[SSAValue]]:
     """The values of a function, and the buffers of the scratchpads that cannot be values."""
     touches = _touches(group.items)
     forms = {value: form for value, found in touches.items() if (form := _common(value, found)) is not None}
@@ -106,7 +106,7 @@ def _touches(items: Sequence[Item]) -> dict[SSAValue, list[Touch]]:
     return found
 
 
-def _common(value: SSAValue, touches: Sequence[Touch]) -> Form | None:
+def _common(value: SSAValue, touches: Sequence[Touch]) -> SliceForm | None:
     """The elements a value holds: what is written, or the whole slice where kernels write different parts of it."""
     written = [t.form for t in touches if t.writes]
     if (
@@ -116,7 +116,7 @@ def _common(value: SSAValue, touches: Sequence[Touch]) -> Form | None:
     ):
         return None
     alike = all(same_elements(one, other) for one, other in pairwise(written))
-    form = written[0] if alike else Form(0, ((1, _elements(value)),))
+    form = written[0] if alike else SliceForm(0, ((1, _elements(value)),))
     return form if all(recast(form, t.form) is not None for t in touches) else None
 
 
@@ -130,7 +130,9 @@ def _lives(touches: Sequence[Touch], number: int) -> bool:
     return touches[0].item <= number <= touches[-1].item
 
 
-def _demand(op: KernelOp, number: int, forms: Mapping[SSAValue, Form], touches: Mapping[SSAValue, list[Touch]]) -> int:
+def _demand(
+    op: KernelOp, number: int, forms: Mapping[SSAValue, SliceForm], touches: Mapping[SSAValue, list[Touch]]
+) -> int:
     """Bytes while a kernel runs: of what lives, and of copies in the order the kernel wants.
 
     A result that is put together tile by tile is there as it was and as it will be.
@@ -144,7 +146,7 @@ def _demand(op: KernelOp, number: int, forms: Mapping[SSAValue, Form], touches: 
     return living + copies + (2 * _bytes(op.output, forms[op.output]) if op.output in forms else 0)
 
 
-def _bytes(value: SSAValue, form: Form) -> int:
+def _bytes(value: SSAValue, form: SliceForm) -> int:
     return form.size * formats.FORMATS[device_tensor(value).format].bits // 8
 
 

@@ -17,7 +17,7 @@ from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand, Version
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import SPYRE, USER_SEGMENTS, SpyreSpec, segment_base
-from spyre_mlir.transforms.kernel_to_superdsc.bundle_loops import LoopNest, Steps
+from spyre_mlir.transforms.kernel_to_superdsc.bundle_loops import AddressSteps, LoopNest
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Placed
 
 _INDEX = IndexType()
@@ -38,7 +38,7 @@ class Base:
     argument: int | None
     offset_bytes: int = 0
     local: bool = False
-    steps: Steps = ()
+    steps: AddressSteps = ()
 
     def local_starts(self, offsets: Sequence[int]) -> tuple[str, ...]:
         """Start addresses in the scratchpads."""

@@ -19,7 +19,9 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds, loop_bounds
 
-Steps = tuple[tuple[SSAValue, int], ...]  # induction variables of the kernel level, and the bytes each moves a start by
+AddressSteps = tuple[
+    tuple[SSAValue, int], ...
+]  # induction variables of the kernel level, and the bytes each moves a start by
 Trip = Mapping[SSAValue, int]  # values of the induction variables of unrolled loops
 
 
@@ -31,7 +33,9 @@ class _Level:
     bounds: Sequence[SSAValue] = ()
     index: SSAValue | None = None
     ops: list[Operation] = field(default_factory=list[Operation])
-    moved: dict[tuple[SSAValue, Steps], SSAValue] = field(default_factory=dict[tuple[SSAValue, Steps], SSAValue])
+    moved: dict[tuple[SSAValue, AddressSteps], SSAValue] = field(
+        default_factory=dict[tuple[SSAValue, AddressSteps], SSAValue]
+    )
 
 
 class LoopNest:
@@ -62,7 +66,7 @@ class LoopNest:
         lower, upper, step = level.bounds
         self.append(scf.ForOp(lower, upper, step, [], Region(level.block)))
 
-    def advance(self, start: SSAValue, steps: Steps) -> SSAValue:
+    def advance(self, start: SSAValue, steps: AddressSteps) -> SSAValue:
         """The address that is `start` in trip 0; it is computed in the outermost loop that knows it."""
         total = Counter[SSAValue]()
         for index, size in steps:
@@ -115,4 +119,4 @@ def schedule(
                 nest.close()
 
 
-__all__ = ["LoopNest", "Steps", "Trip", "schedule"]
+__all__ = ["AddressSteps", "LoopNest", "Trip", "schedule"]

@@ -23,7 +23,7 @@ from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import DL16, INFINITY_STAND_IN
 from spyre_mlir.hw.spec import STICK_BYTES
-from spyre_mlir.hw.sticks import Access, walk
+from spyre_mlir.hw.sticks import StickAccess, walk
 from spyre_mlir.ops.hardware_functions import neutral_of
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.utils.function_constants import file_constants
@@ -89,7 +89,7 @@ class _Walked:
     """One operand's walk in loop names, the lane named even where it is a filler."""
 
     tensor: DeviceTensor
-    access: Access
+    access: StickAccess
     order: tuple[str, ...]
     extents: tuple[int, ...]
     lane: str | None

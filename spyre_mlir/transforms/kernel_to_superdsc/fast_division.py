@@ -17,7 +17,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.dialects.superdsc.model.work import work_of
 from spyre_mlir.hw.cost import Cost, Traffic, cost
 from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US, TRUSTED_GAIN
-from spyre_mlir.hw.division import Footprint, Loop, divisions, span_bytes
+from spyre_mlir.hw.division import DividedLoop, Footprint, divisions, span_bytes
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.split_model import ProductShape, best_split
 from spyre_mlir.hw.sticks import StickError
@@ -53,7 +53,9 @@ class _Neighbour:
     others_us: float
 
 
-def fastest(op: kernel.KernelOp, loops: list[Loop], operands: list[Footprint], spec: SpyreSpec) -> dict[str, int]:
+def fastest(
+    op: kernel.KernelOp, loops: list[DividedLoop], operands: list[Footprint], spec: SpyreSpec
+) -> dict[str, int]:
     """The division of a product that is predicted to be fastest, if clearly faster than the one it has.
 
     Divisions over fewer cores are not considered, nor kernels shorter than any that was measured.
@@ -73,7 +75,9 @@ def fastest(op: kernel.KernelOp, loops: list[Loop], operands: list[Footprint], s
     return best if best_price.total < before.total * (1 - TRUSTED_GAIN) else usual
 
 
-def published(op: kernel.KernelOp, loops: list[Loop], operands: list[Footprint], spec: SpyreSpec) -> dict[str, int]:
+def published(
+    op: kernel.KernelOp, loops: list[DividedLoop], operands: list[Footprint], spec: SpyreSpec
+) -> dict[str, int]:
     """The division with the lowest published score, unless it uses fewer cores than the one the product has.
 
     Products with several loops for rows, columns or the sum stay as they are, and so do those that a span has divided.

@@ -46,7 +46,7 @@ MOST_PADDING = 2
 
 
 @dataclass(eq=False)
-class Buffer:
+class PlannedBuffer:
     """One device tensor to be: its layout may still gain padding.
 
     Attributes:
@@ -144,19 +144,19 @@ class Buffer:
         return DeviceTensorType(DeviceTensor(self.shape, self.format, self.layout, arrangement=self.arrangement))
 
 
-Use = tuple[Buffer, IndexMap]
+Use = tuple[PlannedBuffer, IndexMap]
 
 
 @dataclass(frozen=True)
 class Define:
     """The point where a buffer comes to exist."""
 
-    buffer: Buffer
+    buffer: PlannedBuffer
     origin: Operation | None
 
 
 @dataclass(frozen=True)
-class Step:
+class PlannedKernel:
     """One kernel op to be.
 
     Attributes:
@@ -182,7 +182,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class HostStep:
+class PlannedHostOp:
     """One operator to run on the host.
 
     Attributes:
@@ -191,4 +191,4 @@ class HostStep:
     """
 
     origin: LoopHostOp
-    buffers: Sequence[Buffer | None]
+    buffers: Sequence[PlannedBuffer | None]

@@ -10,13 +10,13 @@ from spyre_mlir.dialects.spyre.attributes import IterDim
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.hw.division import Loop, divide
+from spyre_mlir.hw.division import DividedLoop, divide
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner, Versions, block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner, block_of, lanes_of
 
 # A copy and the re-laying of the copy, against reading in place: only the order of candidates depends on it.
 _COPY_FACTOR = 4
@@ -25,7 +25,7 @@ _COPY_FACTOR = 4
 _WIDE_STEPS = 3
 
 
-def read_cost(versions: Versions, index: IndexMap, lane: str | None) -> int:
+def read_cost(versions: DeviceForms, index: IndexMap, lane: str | None) -> int:
     """Sticks that reading a tensor with `lane` in the lanes moves, conversion and re-laying included."""
     stick = stick_for(index, lane, block_of(versions.format))
     if stick is None:
@@ -41,7 +41,7 @@ def read_cost(versions: Versions, index: IndexMap, lane: str | None) -> int:
     return _sticks(versions, stick) + moved * (lanes_of(versions.format) if through_unit else 1)
 
 
-def _sticks(versions: Versions, stick: int) -> int:
+def _sticks(versions: DeviceForms, stick: int) -> int:
     return write_cost(versions.shape, stick, versions.format)
 
 
@@ -59,7 +59,9 @@ def usable_cores(
     space: Sequence[IterDim], reduced: Collection[str], lane: str | None, lanes: int, spec: SpyreSpec
 ) -> int:
     """Over how many cores the work can be divided with `lane` in the lanes: whole sticks there, elements elsewhere."""
-    loops = [Loop(d.name, -(-d.extent // lanes) if d.name == lane else d.extent, d.name not in reduced) for d in space]
+    loops = [
+        DividedLoop(d.name, -(-d.extent // lanes) if d.name == lane else d.extent, d.name not in reduced) for d in space
+    ]
     return prod(divide([lp for lp in loops if lp.kept], [], spec).values())
 
 
@@ -95,7 +97,7 @@ def cheapest_lane(op: loop.NestOp, forms: Forms) -> str | None:
     return best[1]
 
 
-def lane_for(p: Planner, op: loop.NestOp, forms: Forms) -> str | None:
+def lane_for(p: LayoutPlanner, op: loop.NestOp, forms: Forms) -> str | None:
     """The loop in the lanes: given by the destination if there is one."""
     if op.dest is None:
         return cheapest_lane(op, forms)

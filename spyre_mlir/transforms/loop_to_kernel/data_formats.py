@@ -21,8 +21,8 @@ from spyre_mlir.hw.formats import DL16, FP32
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.hardware_functions import picks
 from spyre_mlir.ops.table import OpEntry
-from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, stored_format
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner, Versions
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, stored_format
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, WIDE, holds, inside, is_integer, wraps
 
 _HALF = 0.5
@@ -38,10 +38,10 @@ class Forms:
     """
 
     format: str
-    operands: list[Versions]
+    operands: list[DeviceForms]
 
 
-def forms_of(p: Planner, op: loop.NestOp, function: str) -> Forms:
+def forms_of(p: LayoutPlanner, op: loop.NestOp, function: str) -> Forms:
     """The format of a nest that the hardware function computes, and its operands in that format."""
     entry = body_function(op.body.block)
     saturated = _saturated(p, op, entry)
@@ -49,7 +49,7 @@ def forms_of(p: Planner, op: loop.NestOp, function: str) -> Forms:
     return Forms(form, [p.form(v, form, saturate=v is saturated) for v in op.inputs])
 
 
-def _format(p: Planner, op: loop.NestOp, function: str, entry: OpEntry | None) -> str:
+def _format(p: LayoutPlanner, op: loop.NestOp, function: str, entry: OpEntry | None) -> str:
     has_wide = entry.fp32 if entry is not None else True  # a copy, or a reduction: all of them have
     if op.dest is not None:
         return _of_destination(p.of(op.dest).format, function, has_wide=has_wide)
@@ -65,7 +65,7 @@ def _format(p: Planner, op: loop.NestOp, function: str, entry: OpEntry | None) -
     return FP32.name if 2 * fixed.count(FP32.name) > len(fixed) else DL16.name
 
 
-def keeps_float32(p: Planner, op: Operation, *elements: Attribute) -> bool:
+def keeps_float32(p: LayoutPlanner, op: Operation, *elements: Attribute) -> bool:
     """Whether floats of an op are float32: they start from integers, or float32 among the elements is kept."""
     return (p.origins is not None and op in p.origins.wide) or (p.keep_float32 and f32 in elements)
 
@@ -76,14 +76,14 @@ def _of_destination(form: str, function: str, *, has_wide: bool) -> str:
     return form
 
 
-def exact_in_dl16(p: Planner, value: SSAValue) -> bool:
+def exact_in_dl16(p: LayoutPlanner, value: SSAValue) -> bool:
     """Whether the elements of a tensor are numbers of DL16."""
     if not is_integer(element_of(value)) or p.of(value).format == DL16.name:
         return True
     return p.of(value).provided and inside(p.ranges.of(value), NARROW)
 
 
-def _saturated(p: Planner, op: loop.NestOp, entry: OpEntry | None) -> SSAValue | None:
+def _saturated(p: LayoutPlanner, op: loop.NestOp, entry: OpEntry | None) -> SSAValue | None:
     """The integer input that is compared with small integers only: the host may limit it to just beyond them."""
     if entry is None or not entry.boolean:
         return None
@@ -94,7 +94,7 @@ def _saturated(p: Planner, op: loop.NestOp, entry: OpEntry | None) -> SSAValue |
     return unknown[0] if all(inside(p.ranges.of(v), NARROW) for v in others) else None
 
 
-def cast(p: Planner, op: loop.NestOp) -> bool:
+def cast(p: LayoutPlanner, op: loop.NestOp) -> bool:
     """Makes the result of a change of element type a form of its operand, which costs at most a conversion.
 
     Returns whether the nest is such a change of a whole tensor: of integers, of eight-bit floats, or of kept float32.
@@ -119,7 +119,7 @@ def cast(p: Planner, op: loop.NestOp) -> bool:
     return True
 
 
-def wrapped(p: Planner, versions: Versions, element: Attribute) -> Versions:
+def wrapped(p: LayoutPlanner, versions: DeviceForms, element: Attribute) -> DeviceForms:
     """Integers as a short type holds them: the multiple of its count that is next to each is taken away.
 
     All steps are exact: a power of two only scales.
@@ -130,15 +130,17 @@ def wrapped(p: Planner, versions: Versions, element: Attribute) -> Versions:
     if low < 0:
         quotient = _step(p, "add", [quotient], _HALF)
     whole = _step(p, "mul", [_step(p, "floor", [quotient])], count)
-    return Versions(versions.shape, versions.format, [_step(p, "sub", [source, whole])])
+    return DeviceForms(versions.shape, versions.format, [_step(p, "sub", [source, whole])])
 
 
-def _step(p: Planner, function: str, operands: Sequence[Buffer], number: float | None = None) -> Buffer:
+def _step(
+    p: LayoutPlanner, function: str, operands: Sequence[PlannedBuffer], number: float | None = None
+) -> PlannedBuffer:
     """One element-by-element function over whole buffers of one layout, and a number."""
     first = operands[0]
     made = p.fresh(first.shape, first.format, first.layout.stick)
     space, index = p.whole(first.shape)
-    through: list[tuple[Buffer, IndexMap]] = [(b, index) for b in operands]
+    through: list[tuple[PlannedBuffer, IndexMap]] = [(b, index) for b in operands]
     if number is not None:
         through.append((p.number(number, first.format), tuple[LinearExpr, ...]()))
     p.step(function, space, through, (made, index))
@@ -156,7 +158,7 @@ def eager_element(op: loop.NestOp, form: str) -> Attribute | None:
     return element if element == f32 and UNROUNDED not in op.attributes else None
 
 
-def is_watched(p: Planner, op: loop.NestOp, function: str, form: str) -> bool:
+def is_watched(p: LayoutPlanner, op: loop.NestOp, function: str, form: str) -> bool:
     """Whether a kernel may leave the integers of FP32, so that the machine has to look."""
     if picks(function):
         return False

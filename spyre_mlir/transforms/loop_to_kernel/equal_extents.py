@@ -10,32 +10,32 @@ from math import lcm
 
 from spyre_mlir.dialects.spyre.attributes import IterDim
 from spyre_mlir.hw.sticks import UNIT, LinearExpr
-from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, Define, HostStep, Step
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP, Planner
+from spyre_mlir.transforms.loop_to_kernel.buffers import Define, PlannedBuffer, PlannedHostOp, PlannedKernel
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP, LayoutPlanner
 
 
-def settle(p: Planner) -> None:
+def settle(p: LayoutPlanner) -> None:
     """Makes every restickify run over whole buffers. Padding grows only, and a buffer is copied once, so this ends."""
     settled = False
     while not settled:
         settled = True
         for at, item in reversed(list(enumerate(p.items))):
-            if isinstance(item, Step) and item.function == RESTICKIFY_STEP and not _runs_over_all(item):
+            if isinstance(item, PlannedKernel) and item.function == RESTICKIFY_STEP and not _runs_over_all(item):
                 p.items[at : at + 1] = _over_all(p, item)
                 settled = False
 
 
-def _runs_over_all(step: Step) -> bool:
+def _runs_over_all(step: PlannedKernel) -> bool:
     """Whether a restickify has loops as long as both its buffers are along every dimension."""
     extents = {d.name: d.extent for d in step.space}
     buffers = (step.inputs[0][0], step.output[0])
     return all(extents.get(f"d{d}", 1) == b.layout.extents[d] for b in buffers for d in range(len(b.shape)))
 
 
-def _over_all(p: Planner, step: Step) -> list[Define | HostStep | Step]:
+def _over_all(p: LayoutPlanner, step: PlannedKernel) -> list[Define | PlannedHostOp | PlannedKernel]:
     """The restickify with equal extents; of a copy where its buffers have no such extents of a sane size."""
     source, made = step.inputs[0][0], step.output[0]
-    before: list[Define | HostStep | Step] = []
+    before: list[Define | PlannedHostOp | PlannedKernel] = []
     if not _have_room(source, made):
         source, before = _copied(p, source, step)
     for dim, (unit, least) in enumerate(_demands(source, made)):
@@ -48,18 +48,20 @@ def _over_all(p: Planner, step: Step) -> list[Define | HostStep | Step]:
     return [*before, replace(step, space=space, inputs=[(source, index)], output=(made, index))]
 
 
-def _demands(source: Buffer, made: Buffer) -> list[tuple[int, int]]:
+def _demands(source: PlannedBuffer, made: PlannedBuffer) -> list[tuple[int, int]]:
     """Per dimension what both buffers reserve whole multiples of, and the least that holds both."""
     rank = range(len(made.shape))
     return [(lcm(source.unit(d), made.unit(d)), max(b.layout.extents[d] for b in (source, made))) for d in rank]
 
 
-def _have_room(source: Buffer, made: Buffer) -> bool:
+def _have_room(source: PlannedBuffer, made: PlannedBuffer) -> bool:
     demands = enumerate(_demands(source, made))
     return all(b.has_room(dim, unit, least) for dim, (unit, least) in demands for b in (source, made))
 
 
-def _copied(p: Planner, source: Buffer, step: Step) -> tuple[Buffer, list[Define | HostStep | Step]]:
+def _copied(
+    p: LayoutPlanner, source: PlannedBuffer, step: PlannedKernel
+) -> tuple[PlannedBuffer, list[Define | PlannedHostOp | PlannedKernel]]:
     """A copy of the source without padding, and what makes it."""
     count, p.origin = len(p.items), step.origin
     copy = p.copy(source)

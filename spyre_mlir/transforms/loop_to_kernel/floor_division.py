@@ -16,8 +16,8 @@ from spyre_mlir.hw.formats import EXACT_INTEGERS, FP32
 from spyre_mlir.hw.legality import stick_for
 from spyre_mlir.hw.sticks import UNIT
 from spyre_mlir.transforms.loop_to_kernel.buffers import Use
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner, block_of
-from spyre_mlir.transforms.utils.integer_ranges import Bounds
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of
+from spyre_mlir.transforms.utils.integer_ranges import IntegerBounds
 
 _EXACT = EXACT_INTEGERS[FP32.name]
 
@@ -25,7 +25,7 @@ _EXACT = EXACT_INTEGERS[FP32.name]
 class WholeQuotient:
     """Steps over the loops of one nest, each into a buffer of its own."""
 
-    def __init__(self, p: Planner, op: loop.NestOp, lane: str | None) -> None:
+    def __init__(self, p: LayoutPlanner, op: loop.NestOp, lane: str | None) -> None:
         """For a nest whose result has `lane` in its lanes."""
         self.planner, self.space = p, tuple[IterDim, ...](op.space.data)
         self.shape, self.index = shape_of(op.result), op.output_map.data
@@ -42,7 +42,7 @@ class WholeQuotient:
         """A number as an operand."""
         return self.planner.number(value, FP32.name), tuple[()]()
 
-    def of(self, a: Use, b: Use, bounds: Sequence[Bounds]) -> Use:
+    def of(self, a: Use, b: Use, bounds: Sequence[IntegerBounds]) -> Use:
         """The largest integer not above a / b."""
         (low, high), divisor = bounds
         by_zero = divisor[0] <= 0 <= divisor[1]  # torch raises then: no integer may come of it here
@@ -59,6 +59,6 @@ class WholeQuotient:
         left = self._over(self.step("sub", following, a), b, divisor)
         return self.step("add", whole, self.step("lesserequal", left, self.number(0.0)))
 
-    def _over(self, x: Use, b: Use, divisor: Bounds) -> Use:
+    def _over(self, x: Use, b: Use, divisor: IntegerBounds) -> Use:
         """A number with the sign of x / b."""
         return x if divisor[0] >= 0 else self.step("realdiv", x, b)

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import host, kernel
-from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, HostStep
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedHostOp
 from spyre_mlir.transforms.utils.rebuild import Emitter
 
 
 def brought(
     op: Operation,
-    buffers: Sequence[Buffer | None],
-    values: Mapping[Buffer, SSAValue],
+    buffers: Sequence[PlannedBuffer | None],
+    values: Mapping[PlannedBuffer, SSAValue],
     hosts: Mapping[SSAValue, SSAValue],
     emitter: Emitter,
 ) -> list[SSAValue]:
@@ -25,7 +25,7 @@ def brought(
     ]
 
 
-def host_op(step: HostStep, operands: Sequence[SSAValue]) -> Operation:
+def host_op(step: PlannedHostOp, operands: Sequence[SSAValue]) -> Operation:
     """The host step of the kernel level."""
     op = step.origin
     reason = None if op.reason is None else op.reason.data

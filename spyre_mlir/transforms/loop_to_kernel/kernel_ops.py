@@ -9,14 +9,14 @@ from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
-from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, Step
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import CONVERT_STEP, RESTICKIFY_STEP
 from spyre_mlir.transforms.utils.function_constants import as_attribute
 
 GATHER_STEP = "gather"
 
 
-def kernel_op(step: Step, values: Mapping[Buffer, SSAValue]) -> kernel.KernelOp:
+def kernel_op(step: PlannedKernel, values: Mapping[PlannedBuffer, SSAValue]) -> kernel.KernelOp:
     """The op of a step.
 
     Args:

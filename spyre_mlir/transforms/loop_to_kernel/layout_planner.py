@@ -19,7 +19,14 @@ from spyre_mlir.hw.formats import DL16, FP8, FP32, device_format
 from spyre_mlir.hw.legality import multiples, stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
 from spyre_mlir.ops.hardware_functions import COPY, SELECT
-from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, Define, HostStep, Step, Use, stored_format
+from spyre_mlir.transforms.loop_to_kernel.buffers import (
+    Define,
+    PlannedBuffer,
+    PlannedHostOp,
+    PlannedKernel,
+    Use,
+    stored_format,
+)
 from spyre_mlir.transforms.utils.integer_origins import Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, Ranges, inside, is_integer
 
@@ -40,7 +47,7 @@ def block_of(form: str) -> int:
 
 
 @dataclass
-class Versions:
+class DeviceForms:
     """The device forms of one loop-level tensor.
 
     Attributes:
@@ -49,16 +56,16 @@ class Versions:
         prepared: whether the host lays it out ahead of time (weights, constants), its padding 0.
         constant: the number or pattern it is, if it is one.
         origin: the same tensor in the format it was computed in, if this is a conversion.
-        saturate: whether the host limits the numbers to what comparisons need; see `Buffer`.
+        saturate: whether the host limits the numbers to what comparisons need; see `PlannedBuffer`.
     """
 
     shape: tuple[int, ...]
     format: str
-    buffers: list[Buffer] = field(default_factory=list[Buffer])
+    buffers: list[PlannedBuffer] = field(default_factory=list[PlannedBuffer])
     host: SSAValue | None = None
     prepared: bool = False
     constant: Attribute | None = None
-    origin: Versions | None = None
+    origin: DeviceForms | None = None
     saturate: bool = False
 
     @property
@@ -71,27 +78,27 @@ class Versions:
         """Whether the host can provide it in any format."""
         return self.constant is not None or self.host is not None
 
-    def find(self, stick: int) -> Buffer | None:
+    def find(self, stick: int) -> PlannedBuffer | None:
         """The buffer whose stick dimension is `stick`, if there is one."""
         return next((b for b in self.buffers if b.layout.stick == stick), None)
 
 
-class Planner:
+class LayoutPlanner:
     """Collects buffers and steps of one function; every method leaves a program that is right."""
 
     def __init__(self, *, keep_float32: bool = False) -> None:
         """Starts with an empty plan; `keep_float32` stores float32 as it is."""
         self.keep_float32 = keep_float32
         self.origins: Origins | None = None
-        self.items: list[Define | Step | HostStep] = []
+        self.items: list[Define | PlannedKernel | PlannedHostOp] = []
         self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
-        self.versions: dict[SSAValue, Versions] = {}
+        self.versions: dict[SSAValue, DeviceForms] = {}
         self.origin: Operation | None = None
         self.ranges = Ranges()
-        self._constants: dict[tuple[Attribute, tuple[int, ...], StickLayout, str], Buffer] = {}
-        self._forms: dict[tuple[int, str, bool], Versions] = {}
+        self._constants: dict[tuple[Attribute, tuple[int, ...], StickLayout, str], PlannedBuffer] = {}
+        self._forms: dict[tuple[int, str, bool], DeviceForms] = {}
 
-    def define(self, buffer: Buffer) -> Buffer:
+    def define(self, buffer: PlannedBuffer) -> PlannedBuffer:
         """Adds a buffer to the plan."""
         self.items.append(Define(buffer, self.origin))
         return buffer
@@ -111,42 +118,44 @@ class Planner:
         """Adds a kernel step; operands gain the padding their maps ask for."""
         for number, (buffer, index) in enumerate((*inputs, output)):
             buffer.suit(index, axis if number == 1 else None)
-        made = Step(function, space, inputs, output, self.origin, axis, integers, dict(constants or {}), element)
+        made = PlannedKernel(
+            function, space, inputs, output, self.origin, axis, integers, dict(constants or {}), element
+        )
         self.items.append(made)
 
-    def of(self, value: SSAValue) -> Versions:
+    def of(self, value: SSAValue) -> DeviceForms:
         """The device forms of a value; made on first sight."""
         if value not in self.versions:
-            made = Versions(shape_of(value), stored_format(element_of(value), keep_float32=self.keep_float32))
+            made = DeviceForms(shape_of(value), stored_format(element_of(value), keep_float32=self.keep_float32))
             if value in self.hosts:
                 made.host, made.prepared = value, self.hosts[value]
             self.versions[value] = made
         return self.versions[value]
 
-    def fresh(self, shape: tuple[int, ...], form: str, stick: int) -> Buffer:
+    def fresh(self, shape: tuple[int, ...], form: str, stick: int) -> PlannedBuffer:
         """A new buffer in the published layout."""
-        return self.define(Buffer(shape, form, StickLayout.published(shape, stick, block_of(form))))
+        return self.define(PlannedBuffer(shape, form, StickLayout.published(shape, stick, block_of(form))))
 
-    def constant(self, value: Attribute, shape: tuple[int, ...], stick: int, form: str = DL16.name) -> Buffer:
+    def constant(self, value: Attribute, shape: tuple[int, ...], stick: int, form: str = DL16.name) -> PlannedBuffer:
         """A buffer the host fills with known numbers; equal ones are shared."""
         layout = StickLayout.published(shape, stick, block_of(form))
         key = (value, shape, layout, form)
         if key not in self._constants:
-            self._constants[key] = self.define(Buffer(shape, form, layout, constant=value, zero_padding=True))
+            self._constants[key] = self.define(PlannedBuffer(shape, form, layout, constant=value, zero_padding=True))
         return self._constants[key]
 
-    def number(self, value: float, form: str = DL16.name) -> Buffer:
+    def number(self, value: float, form: str = DL16.name) -> PlannedBuffer:
         """A number on the device."""
         return self.constant(FloatAttr(value, f64), (), UNIT, form)
 
-    def form(self, value: SSAValue, form: str, *, saturate: bool = False) -> Versions:
+    def form(self, value: SSAValue, form: str, *, saturate: bool = False) -> DeviceForms:
         """The device forms of a value in a format: sent so by the host, or converted on the device."""
         home = self.of(value)
         if home.format == form:
             return home
         key = (id(home), form, saturate)
         if key not in self._forms:
-            made = Versions(home.shape, form, saturate=saturate)
+            made = DeviceForms(home.shape, form, saturate=saturate)
             if home.origin is not None and home.origin.format == form:
                 made = home.origin
             elif home.provided and (saturate or self._sends(home, form)):
@@ -158,7 +167,7 @@ class Planner:
             self._forms[key] = made
         return self._forms[key]
 
-    def _sends(self, home: Versions, form: str) -> bool:
+    def _sends(self, home: DeviceForms, form: str) -> bool:
         """Whether the host may send a tensor in a format: integers only where that rounds none of them."""
         if form != DL16.name or home.host is None or not is_integer(element_of(home.host)):
             return True
@@ -170,7 +179,7 @@ class Planner:
         index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)
         return tuple(d for d in dims if d.extent > 1), index
 
-    def some(self, versions: Versions) -> Buffer:
+    def some(self, versions: DeviceForms) -> PlannedBuffer:
         """A buffer of the tensor in whichever layout is at hand."""
         if versions.buffers:
             return versions.buffers[0]
@@ -178,7 +187,7 @@ class Planner:
             return self.buffer(versions, self.some(versions.origin).layout.stick)
         return self.buffer(versions, len(versions.shape) - 1 if versions.shape else UNIT)
 
-    def _converted(self, versions: Versions, source: Buffer) -> Buffer:
+    def _converted(self, versions: DeviceForms, source: PlannedBuffer) -> PlannedBuffer:
         """A buffer in another format, with the same stick dimension."""
         made = self.fresh(versions.shape, versions.format, stick := source.layout.stick)
         for buffer in (source, made) if FP8.name in (source.format, versions.format) and stick != UNIT else ():
@@ -188,13 +197,13 @@ class Planner:
         versions.buffers.append(made)
         return self._started(made)
 
-    def rounded(self, value: SSAValue) -> Versions:
+    def rounded(self, value: SSAValue) -> DeviceForms:
         """A tensor as eight-bit floats, made on the device; whoever reads it converts it back."""
-        made = Versions(shape_of(value), FP8.name)
+        made = DeviceForms(shape_of(value), FP8.name)
         self._converted(made, self.some(self.form(value, DL16.name)))
         return made
 
-    def _started(self, buffer: Buffer) -> Buffer:
+    def _started(self, buffer: PlannedBuffer) -> PlannedBuffer:
         """An FP32 buffer each of whose sticks begins with something: few elements leave the last one empty."""
         stick = buffer.layout.stick
         if stick == UNIT or buffer.format != FP32.name:
@@ -205,7 +214,7 @@ class Planner:
             self.filled_tail((buffer, index), stick, buffer.shape[stick], 0.0)
         return buffer
 
-    def buffer(self, versions: Versions, stick: int) -> Buffer:
+    def buffer(self, versions: DeviceForms, stick: int) -> PlannedBuffer:
         """A buffer of the tensor whose stick dimension is `stick`; re-laid on the device if there is no cheaper way."""
         found = versions.find(stick)
         if found is not None:
@@ -219,7 +228,7 @@ class Planner:
         if versions.free_layout or (versions.host is not None and stick == UNIT):
             layout = StickLayout.published(versions.shape, stick, block_of(versions.format))
             made = self.define(
-                Buffer(
+                PlannedBuffer(
                     versions.shape,
                     versions.format,
                     layout,
@@ -233,7 +242,7 @@ class Planner:
         versions.buffers.append(made)
         return made
 
-    def _from_origin(self, versions: Versions, origin: Versions, stick: int) -> Buffer | None:
+    def _from_origin(self, versions: DeviceForms, origin: DeviceForms, stick: int) -> PlannedBuffer | None:
         """A converted buffer; DL16 is re-laid before it is widened and after it is narrowed, as it takes less."""
         if versions.format == FP32.name or origin.free_layout:
             return self._converted(versions, self.buffer(origin, stick))
@@ -243,13 +252,13 @@ class Planner:
             self._converted(versions, origin.buffers[0])
         return None
 
-    def restickify(self, source: Buffer, stick: int) -> Buffer:
+    def restickify(self, source: PlannedBuffer, stick: int) -> PlannedBuffer:
         """A copy with another stick dimension; both stick extents become whole sticks in both buffers."""
         if source.format == FP32.name:
             return self._restickify_wide(source, stick)
         return self._restickify(source, stick)
 
-    def _restickify_wide(self, source: Buffer, stick: int) -> Buffer:
+    def _restickify_wide(self, source: PlannedBuffer, stick: int) -> PlannedBuffer:
         """The same for FP32, whose lanes hold their dimension in an order of their own.
 
         The rows that become lanes are brought into that order first, and those that were lanes out of it last.
@@ -260,7 +269,7 @@ class Planner:
         old = source.layout.stick
         return self._started(made if old == UNIT else self._reordered(made, old, stored=False))
 
-    def _reordered(self, source: Buffer, dim: int, *, stored: bool) -> Buffer:
+    def _reordered(self, source: PlannedBuffer, dim: int, *, stored: bool) -> PlannedBuffer:
         """A copy with the rows along `dim` in the order in which FP32 sticks would hold them, or back from it."""
         whole, half = block_of(FP32.name), lanes_of(FP32.name)
         source = self.with_room(source, {dim: whole})
@@ -279,10 +288,10 @@ class Planner:
         self.step(COPY, space, [(source, read if stored else write)], (made, write if stored else read))
         return made
 
-    def _restickify(self, source: Buffer, stick: int) -> Buffer:
+    def _restickify(self, source: PlannedBuffer, stick: int) -> PlannedBuffer:
         block = block_of(source.format)
         source = self.with_room(source, {stick: block} if stick != UNIT else {})
-        made = Buffer(source.shape, source.format, StickLayout.published(source.shape, stick, block))
+        made = PlannedBuffer(source.shape, source.format, StickLayout.published(source.shape, stick, block))
         moved = (source.layout.stick, stick)
         for buffer, other in ((source, stick), (made, source.layout.stick)):
             if other == UNIT:
@@ -297,7 +306,7 @@ class Planner:
         self.step(RESTICKIFY_STEP, tuple(d for d in dims if d.extent > 1), [(source, index)], (made, index))
         return made
 
-    def with_room(self, buffer: Buffer, demands: Mapping[int, int]) -> Buffer:
+    def with_room(self, buffer: PlannedBuffer, demands: Mapping[int, int]) -> PlannedBuffer:
         """The buffer padded to whole multiples along dimensions; a copy where other demands leave no room for these."""
         if not all(buffer.has_room(dim, multiple) for dim, multiple in demands.items()):
             buffer = self.copy(buffer)
@@ -305,14 +314,14 @@ class Planner:
             buffer.pad(dim, multiple)
         return buffer
 
-    def copy(self, source: Buffer) -> Buffer:
+    def copy(self, source: PlannedBuffer) -> PlannedBuffer:
         """The same elements in a buffer without the padding that readers of the first asked for."""
         made = self.fresh(source.shape, source.format, source.layout.stick)
         space, index = self.whole(source.shape)
         self.step(COPY, space, [(source, index)], (made, index))
         return made
 
-    def operand(self, versions: Versions, index: IndexMap, lane: str | None, space: tuple[IterDim, ...]) -> Use:
+    def operand(self, versions: DeviceForms, index: IndexMap, lane: str | None, space: tuple[IterDim, ...]) -> Use:
         """A buffer and map through which an operation with `lane` in its lanes can read a tensor."""
         stick = stick_for(index, lane, block_of(versions.format))
         if stick is not None:
@@ -322,11 +331,13 @@ class Planner:
         where = next(d for d, e in enumerate(own) if e.terms[0][0] == lane)
         return self.buffer(copied, where), own
 
-    def copied(self, versions: Versions, index: IndexMap, space: tuple[IterDim, ...]) -> tuple[Versions, IndexMap]:
+    def copied(
+        self, versions: DeviceForms, index: IndexMap, space: tuple[IterDim, ...]
+    ) -> tuple[DeviceForms, IndexMap]:
         """A dense copy of what `index` reads: one dimension per loop it uses."""
         used = {n for e in index for n, _ in e.terms}
         dims = tuple(d for d in space if d.name in used)
-        made = Versions(tuple(d.extent for d in dims), versions.format)
+        made = DeviceForms(tuple(d.extent for d in dims), versions.format)
         own = tuple(LinearExpr.of(d.name) for d in dims)
         lane = self._copy_lane(versions, index, dims)
         source, _ = self.operand(versions, index, lane, dims)
@@ -336,7 +347,7 @@ class Planner:
         self.step(COPY, dims, [(source, index)], (out, own))
         return made, own
 
-    def _copy_lane(self, versions: Versions, index: IndexMap, dims: tuple[IterDim, ...]) -> str | None:
+    def _copy_lane(self, versions: DeviceForms, index: IndexMap, dims: tuple[IterDim, ...]) -> str | None:
         """The loop a copy keeps in its lanes: one that needs no re-laying if there is one, else the longest."""
         lanes = block_of(versions.format)
         possible = [(d, stick) for d in dims if (stick := stick_for(index, d.name, lanes)) is not None]

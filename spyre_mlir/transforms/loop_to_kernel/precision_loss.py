@@ -15,7 +15,7 @@ from spyre_mlir.dialects.spyre import kernel, loop
 from spyre_mlir.dialects.tensors import as_tensor_type, element_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.ops import ATEN
-from spyre_mlir.transforms.loop_to_kernel.buffers import Step
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedKernel
 from spyre_mlir.transforms.utils.host_fallback import frames_of_ours
 from spyre_mlir.transforms.utils.integer_origins import Origins
 from spyre_mlir.transforms.utils.rebuild import describe_location
@@ -29,7 +29,7 @@ class RoundedWarning(UserWarning):
     """Some functions read numbers that start from integers, and may be large, in DL16."""
 
 
-def is_rounded(step: Step, origins: Origins) -> bool:
+def is_rounded(step: PlannedKernel, origins: Origins) -> bool:
     """Whether a step rounds numbers from integers that may be large, because its function has no form on float32."""
     entry, origin = ATEN.by_opfunc(step.function), step.origin
     if entry is None or entry.fp32 or not isinstance(origin, loop.NestOp):
@@ -37,7 +37,7 @@ def is_rounded(step: Step, origins: Origins) -> bool:
     return origins.rounds(origin)
 
 
-def is_narrowed(step: Step) -> bool:
+def is_narrowed(step: PlannedKernel) -> bool:
     """Whether a step computes float32 of the model in DL16 because its function has no other form."""
     entry, origin = ATEN.by_opfunc(step.function), step.origin
     if entry is None or entry.fp32 or step.output[0].format != DL16.name:

@@ -25,10 +25,10 @@ from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLa
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.ops.native import contractions
 from spyre_mlir.transforms.divide_work import footprints, loops_of
-from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, Step
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel
 from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP, kernel_op
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner, block_of
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of
 
 Order = tuple[int, ...]
 
@@ -43,17 +43,17 @@ class _Change:
         extent: its new extent.
     """
 
-    orders: Mapping[Buffer, Order] = field(default_factory=dict[Buffer, Order])
+    orders: Mapping[PlannedBuffer, Order] = field(default_factory=dict[PlannedBuffer, Order])
     loop: str | None = None
     extent: int = 0
 
 
-def bring_within_reach(p: Planner, spec: SpyreSpec) -> None:
+def bring_within_reach(p: LayoutPlanner, spec: SpyreSpec) -> None:
     """Changes layouts and loops of a settled plan until every step can be divided, or no change helps.
 
     What is left is refused by `divide-work`, which says how far a core would have to reach.
     """
-    hopeless = dict[int, Step]()
+    hopeless = dict[int, PlannedKernel]()
     # Settling may take a division from a step that has one: so each may be changed again, but not for ever.
     for _ in range(2 * len(p.items)):
         found = _next(p, spec, hopeless)
@@ -68,26 +68,26 @@ def bring_within_reach(p: Planner, spec: SpyreSpec) -> None:
             settle(p)
 
 
-def _next(p: Planner, spec: SpyreSpec, hopeless: Mapping[int, Step]) -> tuple[int, Step] | None:
+def _next(p: LayoutPlanner, spec: SpyreSpec, hopeless: Mapping[int, PlannedKernel]) -> tuple[int, PlannedKernel] | None:
     """The first step that cannot be divided, and its place."""
     for at, item in enumerate(p.items):
-        if not isinstance(item, Step) or id(item) in hopeless or not _beyond(item, spec):
+        if not isinstance(item, PlannedKernel) or id(item) in hopeless or not _beyond(item, spec):
             continue
         if _cores(item, spec) is None:
             return at, item
     return None
 
 
-def _buffers(step: Step) -> list[Buffer]:
+def _buffers(step: PlannedKernel) -> list[PlannedBuffer]:
     return list(dict.fromkeys(b for b, _ in (*step.inputs, step.output)))
 
 
-def _beyond(step: Step, spec: SpyreSpec) -> list[Buffer]:
+def _beyond(step: PlannedKernel, spec: SpyreSpec) -> list[PlannedBuffer]:
     """The buffers of a step that one core cannot reach from end to end."""
     return [b for b in _buffers(step) if b.sticks * STICK_BYTES > spec.span_bytes]
 
 
-def _cores(step: Step, spec: SpyreSpec) -> int | None:
+def _cores(step: PlannedKernel, spec: SpyreSpec) -> int | None:
     """Over how many cores a step is divided; None if it has no legal division or its layouts do not go together."""
     op = kernel_op(step, {b: kernel.AllocOp(b.type).result for b in _buffers(step)})
     try:
@@ -98,7 +98,7 @@ def _cores(step: Step, spec: SpyreSpec) -> int | None:
         return None
 
 
-def _best(p: Planner, step: Step, spec: SpyreSpec) -> _Change | None:
+def _best(p: LayoutPlanner, step: PlannedKernel, spec: SpyreSpec) -> _Change | None:
     """The first kind of change that helps; of its kind the one that leaves each core least to do."""
     orders, longer = _orders(step, spec), _longer_loops(step, spec)
     mixed = (replace(o, loop=long.loop, extent=long.extent) for o, long in product(orders, longer))
@@ -106,7 +106,7 @@ def _best(p: Planner, step: Step, spec: SpyreSpec) -> _Change | None:
     if step.function == contractions.matmul.opfunc:
         kinds = [longer, orders, mixed]
     own = set(_buffers(step))
-    near = [s for s in p.items if isinstance(s, Step) and s is not step and not own.isdisjoint(_buffers(s))]
+    near = [s for s in p.items if isinstance(s, PlannedKernel) and s is not step and not own.isdisjoint(_buffers(s))]
     near = [s for s in near if _cores(s, spec) is not None]
     for kind in kinds:
         scores = [(score, number, c) for number, c in enumerate(kind) if (score := _score(step, near, c, spec))]
@@ -115,7 +115,7 @@ def _best(p: Planner, step: Step, spec: SpyreSpec) -> _Change | None:
     return None
 
 
-def _orders(step: Step, spec: SpyreSpec) -> list[_Change]:
+def _orders(step: PlannedKernel, spec: SpyreSpec) -> list[_Change]:
     """Other orders of the large buffers' dimensions, the fewest changes first."""
     large = [b for b in _beyond(step, spec) if step.function != GATHER_STEP]
     options = [_orders_of(b.layout) for b in large]
@@ -129,7 +129,7 @@ def _orders_of(layout: StickLayout) -> list[Order]:
     return [own, *((d, *(o for o in own if o != d)) for d in own[1:] if d != UNIT)]
 
 
-def _longer_loops(step: Step, spec: SpyreSpec) -> list[_Change]:
+def _longer_loops(step: PlannedKernel, spec: SpyreSpec) -> list[_Change]:
     """Loops that get just long enough to be divided over so many cores, the shortest first."""
     if step.function == GATHER_STEP or step.integers:  # what is watched for overflow computes on elements only
         return []
@@ -144,7 +144,7 @@ def _longer_loops(step: Step, spec: SpyreSpec) -> list[_Change]:
     return [_Change(loop=name, extent=extent) for extent, name in sorted(found)]
 
 
-def _uses(step: Step) -> Iterator[tuple[Buffer, IndexMap]]:
+def _uses(step: PlannedKernel) -> Iterator[tuple[PlannedBuffer, IndexMap]]:
     yield from (*step.inputs, step.output)
 
 
@@ -152,7 +152,7 @@ def _walked(index: IndexMap, loop: str) -> list[int]:
     return [d for d, e in enumerate(index) if any(n == loop for n, _ in e.terms)]
 
 
-def _walks_whole(buffer: Buffer, index: IndexMap, loop: str, step: Step) -> bool:
+def _walks_whole(buffer: PlannedBuffer, index: IndexMap, loop: str, step: PlannedKernel) -> bool:
     """Whether a loop walks a whole dimension of a buffer, or none."""
     extent = next(d.extent for d in step.space if d.name == loop)
     return all(
@@ -161,7 +161,9 @@ def _walks_whole(buffer: Buffer, index: IndexMap, loop: str, step: Step) -> bool
     )
 
 
-def _score(step: Step, near: Sequence[Step], change: _Change, spec: SpyreSpec) -> tuple[float, int] | None:
+def _score(
+    step: PlannedKernel, near: Sequence[PlannedKernel], change: _Change, spec: SpyreSpec
+) -> tuple[float, int] | None:
     """Sticks per core, then sticks; None if the step still cannot be divided, or one near it no longer."""
     before = {b: b.layout for b in _buffers(step)}
     changed = _applied(step, change)
@@ -176,7 +178,7 @@ def _score(step: Step, near: Sequence[Step], change: _Change, spec: SpyreSpec) -
             buffer.layout = layout
 
 
-def _applied(step: Step, change: _Change) -> Step:
+def _applied(step: PlannedKernel, change: _Change) -> PlannedKernel:
     """The step after a change, whose buffers are changed in place."""
     for buffer, order in change.orders.items():
         buffer.layout = replace(buffer.layout, order=order)
@@ -192,7 +194,7 @@ def _extent(dim: IterDim, change: _Change) -> int:
     return change.extent if dim.name == change.loop else dim.extent
 
 
-def _install(p: Planner, at: int, step: Step, change: _Change) -> None:
+def _install(p: LayoutPlanner, at: int, step: PlannedKernel, change: _Change) -> None:
     """Makes a change, and 0 of what a longer loop reads behind the elements of its operands."""
     p.items[at] = _applied(step, change)
     p.origin, end = step.origin, len(p.items)
@@ -205,7 +207,7 @@ def _install(p: Planner, at: int, step: Step, change: _Change) -> None:
     p.items[at:at] = clearing
 
 
-def _clear(p: Planner, buffer: Buffer, dim: int, extent: int) -> None:
+def _clear(p: LayoutPlanner, buffer: PlannedBuffer, dim: int, extent: int) -> None:
     """Fills a buffer with zeros from the end of its elements on: by the host that sends it, or on the device."""
     if buffer.host is not None or buffer.constant is not None:
         buffer.zero_padding = True
@@ -216,7 +218,7 @@ def _clear(p: Planner, buffer: Buffer, dim: int, extent: int) -> None:
     behind = tuple(e.shifted(start) if d == dim else e for d, e in enumerate(index))
     layout = StickLayout.published((), UNIT, block_of(buffer.format))
     # A number of its own: the one that the plan shares may be made later.
-    zero = p.define(Buffer((), buffer.format, layout, constant=FloatAttr(0.0, f64), zero_padding=True))
+    zero = p.define(PlannedBuffer((), buffer.format, layout, constant=FloatAttr(0.0, f64), zero_padding=True))
     p.step(COPY, tuple(d for d in dims if d.extent > 1), [(zero, ())], (buffer, behind))
 
 

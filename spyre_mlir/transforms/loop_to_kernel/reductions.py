@@ -17,10 +17,10 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import Use
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import lane_for, result_lane
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms, eager_element, forms_of, is_watched
 from spyre_mlir.transforms.loop_to_kernel.floor_division import WholeQuotient
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner, Versions, block_of
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner, block_of
 
 
-def output_of(p: Planner, op: loop.NestOp, lane: str | None) -> Use:
+def output_of(p: LayoutPlanner, op: loop.NestOp, lane: str | None) -> Use:
     """The buffer a nest writes: its destination, or a fresh one with `lane` in the lanes."""
     versions = p.of(op.result)
     if op.dest is not None:
@@ -43,7 +43,7 @@ def _neutral(function: str, *, integers: bool) -> float:
     return _LEAST if neutral < 0 else _LARGEST
 
 
-def lower_reduction(p: Planner, op: loop.NestOp, function: str) -> None:
+def lower_reduction(p: LayoutPlanner, op: loop.NestOp, function: str) -> None:
     """One loop folded by a hardware function."""
     forms = forms_of(p, op, function)
     p.of(op.result).format = forms.format
@@ -58,7 +58,7 @@ def lower_reduction(p: Planner, op: loop.NestOp, function: str) -> None:
 
 
 def _whole_sticks(
-    p: Planner, op: loop.NestOp, versions: Versions, use: Use, lane: str, neutral: float
+    p: LayoutPlanner, op: loop.NestOp, versions: DeviceForms, use: Use, lane: str, neutral: float
 ) -> tuple[Use, tuple[IterDim, ...]]:
     """An FP32 operand whose sticks along `lane` can be folded whole, and the loops that do so."""
     extent, block = op.space.extents[lane], block_of(FP32.name)
@@ -74,7 +74,7 @@ def _whole_sticks(
     return use, tuple(replace(d, extent=round_up(extent, block)) if d.name == lane else d for d in op.space.data)
 
 
-def lower_quotient(p: Planner, op: loop.NestOp) -> None:
+def lower_quotient(p: LayoutPlanner, op: loop.NestOp) -> None:
     """The one function of integers that takes several kernels."""
     forms = Forms(FP32.name, [p.form(v, FP32.name) for v in op.inputs])
     p.of(op.result).format = forms.format

@@ -20,7 +20,7 @@ from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.transforms.utils.host_support import mark
 
 FALLBACKS: tuple[HostFallback, ...] = ("warn", "allow", "error")
-Result = TypeVar("Result")
+ResultT = TypeVar("ResultT")
 _PLACES_SHOWN = 3
 
 
@@ -99,8 +99,8 @@ def frames_of_ours() -> int:
 
 
 def lower_with_more_on_host(
-    module: ModuleOp, lower: Callable[[ModuleOp], Result], refused: UnsupportedError | LoweringError
-) -> Result:
+    module: ModuleOp, lower: Callable[[ModuleOp], ResultT], refused: UnsupportedError | LoweringError
+) -> ResultT:
     """Lowers a program as far on the device as it can be: an op that cannot be lowered becomes a host step.
 
     The ops are numbered, and what they become carries the numbers, so that an error says which ops it is about. A pass

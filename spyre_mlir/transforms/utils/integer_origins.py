@@ -34,7 +34,7 @@ from spyre_mlir.transforms.utils.integer_ranges import (
 _DATA_BITS = 8
 
 
-class Origin(IntEnum):
+class FloatOrigin(IntEnum):
     """Where the numbers of a float tensor come from; of several operands the largest counts."""
 
     WEIGHTS = 0
@@ -57,12 +57,12 @@ class Origins:
         """Finds them; `prepared` says of each argument whether the host lays it out ahead of time."""
         self.wide: set[Operation] = set()
         self._ranges = Ranges(checks=False)  # the conversion refuses, op by op
-        self._origins: dict[SSAValue, Origin] = {}
+        self._origins: dict[SSAValue, FloatOrigin] = {}
         self._bounds: dict[SSAValue, FloatBounds] = {}
         for argument in function.body.block.args:
             noted = stated_bounds(argument)
-            origin = Origin.WEIGHTS if prepared[argument] else Origin.DATA
-            self._origins[argument] = origin if noted is None else Origin.INTEGERS
+            origin = FloatOrigin.WEIGHTS if prepared[argument] else FloatOrigin.DATA
+            self._origins[argument] = origin if noted is None else FloatOrigin.INTEGERS
             self._bounds[argument] = noted or _UNKNOWN
         for op in function.body.block.ops:
             self._origins.update(dict.fromkeys(op.results, self._origin(op)))
@@ -71,51 +71,51 @@ class Origins:
 
     def rounds(self, op: loop.NestOp) -> bool:
         """Whether a nest loses digits if it reads its operands in DL16: numbers from integers that may be large."""
-        floats = [v for v in op.inputs if _is_float(v) and self._origins[v] is Origin.INTEGERS]
+        floats = [v for v in op.inputs if _is_float(v) and self._origins[v] is FloatOrigin.INTEGERS]
         return not all(inside(self._bounds[v], NARROW) for v in floats)
 
-    def _origin(self, op: Operation) -> Origin:
+    def _origin(self, op: Operation) -> FloatOrigin:
         read = [v for v in op.operands if _is_float(v)]
         long = any(integer_bits(element_of(v)) > _DATA_BITS for v in op.operands)
-        found = max((self._origins[v] for v in read), default=Origin.WEIGHTS)
+        found = max((self._origins[v] for v in read), default=FloatOrigin.WEIGHTS)
         match op:
             case loop.NestOp() if is_product(op):
-                return Origin.DATA
+                return FloatOrigin.DATA
             case loop.NestOp():
                 if not any(map(_is_float, op.inputs)):  # a conversion; elsewhere truth values only choose
-                    found = max(found, Origin.INTEGERS if long else Origin.SHORT)
-                counts = found is Origin.SHORT and _is_sum(op) and not inside(self._bound(op), NARROW)
-                return Origin.INTEGERS if counts else found
-            case loop.GatherOp() | host.LoopHostOp() if read:
-                return Origin.DATA if found is Origin.WEIGHTS else found  # rows of a weight are an embedding
-            case loop.ConstantOp() if not inside(self._bound(op), (-DL16_LARGEST, DL16_LARGEST)):
-                return Origin.DATA  # stands for infinity in a mask, which DL16 has in a form of its own
+                    found = max(found, FloatOrigin.INTEGERS if long else FloatOrigin.SHORT)
+                counts = found is FloatOrigin.SHORT and _is_sum(op) and not inside(self._bound(op), NARROW)
+                return FloatOrigin.INTEGERS if counts else found
+            case loop.LoopGatherOp() | host.LoopHostOp() if read:
+                return FloatOrigin.DATA if found is FloatOrigin.WEIGHTS else found  # rows of a weight are an embedding
+            case loop.LoopConstantOp() if not inside(self._bound(op), (-DL16_LARGEST, DL16_LARGEST)):
+                return FloatOrigin.DATA  # stands for infinity in a mask, which DL16 has in a form of its own
             case host.LoopHostOp():
-                return Origin.INTEGERS if long else Origin.SHORT
+                return FloatOrigin.INTEGERS if long else FloatOrigin.SHORT
             case _:
-                return Origin.WEIGHTS
+                return FloatOrigin.WEIGHTS
 
     def _widen(self, ops: Sequence[Operation]) -> None:
         """Marks what is FP32, from the last op to the first: what such a result is made of is FP32 too."""
         wanted: set[SSAValue] = set()
         for op in reversed(ops):
-            if isinstance(op, loop.NestOp | loop.GatherOp | loop.EmptyOp) and self._is_wide(op, wanted):
+            if isinstance(op, loop.NestOp | loop.LoopGatherOp | loop.EmptyOp) and self._is_wide(op, wanted):
                 self.wide.add(op)
                 wanted |= {v for v in op.operands if _is_float(v)}
 
-    def _is_wide(self, op: loop.NestOp | loop.GatherOp | loop.EmptyOp, wanted: set[SSAValue]) -> bool:
+    def _is_wide(self, op: loop.NestOp | loop.LoopGatherOp | loop.EmptyOp, wanted: set[SSAValue]) -> bool:
         users = [u.operation for u in op.result.uses]
         for user in users:
             if isinstance(user, loop.NestOp) and user.dest is op.result:
                 return user in self.wide  # all parts of a tensor have one format
         if op.result in wanted:
             return True
-        return self._origins[op.result] is Origin.INTEGERS and any(map(_is_float, (op.result, *op.operands)))
+        return self._origins[op.result] is FloatOrigin.INTEGERS and any(map(_is_float, (op.result, *op.operands)))
 
     def _bound(self, op: Operation) -> FloatBounds:
         """Bounds of the floats that an op makes, as far as constants and types tell."""
         match op:
-            case loop.ConstantOp():
+            case loop.LoopConstantOp():
                 return constant_bounds(op.value, shape_of(op.result))
             case loop.EmptyOp():
                 return 0.0, 0.0
@@ -126,7 +126,7 @@ class Origins:
                     low, high = low * times, high * times
                 filled = (low, high) if op.dest is None else self._bounds[op.dest]
                 return min(low, filled[0]), max(high, filled[1])
-            case loop.GatherOp():
+            case loop.LoopGatherOp():
                 return self._bounds[op.table]
             case _:
                 return _UNKNOWN
@@ -153,4 +153,4 @@ def _is_float(value: SSAValue) -> bool:
     return not isinstance(element_of(value), IntegerType)
 
 
-__all__ = ["Origin", "Origins", "is_product"]
+__all__ = ["FloatOrigin", "Origins", "is_product"]

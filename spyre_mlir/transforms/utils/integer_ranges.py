@@ -31,11 +31,11 @@ from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32
 from spyre_mlir.ops.native import activations, floor_division, pointwise, reductions
 from spyre_mlir.ops.table import OpEntry
 
-Bounds = tuple[int, int]
+IntegerBounds = tuple[int, int]
 FloatBounds = tuple[float, float]
 
-NARROW: Bounds = (-EXACT_INTEGERS[DL16.name], EXACT_INTEGERS[DL16.name])
-WIDE: Bounds = FP32.integers
+NARROW: IntegerBounds = (-EXACT_INTEGERS[DL16.name], EXACT_INTEGERS[DL16.name])
+WIDE: IntegerBounds = FP32.integers
 
 # Integers of up to this many bits are all exact in FP32.
 MOST_SHORT_BITS = 16
@@ -46,7 +46,7 @@ def is_integer(element: Attribute) -> bool:
     return isinstance(element, IntegerType) and element != i1
 
 
-def holds(element: Attribute) -> Bounds:
+def holds(element: Attribute) -> IntegerBounds:
     """The integers of an element type that the device can have."""
     bits = integer_bits(element)
     if bits == 1:
@@ -118,18 +118,18 @@ class Ranges:
     """
 
     checks: bool = True
-    _known: dict[SSAValue, Bounds] = field(default_factory=dict[SSAValue, Bounds])
+    _known: dict[SSAValue, IntegerBounds] = field(default_factory=dict[SSAValue, IntegerBounds])
 
-    def of(self, value: SSAValue) -> Bounds:
+    def of(self, value: SSAValue) -> IntegerBounds:
         """Bounds of the elements of a value, as its type holds them."""
         if value not in self._known:
             self._known[value] = self._find(value)
         return self._known[value]
 
-    def _find(self, value: SSAValue) -> Bounds:
+    def _find(self, value: SSAValue) -> IntegerBounds:
         limits = holds(element_of(value))
         match value.owner:
-            case loop.ConstantOp() as op if isinstance(element_of(value), IntegerType):
+            case loop.LoopConstantOp() as op if isinstance(element_of(value), IntegerType):
                 low, high = constant_bounds(op.value, shape_of(value))
                 found = int(low), int(high)
                 return _checked(found, value) if self.checks else found
@@ -139,7 +139,7 @@ class Ranges:
                     return limits
                 found = max(found[0], limits[0]), min(found[1], limits[1])
                 return found if op.dest is None else _whole(_around(*found, *self.of(op.dest)))
-            case loop.GatherOp() as op:
+            case loop.LoopGatherOp() as op:
                 return self.of(op.table)
             case loop.EmptyOp():
                 return self._filled(value)
@@ -148,7 +148,7 @@ class Ranges:
             case _:
                 return limits
 
-    def _filled(self, value: SSAValue) -> Bounds:
+    def _filled(self, value: SSAValue) -> IntegerBounds:
         """Bounds of what fills an empty tensor, all its parts together."""
         found: list[int] = []
         while True:
@@ -159,7 +159,7 @@ class Ranges:
             found += self.unwrapped(nests[0])
             value = nests[0].result
 
-    def unwrapped(self, op: loop.NestOp) -> Bounds:
+    def unwrapped(self, op: loop.NestOp) -> IntegerBounds:
         """Bounds of what a nest computes, before its type limits it."""
         if not all(isinstance(element_of(v), IntegerType) for v in op.inputs):
             return holds(element_of(op.result))
@@ -172,13 +172,13 @@ class Ranges:
         return found
 
 
-def _stated(argument: BlockArgument, limits: Bounds) -> Bounds:
+def _stated(argument: BlockArgument, limits: IntegerBounds) -> IntegerBounds:
     """Bounds of an argument: what importing a constant has noted, else those of its type."""
     noted = stated_bounds(argument)
     return limits if noted is None else (max(noted[0], limits[0]), min(noted[1], limits[1]))
 
 
-def stated_bounds(argument: BlockArgument) -> Bounds | None:
+def stated_bounds(argument: BlockArgument) -> IntegerBounds | None:
     """The least and the largest of the whole numbers of a constant, if importing it has noted them."""
     function = argument.owner.parent_op()
     attributes: ArrayAttr[DictionaryAttr] | None = function.arg_attrs if isinstance(function, FuncOp) else None
@@ -189,7 +189,7 @@ def stated_bounds(argument: BlockArgument) -> Bounds | None:
     return low, high
 
 
-def _applied(entry: OpEntry | None, operands: Sequence[Bounds]) -> Bounds:
+def _applied(entry: OpEntry | None, operands: Sequence[IntegerBounds]) -> IntegerBounds:
     if entry is None:
         return operands[0]
     if entry.boolean:
@@ -198,11 +198,11 @@ def _applied(entry: OpEntry | None, operands: Sequence[Bounds]) -> Bounds:
     return WIDE if rule is None else _whole(rule(operands))
 
 
-def _whole(bounds: FloatBounds) -> Bounds:
+def _whole(bounds: FloatBounds) -> IntegerBounds:
     return int(bounds[0]), int(bounds[1])
 
 
-def _checked(bounds: Bounds, value: SSAValue) -> Bounds:
+def _checked(bounds: IntegerBounds, value: SSAValue) -> IntegerBounds:
     """The bounds of a constant, which FP32 has exactly: compositions choose by powers of two beyond every index."""
     number = next((n for n in bounds if abs(n) // (n & -n or 1) > WIDE[1]), None)
     if number is not None:
@@ -217,8 +217,8 @@ __all__ = [
     "BOUNDS",
     "NARROW",
     "WIDE",
-    "Bounds",
     "FloatBounds",
+    "IntegerBounds",
     "Ranges",
     "constant_bounds",
     "holds",

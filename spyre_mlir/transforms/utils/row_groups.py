@@ -134,7 +134,7 @@ def grow(op: kernel.KernelOp, following: Sequence[Operation]) -> list[RowGroup]:
         group = RowGroup(op.space.extents[name])
         group.add(op, name, rows)
         for other in following:
-            if isinstance(other, kernel.AllocOp | kernel.ToDeviceOp | kernel.ConstantOp):
+            if isinstance(other, kernel.AllocOp | kernel.ToDeviceOp | kernel.KernelConstantOp):
                 continue
             if not isinstance(other, kernel.KernelOp) or not group.take(other):
                 break

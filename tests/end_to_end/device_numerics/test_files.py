@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from spyre_mlir.machine.memory.device_numerics import DeviceMemory
-from spyre_mlir.machine.options import Arithmetic, MachineOptions, PartialSums
+from spyre_mlir.machine.options import ArithmeticWidth, MachineOptions, PartialSums
 from spyre_mlir.machine.superdsc.run import execute
 from tests.oracles.dl16_emulation import rounded
 from tests.oracles.superdsc_decoder import Decoder
@@ -36,7 +36,9 @@ def dl16(values: Any) -> Floats:
     return rounded(torch.from_numpy(np.array(values, dtype=np.float64))).numpy()
 
 
-def run(stem: str, arrays: list[Any], partial_sums: PartialSums = "wide", arithmetic: Arithmetic = "float32") -> Floats:
+def run(
+    stem: str, arrays: list[Any], partial_sums: PartialSums = "wide", arithmetic: ArithmeticWidth = "float32"
+) -> Floats:
     obj = load(stem)
     decoder = Decoder(obj)
     options = MachineOptions(numerics="device", partial_sums=partial_sums, arithmetic=arithmetic)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import spyre_mlir.frontend.spyre_ops  # noqa: F401 # defines operators
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import Kind, OpEntry, Sample
+from spyre_mlir.ops.table import ArgKind, OpEntry, Sample
 
 Array = NDArray[Any]
 Arguments = dict[str, Any]
@@ -144,7 +144,7 @@ def arguments(entry: OpEntry, overload: str, sample: Sample, seed: int = 7) -> A
             out[param.name] = None
         elif param.name in PLACES:
             out[param.name] = places(overload, param.kind, sample, shape, rng)
-        elif param.kind is Kind.TENSORS:
+        elif param.kind is ArgKind.TENSORS:
             out[param.name] = [rng.uniform(sample.low, sample.high, s) for s in shape]
         elif types.get(param.name) == "number":
             out[param.name] = WHOLE_SCALAR if sample.whole else SCALAR
@@ -153,10 +153,10 @@ def arguments(entry: OpEntry, overload: str, sample: Sample, seed: int = 7) -> A
     return out
 
 
-def places(overload: str, kind: Kind, sample: Sample, shape: Any, rng: np.random.Generator) -> Any:
+def places(overload: str, kind: ArgKind, sample: Sample, shape: Any, rng: np.random.Generator) -> Any:
     """Indices into the first tensor of a sample, often the same one twice."""
     first = sample.shapes[0]
-    if kind is Kind.TENSORS:
+    if kind is ArgKind.TENSORS:
         return [rng.integers(0, extent, s) for extent, s in zip(first, shape, strict=False)]
     if "dim" in sample.attributes:
         extent = first[int(sample.attributes["dim"])] if first else 1

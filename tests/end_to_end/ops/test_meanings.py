@@ -13,7 +13,7 @@ from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.annotations import erf
 from spyre_mlir.ops.array_views import ArrayView
 from spyre_mlir.ops.native import activations, pointwise
-from spyre_mlir.ops.table import Family, Kind, OpEntry, Sample
+from spyre_mlir.ops.table import ArgKind, Family, OpEntry, Sample
 from tests.end_to_end.ops import cases
 from tests.unit.ops.test_table import OF_SMALL_FLOATS
 
@@ -45,7 +45,7 @@ def test_meaning_is_that_of_torch(entry: OpEntry, overload: str, sample: Sample)
 @pytest.mark.parametrize(("entry", "sample"), BAD, ids=cases.case_id)
 def test_bad_sample_breaks_the_constraint_it_names(entry: OpEntry, sample: Sample) -> None:
     names = [p.name for p in entry.params if p.is_tensor]
-    lists = {p.name for p in entry.params if p.kind is Kind.TENSORS}
+    lists = {p.name for p in entry.params if p.kind is ArgKind.TENSORS}
     if entry.composed:
         arrays = {
             n: [np.zeros(t) for t in s] if n in lists else np.zeros(s)

@@ -10,7 +10,7 @@ import pytest
 
 from spyre_mlir.cli.run_external import NOT_KNOWN, foreign_at, run_foreign_files
 from spyre_mlir.errors import InputError
-from spyre_mlir.machine.bundle.external_bundle import ForeignProgram, ForeignTensor, described, random_value
+from spyre_mlir.machine.bundle.external_bundle import ExternalProgram, ExternalTensor, described, random_value
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.options import MachineOptions
 from tests.paths import DATA
@@ -26,13 +26,13 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def program(directory: Path) -> ForeignProgram:
+def program(directory: Path) -> ExternalProgram:
     found = foreign_at(directory)
     assert found is not None
     return found
 
 
-def test_a_bundle_without_our_files_is_one_of_others(program: ForeignProgram) -> None:
+def test_a_bundle_without_our_files_is_one_of_others(program: ExternalProgram) -> None:
     """The second addition reads what the first one wrote, and the second operand of the first."""
     assert [step.name for step in program.steps] == ["sdsc_0", "sdsc_1"]
     assert [tensor.name for tensor in program.inputs] == [A, B]
@@ -62,7 +62,7 @@ def test_anything_else_is_not(tmp_path: Path) -> None:
     assert foreign_at(tmp_path / "a.mlir") is None
 
 
-def test_a_run_on_values_that_are_given(program: ForeignProgram) -> None:
+def test_a_run_on_values_that_are_given(program: ExternalProgram) -> None:
     given = {A: np.full((128, 256), 3.0), "Tensor1": np.full((128, 256), 0.5)}
     account, results, seen = run_foreign_files(program, given, 0, MachineOptions(), FaultLog())
     assert {name: np.unique(value).tolist() for name, value in results.items()} == {C: [4.0]}
@@ -87,7 +87,7 @@ def test_a_run_on_values_that_are_given(program: ForeignProgram) -> None:
     assert len(lines) == 9 + NOT_KNOWN.count("\n")
 
 
-def test_what_is_not_given_is_random_from_the_seed(program: ForeignProgram) -> None:
+def test_what_is_not_given_is_random_from_the_seed(program: ExternalProgram) -> None:
     values: dict[int, list[float]] = {}
     for seed in (0, 0, 1):
         account, results, _ = run_foreign_files(program, {A: np.zeros((128, 256))}, seed, MachineOptions(), FaultLog())
@@ -97,7 +97,7 @@ def test_what_is_not_given_is_random_from_the_seed(program: ForeignProgram) -> N
         assert values.setdefault(seed, found) == found
     assert values[0] != values[1]
     # The only random value is the second operand, which is added twice.
-    tensor: ForeignTensor = program.inputs[1]
+    tensor: ExternalTensor = program.inputs[1]
     expected = random_value(tensor, np.random.default_rng(1))
     np.testing.assert_allclose(np.reshape(values[1], (128, 256)), 2 * expected, atol=2**-8)
 
@@ -111,7 +111,7 @@ def test_one_launch_of_one_file_on_one_core() -> None:
     assert second.startswith("  a1_add_128x256_1core: add on 1 core, reads ")
 
 
-def test_the_run_is_told_where_faults_go(program: ForeignProgram) -> None:
+def test_the_run_is_told_where_faults_go(program: ExternalProgram) -> None:
     """Numbers beyond DLFloat16 are kept in the log that was given."""
     met = FaultLog()
     given = {A: np.full((128, 256), 6e9), B: np.full((128, 256), 6e9)}
@@ -127,15 +127,15 @@ def test_the_run_is_told_where_faults_go(program: ForeignProgram) -> None:
         ("Tensor2", "the bundle has no input 'Tensor2'"),
     ],
 )
-def test_a_value_of_no_input_is_refused(name: str, message: str, program: ForeignProgram) -> None:
+def test_a_value_of_no_input_is_refused(name: str, message: str, program: ExternalProgram) -> None:
     with pytest.raises(InputError) as caught:
         run_foreign_files(program, {name: np.zeros(1)}, 0, MachineOptions(), FaultLog())
     assert (caught.value.message, caught.value.hint) == (message, f"its inputs are {A}, {B}")
 
 
-def test_a_value_of_several_inputs_is_refused(program: ForeignProgram) -> None:
+def test_a_value_of_several_inputs_is_refused(program: ExternalProgram) -> None:
     """Apart, the additions have a first operand each."""
-    twice = ForeignProgram((program.steps[1], program.steps[0]))
+    twice = ExternalProgram((program.steps[1], program.steps[0]))
     with pytest.raises(InputError) as caught:
         run_foreign_files(twice, {"Tensor0": np.zeros(1)}, 0, MachineOptions(), FaultLog())
     assert caught.value.message == "the bundle has several inputs 'Tensor0'"
@@ -143,5 +143,5 @@ def test_a_value_of_several_inputs_is_refused(program: ForeignProgram) -> None:
 
 def test_a_program_without_inputs_says_so() -> None:
     with pytest.raises(InputError) as caught:
-        run_foreign_files(ForeignProgram(()), {"x": np.zeros(1)}, 0, MachineOptions(), FaultLog())
+        run_foreign_files(ExternalProgram(()), {"x": np.zeros(1)}, 0, MachineOptions(), FaultLog())
     assert caught.value.hint == "its inputs are none"

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import StringAttr
 import spyre_mlir
 from spyre_mlir.backend.stored import read_bundle
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.debug.bisect import Culprit, Walk, worst_difference
+from spyre_mlir.debug.bisect import BisectSession, Culprit, worst_difference
 from spyre_mlir.debug.stored_runs import stored_program
 from spyre_mlir.frontend import import_program, torch_values
 from spyre_mlir.hw.spec import SPYRE
@@ -225,7 +225,10 @@ def _pairs(compiled: CompiledModel, inputs: tuple[torch.Tensor, ...]) -> dict[st
     """What is found between every two levels of a program that is right."""
     modules = compiled._lowered.modules  # pyright: ignore[reportPrivateUsage]
     arrays = compiled._inputs(inputs, {})  # pyright: ignore[reportPrivateUsage]
-    stored, walk = stored_program(read_bundle(compiled.bundle_directory(), make_context())), Walk(modules, arrays)
+    stored, walk = (
+        stored_program(read_bundle(compiled.bundle_directory(), make_context())),
+        BisectSession(modules, arrays),
+    )
     levels = [*modules, "bundle"]
     found = {level: walk.find(level, above, stored) for above, level in pairwise(levels)}
     return {"aten": walk.unlike_torch(torch_values(modules["aten"], arrays)), **found}

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.aten import make_op
 from spyre_mlir.dialects.aten_arguments import UNROUNDED, NoneAttr, OperandsAttr
-from spyre_mlir.dialects.host_call import HostCall, Slot
+from spyre_mlir.dialects.host_call import HostCall, OperandSlot
 from spyre_mlir.dialects.places import Source, location_of
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 
@@ -30,7 +30,7 @@ def test_a_host_step_as_a_call() -> None:
     call = HostCall.of(op)
     assert call == HostCall(
         "some",
-        {"tensors": [Slot(0), Slot(1)], "indices": [None, Slot(2)], "k": 3},
+        {"tensors": [OperandSlot(0), OperandSlot(1)], "indices": [None, OperandSlot(2)], "k": 3},
         (Y, X, X),
         (X, TensorType(i64, [4])),
         "some at model.py:7",
@@ -39,7 +39,7 @@ def test_a_host_step_as_a_call() -> None:
 
 
 def test_calls_do_not_change() -> None:
-    for fixed, field in ((Slot(0), "number"), (HostCall("some", {}, (), (), "some"), "overload")):
+    for fixed, field in ((OperandSlot(0), "number"), (HostCall("some", {}, (), (), "some"), "overload")):
         with pytest.raises(FrozenInstanceError):
             setattr(fixed, field, 1)
 
@@ -47,7 +47,7 @@ def test_calls_do_not_change() -> None:
 def test_an_aten_op_without_a_place_is_named_alone() -> None:
     (x,) = TestOp(result_types=[X]).results
     call = HostCall.of(make_op("neg", [x], {}, [X]))
-    assert (call.overload, call.where, call.arguments) == ("neg", "neg", {"self": Slot(0)})
+    assert (call.overload, call.where, call.arguments) == ("neg", "neg", {"self": OperandSlot(0)})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spyre_mlir.hw.certainty import Tag
-from spyre_mlir.hw.cost import Bound, Kind, Product, Traffic, Work, cost, roofline_us
+from spyre_mlir.hw.cost import Bottleneck, CostKind, MatmulLoops, Traffic, Work, cost, roofline_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK, CostParameters, names, number_of, scaled, uncertain
 from spyre_mlir.hw.split_model import ProductShape, best_split, split_score
 
@@ -22,15 +22,15 @@ def product(m: int, k: int, n: int, splits: tuple[int, int, int, int] = (1, 4, 8
         Traffic(bytes=size, needed=size, per_core=size * r // cores, readers=r, written=place == 2)
         for place, (size, r) in enumerate(zip(sizes, readers, strict=True))
     )
-    loops = Product(batch=batch, rows=m, columns=n, depth=k, splits=splits)
-    return Work(kind=Kind.PRODUCT, cores=cores, elements=loops.macs, operands=operands, product=loops)
+    loops = MatmulLoops(batch=batch, rows=m, columns=n, depth=k, splits=splits)
+    return Work(kind=CostKind.PRODUCT, cores=cores, elements=loops.macs, operands=operands, product=loops)
 
 
 def pointwise(inputs: int, elements: int, *, local: bool = False, cores: int = 32) -> Work:
     size = 2 * elements
     one = Traffic(bytes=size, needed=size, per_core=size // cores, local=local)
     operands = (*[one] * inputs, replace(one, written=True))
-    return Work(kind=Kind.POINTWISE, cores=cores, elements=elements, operands=operands)
+    return Work(kind=CostKind.POINTWISE, cores=cores, elements=elements, operands=operands)
 
 
 # Granite-3.3-8B, published table of least times: rows, depth, columns; microseconds at the peak of the hardware, and at
@@ -97,7 +97,7 @@ def test_a_divided_sum_halves_the_rate_and_goes_round_the_ring() -> None:
     work = product(2048, 2048, 2048, (1, 2, 2, 4))
     assert cost(work).compute == pytest.approx(2 * 2048**3 / 16 / 1140 / 1000)
     assert cost(work).ring == pytest.approx(3 * (2048 * 2048 / 4) * 1.4e-4)
-    assert cost(product(2048, 2048, 2048, (1, 2, 2, 8))).bound is Bound.RING
+    assert cost(product(2048, 2048, 2048, (1, 2, 2, 8))).bound is Bottleneck.RING
 
 
 def test_a_batch_inside_of_the_rows_is_slow() -> None:
@@ -116,7 +116,7 @@ def test_a_large_tile_over_many_cores_is_read_again() -> None:
 def test_reductions_along_rows(rows: int, rate: float) -> None:
     read = Traffic(bytes=rows * 8192, needed=rows * 8192, per_core=rows * 256)
     written = Traffic(bytes=rows * 128, needed=rows * 2, per_core=rows * 4, written=True)
-    work = Work(kind=Kind.ROW_REDUCTION, cores=32, elements=rows * 4096, operands=(read, written), rows=rows)
+    work = Work(kind=CostKind.ROW_REDUCTION, cores=32, elements=rows * 4096, operands=(read, written), rows=rows)
     assert cost(work).memory == pytest.approx(rows * 8320 / rate / 1000, rel=1e-5)
     # 16 cores fill 54 % of the bus; 24 lie in the middle of 16 and 32 only in the logarithm.
     assert cost(replace(work, cores=16)).memory == pytest.approx(cost(work).memory / 0.54)
@@ -128,7 +128,7 @@ def test_scratchpads_are_nearly_free() -> None:
     assert cost(work).memory == 0 and work.moved() == 0
     assert cost(work).scratchpad == pytest.approx(2 * 2048 * 4096 * 2 / 32 / 547 / 1000)
     assert cost(work).compute == pytest.approx(2048 * 4096 / 32 / 70.4 / 1000)
-    assert cost(work).bound is Bound.COMPUTE
+    assert cost(work).bound is Bottleneck.COMPUTE
 
 
 def test_kernels_in_a_loop_pay_for_every_trip() -> None:
@@ -145,7 +145,7 @@ def test_kernels_in_a_loop_pay_for_every_trip() -> None:
 def test_engines_overlap_inside_a_kernel() -> None:
     c = cost(product(2048, 2048, 2048))
     assert 0 < c.memory < c.compute == c.total
-    assert c.bound is Bound.COMPUTE
+    assert c.bound is Bottleneck.COMPUTE
 
 
 SPLITS = st.tuples(*[st.sampled_from((1, 2, 4))] * 4).filter(lambda s: s[0] * s[1] * s[2] * s[3] <= 32)

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spyre_mlir.hw.division import Footprint, Loop, SpanError, divide, divisors, span_bytes
+from spyre_mlir.hw.division import DividedLoop, Footprint, SpanError, divide, divisors, span_bytes
 from spyre_mlir.hw.spec import SPYRE
 
 LOOPS = st.lists(
     st.tuples(st.sampled_from((1, 2, 3, 4, 6, 7, 16, 31, 32, 64, 67, 96, 1000, 4096)), st.booleans(), st.booleans()),
     max_size=5,
-).map(lambda rows: [Loop(f"d{n}", units, kept, may) for n, (units, kept, may) in enumerate(rows)])
+).map(lambda rows: [DividedLoop(f"d{n}", units, kept, may) for n, (units, kept, may) in enumerate(rows)])
 
 
-def dense(loops: list[Loop]) -> Footprint:
+def dense(loops: list[DividedLoop]) -> Footprint:
     """A tensor that all loops walk, the first outermost."""
     strides, inner = dict[str, int](), 1
     for lp in reversed(loops):
@@ -29,7 +29,7 @@ def dense(loops: list[Loop]) -> Footprint:
 
 @settings(max_examples=300, derandomize=True, database=None)
 @given(LOOPS, st.sampled_from((1, 8, 32)), st.sampled_from((2**12, 2**20, SPYRE.span_bytes)))
-def test_every_division_is_legal(loops: list[Loop], cores: int, span: int) -> None:
+def test_every_division_is_legal(loops: list[DividedLoop], cores: int, span: int) -> None:
     spec = replace(SPYRE, cores_per_card=cores, span_bytes=span)
     operands = [dense(loops), Footprint({})]
     try:
@@ -77,7 +77,7 @@ WORKED = [
 def test_worked_examples(
     kept: dict[str, int], summed: dict[str, int], matrices: list[tuple[str, str]], splits: dict[str, int]
 ) -> None:
-    loops = [Loop(n, u, True) for n, u in kept.items()] + [Loop(n, u, False) for n, u in summed.items()]
+    loops = [DividedLoop(n, u, True) for n, u in kept.items()] + [DividedLoop(n, u, False) for n, u in summed.items()]
     units = {**kept, **summed}
     operands = [rows_in_sticks(rows, columns, units[rows]) for rows, columns in matrices]
     assert divide(loops, operands, SPYRE) == splits
@@ -85,13 +85,13 @@ def test_worked_examples(
 
 def test_sum_over_the_last_dimension_of_primes() -> None:
     """[67, 71, 256]: nothing of the result divides, so the 4 sticks of the sum do."""
-    loops = [Loop("a", 67, True), Loop("b", 71, True), Loop("r", 4, False)]
+    loops = [DividedLoop("a", 67, True), DividedLoop("b", 71, True), DividedLoop("r", 4, False)]
     assert divide(loops, [], SPYRE) == {"a": 1, "b": 1, "r": 4}
 
 
 def test_sum_over_rows() -> None:
     """[2048, 4096] over dimension 0: the 64 sticks of the result."""
-    loops = [Loop("n", 64, True), Loop("r", 2048, False)]
+    loops = [DividedLoop("n", 64, True), DividedLoop("r", 2048, False)]
     assert divide(loops, [rows_in_sticks("r", "n", 2048)], SPYRE) == {"n": 32, "r": 1}
 
 
@@ -101,7 +101,7 @@ def test_product_with_long_operands() -> None:
     A quarter of the sum is 8192 rows of the second operand: 63 blocks of 32768 rows and 8192 more, 253 MiB, in reach
     of 256 MiB - 4 KiB. (The front end counts whole blocks, 256 MiB, and divides the columns as well.)
     """
-    loops = [Loop("m", 8192, True), Loop("n", 64, True), Loop("k", 512, False)]
+    loops = [DividedLoop("m", 8192, True), DividedLoop("n", 64, True), DividedLoop("k", 512, False)]
     left = Footprint({"m": 1, "k": 8192})
     right = Footprint({"k": 64, "n": 32768}, piece=63)  # one stick of the sum is 64 rows of the second operand
     assert divide(loops, [left, right], SPYRE) == {"m": 8, "n": 1, "k": 4}
@@ -112,7 +112,7 @@ def test_product_with_long_operands() -> None:
 
 def test_a_relayout_that_cannot_be_divided() -> None:
     """[262144, 2816]: 8 on the hidden blocks for reading, 8 on the vocabulary for writing, 64 cores."""
-    loops = [Loop("v", 4096, True), Loop("h", 44, True)]
+    loops = [DividedLoop("v", 4096, True), DividedLoop("h", 44, True)]
     read = Footprint({"v": 64, "h": 262144}, piece=63)
     write = Footprint({"h": 64, "v": 2816}, piece=63)
     with pytest.raises(SpanError, match="it reaches 268431360"):

@@ -133,11 +133,11 @@ def test_too_large_saturates_or_is_merged(value: float) -> None:
     assert dl16.encode([value, -value]).tolist() == [0x7FFE, 0xFFFE]
     beyond = value >= 2.0**32 * (1 + 510.5 / 512)  # smaller ones still round to the largest code
     expected = [0x7FFF, 0xFFFF] if beyond else [0x7FFE, 0xFFFE]
-    assert dl16.encode([value, -value], dl16.Overflow.NAN).tolist() == expected
+    assert dl16.encode([value, -value], dl16.OverflowRule.NAN).tolist() == expected
 
 
-@pytest.mark.parametrize("overflow", list(dl16.Overflow))
-def test_infinities_and_nan_are_the_merged_symbol(overflow: dl16.Overflow) -> None:
+@pytest.mark.parametrize("overflow", list(dl16.OverflowRule))
+def test_infinities_and_nan_are_the_merged_symbol(overflow: dl16.OverflowRule) -> None:
     assert dl16.encode([np.inf, -np.inf], overflow).tolist() == [0x7FFF, 0xFFFF]
     assert int(dl16.encode(np.nan, overflow)) & MERGED == MERGED
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spyre_mlir.hw.dl16 import Overflow
+from spyre_mlir.hw.dl16 import OverflowRule
 from spyre_mlir.hw.encoding import STORED_TYPES, decode, encode, from_host
 
 DL16, FP32, INT32, INDEX = "SEN169_FP16", "IEEE_FP32", "IEEE_INT32", "SENUINT32"
@@ -29,8 +29,8 @@ def test_infinities_and_nan_are_one_symbol_without_a_sign() -> None:
 
 def test_a_number_beyond_dl16_saturates_or_becomes_the_symbol() -> None:
     assert encode([1e30, -1e30], DL16).tolist() == [0x7FFE, 0xFFFE]
-    assert encode([1e30, -1e30], DL16, Overflow.SATURATE).tolist() == [0x7FFE, 0xFFFE]
-    assert encode([1e30, -1e30], DL16, Overflow.NAN).tolist() == [0x7FFF, 0x7FFF]
+    assert encode([1e30, -1e30], DL16, OverflowRule.SATURATE).tolist() == [0x7FFE, 0xFFFE]
+    assert encode([1e30, -1e30], DL16, OverflowRule.NAN).tolist() == [0x7FFF, 0x7FFF]
 
 
 @pytest.mark.filterwarnings("error")

@@ -103,7 +103,7 @@ def test_special_values() -> None:
     assert dl16.encode([np.inf, -np.inf]).tolist() == [0x7FFF, 0xFFFF]
     assert int(dl16.encode(np.nan)) & 0x7FFF == 0x7FFF
     assert dl16.encode([1e30, -1e30]).tolist() == [0x7FFE, 0xFFFE]
-    assert int(dl16.encode(1e30, dl16.Overflow.NAN)) == 0x7FFF
+    assert int(dl16.encode(1e30, dl16.OverflowRule.NAN)) == 0x7FFF
     assert np.isnan(dl16.decode([0x7FFF, 0xFFFF])).all()
     assert dl16.encode([0.0, -0.0]).tolist() == [0, 0x8000]
     assert dl16.round_trip(1 + 2.0**-10) == 1 + 2.0**-9

@@ -15,9 +15,9 @@ def samples() -> np.ndarray:
     return np.concatenate([middle, middle + np.uint32(1), middle - np.uint32(1)]).view(np.float32)
 
 
-@pytest.mark.parametrize("overflow", dl16.Overflow)
+@pytest.mark.parametrize("overflow", dl16.OverflowRule)
 @pytest.mark.parametrize("block", [64, 1 << 14])
-def test_every_binade_and_every_tie_is_rounded_as_the_codec_does(overflow: dl16.Overflow, block: int) -> None:
+def test_every_binade_and_every_tie_is_rounded_as_the_codec_does(overflow: dl16.OverflowRule, block: int) -> None:
     values = samples()
     with np.errstate(invalid="ignore"):
         expected = dl16.round_trip(values, overflow)
@@ -32,7 +32,7 @@ def test_every_binade_and_every_tie_is_rounded_as_the_codec_does(overflow: dl16.
 def test_what_is_met_is_counted() -> None:
     tally = Tally()
     values = np.asarray([1e10, -1e10, np.inf, np.nan, 8.5e9, 1.0, 0.0, 1e-12], dtype=np.float32)
-    round_into(values, values, dl16.Overflow.SATURATE, tally)
+    round_into(values, values, dl16.OverflowRule.SATURATE, tally)
     assert (tally.overflows, tally.specials) == (2, 2)
     assert values.tolist()[:2] == [8573157376.0, -8573157376.0]
     assert values.tolist()[5:] == [1.0, 0.0, 0.0]

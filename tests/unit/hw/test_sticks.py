@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from spyre_mlir.hw.sticks import UNIT, Access, LinearExpr, StickError, StickLayout, access, round_up, walk
+from spyre_mlir.hw.sticks import UNIT, LinearExpr, StickAccess, StickError, StickLayout, access, round_up, walk
 
 N = LinearExpr.of
 
@@ -145,7 +145,7 @@ def test_access_to_lane_0_of_some_sticks() -> None:
 
 
 def test_walk_by_hand() -> None:
-    got = walk(Access(0, {"m": 1, "n": 8}, "n"), {"m": 4, "n": 128}, 64)
+    got = walk(StickAccess(0, {"m": 1, "n": 8}, "n"), {"m": 4, "n": 128}, 64)
     assert (got.order, got.extents, got.fillers) == (("m", "n"), (8, 128), ())
 
 
@@ -162,20 +162,20 @@ def test_a_lane_dimension_of_one_stick_stands_outermost() -> None:
 
 
 def test_the_rows_that_indices_pick_stay_outermost() -> None:
-    acc = Access(0, {"n": 1, "m": 1}, "n")
+    acc = StickAccess(0, {"n": 1, "m": 1}, "n")
     assert walk(acc, {"m": 100, "n": 64}, 64).order == ("m", "n")
     assert walk(acc, {"m": 100, "n": 64}, 64, gathered=True).order == ("n", "m")
 
 
 def test_a_core_walks_its_one_stick_where_the_whole_tensor_has_it() -> None:
-    acc = Access(0, {"b": 1, "n": 5, "m": 5}, "n")
+    acc = StickAccess(0, {"b": 1, "n": 5, "m": 5}, "n")
     extents = {"b": 5, "m": 100, "n": 64}
     assert walk(acc, extents, 64, like=("b", "n", "m")).order == ("b", "n", "m")
     assert walk(acc, extents, 64, like=("b", "m", "n")).order == ("b", "m", "n")
 
 
 def test_walk_with_a_gap_below_its_innermost_dimension() -> None:
-    got = walk(Access(0, {"n": 8}, "n"), {"n": 128}, 64)
+    got = walk(StickAccess(0, {"n": 8}, "n"), {"n": 128}, 64)
     assert (got.order, got.extents, got.fillers) == (("_0", "n"), (8, 128), ("_0",))
 
 
@@ -188,7 +188,7 @@ def test_walk_with_a_gap_below_its_innermost_dimension() -> None:
 )
 def test_walks_that_do_not_nest(strides: dict[str, int], extents: dict[str, int], message: str) -> None:
     with pytest.raises(StickError, match=message):
-        walk(Access(0, strides, None), extents, 64)
+        walk(StickAccess(0, strides, None), extents, 64)
 
 
 def place(layout: StickLayout, lanes: int, index: tuple[int, ...]) -> tuple[int, int]:

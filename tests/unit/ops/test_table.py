@@ -11,7 +11,7 @@ from spyre_mlir.errors import ConstraintError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.annotations import Lanes
 from spyre_mlir.ops.hardware_functions import FUNCTIONS, function_of
-from spyre_mlir.ops.table import Family, Kind, OpEntry, Table, require
+from spyre_mlir.ops.table import ArgKind, Family, OpEntry, Table, require
 
 ENTRIES = list(ATEN)
 # What compositions alone call: torch has no operator of the name to hold samples against.
@@ -110,10 +110,10 @@ def test_parameters_follow_the_signature() -> None:
     layer_norm = ATEN.find("layer_norm")
     assert layer_norm is not None
     assert [(p.name, p.kind, p.required) for p in layer_norm.params[:4]] == [
-        ("input", Kind.TENSOR, True),
-        ("weight", Kind.TENSOR, False),
-        ("bias", Kind.TENSOR, False),
-        ("normalized_shape", Kind.INTS, True),
+        ("input", ArgKind.TENSOR, True),
+        ("weight", ArgKind.TENSOR, False),
+        ("bias", ArgKind.TENSOR, False),
+        ("normalized_shape", ArgKind.INTS, True),
     ]
     assert layer_norm.param("eps") is not None
     assert layer_norm.param("epsilon") is None

@@ -18,7 +18,7 @@ from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.annotations import Ints, Lanes, Number
 from spyre_mlir.ops.value import Value
 from spyre_mlir.plugins import registry
-from spyre_mlir.plugins.registry import Kind
+from spyre_mlir.plugins.registry import HookKind
 from tests.functions import FunctionModel
 
 X = torch.linspace(-3, 3, 3 * 65).reshape(3, 65)
@@ -90,13 +90,13 @@ def test_look_ups_give_lists_by_priority() -> None:
     functions = [lambda: 0, lambda: 1, lambda: 2]
     for priority, function in zip((0, 7, -2), functions, strict=True):
         registry.register_lowering("aten.erfinv.default", priority=priority)(function)
-    found = registry.find(Kind.LOWERING, "erfinv")
+    found = registry.find(HookKind.LOWERING, "erfinv")
     assert [r.function for r in found] == [functions[1], functions[0], functions[2]]
     assert [r.priority for r in found] == [7, 0, -2]
-    assert registry.find(Kind.EXECUTOR, "erfinv") == []
-    assert registry.find(Kind.LOWERING, "nothing") == []
+    assert registry.find(HookKind.EXECUTOR, "erfinv") == []
+    assert registry.find(HookKind.LOWERING, "nothing") == []
     found.clear()
-    assert len(registry.find(Kind.LOWERING, "erfinv")) == 3
+    assert len(registry.find(HookKind.LOWERING, "erfinv")) == 3
 
 
 def test_clashes_name_both_owners() -> None:
@@ -287,7 +287,7 @@ def test_decomposition_goes_before_the_table_and_may_pass() -> None:
 def test_function_without_annotations_is_refused_and_leaves_nothing() -> None:
     with pytest.raises(RegistrationError, match="parameter self is annotated"):
         registry.register_decomposition("tried::same")(lambda build, self: self)
-    assert registry.find(Kind.DECOMPOSITION, "tried::same") == []
+    assert registry.find(HookKind.DECOMPOSITION, "tried::same") == []
     assert registry.registered_ops() == []
 
 

@@ -6,7 +6,7 @@ import pytest
 from xdsl.ir import Operation
 
 from spyre_mlir.dialects.spyre.host import KernelHostOp
-from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, LaunchOp, ToDeviceOp
+from spyre_mlir.dialects.spyre.kernel import AllocOp, FromDeviceOp, KernelConstantOp, LaunchOp, ToDeviceOp
 from spyre_mlir.machine.bundle.host_times import HostStepTime
 from spyre_mlir.report.host_steps import HostWork, host_steps, left_out
 from tests.unit.backend.programs import BYTES, DEVICE, HOST, read
@@ -67,7 +67,7 @@ MOVED = [
     HostWork("", 1, 3000, ToDeviceOp),
     HostWork("", 1, 1000, FromDeviceOp),
     HostWork("", 1, 10**9, AllocOp),
-    HostWork("", 1, 10**9, ConstantOp),
+    HostWork("", 1, 10**9, KernelConstantOp),
 ]
 
 

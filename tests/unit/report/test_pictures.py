@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from spyre_mlir.hw.cost import Cost, Kind, Product, Traffic, Work
-from spyre_mlir.machine.bundle.timeline import Kernel, Resident, Timeline
+from spyre_mlir.hw.cost import Cost, CostKind, MatmulLoops, Traffic, Work
+from spyre_mlir.machine.bundle.timeline import Resident, TimedKernel, Timeline
 from spyre_mlir.report.pictures import HEIGHT, WIDTH, core_use, roofline, scratchpads
 
 LEFT, RIGHT, TOP, BOTTOM = 64, 708, 12, 260
@@ -25,16 +25,16 @@ def kernel(
     trips: int = 1,
     cores: int = 32,
     source: str = "",
-) -> Kernel:
+) -> TimedKernel:
     launch: Any = SimpleNamespace(file=file, descriptor=SimpleNamespace(op_func_name="exp"))
-    product = Product(batch=1, rows=1, columns=1, depth=macs, splits=(1, 1, 1, 1)) if macs else None
+    product = MatmulLoops(batch=1, rows=1, columns=1, depth=macs, splits=(1, 1, 1, 1)) if macs else None
     traffic = (Traffic(bytes=moved, needed=moved, per_core=moved),) if moved else ()
-    work = Work(kind=Kind.POINTWISE, cores=cores, elements=elements, operands=traffic, product=product, trips=trips)
+    work = Work(kind=CostKind.POINTWISE, cores=cores, elements=elements, operands=traffic, product=product, trips=trips)
     zero = dict.fromkeys(("memory", "memory_per_core", "ring", "scratchpad", "reread", "fixed", "roofline"), 0.0)
-    return Kernel(launch, work, Cost(compute=us, fill=1.0, **zero), source)
+    return TimedKernel(launch, work, Cost(compute=us, fill=1.0, **zero), source)
 
 
-def timeline(*kernels: Kernel, runs: Any = (), residents: Any = ()) -> Timeline:
+def timeline(*kernels: TimedKernel, runs: Any = (), residents: Any = ()) -> Timeline:
     return Timeline("calibrated", kernels, tuple(runs), (), tuple(residents), 0)
 
 
@@ -60,7 +60,7 @@ def at(intensity: float, rate: float) -> tuple[float, float]:
         (kernel("a", 1.0, elements=1, moved=1), at(1, 1e9)),
     ],
 )
-def test_a_kernel_stands_at_its_intensity_and_rate(one: Kernel, place: tuple[float, float]) -> None:
+def test_a_kernel_stands_at_its_intensity_and_rate(one: TimedKernel, place: tuple[float, float]) -> None:
     (mark,) = roofline(timeline(one)).marks
     assert (mark.x, mark.y) == place
     assert mark.kind == "compute"

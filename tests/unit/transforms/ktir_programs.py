@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
-from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, ToDeviceOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import AllocOp, FromDeviceOp, KernelConstantOp, ToDeviceOp, device_tensor
 from spyre_mlir.machine.ktdp import run_ktir
 from spyre_mlir.machine.levels.loop import known_numbers
 from spyre_mlir.text.ktir import ktir_text
@@ -110,7 +110,7 @@ class Program:
                     assert isinstance(op.source, BlockArgument)
                     padding = 0 if "zero_padding" in op.attributes else GARBAGE
                     self.arrays[name] = on_device(inputs[op.source.index], tensor, padding)
-                case ConstantOp():
+                case KernelConstantOp():
                     self.arrays[name] = on_device(known_numbers(op.value, tensor.shape, op), tensor, 0)
                 case _:
                     assert isinstance(op, AllocOp)

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.spyre.host import LoopHostOp
-from spyre_mlir.dialects.spyre.loop import ConstantOp, EmptyOp, GatherOp, NestOp
+from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, LoopGatherOp, NestOp
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
@@ -185,7 +185,7 @@ def test_rows_of_a_table() -> None:
         f"embedding(%x, %i) : ({kind}, tensor<2x3xi64>) -> tensor<2x3x8xf32>",
         "tensor<2x3x8xf32>",
     )
-    assert len(ops(made, GatherOp)) == 1
+    assert len(ops(made, LoopGatherOp)) == 1
     table, at = numbers(5, 8), np.array([[4, 0, 1], [2, 2, 3]])
     assert np.array_equal(run(made, table, at), table[at])
 
@@ -200,14 +200,14 @@ def test_entries_of_any_dimension(dim: int) -> None:
         f"index_select(%x, %i) {{dim = {dim} : i64}} : (tensor<5x8xf32>, tensor<3xi64>) -> {result}",
         result,
     )
-    assert bool(ops(made, GatherOp)) == (dim == 0)
+    assert bool(ops(made, LoopGatherOp)) == (dim == 0)
     table, at = numbers(5, 8), np.array([4, 0, 2])
     np.testing.assert_allclose(run(made, table, at), np.take(table, at, dim))
 
 
 def test_known_numbers() -> None:
     made = module(f"%x: {X}", f"full() {{size = array<i64: 4, 6>, fill_value = 2.5 : f64}} : () -> {X}", X)
-    assert len(ops(made, ConstantOp)) == 1 and np.array_equal(run(made, x()), np.full((4, 6), 2.5))
+    assert len(ops(made, LoopConstantOp)) == 1 and np.array_equal(run(made, x()), np.full((4, 6), 2.5))
 
 
 def test_integers_that_are_returned_are_integers_again() -> None:
@@ -239,7 +239,7 @@ def rows_of(spec: SpyreSpec, call: str = "embedding(%x, %i)", more: str = "") ->
 @pytest.mark.parametrize(("call", "more"), [("embedding(%x, %i)", ""), ("index_select(%x, %i)", "{dim = 0 : i64}")])
 def test_rows_of_a_table_beyond_reach_are_chosen_by_the_host(call: str, more: str) -> None:
     size = 4000 * 2 * 128
-    assert len(ops(rows_of(replace(SPYRE, span_bytes=size), call, more), GatherOp)) == 1
+    assert len(ops(rows_of(replace(SPYRE, span_bytes=size), call, more), LoopGatherOp)) == 1
     far = rows_of(replace(SPYRE, span_bytes=size - 1), call, more)
     (step,) = ops(far, LoopHostOp)
     assert step.reason is not None and step.reason.data.startswith(f"rows of a table of {size} bytes")

@@ -11,7 +11,14 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, f32
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import FROM_END
 from spyre_mlir.dialects.spyre.host import KernelHostOp
-from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, FromDeviceOp, KernelOp, ToDeviceOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import (
+    AllocOp,
+    FromDeviceOp,
+    KernelConstantOp,
+    KernelOp,
+    ToDeviceOp,
+    device_tensor,
+)
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.levels.run import run_function
@@ -155,7 +162,7 @@ def test_known_numbers_are_sent_in_the_layout_and_format_that_is_asked_for() -> 
     def number(element: str, value: int) -> str:
         kind = f"tensor<4x64x{element}>"
         made = lowered(f"%x: {kind}", [f"add.Scalar(%x) {{other = {value} : i64}} : ({kind}) -> {kind}"], kind)
-        return device_tensor(ops(made, ConstantOp)[0].results[0]).format
+        return device_tensor(ops(made, KernelConstantOp)[0].results[0]).format
 
     assert [number("f32", 3), number("i32", 3)] == ["SEN169_FP16", "IEEE_FP32"]
 

@@ -7,7 +7,7 @@ from math import prod
 import pytest
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
-from spyre_mlir.hw.division import Footprint, Loop, divisions
+from spyre_mlir.hw.division import DividedLoop, Footprint, divisions
 from spyre_mlir.hw.spec import SPYRE
 from tests.unit.transforms.test_place_lx import through
 
@@ -72,7 +72,12 @@ def test_a_neighbour_in_the_scratchpads_counts() -> None:
 
 @pytest.mark.parametrize("least", [1, 12])
 def test_divisions_are_all_and_legal(least: int) -> None:
-    loops = [Loop("m", 4, True), Loop("n", 3, True), Loop("k", 2, False), Loop("j", 2, False)]
+    loops = [
+        DividedLoop("m", 4, True),
+        DividedLoop("n", 3, True),
+        DividedLoop("k", 2, False),
+        DividedLoop("j", 2, False),
+    ]
     found = list(divisions(loops, [Footprint({})], least, SPYRE))
     every = [(m, n, k, j) for m in (1, 2, 4) for n in (1, 3) for k in (1, 2) for j in (1, 2)]
     wanted = [s for s in every if least <= prod(s) <= 32 and not (s[2] > 1 and s[3] > 1)]

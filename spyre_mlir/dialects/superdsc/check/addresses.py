@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from spyre_mlir.dialects.superdsc.check.json_file import Operand, Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import OperandJson, SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.hw.spec import SEGMENT_BYTES, STICK_BYTES, USER_SEGMENTS
@@ -13,17 +13,17 @@ _CODE = "torch-spyre code generation and constants"
 _READING = "SuperDSC reading rules, which all real files keep"
 
 
-def _numbers(operand: Operand) -> list[int]:
+def _numbers(operand: OperandJson) -> list[int]:
     return [place.number() for place in operand.starts]
 
 
-def _concrete(sdsc: Sdsc, component: str) -> Iterator[Operand]:
+def _concrete(sdsc: SdscJson, component: str) -> Iterator[OperandJson]:
     """Operands with given addresses in one memory."""
     return (one for one in sdsc.operands if one.component == component and not one.symbolic)
 
 
 @error("published SuperDSC schema of torch-spyre's validator; real files", "C")
-def start_per_core(sdsc: Sdsc) -> Iterator[Problem]:
+def start_per_core(sdsc: SdscJson) -> Iterator[Problem]:
     """There is one start address per core and no other."""
     for operand in sdsc.operands:
         data = operand.node.at(keys.START).at(keys.DATA)
@@ -33,7 +33,7 @@ def start_per_core(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error("SpyreCode specification", "C")
-def start_aligned(sdsc: Sdsc) -> Iterator[Problem]:
+def start_aligned(sdsc: SdscJson) -> Iterator[Problem]:
     """A start address is a whole number of sticks."""
     for operand in sdsc.operands:
         for place in operand.starts:
@@ -47,7 +47,7 @@ def start_aligned(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error("torch-spyre code generation for symbolic addresses", "C")
-def start_symbol(sdsc: Sdsc) -> Iterator[Problem]:
+def start_symbol(sdsc: SdscJson) -> Iterator[Problem]:
     """A symbolic start is a negative symbol id, a given one is not negative, and a scratchpad's is given."""
     for operand in sdsc.operands:
         if operand.symbolic and operand.component == keys.LX:
@@ -59,7 +59,7 @@ def start_symbol(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error("SpyreCode specification; torch-spyre constants", "C")
-def segment(sdsc: Sdsc) -> Iterator[Problem]:
+def segment(sdsc: SdscJson) -> Iterator[Problem]:
     """Everything a core touches lies in the segment its start address is in, and not in the back end's."""
     for operand in _concrete(sdsc, keys.HBM):
         for place in operand.starts:
@@ -71,7 +71,7 @@ def segment(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error("torch-spyre work division; newest documentation", "L")
-def span(sdsc: Sdsc) -> Iterator[Problem]:
+def span(sdsc: SdscJson) -> Iterator[Problem]:
     """A core touches at most 256 MiB (less 4 KiB) of an operand from its first byte to its last."""
     for operand in sdsc.operands:
         if operand.component == keys.HBM and operand.is_plain and operand.touched_bytes > sdsc.spec.span_bytes:
@@ -84,14 +84,14 @@ def span(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_READING, "C")
-def starts_follow_slices(sdsc: Sdsc) -> Iterator[Problem]:
+def starts_follow_slices(sdsc: SdscJson) -> Iterator[Problem]:
     """The start addresses of the cores lie as far apart as their slices do."""
     for operand in _concrete(sdsc, keys.HBM):
         if operand.is_plain and operand.dsc.per_core(operand.stick) % operand.lanes == 0:
             yield from misplaced(operand, _numbers(operand))
 
 
-def misplaced(operand: Operand, addresses: Sequence[int]) -> Iterator[Problem]:
+def misplaced(operand: OperandJson, addresses: Sequence[int]) -> Iterator[Problem]:
     """Cores whose address is not where their slice begins, given the address of each core."""
     bases = [address - operand.offset(core) for core, address in enumerate(addresses)]
     base = max(set(bases), key=bases.count)  # one wrong address must not accuse all the others
@@ -102,7 +102,7 @@ def misplaced(operand: Operand, addresses: Sequence[int]) -> Iterator[Problem]:
 
 
 @error(_READING, "C")
-def outputs_disjoint(sdsc: Sdsc) -> Iterator[Problem]:
+def outputs_disjoint(sdsc: SdscJson) -> Iterator[Problem]:
     """No two cores write the same bytes, unless they add up one result."""
     for dsc in sdsc.dscs:
         output = dsc.output
@@ -110,7 +110,7 @@ def outputs_disjoint(sdsc: Sdsc) -> Iterator[Problem]:
             yield from overlaps(output, _numbers(output))
 
 
-def overlaps(output: Operand, addresses: Sequence[int]) -> Iterator[Problem]:
+def overlaps(output: OperandJson, addresses: Sequence[int]) -> Iterator[Problem]:
     """Cores that write bytes of another core's result, given the address of each core."""
     rows = [tuple(row.get(label, 0) for label in output.own) for row in output.dsc.sdsc.slices]
     steps = sorted(((step, output.box[label]) for label, step in output.steps.items()), reverse=True)
@@ -131,18 +131,18 @@ def _meet(delta: int, steps: Sequence[tuple[int, int]]) -> bool:
 
 
 @error("torch-spyre documentation, 2 MiB per core", "C")
-def scratchpad(sdsc: Sdsc) -> Iterator[Problem]:
+def scratchpad(sdsc: SdscJson) -> Iterator[Problem]:
     """What a core touches in its scratchpad lies within it."""
     yield from _beyond(sdsc, sdsc.spec.lx_bytes)
 
 
 @warning("torch-spyre scratchpad planner and cost model", "L")
-def scratchpad_budget(sdsc: Sdsc) -> Iterator[Problem]:
+def scratchpad_budget(sdsc: SdscJson) -> Iterator[Problem]:
     """What a core touches in its scratchpad lies within the part that programs may use."""
     yield from _beyond(sdsc, sdsc.spec.lx_usable_bytes)
 
 
-def _beyond(sdsc: Sdsc, limit: int) -> Iterator[Problem]:
+def _beyond(sdsc: SdscJson, limit: int) -> Iterator[Problem]:
     for operand in _concrete(sdsc, keys.LX):
         for place in operand.starts if operand.is_plain else ():
             if place.number() + operand.touched_bytes > limit:
@@ -150,7 +150,7 @@ def _beyond(sdsc: Sdsc, limit: int) -> Iterator[Problem]:
 
 
 @warning("torch-spyre scratchpad planner", "L")
-def scratchpad_starts(sdsc: Sdsc) -> Iterator[Problem]:
+def scratchpad_starts(sdsc: SdscJson) -> Iterator[Problem]:
     """A buffer in the scratchpads starts at the same address on every core."""
     for operand in _concrete(sdsc, keys.LX):
         numbers = _numbers(operand)
@@ -161,7 +161,7 @@ def scratchpad_starts(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @warning("a core reads its operands while it writes its result", "I")
-def operands_overlap(sdsc: Sdsc) -> Iterator[Problem]:
+def operands_overlap(sdsc: SdscJson) -> Iterator[Problem]:
     """The result of a core overlaps none of its inputs, unless it takes one's place exactly."""
     for dsc in sdsc.dscs:
         output = dsc.output
@@ -172,7 +172,7 @@ def operands_overlap(sdsc: Sdsc) -> Iterator[Problem]:
             yield from _overlap(operand, output)
 
 
-def _overlap(operand: Operand, output: Operand) -> Iterator[Problem]:
+def _overlap(operand: OperandJson, output: OperandJson) -> Iterator[Problem]:
     steps = sorted(((step, output.box[label]) for label, step in output.steps.items()), reverse=True)
     gaps = any(operand.gaps.values()) or any(output.gaps.values())
     for place, mine, his in zip(output.starts, _numbers(output), _numbers(operand), strict=True):
@@ -186,7 +186,7 @@ def _overlap(operand: Operand, output: Operand) -> Iterator[Problem]:
 
 
 @error(_CODE, "C")
-def back_gap(sdsc: Sdsc) -> Iterator[Problem]:
+def back_gap(sdsc: SdscJson) -> Iterator[Problem]:
     """A gap belongs to a dim the operand has, is not negative, and is whole sticks along the stick."""
     for operand in sdsc.operands:
         if keys.BACK_GAP not in operand.node:

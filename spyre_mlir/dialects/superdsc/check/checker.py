@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.superdsc.check import addresses, compute, coordinates, division, gathers, operands, structure
-from spyre_mlir.dialects.superdsc.check.json_file import Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Finding, Problem, Rule, Severity, error, warning
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor, Misread
 from spyre_mlir.dialects.superdsc.codec.json_place import json_path
@@ -25,14 +25,14 @@ _DEFAULTS = frozenset({keys.MASKING, keys.MASK_CONSTANT, keys.CONSTANTS, keys.IN
 
 
 @error("published SuperDSC schema of torch-spyre's validator; draft SuperDSC interface specification", "C")
-def members(_sdsc: Sdsc) -> Iterator[Problem]:
+def members(_sdsc: SdscJson) -> Iterator[Problem]:
     """What a rule looks at is there and has the type it must have."""
     # A rule whose look fails is given up for the file; `check_value` reports the place under this rule's name.
     yield from ()
 
 
 @error("our readers, which run and rewrite files", "C")
-def consistent(sdsc: Sdsc) -> Iterator[Problem]:
+def consistent(sdsc: SdscJson) -> Iterator[Problem]:
     """The verifiers of the dialect and the machine's reader find no contradiction."""
     try:
         with in_module_for(sdsc.spec, sdsc.op):
@@ -48,7 +48,7 @@ def consistent(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @warning("what the machine of this project runs", "C")
-def executable(sdsc: Sdsc) -> Iterator[Problem]:
+def executable(sdsc: SdscJson) -> Iterator[Problem]:
     """The machine understands every feature that the file uses."""
     if not sdsc.dscs:
         yield Problem(sdsc.top.path, "a compute DSC", "none")
@@ -58,7 +58,7 @@ def executable(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @warning("torch-spyre code generation, real files", "C")
-def usual_value(sdsc: Sdsc) -> Iterator[Problem]:
+def usual_value(sdsc: SdscJson) -> Iterator[Problem]:
     """A field that follows from others has the value that the front end gives it."""
     for inner in sdsc.op.walk():
         if not isinstance(inner, FieldsOp):
@@ -69,7 +69,7 @@ def usual_value(sdsc: Sdsc) -> Iterator[Problem]:
                 yield Problem(f"{json_path(inner)}.{key}", spell(wanted)[:_SHOWN], spell(fields[key])[:_SHOWN])
 
 
-_FIRST: tuple[Rule[Sdsc], ...] = (
+_FIRST: tuple[Rule[SdscJson], ...] = (
     *structure.RULES,
     *division.RULES,
     *operands.RULES,
@@ -78,7 +78,7 @@ _FIRST: tuple[Rule[Sdsc], ...] = (
     *coordinates.RULES,
     *compute.RULES,
 )
-FILE_RULES: tuple[Rule[Sdsc], ...] = (members, *_FIRST, consistent, executable, usual_value)
+FILE_RULES: tuple[Rule[SdscJson], ...] = (members, *_FIRST, consistent, executable, usual_value)
 
 
 def check_value(value: JsonObject, file: str, spec: SpyreSpec = SPYRE) -> tuple[Finding, ...]:
@@ -90,7 +90,7 @@ def check_value(value: JsonObject, file: str, spec: SpyreSpec = SPYRE) -> tuple[
         spec: the machine.
     """
     ((root, _),) = value.items()
-    sdsc = Sdsc(root, Cursor(value, "$").at(root), spec)
+    sdsc = SdscJson(root, Cursor(value, "$").at(root), spec)
     found: dict[Finding, None] = {}
     for rule in (*_FIRST, executable):
         found |= dict.fromkeys(_apply(rule, sdsc, file))
@@ -103,7 +103,7 @@ def check_value(value: JsonObject, file: str, spec: SpyreSpec = SPYRE) -> tuple[
     return tuple(sorted(found, key=lambda one: one.severity is not Severity.ERROR))
 
 
-def _apply(rule: Rule[Sdsc], sdsc: Sdsc, file: str) -> Iterator[Finding]:
+def _apply(rule: Rule[SdscJson], sdsc: SdscJson, file: str) -> Iterator[Finding]:
     try:
         for one in rule.find(sdsc):
             yield rule.finding(file, one)

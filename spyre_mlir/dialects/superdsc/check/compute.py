@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spyre_mlir.dialects.superdsc.check.json_file import Dsc, Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import DscJson, SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
 from spyre_mlir.dialects.superdsc.model import keys
@@ -19,7 +19,7 @@ _MASK = "samv-maskvalue"
 _FRONT_END = "torch-spyre code generation, real files"
 
 
-def _known(sdsc: Sdsc) -> Iterator[tuple[Dsc, HardwareFunction]]:
+def _known(sdsc: SdscJson) -> Iterator[tuple[DscJson, HardwareFunction]]:
     """DSCs whose function is a published one, and what is published."""
     for dsc in sdsc.dscs:
         function = function_of(dsc.function)
@@ -28,7 +28,7 @@ def _known(sdsc: Sdsc) -> Iterator[tuple[Dsc, HardwareFunction]]:
 
 
 @warning(_LIST, "L")
-def function_known(sdsc: Sdsc) -> Iterator[Problem]:
+def function_known(sdsc: SdscJson) -> Iterator[Problem]:
     """The function is one of the published ones."""
     for dsc in sdsc.dscs:
         if function_of(dsc.function) is None:
@@ -36,7 +36,7 @@ def function_known(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_LIST, "C")
-def function_unit(sdsc: Sdsc) -> Iterator[Problem]:
+def function_unit(sdsc: SdscJson) -> Iterator[Problem]:
     """A matrix function runs on unit pt, every other one on sfp."""
     for dsc in sdsc.dscs:
         function, place = function_of(dsc.function), dsc.compute.at(keys.UNIT)
@@ -46,7 +46,7 @@ def function_unit(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_LIST, "C")
-def function_inputs(sdsc: Sdsc) -> Iterator[Problem]:
+def function_inputs(sdsc: SdscJson) -> Iterator[Problem]:
     """A function has its number of inputs, in order, and writes the last operand; a reduction also reads it."""
     for dsc, function in _known(sdsc):
         last = len(dsc.operands) - 1
@@ -63,7 +63,7 @@ def function_inputs(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_FRONT_END, "C")
-def index_operands(sdsc: Sdsc) -> Iterator[Problem]:
+def index_operands(sdsc: SdscJson) -> Iterator[Problem]:
     """The indices of an operation are its operands of class KERNEL_IDX."""
     for dsc in sdsc.dscs:
         wanted = [operand.number for operand in dsc.operands if operand.is_index]
@@ -72,7 +72,7 @@ def index_operands(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @warning(_LIST, "L")
-def function_formats(sdsc: Sdsc) -> Iterator[Problem]:
+def function_formats(sdsc: SdscJson) -> Iterator[Problem]:
     """The operands of a function have formats it is published for."""
     for dsc, function in _known(sdsc):
         for operand in dsc.operands:
@@ -83,7 +83,7 @@ def function_formats(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @warning(_FRONT_END, "C")
-def operation_format(sdsc: Sdsc) -> Iterator[Problem]:
+def operation_format(sdsc: SdscJson) -> Iterator[Problem]:
     """The operation's format is that of its first data operand, or of the other one in a conversion of integers."""
     for dsc in sdsc.dscs:
         place = dsc.compute.at(keys.ATTRIBUTES).at(keys.FORMAT)
@@ -94,7 +94,7 @@ def operation_format(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_FRONT_END, "L")
-def nonstick(sdsc: Sdsc) -> Iterator[Problem]:
+def nonstick(sdsc: SdscJson) -> Iterator[Problem]:
     """The name of a reduction ends in "nonstick" exactly where the result keeps the stick."""
     for dsc, function in _known(sdsc):
         if function.nonstick:
@@ -104,7 +104,7 @@ def nonstick(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_FRONT_END, "C")
-def result_dims(sdsc: Sdsc) -> Iterator[Problem]:
+def result_dims(sdsc: SdscJson) -> Iterator[Problem]:
     """A reduction's result lacks a dim that the input has; that of another function has every dim."""
     for dsc, function in _known(sdsc):
         # Where no operand has a stick, an extra dim stands for the lanes.
@@ -116,7 +116,7 @@ def result_dims(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error("SuperDSC interface specification, stick constraints", "C")
-def function_sticks(sdsc: Sdsc) -> Iterator[Problem]:
+def function_sticks(sdsc: SdscJson) -> Iterator[Problem]:
     """A restickify changes the stick dim; a matmul sums over the first operand's, and keeps the second's."""
     for dsc, function in _known(sdsc):
         sticks = [operand.stick for operand in dsc.operands]
@@ -131,7 +131,7 @@ def function_sticks(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_LIST, "C")
-def function_constants(sdsc: Sdsc) -> Iterator[Problem]:
+def function_constants(sdsc: SdscJson) -> Iterator[Problem]:
     """A function has its constants, in order, and the mask, if any, last."""
     for dsc, function in _known(sdsc):
         names = [entry.at(keys.NAME).text() for entry in dsc.constants.values()]
@@ -144,7 +144,7 @@ def function_constants(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_FRONT_END, "L")
-def constant_word(sdsc: Sdsc) -> Iterator[Problem]:
+def constant_word(sdsc: SdscJson) -> Iterator[Problem]:
     """A constant is a bit pattern of its format, and constants are numbered from 0."""
     for dsc in sdsc.dscs:
         for number, (key, entry) in enumerate(dsc.constants.items()):
@@ -162,7 +162,7 @@ def _word(entry: Cursor) -> Cursor:
 
 
 @warning(_FRONT_END, "L")
-def constant_format(sdsc: Sdsc) -> Iterator[Problem]:
+def constant_format(sdsc: SdscJson) -> Iterator[Problem]:
     """A constant has the operation's format."""
     for dsc in sdsc.dscs:
         wanted = dsc.compute.at(keys.ATTRIBUTES).at(keys.FORMAT)
@@ -172,7 +172,7 @@ def constant_format(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @warning("torch-spyre mask constants", "L")
-def mask_word(sdsc: Sdsc) -> Iterator[Problem]:
+def mask_word(sdsc: SdscJson) -> Iterator[Problem]:
     """Masked lanes are filled with what leaves the result alone: 0, or the lowest or highest number."""
     for dsc in sdsc.dscs:
         number = str(dsc.at.at(keys.MASK_CONSTANT).value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spyre_mlir.dialects.superdsc.check.json_file import Operand, Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import OperandJson, SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
@@ -15,12 +15,12 @@ _FRONT_END = "torch-spyre code generation, real files"
 _FUNCTIONS = (keys.AFFINE, keys.CONST, keys.MAP, keys.WK_SPLIT)
 
 
-def _infos(operand: Operand) -> Iterator[tuple[str, Cursor]]:
+def _infos(operand: OperandJson) -> Iterator[tuple[str, Cursor]]:
     if keys.COORDINATES in operand.node:
         yield from operand.node.at(keys.COORDINATES).at(keys.COORD_INFO).members()
 
 
-def _managers(sdsc: Sdsc) -> Iterator[Cursor]:
+def _managers(sdsc: SdscJson) -> Iterator[Cursor]:
     """Every fold manager of the file."""
     if keys.SDSC_FOLDS in sdsc.top:
         yield sdsc.top.at(keys.SDSC_FOLDS)
@@ -34,7 +34,7 @@ def _managers(sdsc: Sdsc) -> Iterator[Cursor]:
 
 
 @error(_VALIDATOR, "C")
-def fold_lengths(sdsc: Sdsc) -> Iterator[Problem]:
+def fold_lengths(sdsc: SdscJson) -> Iterator[Problem]:
     """A fold manager has as many functions as extents, and a coordinate three more than its element folds."""
     for manager in _managers(sdsc):
         functions, extents = manager.at(keys.FUNCS), manager.at(keys.PROPS)
@@ -48,7 +48,7 @@ def fold_lengths(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_VALIDATOR, "C")
-def fold_extents(sdsc: Sdsc) -> Iterator[Problem]:
+def fold_extents(sdsc: SdscJson) -> Iterator[Problem]:
     """A fold has one known function, and an extent of at least 1."""
     for manager in _managers(sdsc):
         for function in manager.at(keys.FUNCS).items():
@@ -62,7 +62,7 @@ def fold_extents(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error("draft SuperDSC interface specification", "C")
-def fold_data(sdsc: Sdsc) -> Iterator[Problem]:
+def fold_data(sdsc: SdscJson) -> Iterator[Problem]:
     """The data of a fold manager is kept under one index per fold, each within its extent."""
     for manager in _managers(sdsc):
         if keys.DATA not in manager:
@@ -77,7 +77,7 @@ def fold_data(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error("SuperDSC reading rules, which all real files keep", "C")
-def coordinate_dims(sdsc: Sdsc) -> Iterator[Problem]:
+def coordinate_dims(sdsc: SdscJson) -> Iterator[Problem]:
     """An operand has a coordinate for each of its dims."""
     for operand in sdsc.operands:
         labels = [label for label, _ in _infos(operand)]
@@ -86,7 +86,7 @@ def coordinate_dims(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error("SuperDSC reading rules, which all real files keep", "C")
-def coordinate_folds(sdsc: Sdsc) -> Iterator[Problem]:
+def coordinate_folds(sdsc: SdscJson) -> Iterator[Problem]:
     """The folds of a coordinate say what sizes, splits and scales say."""
     for operand in sdsc.operands:
         if not operand.is_plain:
@@ -110,7 +110,7 @@ def _differing_folds(expected: Cursor, folds: Cursor) -> Iterator[Problem]:
 
 
 @warning(_FRONT_END, "C")
-def coordinate_elements(sdsc: Sdsc) -> Iterator[Problem]:
+def coordinate_elements(sdsc: SdscJson) -> Iterator[Problem]:
     """A coordinate has one element fold, and two along the stick."""
     for operand in sdsc.operands:
         for label, info in _infos(operand):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from spyre_mlir.dialects.superdsc.check.json_file import DIM_KEYS, Dsc, Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import DIM_KEYS, DscJson, SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
 
@@ -15,7 +15,7 @@ _DRAFT = "draft SuperDSC interface specification"
 
 
 @error(_VALIDATOR, "C")
-def splits_product(sdsc: Sdsc) -> Iterator[Problem]:
+def splits_product(sdsc: SdscJson) -> Iterator[Problem]:
     """The product of the splits is the number of cores."""
     place, cores = sdsc.top.at(keys.CORES_USED), prod(sdsc.splits.values())
     if place.integer() != cores:
@@ -24,7 +24,7 @@ def splits_product(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error("torch-spyre, 32 cores per card", "C")
-def cores_on_card(sdsc: Sdsc) -> Iterator[Problem]:
+def cores_on_card(sdsc: SdscJson) -> Iterator[Problem]:
     """The card has as many cores as the file uses."""
     place = sdsc.top.at(keys.CORES_USED)
     if not 1 <= place.integer() <= sdsc.spec.cores_per_card:
@@ -32,7 +32,7 @@ def cores_on_card(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_VALIDATOR, "C")
-def split_divides(sdsc: Sdsc) -> Iterator[Problem]:
+def split_divides(sdsc: SdscJson) -> Iterator[Problem]:
     """Every size is positive and divided evenly by its split."""
     for dsc in sdsc.dscs:
         for label, size in dsc.sizes.items():
@@ -47,7 +47,7 @@ def split_divides(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_DRAFT, "C")
-def size_divided(sdsc: Sdsc) -> Iterator[Problem]:
+def size_divided(sdsc: SdscJson) -> Iterator[Problem]:
     """Every dim that has a size has a split, if only of 1."""
     for dsc in sdsc.dscs:
         for key, place in dsc.at.at(keys.SIZES).members():
@@ -57,7 +57,7 @@ def size_divided(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_FRONT_END, "C")
-def slices_distinct(sdsc: Sdsc) -> Iterator[Problem]:
+def slices_distinct(sdsc: SdscJson) -> Iterator[Problem]:
     """Every core has one slice of every dim, within the number of slices, and no two cores have the same."""
     seen: dict[tuple[int, ...], int] = {}
     for core, row in enumerate(sdsc.slices if sdsc.dscs else ()):
@@ -73,7 +73,7 @@ def slices_distinct(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @warning(_FRONT_END, "C")
-def core_map_order(sdsc: Sdsc) -> Iterator[Problem]:
+def core_map_order(sdsc: SdscJson) -> Iterator[Problem]:
     """The first dim varies fastest over the cores; in a matmul with a divided reduction that dim does."""
     if not sdsc.dscs:
         return
@@ -87,7 +87,7 @@ def core_map_order(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_VALIDATOR, "C")
-def stage_sizes(sdsc: Sdsc) -> Iterator[Problem]:
+def stage_sizes(sdsc: SdscJson) -> Iterator[Problem]:
     """Both stages give every dim the size of one slice."""
     for dsc in sdsc.dscs:
         if keys.STAGES not in dsc.at:
@@ -101,7 +101,7 @@ def stage_sizes(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error("SuperDSC interface specification", "C")
-def whole_sticks(sdsc: Sdsc) -> Iterator[Problem]:
+def whole_sticks(sdsc: SdscJson) -> Iterator[Problem]:
     """Each core has whole sticks of every data operand."""
     for operand in sdsc.operands:
         stick = operand.stick
@@ -117,7 +117,7 @@ def whole_sticks(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @warning(_FRONT_END, "C")
-def one_reduction_split(sdsc: Sdsc) -> Iterator[Problem]:
+def one_reduction_split(sdsc: SdscJson) -> Iterator[Problem]:
     """At most one dim that the output lacks is divided."""
     for dsc in sdsc.dscs:
         missing = [label for label, split in sdsc.splits.items() if split > 1 and label not in dsc.output.own]
@@ -126,7 +126,7 @@ def one_reduction_split(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_DRAFT, "L")
-def mask_extents(sdsc: Sdsc) -> Iterator[Problem]:
+def mask_extents(sdsc: SdscJson) -> Iterator[Problem]:
     """The valid and padding extents of a masked dim add up to its size."""
     for dsc in sdsc.dscs:
         for label, place in dsc.masks.items():
@@ -142,7 +142,7 @@ def mask_extents(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_FRONT_END, "L")
-def mask_constant(sdsc: Sdsc) -> Iterator[Problem]:
+def mask_constant(sdsc: SdscJson) -> Iterator[Problem]:
     """A mask constant is named exactly where something is masked, and exists."""
     for dsc in sdsc.dscs:
         place = dsc.at.at(keys.MASK_CONSTANT)
@@ -154,7 +154,7 @@ def mask_constant(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @warning(_FRONT_END, "L")
-def mask_dims(sdsc: Sdsc) -> Iterator[Problem]:
+def mask_dims(sdsc: SdscJson) -> Iterator[Problem]:
     """Masked dims are those that are reduced along the stick."""
     for dsc in sdsc.dscs:
         for label, place in dsc.masks.items():
@@ -162,7 +162,7 @@ def mask_dims(sdsc: Sdsc) -> Iterator[Problem]:
                 yield problem(place, f"a mask on a dim that is reduced along the stick, not on {label}")
 
 
-def _reduced_in_stick(dsc: Dsc, label: str) -> bool:
+def _reduced_in_stick(dsc: DscJson, label: str) -> bool:
     """Also true of exp, whose padding lanes newer front ends mask."""
     return dsc.output.scales.get(label) == -2 or (dsc.function == "exp" and label == dsc.output.stick)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from spyre_mlir.dialects.superdsc.check.json_file import Dsc, Operand, Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import DscJson, OperandJson, SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem
 from spyre_mlir.dialects.superdsc.model import keys
 
@@ -16,7 +16,7 @@ DIVISION = "torch-spyre work division for indirect access: documentation, and th
 
 
 @error(DIVISION, "C")
-def gather_division(sdsc: Sdsc) -> Iterator[Problem]:
+def gather_division(sdsc: SdscJson) -> Iterator[Problem]:
     """Dims along the rows of an indexed tensor are not divided; dims of indices are, in whole sticks of indices."""
     for dsc in sdsc.dscs:
         indices = [operand for operand in dsc.operands if operand.is_index]
@@ -25,7 +25,7 @@ def gather_division(sdsc: Sdsc) -> Iterator[Problem]:
             yield from _cut_sticks(indices)
 
 
-def _divided_rows(dsc: Dsc, picked: set[str]) -> Iterator[Problem]:
+def _divided_rows(dsc: DscJson, picked: set[str]) -> Iterator[Problem]:
     splits = dsc.sdsc.top.at(keys.SPLITS)
     for operand in dsc.operands:
         for label in operand.own if operand.is_gathered else ():
@@ -34,7 +34,7 @@ def _divided_rows(dsc: Dsc, picked: set[str]) -> Iterator[Problem]:
                 yield problem(splits.at(label), what, hint=f"divide {' or '.join(sorted(picked))}, or use fewer cores")
 
 
-def _cut_sticks(indices: Sequence[Operand]) -> Iterator[Problem]:
+def _cut_sticks(indices: Sequence[OperandJson]) -> Iterator[Problem]:
     for operand in indices:
         stick, splits = operand.stick, operand.dsc.sdsc.splits
         if stick in operand.own and splits[stick] > 1 and (count := operand.dsc.per_core(stick)) % operand.lanes:
@@ -44,14 +44,14 @@ def _cut_sticks(indices: Sequence[Operand]) -> Iterator[Problem]:
 
 
 @error(DIVISION, "C")
-def gather_start(sdsc: Sdsc) -> Iterator[Problem]:
+def gather_start(sdsc: SdscJson) -> Iterator[Problem]:
     """An indexed tensor starts at one address on all cores."""
     for operand in sdsc.operands:
         if operand.is_gathered and not operand.symbolic:
             yield from astray(operand, [place.number() for place in operand.starts])
 
 
-def astray(operand: Operand, addresses: Sequence[int]) -> Iterator[Problem]:
+def astray(operand: OperandJson, addresses: Sequence[int]) -> Iterator[Problem]:
     """Cores that start elsewhere in an indexed tensor than the first, given the address of each core."""
     for place, address in zip(operand.starts, addresses, strict=True):
         if address != addresses[0]:

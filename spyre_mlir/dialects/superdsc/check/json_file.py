@@ -30,7 +30,7 @@ DIM_KEYS = frozenset(f"{label}_" for label in (*LABELS, *OLD_LABELS))
 
 
 @dataclass(frozen=True)
-class Sdsc:
+class SdscJson:
     """One file: its root key and the object under it.
 
     Args:
@@ -72,12 +72,12 @@ class Sdsc:
         return tuple(table.at(str(core)).integer_map() for core in range(self.cores))
 
     @cached_property
-    def dscs(self) -> tuple[Dsc, ...]:
+    def dscs(self) -> tuple[DscJson, ...]:
         """The compute DSCs."""
         if keys.DSCS not in self.top:
             return ()
         return tuple(
-            Dsc(self, name, place) for entry in self.top.at(keys.DSCS).items() for name, place in entry.members()
+            DscJson(self, name, place) for entry in self.top.at(keys.DSCS).items() for name, place in entry.members()
         )
 
     @cached_property
@@ -100,14 +100,14 @@ class Sdsc:
         return None
 
     @property
-    def operands(self) -> Iterator[Operand]:
+    def operands(self) -> Iterator[OperandJson]:
         """The operands of all compute DSCs."""
         for dsc in self.dscs:
             yield from dsc.operands
 
 
 @dataclass(frozen=True)
-class Dsc:
+class DscJson:
     """One compute DSC.
 
     Args:
@@ -116,7 +116,7 @@ class Dsc:
         at: its object.
     """
 
-    sdsc: Sdsc
+    sdsc: SdscJson
     name: str
     at: Cursor
 
@@ -133,16 +133,16 @@ class Dsc:
         return self.sizes[label] // self.sdsc.splits[label]
 
     @cached_property
-    def operands(self) -> tuple[Operand, ...]:
+    def operands(self) -> tuple[OperandJson, ...]:
         """The operands, in operand order."""
         nodes = {node.at(keys.INDEX).integer(): node for node in self.at.at(keys.SCHEDULE_TREE).items()}
-        found: list[Operand] = []
+        found: list[OperandJson] = []
         for number, entry in enumerate(self.at.at(keys.LABELED_DS).items()):
             if number not in nodes:
                 self.at.at(keys.SCHEDULE_TREE).fail(
                     f"an allocate node for operand {number}", f"nodes for {list(nodes)}"
                 )
-            found.append(Operand(self, number, entry, nodes[number]))
+            found.append(OperandJson(self, number, entry, nodes[number]))
         return tuple(found)
 
     @cached_property
@@ -169,7 +169,7 @@ class Dsc:
         return numbers
 
     @property
-    def output(self) -> Operand:
+    def output(self) -> OperandJson:
         """The operand that is written."""
         outputs = self.references(keys.OUTPUTS)
         if len(outputs) != 1:
@@ -195,7 +195,7 @@ class Dsc:
 
 
 @dataclass(frozen=True)
-class Operand:
+class OperandJson:
     """One operand: its entry and its allocate node.
 
     Args:
@@ -205,7 +205,7 @@ class Operand:
         node: of `scheduleTree_`.
     """
 
-    dsc: Dsc
+    dsc: DscJson
     number: int
     entry: Cursor
     node: Cursor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spyre_mlir.dialects.superdsc.check.json_file import INDEX_CLASS, Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import INDEX_CLASS, SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import LAST_LABEL
@@ -19,7 +19,7 @@ _INDIRECTION = ("no_indirection", "index_tensor", "value_tensor")
 
 
 @error(_VALIDATOR, "C")
-def operand_count(sdsc: Sdsc) -> Iterator[Problem]:
+def operand_count(sdsc: SdscJson) -> Iterator[Problem]:
     """A kernel has at least one operand and at most as many as the machine takes."""
     for dsc in sdsc.dscs:
         place = dsc.at.at(keys.LABELED_DS)
@@ -30,7 +30,7 @@ def operand_count(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_VALIDATOR, "C")
-def operand_number(sdsc: Sdsc) -> Iterator[Problem]:
+def operand_number(sdsc: SdscJson) -> Iterator[Problem]:
     """Operands are numbered in order, and each has one allocate node."""
     for dsc in sdsc.dscs:
         entries, nodes = dsc.at.at(keys.LABELED_DS).items(), dsc.at.at(keys.SCHEDULE_TREE).items()
@@ -48,7 +48,7 @@ def operand_number(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_FRONT_END, "C")
-def layout_class(sdsc: Sdsc) -> Iterator[Problem]:
+def layout_class(sdsc: SdscJson) -> Iterator[Problem]:
     """The layout classes have known names, and every one is some operand's."""
     for dsc in sdsc.dscs:
         used = {operand.entry.at(keys.CLASS).text() for operand in dsc.operands}
@@ -60,7 +60,7 @@ def layout_class(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_FRONT_END, "C")
-def scale_values(sdsc: Sdsc) -> Iterator[Problem]:
+def scale_values(sdsc: SdscJson) -> Iterator[Problem]:
     """A scale is 1 for a dim the operand has, -1 for one it lacks, -2 for one it lacks in its stick."""
     for operand in sdsc.operands:
         place = operand.entry.at(keys.SCALE)
@@ -72,7 +72,7 @@ def scale_values(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_FRONT_END, "C")
-def layout_order(sdsc: Sdsc) -> Iterator[Problem]:
+def layout_order(sdsc: SdscJson) -> Iterator[Problem]:
     """An operand's own dims come before those it lacks; a stick dim added because no operand has one comes last."""
     for operand in sdsc.operands:
         order, own = operand.order, operand.own
@@ -87,7 +87,7 @@ def layout_order(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_FRONT_END, "C")
-def stick_size(sdsc: Sdsc) -> Iterator[Problem]:
+def stick_size(sdsc: SdscJson) -> Iterator[Problem]:
     """A stick holds as many elements as the operand's format fits into it."""
     for operand in sdsc.operands:
         place = operand.layout.at(keys.STICK_SIZES)
@@ -99,7 +99,7 @@ def stick_size(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_DRAFT, "C")
-def word_length(sdsc: Sdsc) -> Iterator[Problem]:
+def word_length(sdsc: SdscJson) -> Iterator[Problem]:
     """The format is known, and the word length is its width in bytes."""
     for operand in sdsc.operands:
         place = operand.entry.at(keys.FORMAT)
@@ -112,7 +112,7 @@ def word_length(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_FRONT_END, "C")
-def memory(sdsc: Sdsc) -> Iterator[Problem]:
+def memory(sdsc: SdscJson) -> Iterator[Problem]:
     """An operand is present in the memory its allocate node names."""
     for operand in sdsc.operands:
         if keys.MEMORY not in operand.entry:
@@ -124,7 +124,7 @@ def memory(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_DRAFT, "C")
-def dim_limits(sdsc: Sdsc) -> Iterator[Problem]:
+def dim_limits(sdsc: SdscJson) -> Iterator[Problem]:
     """The limits on dims are one per dim: -1 for none, or a positive size."""
     for operand in sdsc.operands:
         if keys.MAX_SIZES not in operand.node:
@@ -138,7 +138,7 @@ def dim_limits(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_FRONT_END, "L")
-def indirection(sdsc: Sdsc) -> Iterator[Problem]:
+def indirection(sdsc: SdscJson) -> Iterator[Problem]:
     """The index and the value tensor of a gather name each other's nodes; other operands name none."""
     nodes = {operand.node.at(keys.NAME).text(): operand for operand in sdsc.operands if keys.NAME in operand.node}
     for operand in sdsc.operands:
@@ -156,7 +156,7 @@ def indirection(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @warning(_FRONT_END, "L")
-def index_format(sdsc: Sdsc) -> Iterator[Problem]:
+def index_format(sdsc: SdscJson) -> Iterator[Problem]:
     """Index tensors are 32-bit unsigned integers in device memory."""
     for operand in sdsc.operands:
         if operand.is_index and (operand.component != keys.HBM or operand.entry.at(keys.FORMAT).value != "SENUINT32"):
@@ -165,7 +165,7 @@ def index_format(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @warning("real files; torch-spyre layout allgather experiments", "L")
-def own_distribution(sdsc: Sdsc) -> Iterator[Problem]:
+def own_distribution(sdsc: SdscJson) -> Iterator[Problem]:
     """No operand has a distribution over the cores that differs from the DSC's."""
     for operand in sdsc.operands:
         if keys.COORDINATES not in operand.node or keys.CORE_TO_SLICE not in operand.node.at(keys.COORDINATES):

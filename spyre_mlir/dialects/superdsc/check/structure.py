@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spyre_mlir.dialects.superdsc.check.json_file import DATA_DSCS, Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import DATA_DSCS, SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
 from spyre_mlir.dialects.superdsc.dialect.verify import is_kind
 from spyre_mlir.dialects.superdsc.model import keys
-from spyre_mlir.dialects.superdsc.model.fields import Writer
+from spyre_mlir.dialects.superdsc.model.fields import FieldWriter
 from spyre_mlir.dialects.superdsc.model.json_value import as_list
 
 _VALIDATOR = "published SuperDSC schema of torch-spyre's validator"
@@ -26,7 +26,7 @@ _REQUIRED_DSC = (keys.CORES_USED, keys.CORE_IDS, keys.SIZES, keys.SCHEDULE_TREE,
 
 
 @error(_VALIDATOR + "; our tables of keys", "C")
-def field_type(sdsc: Sdsc) -> Iterator[Problem]:
+def field_type(sdsc: SdscJson) -> Iterator[Problem]:
     """Every known key holds a value of its JSON type."""
     for member in sdsc.members:
         if member.field is not None and not is_kind(member.field.kind, member.value):
@@ -34,7 +34,7 @@ def field_type(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error("our model of the format, from the published schemas and real files", "C")
-def field_value(sdsc: Sdsc) -> Iterator[Problem]:
+def field_value(sdsc: SdscJson) -> Iterator[Problem]:
     """A key that holds one of a few words or numbers holds one of those."""
     for member in sdsc.members:
         if member.field is None or not (allowed := member.field.allowed):
@@ -46,7 +46,7 @@ def field_value(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error("the public tools are C++ and keep numbers in 64 bits; real files hold unsigned ones", "L")
-def number_range(sdsc: Sdsc) -> Iterator[Problem]:
+def number_range(sdsc: SdscJson) -> Iterator[Problem]:
     """Every whole number fits into 64 bits, signed or unsigned."""
     rest = [sdsc.top]
     while rest:
@@ -60,7 +60,7 @@ def number_range(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_DRAFT + ", required members", "C")
-def required_field(sdsc: Sdsc) -> Iterator[Problem]:
+def required_field(sdsc: SdscJson) -> Iterator[Problem]:
     """The keys that a reader cannot do without are there."""
     wanted = [(sdsc.top, _REQUIRED_TOP), *((dsc.at, _REQUIRED_DSC) for dsc in sdsc.dscs)]
     for place, needed in wanted:
@@ -71,7 +71,7 @@ def required_field(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @warning("list of the keys that public sources name; the back end is said to ignore others", "L")
-def unknown_key(sdsc: Sdsc) -> Iterator[Problem]:
+def unknown_key(sdsc: SdscJson) -> Iterator[Problem]:
     """No key is one that no public source names; such keys are kept."""
     for member in sdsc.members:
         if member.field is None:
@@ -79,33 +79,33 @@ def unknown_key(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @warning("real files of research builds of the front end", "L")
-def research_key(sdsc: Sdsc) -> Iterator[Problem]:
+def research_key(sdsc: SdscJson) -> Iterator[Problem]:
     """No key is one that only research builds of the front end write."""
     for member in sdsc.members:
-        if member.field is not None and member.field.writer is Writer.RESEARCH:
+        if member.field is not None and member.field.writer is FieldWriter.RESEARCH:
             yield Problem(member.path, "a key of the published front end", member.key, "drop the key")
 
 
 @warning("a real file that the back end wrote", "L")
-def back_end_key(sdsc: Sdsc) -> Iterator[Problem]:
+def back_end_key(sdsc: SdscJson) -> Iterator[Problem]:
     """No key is one that only the back end writes."""
     found = ""
     for member in sdsc.members:
-        by_back_end = member.field is not None and member.field.writer is Writer.BACK_END
+        by_back_end = member.field is not None and member.field.writer is FieldWriter.BACK_END
         if by_back_end and not (found and member.path.startswith((f"{found}.", f"{found}["))):
             found = member.path
             yield Problem(found, "a key that a front end writes", member.key, "give the back end the file before it")
 
 
 @error(_VALIDATOR, "C")
-def root_key(sdsc: Sdsc) -> Iterator[Problem]:
+def root_key(sdsc: SdscJson) -> Iterator[Problem]:
     """The root key is made of letters, digits, `_`, `/` and `-`."""
     if not _ROOT.fullmatch(sdsc.root):
         yield Problem("$", "a root key of letters, digits, _, / and -", repr(sdsc.root))
 
 
 @warning(_FRONT_END, "C")
-def root_name(sdsc: Sdsc) -> Iterator[Problem]:
+def root_name(sdsc: SdscJson) -> Iterator[Problem]:
     """The root key is the op's number in the bundle, `_`, and the function's name."""
     for dsc in sdsc.dscs:
         number, _, name = sdsc.root.partition("_")
@@ -114,7 +114,7 @@ def root_name(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_FRONT_END, "C")
-def dsc_name(sdsc: Sdsc) -> Iterator[Problem]:
+def dsc_name(sdsc: SdscJson) -> Iterator[Problem]:
     """The key of a DSC is the name of its function."""
     for dsc in sdsc.dscs:
         if dsc.name != dsc.function:
@@ -122,7 +122,7 @@ def dsc_name(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_VALIDATOR + ", prose rules; files of research builds hold both", "L")
-def one_dsc(sdsc: Sdsc) -> Iterator[Problem]:
+def one_dsc(sdsc: SdscJson) -> Iterator[Problem]:
     """A file has one compute DSC, or data-movement DSCs instead."""
     moves = [key for key in DATA_DSCS if key in sdsc.top and sdsc.top.at(key).items()]
     if len(sdsc.dscs) + bool(moves) != 1:
@@ -131,7 +131,7 @@ def one_dsc(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_DRAFT, "C")
-def core_lists(sdsc: Sdsc) -> Iterator[Problem]:
+def core_lists(sdsc: SdscJson) -> Iterator[Problem]:
     """Every table that is kept per core has an entry for each core and for no other."""
     for key in (keys.CORE_TO_DSC, keys.CORE_TO_SLICE, keys.SCHEDULE):
         if key not in sdsc.top or not sdsc.dscs:
@@ -152,7 +152,7 @@ def _few(names: list[str]) -> str:
 
 
 @error(_DRAFT, "C")
-def core_dsc(sdsc: Sdsc) -> Iterator[Problem]:
+def core_dsc(sdsc: SdscJson) -> Iterator[Problem]:
     """Every core is given a DSC that the file has."""
     count = max(len(sdsc.dscs), 1)
     for _, place in sdsc.top.at(keys.CORE_TO_DSC).members():
@@ -161,7 +161,7 @@ def core_dsc(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_DRAFT, "C")
-def schedule_steps(sdsc: Sdsc) -> Iterator[Problem]:
+def schedule_steps(sdsc: SdscJson) -> Iterator[Problem]:
     """A step of a schedule names a data DSC or a compute DSC that exists, and two sync flags."""
     if keys.SCHEDULE not in sdsc.top:
         return
@@ -181,7 +181,7 @@ def schedule_steps(sdsc: Sdsc) -> Iterator[Problem]:
 
 
 @error(_DRAFT + "; files of research builds with data DSCs differ", "L")
-def schedules_equal(sdsc: Sdsc) -> Iterator[Problem]:
+def schedules_equal(sdsc: SdscJson) -> Iterator[Problem]:
     """All cores that run one DSC have the same schedule."""
     if keys.SCHEDULE not in sdsc.top:
         return

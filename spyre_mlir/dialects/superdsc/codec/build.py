@@ -10,7 +10,14 @@ from spyre_mlir.dialects.superdsc.codec import symbolic_fields, window_fields
 from spyre_mlir.dialects.superdsc.codec.check_descriptor import check
 from spyre_mlir.dialects.superdsc.codec.coordinate_rules import coordinate_rules
 from spyre_mlir.dialects.superdsc.codec.gaps import back_gaps
-from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp, ComputeOp, ConstantOp, DscOp, LabeledDsOp, SdscOp
+from spyre_mlir.dialects.superdsc.dialect.ops import (
+    AllocateOp,
+    DscOp,
+    LabeledDsOp,
+    SdscComputeOp,
+    SdscConstantOp,
+    SdscOp,
+)
 from spyre_mlir.dialects.superdsc.dialect.short_form import complete
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
 from spyre_mlir.dialects.superdsc.model.descriptor import (
@@ -26,7 +33,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
     core_slices,
 )
 from spyre_mlir.dialects.superdsc.model.fields import Level
-from spyre_mlir.dialects.superdsc.model.file_context import Context
+from spyre_mlir.dialects.superdsc.model.file_context import FileContext
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject, as_object
 from spyre_mlir.dialects.target import in_module_for
 from spyre_mlir.errors import EmitError
@@ -68,7 +75,7 @@ def build(descriptor: Descriptor, version: Version = Version.TS26, spec: SpyreSp
     """
     check(descriptor)
     _check_version(descriptor, version)
-    context = Context(version=version)
+    context = FileContext(version=version)
     head: JsonObject = symbolic_fields.top_fields(descriptor)
     head |= {keys.SPLITS: {dim.label: dim.split for dim in descriptor.dims}}
     context.read_sdsc(head)
@@ -87,8 +94,8 @@ def build(descriptor: Descriptor, version: Version = Version.TS26, spec: SpyreSp
 
 
 def _dsc(
-    descriptor: Descriptor, context: Context
-) -> tuple[JsonObject, list[AllocateOp | LabeledDsOp | ConstantOp | ComputeOp]]:
+    descriptor: Descriptor, context: FileContext
+) -> tuple[JsonObject, list[AllocateOp | LabeledDsOp | SdscConstantOp | SdscComputeOp]]:
     placed = _classify(descriptor, context.version)
     head = _dsc_head(descriptor, placed)
     context.read_dsc(head)
@@ -101,14 +108,14 @@ def _dsc(
         context.read_labeled_ds(fields)
     for fields in nodes:
         context.read_allocate(fields)
-    body: list[AllocateOp | LabeledDsOp | ConstantOp | ComputeOp] = []
+    body: list[AllocateOp | LabeledDsOp | SdscConstantOp | SdscComputeOp] = []
     body += [AllocateOp(complete(Level.ALLOCATE, fields, {}, context)) for fields in nodes]
     body += [LabeledDsOp(complete(Level.LABELED_DS, fields, {}, context)) for fields in operands]
     for number, constant in enumerate(descriptor.constants):
         fields: JsonObject = {keys.FORMAT: constant.format, keys.NAME: constant.name}
         short: JsonObject = {"short": {keys.DATA: constant.bits}}
-        body.append(ConstantOp(str(number), complete(Level.CONSTANT, fields, short, context)))
-    body.append(ComputeOp(complete(Level.COMPUTE, _compute(descriptor), {}, context)))
+        body.append(SdscConstantOp(str(number), complete(Level.CONSTANT, fields, short, context)))
+    body.append(SdscComputeOp(complete(Level.COMPUTE, _compute(descriptor), {}, context)))
     return complete(Level.DSC, head, {}, context), body
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spyre_mlir.dialects.superdsc.dialect.ops import ConstantOp, DscOp, FieldsOp, SdscOp
+from spyre_mlir.dialects.superdsc.dialect.ops import DscOp, FieldsOp, SdscConstantOp, SdscOp
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.fields import Level
 from spyre_mlir.dialects.superdsc.model.json_value import as_text
@@ -17,7 +17,7 @@ def json_path(op: FieldsOp) -> str:
         return f"$.{op.root_key}" if isinstance(op, SdscOp) else "$"
     if isinstance(op, DscOp):
         return f"{json_path(parent)}.{keys.DSCS}[{_place(op)}].{as_text(op.op_name.value)}"
-    if isinstance(op, ConstantOp):
+    if isinstance(op, SdscConstantOp):
         return f"{json_path(parent)}.{keys.CONSTANTS}.{as_text(op.key.value)}"
     return f"{json_path(parent)}.{_LISTS[op.LEVEL]}[{_place(op)}]"
 

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp, ComputeOp, ConstantOp, DscOp, LabeledDsOp, SdscOp
+from spyre_mlir.dialects.superdsc.dialect.ops import (
+    AllocateOp,
+    DscOp,
+    LabeledDsOp,
+    SdscComputeOp,
+    SdscConstantOp,
+    SdscOp,
+)
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.file_context import version_of
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject, as_list, as_object, as_text, same
 
-_Entry = AllocateOp | LabeledDsOp | ComputeOp
+_Entry = AllocateOp | LabeledDsOp | SdscComputeOp
 
 
 def sdsc_from_json(root: str, fields: JsonObject) -> SdscOp:
@@ -37,15 +44,15 @@ def _one_key_objects(value: Json) -> list[tuple[str, JsonObject]] | None:
 
 def _dsc_from_json(name: str, fields: JsonObject) -> DscOp:
     kept = dict(fields)
-    body: list[AllocateOp | LabeledDsOp | ConstantOp | ComputeOp] = []
+    body: list[AllocateOp | LabeledDsOp | SdscConstantOp | SdscComputeOp] = []
     body += _take(kept, keys.SCHEDULE_TREE, AllocateOp, _is_allocate)
     body += _take(kept, keys.LABELED_DS, LabeledDsOp)
     constants = as_object(fields.get(keys.CONSTANTS)) or {}
     items = [(key, item) for key, item in constants.items() if isinstance(item, dict)]
     if items and len(items) == len(constants):
         kept[keys.CONSTANTS] = {}
-        body += [ConstantOp(key, item) for key, item in items]
-    body += _take(kept, keys.COMPUTE, ComputeOp)
+        body += [SdscConstantOp(key, item) for key, item in items]
+    body += _take(kept, keys.COMPUTE, SdscComputeOp)
     return DscOp(name, kept, body)
 
 
@@ -79,14 +86,14 @@ def sdsc_to_json(op: SdscOp) -> JsonObject:
 
 def _dsc_to_json(op: DscOp) -> JsonObject:
     fields = op.fields.object
-    lists = {keys.SCHEDULE_TREE: AllocateOp, keys.LABELED_DS: LabeledDsOp, keys.COMPUTE: ComputeOp}
+    lists = {keys.SCHEDULE_TREE: AllocateOp, keys.LABELED_DS: LabeledDsOp, keys.COMPUTE: SdscComputeOp}
     for key, kind in lists.items():
         entries: list[Json] = [item.fields.object for item in op.items(kind)]
         if entries:
             fields[key] = entries
     constants: JsonObject = {}
-    for item in op.items(ConstantOp):
-        if isinstance(item, ConstantOp):
+    for item in op.items(SdscConstantOp):
+        if isinstance(item, SdscConstantOp):
             constants[as_text(item.key.value) or ""] = item.fields.object
     if constants:
         fields[keys.CONSTANTS] = constants

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
 from spyre_mlir.dialects.superdsc.model.fields import Level
-from spyre_mlir.dialects.superdsc.model.file_context import Context
+from spyre_mlir.dialects.superdsc.model.file_context import FileContext
 from spyre_mlir.dialects.superdsc.model.json_value import (
     Json,
     JsonObject,
@@ -21,7 +21,7 @@ from spyre_mlir.dialects.superdsc.model.json_value import (
 )
 
 
-def shorten(level: Level, key: str, value: Json, context: Context) -> Json:
+def shorten(level: Level, key: str, value: Json, context: FileContext) -> Json:
     """Short form of a field, or None where it has none.
 
     A start is a list of numbers, or an object of base and bytes per slice of each dim; constant data is a number.
@@ -36,7 +36,7 @@ def shorten(level: Level, key: str, value: Json, context: Context) -> Json:
     return short
 
 
-def expand(level: Level, short: Json, context: Context) -> Json:
+def expand(level: Level, short: Json, context: FileContext) -> Json:
     """The value that a short form stands for; None where the context does not give it a meaning."""
     if level is Level.CONSTANT:
         bits = as_int(short)
@@ -50,7 +50,7 @@ def expand(level: Level, short: Json, context: Context) -> Json:
     return None if addresses is None else derived_values.start_folds([str(address) for address in addresses])
 
 
-def _short_start(value: Json, context: Context) -> Json:
+def _short_start(value: Json, context: FileContext) -> Json:
     addresses = _addresses(value)
     if not addresses:
         return None
@@ -79,7 +79,7 @@ def _step(label: str, slices: list[dict[str, int]], addresses: list[int]) -> int
     return 0
 
 
-def _sums(short: JsonObject, context: Context) -> list[int] | None:
+def _sums(short: JsonObject, context: FileContext) -> list[int] | None:
     base, steps = as_int(short.get("base")), as_int_map(short.get("steps"))
     slices = context.slices()
     if base is None or steps is None or not slices or not set(steps) <= set(slices[0]):

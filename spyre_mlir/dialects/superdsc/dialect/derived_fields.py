@@ -11,12 +11,12 @@ from collections.abc import Callable
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.dialects.superdsc.model.fields import Level
-from spyre_mlir.dialects.superdsc.model.file_context import Context
+from spyre_mlir.dialects.superdsc.model.file_context import FileContext
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject, as_int, as_list, as_text
 from spyre_mlir.hw.formats import FORMATS
 
 
-def _sdsc(_fields: JsonObject, context: Context) -> JsonObject:
+def _sdsc(_fields: JsonObject, context: FileContext) -> JsonObject:
     cores = context.cores
     if cores is None or context.splits is None:
         return {}
@@ -34,7 +34,7 @@ def _sdsc(_fields: JsonObject, context: Context) -> JsonObject:
     }
 
 
-def _dsc(_fields: JsonObject, context: Context) -> JsonObject:
+def _dsc(_fields: JsonObject, context: FileContext) -> JsonObject:
     cores, sizes = context.cores, context.sizes
     if cores is None or context.splits is None or sizes is None:
         return {}
@@ -53,7 +53,7 @@ def _dsc(_fields: JsonObject, context: Context) -> JsonObject:
     }
 
 
-def _allocate(fields: JsonObject, context: Context) -> JsonObject:
+def _allocate(fields: JsonObject, context: FileContext) -> JsonObject:
     index, component = as_int(fields.get(keys.INDEX)), as_text(fields.get(keys.COMPONENT))
     order = as_list(fields.get(keys.ORDER))
     if index is None or component is None or order is None:
@@ -73,7 +73,7 @@ def _allocate(fields: JsonObject, context: Context) -> JsonObject:
     return result
 
 
-def _coordinates(index: int, context: Context) -> JsonObject | None:
+def _coordinates(index: int, context: FileContext) -> JsonObject | None:
     operand = context.operands.get(index)
     layout = context.layouts.get(operand.layout) if operand else None
     if operand is None or layout is None or context.sizes is None or context.splits is None:
@@ -89,7 +89,7 @@ def _coordinates(index: int, context: Context) -> JsonObject | None:
     return result
 
 
-def _labeled_ds(fields: JsonObject, context: Context) -> JsonObject:
+def _labeled_ds(fields: JsonObject, context: FileContext) -> JsonObject:
     index, name = as_int(fields.get(keys.INDEX)), as_text(fields.get(keys.FORMAT))
     if index is None or name is None:
         return {}
@@ -101,15 +101,15 @@ def _labeled_ds(fields: JsonObject, context: Context) -> JsonObject:
     return result
 
 
-def _constant(_fields: JsonObject, _context: Context) -> JsonObject:
+def _constant(_fields: JsonObject, _context: FileContext) -> JsonObject:
     return {}
 
 
-def _compute(_fields: JsonObject, _context: Context) -> JsonObject:
+def _compute(_fields: JsonObject, _context: FileContext) -> JsonObject:
     return {keys.LOCATION: "Inner"}
 
 
-_BY_LEVEL: dict[Level, Callable[[JsonObject, Context], JsonObject]] = {
+_BY_LEVEL: dict[Level, Callable[[JsonObject, FileContext], JsonObject]] = {
     Level.SDSC: _sdsc,
     Level.DSC: _dsc,
     Level.ALLOCATE: _allocate,
@@ -119,6 +119,6 @@ _BY_LEVEL: dict[Level, Callable[[JsonObject, Context], JsonObject]] = {
 }
 
 
-def implied(level: Level, fields: JsonObject, context: Context) -> JsonObject:
+def implied(level: Level, fields: JsonObject, context: FileContext) -> JsonObject:
     """Fields that follow from the deciding ones among `fields` and from `context`."""
     return _BY_LEVEL[level](fields, context)

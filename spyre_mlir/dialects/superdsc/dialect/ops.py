@@ -32,7 +32,7 @@ from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr, parse_word
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.dialects.superdsc.model.fields import Level
-from spyre_mlir.dialects.superdsc.model.file_context import Context
+from spyre_mlir.dialects.superdsc.model.file_context import FileContext
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject, as_text
 from spyre_mlir.dialects.target import spec_at
 
@@ -49,7 +49,7 @@ class FieldsOp(IRDLOperation, ABC):
         return self.fields.object.get(key)
 
     @abstractmethod
-    def context(self) -> Context:
+    def context(self) -> FileContext:
         """What the rest of the file decides for this op."""
 
     def own_body(self) -> Region | None:
@@ -118,9 +118,9 @@ class _InDsc(FieldsOp, ABC):
     def __init__(self, fields: JsonObject) -> None:
         super().__init__(properties={"fields": JsonAttr.of(fields)})
 
-    def context(self) -> Context:
+    def context(self) -> FileContext:
         parent = self.parent_op()
-        return parent.context() if isinstance(parent, DscOp) else Context()
+        return parent.context() if isinstance(parent, DscOp) else FileContext()
 
     @property
     def index(self) -> Json:
@@ -150,7 +150,7 @@ class LabeledDsOp(_InDsc):
 
 
 @irdl_op_definition
-class ConstantOp(_InDsc):
+class SdscConstantOp(_InDsc):
     """A named scalar; `key` is its number in `constantInfo_`."""
 
     name = "superdsc.constant"
@@ -173,7 +173,7 @@ class ConstantOp(_InDsc):
 
 
 @irdl_op_definition
-class ComputeOp(_InDsc):
+class SdscComputeOp(_InDsc):
     """The hardware function that runs, and which operands it reads and writes."""
 
     name = "superdsc.compute"
@@ -202,9 +202,9 @@ class DscOp(FieldsOp):
         return self.body
 
     @override
-    def context(self) -> Context:
+    def context(self) -> FileContext:
         parent = self.parent_op()
-        context = parent.context() if isinstance(parent, SdscOp) else Context()
+        context = parent.context() if isinstance(parent, SdscOp) else FileContext()
         context.read_dsc(self.fields.object)
         for op in self.body.block.ops:
             match op:
@@ -212,7 +212,7 @@ class DscOp(FieldsOp):
                     context.read_labeled_ds(op.fields.object)
                 case AllocateOp():
                     context.read_allocate(op.fields.object)
-                case ConstantOp():
+                case SdscConstantOp():
                     context.has_constants = True
                 case _:
                     pass
@@ -238,7 +238,7 @@ class DscOp(FieldsOp):
         verify.verify_operands(
             [op.index for op in self.items(AllocateOp)],
             [op.index for op in self.items(LabeledDsOp)],
-            [op.fields.object for op in self.items(ComputeOp)],
+            [op.fields.object for op in self.items(SdscComputeOp)],
             spec_at(self),
         )
         verify.verify_division(self.context())
@@ -286,8 +286,8 @@ class SdscOp(FieldsOp):
         return self.body
 
     @override
-    def context(self) -> Context:
-        context = Context(version=self.generation)
+    def context(self) -> FileContext:
+        context = FileContext(version=self.generation)
         context.read_sdsc(self.fields.object)
         return context
 

@@ -22,7 +22,7 @@ from spyre_mlir.dialects.superdsc.dialect.attributes import (
 from spyre_mlir.dialects.superdsc.dialect.derived_fields import implied
 from spyre_mlir.dialects.superdsc.dialect.syntax import PARSE_HEAD, PRINT_HEAD, Head
 from spyre_mlir.dialects.superdsc.model.fields import FIELDS, Level, in_file_order, key_of
-from spyre_mlir.dialects.superdsc.model.file_context import Context
+from spyre_mlir.dialects.superdsc.model.file_context import FileContext
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, as_object, as_texts, same
 
 PARTIAL = "partial"
@@ -46,7 +46,7 @@ def _key(level: Level, name: str) -> str:
     return key_of(level, name) or name
 
 
-def print_fields(printer: Printer, level: Level, fields: JsonObject, context: Context) -> None:
+def print_fields(printer: Printer, level: Level, fields: JsonObject, context: FileContext) -> None:
     """Print an object: its head, then whatever is not implied."""
     shown = PRINT_HEAD[level](printer, fields, context)
     derived = implied(level, fields, context)
@@ -85,7 +85,7 @@ def parse_fields(parser: Parser, level: Level) -> tuple[JsonAttr, JsonAttr]:
     return JsonAttr.of(head.fields), JsonAttr.of(partial)
 
 
-def complete(level: Level, fields: JsonObject, partial: JsonObject, context: Context) -> JsonObject:
+def complete(level: Level, fields: JsonObject, partial: JsonObject, context: FileContext) -> JsonObject:
     """All fields of an object, from the ones spelled out and its context."""
     short = as_object(partial.get("short")) or {}
     spelled = dict(fields)

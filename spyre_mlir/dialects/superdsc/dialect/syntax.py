@@ -22,7 +22,7 @@ from spyre_mlir.dialects.superdsc.dialect.attributes import (
 )
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
 from spyre_mlir.dialects.superdsc.model.fields import Level
-from spyre_mlir.dialects.superdsc.model.file_context import Context, plain_sizes
+from spyre_mlir.dialects.superdsc.model.file_context import FileContext, plain_sizes
 from spyre_mlir.dialects.superdsc.model.json_value import (
     Json,
     JsonObject,
@@ -62,7 +62,7 @@ def _parse_ints(parser: Parser) -> list[Json]:
 # superdsc.sdsc ------------------------------------------------------------------------------------------------------
 
 
-def _print_sdsc(printer: Printer, fields: Fields, _context: Context) -> Shown:
+def _print_sdsc(printer: Printer, fields: Fields, _context: FileContext) -> Shown:
     splits = as_int_map(fields.get(keys.SPLITS))
     if splits is None:
         return set()
@@ -79,7 +79,7 @@ def _parse_sdsc(parser: Parser, head: Head) -> None:
 # superdsc.dsc -------------------------------------------------------------------------------------------------------
 
 
-def _print_dsc(printer: Printer, fields: Fields, _context: Context) -> Shown:
+def _print_dsc(printer: Printer, fields: Fields, _context: FileContext) -> Shown:
     shown: Shown = set()
     sizes = plain_sizes(fields.get(keys.SIZES))
     if sizes is not None:
@@ -130,7 +130,7 @@ def _parse_class(parser: Parser) -> Json:
 # superdsc.allocate --------------------------------------------------------------------------------------------------
 
 
-def _print_allocate(printer: Printer, fields: Fields, context: Context) -> Shown:
+def _print_allocate(printer: Printer, fields: Fields, context: FileContext) -> Shown:
     index, component = as_int(fields.get(keys.INDEX)), as_text(fields.get(keys.COMPONENT))
     order = as_texts(fields.get(keys.ORDER))
     if index is None or component is None or order is None:
@@ -193,7 +193,7 @@ def _parse_start(parser: Parser) -> Json:
 # superdsc.labeled_ds ------------------------------------------------------------------------------------------------
 
 
-def _print_labeled_ds(printer: Printer, fields: Fields, _context: Context) -> Shown:
+def _print_labeled_ds(printer: Printer, fields: Fields, _context: FileContext) -> Shown:
     index, layout = as_int(fields.get(keys.INDEX)), as_text(fields.get(keys.CLASS))
     scale, name = as_ints(fields.get(keys.SCALE)), as_text(fields.get(keys.FORMAT))
     if index is None or layout is None or scale is None or name is None:
@@ -218,7 +218,7 @@ def _parse_labeled_ds(parser: Parser, head: Head) -> None:
 # superdsc.constant --------------------------------------------------------------------------------------------------
 
 
-def _print_constant(printer: Printer, fields: Fields, context: Context) -> Shown:
+def _print_constant(printer: Printer, fields: Fields, context: FileContext) -> Shown:
     name, kind = as_text(fields.get(keys.NAME)), as_text(fields.get(keys.FORMAT))
     bits = compact.shorten(Level.CONSTANT, keys.DATA, fields.get(keys.DATA), context)
     if name is None or kind is None or bits is None:
@@ -254,7 +254,7 @@ def operand_numbers(value: Json) -> list[int] | None:
     return None if as_list(value) is None or len(numbers) != len(as_list(value) or []) else numbers
 
 
-def _print_compute(printer: Printer, fields: Fields, _context: Context) -> Shown:
+def _print_compute(printer: Printer, fields: Fields, _context: FileContext) -> Shown:
     unit, name = as_text(fields.get(keys.UNIT)), as_text(fields.get(keys.FUNCTION))
     attributes = as_object(fields.get(keys.ATTRIBUTES)) or {}
     kind = as_text(attributes.get(keys.FORMAT))
@@ -293,7 +293,7 @@ def _parse_references(parser: Parser) -> list[Json]:
     return [derived_values.operand_reference(number) for number in numbers]
 
 
-PRINT_HEAD: dict[Level, Callable[[Printer, Fields, Context], Shown]] = {
+PRINT_HEAD: dict[Level, Callable[[Printer, Fields, FileContext], Shown]] = {
     Level.SDSC: _print_sdsc,
     Level.DSC: _print_dsc,
     Level.ALLOCATE: _print_allocate,

@@ -15,8 +15,8 @@ from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
 from spyre_mlir.dialects.superdsc.dialect.syntax import operand_numbers
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
-from spyre_mlir.dialects.superdsc.model.fields import FIELDS, Kind, Level
-from spyre_mlir.dialects.superdsc.model.file_context import Context
+from spyre_mlir.dialects.superdsc.model.fields import FIELDS, JsonKind, Level
+from spyre_mlir.dialects.superdsc.model.file_context import FileContext
 from spyre_mlir.dialects.superdsc.model.json_value import (
     Json,
     JsonObject,
@@ -33,22 +33,22 @@ from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 if TYPE_CHECKING:
     from spyre_mlir.dialects.superdsc.dialect.ops import FieldsOp
 
-_TYPES: dict[Kind, tuple[type, ...]] = {
-    Kind.INT: (int,),
-    Kind.NUMBER: (int, float),
-    Kind.TEXT: (str,),
-    Kind.OBJECT: (dict,),
-    Kind.LIST: (list,),
+_TYPES: dict[JsonKind, tuple[type, ...]] = {
+    JsonKind.INT: (int,),
+    JsonKind.NUMBER: (int, float),
+    JsonKind.TEXT: (str,),
+    JsonKind.OBJECT: (dict,),
+    JsonKind.LIST: (list,),
 }
 
 
-def is_kind(kind: Kind, value: Json) -> bool:
+def is_kind(kind: JsonKind, value: Json) -> bool:
     """Whether a value has the JSON type; a boolean is no number."""
-    if kind is Kind.FLAG:
+    if kind is JsonKind.FLAG:
         return isinstance(value, bool) or same(value, 0) or same(value, 1)
-    if kind is Kind.CONSTANTS:
+    if kind is JsonKind.CONSTANTS:
         return isinstance(value, dict) or value == "{}"
-    return kind is Kind.ANY or (isinstance(value, _TYPES[kind]) and not isinstance(value, bool))
+    return kind is JsonKind.ANY or (isinstance(value, _TYPES[kind]) and not isinstance(value, bool))
 
 
 def wrong_kind(level: Level, fields: JsonObject) -> tuple[str, str] | None:
@@ -100,7 +100,7 @@ def verify_cores(fields: JsonObject, spec: SpyreSpec) -> None:
         )
 
 
-def verify_division(context: Context) -> None:
+def verify_division(context: FileContext) -> None:
     """Every size is divided evenly by its split."""
     for label, size in (context.sizes or {}).items():
         split = (context.splits or {}).get(label, 1)

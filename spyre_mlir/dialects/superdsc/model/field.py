@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Kind(Enum):
+class JsonKind(Enum):
     """JSON type a field must have."""
 
     INT = "an integer"
@@ -53,7 +53,7 @@ class Level(Enum):
     RESTICKIFY = "details of a stick change"
 
 
-class Writer(Enum):
+class FieldWriter(Enum):
     """Who writes a field: generations of the front end, or others."""
 
     ALL = "TS25, TS26, TSNEW"
@@ -99,18 +99,18 @@ class Field:
 
     key: str
     name: str
-    kind: Kind
+    kind: JsonKind
     meaning: str
     certainty: str
-    writer: Writer = Writer.ALL
+    writer: FieldWriter = FieldWriter.ALL
     default: str = ""
     allowed: tuple[str, ...] = ()
     inner: Inner | None = None
 
 
-Table = dict[str, Field]
+FieldTable = dict[str, Field]
 
 
-def table(*fields: Field) -> Table:
+def table(*fields: Field) -> FieldTable:
     """Fields by key, in the order in which the front end writes them."""
     return {field.key: field for field in fields}

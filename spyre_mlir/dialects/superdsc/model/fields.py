@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spyre_mlir.dialects.superdsc.model.field import Field, Inner, Kind, Level, Shape, Table, Writer
+from spyre_mlir.dialects.superdsc.model.field import Field, FieldTable, FieldWriter, Inner, JsonKind, Level, Shape
 from spyre_mlir.dialects.superdsc.model.field_tables import OP_TABLES
 from spyre_mlir.dialects.superdsc.model.json_value import Json
 from spyre_mlir.dialects.superdsc.model.nested_fields import NESTED
@@ -17,19 +17,19 @@ from spyre_mlir.dialects.superdsc.model.nested_fields import NESTED
 __all__ = [
     "FIELDS",
     "Field",
+    "FieldWriter",
     "Inner",
-    "Kind",
+    "JsonKind",
     "Level",
     "Shape",
     "Visit",
-    "Writer",
     "in_file_order",
     "key_of",
     "unknown_keys",
     "visit",
 ]
 
-FIELDS: dict[Level, Table] = {**OP_TABLES, **NESTED}
+FIELDS: dict[Level, FieldTable] = {**OP_TABLES, **NESTED}
 
 
 def key_of(level: Level, name: str) -> str | None:

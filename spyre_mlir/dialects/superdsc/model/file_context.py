@@ -27,7 +27,7 @@ _MAX_CORES = 4096  # a bound on derived text only: a wrong file must not ask for
 
 
 @dataclass(frozen=True)
-class Layout:
+class LayoutClass:
     """A layout class: the order of scales, and the stick dims."""
 
     order: tuple[str, ...]
@@ -44,13 +44,13 @@ class LabeledDs:
 
 
 @dataclass
-class Context:
+class FileContext:
     """Deciding facts of one SDSC and of one DSC in it; None or empty where the file does not say."""
 
     version: Version = Version.TS26
     splits: dict[str, int] | None = None
     sizes: dict[str, int] | None = None
-    layouts: dict[str, Layout] = field(default_factory=dict[str, Layout])
+    layouts: dict[str, LayoutClass] = field(default_factory=dict[str, LayoutClass])
     operands: dict[int, LabeledDs] = field(default_factory=dict[int, LabeledDs])
     components: dict[int, str] = field(default_factory=dict[int, str])
     has_constants: bool = False
@@ -78,7 +78,7 @@ class Context:
             info = as_object(entry) or {}
             order, sticks = as_texts(info.get(keys.ORDER)), as_texts(info.get(keys.STICK_DIMS))
             if order is not None and sticks is not None:
-                self.layouts[name] = Layout(tuple(order), tuple(sticks))
+                self.layouts[name] = LayoutClass(tuple(order), tuple(sticks))
 
     def read_labeled_ds(self, fields: JsonObject) -> None:
         """Take what one operand's entry decides."""

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.backend_fields import BACK_END_TABLES
-from spyre_mlir.dialects.superdsc.model.field import Field, Inner, Kind, Level, Shape, Table, Writer, table
+from spyre_mlir.dialects.superdsc.model.field import (
+    Field,
+    FieldTable,
+    FieldWriter,
+    Inner,
+    JsonKind,
+    Level,
+    Shape,
+    table,
+)
 
 LABELS = {
     "in": "input features; what a product sums over",
@@ -32,58 +41,71 @@ PAD_TYPES = (
 )
 
 _SIZES = table(
-    Field(keys.NAME, "", Kind.TEXT, "n for totals, core per core, unpadn before padding", "C"),
-    *(Field(f"{label}_", "", Kind.NUMBER, f"{what}; -1 for unused, or absent", "C") for label, what in LABELS.items()),
-    *(Field(f"{label}_", "", Kind.NUMBER, "an old name", "C", Writer.BACK_END, "-1") for label in OLD_LABELS),
+    Field(keys.NAME, "", JsonKind.TEXT, "n for totals, core per core, unpadn before padding", "C"),
+    *(
+        Field(f"{label}_", "", JsonKind.NUMBER, f"{what}; -1 for unused, or absent", "C")
+        for label, what in LABELS.items()
+    ),
+    *(Field(f"{label}_", "", JsonKind.NUMBER, "an old name", "C", FieldWriter.BACK_END, "-1") for label in OLD_LABELS),
     Field(
         keys.SYMBOLIC_DIMS,
         "",
-        Kind.OBJECT,
+        JsonKind.OBJECT,
         "limits of symbolic dims, by dim",
         "L",
-        Writer.NEW,
+        FieldWriter.NEW,
         "{}",
         inner=Inner(Level.SYMBOLIC_DIM, Shape.MAP),
     ),
-    Field(keys.MAX_VOLUME, "", Kind.OBJECT, "limit on the product of several symbolic dims", "L", Writer.NEW, "{}"),
-    Field(keys.CORELET_SPLIT, "", Kind.OBJECT, "work per corelet, by dim", "L", Writer.NEW, "{}"),
-    Field(keys.ROW_SPLIT, "", Kind.OBJECT, "work per row of processing elements, by dim", "L", Writer.NEW, "{}"),
-    Field(keys.PE_SFP_SPLIT, "", Kind.OBJECT, "work per kind of unit, by dim", "L", Writer.NEW, "{}"),
+    Field(
+        keys.MAX_VOLUME,
+        "",
+        JsonKind.OBJECT,
+        "limit on the product of several symbolic dims",
+        "L",
+        FieldWriter.NEW,
+        "{}",
+    ),
+    Field(keys.CORELET_SPLIT, "", JsonKind.OBJECT, "work per corelet, by dim", "L", FieldWriter.NEW, "{}"),
+    Field(
+        keys.ROW_SPLIT, "", JsonKind.OBJECT, "work per row of processing elements, by dim", "L", FieldWriter.NEW, "{}"
+    ),
+    Field(keys.PE_SFP_SPLIT, "", JsonKind.OBJECT, "work per kind of unit, by dim", "L", FieldWriter.NEW, "{}"),
     Field(
         keys.PADDING_SIZES,
         "",
-        Kind.OBJECT,
+        JsonKind.OBJECT,
         "windows over padded dims, by dim; the dim's size is that of the output",
         "L",
-        Writer.NEW,
+        FieldWriter.NEW,
         "{}",
         inner=Inner(Level.PADDING, Shape.MAP),
     ),
 )
 
 _PADDING = table(
-    Field(keys.PAD_FRONT, "", Kind.INT, "elements before the data; -1 per core when the dim is divided", "L"),
-    Field(keys.PAD_BACK, "", Kind.INT, "elements behind the data; -1 per core when the dim is divided", "L"),
-    Field(keys.UNNEEDED, "", Kind.INT, "elements no window reaches; convolution by channel only", "L"),
-    Field(keys.UNNEEDED_FRONT, "", Kind.INT, "of these, taken from the front padding", "L"),
-    Field(keys.UNNEEDED_BACK, "", Kind.INT, "of these, taken from the back padding", "L"),
-    Field(keys.TOTAL_SIZE, "", Kind.ANY, 'input extent, padding included; or "N/A"', "L"),
-    Field(keys.STRIDE, "", Kind.INT, "input elements from window to window", "L", default="1"),
-    Field(keys.DILATION, "", Kind.INT, "input elements from one place of a window to the next", "L", default="1"),
-    Field(keys.WINDOW_DIM, "", Kind.TEXT, "dim that runs over the window", "L"),
+    Field(keys.PAD_FRONT, "", JsonKind.INT, "elements before the data; -1 per core when the dim is divided", "L"),
+    Field(keys.PAD_BACK, "", JsonKind.INT, "elements behind the data; -1 per core when the dim is divided", "L"),
+    Field(keys.UNNEEDED, "", JsonKind.INT, "elements no window reaches; convolution by channel only", "L"),
+    Field(keys.UNNEEDED_FRONT, "", JsonKind.INT, "of these, taken from the front padding", "L"),
+    Field(keys.UNNEEDED_BACK, "", JsonKind.INT, "of these, taken from the back padding", "L"),
+    Field(keys.TOTAL_SIZE, "", JsonKind.ANY, 'input extent, padding included; or "N/A"', "L"),
+    Field(keys.STRIDE, "", JsonKind.INT, "input elements from window to window", "L", default="1"),
+    Field(keys.DILATION, "", JsonKind.INT, "input elements from one place of a window to the next", "L", default="1"),
+    Field(keys.WINDOW_DIM, "", JsonKind.TEXT, "dim that runs over the window", "L"),
 )
 _FLAG = ("0", "1")
 
-NESTED: dict[Level, Table] = {
+NESTED: dict[Level, FieldTable] = {
     Level.FOLD_PROP: table(
-        Field(keys.FACTOR, "", Kind.INT, "number of steps, at least 1", "C"),
-        Field(keys.LABEL, "", Kind.TEXT, "name of the fold", "C"),
+        Field(keys.FACTOR, "", JsonKind.INT, "number of steps, at least 1", "C"),
+        Field(keys.LABEL, "", JsonKind.TEXT, "name of the fold", "C"),
     ),
     Level.FOLDS: table(
         Field(
             keys.FUNCS,
             "",
-            Kind.LIST,
+            JsonKind.LIST,
             "one function per fold, outermost first",
             "C",
             inner=Inner(Level.FUNC, Shape.LIST),
@@ -91,67 +113,80 @@ NESTED: dict[Level, Table] = {
         Field(
             keys.PROPS,
             "",
-            Kind.LIST,
+            JsonKind.LIST,
             "extent and name of each fold; as many as functions",
             "C",
             inner=Inner(Level.FOLD_PROP, Shape.LIST),
         ),
-        Field(keys.DATA, "", Kind.OBJECT, 'value per tuple of indices such as "[0, 0, 0]"; none in coordinates', "C"),
+        Field(
+            keys.DATA, "", JsonKind.OBJECT, 'value per tuple of indices such as "[0, 0, 0]"; none in coordinates', "C"
+        ),
     ),
     Level.FUNC: table(
         Field(
             keys.AFFINE,
             "",
-            Kind.OBJECT,
+            JsonKind.OBJECT,
             "adds alpha times the index and beta",
             "C",
             inner=Inner(Level.AFFINE),
         ),
-        Field(keys.CONST, "", Kind.OBJECT, "the same value for every index, kept under index 0", "C", default="{}"),
-        Field(keys.MAP, "", Kind.OBJECT, "a value of its own for every index", "C", default="{}"),
-        Field(keys.WK_SPLIT, "", Kind.OBJECT, "takes the index from the work slices", "L", Writer.SPEC, "{}"),
+        Field(keys.CONST, "", JsonKind.OBJECT, "the same value for every index, kept under index 0", "C", default="{}"),
+        Field(keys.MAP, "", JsonKind.OBJECT, "a value of its own for every index", "C", default="{}"),
+        Field(keys.WK_SPLIT, "", JsonKind.OBJECT, "takes the index from the work slices", "L", FieldWriter.SPEC, "{}"),
     ),
     Level.AFFINE: table(
-        Field(keys.ALPHA, "", Kind.INT, "what one step adds", "C"),
-        Field(keys.BETA, "", Kind.INT, "what is added in any case", "C", default="0"),
+        Field(keys.ALPHA, "", JsonKind.INT, "what one step adds", "C"),
+        Field(keys.BETA, "", JsonKind.INT, "what is added in any case", "C", default="0"),
     ),
     Level.SIZES: _SIZES,
     Level.STAGE: table(
-        Field(keys.NAME, "", Kind.TEXT, "name of the stage", "L", Writer.SPEC),
-        Field(keys.STEADY, "", Kind.OBJECT, "sizes of one core's work", "C", inner=Inner(Level.SIZES)),
-        Field(keys.EPILOGUE, "", Kind.OBJECT, "sizes of the last step; the same", "C", inner=Inner(Level.SIZES)),
+        Field(keys.NAME, "", JsonKind.TEXT, "name of the stage", "L", FieldWriter.SPEC),
+        Field(keys.STEADY, "", JsonKind.OBJECT, "sizes of one core's work", "C", inner=Inner(Level.SIZES)),
+        Field(keys.EPILOGUE, "", JsonKind.OBJECT, "sizes of the last step; the same", "C", inner=Inner(Level.SIZES)),
     ),
     Level.SYMBOLIC_DIM: table(
-        Field(keys.MAX_SIZE, "", Kind.INT, "largest value; per core in stages", "L", Writer.NEW),
-        Field(keys.GRANULARITY, "", Kind.INT, "what values are multiples of; per core in stages", "L", Writer.NEW),
+        Field(keys.MAX_SIZE, "", JsonKind.INT, "largest value; per core in stages", "L", FieldWriter.NEW),
+        Field(
+            keys.GRANULARITY, "", JsonKind.INT, "what values are multiples of; per core in stages", "L", FieldWriter.NEW
+        ),
     ),
     Level.PADDING: _PADDING,
     Level.CLASS: table(
-        Field(keys.ORDER, "", Kind.LIST, "the order that scales, limits and coordinates follow", "C"),
-        Field(keys.STICK_DIMS, "", Kind.LIST, "dims in the stick, inner to outer; one, or two for FP8 weights", "C"),
-        Field(keys.STICK_SIZES, "", Kind.LIST, "elements of each in one stick", "C"),
-        Field(keys.STICK_REPLICATION, "", Kind.LIST, "windowed ops only", "L", Writer.NEW, "[1]"),
+        Field(keys.ORDER, "", JsonKind.LIST, "the order that scales, limits and coordinates follow", "C"),
+        Field(
+            keys.STICK_DIMS, "", JsonKind.LIST, "dims in the stick, inner to outer; one, or two for FP8 weights", "C"
+        ),
+        Field(keys.STICK_SIZES, "", JsonKind.LIST, "elements of each in one stick", "C"),
+        Field(keys.STICK_REPLICATION, "", JsonKind.LIST, "windowed ops only", "L", FieldWriter.NEW, "[1]"),
     ),
     Level.RELATION: table(
-        Field(keys.IS_REUSE, "", Kind.FLAG, "whether classes share elements", "L", Writer.NEW, "1"),
+        Field(keys.IS_REUSE, "", JsonKind.FLAG, "whether classes share elements", "L", FieldWriter.NEW, "1"),
     ),
     Level.MEMORIES: table(
-        Field(keys.HBM, "", Kind.OBJECT, "device memory", "C", inner=Inner(Level.MEMORY)),
-        Field(keys.LX, "", Kind.OBJECT, "scratchpad", "C", inner=Inner(Level.MEMORY)),
+        Field(keys.HBM, "", JsonKind.OBJECT, "device memory", "C", inner=Inner(Level.MEMORY)),
+        Field(keys.LX, "", JsonKind.OBJECT, "scratchpad", "C", inner=Inner(Level.MEMORY)),
     ),
     Level.MEMORY: table(
-        Field(keys.PRESENT, "", Kind.FLAG, "whether the operand is there", "C", default="1", allowed=_FLAG),
-        Field(keys.IS_PADDED, "", Kind.FLAG, "windowed ops only: 1 on inputs", "L", Writer.NEW, allowed=_FLAG),
-        Field(keys.IS_ZERO_PADDED, "", Kind.FLAG, "windowed ops only", "L", Writer.NEW, "0", _FLAG),
-        Field(keys.DS_OFFSET, "", Kind.INT, "windowed ops only", "L", Writer.NEW, "0"),
-        Field(keys.ALLOCATE_NODE, "", Kind.TEXT, "windowed ops only: name of the node, empty for LX", "L", Writer.NEW),
-        Field(keys.GAP_PER_DIM, "", Kind.OBJECT, "gaps by dim", "L", Writer.SPEC),
+        Field(keys.PRESENT, "", JsonKind.FLAG, "whether the operand is there", "C", default="1", allowed=_FLAG),
+        Field(keys.IS_PADDED, "", JsonKind.FLAG, "windowed ops only: 1 on inputs", "L", FieldWriter.NEW, allowed=_FLAG),
+        Field(keys.IS_ZERO_PADDED, "", JsonKind.FLAG, "windowed ops only", "L", FieldWriter.NEW, "0", _FLAG),
+        Field(keys.DS_OFFSET, "", JsonKind.INT, "windowed ops only", "L", FieldWriter.NEW, "0"),
+        Field(
+            keys.ALLOCATE_NODE,
+            "",
+            JsonKind.TEXT,
+            "windowed ops only: name of the node, empty for LX",
+            "L",
+            FieldWriter.NEW,
+        ),
+        Field(keys.GAP_PER_DIM, "", JsonKind.OBJECT, "gaps by dim", "L", FieldWriter.SPEC),
     ),
     Level.COORDINATES: table(
         Field(
             keys.COORD_INFO,
             "",
-            Kind.OBJECT,
+            JsonKind.OBJECT,
             "by dim of the class",
             "C",
             inner=Inner(Level.COORDINATE, Shape.MAP),
@@ -159,22 +194,24 @@ NESTED: dict[Level, Table] = {
         Field(
             keys.CORE_TO_SLICE,
             "",
-            Kind.OBJECT,
+            JsonKind.OBJECT,
             "the operand's own distribution over cores; filled by a shuffle, and in research builds",
             "L",
             default="{}",
         ),
     ),
     Level.COORDINATE: table(
-        Field(keys.SPATIAL, "", Kind.INT, "folds over cores, corelets and rows", "C", default="3"),
-        Field(keys.TEMPORAL, "", Kind.INT, "folds over time", "C", default="0"),
-        Field(keys.ELEM_ARR, "", Kind.INT, "folds over elements: 1, in the stick 2, 4 for FP8 products", "C"),
-        Field(keys.COORD_PADDING, "", Kind.TEXT, "how the dim is padded", "C", default="nopad", allowed=PAD_TYPES),
-        Field(keys.FOLDS, "", Kind.OBJECT, "affine folds that add up to the coordinate", "C", inner=Inner(Level.FOLDS)),
+        Field(keys.SPATIAL, "", JsonKind.INT, "folds over cores, corelets and rows", "C", default="3"),
+        Field(keys.TEMPORAL, "", JsonKind.INT, "folds over time", "C", default="0"),
+        Field(keys.ELEM_ARR, "", JsonKind.INT, "folds over elements: 1, in the stick 2, 4 for FP8 products", "C"),
+        Field(keys.COORD_PADDING, "", JsonKind.TEXT, "how the dim is padded", "C", default="nopad", allowed=PAD_TYPES),
+        Field(
+            keys.FOLDS, "", JsonKind.OBJECT, "affine folds that add up to the coordinate", "C", inner=Inner(Level.FOLDS)
+        ),
     ),
     Level.ATTRIBUTES: table(
-        Field(keys.FORMAT, "", Kind.TEXT, "format of the first data operand", "C"),
-        Field(keys.FIDELITY, "", Kind.TEXT, "texts differ on the other values", "C", default="regular"),
+        Field(keys.FORMAT, "", JsonKind.TEXT, "format of the first data operand", "C"),
+        Field(keys.FIDELITY, "", JsonKind.TEXT, "texts differ on the other values", "C", default="regular"),
     ),
     **BACK_END_TABLES,
 }

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from math import prod
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
-from spyre_mlir.hw.cost import Kind, Product, Traffic, Work
+from spyre_mlir.hw.cost import CostKind, MatmulLoops, Traffic, Work
 from spyre_mlir.hw.formats import device_format
 from spyre_mlir.hw.spec import STICK_BYTES
 
@@ -37,13 +37,13 @@ def work_of(descriptor: Descriptor, trips: int = 1, iterations: int = 0) -> Work
     )
 
 
-def _kind(descriptor: Descriptor) -> Kind:
+def _kind(descriptor: Descriptor) -> CostKind:
     if descriptor.op_class is OpClass.REDUCTION:
         source = descriptor.operands[0]
         keeps_lanes = source.stick is not None and source.stick in descriptor.output.order
-        return Kind.OUTER_REDUCTION if keeps_lanes else Kind.ROW_REDUCTION
-    kinds = {OpClass.MATMUL: Kind.PRODUCT, OpClass.RESTICKIFY: Kind.RESTICKIFY, OpClass.GATHER: Kind.GATHER}
-    return kinds.get(descriptor.op_class, Kind.POINTWISE)
+        return CostKind.OUTER_REDUCTION if keeps_lanes else CostKind.ROW_REDUCTION
+    kinds = {OpClass.MATMUL: CostKind.PRODUCT, OpClass.RESTICKIFY: CostKind.RESTICKIFY, OpClass.GATHER: CostKind.GATHER}
+    return kinds.get(descriptor.op_class, CostKind.POINTWISE)
 
 
 def _rows(descriptor: Descriptor) -> int:
@@ -86,7 +86,7 @@ def _run(operand: Operand, dims: dict[str, Dim]) -> int:
     return sticks * STICK_BYTES
 
 
-def _product(descriptor: Descriptor) -> Product:
+def _product(descriptor: Descriptor) -> MatmulLoops:
     left, right, kept = (set(descriptor.operands[n].order) for n in (0, 1, -1))
     batch = _extent(d for d in descriptor.dims if d.label in kept & left & right)
     rows = [d for d in descriptor.dims if d.label in kept & left - right]
@@ -94,7 +94,7 @@ def _product(descriptor: Descriptor) -> Product:
     depth = _extent(d for d in descriptor.dims if d.label not in kept)
     # The last row loop is next to the sum; the ones before it are a batch of the left operand only.
     shared, own = _extent(rows[:-1]), _extent(rows[-1:])
-    return Product(
+    return MatmulLoops(
         batch=batch[0],
         shared_batch=shared[0],
         rows=own[0],

@@ -18,7 +18,7 @@ from spyre_mlir.backend.check.bundle import (
 )
 from spyre_mlir.backend.json_file import load_text
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
-from spyre_mlir.dialects.superdsc.check.json_file import Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import SdscJson
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
 from spyre_mlir.hw.spec import SPYRE
 from tests.unit.backend.check.bundles import ARGUMENT, two_cores
@@ -173,12 +173,12 @@ def test_a_place_is_a_line_and_a_column_or_the_name_of_the_op() -> None:
 
 def test_symbol_ids_of_a_file_and_names_of_its_operands() -> None:
     ((root, top),) = load_text(two_cores(0, -1), "f.json").items()  # pyright: ignore[reportAttributeAccessIssue]
-    sdsc = Sdsc(root, Cursor(top, f"$.{root}"))
+    sdsc = SdscJson(root, Cursor(top, f"$.{root}"))
     assert ids_of(sdsc) == {-1, -2, -3, -4, -5, -6}
     assert [operand.number for operand in symbolic_operands(sdsc)] == [0, 1, 2]
     (only,) = bundle(launch()).launches()
     assert only.name(next(iter(sdsc.operands))) == "operand 0 of f.json"
     top["dscs_"][0]["add"]["scheduleTree_"][1]["isStartAddrSymbolic_"] = 0
-    fresh = Sdsc(root, Cursor(top, f"$.{root}"))
+    fresh = SdscJson(root, Cursor(top, f"$.{root}"))
     assert [operand.number for operand in symbolic_operands(fresh)] == [0, 2]
     assert ids_of(fresh) == {-1, -2, -5, -6}

@@ -11,7 +11,7 @@ import pytest
 from spyre_mlir.backend.check.bundle import Bundle
 from spyre_mlir.backend.check.dataflow_rules import DATAFLOW_RULES, argument_used, result_read
 from spyre_mlir.dialects.superdsc.check import Severity
-from spyre_mlir.dialects.superdsc.check.json_file import Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import SdscJson
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
 from tests.unit.backend.check.bundles import BUNDLE, two_cores
 from tests.unit.backend.programs import read
@@ -21,9 +21,9 @@ FUNCTION = "2:3"  # where the function stands
 BOTH = {"sdsc_0.json": (0, -1), "sdsc_1.json": (1, -7)}
 
 
-def files(*scratchpad: tuple[str, int, int], **changed: Any) -> dict[str, Sdsc]:
+def files(*scratchpad: tuple[str, int, int], **changed: Any) -> dict[str, SdscJson]:
     """Both files; of some operands, by file and number, the place in the scratchpads instead."""
-    found: dict[str, Sdsc] = {}
+    found: dict[str, SdscJson] = {}
     for name, (index, first_id) in BOTH.items():
         value = json.loads(two_cores(index, first_id))
         ((root, top),) = value.items()
@@ -37,11 +37,11 @@ def files(*scratchpad: tuple[str, int, int], **changed: Any) -> dict[str, Sdsc]:
         for key, change in changed.items():
             if name.startswith(key):
                 change(dsc)
-        found[name] = Sdsc(root, Cursor(value, "$").at(root))
+        found[name] = SdscJson(root, Cursor(value, "$").at(root))
     return found
 
 
-def unread(text: str = BUNDLE, of: dict[str, Sdsc] | None = None) -> list[tuple[str, str, str]]:
+def unread(text: str = BUNDLE, of: dict[str, SdscJson] | None = None) -> list[tuple[str, str, str]]:
     bundle = Bundle(Path("b"), read(text), files() if of is None else of)
     return [(one.path, one.expected, one.got) for one in result_read.find(bundle)]
 

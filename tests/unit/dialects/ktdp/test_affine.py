@@ -17,7 +17,7 @@ from xdsl.parser import Parser
 
 from spyre_mlir.dialects.ktdp.affine import (
     AffineError,
-    Bounds,
+    BoxBounds,
     Linear,
     bounds_of,
     box_set,
@@ -172,7 +172,7 @@ def test_text_of_sets_and_maps() -> None:
     ],
 )
 def test_bounds(text: str, low: tuple[int, ...], high: tuple[int, ...]) -> None:
-    assert bounds_of(set_of(text)) == Bounds(low, high)
+    assert bounds_of(set_of(text)) == BoxBounds(low, high)
 
 
 def test_rules_of_several_dimensions_are_kept() -> None:
@@ -187,8 +187,8 @@ def test_rules_of_several_dimensions_are_kept() -> None:
 
 def test_symbols_have_values() -> None:
     half_open = set_of("(i)[n, m] : (i - n >= 0, -i + 2 * m - 1 >= 0)")
-    assert bounds_of(half_open, [4, 16]) == Bounds((4,), (31,))
-    assert bounds_of(half_open, [4, 16, 99]) == Bounds((4,), (31,))
+    assert bounds_of(half_open, [4, 16]) == BoxBounds((4,), (31,))
+    assert bounds_of(half_open, [4, 16, 99]) == BoxBounds((4,), (31,))
     with pytest.raises(AffineError, match="the set has 2 symbols and 1 values for them"):
         bounds_of(half_open, [4])
 
@@ -200,7 +200,7 @@ def test_a_dimension_without_bounds_is_refused(rule: str) -> None:
 
 
 def test_points_of_a_box() -> None:
-    assert Bounds((0, 2, 5), (3, 2, 3)).extents == (4, 1, 0)
+    assert BoxBounds((0, 2, 5), (3, 2, 3)).extents == (4, 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -208,9 +208,9 @@ def test_points_of_a_box() -> None:
     [((0, 0), (3, 3), True), ((3, 3), (9, 9), True), ((4, 0), (9, 9), False), ((0, 4), (3, 9), False)],
 )
 def test_boxes_that_share_a_point(low: tuple[int, ...], high: tuple[int, ...], meets: bool) -> None:
-    box, other = Bounds((0, 0), (3, 3)), Bounds(low, high)
+    box, other = BoxBounds((0, 0), (3, 3)), BoxBounds(low, high)
     assert box.meets(other) is other.meets(box) is meets
-    assert len({box, Bounds((0, 0), (3, 3))}) == 1
+    assert len({box, BoxBounds((0, 0), (3, 3))}) == 1
 
 
 @pytest.mark.parametrize(
@@ -232,5 +232,5 @@ def test_boxes_and_orders() -> None:
     rules = "d0 >= 0, -d0 + 3 >= 0, d1 >= 0, -d1 + 1 >= 0"
     assert set_text(box_set([4, 2]).data) == f"affine_set<(d0, d1) : ({rules})>"
     assert set_text(box_set([4], [5]).data) == "affine_set<(d0) : (d0 - 5 >= 0, -d0 + 8 >= 0)>"
-    assert bounds_of(box_set([4, 2], [5, 1]).data) == Bounds((5, 1), (8, 2))
+    assert bounds_of(box_set([4, 2], [5, 1]).data) == BoxBounds((5, 1), (8, 2))
     assert map_text(order_map([2, 0, 1]).data) == "affine_map<(d0, d1, d2) -> (d2, d0, d1)>"

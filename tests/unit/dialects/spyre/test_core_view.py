@@ -9,7 +9,7 @@ import pytest
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.core_view import CoreLoop, CoreView, core_view, hbm_bytes, local_walk
-from spyre_mlir.hw.sticks import UNIT, Access, LinearExpr, StickError, StickLayout, Walk
+from spyre_mlir.hw.sticks import UNIT, LinearExpr, StickAccess, StickError, StickLayout, StrideNest
 
 M, N, K = (LinearExpr.of(name) for name in "mnk")
 H_D = LinearExpr(0, (("h", 64), ("d", 1)))
@@ -127,7 +127,7 @@ def test_a_slice_holds_both_sticks_that_one_was_widened_into() -> None:
 def test_walk_of_a_slice() -> None:
     """2 rows of 2 sticks: the rows lie side by side, the next stick of a row is 2 further."""
     found = local_walk(TENSOR, (M, N), loops(m=(4, 2), n=(128, 1)), HALVED)
-    assert found == (Access(0, {"m": 1, "n": 2}, "n"), Walk(("m", "n"), (2, 128), ()))
+    assert found == (StickAccess(0, {"m": 1, "n": 2}, "n"), StrideNest(("m", "n"), (2, 128), ()))
 
 
 def test_a_slice_is_walked_in_the_order_of_the_whole() -> None:
@@ -135,8 +135,8 @@ def test_a_slice_is_walked_in_the_order_of_the_whole() -> None:
     outermost = replace(TENSOR, layout=StickLayout((0, 1), 1, (4, 128)))
     view = CoreView((1, 2), ((0, 0), (0, 1)))
     assert local_walk(outermost, (M, N), loops(m=(4, 1), n=(128, 2)), view) == (
-        Access(0, {"m": 1, "n": 1}, "n"),
-        Walk(("n", "m"), (64, 4), ()),
+        StickAccess(0, {"m": 1, "n": 1}, "n"),
+        StrideNest(("n", "m"), (64, 4), ()),
     )
 
 
@@ -145,7 +145,7 @@ def test_a_core_stays_in_its_slice() -> None:
     tall = DeviceTensor((100, 64), "SEN169_FP16", StickLayout((0, 1), 1, (100, 64)), "lx")
     whole = CoreView((1, 1), ((0, 0),))
     said = loops(k=(100, 1), n=(64, 1))
-    assert local_walk(tall, (K, N), said, whole)[1] == Walk(("k", "n"), (100, 64), ())
+    assert local_walk(tall, (K, N), said, whole)[1] == StrideNest(("k", "n"), (100, 64), ())
     with pytest.raises(StickError, match="a core walks up to stick 100 and holds 100"):
         local_walk(tall, (K, N), loops(k=(100, 1, 101), n=(64, 1)), whole)
     with pytest.raises(StickError, match="a core walks up to stick 100 and holds 100"):
@@ -153,6 +153,6 @@ def test_a_core_stays_in_its_slice() -> None:
 
 
 def test_bytes_of_the_sticks_that_are_walked() -> None:
-    walked = Access(0, {"m": 1, "n": 4, "k": 0}, "n")
+    walked = StickAccess(0, {"m": 1, "n": 4, "k": 0}, "n")
     assert hbm_bytes(walked, {"m": 4, "n": 128, "k": 9}, 64) == 4 * 2 * 128
-    assert hbm_bytes(Access(5, {}, None), {"m": 4}, 64) == 128
+    assert hbm_bytes(StickAccess(5, {}, None), {"m": 4}, 64) == 128

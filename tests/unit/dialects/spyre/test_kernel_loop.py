@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, FromDeviceOp
-from spyre_mlir.dialects.spyre.kernel_loop import Origin, TileOp, is_written, origin_of, uses_with_tiles
+from spyre_mlir.dialects.spyre.kernel_loop import ByteOrigin, TileOp, is_written, origin_of, uses_with_tiles
 from spyre_mlir.hw.sticks import StickLayout
 from tests.unit.dialects.texts import function, lines_of, only, read
 
@@ -110,10 +110,10 @@ def tiles_of(module: ModuleOp) -> tuple[SSAValue, TileOp, TileOp]:
 
 def test_origin_of_a_tile_of_a_tile() -> None:
     whole, rows, part = tiles_of(program(*NESTED))
-    assert origin_of(whole) == Origin(whole)
-    assert origin_of(rows.result) == Origin(whole, ((rows.index, 16_384),))
-    assert origin_of(part.result) == Origin(whole, ((rows.index, 16_384), (part.index, 65_536)))
-    assert hash(origin_of(rows.result)) == hash(Origin(whole, ((rows.index, 16_384),)))
+    assert origin_of(whole) == ByteOrigin(whole)
+    assert origin_of(rows.result) == ByteOrigin(whole, ((rows.index, 16_384),))
+    assert origin_of(part.result) == ByteOrigin(whole, ((rows.index, 16_384), (part.index, 65_536)))
+    assert hash(origin_of(rows.result)) == hash(ByteOrigin(whole, ((rows.index, 16_384),)))
     assert part.window() == (128, 64)
 
 

@@ -12,9 +12,9 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_memory import (
     AllocOp,
-    ConstantOp,
     FreeOp,
     FromDeviceOp,
+    KernelConstantOp,
     LaunchOp,
     ToDeviceOp,
     shared_view,
@@ -82,7 +82,7 @@ def test_ops_are_made_without_text() -> None:
     host, device = TestOp(result_types=[HOST, DEVICE]).results
     buffer = AllocOp(DEVICE)
     assert (buffer.result.type, buffer.offset) == (DEVICE, None)
-    one = ConstantOp(FloatAttr(1.0, f64), DEVICE)
+    one = KernelConstantOp(FloatAttr(1.0, f64), DEVICE)
     assert (one.value, one.result.type) == (FloatAttr(1.0, f64), DEVICE)
     sent, brought = ToDeviceOp(host, DEVICE), FromDeviceOp(device, HOST)
     assert (sent.source, sent.result.type) == (host, DEVICE)

@@ -14,7 +14,7 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType,
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, RestickifyOp
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
-from spyre_mlir.hw.sticks import UNIT, Access, LinearExpr, StickError, StickLayout, Walk
+from spyre_mlir.hw.sticks import UNIT, LinearExpr, StickAccess, StickError, StickLayout, StrideNest
 from tests.unit.dialects.texts import function, lines_of, only, printed, read
 
 
@@ -139,7 +139,7 @@ def test_kernels_that_agree_are_one() -> None:
 def test_walks_and_padding() -> None:
     """70 columns take two sticks of halves, three of floats; the rows lie side by side."""
     op = kernel({"m": (3, 1), "n": (70, 1)}, (tensor(3, 70), (M, N)), (tensor(3, 70, form=FP32), (M, N)))
-    assert op.accesses() == (Access(0, {"m": 1, "n": 3}, "n"), Access(0, {"m": 1, "n": 3}, "n"))
+    assert op.accesses() == (StickAccess(0, {"m": 1, "n": 3}, "n"), StickAccess(0, {"m": 1, "n": 3}, "n"))
     assert op.lane_dims() == {"n": 64}
     assert op.padded_extents() == {"m": 3, "n": 128}
 
@@ -176,12 +176,12 @@ def test_cores_of_a_product_take_its_summed_loop_first() -> None:
 def test_what_each_core_sees() -> None:
     op = halves(2)
     assert op.core_view(0) == op.core_view(1) == CoreView((2, 1), ((0, 0), (1, 0)))
-    assert op.local_walk(1) == (Access(0, {"m": 1, "n": 2}, "n"), Walk(("m", "n"), (2, 128), ()))
+    assert op.local_walk(1) == (StickAccess(0, {"m": 1, "n": 2}, "n"), StrideNest(("m", "n"), (2, 128), ()))
     taller = tensor(8, 128)
     with pytest.raises(StickError, match="m covers 4 of the 8 elements"):
         op.core_view(0, taller)
     turned = DeviceTensor((4, 128), DL16, StickLayout((0, 1), 1, (4, 128)))
-    assert op.local_walk(0, turned) == (Access(0, {"m": 2, "n": 1}, "n"), Walk(("n", "m"), (128, 2), ()))
+    assert op.local_walk(0, turned) == (StickAccess(0, {"m": 2, "n": 1}, "n"), StrideNest(("n", "m"), (128, 2), ()))
 
 
 def test_a_loop_in_the_lanes_of_another_operand_runs_over_its_padding() -> None:

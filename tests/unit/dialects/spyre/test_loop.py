@@ -24,9 +24,9 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import (
-    ConstantOp,
     EmptyOp,
-    GatherOp,
+    LoopConstantOp,
+    LoopGatherOp,
     NestOp,
     check_map,
     combiner,
@@ -230,10 +230,10 @@ def test_text_of_gathers(more: str) -> None:
     line = gather() + more
     module = read(function(GATHER_ARGUMENTS, line))
     assert line in lines_of(module)
-    op = only(module, GatherOp)
+    op = only(module, LoopGatherOp)
     maps = [(LinearExpr.of("s"),), (LinearExpr(), LinearExpr.of("h")), (LinearExpr.of("s"), LinearExpr.of("h"))]
     assert [index.data for index in op.maps] == maps
-    again = GatherOp(op.space, op.indices, op.table, 0, list(op.maps), op.result.type)
+    again = LoopGatherOp(op.space, op.indices, op.table, 0, list(op.maps), op.result.type)
     assert (again.properties, list(again.operands)) == (op.properties, list(op.operands))
     assert again.axis == IntegerAttr(0, i64)
 
@@ -264,9 +264,9 @@ def test_gathers_that_contradict_themselves(line: str, said: str) -> None:
 
 
 def test_a_gather_has_three_maps() -> None:
-    op = only(read(function(GATHER_ARGUMENTS, gather())), GatherOp)
+    op = only(read(function(GATHER_ARGUMENTS, gather())), LoopGatherOp)
     with pytest.raises(VerifyException, match="a gather has 3 maps, got 2"):
-        GatherOp(op.space, op.indices, op.table, 0, list(op.maps)[:2], op.result.type).verify()
+        LoopGatherOp(op.space, op.indices, op.table, 0, list(op.maps)[:2], op.result.type).verify()
 
 
 def test_the_axis_of_a_gather_is_a_number() -> None:
@@ -290,7 +290,7 @@ def test_text_of_tensors_without_inputs(line: str) -> None:
 
 
 def test_tensors_without_inputs_are_made_without_text() -> None:
-    empty, constant = EmptyOp(B.type), ConstantOp(FloatAttr(2.0, f64), B.type)
+    empty, constant = EmptyOp(B.type), LoopConstantOp(FloatAttr(2.0, f64), B.type)
     assert (empty.result.type, constant.result.type, constant.value) == (B.type, B.type, FloatAttr(2.0, f64))
     empty.verify()
     constant.verify()

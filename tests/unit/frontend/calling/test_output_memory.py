@@ -11,7 +11,7 @@ from torch import nn
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.export import decompose
 from spyre_mlir.frontend.lowering.signature import read_signature
-from spyre_mlir.frontend.program.result_memory import Place, ResultMemory
+from spyre_mlir.frontend.program.result_memory import MemoryPlace, ResultMemory
 from tests.unit.frontend.graphs import exported
 
 F32 = torch.float32
@@ -46,11 +46,11 @@ def test_outputs_are_views_of_inputs_and_weights_or_lie_alone() -> None:
     weight = next(n for n, v in enumerate(inputs) if isinstance(v, torch.Tensor) and v.shape == (4,))
     number = next(n for n, v in enumerate(inputs) if isinstance(v, torch.Tensor) and v.shape == (5,))
     assert memory.views == {
-        0: (numbers[id(x)], Place(F32, (3, 2), (1, 3), 0)),
-        1: (weight, Place(F32, (3,), (1,), 1)),
-        3: (number, Place(F32, (1,), (1,), 0)),
+        0: (numbers[id(x)], MemoryPlace(F32, (3, 2), (1, 3), 0)),
+        1: (weight, MemoryPlace(F32, (3,), (1,), 1)),
+        3: (number, MemoryPlace(F32, (1,), (1,), 0)),
     }
-    assert memory.own == ({2: Place(F32, (2, 3), (3, 1), 0)},)
+    assert memory.own == ({2: MemoryPlace(F32, (2, 3), (3, 1), 0)},)
 
 
 def test_inputs_are_what_every_placeholder_holds() -> None:
@@ -65,7 +65,7 @@ def test_inputs_are_what_every_placeholder_holds() -> None:
 
 def test_strides_are_those_of_the_call() -> None:
     memory, _ = memory_of(MODEL, torch.zeros(2, 3), 2.0, None)({"x": torch.zeros(3, 2).t()})
-    assert memory.own == ({2: Place(F32, (2, 3), (1, 2), 0)},)
+    assert memory.own == ({2: MemoryPlace(F32, (2, 3), (1, 2), 0)},)
 
 
 class Flat(nn.Module):
@@ -79,7 +79,7 @@ def test_strides_that_the_model_does_not_take_count_as_those_of_the_example() ->
     )
     assert memory.views == {}
     assert sorted(place for places in memory.own for place in places.items()) == [
-        (0, Place(F32, (6,), (1,), 0)),
-        (1, Place(F32, (3, 2), (1, 3), 0)),
+        (0, MemoryPlace(F32, (6,), (1,), 0)),
+        (1, MemoryPlace(F32, (3, 2), (1, 3), 0)),
     ]
     assert [tuple(x.shape) for x in inputs] == [(2, 3), (2, 3)]

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.fx import Graph, Node
 
-from spyre_mlir.frontend.arguments import Bound, NotInTableError, bind, named_as_in, overload_name
+from spyre_mlir.frontend.arguments import BoundArgument, NotInTableError, bind, named_as_in, overload_name
 from spyre_mlir.frontend.lowering.promotion import computes_in, held, in_float32, operand_dtype, without_result_dtype
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import OpEntry
@@ -82,14 +82,14 @@ def test_truth_values_come_of_operands_of_one_type(
     name: str, operands: dict[str, torch.Tensor], dtype: torch.dtype
 ) -> None:
     predicate = replace(entry(name), boolean=True)
-    bound = {key: Bound(valued(value), False) for key, value in operands.items()}
+    bound = {key: BoundArgument(valued(value), False) for key, value in operands.items()}
     assert operand_dtype(predicate, valued(I64.bool()), bound) is dtype
 
 
 def test_a_predicate_that_gives_integers_is_not_that_of_the_table() -> None:
     predicate = replace(entry("neg"), boolean=True)
     with pytest.raises(NotInTableError, match=r"^integers$"):
-        operand_dtype(predicate, valued(I64), {"self": Bound(valued(I64), False)})
+        operand_dtype(predicate, valued(I64), {"self": BoundArgument(valued(I64), False)})
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,13 @@ def test_numbers_are_of_the_type_of_the_operands_or_else_of_the_result() -> None
 
 
 def test_arguments_that_ask_for_a_type_are_as_good_as_unsaid() -> None:
-    bound = {"dim": Bound(1, False), "dtype": Bound(torch.float32, False), "half_to_float": Bound(True, False)}
+    bound = {
+        "dim": BoundArgument(1, False),
+        "dtype": BoundArgument(torch.float32, False),
+        "half_to_float": BoundArgument(True, False),
+    }
     assert without_result_dtype(bound) == {
-        "dim": Bound(1, False),
-        "dtype": Bound(None, True),
-        "half_to_float": Bound(False, True),
+        "dim": BoundArgument(1, False),
+        "dtype": BoundArgument(None, True),
+        "half_to_float": BoundArgument(False, True),
     }

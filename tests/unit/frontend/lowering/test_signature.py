@@ -22,17 +22,17 @@ from torch.fx import Graph
 from torch.utils import _pytree
 
 from spyre_mlir.frontend.capture.export import decompose
-from spyre_mlir.frontend.capture.unsupported import HIGHER, Finding
+from spyre_mlir.frontend.capture.unsupported import HIGHER, UnsupportedNode
 from spyre_mlir.frontend.lowering.signature import (
+    PlaceholderSlot,
     Signature,
-    Slot,
     _output_names,
     _slot,
     _ties,
     read_signature,
     strange_inputs,
 )
-from spyre_mlir.frontend.program.program import Argument, Constant, Placement
+from spyre_mlir.frontend.program.program import Argument, Placement, TreeConstant
 from tests.unit.frontend.graphs import exported
 
 F32, I64 = torch.float32, torch.int64
@@ -106,7 +106,7 @@ def test_weights_on_one_memory_are_tied_to_the_first(signature: Signature) -> No
 def test_leaves_of_the_inputs_are_arguments_or_constants(signature: Signature) -> None:
     first, factor, count, extra = signature.input_leaves
     assert (first, count) == (signature.slots[0].argument, signature.slots[1].argument)
-    assert (factor, extra) == (Constant("factor", 2.5), Constant("extra", None))
+    assert (factor, extra) == (TreeConstant("factor", 2.5), TreeConstant("extra", None))
     assert signature.input_tree.num_leaves == 4
 
 
@@ -119,7 +119,7 @@ def test_results_are_the_outputs_and_then_what_is_written(signature: Signature) 
         ("new.steps", "steps"),
         ("new.weight_in", "weight_in"),
     ]
-    assert signature.output_leaves == (0, Constant("rest.0", None), 1, Constant("rest.2", 7), 2)
+    assert signature.output_leaves == (0, TreeConstant("rest.0", None), 1, TreeConstant("rest.2", 7), 2)
     shapes = [tuple(r.node.meta["val"].shape) for r in signature.results]
     assert shapes == [(3,), (3,), (2,), (3,), (1,), (3,)]
     assert signature.output_tree.unflatten("abcde") == {"sum": "a", "rest": ("b", "c", "d", "e")}
@@ -161,13 +161,13 @@ def test_inputs_that_are_no_tensors_are_strange() -> None:
     ]
     program: Any = SimpleNamespace(graph_signature=SimpleNamespace(input_specs=specs))
     assert strange_inputs(program) == [
-        Finding("input t", "an input of kind TOKEN has no form", "t", HIGHER),
-        Finding("input obj", "an input of kind CUSTOM_OBJ has no form", "obj", HIGHER),
-        Finding("input s", "an input of kind USER_INPUT has no form", "s", HIGHER),
+        UnsupportedNode("input t", "an input of kind TOKEN has no form", "t", HIGHER),
+        UnsupportedNode("input obj", "an input of kind CUSTOM_OBJ has no form", "obj", HIGHER),
+        UnsupportedNode("input s", "an input of kind USER_INPUT has no form", "s", HIGHER),
     ]
 
 
-def slot_of(value: object, kind: InputKind = InputKind.PARAMETER, *, persistent: bool | None = None) -> Slot:
+def slot_of(value: object, kind: InputKind = InputKind.PARAMETER, *, persistent: bool | None = None) -> PlaceholderSlot:
     """The slot of something that the state of a program holds by the name ``held``."""
     node = Graph().placeholder("p_held")
     node.meta["val"] = torch.empty(2, 3)
@@ -199,9 +199,9 @@ def test_what_belongs_to_the_program_is_foldable(kind: InputKind, persistent: bo
     assert slot_of(torch.ones(2, 3), kind, persistent=persistent).foldable is foldable
 
 
-def slots(*memories: tuple[object, ...] | None, value: torch.Tensor | None) -> list[Slot]:
+def slots(*memories: tuple[object, ...] | None, value: torch.Tensor | None) -> list[PlaceholderSlot]:
     graph, argument = Graph(), Argument("w", "parameter", (3,), F32)
-    return [Slot(graph.placeholder(f"w{n}"), argument, value, False, m) for n, m in enumerate(memories)]
+    return [PlaceholderSlot(graph.placeholder(f"w{n}"), argument, value, False, m) for n, m in enumerate(memories)]
 
 
 def test_a_signature_does_not_change(signature: Signature) -> None:

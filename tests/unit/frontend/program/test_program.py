@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_flatten
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.frontend.program.program import Argument, Constant, Placement, Program
+from spyre_mlir.frontend.program.program import Argument, Placement, Program, TreeConstant
 
 X, Y = torch.zeros(2, 3), torch.ones(4)
 WANTED_X = Argument("x", "input", (2, 3), torch.float32)
@@ -31,8 +31,8 @@ PROGRAM = Program(
     values={"weight": torch.ones(4)},
     results=("sum", "rest.1", "new.y"),
     mutations={2: "y"},
-    input_leaves=(WANTED_X, Constant("a", 7), WANTED_Y, Constant("flag", None)),
-    output_leaves=(0, Constant("rest.0", None), 1),
+    input_leaves=(WANTED_X, TreeConstant("a", 7), WANTED_Y, TreeConstant("flag", None)),
+    output_leaves=(0, TreeConstant("rest.0", None), 1),
     input_tree=tree_flatten(((X, {"a": 7}), {"k": Y, "flag": None}))[1],
     output_tree=tree_flatten({"sum": 0, "rest": (1, 2)})[1],
     reference=never,
@@ -50,7 +50,7 @@ def test_inputs_are_the_arguments_that_a_caller_gives() -> None:
     assert PROGRAM.inputs == (WANTED_Y, WANTED_X)
 
 
-@pytest.mark.parametrize("value", [WANTED_X, Constant("a", 7), PROGRAM, Placement((1,), 0)])
+@pytest.mark.parametrize("value", [WANTED_X, TreeConstant("a", 7), PROGRAM, Placement((1,), 0)])
 def test_a_program_and_its_parts_do_not_change(value: object) -> None:
     with pytest.raises(FrozenInstanceError):
         value.name = "other"  # type: ignore[attr-defined]

@@ -14,8 +14,8 @@ from spyre_mlir.cli.run_external import foreign_at
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.errors import InputError, MachineFault
 from spyre_mlir.machine.bundle.external_bundle import (
-    ForeignProgram,
-    Step,
+    ExternalLaunch,
+    ExternalProgram,
     foreign_program,
     random_value,
     run_foreign,
@@ -37,13 +37,13 @@ REAL: dict[str, Callable[..., Any]] = {
 }
 
 
-def program_of(name: str) -> ForeignProgram:
+def program_of(name: str) -> ExternalProgram:
     program = foreign_at(DATA / f"superdsc_real/{name}.json")
     assert program is not None
     return program
 
 
-def values_of(program: ForeignProgram) -> dict[str, Any]:
+def values_of(program: ExternalProgram) -> dict[str, Any]:
     random = np.random.default_rng(1)
     return {tensor.name: random_value(tensor, random) for tensor in program.inputs}
 
@@ -56,7 +56,7 @@ def test_a_published_file_runs_from_disk(name: str) -> None:
     expected = REAL[name](*values.values())
     found: dict[int, Any] = {}
 
-    def watch(_: Step, memory: Memory) -> None:
+    def watch(_: ExternalLaunch, memory: Memory) -> None:
         for operand in decoder.operands:
             array = np.full([n for d, n in decoder.sizes.items() if d in operand.dims], np.nan)
             for core in decoder.cores:
@@ -158,7 +158,7 @@ def test_symbolic_addresses(tmp_path: Path) -> None:
 def test_what_nobody_wrote_is_an_input(directory: Path) -> None:
     program = foreign_at(directory)
     assert program is not None
-    assert [t.name for t in ForeignProgram(program.steps[1:2]).inputs] == ["sdsc_1_add.Tensor0", "sdsc_1_add.Tensor1"]
+    assert [t.name for t in ExternalProgram(program.steps[1:2]).inputs] == ["sdsc_1_add.Tensor0", "sdsc_1_add.Tensor1"]
 
 
 def test_a_fault_names_the_file() -> None:

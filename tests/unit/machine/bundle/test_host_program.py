@@ -17,7 +17,7 @@ from spyre_mlir.errors import FaultKind, InputError, MachineFault, UnsupportedEr
 from spyre_mlir.hw import dl16
 from spyre_mlir.hw.spec import SEGMENT_BYTES
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
-from spyre_mlir.machine.bundle.transfers import Resident
+from spyre_mlir.machine.bundle.transfers import ResidentTensors
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.options import MachineOptions
@@ -192,7 +192,7 @@ def test_a_weight_of_the_files_is_sent_as_the_device_has_it() -> None:
 
 def test_a_weight_of_the_files_is_read_once_for_several_runs() -> None:
     of, codes = held()
-    resident = Resident()
+    resident = ResidentTensors()
     for _ in range(2):
         assert np.array_equal(ran(of, None, options=DEVICE, resident=resident), -numbers())
     assert codes.calls == 1
@@ -261,7 +261,7 @@ def test_the_weight_of_a_transfer_is_the_one_of_its_first_buffer() -> None:
 
 
 def test_an_array_that_cannot_change_is_sent_once() -> None:
-    resident, x, fixed = Resident(), np.array(numbers()), np.array(numbers())
+    resident, x, fixed = ResidentTensors(), np.array(numbers()), np.array(numbers())
     fixed.setflags(write=False)
     assert np.array_equal(ran(program(), fixed, resident=resident), -numbers())
     fixed.setflags(write=True)
@@ -275,7 +275,7 @@ def test_an_array_that_cannot_change_is_sent_once() -> None:
 
 
 def test_memory_that_a_run_gives_back_serves_the_next() -> None:
-    resident = Resident()
+    resident = ResidentTensors()
     ran(program(), resident=resident)
     assert sum(len(kept) for kept in resident.spare.values()) == 2
     assert np.array_equal(ran(program(), resident=resident), -numbers())

@@ -28,7 +28,7 @@ from spyre_mlir.machine.bundle.probes import (
     operand_values,
     pick,
 )
-from spyre_mlir.machine.levels.buffers import Buffer
+from spyre_mlir.machine.levels.buffers import DeviceBuffer
 from spyre_mlir.machine.memory.exact import ExactMemory
 from spyre_mlir.machine.options import MachineOptions
 from tests.unit.machine.bundle.host_programs import negation, numbers, program
@@ -196,7 +196,7 @@ def test_every_op_of_the_kernel_level_is_observed() -> None:
         assert np.array_equal(one.values, -x)
 
 
-def left_by(buffer: Buffer) -> Array:
+def left_by(buffer: DeviceBuffer) -> Array:
     """What a recorder sees of a kernel that wrote a buffer."""
     op = kernel("m, n", device((3, 70), 1), (3, 70))
     recorder = Recorder({op.output: "o"})
@@ -214,7 +214,7 @@ def test_what_a_kernel_did_not_write_is_nan() -> None:
     known[2], known[3, :2] = True, True
     wanted = np.full((3, 70), np.nan)
     wanted[1, :66] = np.arange(128, 194)
-    assert np.array_equal(left_by(Buffer(tensor, values, known)), wanted, equal_nan=True)
+    assert np.array_equal(left_by(DeviceBuffer(tensor, values, known)), wanted, equal_nan=True)
 
 
 @pytest.mark.parametrize("sticks", [4, 5])
@@ -224,7 +224,7 @@ def test_a_tile_behind_the_start_of_its_tensor_has_less_memory(sticks: int) -> N
     values = np.arange(sticks * 64.0).reshape(sticks, 64)
     lane = np.arange(3)[:, None] * 128 + np.arange(70)
     wanted = np.where(lane < sticks * 64, lane, np.nan)
-    found = left_by(Buffer(tensor, values, np.ones((sticks, 64), np.bool_)))
+    found = left_by(DeviceBuffer(tensor, values, np.ones((sticks, 64), np.bool_)))
     assert np.array_equal(found, wanted, equal_nan=True)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
 from spyre_mlir.errors import InputError
-from spyre_mlir.machine.bundle.schedule import Items, Launch, Loop, launches, read_schedule, source_line, unrolled
+from spyre_mlir.machine.bundle.schedule import BundleLoop, Items, Launch, launches, read_schedule, source_line, unrolled
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 
@@ -61,14 +61,14 @@ def test_launches_are_in_the_order_of_the_text() -> None:
     program = schedule(run("a") + loop(2, 12, 3, run("b"), run("c")) + run("d"))
     assert [one.file for one in launches(program)] == ["a", "b", "c", "d"]
     assert [one.file for one in unrolled(program)] == ["a", *["b", "c"] * 4, "d"]
-    assert isinstance(program[1], Loop)
+    assert isinstance(program[1], BundleLoop)
     assert program[1].trips == 4  # 2, 5, 8 and 11
 
 
 @pytest.mark.parametrize(("low", "high", "step", "trips"), [(0, 12, 1, 12), (1, 12, 3, 4), (0, 0, 1, 0), (12, 3, 1, 0)])
 def test_how_often_a_loop_runs(low: int, high: int, step: int, trips: int) -> None:
     (found,) = schedule(loop(low, high, step, run("a")))
-    assert isinstance(found, Loop)
+    assert isinstance(found, BundleLoop)
     assert found.trips == trips
     assert len(list(unrolled((found,)))) == trips
 
@@ -78,7 +78,7 @@ def test_a_loop_whose_length_only_the_run_knows_counts_once() -> None:
     for bounds in ("%n to %c12 step %c1", "%c0 to %n step %c1", "%c0 to %c12 step %n", "%c0 to %c12 step %c0"):
         text = body + f"scf.for %i = {bounds} {{\n{run('a')}{run('b')}}}\n"
         (found,) = schedule(text, arguments=f"%p: {ARG}")
-        assert isinstance(found, Loop)
+        assert isinstance(found, BundleLoop)
         assert found.trips is None
         assert [(one.file, one.loops, one.trips) for one in unrolled((found,))] == [
             ("a", (None,), 1),

@@ -7,8 +7,8 @@ import pytest
 from spyre_mlir.backend.directory import split_module
 from spyre_mlir.dialects.superdsc.codec.describe import describe, describe_json
 from spyre_mlir.errors import InputError
-from spyre_mlir.hw.cost import Bound
-from spyre_mlir.machine.bundle.schedule import Launch, Loop, Schedule, launches, read_schedule, unrolled
+from spyre_mlir.hw.cost import Bottleneck
+from spyre_mlir.machine.bundle.schedule import BundleLoop, Launch, Schedule, launches, read_schedule, unrolled
 from spyre_mlir.machine.bundle.timeline import Engine, Timeline, make_timeline
 from tests.unit.machine.bundle.test_run import parsed
 from tests.unit.machine.programs import load
@@ -44,7 +44,7 @@ def names(items: object) -> list[str]:
 
 def test_loops_repeat_their_body() -> None:
     program = schedule(LOOP)
-    assert isinstance(program.items[0], Launch) and isinstance(program[1], Loop)
+    assert isinstance(program.items[0], Launch) and isinstance(program[1], BundleLoop)
     assert program.items[1].trips == 4  # 2, 5, 8, 11
     assert names(launches(program.items)) == ["sdsc_1.json", "sdsc_0.json", "sdsc_1.json"]
     assert names(unrolled(program.items)) == ["sdsc_1.json", *["sdsc_0.json", "sdsc_1.json"] * 4]
@@ -107,7 +107,7 @@ module {
 }
 """
     (loop,) = schedule(text).items
-    assert isinstance(loop, Loop) and loop.trips is None
+    assert isinstance(loop, BundleLoop) and loop.trips is None
     assert [launch.trips for launch in launches((loop,))] == [1]
 
 
@@ -128,7 +128,7 @@ def test_a_softmax_in_the_scratchpads() -> None:
     ends, middle = one / 150 / 1000, 512 * 1024 / 32 / 70.4 / 1000
     assert timeline.total_us == pytest.approx(2 * ends + 4 * middle)
     assert timeline.times_by_bound == pytest.approx({"memory": 2 * ends, "compute": 4 * middle})
-    assert timeline.kernels[0].cost.bound is Bound.MEMORY and timeline.core_use == 1.0
+    assert timeline.kernels[0].cost.bound is Bottleneck.MEMORY and timeline.core_use == 1.0
 
 
 def test_engines_of_a_kernel() -> None:

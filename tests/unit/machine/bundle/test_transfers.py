@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.hw.sticks import UNIT, StickLayout
-from spyre_mlir.machine.bundle.transfers import Resident, access_of, fetch, send, send_image
+from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, send, send_image
 from spyre_mlir.machine.faults import Place
 from spyre_mlir.machine.memory.exact import ExactMemory
-from spyre_mlir.machine.memory.frames import Axis
+from spyre_mlir.machine.memory.frames import StridedAxis
 
 DL16, FP32 = "SEN169_FP16", "IEEE_FP32"
 BASE = 1280
@@ -57,10 +57,10 @@ def places(rows: int = 3, columns: int = 70, reserved: int = 3) -> Array:
 
 def test_an_access_has_a_dim_per_dimension_and_padding_is_part_of_it() -> None:
     found = access_of(ROWS, BASE)
-    assert found.axes == ((Axis(3, 128),), (Axis(2, 384), Axis(64, 2)))
+    assert found.axes == ((StridedAxis(3, 128),), (StridedAxis(2, 384), StridedAxis(64, 2)))
     assert (found.base, found.shape, found.format, found.place) == (BASE, (3, 128), DL16, Place())
-    assert access_of(SPARSE, 0).axes == ((Axis(3, 128),),)
-    assert access_of(WIDENED, 0).axes == ((Axis(1, 128),), (Axis(2, 128), Axis(32, 4)))
+    assert access_of(SPARSE, 0).axes == ((StridedAxis(3, 128),),)
+    assert access_of(WIDENED, 0).axes == ((StridedAxis(1, 128),), (StridedAxis(2, 128), StridedAxis(32, 4)))
 
 
 @pytest.mark.parametrize("tensor", [ROWS, MORE])
@@ -203,7 +203,7 @@ def fixed(*values: float) -> Array:
 
 
 def test_an_array_that_cannot_change_is_restored() -> None:
-    resident, memory, weight = Resident(), memory_of(), fixed(1.0, 2.0)
+    resident, memory, weight = ResidentTensors(), memory_of(), fixed(1.0, 2.0)
     region = memory.locate(BASE, BASE + 1)
     assert not resident.restore(("key",), weight, region)
     resident.remember(("key",), weight, region)
@@ -219,7 +219,7 @@ def test_an_array_that_cannot_change_is_restored() -> None:
 
 
 def test_an_array_that_may_change_is_sent_again() -> None:
-    resident, region = Resident(), memory_of().locate(BASE, BASE + 1)
+    resident, region = ResidentTensors(), memory_of().locate(BASE, BASE + 1)
     number = np.array(1.0)
     number.setflags(write=False)
     for array in (np.asarray([1.0]), fixed(1.0, 2.0)[:1], number):
@@ -229,7 +229,7 @@ def test_an_array_that_may_change_is_sent_again() -> None:
 
 
 def test_what_was_sent_is_forgotten_with_its_array() -> None:
-    resident, memory, weight = Resident(), memory_of(), fixed(1.0, 2.0)
+    resident, memory, weight = ResidentTensors(), memory_of(), fixed(1.0, 2.0)
     region = memory.locate(BASE, BASE + 1)
     resident.remember((), weight, region)
     cells = weakref.ref(region.cells)
@@ -240,7 +240,7 @@ def test_what_was_sent_is_forgotten_with_its_array() -> None:
 
 
 def test_a_weight_of_the_files_is_restored_by_its_key() -> None:
-    resident, memory = Resident(), memory_of()
+    resident, memory = ResidentTensors(), memory_of()
     region = memory.locate(BASE, BASE + 1)
     other = blank()
     target = other.locate(BASE, BASE + 1)

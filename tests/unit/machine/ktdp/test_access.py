@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from xdsl.dialects.test import TestOp
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr
 
-from spyre_mlir.dialects.ktdp.affine import Bounds
+from spyre_mlir.dialects.ktdp.affine import BoxBounds
 from spyre_mlir.errors import FaultKind, MachineFault
 from spyre_mlir.machine.ktdp.access import (
     AnyTile,
     BoxTile,
     Distributed,
+    MemoryView,
     PointTile,
-    View,
     allowed,
     axes,
     evaluate,
@@ -34,15 +34,15 @@ Array = NDArray[Any]
 
 def view(
     *sizes: int, start: int = 1000, low: tuple[int, ...] | None = None, rules: tuple[AffineConstraintExpr, ...] = ()
-) -> View:
+) -> MemoryView:
     """A dense view of halves, whose first coordinates are `low`."""
     strides = tuple(2 * int(np.prod(sizes[n + 1 :])) for n in range(len(sizes)))
     first = low or (0,) * len(sizes)
     last = tuple(at + size - 1 for at, size in zip(first, sizes, strict=True))
-    return View(start, sizes, strides, HALF, Bounds(first, last, rules), None)
+    return MemoryView(start, sizes, strides, HALF, BoxBounds(first, last, rules), None)
 
 
-def box(of: View | Distributed, start: tuple[int, ...], extents: tuple[int, ...], mask: Any = None) -> BoxTile:
+def box(of: MemoryView | Distributed, start: tuple[int, ...], extents: tuple[int, ...], mask: Any = None) -> BoxTile:
     return BoxTile(of, start, extents, tuple(range(len(extents))), None if mask is None else np.asarray(mask))
 
 

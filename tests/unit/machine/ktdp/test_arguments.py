@@ -8,7 +8,7 @@ from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.ktdp.arguments import (
-    Argument,
+    KtirArgument,
     argument_names,
     arguments,
     find_kernel,
@@ -27,7 +27,7 @@ def functions(*names: str) -> ModuleOp:
     return read("module {\n}\n" + made + "func.func private @elsewhere()\n")
 
 
-def described(*body: str, of: str = BOTH) -> dict[str, Argument]:
+def described(*body: str, of: str = BOTH) -> dict[str, KtirArgument]:
     return {one.name: one for one in arguments(find_kernel(function(of, *body)))}
 
 
@@ -78,9 +78,9 @@ def test_what_is_loaded_is_read_and_what_is_stored_is_written() -> None:
     body = tile("s", "v", ["c0", "c0"], (2, 4), (2, 4)) + tile("t", "w", ["c0"], (4,), (4,), "i32")
     values = load("a", "s", (2, 4)) + "%b = arith.constant dense<1> : tensor<4xi32>\n" + store("b", "t", (4,), "i32")
     found = described(views, body, values, of="%x: index, %y: index, %n: index")
-    assert found["x"] == Argument("x", (2, 4), f16, pointer=True, read=True, written=False)
-    assert found["y"] == Argument("y", (4,), i32, pointer=True, read=False, written=True)
-    assert found["n"] == Argument("n", None, IndexType(), pointer=False, read=False, written=False)
+    assert found["x"] == KtirArgument("x", (2, 4), f16, pointer=True, read=True, written=False)
+    assert found["y"] == KtirArgument("y", (4,), i32, pointer=True, read=False, written=True)
+    assert found["n"] == KtirArgument("n", None, IndexType(), pointer=False, read=False, written=False)
 
 
 def test_what_is_loaded_and_stored_is_both() -> None:

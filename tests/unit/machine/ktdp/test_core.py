@@ -16,7 +16,7 @@ from spyre_mlir.errors import FaultKind, MachineFault, UnsupportedError
 from spyre_mlir.machine.ktdp.core import Core, Machine
 from spyre_mlir.machine.ktdp.groups import Exchange
 from spyre_mlir.machine.ktdp.liveness import Liveness
-from spyre_mlir.machine.ktdp.memory import DeviceMemory, Scratchpad
+from spyre_mlir.machine.ktdp.memory import KtirMemory, Scratchpad
 from spyre_mlir.machine.ktdp.values import Data
 from tests.unit.machine.ktdp.ktir_programs import Array, function, load, read, run, store, tile, view
 
@@ -27,7 +27,7 @@ INDEX = IndexType()
 def machine(*grid: int, root: Any = None, lx: int = LX) -> Machine:
     cores = int(np.prod(grid))
     pads = [Scratchpad(number, lx, shared=False) for number in range(cores)]
-    return Machine(grid, DeviceMemory({}, (), {}), pads, Exchange(cores), Liveness(root or TestOp()))
+    return Machine(grid, KtirMemory({}, (), {}), pads, Exchange(cores), Liveness(root or TestOp()))
 
 
 def results(body: str, *, grid: str = "[1]", cells: int = 1) -> list[int]:

@@ -7,7 +7,7 @@ import pytest
 from xdsl.dialects.test import TestOp
 
 from spyre_mlir.errors import FaultKind, InputError, MachineFault
-from spyre_mlir.machine.ktdp.memory import FIRST_ADDRESS, DeviceMemory, Scratchpad
+from spyre_mlir.machine.ktdp.memory import FIRST_ADDRESS, KtirMemory, Scratchpad
 from spyre_mlir.machine.ktdp.regions import Strided
 
 OP = TestOp()
@@ -20,7 +20,7 @@ def halves(count: int) -> np.ndarray:
 
 def test_arrays_lie_on_sticks_with_a_gap_between() -> None:
     """64 halves fill one stick and 65 begin a second; one stick stays free behind each."""
-    memory = DeviceMemory({"a": halves(64), "b": halves(65), "c": halves(1)}, (), {})
+    memory = KtirMemory({"a": halves(64), "b": halves(65), "c": halves(1)}, (), {})
     assert FIRST_ADDRESS == 65536
     assert {name: region.base - FIRST_ADDRESS for name, region in memory.regions.items()} == {
         "a": 0,
@@ -32,15 +32,15 @@ def test_arrays_lie_on_sticks_with_a_gap_between() -> None:
 
 
 def test_an_array_goes_where_the_program_knows_it_and_the_others_behind() -> None:
-    memory = DeviceMemory({"a": halves(64), "b": halves(64)}, (), {"b": 1 << 20})
+    memory = KtirMemory({"a": halves(64), "b": halves(64)}, (), {"b": 1 << 20})
     assert memory.regions["b"].base == 1 << 20
     assert memory.regions["a"].base == (1 << 20) + 256
-    low = DeviceMemory({"a": halves(64), "b": halves(64)}, (), {"b": 128})
+    low = KtirMemory({"a": halves(64), "b": halves(64)}, (), {"b": 128})
     assert (low.regions["b"].base, low.regions["a"].base) == (128, FIRST_ADDRESS)
 
 
 def test_a_blank_array_has_no_contents() -> None:
-    memory = DeviceMemory({"a": halves(4), "b": halves(4)}, ("b",), {})
+    memory = KtirMemory({"a": halves(4), "b": halves(4)}, ("b",), {})
     assert memory.regions["a"].whole
     assert not memory.regions["b"].whole
     assert memory.regions["b"].contents(HALF, (4,)).tolist() == [0, 0, 0, 0]
@@ -48,14 +48,14 @@ def test_a_blank_array_has_no_contents() -> None:
 
 def test_arrays_that_overlap_are_refused() -> None:
     arrays = {"a": halves(64), "b": halves(64)}
-    DeviceMemory(arrays, (), {"a": 1024, "b": 1152})
+    KtirMemory(arrays, (), {"a": 1024, "b": 1152})
     with pytest.raises(InputError, match="the arrays b and a overlap") as caught:
-        DeviceMemory(arrays, (), {"a": 1150, "b": 1024})
+        KtirMemory(arrays, (), {"a": 1150, "b": 1024})
     assert caught.value.hint == "give places that are apart"
 
 
 def test_an_address_leads_to_the_array_it_lies_in() -> None:
-    memory = DeviceMemory({"a": halves(64), "b": halves(64)}, (), {"a": 1024, "b": 2048})
+    memory = KtirMemory({"a": halves(64), "b": halves(64)}, (), {"a": 1024, "b": 2048})
     for address, name in ((1024, "a"), (1150, "a"), (2048, "b"), (2174, "b")):
         assert memory.region(Strided(address, (1,), (2,)), HALF, OP, 0).name == name
     for address, near in ((1022, "a"), (1152, "a"), (2046, "a"), (2176, "b")):
@@ -64,7 +64,7 @@ def test_an_address_leads_to_the_array_it_lies_in() -> None:
             memory.region(Strided(address, (1,), (2,)), HALF, OP, 3)
         assert (caught.value.kind, caught.value.place.core) == (FaultKind.OUT_OF_BOUNDS, 3)
     with pytest.raises(MachineFault, match="the nearest is nothing"):
-        DeviceMemory({}, (), {}).region(Strided(0, (1,), (2,)), HALF, OP, 0)
+        KtirMemory({}, (), {}).region(Strided(0, (1,), (2,)), HALF, OP, 0)
 
 
 def test_a_scratchpad_s_bytes_are_made_once() -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.test import TestOp
 
 from spyre_mlir.errors import FaultKind, MachineFault, UnsupportedError
-from spyre_mlir.machine.ktdp.regions import Region, Scattered, Strided, Where, tag_name, tag_of
+from spyre_mlir.machine.ktdp.regions import Scattered, Strided, TrackedRegion, Where, tag_name, tag_of
 
 OP = TestOp()
 HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
@@ -32,11 +32,11 @@ def spread(*offsets: int) -> Scattered:
     return Scattered(np.asarray(offsets, np.int64) + BASE)
 
 
-def region(elements: int = 8, unit: int = 2, name: str = "x", *, shared: bool = False) -> Region:
-    return Region(name, BASE, elements * unit, unit, shared)
+def region(elements: int = 8, unit: int = 2, name: str = "x", *, shared: bool = False) -> TrackedRegion:
+    return TrackedRegion(name, BASE, elements * unit, unit, shared)
 
 
-def filled(*, shared: bool = False) -> Region:
+def filled(*, shared: bool = False) -> TrackedRegion:
     made = region(shared=shared)
     made.fill(np.arange(8, dtype=HALF))
     return made
@@ -152,7 +152,7 @@ def test_an_access_that_does_not_fit_is_refused(where: Where, kind: np.dtype[Any
 
 
 def test_elements_that_are_no_multiple_of_the_unit() -> None:
-    odd = Region("x", BASE, 24, 3)
+    odd = TrackedRegion("x", BASE, 24, 3)
     with pytest.raises(MachineFault, match="elements of 3 bytes, not float32"):
         odd.check(line(1), SINGLE, OP, 0)
     with pytest.raises(UnsupportedError, match="elements of int8 in a scratchpad"):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.interpreter import Interpreter
 
-from spyre_mlir.dialects.host_call import HostCall, Slot
+from spyre_mlir.dialects.host_call import HostCall, OperandSlot
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.errors import FaultKind, MachineFault, UnsupportedError
 from spyre_mlir.machine.arrays import HostArray
@@ -53,7 +53,7 @@ def test_the_executor_gets_the_call_and_the_numbers() -> None:
     executor = right()
     run_on_host(step(), (X,), executor)
     ((call, operands, wide),) = executor.seen
-    assert (call.overload, call.arguments) == ("topk", {"self": Slot(0), "k": 2})
+    assert (call.overload, call.arguments) == ("topk", {"self": OperandSlot(0), "k": 2})
     assert [array.tolist() for array in operands] == [[0.1, 0.25, 2.0]]
     assert operands[0].dtype == np.float64
     assert not wide

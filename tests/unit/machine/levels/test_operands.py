@@ -9,12 +9,12 @@ from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.spyre.kernel import ELEMENT, KernelOp
 from spyre_mlir.errors import FaultKind, MachineFault
-from spyre_mlir.hw.sticks import Access
+from spyre_mlir.hw.sticks import StickAccess
 from spyre_mlir.machine.arrays import Array, Mask
-from spyre_mlir.machine.levels.buffers import Buffer
+from spyre_mlir.machine.levels.buffers import DeviceBuffer
 from spyre_mlir.machine.levels.operands import (
     Grid,
-    Operand,
+    WalkedOperand,
     check_every_point_kept,
     lane_step,
     operands_of,
@@ -58,11 +58,11 @@ def widen() -> KernelOp:
     )
 
 
-def buffers(op: KernelOp) -> list[Buffer]:
-    return [Buffer.poisoned(tensor) for tensor in op.tensors]
+def buffers(op: KernelOp) -> list[DeviceBuffer]:
+    return [DeviceBuffer.poisoned(tensor) for tensor in op.tensors]
 
 
-def filled(op: KernelOp) -> list[Operand]:
+def filled(op: KernelOp) -> list[WalkedOperand]:
     """Operands whose inputs say where each element lies."""
     made = buffers(op)
     for buffer in made[:-1]:
@@ -88,8 +88,8 @@ def test_lanes_of_two_widths_are_cut_at_both() -> None:
 
 def test_an_operand_walks_the_dims_it_has_in_the_order_of_the_space() -> None:
     grid = Grid.of(add())
-    assert grid.names(Access(0, {"n": 3, "m": 1}, "n")) == ["m", "n"]
-    assert grid.names(Access(0, {"n": 1}, "n")) == ["n"]
+    assert grid.names(StickAccess(0, {"n": 3, "m": 1}, "n")) == ["m", "n"]
+    assert grid.names(StickAccess(0, {"n": 1}, "n")) == ["n"]
 
 
 @pytest.mark.parametrize(
@@ -105,11 +105,11 @@ def test_an_operand_walks_the_dims_it_has_in_the_order_of_the_space() -> None:
     ],
 )
 def test_steps_of_memory_per_step_of_an_axis(axis: tuple[str, int], lanes: int, step: int) -> None:
-    assert lane_step(Access(0, {"m": 1, "n": 3}, "n"), axis, lanes) == step
+    assert lane_step(StickAccess(0, {"m": 1, "n": 3}, "n"), axis, lanes) == step
 
 
 def test_a_dim_beside_the_lanes_steps_in_whole_sticks() -> None:
-    assert lane_step(Access(0, {"m": 2}, None), ("m", 4), 64) == 2 * 64 * 4
+    assert lane_step(StickAccess(0, {"m": 2}, None), ("m", 4), 64) == 2 * 64 * 4
 
 
 def test_operands_are_seen_along_the_axes_of_the_op() -> None:
@@ -142,7 +142,9 @@ def test_a_walk_is_in_a_buffer_that_is_there() -> None:
     op = add()
     left, *_ = filled(op)
     axes = Grid.of(op).axes
-    small = Operand(Buffer(left.buffer.tensor, LANES[:5], LANES[:5] > 0), left.access, left.grid, op, "input 0")
+    small = WalkedOperand(
+        DeviceBuffer(left.buffer.tensor, LANES[:5], LANES[:5] > 0), left.access, left.grid, op, "input 0"
+    )
     with pytest.raises(MachineFault, match="input 0: elements 0 to 383 of an array of 320") as caught:
         small.values(axes)
     assert (caught.value.kind, caught.value.place.tensor) == (FaultKind.OUT_OF_BOUNDS, "input 0")
@@ -164,7 +166,7 @@ def test_inputs_of_integers_are_integers(element: Attribute, kind: type) -> None
     assert out.values(axes).dtype == np.float64
 
 
-def results(op: KernelOp, values: object = 1.5) -> tuple[Operand, Array, Mask]:
+def results(op: KernelOp, values: object = 1.5) -> tuple[WalkedOperand, Array, Mask]:
     """The output of an op, values along its axes, and states that are all true."""
     out = filled(op)[-1]
     shape = out.grid.shape(out.own_axes)

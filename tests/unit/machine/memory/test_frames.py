@@ -7,50 +7,53 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from spyre_mlir.machine.memory.frames import BLOCK, Axis, Frame, blocks, fine_axes
+from spyre_mlir.machine.memory.frames import BLOCK, Frame, StridedAxis, blocks, fine_axes
 
 
 @dataclass(frozen=True)
 class Cut:
     """An access as a frame sees it."""
 
-    axes: tuple[tuple[Axis, ...], ...]
+    axes: tuple[tuple[StridedAxis, ...], ...]
     shape: tuple[int, ...]
     visible: tuple[int, ...]
 
 
-def cut(*axes: tuple[Axis, ...], shape: tuple[int, ...] | None = None) -> Cut:
+def cut(*axes: tuple[StridedAxis, ...], shape: tuple[int, ...] | None = None) -> Cut:
     visible = tuple(int(np.prod([axis.count for axis in own])) for own in axes)
     return Cut(axes, visible if shape is None else shape, visible)
 
 
-def sticks(count: int, lanes: int) -> tuple[Axis, ...]:
-    return Axis(count, 128), Axis(lanes, 128 // lanes)
+def sticks(count: int, lanes: int) -> tuple[StridedAxis, ...]:
+    return StridedAxis(count, 128), StridedAxis(lanes, 128 // lanes)
 
 
 def test_sticks_of_64_and_of_32_lanes_are_cut_alike() -> None:
     """128 columns are 2 sticks of 64 and 4 sticks of 32: two sticks of two halves of 32."""
-    frame = Frame.of([cut((Axis(3, 256),), sticks(2, 64)), cut((Axis(3, 512),), sticks(4, 32))])
+    frame = Frame.of([cut((StridedAxis(3, 256),), sticks(2, 64)), cut((StridedAxis(3, 512),), sticks(4, 32))])
     assert frame.counts == ((3,), (2, 2, 32))
     assert not frame.dense
 
 
 def test_an_operand_without_a_dim_cuts_nothing() -> None:
-    frame = Frame.of([cut((Axis(1, 0),), sticks(2, 64)), cut((Axis(6, 256),), (Axis(1, 0),))])
+    frame = Frame.of([cut((StridedAxis(1, 0),), sticks(2, 64)), cut((StridedAxis(6, 256),), (StridedAxis(1, 0),))])
     assert frame.counts == ((6,), (2, 64))
 
 
 def test_dims_of_one_element_keep_an_axis() -> None:
-    assert Frame.of([cut((Axis(1, 0),), (Axis(4, 2),))]).counts == ((1,), (4,))
+    assert Frame.of([cut((StridedAxis(1, 0),), (StridedAxis(4, 2),))]).counts == ((1,), (4,))
 
 
 @pytest.mark.parametrize(
     "accesses",
     [
-        [cut((Axis(2, 8), Axis(3, 2))), cut((Axis(3, 4), Axis(2, 2)))],  # cut at 3 and at 2: neither divides the other
-        [cut((Axis(6, 2),)), cut((Axis(3, 2),))],  # two extents
-        [cut((Axis(6, 2),)), cut((Axis(4, 2),), shape=(6,))],  # a buffer that falls short
-        [cut((Axis(6, 2),)), cut((Axis(0, 2),), shape=(6,))],  # a buffer of nothing
+        [
+            cut((StridedAxis(2, 8), StridedAxis(3, 2))),
+            cut((StridedAxis(3, 4), StridedAxis(2, 2))),
+        ],  # cut at 3 and at 2: neither divides the other
+        [cut((StridedAxis(6, 2),)), cut((StridedAxis(3, 2),))],  # two extents
+        [cut((StridedAxis(6, 2),)), cut((StridedAxis(4, 2),), shape=(6,))],  # a buffer that falls short
+        [cut((StridedAxis(6, 2),)), cut((StridedAxis(0, 2),), shape=(6,))],  # a buffer of nothing
     ],
 )
 def test_operands_that_no_cut_suits_are_copied(accesses: list[Cut]) -> None:
@@ -59,7 +62,9 @@ def test_operands_that_no_cut_suits_are_copied(accesses: list[Cut]) -> None:
 
 
 def test_a_plain_frame_has_the_largest_extents() -> None:
-    assert Frame.plain([cut((Axis(1, 0),), (Axis(5, 2),)), cut((Axis(4, 2),), (Axis(1, 0),))]).counts == ((4,), (5,))
+    assert Frame.plain(
+        [cut((StridedAxis(1, 0),), (StridedAxis(5, 2),)), cut((StridedAxis(4, 2),), (StridedAxis(1, 0),))]
+    ).counts == ((4,), (5,))
 
 
 def test_axes_are_numbered_through_all_dims() -> None:
@@ -81,15 +86,25 @@ def test_arrays_are_cut_and_joined_again() -> None:
 @pytest.mark.parametrize(
     ("axes", "counts", "fine"),
     [
-        ([Axis(2, 512), Axis(64, 2)], [2, 2, 32], [Axis(2, 512), Axis(2, 64), Axis(32, 2)]),
-        ([Axis(4, 384), Axis(32, 4)], [2, 2, 32], [Axis(2, 768), Axis(2, 384), Axis(32, 4)]),
-        ([Axis(12, 10)], [2, 3, 2], [Axis(2, 60), Axis(3, 20), Axis(2, 10)]),
-        ([Axis(1, 7), Axis(6, 2)], [6], [Axis(6, 2)]),
-        ([Axis(1, 7)], [2, 3], [Axis(1, 0), Axis(1, 0)]),
-        ([], [4], [Axis(1, 0)]),
+        (
+            [StridedAxis(2, 512), StridedAxis(64, 2)],
+            [2, 2, 32],
+            [StridedAxis(2, 512), StridedAxis(2, 64), StridedAxis(32, 2)],
+        ),
+        (
+            [StridedAxis(4, 384), StridedAxis(32, 4)],
+            [2, 2, 32],
+            [StridedAxis(2, 768), StridedAxis(2, 384), StridedAxis(32, 4)],
+        ),
+        ([StridedAxis(12, 10)], [2, 3, 2], [StridedAxis(2, 60), StridedAxis(3, 20), StridedAxis(2, 10)]),
+        ([StridedAxis(1, 7), StridedAxis(6, 2)], [6], [StridedAxis(6, 2)]),
+        ([StridedAxis(1, 7)], [2, 3], [StridedAxis(1, 0), StridedAxis(1, 0)]),
+        ([], [4], [StridedAxis(1, 0)]),
     ],
 )
-def test_axes_of_an_operand_are_cut_as_the_frame(axes: list[Axis], counts: list[int], fine: list[Axis]) -> None:
+def test_axes_of_an_operand_are_cut_as_the_frame(
+    axes: list[StridedAxis], counts: list[int], fine: list[StridedAxis]
+) -> None:
     assert fine_axes(axes, counts) == fine
 
 

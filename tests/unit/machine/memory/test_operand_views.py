@@ -13,8 +13,8 @@ from spyre_mlir.errors import FaultKind, MachineFault, UnsupportedError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.faults import FaultLog, Place
 from spyre_mlir.machine.memory.exact import ExactMemory
-from spyre_mlir.machine.memory.frames import Axis
-from spyre_mlir.machine.memory.operand_views import Layout, slice_table
+from spyre_mlir.machine.memory.frames import StridedAxis
+from spyre_mlir.machine.memory.operand_views import OperandLayout, slice_table
 
 DL16, FP32, INDEX, FP8 = "SEN169_FP16", "IEEE_FP32", "SENUINT32", "SEN143_FP8"
 LX = SPYRE.lx_bytes
@@ -33,8 +33,8 @@ def view(dims: tuple[Dim, ...], *operands: Operand, kind: OpClass = OpClass.POIN
 
 def layout(
     dims: tuple[Dim, ...], one: Operand, symbols: dict[int, int] | None = None, kind: OpClass = OpClass.POINTWISE
-) -> Layout:
-    return Layout(view(dims, one, kind=kind), 0, ExactMemory(), symbols)
+) -> OperandLayout:
+    return OperandLayout(view(dims, one, kind=kind), 0, ExactMemory(), symbols)
 
 
 # Core c has slice c % 2 of the rows (2 rows of 128 bytes) and c // 2 of the columns (a stick of 4 rows).
@@ -65,7 +65,10 @@ def test_what_all_cores_touch_is_the_whole_tensor() -> None:
     assert everything.place == Place(op="3:neg", tensor="Tensor0")
     row, column = np.indices((4, 128))
     assert np.array_equal(everything.addresses(), column // 64 * 512 + row * 128 + column % 64 * 2)
-    assert everything.axes == ((Axis(4, 128),), (Axis(2, 512), Axis(64, 2)))  # slices and elements in one axis
+    assert everything.axes == (
+        (StridedAxis(4, 128),),
+        (StridedAxis(2, 512), StridedAxis(64, 2)),
+    )  # slices and elements in one axis
 
 
 def test_slices_that_are_apart_keep_an_axis_of_their_own() -> None:
@@ -73,7 +76,7 @@ def test_slices_that_are_apart_keep_an_axis_of_their_own() -> None:
     made = layout((Dim("mb", 4, 2), Dim("out", 64)), operand(0, 4096, extents=(4, 64)))
     everything = made.whole(slice_table(made.view))
     assert everything is not None
-    assert everything.axes[0] == (Axis(2, 4096), Axis(2, 128))
+    assert everything.axes[0] == (StridedAxis(2, 4096), StridedAxis(2, 128))
 
 
 def test_starts_in_no_regular_steps_are_no_array() -> None:
@@ -83,11 +86,11 @@ def test_starts_in_no_regular_steps_are_no_array() -> None:
 
 def test_the_origin_is_the_core_of_the_first_slices() -> None:
     rows = ({"mb": 1, "out": 0}, {"mb": 0, "out": 0}, {"mb": 1, "out": 1}, {"mb": 0, "out": 1})
-    made = Layout(view(ROWS_AND_COLUMNS, operand(256, 0, 768, 512), slices=rows), 0, ExactMemory())
+    made = OperandLayout(view(ROWS_AND_COLUMNS, operand(256, 0, 768, 512), slices=rows), 0, ExactMemory())
     everything = made.whole(slice_table(made.view))
     assert everything is not None
     assert everything.base == 0
-    assert everything.axes == ((Axis(4, 128),), (Axis(2, 512), Axis(64, 2)))
+    assert everything.axes == ((StridedAxis(4, 128),), (StridedAxis(2, 512), StridedAxis(64, 2)))
 
 
 def test_a_dim_that_an_operand_lacks_takes_no_step() -> None:
@@ -95,26 +98,26 @@ def test_a_dim_that_an_operand_lacks_takes_no_step() -> None:
     made = layout(ROWS_AND_COLUMNS, bias)
     assert made.labels == {"out"}
     assert made.core(0).shape == (1, 64)
-    assert made.core(0).axes == ((Axis(1, 0),), (Axis(1, 128), Axis(64, 2)))
+    assert made.core(0).axes == ((StridedAxis(1, 0),), (StridedAxis(1, 128), StridedAxis(64, 2)))
     everything = made.whole(slice_table(made.view))
     assert everything is not None
-    assert (everything.shape, everything.axes[0]) == ((1, 128), (Axis(1, 0),))
+    assert (everything.shape, everything.axes[0]) == ((1, 128), (StridedAxis(1, 0),))
 
 
 def test_a_copy_in_every_scratchpad_is_walked_slice_by_slice() -> None:
     bias = operand(128, 128, order=("out",), extents=(64,), component="lx")
     memory = ExactMemory()
-    made = Layout(view((Dim("mb", 4, 2), Dim("out", 64)), bias), 0, memory)
+    made = OperandLayout(view((Dim("mb", 4, 2), Dim("out", 64)), bias), 0, memory)
     assert [made.core(c).base for c in (0, 1)] == [memory.scratchpad_address(c, 128) for c in (0, 1)]
     everything = made.whole(slice_table(made.view))
     assert everything is not None
     assert everything.shape == (4, 64)
-    assert everything.axes[0] == (Axis(2, LX), Axis(2, 0))
+    assert everything.axes[0] == (StridedAxis(2, LX), StridedAxis(2, 0))
 
 
 def test_a_sparse_operand_has_a_stick_per_element() -> None:
     column = layout((Dim("mb", 4), Dim("out", 64)), operand(0, order=("mb",), extents=(4,), stick=None))
-    assert column.core(0).axes == ((Axis(4, 128),), (Axis(1, 0),))
+    assert column.core(0).axes == ((StridedAxis(4, 128),), (StridedAxis(1, 0),))
 
 
 def test_two_dims_in_one_stick() -> None:
@@ -166,7 +169,7 @@ def test_an_operand_lies_inside_of_the_scratchpad(start: int, fits: bool) -> Non
     assert caught.value.place == Place(op="3:neg", tensor="Tensor0", core=1, low=start, high=start + 512)
 
 
-def spanning(sticks: int, split: int = 1, component: str = "hbm") -> Layout:
+def spanning(sticks: int, split: int = 1, component: str = "hbm") -> OperandLayout:
     """Rows of a stick, `split` slices one after the other."""
     starts = [core * sticks // split * 128 for core in range(split)]
     dims = (Dim("mb", sticks, split), Dim("out", 64))
@@ -208,13 +211,13 @@ def test_a_core_s_elements_are_whole_sticks() -> None:
 def test_less_than_a_stick_is_walked_lane_by_lane(kind: IndirectKind | None) -> None:
     link = None if kind is None else Indirect(kind, 0)
     made = layout((Dim("out", 20),), operand(0, order=("out",), extents=(20,), format=FP32, indirect=link))
-    assert made.core(0).axes == ((Axis(20, 4),),)
+    assert made.core(0).axes == ((StridedAxis(20, 4),),)
 
 
 def test_an_index_tensor_alone_ends_inside_a_stick() -> None:
     link = Indirect(IndirectKind.INDEX, 0)
     made = layout((Dim("mb", 40),), operand(0, order=("mb",), extents=(40,), stick="mb", format=INDEX, indirect=link))
-    assert made.core(0).axes == ((Axis(40, 4),),)
+    assert made.core(0).axes == ((StridedAxis(40, 4),),)
     # Behind another dim its sticks are apart.
     apart = operand(0, order=("x", "mb"), extents=(2, 40), stick="mb", format=INDEX, indirect=link)
     with pytest.raises(MachineFault, match="not whole sticks"):
@@ -229,9 +232,9 @@ def test_a_gathered_table_has_no_address_along_what_the_index_picks() -> None:
     index = operand(0, order=("mb",), extents=(64,), stick="mb", format=INDEX, indirect=Indirect(IndirectKind.INDEX, 1))
     table = operand(1 << 20, order=("out", "mb"), extents=(64, 64), indirect=Indirect(IndirectKind.VALUE, 0))
     gather = view(dims, index, table, operand(1 << 21, extents=(64, 64)), kind=OpClass.GATHER)
-    assert Layout(gather, 1, ExactMemory()).labels == {"out"}
-    assert Layout(gather, 0, ExactMemory()).labels == {"mb"}
-    assert Layout(gather, 1, ExactMemory()).core(0).axes[0] == (Axis(1, 0),)
+    assert OperandLayout(gather, 1, ExactMemory()).labels == {"out"}
+    assert OperandLayout(gather, 0, ExactMemory()).labels == {"mb"}
+    assert OperandLayout(gather, 1, ExactMemory()).core(0).axes[0] == (StridedAxis(1, 0),)
 
 
 def test_a_dim_runs_no_further_than_the_buffer() -> None:
@@ -241,7 +244,10 @@ def test_a_dim_runs_no_further_than_the_buffer() -> None:
     # A scratchpad holds one core's slice, and a back gap costs nothing.
     one = operand(0, 0, component="lx")
     assert layout((Dim("mb", 8, 2), Dim("out", 128)), one).core(0).visible == (4, 128)
-    assert layout((Dim("mb", 3), Dim("out", 128)), operand(0)).core(0).axes[1] == (Axis(2, 512), Axis(64, 2))
+    assert layout((Dim("mb", 3), Dim("out", 128)), operand(0)).core(0).axes[1] == (
+        StridedAxis(2, 512),
+        StridedAxis(64, 2),
+    )
 
 
 def test_a_restickify_may_want_more_than_there_is() -> None:

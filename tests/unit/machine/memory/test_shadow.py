@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spyre_mlir.machine.memory.shadow import CONTINUATION, FORMAT_TAGS, MIXED, UNINITIALISED, States, StickBox, tag_name
+from spyre_mlir.machine.memory.shadow import (
+    CONTINUATION,
+    FORMAT_TAGS,
+    MIXED,
+    UNINITIALISED,
+    ShadowMemory,
+    StickBox,
+    tag_name,
+)
 
 DL16, FP32, INT32, INDEX, FP8 = "SEN169_FP16", "IEEE_FP32", "IEEE_INT32", "SENUINT32", "SEN143_FP8"
 SIZE = 8 * 128
@@ -16,7 +24,7 @@ def box(first: int, count: int, lanes: int = 64, width: int = 2, step: int = 1) 
     return StickBox(first, (count,), (step,), lanes, width)
 
 
-def tags(states: States, stick: int, count: int = 128) -> list[int]:
+def tags(states: ShadowMemory, stick: int, count: int = 128) -> list[int]:
     return states.tags_of(128 * stick, count).tolist()
 
 
@@ -39,7 +47,7 @@ def test_a_box_of_sticks_at_regular_steps() -> None:
 
 
 def test_what_was_written_is_read_and_the_step_that_wrote_it_is_known() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(1, 3, step=2), DL16, None, 7)
     assert states.writer.tolist() == [0, 7, 0, 7, 0, 7, 0, 0]
     reading = states.read(box(1, 3, step=2), DL16)
@@ -49,14 +57,14 @@ def test_what_was_written_is_read_and_the_step_that_wrote_it_is_known() -> None:
 
 
 def test_a_wide_element_is_one_tag_and_three_continuations() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(0, 1, 32, 4), FP32, None, 1)
     assert tags(states, 0) == [WORD, CONTINUATION, CONTINUATION, CONTINUATION] * 32
     assert states.read(box(0, 1, 32, 4), FP32).written is None
 
 
 def test_lanes_behind_what_was_written_have_no_value() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(0, 2, lanes=5), DL16, None, 1)
     assert tags(states, 1) == [HALF, CONTINUATION] * 5 + [UNINITIALISED] * 118
     reading = states.read(box(0, 2, lanes=8), DL16)
@@ -69,7 +77,7 @@ def test_lanes_behind_what_was_written_have_no_value() -> None:
 
 
 def test_sticks_that_differ_are_told_apart() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(1, 1, lanes=2), DL16, None, 1)
     reading = states.read(box(0, 3, lanes=3), DL16)
     assert reading.written is not None
@@ -77,7 +85,7 @@ def test_sticks_that_differ_are_told_apart() -> None:
 
 
 def test_another_format_is_named_with_its_place() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(2, 1, 32, 4), FP32, None, 1)
     reading = states.read(box(1, 3), DL16)
     assert (reading.wrong, reading.found) == ((1, 0), FP32)
@@ -85,7 +93,7 @@ def test_another_format_is_named_with_its_place() -> None:
 
 @pytest.mark.parametrize(("wrote", "read"), [(INT32, INDEX), (INDEX, INT32)])
 def test_indices_and_integers_are_each_other(wrote: str, read: str) -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(0, 1, 32, 4), wrote, None, 1)
     assert states.read(box(0, 1, 32, 4), read).written is None
     assert states.read(box(0, 1, 32, 4), FP32).found == wrote
@@ -95,7 +103,7 @@ def test_indices_and_integers_are_each_other(wrote: str, read: str) -> None:
 
 
 def test_in_a_scratchpad_other_formats_beside_the_right_one_are_padding() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(0, 1, 32, 4), FP32, None, 1)
     states.write(box(1, 1), DL16, None, 1)
     reading = states.read(box(0, 2, lanes=2), DL16, scratch=True)
@@ -109,7 +117,7 @@ def test_in_a_scratchpad_other_formats_beside_the_right_one_are_padding() -> Non
 
 
 def test_elements_that_a_write_leaves_out_lose_their_value() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(0, 2), DL16, None, 1)
     written = np.ones((2, 64), np.bool_)
     written[1, 3:] = False  # the first three lanes of stick 1
@@ -124,14 +132,14 @@ def test_elements_that_a_write_leaves_out_lose_their_value() -> None:
 
 
 def test_a_mask_that_is_the_same_in_every_lane() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(0, 2, lanes=4), DL16, np.asarray([[True], [False]]), 1)
     assert tags(states, 0) == [HALF, CONTINUATION] * 4 + [UNINITIALISED] * 120
     assert tags(states, 1) == [UNINITIALISED] * 128
 
 
 def test_a_hole_in_a_stick_is_kept_byte_by_byte() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     written = np.ones((1, 64), np.bool_)
     written[0, 1] = False
     states.write(box(0, 1), DL16, written, 1)
@@ -147,7 +155,7 @@ def test_a_hole_in_a_stick_is_kept_byte_by_byte() -> None:
 
 
 def test_a_short_write_of_another_format_keeps_what_lies_behind() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(0, 1), DL16, None, 1)
     states.write(box(0, 1, 2, 4), FP32, None, 2)
     assert tags(states, 0) == [WORD, CONTINUATION, CONTINUATION, CONTINUATION] * 2 + [HALF, CONTINUATION] * 60
@@ -160,7 +168,7 @@ def test_a_short_write_of_another_format_keeps_what_lies_behind() -> None:
 
 
 def test_a_short_write_over_several_sticks_keeps_what_lies_behind_in_each() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(1, 1), DL16, None, 1)
     states.write(box(0, 2, 1, 4), FP32, None, 2)
     assert tags(states, 0, 6) == [WORD, CONTINUATION, CONTINUATION, CONTINUATION, UNINITIALISED, UNINITIALISED]
@@ -168,20 +176,20 @@ def test_a_short_write_over_several_sticks_keeps_what_lies_behind_in_each() -> N
 
 
 def test_an_element_that_would_reach_into_the_next_stick_is_read_as_what_begins_there() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(0, 2), DL16, None, 1)
     assert states.read_elements(np.asarray([126]), 4, FP32).found == DL16
 
 
 def test_a_short_write_of_the_same_format_with_a_mask_keeps_what_lies_behind() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(0, 1, lanes=6), DL16, None, 1)
     states.write(box(0, 1, lanes=4), DL16, np.asarray([[True, True, False, False]]), 2)
     assert tags(states, 0, 12) == [HALF, CONTINUATION] * 2 + [UNINITIALISED] * 4 + [HALF, CONTINUATION] * 2
 
 
 def test_half_of_a_wider_element_is_overwritten() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(0, 1, 32, 4), FP32, None, 1)
     states.write_elements(np.asarray([2]), 2, DL16, None, 2)
     reading = states.read_elements(np.asarray([[4, 0]]), 4, FP32)
@@ -191,7 +199,7 @@ def test_half_of_a_wider_element_is_overwritten() -> None:
 
 
 def test_single_elements_are_written_where_they_are_and_nowhere_else() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     at = np.asarray([[130, 126], [256, 0]])
     states.write_elements(at, 2, DL16, np.asarray([[True, False], [True, True]]), 5)
     assert states.writer.tolist() == [5, 5, 5, 0, 0, 0, 0, 0]
@@ -206,7 +214,7 @@ def test_single_elements_are_written_where_they_are_and_nowhere_else() -> None:
 
 
 def test_bytes_have_no_continuation() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(0, 1, 3, 1), FP8, None, 1)
     tag = FORMAT_TAGS[FP8]
     assert tags(states, 0, 5) == [tag, tag, tag, 0, 0]
@@ -214,7 +222,7 @@ def test_bytes_have_no_continuation() -> None:
 
 
 def test_where_elements_of_each_format_start() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write(box(0, 1, lanes=2), DL16, None, 1)
     states.write_elements(np.asarray([8]), 4, FP32, None, 1)
     found = {name: at.tolist() for name, at in states.elements_of(states.tags_of(0, 16))}
@@ -222,7 +230,7 @@ def test_where_elements_of_each_format_start() -> None:
 
 
 def test_a_copy_changes_on_its_own() -> None:
-    states = States(SIZE)
+    states = ShadowMemory(SIZE)
     states.write_elements(np.asarray([4]), 2, DL16, None, 1)  # not at the first byte: a tag per byte
     states.write(box(1, 1), DL16, None, 2)
     other = states.copy()
@@ -233,4 +241,4 @@ def test_a_copy_changes_on_its_own() -> None:
     assert tags(states, 0, 8) == [0, 0, 0, 0, HALF, CONTINUATION, 0, 0]
     assert states.read(box(1, 1), DL16).written is None
     assert states.writer.tolist() == [1, 2, 0, 0, 0, 0, 0, 0]
-    assert States(SIZE).copy().tags_of(0, 4).tolist() == [0, 0, 0, 0]
+    assert ShadowMemory(SIZE).copy().tags_of(0, 4).tolist() == [0, 0, 0, 0]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from spyre_mlir.errors import FaultKind, MachineFault
 from spyre_mlir.machine.faults import Place
 from spyre_mlir.machine.memory.exact import ExactMemory
-from spyre_mlir.machine.memory.frames import Axis, Frame
-from spyre_mlir.machine.memory.strided_access import Access, Tensor
+from spyre_mlir.machine.memory.frames import Frame, StridedAxis
+from spyre_mlir.machine.memory.strided_access import ByteAccess, TrackedArray
 
 DL16, FP32, FP8 = "SEN169_FP16", "IEEE_FP32", "SEN143_FP8"
 BASE = 1280
@@ -20,9 +20,11 @@ WHERE = Place(op="0:add", tensor="Tensor1", core=3)
 Array = NDArray[Any]
 
 
-def access(*axes: tuple[Axis, ...], base: int = BASE, shape: tuple[int, ...] | None = None, kind: str = DL16) -> Access:
+def access(
+    *axes: tuple[StridedAxis, ...], base: int = BASE, shape: tuple[int, ...] | None = None, kind: str = DL16
+) -> ByteAccess:
     visible = tuple(int(np.prod([axis.count for axis in own])) for own in axes)
-    return Access(base, axes, visible if shape is None else shape, kind, WHERE)
+    return ByteAccess(base, axes, visible if shape is None else shape, kind, WHERE)
 
 
 def memory_of(sticks: int = 16) -> ExactMemory:
@@ -31,11 +33,13 @@ def memory_of(sticks: int = 16) -> ExactMemory:
     return memory
 
 
-ROWS = access((Axis(3, 128),), (Axis(2, 384), Axis(64, 2)))  # (3, 128), laid out [2, 3, 64]
-TURNED = access((Axis(2, 256), Axis(64, 2)), (Axis(2, 128),))  # (128, 2), the lanes in the first dim
-BACKWARDS = access((Axis(3, -128),), (Axis(4, 2),), base=BASE + 256)
-STRIP = access((Axis(100, 2),))  # runs through a stick and a half
-ODD = access((Axis(5, 6),), base=BASE + 2)  # every third element, from the second on
+ROWS = access((StridedAxis(3, 128),), (StridedAxis(2, 384), StridedAxis(64, 2)))  # (3, 128), laid out [2, 3, 64]
+TURNED = access(
+    (StridedAxis(2, 256), StridedAxis(64, 2)), (StridedAxis(2, 128),)
+)  # (128, 2), the lanes in the first dim
+BACKWARDS = access((StridedAxis(3, -128),), (StridedAxis(4, 2),), base=BASE + 256)
+STRIP = access((StridedAxis(100, 2),))  # runs through a stick and a half
+ODD = access((StridedAxis(5, 6),), base=BASE + 2)  # every third element, from the second on
 ROW = np.arange(3)[:, None]
 COLUMN = np.arange(128)[None, :]
 WANTED = {
@@ -44,10 +48,10 @@ WANTED = {
     "backwards": (BACKWARDS, BASE + 256 - 128 * ROW + 2 * np.arange(4)),
     "strip": (STRIP, BASE + 2 * np.arange(100)),
     "odd": (ODD, BASE + 2 + 6 * np.arange(5)),
-    "shifted": (access((Axis(5, 2),), base=BASE + 2), BASE + 2 + 2 * np.arange(5)),
-    "halves": (access((Axis(3, 2),), (Axis(2, 64),)), BASE + 2 * ROW + 64 * np.arange(2)),
-    "one": (access((Axis(1, 0),), (Axis(1, 0),)), np.asarray([[BASE]])),
-    "repeated": (access((Axis(1, 0),), (Axis(3, 256),), kind=FP32), BASE + 256 * np.arange(3)[None]),
+    "shifted": (access((StridedAxis(5, 2),), base=BASE + 2), BASE + 2 + 2 * np.arange(5)),
+    "halves": (access((StridedAxis(3, 2),), (StridedAxis(2, 64),)), BASE + 2 * ROW + 64 * np.arange(2)),
+    "one": (access((StridedAxis(1, 0),), (StridedAxis(1, 0),)), np.asarray([[BASE]])),
+    "repeated": (access((StridedAxis(1, 0),), (StridedAxis(3, 256),), kind=FP32), BASE + 256 * np.arange(3)[None]),
 }
 NAMES = [*WANTED]
 
@@ -63,7 +67,7 @@ def test_addresses_and_the_bytes_they_span(name: str) -> None:
 
 @pytest.mark.parametrize(("kind", "width"), [(DL16, 2), (FP32, 4), (FP8, 1)])
 def test_an_element_has_the_bytes_of_its_format(kind: str, width: int) -> None:
-    assert access((Axis(1, 0),), kind=kind).word_bytes == width
+    assert access((StridedAxis(1, 0),), kind=kind).word_bytes == width
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -71,7 +75,7 @@ def test_values_written_are_found_at_the_addresses_and_read_back(name: str) -> N
     seen, wanted = WANTED[name]
     memory = memory_of()
     values = np.arange(1.0, wanted.size + 1).reshape(wanted.shape)
-    seen.write(memory, Tensor(values))
+    seen.write(memory, TrackedArray(values))
     found, written = memory.load(wanted, seen.format)
     assert written.all()
     assert np.array_equal(found, values)
@@ -86,7 +90,7 @@ def test_elements_that_were_never_written_stay_so(name: str) -> None:
     memory, random = memory_of(), np.random.default_rng(3)
     values, written = random.standard_normal(wanted.shape), random.random(wanted.shape) < 0.5
     written.flat[0] = False
-    seen.write(memory, Tensor(values, written))
+    seen.write(memory, TrackedArray(values, written))
     assert np.array_equal(memory.load(wanted, seen.format)[1], written)
     back = seen.read(memory)
     assert back.written is not None
@@ -107,7 +111,7 @@ def test_a_mask_of_one_row_stands_for_all() -> None:
 
 
 def test_elements_without_a_lane_are_marked_stick_by_stick() -> None:
-    column = access((Axis(4, 128),), (Axis(1, 0),))
+    column = access((StridedAxis(4, 128),), (StridedAxis(1, 0),))
     memory = memory_of()
     column.mark(memory, np.asarray([[True], [False], [True], [False]]))
     written = column.written(memory)
@@ -132,7 +136,7 @@ def test_a_mark_says_which_step_it_was_and_leaves_copies_alone() -> None:
 
 def test_a_view_is_memory_itself_cut_as_the_frame() -> None:
     memory = memory_of()
-    frame = Frame.of([ROWS, access((Axis(3, 512),), (Axis(4, 128), Axis(32, 4)), kind=FP32)])
+    frame = Frame.of([ROWS, access((StridedAxis(3, 512),), (StridedAxis(4, 128), StridedAxis(32, 4)), kind=FP32)])
     view = ROWS.view(memory, frame)
     assert view.shape == (3, 2, 2, 32)
     values = np.arange(3.0 * 128).reshape(3, 128)
@@ -143,12 +147,12 @@ def test_a_view_is_memory_itself_cut_as_the_frame() -> None:
 
 @pytest.mark.parametrize("written", [True, False])
 def test_an_operand_that_falls_short_reads_as_never_written_behind_its_end(written: bool) -> None:
-    short = access((Axis(2, 128),), (Axis(3, 2),), shape=(4, 3))
+    short = access((StridedAxis(2, 128),), (StridedAxis(3, 2),), shape=(4, 3))
     memory = memory_of()
     whole = np.arange(1.0, 13.0).reshape(4, 3)
     mask = np.ones((4, 3), np.bool_)
     mask[1, 2] = written
-    short.write(memory, Tensor(whole, mask))
+    short.write(memory, TrackedArray(whole, mask))
     back = short.read(memory)
     assert back.values.shape == (4, 3)
     assert back.written is not None
@@ -157,8 +161,10 @@ def test_an_operand_that_falls_short_reads_as_never_written_behind_its_end(writt
     assert back.values[2:].tolist() == [[0.0] * 3] * 2
 
 
-@pytest.mark.parametrize("seen", [ROWS, ODD, access((Axis(2, 128), Axis(2, 2))), access((Axis(1, 0),))])
-def test_elements_of_another_format_are_named_with_their_bytes(seen: Access) -> None:
+@pytest.mark.parametrize(
+    "seen", [ROWS, ODD, access((StridedAxis(2, 128), StridedAxis(2, 2))), access((StridedAxis(1, 0),))]
+)
+def test_elements_of_another_format_are_named_with_their_bytes(seen: ByteAccess) -> None:
     memory = memory_of()
     seen.mark(memory, None)
     address = int(seen.addresses().reshape(-1)[-1])
@@ -172,7 +178,7 @@ def test_elements_of_another_format_are_named_with_their_bytes(seen: Access) -> 
 
 
 def test_outside_of_memory_is_a_fault_with_the_operands_place() -> None:
-    beyond = access((Axis(17, 128),), (Axis(64, 2),))
+    beyond = access((StridedAxis(17, 128),), (StridedAxis(64, 2),))
     for use in (beyond.read, beyond.written, lambda m: beyond.mark(m, None)):
         with pytest.raises(MachineFault) as caught:
             use(memory_of())
@@ -182,23 +188,23 @@ def test_outside_of_memory_is_a_fault_with_the_operands_place() -> None:
 @pytest.mark.parametrize(
     ("axes", "apart"),
     [
-        ((Axis(3, 128), Axis(64, 2)), True),
-        ((Axis(64, 2), Axis(3, -128)), True),
-        ((Axis(3, 126), Axis(64, 2)), False),
-        ((Axis(4, 1),), False),
-        ((Axis(2, 0),), False),
-        ((Axis(1, 0),), True),
-        ((Axis(2, 4), Axis(2, 6)), True),
-        ((Axis(2, 4), Axis(2, 4)), False),
+        ((StridedAxis(3, 128), StridedAxis(64, 2)), True),
+        ((StridedAxis(64, 2), StridedAxis(3, -128)), True),
+        ((StridedAxis(3, 126), StridedAxis(64, 2)), False),
+        ((StridedAxis(4, 1),), False),
+        ((StridedAxis(2, 0),), False),
+        ((StridedAxis(1, 0),), True),
+        ((StridedAxis(2, 4), StridedAxis(2, 6)), True),
+        ((StridedAxis(2, 4), StridedAxis(2, 4)), False),
     ],
 )
-def test_different_indices_are_different_bytes_or_may_not_be(axes: tuple[Axis, ...], apart: bool) -> None:
+def test_different_indices_are_different_bytes_or_may_not_be(axes: tuple[StridedAxis, ...], apart: bool) -> None:
     assert access(axes).injective is apart
 
 
 def test_which_bytes_belong_to_an_element() -> None:
     """Elements of four bytes at 1280, 1288 and 1296."""
-    seen = access((Axis(3, 8),), kind=FP32)
+    seen = access((StridedAxis(3, 8),), kind=FP32)
     touched = [a for a in range(1276, 1304) if seen.touches(a)]
     assert touched == [1280, 1281, 1282, 1283, 1288, 1289, 1290, 1291, 1296, 1297, 1298, 1299]
 
@@ -207,15 +213,15 @@ def test_the_sticks_an_access_touches() -> None:
     numbers = np.arange(10, 30)
     assert ROWS.sticks_in(numbers, 10)[..., 0].tolist() == [[10, 13], [11, 14], [12, 15]]
     assert STRIP.sticks_in(numbers, 8).tolist() == [12, 13]
-    assert access((Axis(64, 2),)).sticks_in(numbers, 10).tolist() == [10]
-    assert access((Axis(64, 2),), base=BASE + 2).sticks_in(numbers, 10).tolist() == [10, 11]
-    assert access((Axis(63, 2),), base=BASE + 2).sticks_in(numbers, 10).tolist() == [10]
-    assert access((Axis(2, 512),)).sticks_in(numbers, 10).tolist() == [[10], [14]]
+    assert access((StridedAxis(64, 2),)).sticks_in(numbers, 10).tolist() == [10]
+    assert access((StridedAxis(64, 2),), base=BASE + 2).sticks_in(numbers, 10).tolist() == [10, 11]
+    assert access((StridedAxis(63, 2),), base=BASE + 2).sticks_in(numbers, 10).tolist() == [10]
+    assert access((StridedAxis(2, 512),)).sticks_in(numbers, 10).tolist() == [[10], [14]]
 
 
 def test_the_place_of_an_element_is_the_last_one_where_the_buffer_ends() -> None:
     place = ROWS.place_at((2, 65))
     assert (place.low, place.high) == (BASE + 384 + 256 + 2, BASE + 384 + 256 + 4)
     assert (place.op, place.tensor, place.core) == ("0:add", "Tensor1", 3)
-    short = access((Axis(2, 128),), (Axis(3, 2),), shape=(4, 3))
+    short = access((StridedAxis(2, 128),), (StridedAxis(3, 2),), shape=(4, 3))
     assert short.place_at((3, 1)) == short.place_at((1, 1))

@@ -10,13 +10,13 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpCla
 from spyre_mlir.errors import FaultKind, MachineFault
 from spyre_mlir.machine.faults import Place, fault
 from spyre_mlir.machine.memory.exact import ExactMemory
-from spyre_mlir.machine.memory.operand_views import Layout
+from spyre_mlir.machine.memory.operand_views import OperandLayout
 from spyre_mlir.machine.superdsc.core_places import settled
 
 STICK = 128
 
 
-def layouts() -> tuple[list[Layout], ExactMemory]:
+def layouts() -> tuple[list[OperandLayout], ExactMemory]:
     """Eight rows of a stick over four cores, at 0 and at 4096, where only five of them are memory."""
     memory = ExactMemory()
     memory.add_region("a", 0, 8 * STICK)
@@ -26,7 +26,7 @@ def layouts() -> tuple[list[Layout], ExactMemory]:
         for base in (0, 4096)
     )
     view = Descriptor(2, "neg", "sfp", OpClass.POINTWISE, (Dim("mb", 8, 4), Dim("out", 64)), operands)
-    return [Layout(view, index, memory) for index in (0, 1)], memory
+    return [OperandLayout(view, index, memory) for index in (0, 1)], memory
 
 
 def place_of(kind: FaultKind, **where: object) -> Place:

@@ -11,9 +11,9 @@ import pytest
 from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, Dim, OpClass, Operand
 from spyre_mlir.errors import FaultKind, InputError, MachineFault, UnsupportedError
 from spyre_mlir.machine.memory.exact import ExactMemory
-from spyre_mlir.machine.memory.operand_views import Access, Tensor
+from spyre_mlir.machine.memory.operand_views import ByteAccess, TrackedArray
 from spyre_mlir.machine.superdsc.layer_norm import exx2, layernormscale, quantscale
-from spyre_mlir.machine.superdsc.per_core import Work
+from spyre_mlir.machine.superdsc.per_core import CoreWork
 from tests.unit.machine.superdsc import works
 
 DL16 = "SEN169_FP16"
@@ -27,10 +27,10 @@ SCALE = Constant("exx2scale", DL16, 0x3000)  # 2**-7, one of 128
 EPSILON = Constant("eps", DL16, 0x3C00)  # a half
 QUANTS = (Constant("clipMin", DL16, 0x4000), Constant("clipMax", DL16, 0x4080), Constant("mulConst", DL16, 0x3C00))
 
-Rule = Callable[[Work], Sequence[tuple[Access, Tensor]]]
+Rule = Callable[[CoreWork], Sequence[tuple[ByteAccess, TrackedArray]]]
 
 
-def work_of(name: str, operands: tuple[Operand, ...], *constants: Constant, split: int = 1) -> Work:
+def work_of(name: str, operands: tuple[Operand, ...], *constants: Constant, split: int = 1) -> CoreWork:
     """One core's work on memory that holds X."""
     memory = ExactMemory()
     memory.add_region("a", A, 6 * 128)
@@ -41,7 +41,7 @@ def work_of(name: str, operands: tuple[Operand, ...], *constants: Constant, spli
     return works.work_of(view, memory)
 
 
-def unwritten(rule: Rule, work: Work, *cells: int) -> None:
+def unwritten(rule: Rule, work: CoreWork, *cells: int) -> None:
     """Make some bytes of the input unwritten, and see the rule refuse them."""
     region = work.memory.locate(A, A + 1)
     for cell in cells:
@@ -82,7 +82,7 @@ def test_moments_are_of_whole_rows_and_in_a_stick_per_row() -> None:
 SOURCE = replace(MOMENTS, start=(str(A),))
 
 
-def scale_of(*moments: tuple[float, float]) -> Work:
+def scale_of(*moments: tuple[float, float]) -> CoreWork:
     """The moments of three rows, in lanes 0 and 1 of their sticks."""
     work = work_of("layernormscale", (SOURCE, MOMENTS), EPSILON)
     for row, pair in enumerate(moments):

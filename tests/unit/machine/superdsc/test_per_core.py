@@ -12,8 +12,8 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, 
 from spyre_mlir.errors import FaultKind, InputError, MachineFault, UnsupportedError
 from spyre_mlir.machine.faults import Place
 from spyre_mlir.machine.memory.exact import ExactMemory
-from spyre_mlir.machine.memory.operand_views import Access, Tensor
-from spyre_mlir.machine.superdsc.per_core import Work, require_whole, run_by_core, shaped
+from spyre_mlir.machine.memory.operand_views import ByteAccess, TrackedArray
+from spyre_mlir.machine.superdsc.per_core import CoreWork, require_whole, run_by_core, shaped
 from spyre_mlir.machine.superdsc.stale_reads import History
 from tests.unit.machine.superdsc.works import work_of
 
@@ -44,9 +44,9 @@ def memory_of(values: np.ndarray = X) -> ExactMemory:
     return memory
 
 
-def negative(work: Work) -> Sequence[tuple[Access, Tensor]]:
+def negative(work: CoreWork) -> Sequence[tuple[ByteAccess, TrackedArray]]:
     tensor = work.read(0)
-    return [(work.accesses[-1], Tensor(-tensor.values, tensor.written))]
+    return [(work.accesses[-1], TrackedArray(-tensor.values, tensor.written))]
 
 
 def result(memory: ExactMemory) -> np.ndarray:
@@ -113,7 +113,7 @@ def test_all_cores_write_what_the_rule_gives() -> None:
 def test_all_read_before_any_writes() -> None:
     memory, seen = memory_of(), list[bool]()
 
-    def watched(work: Work) -> Sequence[tuple[Access, Tensor]]:
+    def watched(work: CoreWork) -> Sequence[tuple[ByteAccess, TrackedArray]]:
         seen.append(bool(memory.load(C + 2 * np.arange(256), DL16)[1].any()))
         return negative(work)
 
@@ -163,7 +163,7 @@ def test_a_fault_of_a_rule_is_the_core_s_that_touches_the_byte_and_says_what_ove
     memory.store(C + np.asarray([0]), np.ones(1), DL16)
     past.ended[3] = "1:add has overwritten a part of what 0:add wrote"
 
-    def broken(work: Work) -> Sequence[tuple[Access, Tensor]]:
+    def broken(work: CoreWork) -> Sequence[tuple[ByteAccess, TrackedArray]]:
         kind = FaultKind.UNINITIALISED_READ
         work.memory.log.meet(MachineFault(kind, "text", place=Place(op="7:neg", tensor="Tensor0", low=A + 300)))
         return []
@@ -176,11 +176,11 @@ def test_a_fault_of_a_rule_is_the_core_s_that_touches_the_byte_and_says_what_ove
 
 def test_a_result_is_spread_along_what_is_written() -> None:
     access = work_of(program(rows(A), rows(C)), memory_of()).accesses[-1]
-    made = shaped(Tensor(np.asarray([[1.0], [2.0]]), np.asarray([[True], [False]])), access)
+    made = shaped(TrackedArray(np.asarray([[1.0], [2.0]]), np.asarray([[True], [False]])), access)
     assert np.array_equal(made.values, np.broadcast_to([[1.0], [2.0]], (2, 64)))
     assert made.written is not None
     assert np.array_equal(made.written, np.broadcast_to([[True], [False]], (2, 64)))
-    assert shaped(Tensor(np.ones((1, 1))), access).written is None
+    assert shaped(TrackedArray(np.ones((1, 1))), access).written is None
 
 
 def test_a_dim_of_which_a_core_needs_all_is_not_divided() -> None:

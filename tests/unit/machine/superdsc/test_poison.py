@@ -12,7 +12,7 @@ from spyre_mlir.errors import FaultKind, MachineFault
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.hardware_functions import Pointwise
 from spyre_mlir.machine.memory.exact import ExactMemory
-from spyre_mlir.machine.memory.operand_views import Access, Layout, Tensor
+from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray
 from spyre_mlir.machine.superdsc.poison import (
     contracted_written,
     folded_written,
@@ -38,8 +38,8 @@ def view(*operands: Operand, kind: OpClass = OpClass.POINTWISE) -> Descriptor:
     return Descriptor(0, "neg", "sfp", kind, (Dim("mb", 3), Dim("out", 128)), operands)
 
 
-def access(of: Descriptor, index: int) -> Access:
-    return Layout(of, index, ExactMemory()).core(0)
+def access(of: Descriptor, index: int) -> ByteAccess:
+    return OperandLayout(of, index, ExactMemory()).core(0)
 
 
 def written(*missing: tuple[int, int], shape: tuple[int, int] = (3, 128)) -> np.ndarray:
@@ -49,8 +49,8 @@ def written(*missing: tuple[int, int], shape: tuple[int, int] = (3, 128)) -> np.
     return mask
 
 
-def tensor(mask: Any) -> Tensor:
-    return Tensor(np.zeros((3, 128)), mask)
+def tensor(mask: Any) -> TrackedArray:
+    return TrackedArray(np.zeros((3, 128)), mask)
 
 
 # --- the first lane of a stick
@@ -81,9 +81,9 @@ def test_the_first_lane_of_each_stick_is_written() -> None:
 
 def test_each_stick_of_a_sparse_operand_is_written() -> None:
     of = view(sparse(A), rows(B))
-    require_lane_zero(of, 0, access(of, 0), Tensor(np.zeros((3, 1)), np.ones((3, 1), np.bool_)), LOG)
+    require_lane_zero(of, 0, access(of, 0), TrackedArray(np.zeros((3, 1)), np.ones((3, 1), np.bool_)), LOG)
     with pytest.raises(MachineFault, match="1 sticks") as caught:
-        require_lane_zero(of, 0, access(of, 0), Tensor(np.zeros((3, 1)), written((1, 0), shape=(3, 1))), LOG)
+        require_lane_zero(of, 0, access(of, 0), TrackedArray(np.zeros((3, 1)), written((1, 0), shape=(3, 1))), LOG)
     assert caught.value.place.low == 128
 
 
@@ -101,10 +101,10 @@ SUM, SELECT = Pointwise(lambda a, b: a + b), Pointwise(np.where, selects=True)
 
 def test_a_result_has_a_value_where_all_it_was_made_of_has() -> None:
     one, other = (
-        Tensor(np.zeros(3), np.asarray([True, False, True])),
-        Tensor(np.zeros(3), np.asarray([True, True, False])),
+        TrackedArray(np.zeros(3), np.asarray([True, False, True])),
+        TrackedArray(np.zeros(3), np.asarray([True, True, False])),
     )
-    known = Tensor(np.zeros(3))
+    known = TrackedArray(np.zeros(3))
     assert pointwise_written(SUM, [known, known]) is None
     found = pointwise_written(SUM, [one, known, other])
     assert found is not None
@@ -112,14 +112,14 @@ def test_a_result_has_a_value_where_all_it_was_made_of_has() -> None:
 
 
 def test_a_choice_looks_only_at_what_it_picks() -> None:
-    choice = Tensor(np.asarray([1.0, 0.0, 1.0, 0.0]))
-    first = Tensor(np.zeros(4), np.asarray([True, False, False, True]))
-    second = Tensor(np.zeros(4), np.asarray([False, True, True, False]))
+    choice = TrackedArray(np.asarray([1.0, 0.0, 1.0, 0.0]))
+    first = TrackedArray(np.zeros(4), np.asarray([True, False, False, True]))
+    second = TrackedArray(np.zeros(4), np.asarray([False, True, True, False]))
     found = pointwise_written(SELECT, [choice, first, second])
     assert found is not None
     assert found.tolist() == [True, True, False, False]
-    unsure = Tensor(choice.values, np.asarray([False, True, True, True]))
-    found = pointwise_written(SELECT, [unsure, first, Tensor(np.zeros(4))])
+    unsure = TrackedArray(choice.values, np.asarray([False, True, True, True]))
+    found = pointwise_written(SELECT, [unsure, first, TrackedArray(np.zeros(4))])
     assert found is not None
     assert found.tolist() == [False, True, False, True]
 
@@ -169,7 +169,7 @@ def contracted(left: Any, right: Any) -> Any:
         rows(C),
     )
     of = Descriptor(0, "batchmatmul", "pt", OpClass.MATMUL, dims, operands)
-    inputs = [Tensor(np.zeros((3, 1, 64)), left), Tensor(np.zeros((1, 128, 64)), right)]
+    inputs = [TrackedArray(np.zeros((3, 1, 64)), left), TrackedArray(np.zeros((1, 128, 64)), right)]
     return contracted_written(of, inputs, [2], [access(of, index) for index in range(3)], LOG)
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import pytest
 
 from spyre_mlir.machine.faults import FaultKind, FaultLog, MachineFault, Place
-from spyre_mlir.machine.memory.frames import Axis
-from spyre_mlir.machine.memory.strided_access import Access
+from spyre_mlir.machine.memory.frames import StridedAxis
+from spyre_mlir.machine.memory.strided_access import ByteAccess
 from spyre_mlir.machine.superdsc.races import require_disjoint, require_no_race
 
 FP32, DL16 = "IEEE_FP32", "SEN169_FP16"
 
 
-def words(first: int, count: int, kind: str, core: int) -> Access:
+def words(first: int, count: int, kind: str, core: int) -> ByteAccess:
     """Neighbouring words from byte `first` on, which one core touches."""
     width = {FP32: 4, DL16: 2}[kind]
-    return Access(first, ((Axis(count, width),),), (count,), kind, Place(op="0:add", tensor="Tensor2", core=core))
+    return ByteAccess(
+        first, ((StridedAxis(count, width),),), (count,), kind, Place(op="0:add", tensor="Tensor2", core=core)
+    )
 
 
 @pytest.mark.parametrize(("first", "kind"), [(12, FP32), (14, FP32), (10, FP32)])

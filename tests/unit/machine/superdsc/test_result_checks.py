@@ -13,7 +13,7 @@ from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.hardware_functions import Movement, Reduction
 from spyre_mlir.machine.memory.device_numerics import memory_for
 from spyre_mlir.machine.memory.exact import Memory
-from spyre_mlir.machine.memory.operand_views import Layout
+from spyre_mlir.machine.memory.operand_views import OperandLayout
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.superdsc.compute import Tile
 from spyre_mlir.machine.superdsc.result_checks import counted, require_integers, require_numbers
@@ -41,7 +41,7 @@ def program(name: str = "neg", form: str = DL16, extent: int = 64, output: Opera
 
 
 def tile_of(view: Descriptor, memory: Memory, origin: int = 0) -> Tile:
-    return Tile((0,), (0, origin), tuple(Layout(view, index, memory).core(0) for index in range(2)))
+    return Tile((0,), (0, origin), tuple(OperandLayout(view, index, memory).core(0) for index in range(2)))
 
 
 def put(memory: Memory, base: int, values: Any, form: str = DL16) -> None:
@@ -226,7 +226,7 @@ def numbers(*results: Any, operand: Any = None, asked: bool = True) -> None:
     if operand is not None:
         put(memory, A, operand)
     put(memory, C, np.concatenate(results))
-    layouts = [Layout(view, index, memory) for index in range(2)]
+    layouts = [OperandLayout(view, index, memory) for index in range(2)]
     tiles = [Tile((core,), (core, 0), tuple(x.core(core) for x in layouts)) for core in range(len(results))]
     require_numbers(tiles, memory)
 

@@ -10,7 +10,7 @@ import pytest
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
 from spyre_mlir.errors import FaultKind, MachineFault, UnsupportedError
 from spyre_mlir.machine.memory.exact import ExactMemory
-from spyre_mlir.machine.superdsc.per_core import Work
+from spyre_mlir.machine.superdsc.per_core import CoreWork
 from spyre_mlir.machine.superdsc.topk import topkindex, topkvalue
 from tests.unit.machine.superdsc import works
 
@@ -24,7 +24,7 @@ TARGET = Operand(("out", "y", "mb"), (64, 3, 2), "out", DL16, (str(C),))
 
 def work_of(
     dims: tuple[Dim, ...] = DIMS, source: Operand = SOURCE, target: Operand = TARGET, name: str = "topkvalue"
-) -> Work:
+) -> CoreWork:
     memory = ExactMemory()
     memory.add_region("a", A, 12 * 128)
     memory.add_region("c", C, 12 * 128)

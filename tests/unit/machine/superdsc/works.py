@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.machine.memory.exact import Memory
-from spyre_mlir.machine.memory.operand_views import Layout
-from spyre_mlir.machine.superdsc.per_core import Work
+from spyre_mlir.machine.memory.operand_views import OperandLayout
+from spyre_mlir.machine.superdsc.per_core import CoreWork
 
 
-def work_of(view: Descriptor, memory: Memory, core: int = 0) -> Work:
+def work_of(view: Descriptor, memory: Memory, core: int = 0) -> CoreWork:
     """The work of one core of an operation."""
     origin = tuple(view.core_slices[core][dim.label] * dim.per_core for dim in view.dims)
-    accesses = tuple(Layout(view, index, memory).core(core) for index in range(len(view.operands)))
-    return Work(view, core, origin, accesses, memory)
+    accesses = tuple(OperandLayout(view, index, memory).core(core) for index in range(len(view.operands)))
+    return CoreWork(view, core, origin, accesses, memory)

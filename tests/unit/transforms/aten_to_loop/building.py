@@ -14,7 +14,7 @@ from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder
-from spyre_mlir.transforms.aten_to_loop.nests import Reading, whole
+from spyre_mlir.transforms.aten_to_loop.nests import TensorView, whole
 from spyre_mlir.transforms.utils.rebuild import Emitter
 
 
@@ -33,7 +33,7 @@ class Built:
         self.block = Block(arg_types=types)
         self.b = LoopBuilder(Emitter())
 
-    def arg(self, number: int = 0) -> Reading:
+    def arg(self, number: int = 0) -> TensorView:
         """An argument as it is."""
         return whole(self.block.args[number])
 
@@ -47,7 +47,7 @@ class Built:
         """The loops of every nest so far."""
         return [dict(op.space.extents) for op in self.made if isinstance(op, NestOp)]
 
-    def run(self, result: Reading, *inputs: NDArray[Any]) -> NDArray[Any]:
+    def run(self, result: TensorView, *inputs: NDArray[Any]) -> NDArray[Any]:
         """The elements of a reading; it ends the function."""
         value = (result if result.is_base else self.b.copy(result)).base
         self.block.add_ops([*self.made, func.ReturnOp(value)])

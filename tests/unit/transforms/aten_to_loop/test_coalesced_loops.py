@@ -8,7 +8,7 @@ import pytest
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.index_views import IndexView
 from spyre_mlir.transforms.aten_to_loop.coalesced_loops import loop_count, merged, staged, stored_order
-from spyre_mlir.transforms.aten_to_loop.nests import Loops, Reading
+from spyre_mlir.transforms.aten_to_loop.nests import NestLoops, TensorView
 from tests.unit.machine.modules import numbers
 from tests.unit.transforms.aten_to_loop.building import Built
 
@@ -20,13 +20,13 @@ def expr(const: int = 0, **terms: int) -> LinearExpr:
 def joined(*maps: IndexMap, extents: tuple[int, ...] = (2, 3, 4)) -> tuple[dict[str, int], list[IndexMap]]:
     """The loops a, b, c, … joined, and the maps, the last of the result."""
     names = tuple((n,) for n in "abcd"[: len(extents)])
-    loops, out = merged(Loops(names, tuple((e,) for e in extents), maps[:-1]), maps[-1])
+    loops, out = merged(NestLoops(names, tuple((e,) for e in extents), maps[:-1]), maps[-1])
     return {n: e for (n,), (e,) in zip(loops.names, loops.extents, strict=True)}, [*loops.maps, out]
 
 
 def test_loops_are_counted_over_all_dimensions() -> None:
-    assert loop_count(Loops((("a", "b"), (), ("c",)), ((2, 3), (), (4,)), ())) == 3
-    assert loop_count(Loops((), (), ())) == 0
+    assert loop_count(NestLoops((("a", "b"), (), ("c",)), ((2, 3), (), (4,)), ())) == 3
+    assert loop_count(NestLoops((), (), ())) == 0
 
 
 def test_loops_that_all_maps_walk_as_one_are_one() -> None:
@@ -97,7 +97,7 @@ def test_a_part_or_a_repetition_has_no_such_order(part: IndexView) -> None:
 def test_a_shuffle_is_read_from_a_tensor_that_is_nearer_to_its_order(order: tuple[int, ...]) -> None:
     shape = (2, 3, 2, 3, 2, 3, 2, 3)
     built, x = Built((36, 36)), numbers(36, 36)
-    reading = Reading(built.arg().base, built.arg().view.reshape(shape).permute(order))
+    reading = TensorView(built.arg().base, built.arg().view.reshape(shape).permute(order))
     nearer = staged(built.b, reading)
     assert nearer is not None and nearer.shape == reading.shape
     assert max(map(len, built.loops)) <= 6
@@ -110,21 +110,21 @@ def test_a_shuffle_is_read_from_a_tensor_that_is_nearer_to_its_order(order: tupl
 def test_axes_move_two_at_a_time_and_only_while_runs_are_many() -> None:
     shape = (2, 3, 2, 3, 2, 3, 2, 3)
     built = Built((1296,))
-    reading = Reading(built.arg().base, built.arg().view.reshape(shape).permute((7, 6, 5, 4, 3, 2, 1, 0)))
+    reading = TensorView(built.arg().base, built.arg().view.reshape(shape).permute((7, 6, 5, 4, 3, 2, 1, 0)))
     staged(built.b, reading)
     # A copy in one dimension, then 1 and 0 to the front, then 3 and 2: runs of 10 | 234567, and 3 | 2 | 10 | 4567.
     assert [list(loops.values()) for loops in built.loops] == [[1296], [3, 2, 216], [3, 2, 6, 36]]
     few = Built((1296,))
-    staged(few.b, Reading(few.arg().base, few.arg().view.reshape(shape).permute((4, 5, 6, 7, 0, 1, 2, 3))))
+    staged(few.b, TensorView(few.arg().base, few.arg().view.reshape(shape).permute((4, 5, 6, 7, 0, 1, 2, 3))))
     assert len(few.loops) == 1
 
 
 def test_what_is_no_shuffle_has_no_stages() -> None:
     built = Built((36, 36), (2,) * 7, (2,) * 6)
-    part = Reading(built.arg(0).base, built.arg(0).view.slice(0, 0, 35))
+    part = TensorView(built.arg(0).base, built.arg(0).view.slice(0, 0, 35))
     assert staged(built.b, part) is None
     turned = [
-        Reading(a.base, a.view.permute(tuple(reversed(range(len(a.shape)))))) for a in (built.arg(1), built.arg(2))
+        TensorView(a.base, a.view.permute(tuple(reversed(range(len(a.shape)))))) for a in (built.arg(1), built.arg(2))
     ]
     assert staged(built.b, turned[0]) is None  # a base of seven dimensions takes seven loops itself
     assert built.made == []

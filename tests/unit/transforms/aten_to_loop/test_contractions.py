@@ -12,7 +12,7 @@ from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.index_views import IndexView
 from spyre_mlir.transforms.aten_to_loop.contractions import MOST_WHOLE_PRODUCTS, lower_product, lower_whole_product
-from spyre_mlir.transforms.aten_to_loop.nests import Reading
+from spyre_mlir.transforms.aten_to_loop.nests import TensorView
 from tests.unit.machine.modules import Array, numbers
 from tests.unit.transforms.aten_to_loop.building import Built
 
@@ -28,7 +28,7 @@ def product(
 ) -> tuple[list[dict[str, int]], Array, Array, Array, tuple[int, ...]]:
     """Loops, result, inputs and the result's shape of a product of two views of arguments."""
     built, x, y = Built(left, right), numbers(*left), numbers(*right, seed=1)
-    a, b = (Reading(built.arg(n).base, c(built.arg(n).view)) for n, c in enumerate(change))
+    a, b = (TensorView(built.arg(n).base, c(built.arg(n).view)) for n, c in enumerate(change))
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     shape = (*batch, a.shape[-2], b.shape[-1])
     made = lower_product(built.b, a, b, TensorType(f32, shape))
@@ -121,8 +121,8 @@ CHANGES: dict[str, tuple[tuple[int, ...], tuple[int, ...], Change, Change, int]]
 def test_views(name: str) -> None:
     left, right, one, other, nests = CHANGES[name]
     built, x, y = Built(left, right), numbers(*left), numbers(*right, seed=1)
-    a = Reading(built.arg(0).base, one(built.arg(0).view))
-    b = Reading(built.arg(1).base, other(built.arg(1).view))
+    a = TensorView(built.arg(0).base, one(built.arg(0).view))
+    b = TensorView(built.arg(1).base, other(built.arg(1).view))
     shape = (a.shape[0], b.shape[1])
     made = lower_product(built.b, a, b, TensorType(f32, shape))
     assert len(built.loops) == nests
@@ -133,14 +133,14 @@ def test_views(name: str) -> None:
 def _copied(shape: tuple[int, ...], change: Change, values: Array) -> Array:
     """The elements of a view."""
     built = Built(shape)
-    return built.run(built.b.copy(Reading(built.arg().base, change(built.arg().view))), values)
+    return built.run(built.b.copy(TensorView(built.arg().base, change(built.arg().view))), values)
 
 
 def test_a_repeated_weight_is_copied_once() -> None:
     """Its batch of one is repeated for the rows of the other: the copy is of one batch."""
     built, x, y = Built((3, 4, 6), (2, 6, 3)), numbers(3, 4, 6), numbers(2, 6, 3, seed=1)
     cut = built.arg(1).view.permute((1, 0, 2)).reshape((6, 6))
-    made = lower_product(built.b, built.arg(0), Reading(built.arg(1).base, cut), TensorType(f32, [3, 4, 6]))
+    made = lower_product(built.b, built.arg(0), TensorView(built.arg(1).base, cut), TensorType(f32, [3, 4, 6]))
     assert len(built.loops) == 2 and int(np.prod(list(built.loops[0].values()))) == 36
     assert built.loops[1] == {"b0": 3, "m": 4, "n": 6, "k": 6}
     assert np.allclose(built.run(made, x, y), x @ y.transpose(1, 0, 2).reshape(6, 6))
@@ -150,7 +150,8 @@ def test_batches_cut_apart_are_copied() -> None:
     """Six batches as 2 times 3 against 3 times 2."""
     built, x, y = Built((2, 3, 4, 8), (3, 2, 8, 5)), numbers(2, 3, 4, 8), numbers(3, 2, 8, 5, seed=1)
     a, b = (
-        Reading(r.base, r.view.permute((1, 0, 2, 3)).reshape((6, *r.shape[2:]))) for r in (built.arg(0), built.arg(1))
+        TensorView(r.base, r.view.permute((1, 0, 2, 3)).reshape((6, *r.shape[2:])))
+        for r in (built.arg(0), built.arg(1))
     )
     made = lower_product(built.b, a, b, TensorType(f32, [6, 4, 5]))
     assert built.loops[-1] == {"b0": 6, "m": 4, "n": 5, "k": 8} and len(built.loops) == 3

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType, f16, f32, i1, i32, i64
 from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.spyre.attributes import FROM_END
-from spyre_mlir.dialects.spyre.loop import ConstantOp, GatherOp, NestOp
+from spyre_mlir.dialects.spyre.loop import LoopConstantOp, LoopGatherOp, NestOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.transforms.aten_to_loop.gathers import (
@@ -19,7 +19,7 @@ from spyre_mlir.transforms.aten_to_loop.gathers import (
     lower_rows,
     table_beyond_reach,
 )
-from spyre_mlir.transforms.aten_to_loop.nests import Reading
+from spyre_mlir.transforms.aten_to_loop.nests import TensorView
 from tests.unit.machine.modules import Array, numbers
 from tests.unit.transforms.aten_to_loop.building import Built
 
@@ -28,7 +28,7 @@ INDICES = np.array([[4, 0, 3], [3, 3, 1]])
 
 def kinds(built: Built) -> list[str]:
     """What the ops are: gathers, constants, sums and other nests."""
-    names = {GatherOp: "gather", ConstantOp: "constant"}
+    names = {LoopGatherOp: "gather", LoopConstantOp: "constant"}
     return [
         names.get(type(op), "sum" if isinstance(op, NestOp) and op.combine is not None else "nest") for op in built.made
     ]
@@ -44,7 +44,7 @@ def test_a_table_and_indices_of_the_host_are_gathered() -> None:
     built, result = rows((5, 8), (2, 3))
     made = lower_rows(built.b, built.arg(0), built.arg(1), result)
     (op,) = built.made
-    assert isinstance(op, GatherOp) and op.axis.value.data == 0 and FROM_END not in op.attributes
+    assert isinstance(op, LoopGatherOp) and op.axis.value.data == 0 and FROM_END not in op.attributes
     assert dict(op.space.extents) == {"d0": 2, "d1": 3, "d2": 8}
     table = numbers(5, 8)
     assert np.array_equal(built.run(made, table, INDICES), table[INDICES])
@@ -58,7 +58,7 @@ def test_negative_indices_count_from_the_end_where_asked() -> None:
     assert np.array_equal(built.run(made, table, indices), table[indices])
 
 
-def computed(built: Built, number: int) -> Reading:
+def computed(built: Built, number: int) -> TensorView:
     """An argument that a nest has copied: the host does not have it."""
     return built.b.copy(built.arg(number))
 
@@ -92,7 +92,7 @@ def test_a_table_of_single_elements_has_no_lanes() -> None:
 
 def test_a_view_of_a_table_is_no_table_of_the_host() -> None:
     built, _ = rows((8, 5), (3,))
-    turned = Reading(built.arg(0).base, built.arg(0).view.transpose(0, 1))
+    turned = TensorView(built.arg(0).base, built.arg(0).view.transpose(0, 1))
     made = lower_rows(built.b, turned, built.arg(1), TensorType(f32, [3, 8]))
     assert "gather" not in kinds(built)
     values, indices = numbers(8, 5), np.array([4, 0, 2])
@@ -102,13 +102,13 @@ def test_a_view_of_a_table_is_no_table_of_the_host() -> None:
 def test_a_part_of_the_indices_is_gathered_only_by_whole_sticks() -> None:
     """The second of two in a row are inside of a stick; the first two rows are whole sticks of 32."""
     built, _ = rows((5, 8), (4, 2))
-    part = Reading(built.arg(1).base, built.arg(1).view.select(1, 1))
+    part = TensorView(built.arg(1).base, built.arg(1).view.select(1, 1))
     made = lower_rows(built.b, built.arg(0), part, TensorType(f32, [4, 8]))
     assert "gather" not in kinds(built)
     table, indices = numbers(5, 8), np.arange(8).reshape(4, 2) % 5
     assert np.allclose(built.run(made, table, indices), table[indices[:, 1]])
     built, _ = rows((5, 8), (4, 32))
-    part = Reading(built.arg(1).base, built.arg(1).view.slice(0, 0, 2))
+    part = TensorView(built.arg(1).base, built.arg(1).view.slice(0, 0, 2))
     made = lower_rows(built.b, built.arg(0), part, TensorType(f32, [2, 32, 8]))
     assert kinds(built) == ["gather"]
     indices = np.arange(128).reshape(4, 32) % 5

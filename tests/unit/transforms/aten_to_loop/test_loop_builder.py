@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType, f16, f32, f64, i32, i64
 
-from spyre_mlir.dialects.spyre.loop import ConstantOp, NestOp
+from spyre_mlir.dialects.spyre.loop import LoopConstantOp, NestOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.index_views import IndexView
 from spyre_mlir.ops.native import pointwise, reductions
 from spyre_mlir.transforms.aten_to_loop.loop_builder import stems
-from spyre_mlir.transforms.aten_to_loop.nests import Reading
+from spyre_mlir.transforms.aten_to_loop.nests import TensorView
 from tests.unit.machine.modules import numbers
 from tests.unit.transforms.aten_to_loop.building import Built
 
@@ -35,14 +35,14 @@ def test_numbers_become_tensors_of_rank_0(number: float, held: object) -> None:
     built = Built()
     reading = built.b.reading(number, f32)
     (op,) = built.made
-    assert isinstance(op, ConstantOp)
+    assert isinstance(op, LoopConstantOp)
     assert (op.value, op.result.type, reading.shape, reading.base) == (held, TensorType(f32, []), (), op.result)
 
 
 def test_values_are_read_as_they_are_known() -> None:
     built = Built((2, 3))
     value = built.block.args[0]
-    built.b.readings[value] = known = Reading(value, IndexView.identity((2, 3)).transpose(0, 1))
+    built.b.readings[value] = known = TensorView(value, IndexView.identity((2, 3)).transpose(0, 1))
     assert built.b.reading(value, f16) is known
     assert built.made == []
 
@@ -51,7 +51,7 @@ def test_a_tensor_is_converted_once_for_all_views_of_it() -> None:
     built = Built(((2, 3), i32))
     assert built.b.converted(built.arg(), i32).base is built.arg().base
     one = built.b.converted(built.arg(), f32)
-    turned = Reading(built.arg().base, built.arg().view.transpose(0, 1))
+    turned = TensorView(built.arg().base, built.arg().view.transpose(0, 1))
     two = built.b.converted(turned, f32)
     assert two.base is one.base and two.shape == (3, 2)
     assert built.b.conversions == [one.base] and built.loops == [{"d0": 2, "d1": 3}]
@@ -63,7 +63,7 @@ def test_a_tensor_is_converted_once_for_all_views_of_it() -> None:
 
 def test_a_copy_has_the_order_of_its_reading() -> None:
     built, x = Built((2, 3)), numbers(2, 3)
-    turned = Reading(built.arg().base, built.arg().view.transpose(0, 1))
+    turned = TensorView(built.arg().base, built.arg().view.transpose(0, 1))
     made = built.b.copy(turned)
     assert made.is_base and made.shape == (3, 2) and built.loops == [{"d0": 3, "d1": 2}]
     assert np.array_equal(built.run(made, x), x.T)
@@ -71,7 +71,7 @@ def test_a_copy_has_the_order_of_its_reading() -> None:
 
 def test_a_copy_may_have_another_shape() -> None:
     built, x = Built((2, 3)), numbers(2, 3)
-    turned = Reading(built.arg().base, built.arg().view.transpose(0, 1))
+    turned = TensorView(built.arg().base, built.arg().view.transpose(0, 1))
     made = built.b.copy(turned, (6,))
     assert made.is_base and made.shape == (6,) and built.loops == [{"d0": 3, "d1": 2}]
     assert np.array_equal(built.run(made, x), x.T.reshape(6))
@@ -93,7 +93,7 @@ def test_arguments_that_are_numbers_reach_the_body() -> None:
 def test_six_loops_stay_and_more_are_joined() -> None:
     for shape, wanted in (((2, 3, 2, 3, 2, 3), [2, 3, 2, 3, 2, 3]), ((2, 3, 2, 3, 2, 3, 2), [432])):
         built, x = Built((int(np.prod(shape)),)), numbers(int(np.prod(shape)))
-        cut = Reading(built.arg().base, built.arg().view.reshape(shape))
+        cut = TensorView(built.arg().base, built.arg().view.reshape(shape))
         made = built.b.copy(cut, (x.size,))
         assert [list(loops.values()) for loops in built.loops] == [wanted]
         assert np.array_equal(built.run(made, x), x)
@@ -103,7 +103,7 @@ def test_six_loops_after_joining_are_few_enough() -> None:
     """All dimensions reversed but the first two, which still walk together: six runs."""
     shape = (2, 3, 2, 3, 2, 3, 2)
     built, x = Built((432,)), numbers(432)
-    cut = Reading(built.arg().base, built.arg().view.reshape(shape).permute((6, 5, 4, 3, 2, 0, 1)))
+    cut = TensorView(built.arg().base, built.arg().view.reshape(shape).permute((6, 5, 4, 3, 2, 0, 1)))
     made = built.b.copy(cut, (432,))
     assert [list(loops.values()) for loops in built.loops] == [[2, 3, 2, 3, 2, 6]]
     assert np.array_equal(built.run(made, x), x.reshape(shape).transpose(6, 5, 4, 3, 2, 0, 1).reshape(-1))
@@ -112,10 +112,10 @@ def test_six_loops_after_joining_are_few_enough() -> None:
 TURNED = (2, 3, 2, 3, 2, 3, 2, 3)
 
 
-def turned(built: Built, number: int = 0) -> Reading:
+def turned(built: Built, number: int = 0) -> TensorView:
     """A tensor of 1296 elements cut in eight, in reverse order."""
     base = built.arg(number)
-    return Reading(base.base, base.view.reshape(TURNED).permute((7, 6, 5, 4, 3, 2, 1, 0)))
+    return TensorView(base.base, base.view.reshape(TURNED).permute((7, 6, 5, 4, 3, 2, 1, 0)))
 
 
 # The last four of the eight cuts come to the front, two at a time: 76543210 then has five runs in 32104567.
@@ -133,7 +133,7 @@ def test_a_shuffle_of_many_loops_takes_several_nests() -> None:
 def test_operands_of_other_orders_are_copied_until_the_loops_are_few(first: bool) -> None:
     built, x, y = Built((1296,), (36, 36)), numbers(1296), numbers(36, 36, seed=1)
     flat = turned(built)
-    operands = [Reading(flat.base, flat.view.reshape((36, 36))), built.arg(1)]
+    operands = [TensorView(flat.base, flat.view.reshape((36, 36))), built.arg(1)]
     made = built.b.pointwise(pointwise.sub, operands if first else operands[::-1], TensorType(f32, [36, 36]))
     assert max(map(len, built.loops)) <= 6 and list(built.loops[-1].values()) == [36, 36]
     wanted = x.reshape(TURNED).transpose(7, 6, 5, 4, 3, 2, 1, 0).reshape(36, 36) - y
@@ -143,7 +143,7 @@ def test_operands_of_other_orders_are_copied_until_the_loops_are_few(first: bool
 def test_a_part_in_many_loops_stays_as_it_is() -> None:
     """No mere change of order: whether eight loops are too many shows when the kernel is written."""
     built, x = Built((36, 36)), numbers(36, 36)
-    part = Reading(turned(built).base, turned(built).view.slice(0, 0, 2))
+    part = TensorView(turned(built).base, turned(built).view.slice(0, 0, 2))
     made = built.b.copy(part)
     assert [list(loops.values()) for loops in built.loops] == [[2, 2, 3, 2, 3, 2, 3, 2]]
     assert np.array_equal(built.run(made, x), x.reshape(TURNED).transpose(7, 6, 5, 4, 3, 2, 1, 0)[:2])
@@ -164,7 +164,7 @@ def test_one_element_needs_no_folding() -> None:
 
 def test_repeated_rows_are_folded_once_and_repeated_then() -> None:
     built, x = Built((1, 4, 1)), numbers(1, 4, 1)
-    wide = Reading(built.arg().base, built.arg().view.expand((3, 4, 5)))
+    wide = TensorView(built.arg().base, built.arg().view.expand((3, 4, 5)))
     made = built.b.reduced(wide, 1, reductions.amax)
     assert built.loops == [{"r": 4}] and made.shape == (3, 1, 5)
     assert np.allclose(built.run(made, x), np.broadcast_to(x.max(), (3, 1, 5)))
@@ -172,7 +172,7 @@ def test_repeated_rows_are_folded_once_and_repeated_then() -> None:
 
 def test_repeated_elements_count_as_often_as_they_are_there() -> None:
     built, x = Built((4, 1)), numbers(4, 1)
-    wide = Reading(built.arg().base, built.arg().view.expand((4, 3)))
+    wide = TensorView(built.arg().base, built.arg().view.expand((4, 3)))
     made = built.b.reduced(wide, 1, reductions.sum)
     assert built.loops == [{"d0": 4, "d1": 3}, {"d0": 4, "r": 3}]
     assert np.allclose(built.run(made, x), 3 * x)
@@ -181,14 +181,14 @@ def test_repeated_elements_count_as_often_as_they_are_there() -> None:
 def test_a_dimension_of_several_loops_is_copied_before_it_is_folded() -> None:
     built, x = Built((2, 3, 4)), numbers(2, 3, 4)
     view = built.arg().view.permute((1, 0, 2)).reshape((3, 8))
-    made = built.b.reduced(Reading(built.arg().base, view), 1, reductions.sum)
+    made = built.b.reduced(TensorView(built.arg().base, view), 1, reductions.sum)
     assert len(built.loops) == 2 and built.loops[1] == {"d0": 3, "r": 8}
     assert np.allclose(built.run(made, x), x.sum((0, 2))[:, None])
 
 
 def test_a_reading_that_does_not_fit_the_others_is_copied() -> None:
     built, x, y = Built((2, 3), (3, 2)), numbers(2, 3), numbers(3, 2, seed=1)
-    flat = [Reading(a.base, a.view.transpose(0, 1).reshape((6,))) for a in (built.arg(0), built.arg(1))]
+    flat = [TensorView(a.base, a.view.transpose(0, 1).reshape((6,))) for a in (built.arg(0), built.arg(1))]
     loops, out, readings = built.b.align(flat, IndexView.identity((6,)), ["d0"])
     assert len(built.loops) == 1 and readings[0].is_base and readings[1] is flat[1]
     assert loops.extents == ((2, 3),) and len(loops.maps) == 2 and len(out) == 1
@@ -199,7 +199,7 @@ def test_a_reading_that_does_not_fit_the_others_is_copied() -> None:
 def test_readings_without_common_loops_are_refused() -> None:
     """Four of every five, cut in two: steps 5, 2 and 1. No dimension of the reading is cut, so no copy would help."""
     built = Built((20,))
-    part = Reading(built.arg().base, built.arg().view.reshape((4, 5)).slice(1, 0, 4))
+    part = TensorView(built.arg().base, built.arg().view.reshape((4, 5)).slice(1, 0, 4))
     with pytest.raises(UnsupportedError, match=r"no common loops for shapes \[\(4, 4\)\]: a cut .* do not divide"):
         built.b.align([part], IndexView.identity((4, 2, 2)).reshape((4, 4)), ["d0", "d1"])
     assert built.made == []

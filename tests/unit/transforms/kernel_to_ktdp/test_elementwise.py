@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import f16, f32
 
-from spyre_mlir.dialects.spyre.kernel import AllocOp, ConstantOp, KernelOp
+from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelConstantOp, KernelOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.transforms.kernel_to_ktdp.elementwise import divisor, float_type, folded_number, tile_limit
 from spyre_mlir.transforms.kernel_to_ktdp.tiles import kernel_in_tiles
@@ -38,7 +38,7 @@ def test_numbers_that_are_known_when_the_program_is_written() -> None:
       %e = spyre.kernel.alloc : {one}
       func.return
     }}""")
-    found = [folded_number(op.results[0]) for op in (*ops(module, ConstantOp), *ops(module, AllocOp))]
+    found = [folded_number(op.results[0]) for op in (*ops(module, KernelConstantOp), *ops(module, AllocOp))]
     assert found == [2.5, 7.0, None, None, None]
 
 

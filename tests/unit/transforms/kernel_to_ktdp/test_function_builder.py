@@ -23,8 +23,8 @@ from spyre_mlir.transforms.kernel_to_ktdp.function_builder import (
     element_type,
     shape_of,
 )
-from spyre_mlir.transforms.kernel_to_ktdp.slices import Form
-from spyre_mlir.transforms.kernel_to_ktdp.tiles import Kernel, kernel_in_tiles
+from spyre_mlir.transforms.kernel_to_ktdp.slices import SliceForm
+from spyre_mlir.transforms.kernel_to_ktdp.tiles import TiledKernel, kernel_in_tiles
 from tests.unit.transforms.kernel_to_ktdp.kernels import kernels, lines, matrix, result, whole, written
 from tests.unit.transforms.levels import ops, passed
 
@@ -35,7 +35,7 @@ def tensor(*shape: int, element: AnyFloat = f16) -> SSAValue:
     return Code({}).empty(element, shape)
 
 
-def divided(loops: str) -> Kernel:
+def divided(loops: str) -> TiledKernel:
     body = f'spyre.kernel.compute "neg" [{loops}] ins(%a[m, n] : {T}) outs(%out[m, n] : {T})'
     (op,) = ops(passed(kernels({"a": T}, body, T)), KernelOp)
     return kernel_in_tiles(op)
@@ -136,7 +136,7 @@ def test_nothing_is_added_to_zero() -> None:
 
 
 def test_loops_carry_values_and_what_is_held() -> None:
-    code, form = Code({}), Form(0, ((1, 4),))
+    code, form = Code({}), SliceForm(0, ((1, 4),))
     start, held = tensor(2), tensor(4)
     code.held["buffer"] = Held(held, form)
     with code.loop(12, 3, [start], first=6, held=["buffer"]) as loop:

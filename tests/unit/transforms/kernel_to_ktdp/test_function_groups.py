@@ -8,7 +8,14 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.transforms.kernel_to_ktdp.function_groups import Group, cores_of, grouped, kernels_of, root, spill
+from spyre_mlir.transforms.kernel_to_ktdp.function_groups import (
+    FunctionGroup,
+    cores_of,
+    grouped,
+    kernels_of,
+    root,
+    spill,
+)
 from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.kernel_to_ktdp.kernels import matrix, sparse
 from tests.unit.transforms.levels import ops, passed
@@ -51,7 +58,7 @@ def items(found: ModuleOp) -> list[KernelOp | scf.ForOp]:
     return [op for op in functions(found)[0].body.block.ops if isinstance(op, KernelOp | scf.ForOp)]
 
 
-def groups(body: str) -> list[Group]:
+def groups(body: str) -> list[FunctionGroup]:
     return grouped(items(module(body)))
 
 
@@ -144,6 +151,6 @@ def test_what_several_functions_touch_leaves_the_scratchpads() -> None:
         body += f'spyre.kernel.compute "exp" [{ROWS}] {uses}\n'
     found = module(body + kernel("c", "d"))
     exp, neg, last, other = ops(found, KernelOp)
-    spill([Group(4, [exp, neg]), Group(4, [last]), Group(4, [other])])
+    spill([FunctionGroup(4, [exp, neg]), FunctionGroup(4, [last]), FunctionGroup(4, [other])])
     spaces = {str(op.result.name_hint): device_tensor(op.result).space for op in ops(found, AllocOp)}
     assert spaces == {**dict.fromkeys("abcdpqk", "hbm"), "l": "lx"}

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import f16
 from spyre_mlir.dialects.spyre.kernel import AllocOp
 from spyre_mlir.transforms.kernel_to_ktdp.function_builder import Code, Held, shape_of
 from spyre_mlir.transforms.kernel_to_ktdp.operands import blank, converted
-from spyre_mlir.transforms.kernel_to_ktdp.slices import Form
+from spyre_mlir.transforms.kernel_to_ktdp.slices import SliceForm
 from tests.unit.machine.modules import device
 from tests.unit.transforms.kernel_to_ktdp.kernels import Array, kernels, lines, matrix, sparse, whole, written
 from tests.unit.transforms.levels import ops, passed
@@ -112,21 +112,21 @@ def test_a_transposition_between_kernels(tile: int) -> None:
     assert np.array_equal(written(kernels({"a": a}, body, b), tile).run([x])[0], x)
 
 
-def convert(source: Form, target: Form) -> tuple[Code, tuple[int, ...]]:
+def convert(source: SliceForm, target: SliceForm) -> tuple[Code, tuple[int, ...]]:
     code = Code({})
     held = Held(Code({}).empty(f16, source.shape), source)
     return code, shape_of(converted(code, held, target))
 
 
 def test_the_same_form_takes_no_ops() -> None:
-    form = Form(0, ((64, 4), (1, 64)))
+    form = SliceForm(0, ((64, 4), (1, 64)))
     code, shape = convert(form, form)
     assert code.ops == [] and shape == (4, 64)
 
 
 def test_elements_that_are_not_there_are_zeros() -> None:
     """Rows 1 and 2 of four, asked for as all four: put into zeros of the whole."""
-    code, shape = convert(Form(64, ((64, 2), (1, 64))), Form(0, ((64, 4), (1, 64))))
+    code, shape = convert(SliceForm(64, ((64, 2), (1, 64))), SliceForm(0, ((64, 4), (1, 64))))
     assert shape == (4, 64)
     (op,) = code.ops
     assert isinstance(op, tensor.InsertSliceOp) and list(op.static_offsets.get_values()) == [1, 0]
@@ -135,13 +135,13 @@ def test_elements_that_are_not_there_are_zeros() -> None:
 
 def test_a_value_begins_as_zeros() -> None:
     (alloc,) = ops(passed(f"func.func @main() {{\n%l = spyre.kernel.alloc at 0 : i64 : {L}\nfunc.return\n}}"), AllocOp)
-    code, form = Code({}), Form(0, ((1, 512),))
+    code, form = Code({}), SliceForm(0, ((1, 512),))
     held = blank(code, alloc.result, form)
     assert held.form is form and held.value is code.full(0.0, f16, (512,))
 
 
 def test_one_element_keeps_a_dimension() -> None:
-    code, shape = convert(Form(0, ((1, 64),)), Form(3, ((1, 1),)))
+    code, shape = convert(SliceForm(0, ((1, 64),)), SliceForm(3, ((1, 1),)))
     assert shape == (1,)
     op = code.ops[0]
     assert isinstance(op, tensor.ExtractSliceOp) and list(op.static_offsets.get_values()) == [3]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spyre_mlir.transforms.kernel_to_ktdp.slices import Form, Recast, recast, same_elements
+from spyre_mlir.transforms.kernel_to_ktdp.slices import Recast, SliceForm, recast, same_elements
 
 RADIX = (1, 2, 3, 4, 6)
 
 
-def places(form: Form) -> Any:
+def places(form: SliceForm) -> Any:
     found = np.asarray(form.offset)
     for stride, count in form.dims:
         found = found[..., None] + np.arange(count) * stride
@@ -31,7 +31,7 @@ def followed(values: Any, steps: Recast) -> Any:
     return values.reshape(steps.squeezed).transpose(steps.order).reshape(steps.shape)
 
 
-def random_form(random: Random, radix: list[int]) -> Form:
+def random_form(random: Random, radix: list[int]) -> SliceForm:
     """A box of a slice whose extents are `radix`, dimensions merged, split and turned at random."""
     dims, offset = list[tuple[int, int]](), 0
     for place, extent in enumerate(radix):
@@ -46,7 +46,7 @@ def random_form(random: Random, radix: list[int]) -> Form:
         else:
             place += 1
     random.shuffle(dims)
-    return Form(offset, tuple(dims))
+    return SliceForm(offset, tuple(dims))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -68,10 +68,10 @@ def test_elements_keep_their_places(seed: int) -> None:
 
 
 def test_strides_without_common_parts_have_no_way() -> None:
-    assert recast(Form(0, ((3, 4), (1, 3))), Form(0, ((4, 3), (1, 4)))) is None
+    assert recast(SliceForm(0, ((3, 4), (1, 3))), SliceForm(0, ((4, 3), (1, 4)))) is None
 
 
 def test_the_same_form_takes_no_steps() -> None:
-    form = Form(0, ((64, 8), (1, 64)))
+    form = SliceForm(0, ((64, 8), (1, 64)))
     steps = recast(form, form)
     assert steps is not None and steps.hull is None and steps.sizes == steps.split == form.shape

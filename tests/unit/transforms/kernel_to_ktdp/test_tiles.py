@@ -8,13 +8,13 @@ import pytest
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.transforms.kernel_to_ktdp.tiles import Cut, Kernel, Piece, fit, kernel_in_tiles
+from spyre_mlir.transforms.kernel_to_ktdp.tiles import LoopCut, LoopPiece, TiledKernel, fit, kernel_in_tiles
 from tests.unit.machine.modules import device
 from tests.unit.transforms.kernel_to_ktdp.kernels import gather, kernels, matrix, sparse
 from tests.unit.transforms.levels import ops, passed
 
 
-def cut_at_sticks(text: str) -> Kernel:
+def cut_at_sticks(text: str) -> TiledKernel:
     (op,) = ops(passed(text), KernelOp)
     return kernel_in_tiles(op)
 
@@ -28,8 +28,8 @@ def rows(loops: str, *shape: int) -> str:
 def test_a_loop_in_lanes_is_cut_in_sticks_and_lanes() -> None:
     kernel = cut_at_sticks(rows("m = 4 over 2, n = 200 over 4", 4, 200))
     m, n = kernel.cuts["m"], kernel.cuts["n"]
-    assert m == Cut("m", 4, 2, ((1, 4),))
-    assert n == Cut("n", 200, 4, ((64, 4), (1, 64)))
+    assert m == LoopCut("m", 4, 2, ((1, 4),))
+    assert n == LoopCut("n", 200, 4, ((64, 4), (1, 64)))
     assert (m.outer, m.steps, m.inner) == (("m", 1), 2, 1)
     assert (n.outer, n.steps, n.inner) == (("n", 64), 1, 64)
     assert kernel.cores == 8
@@ -93,12 +93,12 @@ def test_indices_that_are_read_whole_need_no_cut() -> None:
 
 
 PIECES = {
-    "whole sticks": (Cut("n", 128, 1, ((64, 2), (1, 64))), [Piece(0, 2, 64)]),
-    "divided whole sticks": (Cut("n", 128, 2, ((64, 2), (1, 64))), [Piece(0, 1, 64)]),
-    "a last stick in part": (Cut("n", 200, 1, ((64, 4), (1, 64))), [Piece(0, 3, 64), Piece(3, 1, 8)]),
-    "less than a stick": (Cut("n", 40, 1, ((64, 1), (1, 64))), [Piece(0, 1, 40)]),
-    "no sticks": (Cut("n", 7, 1, ((1, 7),)), [Piece(0, 7, 1)]),
-    "three parts, whole": (Cut("n", 128, 1, ((64, 2), (32, 2), (1, 32))), [Piece(0, 2, 64)]),
+    "whole sticks": (LoopCut("n", 128, 1, ((64, 2), (1, 64))), [LoopPiece(0, 2, 64)]),
+    "divided whole sticks": (LoopCut("n", 128, 2, ((64, 2), (1, 64))), [LoopPiece(0, 1, 64)]),
+    "a last stick in part": (LoopCut("n", 200, 1, ((64, 4), (1, 64))), [LoopPiece(0, 3, 64), LoopPiece(3, 1, 8)]),
+    "less than a stick": (LoopCut("n", 40, 1, ((64, 1), (1, 64))), [LoopPiece(0, 1, 40)]),
+    "no sticks": (LoopCut("n", 7, 1, ((1, 7),)), [LoopPiece(0, 7, 1)]),
+    "three parts, whole": (LoopCut("n", 128, 1, ((64, 2), (32, 2), (1, 32))), [LoopPiece(0, 2, 64)]),
 }
 
 
@@ -106,14 +106,16 @@ PIECES = {
 def test_pieces_of_a_loop_leave_padding_out(name: str) -> None:
     cut, wanted = PIECES[name]
     (op,) = ops(passed(rows("m = 4, n = 200", 4, 200)), KernelOp)
-    assert Kernel(op, {"n": cut}, (), {}).pieces("n") == wanted
+    assert TiledKernel(op, {"n": cut}, (), {}).pieces("n") == wanted
 
 
-@pytest.mark.parametrize("cut", [Cut("n", 200, 4, ((64, 4), (1, 64))), Cut("n", 200, 1, ((64, 4), (32, 2), (1, 32)))])
-def test_a_divided_loop_ends_with_a_stick(cut: Cut) -> None:
+@pytest.mark.parametrize(
+    "cut", [LoopCut("n", 200, 4, ((64, 4), (1, 64))), LoopCut("n", 200, 1, ((64, 4), (32, 2), (1, 32)))]
+)
+def test_a_divided_loop_ends_with_a_stick(cut: LoopCut) -> None:
     (op,) = ops(passed(rows("m = 4, n = 200", 4, 200)), KernelOp)
     with pytest.raises(LoweringError, match="n of extent 200 is divided, and ends inside a stick of 64"):
-        Kernel(op, {"n": cut}, (), {}).pieces("n")
+        TiledKernel(op, {"n": cut}, (), {}).pieces("n")
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.transforms.kernel_to_ktdp.function_groups import Group
-from spyre_mlir.transforms.kernel_to_ktdp.slices import Form
+from spyre_mlir.transforms.kernel_to_ktdp.function_groups import FunctionGroup
+from spyre_mlir.transforms.kernel_to_ktdp.slices import SliceForm
 from spyre_mlir.transforms.kernel_to_ktdp.value_threading import Threads, threads_of
 from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.kernel_to_ktdp.kernels import matrix
@@ -19,7 +19,7 @@ from tests.unit.transforms.levels import passed
 
 T, L = matrix(4, 128), matrix(4, 128, space="lx")
 BYTES = 4 * 128 * 2
-FORM = Form(0, ((4 * 64, 2), (64, 4), (1, 64)))
+FORM = SliceForm(0, ((4 * 64, 2), (64, 4), (1, 64)))
 FOUR, TWO = "m = 4, n = 128", "m = 2, n = 128"
 NAMES = {"a": T, "b": T, "l": L, "k": L, "j": L}
 
@@ -37,11 +37,11 @@ def module(body: str) -> ModuleOp:
     return passed(f"func.func @main() {{\n{constants}{allocs}{body} func.return\n}}")
 
 
-def threads(body: str, lx_bytes: int = SPYRE.lx_bytes) -> tuple[dict[str, Form], list[int], list[str], Threads]:
+def threads(body: str, lx_bytes: int = SPYRE.lx_bytes) -> tuple[dict[str, SliceForm], list[int], list[str], Threads]:
     """Forms by name, bytes left per kernel, names that are refused, and the whole."""
     block = functions(module(body))[0].body.block
     items = [o for o in block.ops if isinstance(o, KernelOp | scf.ForOp)]
-    found, refused = threads_of(Group(1, items), replace(SPYRE, lx_bytes=lx_bytes, lx_usable_bytes=1))
+    found, refused = threads_of(FunctionGroup(1, items), replace(SPYRE, lx_bytes=lx_bytes, lx_usable_bytes=1))
     named = {str(v.name_hint): form for v, form in found.forms.items()}
     return named, list(found.free.values()), [str(v.name_hint) for v in refused], found
 
@@ -71,7 +71,7 @@ def test_parts_make_the_whole_slice() -> None:
     """Two kernels write different rows: the value is all 512 elements in a row, and each of them copies its part."""
     body = op(TWO, "a[m, n]", "l[m, n]") + op(TWO, "a[m, n]", "l[m + 2, n]") + op(FOUR, "l[m, n]", "b[m, n]")
     forms, free, refused, _ = threads(body)
-    assert forms == {"l": Form(0, ((1, 512),))} and refused == []
+    assert forms == {"l": SliceForm(0, ((1, 512),))} and refused == []
     assert [SPYRE.lx_bytes - f for f in free] == [4 * BYTES, 4 * BYTES, 2 * BYTES]
 
 

@@ -10,8 +10,8 @@ from xdsl.ir import Attribute, Block, SSAValue
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
-from spyre_mlir.transforms.loop_to_kernel.buffers import Define, Step
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner
+from spyre_mlir.transforms.loop_to_kernel.buffers import Define, PlannedKernel
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
 from tests.unit.transforms.levels import ops, passed
 
 
@@ -20,24 +20,24 @@ def tensor(*shape: int, element: Attribute = f32) -> SSAValue:
     return Block(arg_types=[TensorType(element, shape)]).args[0]
 
 
-def sent(p: Planner, *shape: int, element: Attribute = f32, prepared: bool = False) -> SSAValue:
+def sent(p: LayoutPlanner, *shape: int, element: Attribute = f32, prepared: bool = False) -> SSAValue:
     """A tensor that the host has."""
     value = tensor(*shape, element=element)
     p.hosts[value] = prepared
     return value
 
 
-def steps(p: Planner) -> list[Step]:
+def steps(p: LayoutPlanner) -> list[PlannedKernel]:
     """The kernels of a plan."""
-    return [item for item in p.items if isinstance(item, Step)]
+    return [item for item in p.items if isinstance(item, PlannedKernel)]
 
 
-def names(p: Planner) -> list[str]:
+def names(p: LayoutPlanner) -> list[str]:
     """The functions of its kernels."""
     return [step.function for step in steps(p)]
 
 
-def defined(p: Planner) -> list[tuple[tuple[int, ...], str, int]]:
+def defined(p: LayoutPlanner) -> list[tuple[tuple[int, ...], str, int]]:
     """Shapes, formats and stick dimensions of its buffers."""
     return [(i.buffer.shape, i.buffer.format, i.buffer.layout.stick) for i in p.items if isinstance(i, Define)]
 

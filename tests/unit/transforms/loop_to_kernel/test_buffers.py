@@ -15,7 +15,7 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.sticks import StickLayout
-from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
 from tests.functions import FunctionModel
 
 f = torch.nn.functional
@@ -103,7 +103,7 @@ def test_readers_whose_strides_have_no_small_common_multiple(function: Callable[
 
 def test_a_layout_that_would_explode_is_refused() -> None:
     """Multiples of 30 and of 64 that hold 100: 960."""
-    buffer = Buffer((100, 64), DL16.name, StickLayout.published((100, 64), 1, 64))
+    buffer = PlannedBuffer((100, 64), DL16.name, StickLayout.published((100, 64), 1, 64))
     buffer.pad(0, 30)
     assert buffer.layout.extents == (120, 64)
     assert not buffer.has_room(0, 64)

@@ -17,7 +17,7 @@ from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
     write_cost,
 )
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner, Versions
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner
 from tests.unit.transforms.loop_to_kernel.planning import nest, sent, tensor
 
 DL16, FP32 = "SEN169_FP16", "IEEE_FP32"
@@ -45,7 +45,7 @@ def test_cores_that_a_lane_leaves() -> None:
     assert usable_cores((IterDim("a", 3), IterDim("b", 70)), ("a", "b"), "b", 64) == 1
 
 
-def computed(p: Planner, stick: int, form: str = DL16) -> Versions:
+def computed(p: LayoutPlanner, stick: int, form: str = DL16) -> DeviceForms:
     versions = p.of(tensor(33, 70))
     versions.format = form
     versions.buffers.append(p.fresh((33, 70), form, stick))
@@ -53,13 +53,13 @@ def computed(p: Planner, stick: int, form: str = DL16) -> Versions:
 
 
 def test_reading_in_place_costs_its_sticks() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     assert read_cost(computed(p, 1), (A, B), "b") == 66
     assert read_cost(p.of(sent(p, 33, 70)), (A, B), "a") == 70
 
 
 def test_reading_laid_out_again_costs_both_sides_too() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     assert read_cost(computed(p, 1), (A, B), "a") == 70 + (70 + 66)
     assert read_cost(computed(p, 1, FP32), (A, B), "a") == 140 + 3 * (140 + 132)
     assert read_cost(computed(p, 1), (A, B), None) == 2310 + 64 * (2310 + 66)
@@ -67,11 +67,11 @@ def test_reading_laid_out_again_costs_both_sides_too() -> None:
 
 
 def test_reading_a_copy_is_dearest() -> None:
-    assert read_cost(computed(Planner(), 1), (A.shifted(1), B), "a") == 4 * 33 * 70
+    assert read_cost(computed(LayoutPlanner(), 1), (A.shifted(1), B), "a") == 4 * 33 * 70
 
 
 def test_reading_a_conversion_costs_that_of_its_origin() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     value = tensor(33, 70)
     p.of(value).buffers.append(p.fresh((33, 70), DL16, 1))
     wide = p.form(value, FP32)
@@ -107,33 +107,33 @@ def test_a_folded_loop_is_in_no_lanes_of_the_result() -> None:
 
 @pytest.mark.parametrize(("stick", "lane"), [(1, "b"), (0, "a")])
 def test_the_lane_that_the_operand_has_is_cheapest(stick: int, lane: str) -> None:
-    op, p = nest(pointwise("a, b", "33x70")), Planner()
+    op, p = nest(pointwise("a, b", "33x70")), LayoutPlanner()
     assert cheapest_lane(op, Forms(DL16, [computed(p, stick)])) == lane
     assert lane_for(p, op, Forms(DL16, [computed(p, stick)])) == lane
 
 
 def test_among_equals_the_innermost() -> None:
     text = pointwise("a, b", "64x64", "a = 64, b = 64").replace("33x70", "64x64")
-    p = Planner()
+    p = LayoutPlanner()
     assert cheapest_lane(nest(text), Forms(DL16, [p.of(sent(p, 64, 64, prepared=True))])) == "b"
 
 
 def test_a_result_that_no_loop_writes_in_whole_sticks_is_sparse() -> None:
     """70 elements a row, row after row in one dimension."""
-    op, p = nest(pointwise("a * 70 + b", "2310")), Planner()
+    op, p = nest(pointwise("a * 70 + b", "2310")), LayoutPlanner()
     assert cheapest_lane(op, Forms(DL16, [p.of(sent(p, 33, 70))])) is None
 
 
 def test_the_last_stick_may_be_in_part_where_the_tensor_ends() -> None:
     """70 of 140 columns would leave old elements in a stick: rows go to the lanes, which the host has otherwise."""
-    op, p = nest(pointwise("a, b", "33x140")), Planner()
+    op, p = nest(pointwise("a, b", "33x140")), LayoutPlanner()
     assert cheapest_lane(op, Forms(DL16, [computed(p, 1)])) == "a"
 
 
 def test_a_destination_says_which_lane() -> None:
     text = pointwise("a, b", "33x70").replace(" -> [a, b]", " into %d -> [a, b]")
     text = text.replace("%0 = spyre", "%d = spyre.loop.empty : tensor<33x70xf32>\n%0 = spyre")
-    op, p = nest(text), Planner()
+    op, p = nest(text), LayoutPlanner()
     assert op.dest is not None
     for stick, lane in ((0, "a"), (1, "b"), (UNIT, None)):
         p.versions.clear()

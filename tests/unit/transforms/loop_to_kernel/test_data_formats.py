@@ -21,7 +21,7 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import (
     keeps_float32,
     wrapped,
 )
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
 from tests.unit.transforms.levels import ops
 from tests.unit.transforms.loop_to_kernel.planning import functions_of, lowered, names, nest, sent, steps, tensor
 
@@ -45,7 +45,7 @@ def form_of(
     scalar: str, element: str, function: str, result: str | None = None, *, hosts: bool = True, keep: bool = False
 ) -> str:
     op = nest(two(scalar, element, result))
-    p = Planner(keep_float32=keep)
+    p = LayoutPlanner(keep_float32=keep)
     if hosts:
         p.hosts.update(dict.fromkeys(op.inputs, False))
     found = forms_of(p, op, function)
@@ -79,11 +79,11 @@ def test_kept_float32() -> None:
     assert form_of(ADD_F, "f32", "add", keep=True) == FP32
     assert form_of(ADD_F, "f16", "add", keep=True) == DL16
     tanh = nest(copy("f32", "f32").replace("spyre.loop.yield %a", "%q = math.tanh %a : f32\nspyre.loop.yield %q"))
-    assert forms_of(Planner(keep_float32=True), tanh, "tanh").format == DL16  # it has no other
+    assert forms_of(LayoutPlanner(keep_float32=True), tanh, "tanh").format == DL16  # it has no other
     op = nest(two(ADD_F, "f32"))
-    assert keeps_float32(Planner(keep_float32=True), op, f16, f32)
-    assert not keeps_float32(Planner(keep_float32=True), op, f16)
-    assert not keeps_float32(Planner(), op, f32)
+    assert keeps_float32(LayoutPlanner(keep_float32=True), op, f16, f32)
+    assert not keeps_float32(LayoutPlanner(keep_float32=True), op, f16)
+    assert not keeps_float32(LayoutPlanner(), op, f32)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_kept_float32() -> None:
 )
 def test_exact_numbers_of_dl16(element: Attribute, host: bool, exact: bool) -> None:
     """DL16 counts to 1024. Integers that the device computes are where they were computed."""
-    p = Planner()
+    p = LayoutPlanner()
     value = sent(p, 4, element=element) if host else tensor(4, element=element)
     assert exact_in_dl16(p, value) == exact
     p.of(value).format = DL16
@@ -105,7 +105,7 @@ def test_an_integer_that_is_compared_with_small_ones_is_limited() -> None:
     text = text.replace("%0 = spyre", "%c = spyre.loop.constant 9.0 : f64 : tensor<i32>\n%0 = spyre")
     for host, wanted in ((True, DL16), (False, FP32)):
         op = nest(text)
-        p = Planner()
+        p = LayoutPlanner()
         if host:
             p.hosts[op.inputs[0]] = False
         p.of(op.inputs[1]).constant = UnitAttr()
@@ -113,12 +113,12 @@ def test_an_integer_that_is_compared_with_small_ones_is_limited() -> None:
         assert found.format == wanted
         assert [v.saturate for v in found.operands] == [host, False]
     large = nest(text.replace("9.0", "1025.0"))
-    p = Planner()
+    p = LayoutPlanner()
     p.hosts[large.inputs[0]] = False
     p.of(large.inputs[1]).constant = UnitAttr()
     assert forms_of(p, large, "lesserthan").format == FP32
     both = nest(two(LESS, "i32", "i1"))
-    p = Planner()
+    p = LayoutPlanner()
     p.hosts.update(dict.fromkeys(both.inputs, False))
     assert forms_of(p, both, "lesserthan").format == FP32  # two of them
 
@@ -126,7 +126,7 @@ def test_an_integer_that_is_compared_with_small_ones_is_limited() -> None:
 def test_a_choice_of_formats_converts_least() -> None:
     """Small integers in float32 already: two of two, or one of two."""
     for count, wanted in ((2, FP32), (1, DL16), (0, DL16)):
-        op, p = nest(two(LESS, "i1", "i1").replace("slt", "ult")), Planner()
+        op, p = nest(two(LESS, "i1", "i1").replace("slt", "ult")), LayoutPlanner()
         for number, value in enumerate(op.inputs):
             p.of(value).format = FP32 if number < count else DL16
         assert forms_of(p, op, "lesserthan").format == wanted
@@ -137,14 +137,14 @@ def test_a_destination_says_the_format() -> None:
     text = text.replace("%0 = spyre", "%d = spyre.loop.empty : tensor<4x64xf32>\n%0 = spyre")
     op = nest(text)
     for form in (DL16, FP32):
-        p = Planner()
+        p = LayoutPlanner()
         assert op.dest is not None
         p.of(op.dest).format = form
         assert forms_of(p, op, "add").format == form
     tanh = copy("f32", "f32").replace("spyre.loop.yield %a", "%q = math.tanh %a : f32\nspyre.loop.yield %q")
     tanh = tanh.replace(" -> [m, n]", " into %d -> [m, n]")
     narrow = nest(tanh.replace("%0 = spyre", "%d = spyre.loop.empty : tensor<4x64xf32>\n%0 = spyre"))
-    p = Planner()
+    p = LayoutPlanner()
     assert narrow.dest is not None
     p.of(narrow.dest).format = FP32
     with pytest.raises(LoweringError, match="tanh has no form on float32, in which its result is stored") as refused:
@@ -176,7 +176,7 @@ def copy(old: str, new: str, *, write: str = "m, n", shape: str = "4x64") -> str
     ],
 )
 def test_changes_of_type_that_are_changes_of_form(old: str, new: str, keep: bool, made: bool) -> None:
-    op, p = nest(copy(old, new)), Planner(keep_float32=keep)
+    op, p = nest(copy(old, new)), LayoutPlanner(keep_float32=keep)
     p.hosts[op.inputs[0]] = False
     assert cast(p, op) == made
     assert (op.result in p.versions) == made
@@ -185,12 +185,12 @@ def test_changes_of_type_that_are_changes_of_form(old: str, new: str, keep: bool
 def test_parts_and_turned_tensors_are_copied() -> None:
     for text in (copy("i32", "f32", write="n, m", shape="64x4"), copy("i32", "f32", shape="8x64"), copy("i32", "i32")):
         op = nest(text)
-        assert not cast(Planner(), op)
+        assert not cast(LayoutPlanner(), op)
 
 
 def test_forms_that_casts_make() -> None:
     def made(old: str, new: str) -> tuple[str, list[str]]:
-        op, p = nest(copy(old, new)), Planner()
+        op, p = nest(copy(old, new)), LayoutPlanner()
         p.hosts[op.inputs[0]] = False
         assert cast(p, op)
         return p.versions[op.result].format, names(p)
@@ -205,7 +205,7 @@ def test_forms_that_casts_make() -> None:
 
 @pytest.mark.parametrize(("element", "numbers"), [(i8, [1 / 256, 0.5, 256]), (i16, [1 / 65536, 0.5, 65536])])
 def test_short_integers_start_anew(element: Attribute, numbers: list[float]) -> None:
-    p = Planner()
+    p = LayoutPlanner()
     versions = p.of(sent(p, 4, 64, element=i32))
     versions.format = FP32
     found = wrapped(p, versions, element)
@@ -250,4 +250,4 @@ def test_what_eager_rounds_to() -> None:
 def test_kernels_that_may_leave_the_integers_of_float32(
     scalar: str, element: str, function: str, form: str, watched: bool
 ) -> None:
-    assert is_watched(Planner(), nest(two(scalar, element)), function, form) == watched
+    assert is_watched(LayoutPlanner(), nest(two(scalar, element)), function, form) == watched

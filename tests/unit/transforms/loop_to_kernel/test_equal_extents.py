@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from spyre_mlir.hw.sticks import UNIT
-from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, Step
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel
 from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
 from tests.unit.transforms.loop_to_kernel.planning import names, steps, tensor
 
 DL16 = "SEN169_FP16"
 
 
-def planned(*shape: int, to: int = 0) -> tuple[Planner, Buffer, Buffer]:
+def planned(*shape: int, to: int = 0) -> tuple[LayoutPlanner, PlannedBuffer, PlannedBuffer]:
     """A tensor laid out again: its last dimension was in the lanes."""
-    p = Planner()
+    p = LayoutPlanner()
     versions = p.of(tensor(*shape))
     versions.buffers.append(p.fresh(shape, DL16, len(shape) - 1))
     made = p.buffer(versions, to)
     return p, versions.buffers[0], made
 
 
-def extents(step: Step) -> dict[str, int]:
+def extents(step: PlannedKernel) -> dict[str, int]:
     return {d.name: d.extent for d in step.space}
 
 

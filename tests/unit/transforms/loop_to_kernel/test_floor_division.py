@@ -8,10 +8,10 @@ from xdsl.dialects.builtin import FloatAttr, f64
 
 from spyre_mlir.hw.sticks import UNIT, StickLayout
 from spyre_mlir.machine.levels.run import run_function
-from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
 from spyre_mlir.transforms.loop_to_kernel.floor_division import WholeQuotient
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner
-from spyre_mlir.transforms.utils.integer_ranges import Bounds
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
+from spyre_mlir.transforms.utils.integer_ranges import IntegerBounds
 from tests.unit.transforms.levels import passed
 from tests.unit.transforms.loop_to_kernel.planning import functions_of, names, nest, steps
 
@@ -28,11 +28,11 @@ def text(element: str) -> str:
     }}"""
 
 
-def quotient(dividend: Bounds, divisor: Bounds, lane: str | None = "n") -> Planner:
-    p, op = Planner(), nest(text("i32"))
+def quotient(dividend: IntegerBounds, divisor: IntegerBounds, lane: str | None = "n") -> LayoutPlanner:
+    p, op = LayoutPlanner(), nest(text("i32"))
     whole = WholeQuotient(p, op, lane)
     assert whole.stick == (UNIT if lane is None else 1)
-    a, b = (Buffer((4, 64), "IEEE_FP32", StickLayout.published((4, 64), 1, 64)) for _ in "ab")
+    a, b = (PlannedBuffer((4, 64), "IEEE_FP32", StickLayout.published((4, 64), 1, 64)) for _ in "ab")
     made, index = whole.of((a, op.output_map.data), (b, op.output_map.data), [dividend, divisor])
     assert steps(p)[-1].output == (made, index) and index == op.output_map.data
     assert made.layout.stick == whole.stick and made.format == "IEEE_FP32" and made.shape == (4, 64)
@@ -64,7 +64,7 @@ SIGNED = [*FLOOR, "mul", "sub", "realdiv", "greaterthan", "sub", "add", "mul", "
         ((0, EXACT), (-1, 9), SIGNED),
     ],
 )
-def test_steps_by_bounds(dividend: Bounds, divisor: Bounds, wanted: list[str]) -> None:
+def test_steps_by_bounds(dividend: IntegerBounds, divisor: IntegerBounds, wanted: list[str]) -> None:
     p = quotient(dividend, divisor)
     assert names(p) == wanted
 
@@ -72,7 +72,7 @@ def test_steps_by_bounds(dividend: Bounds, divisor: Bounds, wanted: list[str]) -
 @pytest.mark.parametrize(
     ("divisor", "watched"), [((-1, 1), True), ((0, 5), True), ((-5, 0), True), ((1, 5), False), ((-5, -1), False)]
 )
-def test_a_division_by_zero_is_watched(divisor: Bounds, watched: bool) -> None:
+def test_a_division_by_zero_is_watched(divisor: IntegerBounds, watched: bool) -> None:
     found = [step.integers for step in steps(quotient((-9, 9), divisor))]
     assert found == [False, watched, *[False] * (len(found) - 2)]
 

@@ -10,7 +10,7 @@ from spyre_mlir.dialects.spyre.host import KernelHostOp, LoopHostOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, FromDeviceOp
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.sticks import StickLayout
-from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, HostStep
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedHostOp
 from spyre_mlir.transforms.loop_to_kernel.host_ops import brought, host_op
 from spyre_mlir.transforms.utils.rebuild import Emitter
 
@@ -19,7 +19,7 @@ KIND = TensorType(f32, [4, 64])
 
 def test_buffers_are_brought_back_and_host_tensors_taken_as_they_are() -> None:
     one, two, three, new = Block(arg_types=[KIND] * 4).args
-    buffer = Buffer((4, 64), DL16.name, StickLayout.published((4, 64), 1, 64))
+    buffer = PlannedBuffer((4, 64), DL16.name, StickLayout.published((4, 64), 1, 64))
     alloc, emitter = AllocOp(buffer.type), Emitter()
     made = brought(func.ReturnOp(one, two, three), [None, buffer, None], {buffer: alloc.result}, {three: new}, emitter)
     (op,) = emitter.ops
@@ -31,7 +31,7 @@ def test_a_host_step_keeps_what_it_says() -> None:
     (operand, other) = Block(arg_types=[KIND] * 2).args
     for reason in ("no entry", None):
         step = LoopHostOp("aten.sort", reason, [operand], {"stable": UnitAttr()}, [KIND, KIND])
-        op = host_op(HostStep(step, [None]), [other])
+        op = host_op(PlannedHostOp(step, [None]), [other])
         assert isinstance(op, KernelHostOp) and op.callee.data == "aten.sort"
         assert (None if op.reason is None else op.reason.data) == reason
         assert list(op.operands) == [other] and [r.type for r in op.results] == [KIND, KIND]

@@ -9,7 +9,7 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim
 from spyre_mlir.hw.formats import DL16, INDEX
 from spyre_mlir.hw.sticks import LinearExpr, StickLayout
-from spyre_mlir.transforms.loop_to_kernel.buffers import Buffer, Step
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import kernel_op
 
 SPACE = (IterDim("m", 4, 2), IterDim("n", 64))
@@ -17,10 +17,12 @@ INDEX_MAP = (LinearExpr.of("m"), LinearExpr.of("n"))
 TURNED = INDEX_MAP[::-1]
 
 
-def step(function: str, inputs: int = 1, axis: int | None = None, **more: object) -> tuple[Step, kernel.KernelOp]:
-    buffers = [Buffer((4, 64), DL16.name, StickLayout.published((4, 64), 1, 64)) for _ in range(inputs + 1)]
+def step(
+    function: str, inputs: int = 1, axis: int | None = None, **more: object
+) -> tuple[PlannedKernel, kernel.KernelOp]:
+    buffers = [PlannedBuffer((4, 64), DL16.name, StickLayout.published((4, 64), 1, 64)) for _ in range(inputs + 1)]
     uses = [(b, INDEX_MAP) for b in buffers[:-1]]
-    made = Step(function, SPACE, uses, (buffers[-1], TURNED), None, axis, **more)  # type: ignore[arg-type]
+    made = PlannedKernel(function, SPACE, uses, (buffers[-1], TURNED), None, axis, **more)  # type: ignore[arg-type]
     values = {b: kernel.AllocOp(b.type).result for b in buffers}
     op = kernel_op(made, values)
     assert list(op.operands) == [values[b] for b in buffers]

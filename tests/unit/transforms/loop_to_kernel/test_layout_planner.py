@@ -10,7 +10,7 @@ from spyre_mlir.dialects.spyre.attributes import IterDim
 from spyre_mlir.hw.sticks import UNIT, LinearExpr
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.transforms.loop_to_kernel.buffers import Define
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import Planner, Versions, block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner, block_of, lanes_of
 from tests.unit.machine.modules import numbers
 from tests.unit.transforms.loop_to_kernel.planning import defined, functions_of, lowered, names, sent, steps, tensor
 
@@ -25,9 +25,9 @@ def test_lanes_and_blocks() -> None:
 
 
 def test_a_tensor_has_the_format_of_its_elements() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     assert [p.of(tensor(4, element=e)).format for e in (f32, f16, i1)] == [DL16] * 3
-    assert Planner(keep_float32=True).of(tensor(4)).format == FP32
+    assert LayoutPlanner(keep_float32=True).of(tensor(4)).format == FP32
     value = sent(p, 4, 5, prepared=True)
     one = p.of(value)
     assert p.of(value) is one and (one.shape, one.host, one.prepared) == ((4, 5), value, True)
@@ -35,9 +35,9 @@ def test_a_tensor_has_the_format_of_its_elements() -> None:
 
 
 def test_where_layouts_cost_nothing() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     weight, given, made = p.of(sent(p, 4, prepared=True)), p.of(sent(p, 4)), p.of(tensor(4))
-    known = Versions((4,), DL16, constant=FloatAttr(1.0, f64))
+    known = DeviceForms((4,), DL16, constant=FloatAttr(1.0, f64))
     assert [v.free_layout for v in (weight, given, made, known)] == [True, True, False, True]
     assert [v.provided for v in (weight, given, made, known)] == [True, True, False, True]
     p.buffer(weight, 0)
@@ -46,7 +46,7 @@ def test_where_layouts_cost_nothing() -> None:
 
 
 def test_a_layout_is_made_once() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     versions = p.of(sent(p, 33, 70))
     one = p.buffer(versions, 1)
     assert p.buffer(versions, 1) is one and versions.find(1) is one and versions.find(0) is None
@@ -55,14 +55,14 @@ def test_a_layout_is_made_once() -> None:
 
 
 def test_what_is_prepared_is_sent_in_every_layout() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     versions = p.of(sent(p, 33, 70, prepared=True))
     both = [p.buffer(versions, stick) for stick in (1, 0)]
     assert names(p) == [] and all(b.zero_padding for b in both)
 
 
 def test_an_input_is_sent_once_and_laid_out_again_on_the_device() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     versions = p.of(sent(p, 33, 70))
     first, second = p.buffer(versions, 1), p.buffer(versions, 0)
     (step,) = steps(p)
@@ -75,7 +75,7 @@ def test_an_input_is_sent_once_and_laid_out_again_on_the_device() -> None:
 
 
 def test_what_is_computed_is_laid_out_again_also_sparsely() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     versions = p.of(tensor(33))
     versions.buffers.append(p.fresh((33,), DL16, 0))
     made = p.buffer(versions, UNIT)
@@ -86,12 +86,12 @@ def test_what_is_computed_is_laid_out_again_also_sparsely() -> None:
 
 
 def test_float32_is_laid_out_again_between_two_copies() -> None:
-    p = Planner(keep_float32=True)
+    p = LayoutPlanner(keep_float32=True)
     versions = p.of(tensor(64, 128))
     versions.buffers.append(p.fresh((64, 128), FP32, 1))
     p.buffer(versions, 0)
     assert names(p) == ["identity", "restickify", "identity"]
-    sparse = Planner(keep_float32=True)
+    sparse = LayoutPlanner(keep_float32=True)
     versions = sparse.of(tensor(64, 128))
     versions.buffers.append(sparse.fresh((64, 128), FP32, 1))
     sparse.buffer(versions, UNIT)
@@ -99,17 +99,17 @@ def test_float32_is_laid_out_again_between_two_copies() -> None:
 
 
 def test_equal_constants_are_one() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     assert p.number(1.0) is p.number(1.0)
     assert len({id(b) for b in (p.number(1.0), p.number(2.0), p.number(1.0, FP32))}) == 3
     one = p.number(1.0)
     assert one.zero_padding and one.shape == () and one.constant == FloatAttr(1.0, f64)
-    versions = Versions((70,), DL16, constant=FloatAttr(3.0, f64))
+    versions = DeviceForms((70,), DL16, constant=FloatAttr(3.0, f64))
     assert p.buffer(versions, 0).constant == FloatAttr(3.0, f64) and names(p) == []
 
 
 def test_the_host_sends_what_it_has_in_the_format_that_is_asked_for() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     value = sent(p, 4, 64, prepared=True)
     home, wide = p.of(value), p.form(value, FP32)
     assert p.form(value, DL16) is home and p.form(value, FP32) is wide
@@ -118,7 +118,7 @@ def test_the_host_sends_what_it_has_in_the_format_that_is_asked_for() -> None:
 
 
 def test_what_is_computed_is_converted() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     value = tensor(4, 64)
     home = p.of(value)
     home.buffers.append(p.fresh((4, 64), DL16, 1))
@@ -131,7 +131,7 @@ def test_what_is_computed_is_converted() -> None:
 
 def test_integers_are_sent_as_dl16_only_where_it_has_them_all() -> None:
     for element, provided in ((i8, True), (i64, False)):
-        p = Planner()
+        p = LayoutPlanner()
         value = sent(p, 4, 64, element=element)
         p.of(value).format = FP32
         found = p.form(value, DL16)
@@ -141,7 +141,7 @@ def test_integers_are_sent_as_dl16_only_where_it_has_them_all() -> None:
 
 
 def test_dl16_is_laid_out_again_before_it_is_widened() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     value = tensor(64, 128)
     home = p.of(value)
     home.buffers.append(p.fresh((64, 128), DL16, 1))
@@ -150,12 +150,12 @@ def test_dl16_is_laid_out_again_before_it_is_widened() -> None:
 
 
 def test_float32_is_laid_out_again_after_it_is_narrowed() -> None:
-    p = Planner(keep_float32=True)
+    p = LayoutPlanner(keep_float32=True)
     value = tensor(64, 128)
     p.of(value).buffers.append(p.fresh((64, 128), FP32, 1))
     p.buffer(p.form(value, DL16), 0)
     assert names(p) == ["convert", "restickify"]
-    again = Planner(keep_float32=True)
+    again = LayoutPlanner(keep_float32=True)
     value = tensor(64, 128)
     again.of(value).buffers.append(again.fresh((64, 128), FP32, 0))
     again.buffer(again.form(value, DL16), 0)
@@ -163,7 +163,7 @@ def test_float32_is_laid_out_again_after_it_is_narrowed() -> None:
 
 
 def test_a_converted_tensor_goes_back_to_what_it_was() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     value = tensor(4, 64)
     home = p.of(value)
     home.buffers.append(p.fresh((4, 64), DL16, 1))
@@ -174,7 +174,7 @@ def test_a_converted_tensor_goes_back_to_what_it_was() -> None:
 def test_few_elements_leave_no_stick_of_float32_empty() -> None:
     """Of 64 elements, 4 go to one stick and 4 to the next in turn: up to 4 behind whole blocks leave one empty."""
     for extent, filled in ((4, True), (5, False), (64, False), (68, True), (69, False)):
-        p = Planner()
+        p = LayoutPlanner()
         value = tensor(2, extent)
         p.of(value).buffers.append(p.fresh((2, extent), DL16, 1))
         made = p.buffer(p.form(value, FP32), 1)
@@ -183,7 +183,7 @@ def test_few_elements_leave_no_stick_of_float32_empty() -> None:
 
 
 def test_eight_bit_floats_are_two_sticks_made_one() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     value = sent(p, 4, 70)
     made = p.rounded(value)
     (step,) = steps(p)
@@ -195,7 +195,7 @@ def test_eight_bit_floats_are_two_sticks_made_one() -> None:
 
 
 def test_some_buffer_is_the_first_or_has_the_last_dimension_in_the_lanes() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     assert p.some(p.of(sent(p, 33, 70))).layout.stick == 1
     assert p.some(p.of(sent(p))).layout.stick == UNIT
     versions = p.of(sent(p, 33, 70))
@@ -204,13 +204,13 @@ def test_some_buffer_is_the_first_or_has_the_last_dimension_in_the_lanes() -> No
 
 
 def test_loops_over_a_whole_tensor_leave_out_single_elements() -> None:
-    space, index = Planner().whole((4, 1, 6))
+    space, index = LayoutPlanner().whole((4, 1, 6))
     assert space == (IterDim("d0", 4), IterDim("d2", 6))
     assert index == (LinearExpr.of("d0"), LinearExpr(), LinearExpr.of("d2"))
 
 
 def test_an_operand_in_the_layout_that_a_lane_wants() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     versions = p.of(sent(p, 33, 70))
     (buffer, index) = p.operand(versions, (A, B), "b", SPACE)
     assert buffer.layout.stick == 1 and index == (A, B) and names(p) == []
@@ -219,7 +219,7 @@ def test_an_operand_in_the_layout_that_a_lane_wants() -> None:
 
 def test_an_operand_that_no_layout_serves_is_copied() -> None:
     """From the second element on: no stick begins there."""
-    p = Planner()
+    p = LayoutPlanner()
     versions = p.of(sent(p, 34, 70))
     buffer, index = p.operand(versions, (A.shifted(1), B), "a", SPACE)
     assert names(p) == ["identity", "restickify"]
@@ -230,7 +230,7 @@ def test_an_operand_that_no_layout_serves_is_copied() -> None:
 
 
 def test_a_copy_is_read_with_the_lane_that_was_asked_for() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     versions = p.of(sent(p, 33, 71))
     buffer, index = p.operand(versions, (A, B.shifted(1)), "b", SPACE)
     assert index == (A, B) and buffer.layout.stick == 1 and buffer.shape == (33, 70)
@@ -238,20 +238,20 @@ def test_a_copy_is_read_with_the_lane_that_was_asked_for() -> None:
 
 def test_a_copy_keeps_the_longest_loop_in_its_lanes_unless_one_is_there() -> None:
     for first, stick in ((None, 1), (0, 0)):
-        p = Planner()
+        p = LayoutPlanner()
         versions = p.of(sent(p, 33, 70))
         if first is not None:
             p.buffer(versions, first)
         copied, own = p.copied(versions, (A, B), SPACE)
         assert copied.buffers[0].layout.stick == stick and own == (A, B) and names(p) == ["identity"]
-    p = Planner()
+    p = LayoutPlanner()
     versions = p.of(sent(p, 140))
     copied, own = p.copied(versions, (LinearExpr(1, (("b", 2),)),), SPACE)
     assert copied.shape == (70,) and copied.buffers[0].layout.stick == UNIT and own == (B,)
 
 
 def test_a_number_behind_the_elements() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     buffer = p.fresh((5, 70), DL16, 1)
     use = (buffer, (A, B))
     assert p.filled_tail(use, 1, 128, 7.0) == use and names(p) == []
@@ -272,7 +272,7 @@ def test_a_number_behind_the_elements() -> None:
 
 
 def test_rows_of_zeros_behind_the_elements() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     buffer = p.fresh((70, 64), DL16, 1)
     use = p.cleared_rows((buffer, (A, B)), 0, 70)
     assert use == (buffer, (A, B)) and buffer.layout.extents == (128, 64) and buffer.filled == {0: 0.0}
@@ -287,7 +287,7 @@ def test_rows_of_zeros_behind_the_elements() -> None:
 
 
 def test_no_room_for_more_padding_makes_a_copy() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     buffer = p.fresh((100, 64), DL16, 1)
     assert p.with_room(buffer, {0: 64}) is buffer and buffer.layout.extents == (128, 64)
     narrow = p.fresh((100, 64), DL16, 1)
@@ -297,7 +297,7 @@ def test_no_room_for_more_padding_makes_a_copy() -> None:
 
 
 def test_steps_pad_their_operands_and_say_what_they_are_told() -> None:
-    p = Planner()
+    p = LayoutPlanner()
     buffers = [p.fresh((100, 64), DL16, 1) for _ in range(2)]
     index = (LinearExpr(0, (("a", 3),)), B)
     p.step("exp", SPACE, [(buffers[0], index)], (buffers[1], (A, B)), integers=True, constants={"c": 1.0}, element=f32)

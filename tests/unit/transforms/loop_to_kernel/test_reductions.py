@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import FloatAttr, ModuleOp, f32, i32
 from xdsl.utils.hints import isa
 
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.kernel import ConstantOp, KernelOp
+from spyre_mlir.dialects.spyre.kernel import KernelConstantOp, KernelOp
 from spyre_mlir.machine.levels.run import run_function
 from tests.unit.machine.modules import Array, numbers
 from tests.unit.transforms.levels import ops
@@ -31,7 +31,7 @@ def values(shape: tuple[int, ...], sign: int) -> Array:
 
 def known(module: ModuleOp) -> list[float]:
     """The numbers that kernels read."""
-    return [op.value.value.data for op in ops(module, ConstantOp) if isa(op.value, FloatAttr)]
+    return [op.value.value.data for op in ops(module, KernelConstantOp) if isa(op.value, FloatAttr)]
 
 
 @pytest.mark.parametrize("keep", [False, True])

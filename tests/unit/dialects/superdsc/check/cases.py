@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from spyre_mlir.dialects.superdsc.check.json_file import Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, Rule, Severity
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
 from tests.paths import DATA, ROOT
@@ -26,26 +26,26 @@ def opened(file: str, *changes: Change) -> Opened:
     return value
 
 
-def sdsc(file: str, *changes: Change) -> Sdsc:
+def sdsc(file: str, *changes: Change) -> SdscJson:
     """A changed example file as its rules see it."""
     ((root, _),) = (value := opened(file, *changes).value).items()
-    return Sdsc(root, Cursor(value, "$").at(root))
+    return SdscJson(root, Cursor(value, "$").at(root))
 
 
-def short(place: str, view: Sdsc) -> str:
+def short(place: str, view: SdscJson) -> str:
     """A path below the file's object, or below its DSC."""
     names = [dsc.name for dsc in view.dscs] if isinstance(view.top.value, dict) and "dscs_" in view.top.value else []
     place = place.removeprefix(f"{view.top.path}.")
     return place.removeprefix(f"dscs_[0].{names[0]}.") if names else place
 
 
-def told(problem: Problem, view: Sdsc) -> tuple[str, ...]:
+def told(problem: Problem, view: SdscJson) -> tuple[str, ...]:
     """Place, what should stand there, what stands there and, if there is one, the hint."""
     text = (short(problem.path, view), problem.expected, problem.got)
     return text if problem.hint is None else (*text, problem.hint)
 
 
-def found(rule: Rule[Sdsc], file: str, *changes: Change) -> Found:
+def found(rule: Rule[SdscJson], file: str, *changes: Change) -> Found:
     """What one rule says about a changed file."""
     view = sdsc(file, *changes)
     return [told(one, view) for one in rule.find(view)]
@@ -84,14 +84,14 @@ def published() -> list[tuple[str, Severity, str, str, str]]:
     return rules
 
 
-def assert_as_published(rules: Iterable[Rule[Sdsc]], names: str) -> None:
+def assert_as_published(rules: Iterable[Rule[SdscJson]], names: str) -> None:
     """The rules are those named, in that order, and say of themselves what the reference page says of them."""
     page = {row[0]: row for row in published()}
     declared = [(rule.name, rule.severity, rule.meaning, rule.certainty, rule.source) for rule in rules]
     assert declared == [page[name] for name in names.split()]
 
 
-def assert_right_files_keep(rules: Iterable[Rule[Sdsc]]) -> None:
+def assert_right_files_keep(rules: Iterable[Rule[SdscJson]]) -> None:
     """No example file breaks any of the rules."""
     views = {file: sdsc(file) for file in RIGHT}
     wrong = {(file, rule.name) for rule in rules for file, view in views.items() if list(rule.find(view))}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from spyre_mlir.dialects.superdsc.check.json_file import DATA_DSCS, DIM_KEYS, Operand, Sdsc
+from spyre_mlir.dialects.superdsc.check.json_file import DATA_DSCS, DIM_KEYS, OperandJson, SdscJson
 from spyre_mlir.dialects.superdsc.codec.cursor import Misread
 from spyre_mlir.errors import ReadError, UnsupportedError
 from spyre_mlir.hw.spec import SPYRE
@@ -27,7 +27,7 @@ from tests.unit.backend.check.cases import (
 from tests.unit.dialects.superdsc.check.cases import Change, sdsc, short, symbolic, update
 
 
-def operand(number: int, file: str, *changes: Change) -> Operand:
+def operand(number: int, file: str, *changes: Change) -> OperandJson:
     return sdsc(file, *changes).dscs[0].operands[number]
 
 
@@ -68,7 +68,7 @@ def test_cores_are_no_more_than_the_card_has() -> None:
     view = sdsc(ADD, put(lambda f: f.top["numWkSlicesPerDim_"], "out", 2))
     with pytest.raises(Misread, match="at most 32 slices in all, one per core of the card"):
         _ = view.cores
-    assert Sdsc(view.root, view.top, replace(SPYRE, cores_per_card=64)).cores == 64
+    assert SdscJson(view.root, view.top, replace(SPYRE, cores_per_card=64)).cores == 64
 
 
 def test_a_file_may_have_no_computation() -> None:

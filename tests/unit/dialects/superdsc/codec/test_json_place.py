@@ -6,7 +6,7 @@ import json
 
 from spyre_mlir.dialects.superdsc.codec.json_place import json_path
 from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_from_json
-from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp, ConstantOp, DscOp, FieldsOp, SdscOp
+from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp, DscOp, FieldsOp, SdscConstantOp, SdscOp
 from tests.paths import DATA
 
 
@@ -29,10 +29,10 @@ def test_every_object_of_a_file_is_found_by_its_path() -> None:
 
 
 def test_dscs_are_numbered() -> None:
-    op = SdscOp("0_a", {}, [DscOp("a", {}, []), DscOp("b", {}, [ConstantOp("k", {})])])
+    op = SdscOp("0_a", {}, [DscOp("a", {}, []), DscOp("b", {}, [SdscConstantOp("k", {})])])
     second = op.dscs()[1]
     assert json_path(second) == "$.0_a.dscs_[1].b"
-    assert [json_path(inner) for inner in second.items(ConstantOp)] == ["$.0_a.dscs_[1].b.constantInfo_.k"]
+    assert [json_path(inner) for inner in second.items(SdscConstantOp)] == ["$.0_a.dscs_[1].b.constantInfo_.k"]
 
 
 def test_ops_outside_a_file_stand_at_the_root() -> None:

@@ -9,12 +9,12 @@ import pytest
 from spyre_mlir.dialects.superdsc.dialect.compact import expand, shorten
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.dialects.superdsc.model.fields import Level
-from spyre_mlir.dialects.superdsc.model.file_context import Context
+from spyre_mlir.dialects.superdsc.model.file_context import FileContext
 from spyre_mlir.dialects.superdsc.model.json_value import Json
 from tests.unit.dialects.superdsc.dialect.texts import constant, starts
 
 # mb is the fastest: cores 0 to 3 have slices (0, 0), (1, 0), (0, 1), (1, 1).
-FOUR = Context(splits={"mb": 2, "out": 2})
+FOUR = FileContext(splits={"mb": 2, "out": 2})
 START, DATA = "startAddressCoreCorelet_", "data_"
 
 
@@ -35,11 +35,11 @@ def test_starts_are_sums_where_slices_lie_evenly(addresses: list[Json], short: J
 
 
 def test_starts_without_a_division_are_listed() -> None:
-    assert shorten(Level.ALLOCATE, START, starts("0", "128"), Context()) == [0, 128]
+    assert shorten(Level.ALLOCATE, START, starts("0", "128"), FileContext()) == [0, 128]
 
 
 def test_dims_of_one_slice_have_no_step() -> None:
-    context = Context(splits={"mb": 2, "x": 1})
+    context = FileContext(splits={"mb": 2, "x": 1})
     short = {"base": 0, "steps": {"mb": 128}}
     assert shorten(Level.ALLOCATE, START, starts("0", "128"), context) == short
 
@@ -59,7 +59,7 @@ def test_odd_managers_stay_long(value: Json) -> None:
 @pytest.mark.parametrize(
     ("short", "context"),
     [
-        ({"base": 0, "steps": {"mb": 1}}, Context()),
+        ({"base": 0, "steps": {"mb": 1}}, FileContext()),
         ({"base": 0, "steps": {"x": 1}}, FOUR),
         ({"steps": {"mb": 1}}, FOUR),
         ({"base": 0}, FOUR),
@@ -67,12 +67,12 @@ def test_odd_managers_stay_long(value: Json) -> None:
         (3, FOUR),
     ],
 )
-def test_sums_need_slices_of_their_dims(short: Json, context: Context) -> None:
+def test_sums_need_slices_of_their_dims(short: Json, context: FileContext) -> None:
     assert expand(Level.ALLOCATE, START, short, context) is None
 
 
 def test_constants_are_their_bits() -> None:
-    newest = Context(version=Version.TSNEW, splits={"mb": 2, "out": 2})
+    newest = FileContext(version=Version.TSNEW, splits={"mb": 2, "out": 2})
     assert shorten(Level.CONSTANT, DATA, constant(7), FOUR) == 7
     assert expand(Level.CONSTANT, DATA, 7, FOUR) == constant(7)
     assert shorten(Level.CONSTANT, DATA, constant("7"), newest) == 7
@@ -99,7 +99,7 @@ def test_odd_constants_stay_long(value: Json) -> None:
 
 
 def test_constants_need_a_number_and_cores() -> None:
-    assert shorten(Level.CONSTANT, DATA, constant(7), Context()) is None
+    assert shorten(Level.CONSTANT, DATA, constant(7), FileContext()) is None
     assert expand(Level.CONSTANT, DATA, "7", FOUR) is None
 
 

@@ -10,7 +10,7 @@ from spyre_mlir.dialects.superdsc.dialect.derived_fields import implied
 from spyre_mlir.dialects.superdsc.dialect.ops import FieldsOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.dialects.superdsc.model.fields import Level
-from spyre_mlir.dialects.superdsc.model.file_context import Context, LabeledDs, Layout
+from spyre_mlir.dialects.superdsc.model.file_context import FileContext, LabeledDs, LayoutClass
 from tests.unit.dialects.superdsc.cases import DL16, coordinate
 from tests.unit.dialects.superdsc.dialect.texts import file_op
 
@@ -49,16 +49,16 @@ def test_public_files_have_what_follows(name: str) -> None:
             assert {key for key, value in found.items() if fields[key] != value} <= FILES[name]
 
 
-def context(**changes: Any) -> Context:
+def context(**changes: Any) -> FileContext:
     """(4, 128) on two cores, all operands in HBM."""
     known: dict[str, Any] = {
         "splits": {"mb": 2},
         "sizes": {"mb": 4, "out": 128},
-        "layouts": {"OUTPUT": Layout(("mb", "out"), ("out",))},
+        "layouts": {"OUTPUT": LayoutClass(("mb", "out"), ("out",))},
         "operands": {0: LabeledDs("OUTPUT", (1, 1), DL16)},
         "components": {0: "hbm", 3: "lx"},
     }
-    return Context(**known | changes)
+    return FileContext(**known | changes)
 
 
 def test_nothing_follows_without_what_decides() -> None:
@@ -98,13 +98,14 @@ def test_a_node_of_each_generation() -> None:
 
 def test_coordinates_follow_the_class() -> None:
     """Two of four rows a core; two sticks of 64. A dim that has no size counts 1."""
-    found = implied(Level.ALLOCATE, NODE, context(layouts={"OUTPUT": Layout(("mb", "out", "x"), ("out",))}))
+    found = implied(Level.ALLOCATE, NODE, context(layouts={"OUTPUT": LayoutClass(("mb", "out", "x"), ("out",))}))
     assert "coordinates_" not in found  # two scales for three dims
     found = implied(
         Level.ALLOCATE,
         NODE,
         context(
-            layouts={"OUTPUT": Layout(("mb", "out", "x"), ("out",))}, operands={0: LabeledDs("OUTPUT", (1, 1, 1), DL16)}
+            layouts={"OUTPUT": LayoutClass(("mb", "out", "x"), ("out",))},
+            operands={0: LabeledDs("OUTPUT", (1, 1, 1), DL16)},
         ),
     )
     assert found["coordinates_"] == {
@@ -148,4 +149,4 @@ def test_operands() -> None:
 
 def test_constants_and_operations() -> None:
     assert implied(Level.CONSTANT, {}, context()) == {}
-    assert implied(Level.COMPUTE, {}, Context()) == {"location": "Inner"}
+    assert implied(Level.COMPUTE, {}, FileContext()) == {"location": "Inner"}

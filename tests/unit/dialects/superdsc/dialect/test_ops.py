@@ -10,16 +10,16 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
 from spyre_mlir.dialects.superdsc.dialect.ops import (
     AllocateOp,
-    ComputeOp,
-    ConstantOp,
     DscOp,
     FieldsOp,
     LabeledDsOp,
+    SdscComputeOp,
+    SdscConstantOp,
     SdscOp,
     root_properties,
 )
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
-from spyre_mlir.dialects.superdsc.model.file_context import Context, LabeledDs, Layout
+from spyre_mlir.dialects.superdsc.model.file_context import FileContext, LabeledDs, LayoutClass
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject
 from tests.unit.dialects.superdsc.dialect.texts import parsed, written
 
@@ -50,8 +50,8 @@ def test_a_file_is_written_and_read() -> None:
     assert text_of(op) == TEXT
     (dsc,) = op.dscs()
     kinds = [type(inner) for inner in dsc.body.block.ops]
-    assert kinds == [AllocateOp, LabeledDsOp, ConstantOp, ComputeOp]
-    assert [len(dsc.items(kind)) for kind in (AllocateOp, LabeledDsOp, ConstantOp, ComputeOp)] == [1, 1, 1, 1]
+    assert kinds == [AllocateOp, LabeledDsOp, SdscConstantOp, SdscComputeOp]
+    assert [len(dsc.items(kind)) for kind in (AllocateOp, LabeledDsOp, SdscConstantOp, SdscComputeOp)] == [1, 1, 1, 1]
     assert not any(inner.attributes for inner in op.walk())
 
 
@@ -70,23 +70,23 @@ def test_what_the_text_leaves_out_is_there_after_reading() -> None:
 def test_ops_know_the_rest_of_their_file() -> None:
     op = sdsc(TEXT)
     (dsc,) = op.dscs()
-    expected = Context(
+    expected = FileContext(
         version=Version.TSNEW,
         splits={"mb": 2},
         sizes={"mb": 4},
-        layouts={"OUTPUT": Layout(("mb",), ("mb",))},
+        layouts={"OUTPUT": LayoutClass(("mb",), ("mb",))},
         operands={0: LabeledDs("OUTPUT", (1,), "SEN169_FP16")},
         components={0: "hbm"},
         has_constants=True,
     )
     assert dsc.context() == expected
     assert all(inner.context() == expected for inner in dsc.body.block.ops if isinstance(inner, FieldsOp))
-    assert op.context() == Context(version=Version.TSNEW, splits={"mb": 2})
-    assert AllocateOp({}).context() == DscOp("a", {}, []).context() == Context()
+    assert op.context() == FileContext(version=Version.TSNEW, splits={"mb": 2})
+    assert AllocateOp({}).context() == DscOp("a", {}, []).context() == FileContext()
 
 
 def test_an_entry_has_the_operands_number() -> None:
-    assert (AllocateOp({"ldsIdx_": 3}).index, LabeledDsOp({"ldsIdx_": "x"}).index, ComputeOp({}).index) == (
+    assert (AllocateOp({"ldsIdx_": 3}).index, LabeledDsOp({"ldsIdx_": "x"}).index, SdscComputeOp({}).index) == (
         3,
         "x",
         None,
@@ -129,7 +129,7 @@ def test_generations_that_nobody_knows_are_refused() -> None:
 
 def test_names_are_words_or_texts() -> None:
     assert text_of(DscOp("a b", {}, [])) == 'superdsc.dsc "a b" {\n}'
-    assert text_of(ConstantOp("k", {"x": 1})) == "superdsc.constant k fields {x = 1}"
+    assert text_of(SdscConstantOp("k", {"x": 1})) == "superdsc.constant k fields {x = 1}"
     assert text_of(SdscOp("a", {}, [DscOp("b", {}, [])])) == "superdsc.sdsc @a {\n  superdsc.dsc b {\n  }\n}"
 
 
@@ -148,7 +148,7 @@ def test_the_short_form_of_an_op_alone_is_unfinished() -> None:
         op.verify()
 
 
-def _dsc(*body: AllocateOp | LabeledDsOp | ComputeOp, **fields: int) -> SdscOp:
+def _dsc(*body: AllocateOp | LabeledDsOp | SdscComputeOp, **fields: int) -> SdscOp:
     sizes: JsonObject = {"N_": {"name_": "n", "mb_": fields.pop("mb", 4)}}
     return SdscOp(
         "a", {"numWkSlicesPerDim_": {"mb": 2}, "numCoresUsed_": fields.pop("cores", 2)}, [DscOp("a", sizes, body)]
@@ -161,7 +161,7 @@ def test_verifiers_look_at_every_op() -> None:
         (_dsc(cores=4), "numCoresUsed_ is 4"),
         (_dsc(mb=5), "N_ of mb is 5"),
         (_dsc(AllocateOp({"ldsIdx_": 1})), "allocate node is for operand 1"),
-        (_dsc(LabeledDsOp({"ldsIdx_": 0}), ComputeOp({"inputLabeledDs": ["Tensor1-idx1"]})), "names operand 1"),
+        (_dsc(LabeledDsOp({"ldsIdx_": 0}), SdscComputeOp({"inputLabeledDs": ["Tensor1-idx1"]})), "names operand 1"),
         (_dsc(LabeledDsOp({"ldsIdx_": "0"})), "ldsIdx_ must be an integer"),
         (
             _dsc(LabeledDsOp({"ldsIdx_": 0}), AllocateOp({"ldsIdx_": 0, "layoutDimOrder_": [], "maxDimSizes_": [1]})),

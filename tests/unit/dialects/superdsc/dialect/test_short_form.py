@@ -9,7 +9,7 @@ import pytest
 from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
 from spyre_mlir.dialects.superdsc.dialect.short_form import PARTIAL, complete, parse_fields, print_fields
 from spyre_mlir.dialects.superdsc.model.fields import Level
-from spyre_mlir.dialects.superdsc.model.file_context import Context
+from spyre_mlir.dialects.superdsc.model.file_context import FileContext
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject
 from tests.unit.dialects.superdsc.dialect.texts import reader, written
 
@@ -53,15 +53,15 @@ FORMS: list[tuple[JsonObject, str]] = [
 
 @pytest.mark.parametrize(("fields", "text"), FORMS)
 def test_objects_are_written_short_and_put_back(fields: JsonObject, text: str) -> None:
-    assert written(lambda printer: print_fields(printer, Level.COMPUTE, fields, Context())) == text
+    assert written(lambda printer: print_fields(printer, Level.COMPUTE, fields, FileContext())) == text
     spelled, partial = parse_fields(reader(text), Level.COMPUTE)
-    again = complete(Level.COMPUTE, spelled.object, partial.object, Context())
+    again = complete(Level.COMPUTE, spelled.object, partial.object, FileContext())
     assert json.dumps(again) == json.dumps(fields)
 
 
 def test_an_equal_value_of_another_type_is_written() -> None:
     """The front end counts one corelet; a file may say true."""
-    context = Context(splits={"mb": 1}, sizes={"mb": 2})
+    context = FileContext(splits={"mb": 1}, sizes={"mb": 2})
     text = written(lambda printer: print_fields(printer, Level.DSC, {"numCoreletsUsed_": True}, context))
     assert text.startswith(" fields {corelets_used = true} without [")
 
@@ -82,7 +82,7 @@ def test_what_the_text_says_is_kept_apart_until_the_context_is_known() -> None:
 
 def test_short_values_become_long_ones() -> None:
     short: JsonObject = {"short": {"startAddressCoreCorelet_": {"base": 0, "steps": {"mb": 128}}}}
-    found = complete(Level.ALLOCATE, {"mine": 1}, short, Context(splits={"mb": 2}))
+    found = complete(Level.ALLOCATE, {"mine": 1}, short, FileContext(splits={"mb": 2}))
     assert list(found) == ["startAddressCoreCorelet_", "mine"]
     start = found["startAddressCoreCorelet_"]
     assert isinstance(start, dict)
@@ -91,10 +91,10 @@ def test_short_values_become_long_ones() -> None:
 
 def test_an_order_that_does_not_fit_is_the_front_ends() -> None:
     fields: JsonObject = {"opFuncName": "add", "exUnit": "sfp"}
-    assert list(complete(Level.COMPUTE, fields, {"order": ["opFuncName"]}, Context())) == [
+    assert list(complete(Level.COMPUTE, fields, {"order": ["opFuncName"]}, FileContext())) == [
         "exUnit",
         "opFuncName",
         "location",
     ]
     order = ["location", "opFuncName", "exUnit"]
-    assert list(complete(Level.COMPUTE, fields, {"order": [*order]}, Context())) == order
+    assert list(complete(Level.COMPUTE, fields, {"order": [*order]}, FileContext())) == order

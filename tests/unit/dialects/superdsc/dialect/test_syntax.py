@@ -9,11 +9,11 @@ from xdsl.utils.exceptions import ParseError
 
 from spyre_mlir.dialects.superdsc.dialect.syntax import PARSE_HEAD, PRINT_HEAD, Head, operand_numbers
 from spyre_mlir.dialects.superdsc.model.fields import Level
-from spyre_mlir.dialects.superdsc.model.file_context import Context
+from spyre_mlir.dialects.superdsc.model.file_context import FileContext
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 from tests.unit.dialects.superdsc.dialect.texts import constant, reader, starts, written
 
-FOUR = Context(splits={"mb": 2, "out": 2})
+FOUR = FileContext(splits={"mb": 2, "out": 2})
 SIZES: JsonObject = {"name_": "n", "mb_": 128, "out_": 256}
 CLASS: JsonObject = {"layoutDimOrder_": ["mb", "out"], "stickDimOrder_": ["out"], "stickSize_": [64]}
 NODE: JsonObject = {"ldsIdx_": 0, "component_": "hbm", "layoutDimOrder_": ["mb", "a b"]}
@@ -29,7 +29,7 @@ COMPUTE: JsonObject = {
 }
 
 
-def head(level: Level, fields: JsonObject, context: Context = FOUR) -> tuple[str, set[str]]:
+def head(level: Level, fields: JsonObject, context: FileContext = FOUR) -> tuple[str, set[str]]:
     """Text of a head, and the fields that it shows."""
     shown: list[set[str]] = []
     text = written(lambda printer: shown.append(PRINT_HEAD[level](printer, fields, context)))

@@ -11,9 +11,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.superdsc.dialect import verify
 from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
-from spyre_mlir.dialects.superdsc.dialect.ops import ComputeOp
-from spyre_mlir.dialects.superdsc.model.fields import Kind, Level
-from spyre_mlir.dialects.superdsc.model.file_context import Context
+from spyre_mlir.dialects.superdsc.dialect.ops import SdscComputeOp
+from spyre_mlir.dialects.superdsc.model.fields import JsonKind, Level
+from spyre_mlir.dialects.superdsc.model.file_context import FileContext
 from spyre_mlir.dialects.superdsc.model.json_value import Json
 from spyre_mlir.hw.spec import SPYRE
 
@@ -31,19 +31,19 @@ SAMPLES: list[Json] = [7, True, 0, 1, 1.5, "x", "{}", {}, [], None]
 @pytest.mark.parametrize(
     ("kind", "fits"),
     [
-        (Kind.INT, [7, 0, 1]),
-        (Kind.NUMBER, [7, 0, 1, 1.5]),
-        (Kind.FLAG, [True, 0, 1]),
-        (Kind.TEXT, ["x", "{}"]),
-        (Kind.OBJECT, [{}]),
-        (Kind.LIST, [[]]),
-        (Kind.CONSTANTS, ["{}", {}]),
-        (Kind.ANY, SAMPLES),
+        (JsonKind.INT, [7, 0, 1]),
+        (JsonKind.NUMBER, [7, 0, 1, 1.5]),
+        (JsonKind.FLAG, [True, 0, 1]),
+        (JsonKind.TEXT, ["x", "{}"]),
+        (JsonKind.OBJECT, [{}]),
+        (JsonKind.LIST, [[]]),
+        (JsonKind.CONSTANTS, ["{}", {}]),
+        (JsonKind.ANY, SAMPLES),
     ],
 )
-def test_kinds_of_values(kind: Kind, fits: list[Json]) -> None:
+def test_kinds_of_values(kind: JsonKind, fits: list[Json]) -> None:
     assert [JsonAttr.of(value) for value in SAMPLES if verify.is_kind(kind, value)] == list(map(JsonAttr.of, fits))
-    assert not verify.is_kind(Kind.FLAG, 1.0)
+    assert not verify.is_kind(JsonKind.FLAG, 1.0)
 
 
 def test_the_first_field_of_another_kind_is_named() -> None:
@@ -58,7 +58,7 @@ def test_the_first_field_of_another_kind_is_named() -> None:
 
 
 def test_short_forms_stand_inside_a_file() -> None:
-    op = ComputeOp({})
+    op = SdscComputeOp({})
     verify.verify_complete(op)
     op.attributes["partial"] = JsonAttr.of({})
     assert refused(lambda: verify.verify_complete(op)) == (
@@ -95,10 +95,10 @@ def test_splits_make_the_cores() -> None:
 
 
 def test_splits_divide_sizes() -> None:
-    verify.verify_division(Context(splits={"mb": 2}, sizes={"mb": 4, "out": 7}))
-    verify.verify_division(Context())
-    verify.verify_division(Context(sizes={"mb": 7}))
-    assert refused(lambda: verify.verify_division(Context(splits={"mb": 4}, sizes={"mb": 9}))) == (
+    verify.verify_division(FileContext(splits={"mb": 2}, sizes={"mb": 4, "out": 7}))
+    verify.verify_division(FileContext())
+    verify.verify_division(FileContext(sizes={"mb": 7}))
+    assert refused(lambda: verify.verify_division(FileContext(splits={"mb": 4}, sizes={"mb": 9}))) == (
         "N_ of mb is 9, which its 4 slices do not divide; pad it to 12 or use a divisor of 9"
     )
 

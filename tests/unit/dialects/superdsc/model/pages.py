@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from spyre_mlir.dialects.superdsc.model.field import Field, Level, Shape, Table
+from spyre_mlir.dialects.superdsc.model.field import Field, FieldTable, Level, Shape
 from tests.paths import ROOT
 
 Row = tuple[str, ...]
@@ -47,12 +47,12 @@ def row(field: Field) -> Row:
     return (f"`{field.key}`", kind, field.meaning, default, field.writer.value, field.certainty)
 
 
-def assert_as_published(level: Level, table: Table) -> None:
+def assert_as_published(level: Level, table: FieldTable) -> None:
     """A table says what the page says, in the page's order, and stands under its own keys."""
     assert [row(field) for field in table.values()] == rows(level)
     assert list(table) == [field.key for field in table.values()]
 
 
-def assert_named(table: Table, names: str) -> None:
+def assert_named(table: FieldTable, names: str) -> None:
     """Every field has its name in text, in the order of the table; saved texts hold these names."""
     assert [field.name for field in table.values()] == names.split()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spyre_mlir.dialects.superdsc.model.backend_fields import BACK_END_TABLES, OPERAND_BOOKKEEPING
-from spyre_mlir.dialects.superdsc.model.field import Level, Writer
+from spyre_mlir.dialects.superdsc.model.field import FieldWriter, Level
 from tests.paths import DATA
 from tests.unit.dialects.superdsc.model.pages import assert_as_published, rows
 
@@ -33,7 +33,7 @@ def test_every_field_is_the_back_ends_and_none_is_certain() -> None:
     assert list(BACK_END_TABLES) == LEVELS
     for table in BACK_END_TABLES.values():
         for field in table.values():
-            assert (field.writer, field.name, field.default, field.allowed) == (Writer.BACK_END, "", "", ())
+            assert (field.writer, field.name, field.default, field.allowed) == (FieldWriter.BACK_END, "", "", ())
             assert field.certainty == ("I" if field.meaning == "not public" else "L")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from spyre_mlir.dialects import superdsc
 from spyre_mlir.dialects.superdsc.model import keys
-from spyre_mlir.dialects.superdsc.model.field import Field, Kind, Level, Writer
+from spyre_mlir.dialects.superdsc.model.field import Field, FieldWriter, JsonKind, Level
 from spyre_mlir.dialects.superdsc.model.fields import FIELDS, unknown_keys, visit
 from tests.paths import DATA
 
@@ -85,8 +85,8 @@ def test_every_level_has_a_table_and_every_field_says_all_it_must() -> None:
         assert field.meaning, (level, field.key)
         assert field.certainty in ("C", "L", "I"), (level, field.key)
         if field.inner is not None:
-            assert field.kind in (Kind.OBJECT, Kind.LIST, Kind.CONSTANTS), (level, field.key)
-        if field.writer is Writer.SPEC:
+            assert field.kind in (JsonKind.OBJECT, JsonKind.LIST, JsonKind.CONSTANTS), (level, field.key)
+        if field.writer is FieldWriter.SPEC:
             assert field.certainty != "C", (level, field.key)
 
 

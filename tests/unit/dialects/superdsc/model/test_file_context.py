@@ -9,9 +9,9 @@ import pytest
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.dialects.superdsc.model.file_context import (
-    Context,
+    FileContext,
     LabeledDs,
-    Layout,
+    LayoutClass,
     plain_sizes,
     sizes_in,
     version_of,
@@ -21,7 +21,7 @@ from tests.paths import DATA
 
 
 def test_a_file_that_says_nothing() -> None:
-    context = Context()
+    context = FileContext()
     assert (context.version, context.splits, context.sizes, context.cores) == (Version.TS26, None, None, None)
     assert (context.layouts, context.operands, context.components) == ({}, {}, {})
     assert (context.has_constants, context.op_name, context.slices()) == (False, "", [])
@@ -41,23 +41,23 @@ def test_a_file_that_says_nothing() -> None:
     ],
 )
 def test_splits_are_usable_or_none(splits: Json, cores: int | None) -> None:
-    context = Context(splits={"x": 1})
+    context = FileContext(splits={"x": 1})
     context.read_sdsc({"numWkSlicesPerDim_": splits})
     assert context.cores == cores
     assert len(context.slices()) == (cores or 0)
 
 
 def test_slices_follow_the_splits() -> None:
-    assert Context(splits={"mb": 2}).slices() == [{"mb": 0}, {"mb": 1}]
+    assert FileContext(splits={"mb": 2}).slices() == [{"mb": 0}, {"mb": 1}]
 
 
 def test_a_dsc_decides_sizes_and_classes() -> None:
-    context = Context()
+    context = FileContext()
     entry = {"layoutDimOrder_": ["mb", "out"], "stickDimOrder_": ["out"], "stickSize_": [64]}
     odd = {"A": entry | {"layoutDimOrder_": 1}, "B": entry | {"stickDimOrder_": None}, "C": 3}
     context.read_dsc({"N_": {"name_": "n", "mb_": 4}, "primaryDsInfo_": {**odd, "OUTPUT": entry}})
     assert context.sizes == {"mb": 4}
-    assert context.layouts == {"OUTPUT": Layout(("mb", "out"), ("out",))}
+    assert context.layouts == {"OUTPUT": LayoutClass(("mb", "out"), ("out",))}
     context.read_dsc({})
     assert context.sizes is None
 
@@ -66,7 +66,7 @@ ENTRY: dict[str, Json] = {"ldsIdx_": 2, "dsType_": "OUTPUT", "scale_": [1, -1], 
 
 
 def test_operands_and_their_memories() -> None:
-    context = Context()
+    context = FileContext()
     context.read_labeled_ds(ENTRY)
     context.read_allocate({"ldsIdx_": 2, "component_": "lx"})
     assert context.operands == {2: LabeledDs("OUTPUT", (1, -1), "SEN169_FP16")}
@@ -75,11 +75,11 @@ def test_operands_and_their_memories() -> None:
 
 @pytest.mark.parametrize("key", ENTRY)
 def test_odd_operands_are_passed_over(key: str) -> None:
-    context = Context()
+    context = FileContext()
     context.read_labeled_ds(ENTRY | {key: None})
     context.read_allocate({"ldsIdx_": None, "component_": "lx"})
     context.read_allocate({"ldsIdx_": 2, "component_": 3})
-    assert context == Context()
+    assert context == FileContext()
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_generations_of_public_files(file: str, version: Version) -> None:
 
 def test_facts_are_values() -> None:
     assert (
-        len({Layout(("mb",), ()), Layout(("mb",), ())})
+        len({LayoutClass(("mb",), ()), LayoutClass(("mb",), ())})
         == len({LabeledDs("A", (1,), "x"), LabeledDs("A", (1,), "x")})
         == 1
     )

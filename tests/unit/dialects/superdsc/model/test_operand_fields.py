@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from spyre_mlir.dialects.superdsc.model.field import Level, Table
+from spyre_mlir.dialects.superdsc.model.field import FieldTable, Level
 from spyre_mlir.dialects.superdsc.model.operand_fields import ALLOCATE, COMPUTE, CONSTANT, LABELED_DS
 from tests.paths import DATA
 from tests.unit.dialects.superdsc.model.pages import assert_as_published, assert_named
@@ -42,7 +42,7 @@ def test_names_in_text() -> None:
 @pytest.mark.parametrize(
     ("key", "table"), [("scheduleTree_", ALLOCATE), ("labeledDs_", LABELED_DS), ("computeOp_", COMPUTE)]
 )
-def test_the_order_is_that_of_a_real_file(key: str, table: Table) -> None:
+def test_the_order_is_that_of_a_real_file(key: str, table: FieldTable) -> None:
     ((_, top),) = json.loads((DATA / "superdsc_real/06_ReStickifyOpLx_lx.json").read_text()).items()
     ((_, dsc),) = top["dscs_"][0].items()
     for value in dsc[key]:

@@ -6,7 +6,7 @@ from spyre_mlir.backend.read import read_json
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
 from spyre_mlir.dialects.superdsc.model.work import work_of
-from spyre_mlir.hw.cost import Kind, Work
+from spyre_mlir.hw.cost import CostKind, Work
 from tests.paths import DATA
 
 
@@ -16,7 +16,7 @@ def work(file: str) -> Work:
 
 def test_an_add_over_32_cores() -> None:
     add = work("superdsc_real/01_add_512x512_32core_hbm")
-    assert (add.kind, add.cores, add.elements, add.macs) == (Kind.POINTWISE, 32, 512 * 512, 0)
+    assert (add.kind, add.cores, add.elements, add.macs) == (CostKind.POINTWISE, 32, 512 * 512, 0)
     assert [o.bytes for o in add.operands] == [512 * 512 * 2] * 3
     assert [o.per_core for o in add.operands] == [512 * 512 * 2 // 32] * 3
     assert add.moved() == add.needed == add.moved_per_core == 3 * 512 * 512 * 2
@@ -44,14 +44,14 @@ def test_a_product_whose_sum_is_divided() -> None:
 
 def test_padding_and_sparse_results_move_more_than_needed() -> None:
     total = work("superdsc_worked/c32p_sum_lastdim_128x200_padded")
-    assert total.kind is Kind.ROW_REDUCTION and total.rows == 128
+    assert total.kind is CostKind.ROW_REDUCTION and total.rows == 128
     # 200 columns lie in 4 sticks; every sum has a stick of its own.
     assert [o.bytes for o in total.operands] == [128 * 256 * 2, 128 * 128]
     assert [o.needed for o in total.operands] == [128 * 200 * 2, 128 * 2]
 
 
 def test_a_sum_across_sticks_and_a_bias() -> None:
-    assert work("superdsc_worked/c32n_sum_dim0_128x256_nonstick").kind is Kind.OUTER_REDUCTION
+    assert work("superdsc_worked/c32n_sum_dim0_128x256_nonstick").kind is CostKind.OUTER_REDUCTION
     bias = work("superdsc_worked/e32_add_bias_128x256_plus_256")
     assert [o.small for o in bias.operands] == [False, True, False]
     assert [o.readers for o in bias.operands] == [1, 32, 1]
@@ -59,7 +59,7 @@ def test_a_sum_across_sticks_and_a_bias() -> None:
 
 def test_scratchpads_move_no_device_memory() -> None:
     restickify = work("superdsc_real/06_ReStickifyOpLx_lx")
-    assert restickify.kind is Kind.RESTICKIFY
+    assert restickify.kind is CostKind.RESTICKIFY
     assert all(o.local for o in restickify.operands) and restickify.moved() == restickify.needed == 0
 
 

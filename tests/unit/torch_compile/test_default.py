@@ -88,7 +88,7 @@ def test_a_graph_that_computes_on_two_devices_is_refused_with_its_line(inductor:
 
     with pytest.raises(Exception, match=r"computes on spyre, and \w+ on cpu") as caught:
         torch.compile(function)(torch.ones(3).to("spyre"), torch.ones(3))
-    assert "test_default_back_end.py" in str(caught.value)
+    assert "test_default.py" in str(caught.value)
     assert 'backend="spyre"' in str(caught.value)
     assert not inductor.called
 

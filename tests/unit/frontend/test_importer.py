@@ -1,0 +1,229 @@
+"""From a model in any form to a program: names, attributes of the module, bounds of constants, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils import _pytree
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.aten_arguments import UNROUNDED, to_attribute
+from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.frontend.importer import _bounds, _identifier, _root_class, import_program
+from spyre_mlir.frontend.program.program import Constant, Program
+from spyre_mlir.frontend.torch_private import treespec_loads
+from tests.functions import FunctionModel
+from tests.unit.frontend.graphs import exported
+
+X = torch.arange(6.0).reshape(2, 3)
+
+
+class TwoPartModel(nn.Module):
+    """Has a table, a weight and a count, and gives constants beside its tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+        self.register_buffer("count", torch.zeros(1))
+
+    def forward(self, x: torch.Tensor, scale: float, *, extra: object = None) -> Any:
+        self.count.add_(1)
+        return {"sum": x * scale + self.weight + torch.tensor([4.0, 9.0, -2.0]), "rest": (None, 7)}
+
+
+def entries(attributes: ArrayAttr[DictionaryAttr] | None) -> list[dict[str, Any]]:
+    assert attributes is not None
+    return [dict(entry.data) for entry in attributes]
+
+
+def main_of(program: Program) -> func.FuncOp:
+    program.module.verify()
+    (main,) = program.module.ops
+    assert isinstance(main, func.FuncOp)
+    return main
+
+
+@pytest.fixture(scope="module")
+def model() -> TwoPartModel:
+    return TwoPartModel()
+
+
+@pytest.fixture(scope="module")
+def program(model: TwoPartModel) -> Program:
+    return import_program(model, (X, 2.5), {"extra": None})
+
+
+def test_a_program_says_how_it_is_called(program: Program, model: TwoPartModel) -> None:
+    assert program.name == "two_part_model"
+    assert [(a.name, a.kind, a.mutated) for a in program.arguments] == [
+        ("x", "input", False),
+        ("weight", "parameter", False),
+        ("count", "buffer", True),
+        ("constant_0", "constant", False),
+    ]
+    assert program.results == ("sum", "new.count")
+    assert program.mutations == {1: "count"}
+    assert program.output_leaves == (0, Constant("rest.0", None), Constant("rest.1", 7))
+    assert [leaf.name for leaf in program.input_leaves] == ["x", "scale", "extra"]
+    assert program.reference is model
+    assert set(program.values) == {"weight", "count", "constant_0"}
+
+
+def test_the_module_says_it_too(program: Program) -> None:
+    main, attributes = main_of(program), program.module.attributes
+    assert (program.module.sym_name, main.sym_name.data) == (StringAttr("two_part_model"), "main")
+    texts = {name: to_attribute(name) for name in ("x", "weight", "count", "constant_0", "sum", "new.count")}
+    kinds = {name: to_attribute(name) for name in ("input", "parameter", "buffer", "constant")}
+    assert entries(main.arg_attrs) == [
+        {"aten.name": texts["x"], "aten.kind": kinds["input"]},
+        {"aten.name": texts["weight"], "aten.kind": kinds["parameter"]},
+        {"aten.name": texts["count"], "aten.kind": kinds["buffer"]},
+        {"aten.name": texts["constant_0"], "aten.kind": kinds["constant"], "aten.bounds": to_attribute((-2, 9))},
+    ]
+    assert entries(main.res_attrs) == [
+        {"aten.name": texts["sum"]},
+        {"aten.name": texts["new.count"], "aten.mutates": texts["count"]},
+    ]
+    assert str(attributes["aten.input_leaves"]) == '["x", {value = 2.500000e+00 : f64}, {value = #aten.none}]'
+    assert str(attributes["aten.output_leaves"]) == "[0 : i64, {value = #aten.none}, {value = 7 : i64}]"
+    for key, tree in (("aten.input_tree", program.input_tree), ("aten.output_tree", program.output_tree)):
+        text = attributes[key]
+        assert isinstance(text, StringAttr)
+        assert treespec_loads(text.data) == tree
+    assert [str(t) for t in main.function_type.outputs] == ["tensor<2x3xf32>", "tensor<1xf32>"]
+
+
+def test_an_exported_program_and_its_file_are_models_too(tmp_path: Path) -> None:
+    saved = exported(nn.ReLU(), X)
+    torch.export.save(saved, tmp_path / "relu.pt2")
+    for given in (saved, tmp_path / "relu.pt2", str(tmp_path / "relu.pt2")):
+        found = import_program(given)
+        assert [op.overload for op in found.module.walk() if isinstance(op, AtenOp)] == ["relu"]
+        assert isinstance(found.reference, torch.export.ExportedProgram)
+    assert import_program(saved).reference is saved
+
+
+def test_the_memory_of_results_is_that_of_the_program() -> None:
+    found = import_program(FunctionModel(lambda x: x.t()), (X,))
+    memory, _ = found.memory({"args_0": X})
+    assert list(memory.views) == [0]
+
+
+def test_what_is_no_model_is_refused() -> None:
+    with pytest.raises(InputError) as refused:
+        import_program(lambda x: x, (X,))  # type: ignore[arg-type]
+    assert refused.value.message == "a model is a module, an exported program or a .pt2 file, got function"
+    assert refused.value.hint == "call a function from the forward of a torch.nn.Module"
+
+
+def test_a_module_needs_example_arguments() -> None:
+    with pytest.raises(InputError) as refused:
+        import_program(nn.ReLU())
+    assert refused.value.message == "a module needs example arguments, and ReLU got none"
+    assert refused.value.hint == "import_program(model, args, kwargs); () if it takes none"
+    assert import_program(FunctionModel(lambda: torch.ones(2) * 2), ()).inputs == ()
+    assert len(import_program(nn.ReLU(), None, {"input": X}).inputs) == 1
+
+
+@pytest.mark.parametrize("given", [{"args": (X,)}, {"kwargs": {"x": X}}, {"args": ()}])
+def test_an_exported_program_needs_none(given: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="an exported program knows its example arguments") as refused:
+        import_program(exported(nn.ReLU(), X), **given)
+    assert refused.value.hint == "pass the program alone"
+
+
+def test_what_has_no_form_is_refused_before_anything_is_built() -> None:
+    with pytest.raises(UnsupportedError, match=r"aten\.rand_like"):
+        import_program(FunctionModel(lambda x: x + torch.rand_like(x)), (X,))
+
+
+def test_a_check_is_no_part_of_a_program() -> None:
+    def checked(x: torch.Tensor) -> torch.Tensor:
+        torch._assert_async((x > -1).all())
+        return x + 1
+
+    found = import_program(FunctionModel(checked), (X,))
+    assert [op.overload for op in found.module.walk() if isinstance(op, AtenOp)] == ["add.Tensor"]
+
+
+@pytest.mark.parametrize(("function", "marked"), [(lambda x: x.half().float(), [True, True]), (lambda x: -x, [False])])
+def test_programs_in_half_precision_keep_float32_wide(function: Callable[..., Any], marked: list[bool]) -> None:
+    found = import_program(FunctionModel(function), (X,))
+    assert [UNROUNDED in op.attributes for op in found.module.walk() if isinstance(op, AtenOp)] == marked
+
+
+class Unserialised:
+    def __init__(self, part: object) -> None:
+        self.part = part
+
+
+def test_a_structure_that_torch_cannot_write_down_is_left_out() -> None:
+    _pytree.register_pytree_node(Unserialised, lambda u: ([u.part], None), lambda parts, _: Unserialised(*parts))
+    found = import_program(FunctionModel(lambda x: Unserialised(x + 1)), (X,))
+    assert "aten.output_tree" not in found.module.attributes
+    assert "aten.input_tree" in found.module.attributes
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds"),
+    [
+        (torch.tensor([3, -4, 7]), (-4, 7)),
+        (torch.tensor([5]), (5, 5)),
+        (torch.tensor([2.0, 0.0]), (0, 2)),
+        (torch.tensor([1.0, 0.0]), None),
+        (torch.tensor([2.5, 0.0]), None),
+        (torch.tensor([0.0, 2.0**24]), (0, 2**24)),
+        (torch.tensor([0.0, 2.0**24 + 2]), None),
+        (torch.tensor([True, False]), None),
+        (torch.tensor([1 + 2j]), None),
+        (torch.empty(0), None),
+        (torch.tensor([0.0, float("inf")]), None),
+        (torch.tensor([0.0, float("nan")]), None),
+        (None, None),
+    ],
+)
+def test_integers_and_what_counts_has_bounds(value: torch.Tensor | None, bounds: tuple[int, int] | None) -> None:
+    found = _bounds(value)
+    assert found == ({} if bounds is None else {"aten.bounds": bounds})
+    assert all(type(b) is int for b in found.get("aten.bounds", ()))
+
+
+@pytest.mark.parametrize(
+    ("name", "identifier"),
+    [
+        ("LlamaForCausalLM", "llama_for_causal_lm"),
+        ("MLP", "mlp"),
+        ("GPT2Model", "gpt2_model"),
+        ("HTTPServer", "http_server"),
+        ("<lambda>", "lambda"),
+        ("a-b.c", "a_b_c"),
+        ("_", "program"),
+        ("", "program"),
+    ],
+)
+def test_class_names_become_identifiers(name: str, identifier: str) -> None:
+    assert _identifier(name) == identifier
+
+
+@pytest.mark.parametrize(
+    ("stack", "name"),
+    [
+        ({"L__self__": ("", "models.LlamaModel"), "L__self___mlp": ("mlp", "models.LlamaMLP")}, "llama_model"),
+        ({"L__self__": ("", nn.ReLU)}, "re_lu"),
+        ({"L__self__": ("", 3)}, "program"),
+        ({}, "program"),
+        (None, "program"),
+    ],
+)
+def test_an_exported_program_is_called_as_its_outermost_class(stack: Any, name: str) -> None:
+    saved = exported(nn.ReLU(), X)
+    for node in saved.graph.nodes:
+        node.meta["nn_module_stack"] = stack
+    assert _root_class(saved) == name

@@ -1,4 +1,4 @@
-"""Operations that move or gather elements without arithmetic."""
+"""Operations that move elements without arithmetic."""
 
 from __future__ import annotations
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from types import FunctionType
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -10,8 +13,10 @@ import pytest
 from spyre_mlir.errors import ConstraintError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.annotations import Lanes
+from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.hardware_functions import FUNCTIONS, function_of
-from spyre_mlir.ops.table import ArgKind, Family, OpEntry, Table, require
+from spyre_mlir.ops.table import Family, Kind, OpEntry, Table, require
+from spyre_mlir.ops.value import Value
 
 ENTRIES = list(ATEN)
 # What compositions alone call: torch has no operator of the name to hold samples against.
@@ -106,14 +111,28 @@ def test_unknown_annotation_names_the_parameter() -> None:
             raise NotImplementedError
 
 
+def in_text(b: Build, x: Value, y: Value | None, several: Sequence[Value], some: Sequence[Value | None]) -> Value:
+    """The first."""
+    return x
+
+
+def test_values_are_tensors_also_where_python_evaluates_the_annotations() -> None:
+    evaluated = FunctionType(in_text.__code__, globals(), "evaluated")
+    evaluated.__doc__ = in_text.__doc__
+    evaluated.__annotations__ = get_type_hints(in_text)
+    for function in (in_text, evaluated):
+        entry = Table("acme").composed(aten=["first"])(function)
+        assert [p.kind for p in entry.params] == [Kind.TENSOR] * 2 + [Kind.TENSORS] * 2
+
+
 def test_parameters_follow_the_signature() -> None:
     layer_norm = ATEN.find("layer_norm")
     assert layer_norm is not None
     assert [(p.name, p.kind, p.required) for p in layer_norm.params[:4]] == [
-        ("input", ArgKind.TENSOR, True),
-        ("weight", ArgKind.TENSOR, False),
-        ("bias", ArgKind.TENSOR, False),
-        ("normalized_shape", ArgKind.INTS, True),
+        ("input", Kind.TENSOR, True),
+        ("weight", Kind.TENSOR, False),
+        ("bias", Kind.TENSOR, False),
+        ("normalized_shape", Kind.INTS, True),
     ]
     assert layer_norm.param("eps") is not None
     assert layer_norm.param("epsilon") is None

@@ -1,4 +1,4 @@
-"""Signs, choices, comparisons of truth values, and what a number is: not a number, infinite, finite."""
+"""Signs, choices, and what a number is: not a number, infinite, finite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places in sorted lists, counts per bin, and truth at a place: comparisons that are summed."""
+"""Places in sorted lists, and counts per bin: comparisons that are summed."""
 
 from __future__ import annotations
 

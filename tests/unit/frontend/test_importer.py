@@ -17,7 +17,7 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import UNROUNDED, to_attribute
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.frontend.importer import _bounds, _identifier, _root_class, import_program
-from spyre_mlir.frontend.program.program import Constant, Program
+from spyre_mlir.frontend.program.program import Program, TreeConstant
 from spyre_mlir.frontend.torch_private import treespec_loads
 from tests.functions import FunctionModel
 from tests.unit.frontend.graphs import exported
@@ -70,7 +70,7 @@ def test_a_program_says_how_it_is_called(program: Program, model: TwoPartModel) 
     ]
     assert program.results == ("sum", "new.count")
     assert program.mutations == {1: "count"}
-    assert program.output_leaves == (0, Constant("rest.0", None), Constant("rest.1", 7))
+    assert program.output_leaves == (0, TreeConstant("rest.0", None), TreeConstant("rest.1", 7))
     assert [leaf.name for leaf in program.input_leaves] == ["x", "scale", "extra"]
     assert program.reference is model
     assert set(program.values) == {"weight", "count", "constant_0"}

@@ -15,7 +15,7 @@ from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.annotations import Lanes
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.hardware_functions import FUNCTIONS, function_of
-from spyre_mlir.ops.table import Family, Kind, OpEntry, Table, require
+from spyre_mlir.ops.table import ArgKind, Family, OpEntry, Table, require
 from spyre_mlir.ops.value import Value
 
 ENTRIES = list(ATEN)
@@ -122,17 +122,17 @@ def test_values_are_tensors_also_where_python_evaluates_the_annotations() -> Non
     evaluated.__annotations__ = get_type_hints(in_text)
     for function in (in_text, evaluated):
         entry = Table("acme").composed(aten=["first"])(function)
-        assert [p.kind for p in entry.params] == [Kind.TENSOR] * 2 + [Kind.TENSORS] * 2
+        assert [p.kind for p in entry.params] == [ArgKind.TENSOR] * 2 + [ArgKind.TENSORS] * 2
 
 
 def test_parameters_follow_the_signature() -> None:
     layer_norm = ATEN.find("layer_norm")
     assert layer_norm is not None
     assert [(p.name, p.kind, p.required) for p in layer_norm.params[:4]] == [
-        ("input", Kind.TENSOR, True),
-        ("weight", Kind.TENSOR, False),
-        ("bias", Kind.TENSOR, False),
-        ("normalized_shape", Kind.INTS, True),
+        ("input", ArgKind.TENSOR, True),
+        ("weight", ArgKind.TENSOR, False),
+        ("bias", ArgKind.TENSOR, False),
+        ("normalized_shape", ArgKind.INTS, True),
     ]
     assert layer_norm.param("eps") is not None
     assert layer_norm.param("epsilon") is None

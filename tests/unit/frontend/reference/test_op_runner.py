@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import TensorType
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import UNROUNDED
-from spyre_mlir.dialects.host_call import HostCall, Slot
+from spyre_mlir.dialects.host_call import HostCall, OperandSlot
 from spyre_mlir.dialects.tensors import ELEMENTS
 from spyre_mlir.errors import FaultKind, MachineFault, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.reference.op_runner import run_host_step, torch_values
@@ -45,101 +45,105 @@ def called(
 
 
 def test_arguments_go_by_name() -> None:
-    (found,) = called("add.Tensor", [X, X], "f32", self=Slot(0), other=Slot(1), alpha=3)
+    (found,) = called("add.Tensor", [X, X], "f32", self=OperandSlot(0), other=OperandSlot(1), alpha=3)
     assert np.array_equal(found, 4 * X)
     assert found.dtype == np.float32
-    (found,) = called("sub.Tensor", [X, 2 * X], "f32", self=Slot(1), other=Slot(0))
+    (found,) = called("sub.Tensor", [X, 2 * X], "f32", self=OperandSlot(1), other=OperandSlot(0))
     assert np.array_equal(found, X)
 
 
 def test_lists_and_holes_hold_operands() -> None:
-    (found,) = called("cat", [X, X + 1], "f32", tensors=[Slot(1), Slot(0)], dim=1)
+    (found,) = called("cat", [X, X + 1], "f32", tensors=[OperandSlot(1), OperandSlot(0)], dim=1)
     assert np.array_equal(found, np.concatenate([X + 1, X], 1))
     (found,) = called(
         "index.Tensor",
         [np.arange(6).reshape(2, 3), [2, 0]],
         "i64",
         element="i64",
-        self=Slot(0),
-        indices=[None, Slot(1)],
+        self=OperandSlot(0),
+        indices=[None, OperandSlot(1)],
     )
     assert found.tolist() == [[2, 0], [5, 3]]
 
 
 def test_names_of_the_table_stand_for_those_of_the_schema() -> None:
-    (found,) = called("mm", [X, X.T], "f32", self=Slot(0), other=Slot(1))
+    (found,) = called("mm", [X, X.T], "f32", self=OperandSlot(0), other=OperandSlot(1))
     assert np.array_equal(found, X @ X.T)
 
 
 def test_numbers_in_a_tensors_place_decide_no_dtype() -> None:
-    (found,) = called("add.Tensor", [np.array([1, 2])], "i64", element="i64", self=Slot(0), other=2)
+    (found,) = called("add.Tensor", [np.array([1, 2])], "i64", element="i64", self=OperandSlot(0), other=2)
     assert found.tolist() == [3, 4]
-    (found,) = called("mul.Tensor", [X], "f32", self=Slot(0), other=0.5)
+    (found,) = called("mul.Tensor", [X], "f32", self=OperandSlot(0), other=0.5)
     assert np.array_equal(found, X / 2)
 
 
 def test_types_and_formats_are_spelled_as_text() -> None:
-    (found,) = called("_to_copy", [X], "i32", self=Slot(0), dtype="i32")
+    (found,) = called("_to_copy", [X], "i32", self=OperandSlot(0), dtype="i32")
     assert (found.dtype, found.tolist()) == (np.int32, X.astype(int).tolist())
-    (found,) = called("clone", [X], "f32", self=Slot(0), memory_format="contiguous_format")
+    (found,) = called("clone", [X], "f32", self=OperandSlot(0), memory_format="contiguous_format")
     assert np.array_equal(found, X)
-    (found,) = called("div.Tensor_mode", [X, X * 0 + 2], "f32", self=Slot(0), other=Slot(1), rounding_mode="floor")
+    (found,) = called(
+        "div.Tensor_mode", [X, X * 0 + 2], "f32", self=OperandSlot(0), other=OperandSlot(1), rounding_mode="floor"
+    )
     assert found.tolist() == [[0, -1, 2], [0, 1, -1]]
-    (found,) = called("sum", [X], "f64", wide=True, self=Slot(0), dtype="f32")
+    (found,) = called("sum", [X], "f64", wide=True, self=OperandSlot(0), dtype="f32")
     assert found.dtype == np.float64, "in double precision too"
 
 
 def test_what_is_not_spelled_and_has_no_default_is_none() -> None:
     image, kernel = X.reshape(1, 1, 2, 3), np.ones((1, 1, 2, 2), np.float32)
     said = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "transposed": False, "output_padding": (0, 0)}
-    (found,) = called("convolution", [image, kernel], "f32", input=Slot(0), weight=Slot(1), groups=1, **said)
+    (found,) = called(
+        "convolution", [image, kernel], "f32", input=OperandSlot(0), weight=OperandSlot(1), groups=1, **said
+    )
     assert found.tolist() == [[[[2, 4]]]]
 
 
 def test_strides_are_no_part_of_a_view() -> None:
-    (found,) = called("view", [X.T], "f32", self=Slot(0), size=(6,))
+    (found,) = called("view", [X.T], "f32", self=OperandSlot(0), size=(6,))
     assert np.array_equal(found, X.T.reshape(6))
 
 
 def test_several_results_without_those_that_are_no_tensors() -> None:
-    values, places = called("max.dim", [X], "f32 i64", self=Slot(0), dim=1)
+    values, places = called("max.dim", [X], "f32 i64", self=OperandSlot(0), dim=1)
     assert (values.tolist(), places.tolist()) == ([4, 3], [2, 1])
     assert places.dtype == np.int64
 
 
 def test_results_get_the_dtype_of_their_types() -> None:
-    (found,) = called("add.Tensor", [X, X], "f16", self=Slot(0), other=Slot(1))
+    (found,) = called("add.Tensor", [X, X], "f16", self=OperandSlot(0), other=OperandSlot(1))
     assert found.dtype == np.float16
-    (found,) = called("gt.Scalar", [X], "i1", self=Slot(0), other=0)
+    (found,) = called("gt.Scalar", [X], "i1", self=OperandSlot(0), other=0)
     assert found.dtype == np.bool_
 
 
 def test_wide_calls_compute_and_give_doubles() -> None:
     third = np.array([1 / 3])
     for wide, dtype in ((True, np.float64), (False, np.float32)):
-        (found,) = called("mul.Tensor", [third, third], "f32", wide=wide, self=Slot(0), other=Slot(1))
+        (found,) = called("mul.Tensor", [third, third], "f32", wide=wide, self=OperandSlot(0), other=OperandSlot(1))
         assert found.dtype == dtype
-    (found,) = called("mul.Tensor", [third, third], "f32", wide=True, self=Slot(0), other=Slot(1))
+    (found,) = called("mul.Tensor", [third, third], "f32", wide=True, self=OperandSlot(0), other=OperandSlot(1))
     assert found[0] == (1 / 3) * (1 / 3)
-    (found,) = called("argmax", [X], "i64", wide=True, self=Slot(0), dim=1)
+    (found,) = called("argmax", [X], "i64", wide=True, self=OperandSlot(0), dim=1)
     assert (found.dtype, found.tolist()) == (np.int64, [2, 1])
 
 
 def test_bits_are_those_of_the_type_itself() -> None:
-    (found,) = called("view.dtype", [np.array([1.0])], "i32", wide=True, self=Slot(0), dtype="i32")
+    (found,) = called("view.dtype", [np.array([1.0])], "i32", wide=True, self=OperandSlot(0), dtype="i32")
     assert found.tolist() == [0x3F800000]
 
 
 def test_what_has_no_form_for_a_dtype_computes_in_another() -> None:
     square = X[:2, :2] + np.array([[10, 0], [0, 10]])
-    (found,) = called("linalg_inv_ex", [square], "f16", element="f16", A=Slot(0))[:1]
+    (found,) = called("linalg_inv_ex", [square], "f16", element="f16", A=OperandSlot(0))[:1]
     assert found.dtype == np.float16
     np.testing.assert_allclose(found, np.linalg.inv(square), atol=1e-3)
 
 
 def test_a_refusal_is_a_fault_of_the_program() -> None:
     with pytest.raises(MachineFault) as refused:
-        called("linalg_cholesky", [np.array([[0.0, 1.0], [1.0, 0.0]])], "f32", self=Slot(0))
+        called("linalg_cholesky", [np.array([[0.0, 1.0], [1.0, 0.0]])], "f32", self=OperandSlot(0))
     assert refused.value.kind is FaultKind.HOST_STEP
     assert refused.value.message.startswith("host-step: torch refuses linalg_cholesky: ")
     assert "\n" not in refused.value.message
@@ -152,7 +156,7 @@ def test_a_refusal_is_a_fault_of_the_program() -> None:
 )
 def test_an_operator_that_nobody_has_is_named(overload: str, name: str) -> None:
     with pytest.raises(UnsupportedError) as refused:
-        called(overload, [X], "f32", self=Slot(0))
+        called(overload, [X], "f32", self=OperandSlot(0))
     assert refused.value.message == f"the host has no operator {name}"
     assert refused.value.where == f"{overload} at model.py:3"
     assert "import the module that registers it" in str(refused.value.hint)
@@ -160,7 +164,7 @@ def test_an_operator_that_nobody_has_is_named(overload: str, name: str) -> None:
 
 def test_no_result_needs_gradients_and_equals_keep_their_order() -> None:
     equal = np.zeros((1, 65), np.float32)
-    (found, places) = called("sort", [equal], "f32 i64", self=Slot(0), dim=1, descending=True)
+    (found, places) = called("sort", [equal], "f32 i64", self=OperandSlot(0), dim=1, descending=True)
     assert places.tolist() == [list(range(65))]
     assert not found.any()
 
@@ -174,7 +178,9 @@ def test_an_executor_of_a_plugin_goes_first() -> None:
 
     registry.register_executor("add.Tensor")(run)
     registry.register_fallback("add.Tensor")(lambda *_, **__: torch.zeros(2, 3))
-    (found,) = called("add.Tensor", [X, X], "f32", self=Slot(0), other=Slot(1), alpha=3, more=[Slot(0)], less=[1])
+    (found,) = called(
+        "add.Tensor", [X, X], "f32", self=OperandSlot(0), other=OperandSlot(1), alpha=3, more=[OperandSlot(0)], less=[1]
+    )
     assert np.array_equal(found, 100 * X)
     assert told == [{"alpha": 3, "less": [1]}], "without what holds tensors"
 
@@ -186,7 +192,7 @@ def test_an_executor_gives_a_list_of_tensors(out: object, kind: str) -> None:
 
     registry.register_executor("add.Tensor")(run)
     with pytest.raises(RegistrationError) as refused:
-        called("add.Tensor", [X, X], "f32", self=Slot(0), other=Slot(1))
+        called("add.Tensor", [X, X], "f32", self=OperandSlot(0), other=OperandSlot(1))
     assert refused.value.message.startswith("the executor ")
     assert refused.value.message.endswith(f" of add.Tensor gives {kind}, not a list of tensors")
     assert refused.value.where == "add.Tensor at model.py:3"
@@ -200,23 +206,23 @@ def test_a_fallback_of_a_plugin_is_called_as_the_operator() -> None:
         return args[0] - args[1]
 
     registry.register_fallback("add.Tensor", when=lambda build, self, other, alpha=1: alpha == 3)(run)
-    (found,) = called("add.Tensor", [X, X], "f32", self=Slot(0), other=Slot(1), alpha=3)
+    (found,) = called("add.Tensor", [X, X], "f32", self=OperandSlot(0), other=OperandSlot(1), alpha=3)
     assert not found.any()
-    (found,) = called("add.Tensor", [X, X], "f32", self=Slot(0), other=Slot(1), alpha=2)
+    (found,) = called("add.Tensor", [X, X], "f32", self=OperandSlot(0), other=OperandSlot(1), alpha=2)
     assert np.array_equal(found, 3 * X), "torch's, as the fallback does not want it"
     assert told == [(2, ["alpha"])]
 
 
 def test_a_fallback_of_an_operator_that_torch_lacks_gets_names() -> None:
     registry.register_fallback("acme::scale")(lambda *, x, by: (x * by, x))
-    found = called("acme::scale", [X], "f32 f32", x=Slot(0), by=3)
+    found = called("acme::scale", [X], "f32 f32", x=OperandSlot(0), by=3)
     assert [np.array_equal(f, w) for f, w in zip(found, (3 * X, X), strict=True)] == [True, True]
 
 
 def test_a_fallback_that_fails_is_named() -> None:
     registry.register_fallback("acme::scale")(lambda **_: 1 / 0)
     with pytest.raises(MachineFault, match=r"host-step: .*<lambda> refuses acme::scale: division by zero"):
-        called("acme::scale", [X], "f32", x=Slot(0))
+        called("acme::scale", [X], "f32", x=OperandSlot(0))
 
 
 @pytest.mark.parametrize("wide", [False, True])

@@ -9,7 +9,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.frontend.reference.rounding_steps import _JUMPING, _LAST, _LEAVING, _NAMING, Steps, is_step
+from spyre_mlir.frontend.reference.rounding_steps import _JUMPING, _LAST, _LEAVING, _NAMING, RoundingSteps, is_step
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 
@@ -71,18 +71,18 @@ def test_what_is_no_operator_is_no_step() -> None:
     assert not is_step(module)
 
 
-def steps(module: ModuleOp, *values: float) -> Steps:
-    found = Steps.of(module, [np.array(values, F32)])
+def steps(module: ModuleOp, *values: float) -> RoundingSteps:
+    found = RoundingSteps.of(module, [np.array(values, F32)])
     assert found is not None
     return found
 
 
 def test_a_function_without_steps_is_not_run() -> None:
-    assert Steps.of(function("exp"), [np.ones(4, F32)]) is None
+    assert RoundingSteps.of(function("exp"), [np.ones(4, F32)]) is None
 
 
 def test_half_precision_is_held_against_doubles_anyway() -> None:
-    assert Steps.of(function("floor", element="f16", result="f16"), [np.ones(4, np.float16)]) is None
+    assert RoundingSteps.of(function("floor", element="f16", result="f16"), [np.ones(4, np.float16)]) is None
 
 
 def test_an_operator_that_torch_lacks_leaves_no_steps() -> None:
@@ -94,7 +94,7 @@ def test_an_operator_that_torch_lacks_leaves_no_steps() -> None:
         }""",
         make_context(),
     )
-    assert Steps.of(module, [np.ones(4, F32)]) is None
+    assert RoundingSteps.of(module, [np.ones(4, F32)]) is None
 
 
 def test_eager_and_wide_values_are_kept() -> None:
@@ -206,14 +206,14 @@ def reduced(op: str, shape: str, result: str) -> ModuleOp:
 def test_the_largest_of_nearly_equal_elements_is_eagers(attributes: str, result: str, ours: Any, settled: Any) -> None:
     module = reduced(f"argmax {attributes}", "2x3", result)
     x = np.array([[7.0, 7 - 2.0**-21, 1.0], [7 - 2.0**-21, 3.0, 2.0]], F32)
-    found, op = Steps.of(module, [x]), op_of(module)
+    found, op = RoundingSteps.of(module, [x]), op_of(module)
     assert found is not None
     assert found.settle(op, [np.array(ours)])[0].tolist() == settled
 
 
 def test_a_place_of_a_much_smaller_element_stays_ours() -> None:
     module = reduced("argmax {dim = 1}", "2x3", "2x")
-    found, op = Steps.of(module, [np.array([[7, 3, 1], [1, 2, 9]], F32)]), op_of(module)
+    found, op = RoundingSteps.of(module, [np.array([[7, 3, 1], [1, 2, 9]], F32)]), op_of(module)
     assert found is not None
     assert found.settle(op, [np.array([1, 2])])[0].tolist() == [1, 2]
     assert found.flips == []

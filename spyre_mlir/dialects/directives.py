@@ -67,7 +67,7 @@ class Number(CustomDirective):
 
 
 @irdl_custom_directive
-class Value(CustomDirective):
+class ValueDirective(CustomDirective):
     """An operand, where ``$operand`` alone would take none for an answer if the op can do without."""
 
     operand: OptionalOperandVariable

@@ -28,7 +28,7 @@ from xdsl.irdl import (
 from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.directives import Quoted, Value
+from spyre_mlir.dialects.directives import Quoted, ValueDirective
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.scalars import entry_of, spelling
 from spyre_mlir.dialects.spyre.syntax import AllReadAt, ReadAt, SameType, Space, WrittenAt
@@ -106,10 +106,10 @@ class NestOp(IRDLOperation):
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(RecursiveMemoryEffect(), Pure())
-    custom_directives = (Space, AllReadAt, Value, WrittenAt, SameType, Quoted)
+    custom_directives = (Space, AllReadAt, ValueDirective, WrittenAt, SameType, Quoted)
     assembly_format = (
         "custom<Space>($space) (`ins` `(` custom<AllReadAt>($inputs, type($inputs), $maps)^ `)`)? "
-        "(`into` custom<Value>($dest)^)? `->` custom<WrittenAt>(ref($maps)) `:` type($result) "
+        "(`into` custom<ValueDirective>($dest)^)? `->` custom<WrittenAt>(ref($maps)) `:` type($result) "
         "custom<SameType>(ref($dest), type($dest), ref(type($result))) "
         "(`reduce` custom<Quoted>($combine)^)? attr-dict-with-keyword $body"
     )

@@ -7,13 +7,12 @@ from typing import Any, cast
 
 import pytest
 import torch
-from spyre_mlir.torch_device.dispatch import dispatch
 
 import spyre_mlir.device  # noqa: F401 - switches the device on
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.torch_private import FakeTensorMode
-from spyre_mlir.torch_device import dispatch as dispatching
-from spyre_mlir.torch_device.tensor import SpyreTensor
+from spyre_mlir.torch_device import tensor as dispatching
+from spyre_mlir.torch_device.tensor import SpyreTensor, dispatch
 
 SPYRE = cast(Any, torch).spyre
 aten = torch.ops.aten

@@ -1,0 +1,90 @@
+"""Structure of the checkout: sizes of folders and files, tests that mirror the package, names with one meaning."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT, TESTS
+
+PACKAGE = ROOT / "spyre_mlir"
+UNIT = TESTS / "unit"
+MODULES = sorted(p for p in PACKAGE.rglob("*.py") if p.name != "__init__.py")
+MOST_FILES, MOST_LINES, LEAST_MIRRORED = 20, 400, 0.95
+# Op classes of two dialects share no name; type aliases and type variables are local to their modules.
+PASS_HELPERS = {"aten_to_loop", "loop_to_kernel", "kernel_to_superdsc", "kernel_to_ktdp", "utils"}
+TASKS = tomllib.loads((TESTS / "tooling" / "navigation.toml").read_text(encoding="utf-8"))["task"]
+LEAST_GUESSED = 36
+
+
+def folders() -> list[Path]:
+    return sorted({path.parent for path in MODULES})
+
+
+def test_folders_have_at_most_twenty_files() -> None:
+    large = {str(f.relative_to(ROOT)): n for f in folders() if (n := len(list(f.glob("*.py")))) > MOST_FILES}
+    assert large == {}
+
+
+def test_folders_have_at_least_three_files() -> None:
+    small = {str(f.relative_to(ROOT)): n for f in folders() if (n := len(list(f.glob("*.py")))) < 3}
+    assert small == {}
+
+
+def test_files_have_at_most_four_hundred_lines() -> None:
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert {str(path.relative_to(ROOT)): n for path, n in lines.items() if n > MOST_LINES} == {}
+
+
+def mirrored(path: Path) -> Path:
+    """The test file of a module."""
+    inside = path.relative_to(PACKAGE)
+    return UNIT / inside.parent / f"test_{inside.name}"
+
+
+def test_modules_have_a_test_of_their_path() -> None:
+    without = [str(path.relative_to(ROOT)) for path in MODULES if not mirrored(path).exists()]
+    assert len(without) <= (1 - LEAST_MIRRORED) * len(MODULES), without
+
+
+def test_unit_tests_are_of_a_module() -> None:
+    homes = {mirrored(path) for path in MODULES}
+    packages = {UNIT / f.relative_to(PACKAGE) / "test_package.py" for f in [PACKAGE, *folders()]}
+    assert [
+        str(path.relative_to(ROOT)) for path in sorted(UNIT.rglob("test_*.py")) if path not in homes | packages
+    ] == []
+
+
+def test_transforms_holds_passes_and_folders_of_their_helpers() -> None:
+    passes = {path.stem for path in (PACKAGE / "transforms").glob("*.py")} - {"__init__"}
+    names = set(
+        re.findall(r'^    "([a-z-]+)": "\w+Pass",$', (PACKAGE / "transforms/__init__.py").read_text(), re.MULTILINE)
+    )
+    assert passes == {name.replace("-", "_") for name in names}
+    assert {f.name for f in folders() if f.parent == PACKAGE / "transforms"} == PASS_HELPERS
+
+
+def test_public_classes_have_one_meaning() -> None:
+    homes = defaultdict[str, list[str]](list)
+    for path in MODULES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(str(path.relative_to(ROOT)))
+    assert {name: places for name, places in homes.items() if len(places) > 1} == {}
+
+
+@pytest.mark.parametrize("task", TASKS, ids=[task["question"] for task in TASKS])
+def test_places_that_engineers_look_for_exist(task: dict[str, object]) -> None:
+    paths = task["path"]
+    assert isinstance(paths, list)
+    assert all((ROOT / str(path)).exists() for path in paths)
+
+
+def test_a_stranger_guesses_the_places() -> None:
+    assert len(TASKS) == 40
+    assert sum(task["answer"] in task["path"] for task in TASKS) >= LEAST_GUESSED

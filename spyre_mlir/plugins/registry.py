@@ -213,7 +213,7 @@ def _check_free(op: str, function: object) -> None:
     """Raises RegistrationError if the op table has an operation already."""
     taken = ATEN.find(_key(op))
     if taken is not None:
-        owner = taken.owner or _owner(taken.decompose if taken.composed else taken.meaning)
+        owner = taken.owner or _owner(taken.decompose if taken.family is Family.COMPOSITE else taken.meaning)
         raise RegistrationError(
             f"{op} is claimed by both {owner} and {_owner(function)}",
             hint="register a decomposition instead: it goes before what the op table says",

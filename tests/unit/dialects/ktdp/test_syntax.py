@@ -16,7 +16,6 @@ from spyre_mlir.dialects.ktdp.syntax import (
     parse_dictionary,
     parse_index_operands,
     parse_tile_type,
-    parse_types,
     print_dictionary,
     print_types,
     print_value,
@@ -111,4 +110,3 @@ def test_lists_of_values_and_types() -> None:
     assert printed(lambda printer: print_values(printer, [X, Y])) == "[%0, %1]"
     assert printed(lambda printer: print_values(printer, [Y], "()")) == "(%0)"
     assert printed(lambda printer: print_types(printer, [f16, IndexType()])) == "f16, index"
-    assert parse_types(parser_of("f16, index : f16")) == [f16, IndexType()]

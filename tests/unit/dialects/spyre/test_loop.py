@@ -28,11 +28,11 @@ from spyre_mlir.dialects.spyre.loop import (
     LoopConstantOp,
     LoopGatherOp,
     NestOp,
+    YieldOp,
     check_map,
     combiner,
     combining,
 )
-from spyre_mlir.dialects.spyre.scalars import YieldOp
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import OpEntry

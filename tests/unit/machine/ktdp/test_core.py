@@ -13,10 +13,11 @@ from xdsl.dialects.test import TestOp
 from xdsl.ir import Block, SSAValue
 
 from spyre_mlir.errors import FaultKind, MachineFault, UnsupportedError
-from spyre_mlir.machine.ktdp.core import Core, Machine
+from spyre_mlir.machine.ktdp.core import Core
 from spyre_mlir.machine.ktdp.groups import Exchange
 from spyre_mlir.machine.ktdp.liveness import Liveness
 from spyre_mlir.machine.ktdp.memory import KtirMemory, Scratchpad
+from spyre_mlir.machine.ktdp.state import Machine
 from spyre_mlir.machine.ktdp.values import Data
 from tests.unit.machine.ktdp.ktir_programs import Array, function, load, read, run, store, tile, view
 

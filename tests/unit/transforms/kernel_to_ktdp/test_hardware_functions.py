@@ -13,8 +13,10 @@ from xdsl.dialects.builtin import FloatAttr, f32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation
 
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.hardware_functions import FUNCTIONS
 from spyre_mlir.transforms.kernel_to_ktdp.function_builder import Code, shape_of
-from spyre_mlir.transforms.kernel_to_ktdp.hardware_functions import FOLDS, FUNCTIONS, WITH_CONSTANTS, fold
+from spyre_mlir.transforms.kernel_to_ktdp.hardware_functions import fold, folds, has_form, known_functions
 from tests.unit.machine.modules import device
 from tests.unit.transforms.kernel_to_ktdp.kernels import Array, kernels, lines, written
 
@@ -80,8 +82,16 @@ def close(got: Array, wanted: Array) -> None:
 
 
 def test_all_functions_are_compared() -> None:
-    assert set(FUNCTIONS) == {*UNARY, *POSITIVE, *BINARY, "where3"}
-    assert set(WITH_CONSTANTS) == {"softplus"} and set(FOLDS) == {"sum", "max", "min"}
+    compared = {*UNARY, *POSITIVE, *BINARY, "where3", "softplus"}
+    of_ops = {entry.opfunc for entry in ATEN if entry.opfunc is not None}
+    assert {name for name in of_ops if has_form(name)} == compared
+    assert {name for name in FUNCTIONS if folds(name)} == {"sum", "max", "min"}
+    assert {*compared, "sum", "max", "min"} <= set(known_functions())
+
+
+def test_what_mlir_cannot_say_has_no_ktir() -> None:
+    assert not any(has_form(name) for name in ("clip", "fp32toint32", "batchmatmul", "sum", "nobody"))
+    assert not any(folds(name) for name in ("absmax", "mean", "prod", "add", "nobody"))
 
 
 @pytest.mark.parametrize("name", UNARY)

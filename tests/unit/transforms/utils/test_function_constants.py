@@ -8,7 +8,8 @@ from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, f32, f64
 from xdsl.ir import Block
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
-from spyre_mlir.dialects.spyre.scalars import ApplyOp, YieldOp
+from spyre_mlir.dialects.spyre.loop import YieldOp
+from spyre_mlir.dialects.spyre.scalars import ApplyOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.transforms.utils.function_constants import as_attribute, file_constants, function_constants

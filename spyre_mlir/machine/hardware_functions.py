@@ -103,8 +103,8 @@ def meaning_of(op_func: str) -> Meaning:
     Raises:
         UnsupportedError: the machine has no rule for it.
     """
-    function = function_of(op_func)
-    rule = None if function is None else _rule(function)
+    function, entry = function_of(op_func), ATEN.by_opfunc(op_func)
+    rule = _rule_of_entry(entry) if function is None else _rule(function)
     if rule is None:
         hint = f"known: {', '.join(known_op_funcs())}"
         raise UnsupportedError(f"the machine has no rule for OpFunc {op_func!r}", hint=hint)
@@ -125,6 +125,23 @@ def _rule(function: HardwareFunction) -> Meaning | None:
     if function.form is not None:
         return Pointwise(partial(_evaluated, function.form))
     return None
+
+
+def _rule_of_entry(entry: OpEntry | None) -> Meaning | None:
+    """How the machine applies a function that only an op declares, as a plugin's may."""
+    if entry is None:
+        return None
+    match entry.family:
+        case Family.POINTWISE:
+            return Pointwise(_elementwise(entry))
+        case Family.MOVEMENT:
+            return Movement()
+        case Family.CONTRACTION:
+            return Contraction()
+        case Family.REDUCTION if entry.combine in _FOLDS:
+            return Reduction(_FOLDS[entry.combine])
+        case _:
+            return None
 
 
 def _evaluated(form: Form, args: Sequence[Floats], constants: FunctionConstants) -> Floats:

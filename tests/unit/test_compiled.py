@@ -56,7 +56,7 @@ def test_an_overflow(tmp_path: Path) -> None:
     report = model.report(tmp_path / "r.html")
     assert report.faults is not None and len(report.faults) == 1
     assert report.faults[0].startswith("overflow: 256 results of 2:mul are beyond DLFloat16, the largest 2.7")
-    assert "test_last_call.py:" in report.faults[0]
+    assert "test_compiled.py:" in report.faults[0]
     assert report.undecided == ("arithmetic: 1:exp", "overflow: 2:mul")
     assert report.faults is not None
     assert report.faults[0] in (tmp_path / "r.html").read_text()

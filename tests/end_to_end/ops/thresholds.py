@@ -334,6 +334,8 @@ BY_VALUE: dict[str, tuple[tuple[str, ...], Callable[..., Any], Made]] = {
 
 # Compared numbers on which no result depends.
 NO_FORM = {
+    "transforms.kernel_to_superdsc.bundle_function.USER_SEGMENTS": "how many arguments have an address of their own",
+    "transforms.loop_to_kernel.reachable_layouts.STICK_BYTES": "the size of a stick, which every layout has",
     "ops.composed.nn.normalization.DL16_SMALLEST": "the least epsilon that the device has",
     "ops.composed.nn.attention.MASKED": "what stands for minus infinity in a mask",
     "ops.composed.nn.softmax.MASKED": "what stands for minus infinity in a mask",

@@ -161,8 +161,8 @@ def test_graphs_on_the_device_come_to_our_compiler(monkeypatch: pytest.MonkeyPat
     assert call(back_end, graph, inputs) == "ours"
     assert call(back_end, graph, inputs, config_patches={"b": 3}) == "ours"
     assert [c.args for c in ours.call_args_list] == [
-        (graph, inputs, {"a": 1, "b": 2}),
-        (graph, inputs, {"a": 1, "b": 3}),
+        (graph, {"a": 1, "b": 2}),
+        (graph, {"a": 1, "b": 3}),
     ]
 
 

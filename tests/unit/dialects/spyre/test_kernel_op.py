@@ -15,7 +15,7 @@ from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, RestickifyOp
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
 from spyre_mlir.hw.sticks import UNIT, LinearExpr, StickAccess, StickError, StickLayout, StrideNest
-from tests.unit.dialects.texts import function, lines_of, only, printed, read
+from tests.unit.dialects.texts import function, lines_of, only, read
 
 
 @irdl_op_definition
@@ -103,8 +103,6 @@ def test_what_a_kernel_is_unless_it_says_more() -> None:
     assert op.undivided() == frozenset()
     assert op.may_take_over(0) is False
     assert op.divisible_pieces() == op.lane_dims() == {"n": 64}
-    assert Plain.parse_head(None) == {}  # type: ignore[arg-type]
-    assert printed(op.print_head) == ""
     with pytest.raises(VerifyException, match=r"tried\.nameless names no hardware function"):
         assert halves(kind=Nameless).function_name
 

@@ -98,7 +98,7 @@ def test_a_shuffle_is_read_from_a_tensor_that_is_nearer_to_its_order(order: tupl
     shape = (2, 3, 2, 3, 2, 3, 2, 3)
     built, x = Built((36, 36)), numbers(36, 36)
     reading = TensorView(built.arg().base, built.arg().view.reshape(shape).permute(order))
-    nearer = staged(built.b, reading)
+    nearer = staged(built.b.copy, reading)
     assert nearer is not None and nearer.shape == reading.shape
     assert max(map(len, built.loops)) <= 6
     # What is left has six runs at most, so six loops copy it.
@@ -111,21 +111,21 @@ def test_axes_move_two_at_a_time_and_only_while_runs_are_many() -> None:
     shape = (2, 3, 2, 3, 2, 3, 2, 3)
     built = Built((1296,))
     reading = TensorView(built.arg().base, built.arg().view.reshape(shape).permute((7, 6, 5, 4, 3, 2, 1, 0)))
-    staged(built.b, reading)
+    staged(built.b.copy, reading)
     # A copy in one dimension, then 1 and 0 to the front, then 3 and 2: runs of 10 | 234567, and 3 | 2 | 10 | 4567.
     assert [list(loops.values()) for loops in built.loops] == [[1296], [3, 2, 216], [3, 2, 6, 36]]
     few = Built((1296,))
-    staged(few.b, TensorView(few.arg().base, few.arg().view.reshape(shape).permute((4, 5, 6, 7, 0, 1, 2, 3))))
+    staged(few.b.copy, TensorView(few.arg().base, few.arg().view.reshape(shape).permute((4, 5, 6, 7, 0, 1, 2, 3))))
     assert len(few.loops) == 1
 
 
 def test_what_is_no_shuffle_has_no_stages() -> None:
     built = Built((36, 36), (2,) * 7, (2,) * 6)
     part = TensorView(built.arg(0).base, built.arg(0).view.slice(0, 0, 35))
-    assert staged(built.b, part) is None
+    assert staged(built.b.copy, part) is None
     turned = [
         TensorView(a.base, a.view.permute(tuple(reversed(range(len(a.shape)))))) for a in (built.arg(1), built.arg(2))
     ]
-    assert staged(built.b, turned[0]) is None  # a base of seven dimensions takes seven loops itself
+    assert staged(built.b.copy, turned[0]) is None  # a base of seven dimensions takes seven loops itself
     assert built.made == []
-    assert staged(built.b, turned[1]) is not None
+    assert staged(built.b.copy, turned[1]) is not None

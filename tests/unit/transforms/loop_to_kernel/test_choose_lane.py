@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spyre_mlir.dialects.spyre.attributes import IterDim
+from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import UNIT, LinearExpr
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
     candidates,
@@ -38,11 +39,11 @@ def test_candidates_are_the_innermost_first_and_sparse_last() -> None:
 def test_cores_that_a_lane_leaves() -> None:
     """Only loops of the result are divided: whole sticks in the lanes, elements elsewhere."""
     space = (IterDim("a", 32), IterDim("b", 2048))
-    assert usable_cores(space, (), "b", 64) == 32
-    assert usable_cores(space, ("a",), "b", 64) == 32
-    assert usable_cores(space, ("b",), "a", 64) == 1
-    assert usable_cores((IterDim("a", 3), IterDim("b", 70)), (), "b", 64) == 6
-    assert usable_cores((IterDim("a", 3), IterDim("b", 70)), ("a", "b"), "b", 64) == 1
+    assert usable_cores(space, (), "b", 64, SPYRE) == 32
+    assert usable_cores(space, ("a",), "b", 64, SPYRE) == 32
+    assert usable_cores(space, ("b",), "a", 64, SPYRE) == 1
+    assert usable_cores((IterDim("a", 3), IterDim("b", 70)), (), "b", 64, SPYRE) == 6
+    assert usable_cores((IterDim("a", 3), IterDim("b", 70)), ("a", "b"), "b", 64, SPYRE) == 1
 
 
 def computed(p: LayoutPlanner, stick: int, form: str = DL16) -> DeviceForms:

@@ -18,6 +18,7 @@ from spyre_mlir.backend.check import check_path
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import GatherOp, KernelOp
+from spyre_mlir.dialects.target import set_target
 from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.formats import FORMATS
 from spyre_mlir.hw.spec import SPYRE
@@ -222,7 +223,9 @@ def test_what_is_in_reach_stays_as_it_is() -> None:
 
     def run(reach: int) -> Any:
         program = import_program(nn.Linear(200, WORDS), (random(4, 200),))
-        return str(lower(program.module, make_context(replace(SPYRE, span_bytes=reach))).modules["superdsc"])
+        made = lower(program.module, make_context(replace(SPYRE, span_bytes=reach))).modules["superdsc"]
+        set_target(made, SPYRE)
+        return str(made)
 
     assert run(REACH) == run(2**40)
 

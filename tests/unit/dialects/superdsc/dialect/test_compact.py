@@ -31,7 +31,7 @@ START, DATA = "startAddressCoreCorelet_", "data_"
 )
 def test_starts_are_sums_where_slices_lie_evenly(addresses: list[Json], short: Json) -> None:
     assert shorten(Level.ALLOCATE, START, starts(*addresses), FOUR) == short
-    assert expand(Level.ALLOCATE, START, short, FOUR) == starts(*addresses)
+    assert expand(Level.ALLOCATE, short, FOUR) == starts(*addresses)
 
 
 def test_starts_without_a_division_are_listed() -> None:
@@ -68,15 +68,15 @@ def test_odd_managers_stay_long(value: Json) -> None:
     ],
 )
 def test_sums_need_slices_of_their_dims(short: Json, context: FileContext) -> None:
-    assert expand(Level.ALLOCATE, START, short, context) is None
+    assert expand(Level.ALLOCATE, short, context) is None
 
 
 def test_constants_are_their_bits() -> None:
     newest = FileContext(version=Version.TSNEW, splits={"mb": 2, "out": 2})
     assert shorten(Level.CONSTANT, DATA, constant(7), FOUR) == 7
-    assert expand(Level.CONSTANT, DATA, 7, FOUR) == constant(7)
+    assert expand(Level.CONSTANT, 7, FOUR) == constant(7)
     assert shorten(Level.CONSTANT, DATA, constant("7"), newest) == 7
-    assert expand(Level.CONSTANT, DATA, 7, newest) == constant("7")
+    assert expand(Level.CONSTANT, 7, newest) == constant("7")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_odd_constants_stay_long(value: Json) -> None:
 
 def test_constants_need_a_number_and_cores() -> None:
     assert shorten(Level.CONSTANT, DATA, constant(7), FileContext()) is None
-    assert expand(Level.CONSTANT, DATA, "7", FOUR) is None
+    assert expand(Level.CONSTANT, "7", FOUR) is None
 
 
 @pytest.mark.parametrize(

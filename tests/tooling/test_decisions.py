@@ -29,7 +29,21 @@ from tests.paths import ROOT
 
 PAGES = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 GUARD = re.compile(r"`(tests/[\w/.]+\.py)::(\w+)`")
-HEADINGS = ("Context", "Choice", "What would change our mind", "Guarded by")
+HEADINGS = ("Context", "Decision", "Reconsider when", "Guarded by")
+HEAD = re.compile(r"# (\d+)\. (.+)\n\nTopic: (.+)\nStatus: (.+)\nSee: (.+)\n\n## Context\n")
+SEE = re.compile(r"\[`([^`]+)`\]\(\.\./\.\./([^)]+)\)")
+TOPICS = (
+    "lowering",
+    "operations",
+    "memory and layouts",
+    "numerics",
+    "files and bundles",
+    "KTIR",
+    "PyTorch entry points",
+    "machine",
+    "prediction",
+    "tools and tests",
+)
 
 
 def parse(text: str) -> ModuleOp:
@@ -62,12 +76,36 @@ def test_guards_exist(page: Path) -> None:
         assert name in functions, f"{path} has no test {name}"
 
 
-def test_every_page_is_in_the_index() -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_head_has_topic_status_and_implementation(page: Path) -> None:
+    head = HEAD.match(page.read_text(encoding="utf-8"))
+    assert head is not None, "after the title stand Topic, Status and See, a line each"
+    _, _, topic, status, see = head.groups()
+    assert topic in TOPICS
+    successor = re.fullmatch(r"superseded by (\d{4})", status)
+    assert status == "accepted" or (successor and list(page.parent.glob(f"{successor[1]}-*.md")))
+    links = SEE.findall(see)
+    assert see == ", ".join(f"[`{path}`](../../{path})" for path, _ in links)
+    assert links
+    for path, target in links:
+        assert path == target
+        assert (ROOT / path).exists(), path
+
+
+def test_index_groups_every_page_by_topic() -> None:
+    expected = dict.fromkeys(TOPICS, "")
+    for page in PAGES:
+        head = HEAD.match(page.read_text(encoding="utf-8"))
+        assert head is not None
+        number, title, topic, status, _ = head.groups()
+        note = "" if status == "accepted" else f" ({status})"
+        expected[topic] += f"* {number}. [{title}]({page.name}){note}\n"
     index = (ROOT / "docs" / "decisions" / "README.md").read_text(encoding="utf-8")
-    assert re.findall(r"\(([0-9]{4}[\w-]+\.md)\)", index) == [page.name for page in PAGES]
+    groups = [f"## {topic[0].upper()}{topic[1:]}\n\n{lines}" for topic, lines in expected.items()]
+    assert index.partition("## ")[1:] == ("## ", "\n".join(groups).removeprefix("## "))
 
 
-def test_witnesses_import_nothing_of_ours() -> None:
+def test_oracles_import_nothing_of_ours() -> None:
     files = sorted((ROOT / "tests" / "oracles").glob("[!t]*.py"))
     assert len(files) >= 2
     for path in files:

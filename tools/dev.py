@@ -92,7 +92,20 @@ def demo(extra: list[str]) -> int:
 
 def test(extra: list[str]) -> int:
     make_environment()
-    return run(PYTHON, "-m", "pytest", "-n", "auto", *extra)
+    return run(PYTHON, "-m", "pytest", "-n", "auto", *(only_changed(extra) if "--changed" in extra else extra))
+
+
+def only_changed(extra: list[str]) -> list[str]:
+    """The arguments with `--changed [COMMIT]` replaced by the tests that the change can reach."""
+    from changed import changed_files, reachable_tests
+
+    place = extra.index("--changed")
+    given = extra[place + 1 : place + 2]
+    named = bool(given) and not given[0].startswith("-")
+    chosen = reachable_tests(changed_files(given[0] if named else "HEAD"))
+    print(f"{len(chosen)} test files can be reached" if chosen else "no test can be reached: nothing has changed")
+    rest = [*extra[:place], *extra[place + 1 + named :]]
+    return [*rest, *(chosen or ["--collect-only", "-q", "--deselect", "tests", "tests/tooling/test_dev.py"])]
 
 
 def suites(extra: list[str]) -> int:
@@ -132,7 +145,7 @@ def gen(extra: list[str]) -> int:
 COMMANDS = {
     "setup": (setup, "make .venv and install everything"),
     "demo": (demo, "compile and run a small language model on the hardware model"),
-    "test": (test, "run all tests; further arguments go to pytest"),
+    "test": (test, "run all tests; --changed [COMMIT] those that a change can reach; further arguments go to pytest"),
     "suites": (suites, "run the long suites too, one line each; further arguments are their names"),
     "check": (check, "formatting, lint, types, imports, lit files, generated files"),
     "fix": (fix, "repair formatting and what lint can repair"),

@@ -1,4 +1,4 @@
-"""`compile`: from a model to a callable that runs on the hardware model. Joins the rooms, nothing else."""
+"""`compile`: turn a model into a callable that runs on the hardware model. Only connects the packages."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def compile(
 
 
 def check(path: Path | str) -> tuple[Finding, ...]:
-    """What a SuperDSC file or a bundle directory breaks of the rules beyond the schema, errors first.
+    """Check a SuperDSC file or a bundle directory against the rules beyond the schema; errors come first.
 
     Raises:
         InputError: there is no such file or directory.
@@ -72,7 +72,7 @@ def info(
     *,
     prefer_device: bool = False,
 ) -> ModelInfo:
-    """What a model is made of and what would become of it, without compiling it to files.
+    """Describe the contents of a model and how it would be lowered, without compiling it to files.
 
     Weights are not needed: modules and programs on `meta` or of fake tensors are fine.
 
@@ -118,7 +118,7 @@ def _modes(model: Any) -> str:
 
 
 class LazyModel:
-    """A model that is compiled at its first call, once per signature of inputs and mode of its modules."""
+    """A model compiled at its first call, once per signature of inputs and training mode of its modules."""
 
     def __init__(self, model: Any, options: CompileOptions) -> None:
         """Keeps the model for later."""
@@ -131,7 +131,7 @@ class LazyModel:
         return self.compiled_for(*args, **kwargs)(*args, **kwargs)
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> CompiledModel:
-        """The program for inputs of this signature."""
+        """Return the compiled program for inputs of this signature."""
         from spyre_mlir.frontend import import_program, signature_of
 
         signature = f"{_modes(self._model)} {signature_of(args, kwargs)}"
@@ -140,7 +140,7 @@ class LazyModel:
         return self._compiled[signature]
 
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
-        """As `CompiledModel.accuracy`, for the program of these inputs."""
+        """Same as `CompiledModel.accuracy`, for the program of these inputs."""
         return self.compiled_for(*args, **kwargs).accuracy(*args, **kwargs)
 
     @property
@@ -149,7 +149,7 @@ class LazyModel:
         return tuple(self._compiled.values())
 
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
-        """As `CompiledModel.verify`, for the program of these inputs."""
+        """Same as `CompiledModel.verify`, for the program of these inputs."""
         return self.compiled_for(*args, **kwargs).verify(*args, tolerance=tolerance, **kwargs)
 
 

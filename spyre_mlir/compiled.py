@@ -1,4 +1,4 @@
-"""A compiled model: a callable that runs its bundle from disk, and what can be asked of it."""
+"""A compiled model: a callable that runs its bundle from disk, with methods to inspect it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _remove(folder: Path, owner: int) -> None:
 
 
 class CompiledModel:
-    """A model on the hardware model: called like the model, it runs the bundle it wrote to disk.
+    """A model on the hardware model: calling it runs the bundle it wrote to disk.
 
     Attributes:
         log: the faults and overflows of the last call, and which ops depend on settings that are not published.
@@ -94,16 +94,16 @@ class CompiledModel:
 
     @property
     def mutated(self) -> frozenset[str]:
-        """Names of the inputs and buffers that a call writes."""
+        """Names of the inputs and buffers that a call modifies."""
         return frozenset(self._program.mutations.values())
 
     @property
     def replaced(self) -> str | None:
-        """The first tensor of the model that is another one by now, as after ``model.half()``, if any."""
+        """The first tensor of the model that has been replaced since compilation, as by ``model.half()``, if any."""
         return self._values.replaced()
 
     def mlir(self, level: str, *, generic: bool = False, locations: bool = False) -> str:
-        """Text of a level: ``aten``, ``spyre.loop``, ``spyre.kernel`` or ``superdsc``.
+        """Text of one level: ``aten``, ``spyre.loop``, ``spyre.kernel`` or ``superdsc``.
 
         Args:
             level: which.
@@ -127,7 +127,7 @@ class CompiledModel:
         return program_text(self._ktir(), older_spaces=older_spaces)
 
     def ktir_modules(self, *, older_spaces: bool = False) -> dict[str, str]:
-        """The program as KTIR, a module per function: for readers that take one function a module.
+        """The program as KTIR, one module per function, for readers that accept one function per module.
 
         Args:
             older_spaces: spell memory spaces as before August 2026.
@@ -144,7 +144,7 @@ class CompiledModel:
         return lower_to_ktir(self._lowered.modules["spyre.kernel"], make_context())
 
     def save(self, directory: str | Path, *, host_weights: bool = True, levels: bool = False) -> Path:
-        """Writes the bundle directory, as a whole or not at all.
+        """Write the bundle directory, all or nothing.
 
         Args:
             directory: made, or replaced if it is a bundle directory or empty.
@@ -163,7 +163,7 @@ class CompiledModel:
         return path
 
     def report(self, page: str | Path | None = None, *, profile: Profile = "calibrated") -> Report:
-        """The stages, the predicted time of every kernel, and what the last call met; prints itself as tables.
+        """The stages, the predicted time of every kernel, and the events of the last call; prints itself as tables.
 
         Args:
             page: also write an HTML page to this file: time by kernel and by line of the model, roofline,
@@ -183,11 +183,11 @@ class CompiledModel:
 
     @property
     def host_steps(self) -> tuple[HostStep, ...]:
-        """What the host runs because the device cannot, in order."""
+        """Operations that the host runs because the device cannot, in order."""
         return self._lowered.host_steps
 
     def timeline(self, profile: Profile = "calibrated") -> Timeline:
-        """When every kernel runs on which engine, as the cost model predicts it.
+        """Predicted start and end of every kernel on its engine, from the cost model.
 
         Raises:
             InputError: there is no such profile.
@@ -197,7 +197,7 @@ class CompiledModel:
         return module_timeline(self._lowered.modules["superdsc"], profile)
 
     def trace(self, path: str | Path, *, profile: Profile = "calibrated") -> Path:
-        """Writes the timeline as a trace that Perfetto and chrome://tracing open.
+        """Write the timeline as a trace for Perfetto and chrome://tracing.
 
         Raises:
             InputError: the file cannot be written.
@@ -205,7 +205,7 @@ class CompiledModel:
         return save_text(Path(path), trace_text(self.timeline(profile), self.name))
 
     def bundle_directory(self) -> Path:
-        """Where the files of this program are that calls run; they are written again if someone wrote to a weight."""
+        """Directory of the files that calls run; written again after a weight has been modified."""
         if self._directory is None or self._owner != os.getpid():  # a fork writes to a folder of its own
             folder = Path(tempfile.mkdtemp(prefix="spyre-"))
             weakref.finalize(self, _remove, folder, os.getpid())
@@ -218,7 +218,7 @@ class CompiledModel:
         return self._directory
 
     def reload(self) -> None:
-        """Makes the next call read the files again."""
+        """Make the next call read the files again."""
         self._stored, self._resident = None, ResidentTensors()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -246,13 +246,13 @@ class CompiledModel:
             warnings.warn(text, DL16OverflowWarning, stacklevel=frames_of_ours())
 
     def _curable(self, overflow: Overflow) -> bool:
-        """Whether an overflow goes away with `keep_float32`."""
+        """Return whether an overflow goes away with `keep_float32`."""
         return not self._options.keep_float32 and would_be_kept(
             self._lowered.modules[LEVELS[0]], overflow.function, overflow.line
         )
 
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
-        """Runs the program at every level and from disk, and compares with torch.
+        """Run the program at every level and from disk, and compare the results with torch.
 
         Where a level differs, it runs again beside the level above, and the first op that differs is named. A level
         that faults counts as one that differs.
@@ -304,7 +304,7 @@ class CompiledModel:
         return walk.find(names[first], names[first - 1], stored_program(self._bundle()))
 
     def probe(self, name: str, *args: Any, **kwargs: Any) -> Array:
-        """What one op leaves behind, in exact numerics.
+        """Return the value that one op produces in exact numerics.
 
         Args:
             name: ``sdsc_3`` is the result of that file of the bundle; ``%gelu`` the value that the text of a level has
@@ -324,7 +324,7 @@ class CompiledModel:
         return pick(observe_function(module, self._inputs(args, kwargs), run_on_host), value).values
 
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
-        """Runs the bundle from disk in device numerics, and compares with the model in double precision.
+        """Run the bundle from disk in device numerics, and compare the results with the model in double precision.
 
         Args:
             args: inputs, as for a call.

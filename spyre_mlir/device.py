@@ -1,4 +1,4 @@
-"""Switches the device on: after ``import spyre_mlir.device``, ``x.to("spyre")`` works.
+"""Enable the device: after ``import spyre_mlir.device``, ``x.to("spyre")`` works.
 
 PyTorch has room for one device from outside in a process, so nothing else in this package takes it: neither
 ``import torch`` nor ``import spyre_mlir`` does. Programs that cannot be changed are run with ``SPYRE_MLIR_DEVICE=1``.

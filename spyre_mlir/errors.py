@@ -1,4 +1,4 @@
-"""What can go wrong, and whose matter it is: the taxonomy every room shares.
+"""Error taxonomy shared by all packages.
 
 A message says what, where, what was expected, what was found, and what to try.
 """
@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 
 class SpyreError(Exception):
-    """Base of every error that is not a bug of ours.
+    """Base of every error that is not a bug in this compiler.
 
     Args:
         message: what went wrong, with the expected and the actual value.
@@ -42,57 +42,57 @@ class SpyreError(Exception):
 
 
 class UnsupportedError(SpyreError):
-    """The program is valid, and this compiler has no way to express it yet."""
+    """A valid program that this compiler cannot express yet."""
 
     code = "SPY-U001"
     exit_code = 2
 
 
 class ImportProgramError(SpyreError):
-    """The model or the saved program cannot be read as a functional ATen graph."""
+    """A model or saved program that cannot be read as a functional ATen graph."""
 
     code = "SPY-I001"
 
 
 class InputError(SpyreError):
-    """An argument of a command or of a call is not what the program asks for."""
+    """An argument of a command or of a call that does not fit the program."""
 
     code = "SPY-I002"
 
 
 class RegistrationError(SpyreError, ValueError):
-    """What a plugin or the device adds clashes with what is there, or the plugin cannot be loaded."""
+    """A plugin or the device that conflicts with an existing registration, or a plugin that cannot be loaded."""
 
     code = "SPY-P001"
 
 
 class ConstraintError(SpyreError, ValueError):
-    """An operation's arguments break a numbered constraint of its declaration."""
+    """Operation arguments that violate a numbered constraint of its declaration."""
 
     code = "SPY-C001"
 
 
 class LoweringError(SpyreError, PassFailedException):
-    """This program cannot be lowered onto this machine; says what was needed and what there is."""
+    """A program that cannot be lowered to this machine; states what is needed and what is available."""
 
     code = "SPY-L001"
 
 
 class EmitError(SpyreError):
-    """IR that cannot be written in the file format asked for."""
+    """IR that cannot be written in the requested file format."""
 
     code = "SPY-E001"
 
 
 class ReadError(SpyreError):
-    """A file that is not what its format says: names file, place in it, expected, found."""
+    """A file that violates its format: names the file, the position, the expected and the actual content."""
 
     code = "SPY-R001"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FaultPlace:
-    """Where a fault happened; what is not known stays None.
+    """Location of a fault; unknown parts stay None.
 
     Args:
         op: the operation, as ``2:batchmatmul``.
@@ -162,7 +162,7 @@ class FaultKind(StrEnum):
 
 
 class MachineFault(SpyreError):
-    """The program misbehaved on the hardware model; the model itself works as intended.
+    """Misbehaviour of the program on the hardware model; the model itself works as intended.
 
     Args:
         kind: what happened.
@@ -187,7 +187,7 @@ class MachineFault(SpyreError):
 
 
 class OverflowFault(MachineFault):
-    """Finite numbers of a run went beyond the largest DLFloat16, and the caller wants no results made of others."""
+    """Finite numbers of a run exceeded the largest DLFloat16, and the caller wants no results in that case."""
 
     code = "SPY-F002"
 

@@ -1,4 +1,4 @@
-"""Options of `compile`: each is declared once, with its default, its meaning and what it sets.
+"""Options of `compile`, each declared once with its default, its meaning and the fields it sets.
 
 The keyword arguments of `compile` and its docstring, the flags of `spyre-compile`, the table in the reference and the
 options of passes follow from the fields of `CompileOptions`.
@@ -26,7 +26,7 @@ _WIDTH = 116
 
 @dataclass(frozen=True)
 class Option:
-    """What is known of an option besides its name, type and default.
+    """Metadata of an option besides its name, type and default.
 
     Attributes:
         meaning: what it does, in sentences that begin small, for docstring, ``--help`` and reference.
@@ -56,7 +56,7 @@ def _option(
 
 
 def read_spec(text: str) -> SpyreSpec:
-    """A card from ``NAME=NUMBER,NAME=NUMBER``.
+    """Read a card specification from ``NAME=NUMBER,NAME=NUMBER``.
 
     Raises:
         InputError: the text is no such list, or no card has these numbers.
@@ -79,7 +79,7 @@ _TO_KERNEL = "convert-spyre-loop-to-spyre-kernel"
 
 @dataclass(frozen=True, kw_only=True)
 class CompileOptions:
-    """Every choice that `compile` takes besides the model and its inputs.
+    """Every option of `compile` besides the model and its inputs.
 
     Raises:
         InputError: an option has no such value.
@@ -169,7 +169,7 @@ class CompileOptions:
 
     @classmethod
     def of(cls, choices: Mapping[str, Any], *, by: str = "compile") -> CompileOptions:
-        """The options that keyword arguments give.
+        """Build the options from keyword arguments.
 
         Args:
             choices: values by name.
@@ -186,7 +186,7 @@ class CompileOptions:
         return cls(**choices)
 
     def passes(self) -> dict[str, dict[str, object]]:
-        """Fields of passes, by name of the pass, as `pipeline.lower` takes them."""
+        """Pass options by pass name, in the form `pipeline.lower` takes."""
         chosen: dict[str, dict[str, object]] = {}
         for entry in fields(self):
             sets, value = about(entry).sets, getattr(self, entry.name)
@@ -197,7 +197,7 @@ class CompileOptions:
 
 
 def about(entry: Field[Any]) -> Option:
-    """What is known of a field of `CompileOptions`."""
+    """Metadata of a field of `CompileOptions`."""
     option: Option = entry.metadata["option"]
     return option
 
@@ -208,7 +208,7 @@ def option_names() -> list[str]:
 
 
 def takes_options(function: _Function) -> _Function:
-    """Decorator: the function's keyword arguments are the options, in its signature and in its docstring.
+    """Decorator that gives a function the options as keyword arguments, in its signature and in its docstring.
 
     The function takes them as ``**choices``, and its docstring names these in one line.
     """

@@ -1,4 +1,4 @@
-"""The levels in order, the passes that lead to each, and the ops that may stand there: the order lives only here."""
+"""The levels in order, the passes that lead to each, and the legal ops of each; no other file defines the order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Stage:
-    """One level: how to reach it from the one before, and what it may contain.
+    """One level: the passes that reach it from the previous level, and its legal ops.
 
     Attributes:
         level: its name.
@@ -76,7 +76,7 @@ LEVELS = tuple(stage.level for stage in STAGES)
 
 @dataclass(frozen=True)
 class StageRecord:
-    """What a stage left behind.
+    """Record of a finished stage.
 
     Attributes:
         level: the level reached.
@@ -106,7 +106,7 @@ class StageRecord:
     narrowed: int = 0
 
     def summary(self) -> str:
-        """One line for a log."""
+        """Return the record as one line for a log."""
         memory = f", {self.device_bytes:,} device bytes" if self.device_bytes else ""
         host = f", {self.host_steps} host steps" if self.host_steps else ""
         return f"level {self.level}: {self.ops} ops, {self.kernels} kernels{host}{memory}, {self.seconds:.3f} s"
@@ -128,7 +128,7 @@ class Lowered:
 
 
 def check_level(level: str) -> str:
-    """The level itself.
+    """Return the level, after checking that it exists.
 
     Raises:
         InputError: there is no level of this name.
@@ -139,20 +139,20 @@ def check_level(level: str) -> str:
 
 
 def passes_to(level: str) -> str:
-    """The pipeline from aten to a level, as `spyre-opt -p` takes it."""
+    """Return the pipeline from aten to a level, as `spyre-opt -p` takes it."""
     wanted = STAGES[: LEVELS.index(check_level(level)) + 1]
     return ",".join(name for stage in wanted for name in _names(stage, {}))
 
 
 class PassWatcher(Protocol):
-    """Someone who wants to see every pass; the tools have one that logs and dumps."""
+    """Observer of every pass; the tools use one that logs and dumps."""
 
     def before(self, name: str) -> object:
-        """A pass begins."""
+        """Called when a pass begins."""
         ...
 
     def after(self, name: str, module: ModuleOp) -> object:
-        """A pass has run; the module is not yet verified."""
+        """Called when a pass has run; the module is not yet verified."""
         ...
 
 
@@ -165,7 +165,7 @@ def lower(
     watch: PassWatcher | None = None,
     host_fallback: HostFallback = "allow",
 ) -> Lowered:
-    """Takes an aten module down the levels; the module itself stays as it is.
+    """Lower an aten module through the levels; the input module is not modified.
 
     An op that cannot be lowered becomes a host step, and the program is lowered again.
 
@@ -260,7 +260,7 @@ KTIR = Stage("ktir", KTIR_PASS, (*_COMMON, "ktdp.", "spyreop.", "arith.", "math.
 
 
 def lower_to_ktir(module: ModuleOp, context: Context) -> ModuleOp:
-    """KTIR of a module at the kernel level, which stays as it is; the other way down from there.
+    """Lower a module at the kernel level to KTIR, the alternative target; the input module is not modified.
 
     Raises:
         UnsupportedError: kernels have no KTIR; all of them are listed.
@@ -274,7 +274,7 @@ def lower_to_ktir(module: ModuleOp, context: Context) -> ModuleOp:
 
 
 def check_legal(module: ModuleOp, stage: Stage) -> None:
-    """Raises LoweringError if the module holds an op that may not stand at this level."""
+    """Raise LoweringError if the module holds an op that is illegal at this level."""
     for op in module.walk():
         if not op.name.startswith(stage.legal):
             raise LoweringError(

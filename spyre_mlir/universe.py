@@ -1,4 +1,4 @@
-"""What xDSL's tools find of us through the `xdsl.universe` entry point, and the context our tools use."""
+"""Entry point that exposes our dialects and passes to xDSL tools (`xdsl.universe`), and our own tools' context."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPYRE_UNIVERSE = Universe(all_dialects=get_all_dialects(), all_passes=get_all_pa
 
 
 def make_context(spec: SpyreSpec = SPYRE) -> SpyreContext:
-    """A context with our dialects and the upstream ones our levels use; each loads when first used.
+    """Make a context with our dialects and the upstream dialects of our levels, each loaded at first use.
 
     Plugins are loaded first: what they add belongs to the levels.
     """

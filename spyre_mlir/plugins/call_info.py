@@ -1,4 +1,4 @@
-"""What a function that was registered is told of a call, and who is named when it fails."""
+"""Call metadata passed to plugin functions, and attribution of their errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MISTAKES = (
 
 @dataclass(frozen=True)
 class TensorMeta:
-    """Shape and element type of a tensor: its name in the graph, extents, and torch's name of the dtype."""
+    """Name in the graph, shape and torch dtype name of a tensor."""
 
     name: str
     shape: tuple[int, ...]
@@ -33,7 +33,7 @@ class TensorMeta:
 
 @dataclass(frozen=True)
 class NodeInfo:
-    """One operator call of a model, as conversions get it.
+    """One operator call of a model, as passed to conversions.
 
     Attributes:
         name: of the node.
@@ -54,7 +54,7 @@ class NodeInfo:
 
 @dataclass(frozen=True)
 class Registered(Generic[F]):
-    """One thing that was added.
+    """One registered function.
 
     Attributes:
         op: the operation.
@@ -71,7 +71,7 @@ class Registered(Generic[F]):
     when: Callable[..., bool] | None = None
 
     def wants(self, build: Any, bound: Mapping[str, Any]) -> bool:
-        """Whether it is for a call with these arguments."""
+        """Return whether the function handles a call with these arguments."""
         with self.blamed():
             return self.when is None or self.when(build, **bound)
 
@@ -86,7 +86,7 @@ class Registered(Generic[F]):
 
     @contextmanager
     def blamed(self) -> Generator[None]:
-        """What goes wrong inside is the mistake of the owner, who is named."""
+        """Attribute errors raised inside the block to the owner of the plugin."""
         try:
             yield
         except SpyreError:

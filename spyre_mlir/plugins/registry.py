@@ -1,4 +1,4 @@
-"""What people outside this project can add: operations, decompositions, lowerings, host steps, passes.
+"""Extension points for other packages: operations, decompositions, lowerings, host steps, passes.
 
 A plugin calls these functions, or names a function that does under the entry point group `spyre_mlir.plugins`.
 Names of operations are ATen's (``erfinv``, ``max.dim``) or ``namespace::name`` for others; a leading ``aten.`` may be
@@ -35,7 +35,7 @@ P = TypeVar("P", bound=type[ModulePass])
 
 
 class HookKind(Enum):
-    """What a function was registered as."""
+    """Kind of a registered function."""
 
     DECOMPOSITION = "decomposition"
     LOWERING = "lowering"
@@ -45,7 +45,7 @@ class HookKind(Enum):
 
 
 class PassHook(Enum):
-    """Where a pass of a plugin runs."""
+    """Point of the pipeline at which a plugin's pass runs."""
 
     ATEN = "aten"
     DECOMPOSED = "aten-decomposed"
@@ -65,7 +65,7 @@ _REGISTRY = _Registry()
 
 @contextmanager
 def isolated() -> Generator[None]:
-    """What is registered inside the block is gone after it; for tests and notebooks.
+    """Undo at the end of the block everything registered inside it; for tests and notebooks.
 
     Plugins that are installed stay.
     """
@@ -116,12 +116,12 @@ def _check_callable(op: str, function: object) -> None:
 
 
 def find(kind: HookKind, op: str) -> list[Registered[Any]]:
-    """What is registered for an operation, the highest priority first."""
+    """Return the registered functions for an operation, the highest priority first."""
     return list(_REGISTRY.functions.get((kind, _key(op)), ()))
 
 
 def registered_ops() -> list[str]:
-    """Operations for which anything is registered, sorted."""
+    """Operations with at least one registered function, sorted."""
     return sorted({op for _, op in _REGISTRY.functions} | {e.overloads[0] for e in ATEN if e.owner})
 
 
@@ -137,7 +137,7 @@ def map_op(
     source: str = "",
     samples: Sequence[Sample] = (),
 ) -> Callable[[Callable[..., Any]], OpEntry]:
-    """Decorator: an operation is one hardware function; the function below says in numpy what it computes.
+    """Decorator that maps an operation to one hardware function; the decorated function computes it in numpy.
 
     Args:
         op: the operation.
@@ -223,7 +223,7 @@ def _check_free(op: str, function: object) -> None:
 def register_decomposition(
     op: str, *, when: Callable[..., bool] | None = None, priority: int = 0, promote: bool = False, ulps: float = 16.0
 ) -> Callable[[F], F]:
-    """Decorator: the function below builds an operation from others; see `spyre_mlir.ops.build.Build`.
+    """Decorator: the function below builds an operation from other operations; see `spyre_mlir.ops.build.Build`.
 
     It goes before what the op table says. Returning None passes the call on, to the next of lower priority, to the op
     table, at last to the host.
@@ -261,17 +261,17 @@ def _none_wants(op: str, *_: object, **__: object) -> Any:
 
 
 def keep_whole(op: str, *, owner: str = "") -> None:
-    """Switches the decompositions of the op table off for an operation, torch's own included."""
+    """Disable the op table's decompositions of an operation, torch's own included."""
     _REGISTRY.whole[_key(op)] = owner
 
 
 def is_kept_whole(op: str) -> bool:
-    """Whether `keep_whole` was called for an operation."""
+    """Return whether `keep_whole` was called for an operation."""
     return _key(op) in _REGISTRY.whole
 
 
 def kept_whole() -> list[str]:
-    """The operations that `keep_whole` was called for, sorted."""
+    """Operations that `keep_whole` was called for, sorted."""
     return sorted(_REGISTRY.whole)
 
 
@@ -285,7 +285,7 @@ def register_lowering(op: str, *, priority: int = 0) -> Callable[[F], F]:
 
 
 def register_fallback(op: str, *, when: Callable[..., bool] | None = None, priority: int = 0) -> Callable[[F], F]:
-    """Decorator: an operation is a host step, computed by the function below.
+    """Decorator: the operation becomes a host step, computed by the function below.
 
     The function takes the arguments of the schema with torch tensors, and gives a tensor or several.
 
@@ -298,7 +298,7 @@ def register_fallback(op: str, *, when: Callable[..., bool] | None = None, prior
 
 
 def register_op(op: str, *, priority: int = 0) -> Callable[[F], F]:
-    """Decorator: the function below says at import what a call of an operation is: others, by a `Build`.
+    """Decorator: at import the function below replaces a call of an operation by other operations, with a `Build`.
 
     It is called with a `NodeInfo` and a `Build`, and gives a list with one value per result.
     """
@@ -306,7 +306,7 @@ def register_op(op: str, *, priority: int = 0) -> Callable[[F], F]:
 
 
 def register_executor(op: str, *, priority: int = 0) -> Callable[[F], F]:
-    """Decorator: the function below computes an operation on the host that torch cannot.
+    """Decorator: the function below computes on the host an operation that torch cannot compute.
 
     It is called with the list of its tensors and the dictionary of its other arguments, and gives a list of tensors.
     """
@@ -353,18 +353,18 @@ def _point(point: PassHook | str) -> PassHook:
 
 
 def passes_at(point: PassHook | str) -> list[Registered[Any]]:
-    """The passes of plugins at a point, in the order they run in."""
+    """Plugin passes at a hook, in execution order."""
     return list(_REGISTRY.passes.get(_point(point), ()))
 
 
 def all_passes() -> list[Registered[Any]]:
-    """The passes of plugins at all points."""
+    """Plugin passes at all hooks."""
     return [r for point in PassHook for r in passes_at(point)]
 
 
 @cache
 def load_plugins() -> tuple[str, ...]:
-    """Calls what the entry point group names, once; gives the names.
+    """Call the plugins that the entry point group names, once; return their names.
 
     Raises:
         RegistrationError: a plugin cannot be loaded; it is named.

@@ -1,4 +1,4 @@
-"""Finding the culprit: the first op whose value differs from what the level above computes.
+"""Bisection to the first divergence: the first op whose value differs from what the level above computes.
 
 A program is wrong from the first level on whose results differ from the level above. Between those two the runs are
 held against each other op by op:
@@ -56,7 +56,7 @@ SAME_NUMBERS = 1e-9
 
 @dataclass(frozen=True)
 class Difference:
-    """Two values at the worst element.
+    """Two values at the element where they differ most.
 
     Attributes:
         index: where, in the tensor.
@@ -73,7 +73,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Culprit:
-    """The first op whose value differs from the level above.
+    """First divergence: the first op whose value differs from the level above.
 
     Attributes:
         level: where the value is wrong.
@@ -108,7 +108,7 @@ class Culprit:
 
 
 def worst_difference(got: Array, expected: Array, tolerance: float) -> Difference | None:
-    """The worst element if it differs by more than the tolerance times the largest expected value.
+    """Return the worst element if it differs by more than the tolerance times the largest expected value.
 
     Elements that were expected to be undefined do not count; one that lacks its value differs without bound.
     """
@@ -136,7 +136,7 @@ class _FoundError(Exception):
 
 @dataclass(frozen=True)
 class BisectSession:
-    """A program at several levels, and inputs to run it on.
+    """A program at several levels, with inputs to run it on.
 
     Attributes:
         modules: by level; those that are not there are not looked at.
@@ -153,17 +153,17 @@ class BisectSession:
     host: HostExecutor | None = None
 
     def program(self) -> DeviceProgram:
-        """The `superdsc` level as the machine runs it."""
+        """The `superdsc` level in the form that the machine runs."""
         host, bundle, files = split_module(self.modules[SUPERDSC])
         return DeviceProgram(host, bundle, lambda name: describe(files[name]), executor=self.host)
 
     @property
     def known(self) -> list[Array]:
-        """The inputs that are there."""
+        """The inputs that have values."""
         return [x for x in self.inputs if x is not None]
 
     def results(self, level: str, bundle: DeviceProgram) -> list[Array]:
-        """What the program returns at a level; levels above `superdsc` in exact numbers."""
+        """Results of the program at a level; levels above `superdsc` use exact numbers."""
         if level == BUNDLE:
             return run_program(bundle, self.inputs, self.options)
         if level == SUPERDSC:
@@ -171,7 +171,7 @@ class BisectSession:
         return run_function(self.modules[level], self.known, host=self.host)
 
     def find(self, level: str, above: str, bundle: DeviceProgram | None = None) -> Culprit | None:
-        """The first op of a level whose value differs from the level above; None if no op does."""
+        """Return the first op of a level whose value differs from the level above; None if no op does."""
         if level == BUNDLE and bundle is not None:
             return self._in_bundle(bundle)
         if level == SUPERDSC:
@@ -273,7 +273,7 @@ class BisectSession:
         return None
 
     def unlike_torch(self, expected: Mapping[Operation, Sequence[Array]]) -> Culprit | None:
-        """The first op of the aten level of which a result differs from the one torch gives for it."""
+        """Return the first op of the aten level with a result that differs from torch's."""
         left = {op: list(results) for op, results in expected.items()}
         for observed in observe_function(self.modules[ATEN], self.known, self.host):
             wanted = left[observed.op].pop(0) if left.get(observed.op) else None
@@ -319,7 +319,7 @@ class BisectSession:
 
 
 def _moves(op: Operation) -> bool:
-    """Whether an op only looks at a tensor in another way; the level below reads through it."""
+    """Return whether an op only looks at a tensor in another way; the level below reads through it."""
     return isinstance(op, AtenOp) and op.entry is not None and op.entry.family is Family.VIEW
 
 
@@ -368,7 +368,7 @@ def _says_else(launched: Launched, load: Loader) -> bool:
 
 
 def bisect(walk: BisectSession, bundle: DeviceProgram) -> Culprit | None:
-    """The culprit of the first level whose results differ from those of the level above; None if all agree.
+    """First divergence in the first level whose results differ from those of the level above; None if all agree.
 
     The uppermost level of the walk is believed. Levels above `superdsc` need every input; the others do without
     those that the bundle has as the device has them.

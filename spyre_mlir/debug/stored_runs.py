@@ -1,4 +1,4 @@
-"""Runs of a bundle that has been read from disk, and who runs its host steps."""
+"""Runs of a bundle read from disk, and the executor of its host steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spyre_mlir.machine.options import MachineOptions
 
 
 def stored_program(stored: StoredBundle) -> DeviceProgram:
-    """A bundle from disk as the machine runs it.
+    """A bundle from disk in the form that the machine runs.
 
     Raises:
         InputError: the bundle has no host program.
@@ -29,14 +29,14 @@ def stored_program(stored: StoredBundle) -> DeviceProgram:
 
 
 def run_on_host(call: HostCall, operands: Sequence[Array], *, wide: bool) -> list[Array]:
-    """Runs a host step by torch, which is imported for the first one; see `machine.host_steps.HostExecutor`."""
+    """Run a host step with torch, which is imported for the first one; see `machine.host_steps.HostExecutor`."""
     from spyre_mlir.frontend import run_host_step
 
     return run_host_step(call, operands, wide=wide)
 
 
 def launch_probes(stored: StoredBundle, inputs: Sequence[Array | None], options: MachineOptions) -> list[Observed]:
-    """What every launch of a bundle left behind, without padding where the manifest knows it."""
+    """Results of every launch of a bundle, without padding where the manifest describes it."""
     extents = stored.manifest.extents
     seen = observe_program(stored_program(stored), inputs, options)
     return [one.observed(extents.get(one.file, {})) for one in seen]

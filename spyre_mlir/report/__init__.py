@@ -1,4 +1,4 @@
-"""What the doors tell people: tables of stages, predicted time, and the outcome of a comparison with torch."""
+"""Reports of the entry points: tables of stages, predicted time, and comparison with torch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Report:
-    """What compiling left at every level; prints itself as a table.
+    """Result of compilation at every level; prints itself as a table.
 
     Attributes:
         name: name of the program.
@@ -97,7 +97,7 @@ def stage_table(name: str, records: Sequence[StageRecord]) -> str:
 
 
 def error_of(got: Array, expected: Array) -> float:
-    """max|got - expected| over max|expected|, both over finite numbers; infinite where others are not the same.
+    """Return max|got - expected| over max|expected|, over finite numbers; infinite where non-finite elements differ.
 
     Integers and truth values are equal or wrong, whatever else is in their tensor: they are not divided.
     """
@@ -114,7 +114,7 @@ def error_of(got: Array, expected: Array) -> float:
 
 @dataclass(frozen=True)
 class VerifiedLevel:
-    """How far one level is from torch: the largest error of any result; infinite if it could not run.
+    """Difference between one level and torch: the largest error of any result; infinite if the level could not run.
 
     Attributes:
         level: which level.
@@ -129,19 +129,19 @@ class VerifiedLevel:
     explained: bool = False
 
     def agrees(self, tolerance: float) -> bool:
-        """Whether it gives what torch gives, but for what rounding decides."""
+        """Return whether the level agrees with torch, apart from steps that rounding decides."""
         return self.error <= tolerance or self.explained
 
     @staticmethod
     def of(level: str, got: Sequence[Array] | str, expected: Sequence[Array]) -> VerifiedLevel:
-        """Compares the results of a level with torch's; what stopped it in their place differs without bound."""
+        """Compare the results of a level with torch's; an error in place of results is an infinite difference."""
         if isinstance(got, str):
             return VerifiedLevel(level, float("inf"), got)
         return VerifiedLevel(level, max((error_of(a, b) for a, b in zip(got, expected, strict=True)), default=0.0))
 
     @staticmethod
     def run(run: Callable[[], list[Array]], files: bool) -> list[Array] | str:
-        """The results of a level, or why it faults; of files also what else is wrong with them."""
+        """Results of a level, or its fault; for files also their other defects."""
         try:
             return run()
         except SpyreError as error:
@@ -152,7 +152,7 @@ class VerifiedLevel:
 
 @dataclass(frozen=True)
 class Verification:
-    """The outcome of `verify`: true if every level is within the tolerance, but for steps that rounding decides.
+    """Outcome of `verify`: true if every level is within the tolerance, apart from steps that rounding decides.
 
     Attributes:
         levels: the four levels, then the bundle from disk.
@@ -167,7 +167,7 @@ class Verification:
     flips: tuple[Flip, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether every level agrees with torch."""
+        """Return whether every level agrees with torch."""
         return all(level.agrees(self.tolerance) for level in self.levels)
 
     def __str__(self) -> str:
@@ -194,7 +194,7 @@ class Verification:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How far the results of device numerics are from double precision.
+    """Difference between the results of device numerics and double precision.
 
     Attributes:
         errors: per floating result, the root mean square of the difference over that of the double; infinite where
@@ -205,7 +205,7 @@ class Accuracy:
 
     @staticmethod
     def of(got: Sequence[Array], expected: Sequence[Array]) -> Accuracy:
-        """Compares results; those that are not floating have no rounding to measure."""
+        """Compare results; non-floating ones have no rounding to measure."""
         pairs = zip(got, expected, strict=True)
         return Accuracy(tuple(_rms_error(a, b) for a, b in pairs if b.dtype.kind == "f"))
 

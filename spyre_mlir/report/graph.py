@@ -1,4 +1,4 @@
-"""The graph of a program as a picture: Mermaid text for pages that draw it, SVG for everything else."""
+"""The graph of a program as a picture: Mermaid text for pages that render it, SVG for everything else."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Node:
 
 @dataclass
 class Graph:
-    """Operations and what flows between them, in the order of the program."""
+    """Operations and the values that flow between them, in program order."""
 
     nodes: dict[str, Node] = field(default_factory=dict[str, Node])
     edges: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
 def graph_of(module: ModuleOp, fates: Mapping[AtenOp, str]) -> Graph:
-    """The graph of a program at the aten level; weights are part of the operation that reads them.
+    """Build the graph of a program at the aten level; weights belong to the operation that reads them.
 
     Args:
         module: the program.
@@ -84,7 +84,7 @@ def _type(value: SSAValue) -> str:
 
 
 def mermaid(graph: Graph) -> str:
-    """The graph as a Mermaid flowchart."""
+    """Render the graph as a Mermaid flowchart."""
     lines = ["flowchart TD"]
     for node in graph.nodes.values():
         text = f"{node.label}<br/>{node.detail}".replace('"', "'")
@@ -105,7 +105,7 @@ COLOURS = {
 
 
 def svg(graph: Graph) -> str:
-    """The graph as an SVG picture: operations in layers, every layer below what it reads."""
+    """Render the graph as an SVG picture: operations in layers, every layer below the ones it reads."""
     places = _places(graph)
     width = max((x for x, _ in places.values()), default=0) + BOX_WIDTH + MARGIN
     height = max((y for _, y in places.values()), default=0) + BOX_HEIGHT + MARGIN

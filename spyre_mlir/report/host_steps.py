@@ -1,4 +1,4 @@
-"""What the host does for a program, counted: transfers, known numbers, launches, and what the device cannot run."""
+"""Counts of a program's host work: transfers, constants, launches, and operations that the device cannot run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WORDS: dict[type[Operation], str] = {
 
 @dataclass(frozen=True)
 class HostWork:
-    """What the host does for a program, and how often.
+    """One kind of host work of a program, and its count.
 
     Attributes:
         what: one line.
@@ -51,14 +51,14 @@ class HostWork:
 
     @property
     def time(self) -> str:
-        """Its time in words."""
+        """Its time as text."""
         if issubclass(self.kind, HostOp):
             return "unknown"
         return "" if self.us is None else f"at least {self.us:.2f} us"
 
 
 def left_out(host: Iterable[HostWork], steps: Sequence[HostStepTime] = ()) -> str:
-    """What the predicted time of a program leaves out: no public source says how long the host takes for it.
+    """Host work that the predicted time of a program omits, because no public source gives its duration.
 
     Args:
         host: what the host does.
@@ -73,7 +73,7 @@ def left_out(host: Iterable[HostWork], steps: Sequence[HostStepTime] = ()) -> st
 
 
 def host_steps(program: ModuleOp) -> list[HostWork]:
-    """The steps of a host program by kind, in the order of the kinds' first use; other ops by their names."""
+    """Count the host steps of a program by kind, in order of first use; other ops count by name."""
     found: dict[tuple[str, type[Operation]], list[int]] = {}
     for op in program.walk():
         if op.name.startswith(("builtin.", "func.")):

@@ -1,4 +1,4 @@
-"""What a model is made of and what would become of it, found without compiling it to files."""
+"""Contents of a model and the support of its operations, found without compiling it to files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WIDTH = 160  # of the text where nobody looks
 
 @dataclass(frozen=True)
 class TensorFacts:
-    """A tensor of a program.
+    """Facts about a tensor of a program.
 
     Attributes:
         name: in the program.
@@ -53,7 +53,7 @@ class TensorFacts:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What a model is made of.
+    """Facts about a model.
 
     Attributes:
         name: of the program.
@@ -116,7 +116,7 @@ def _bytes(tensors: Iterable[TensorFacts]) -> int:
 
 
 def model_info(program: Program, lowered: Lowered) -> ModelInfo:
-    """What an imported program is made of.
+    """Collect the facts about an imported program.
 
     Args:
         program: the model; its weights need not be there.

@@ -1,4 +1,4 @@
-"""What becomes of every operation of a program: a kernel or a view, a composition of others, or a host step."""
+"""Support of every operation of a program: a kernel or a view, a composition of other operations, or a host step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REMOVED = "removed"  # by a pass of a plugin, or because nobody uses it
 
 
 def fates_of(aten: ModuleOp, loop: ModuleOp) -> dict[AtenOp, str]:
-    """The fate of every operation of a module at the aten level.
+    """Return the support of every operation of a module at the aten level.
 
     Args:
         aten: the module.

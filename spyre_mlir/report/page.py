@@ -1,4 +1,4 @@
-"""One HTML page about a program: where the time goes, the roofline, the scratchpads, host steps, faults.
+"""One HTML page about a program: time per kernel, the roofline, the scratchpads, host steps, faults.
 
 The page stands alone: no script, no font and no picture from elsewhere. It reads on paper and on a phone.
 """
@@ -23,7 +23,7 @@ _TEMPLATE = "page.html.j2"
 
 @dataclass(frozen=True)
 class Fact:
-    """A number for the head of the page, and what it is."""
+    """A number for the head of the page, with its caption."""
 
     value: str
     meaning: str
@@ -31,7 +31,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Row:
-    """Time of one kernel or of one line of the model.
+    """Time of one kernel or of one source line of the model.
 
     Attributes:
         name: the file of the kernel, or the line.
@@ -59,7 +59,7 @@ def page_text(
     faults: Sequence[str] | None,
     undecided: Sequence[str] = (),
 ) -> str:
-    """The page as HTML.
+    """Render the page as HTML.
 
     Args:
         name: of the program.
@@ -113,7 +113,7 @@ def facts(timeline: Timeline, host: Sequence[HostWork]) -> list[Fact]:
 
 
 def source_rows(timeline: Timeline) -> list[Row]:
-    """Time by line of the model, the longest first."""
+    """Time by source line of the model, the longest first."""
     groups: dict[str, list[TimedKernel]] = {}
     for kernel in timeline.kernels:
         groups.setdefault(kernel.source or UNKNOWN_SOURCE, []).append(kernel)
@@ -133,7 +133,7 @@ def source_rows(timeline: Timeline) -> list[Row]:
 
 
 def kernel_rows(timeline: Timeline) -> list[Row]:
-    """Time by kernel, in the order they run."""
+    """Time by kernel, in execution order."""
     longest = max((k.cost.total for k in timeline.kernels), default=0.0)
     return [_kernel_row(k, timeline.kernels_us, longest) for k in timeline.kernels]
 

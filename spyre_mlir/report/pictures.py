@@ -1,4 +1,4 @@
-"""The three pictures of the page: roofline, cores in use, and what the scratchpads hold over time."""
+"""The three pictures of the page: roofline, cores in use, and scratchpad contents over time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _y(low: float, high: float, *, logarithmic: bool = False) -> Scale:
 
 
 def roofline(timeline: Timeline) -> Plot:
-    """Products by intensity and rate under the roofs of both profiles; everything else moves bytes alone."""
+    """Plot matmuls by intensity and rate under the roofs of both profiles; all other kernels only move bytes."""
     x, y = _x(0.1, 10_000, logarithmic=True), _y(1e9, 1e15, logarithmic=True)
     marks = [
         Mark(x(min(max(i, x.low), x.high)), y(min(max(r, y.low), y.high)), _title(k), k.cost.bound.value)
@@ -50,7 +50,7 @@ def _roof(name: str, p: CostParameters, x: Scale, y: Scale, cores: int) -> Line:
 
 
 def core_use(timeline: Timeline) -> Plot:
-    """Cores that take part, over time."""
+    """Plot the number of active cores over time."""
     x, y = _x(0, timeline.kernels_us or 1.0), _y(0, timeline.spec.cores_per_card)
     marks = [
         Mark(
@@ -72,7 +72,7 @@ def _longest(runs: list[tuple[TimedKernel, float, float]]) -> list[tuple[TimedKe
 
 
 def scratchpads(timeline: Timeline) -> Plot:
-    """What one core's scratchpad holds: time to the right, addresses upwards."""
+    """Plot the contents of one core's scratchpad: time to the right, addresses upwards."""
     used = max((r.address + r.bytes for r in timeline.residents), default=0)
     x, y = _x(0, timeline.kernels_us or 1.0), _y(0, min(timeline.spec.lx_bytes, 2 * used) or timeline.spec.lx_bytes)
     marks = [

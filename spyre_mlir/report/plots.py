@@ -12,7 +12,7 @@ _MOST_TICKS = 6
 
 @dataclass(frozen=True)
 class Scale:
-    """Where a number stands on an axis.
+    """Mapping of a number to its position on an axis.
 
     Attributes:
         low, high: the numbers at both ends.
@@ -54,7 +54,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Mark:
-    """A rectangle or, without a width, a dot; `kind` chooses its colour, `title` shows when pointed at."""
+    """A rectangle or, without a width, a dot; `kind` selects its colour, `title` is its tooltip."""
 
     x: float
     y: float
@@ -66,7 +66,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Line:
-    """A line through points of the page."""
+    """A polyline in page coordinates."""
 
     points: str
     title: str
@@ -86,12 +86,12 @@ class Plot:
 
 
 def line(points: Sequence[tuple[float, float]], x: Scale, y: Scale, title: str, kind: str = "") -> Line:
-    """A line through numbers."""
+    """Return a polyline through numbers."""
     return Line(" ".join(f"{x(a)},{y(b)}" for a, b in points), title, kind)
 
 
 def short(value: float) -> str:
-    """A number as people read it: three digits, and a letter for thousands."""
+    """Format a number for people: three digits, and a letter for thousands."""
     for limit, letter in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= limit:
             return f"{value / limit:.3g} {letter}"

@@ -1,4 +1,4 @@
-"""Tables as plain text, the same on every terminal."""
+"""Tables as plain text, identical on every terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WIDTH = 100
 
 
 def rendered(table: Table, width: int = WIDTH) -> str:
-    """A table as plain text."""
+    """Render a table as plain text."""
     stream = io.StringIO()
     Console(file=stream, width=width, force_terminal=False, color_system=None).print(table)
     return stream.getvalue().rstrip()

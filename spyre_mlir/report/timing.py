@@ -1,4 +1,4 @@
-"""The predicted time of a program in the terminal: a line per kernel, and what it all comes to."""
+"""Predicted time of a program for the terminal: one line per kernel, and the totals."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _BYTES_PER_MB = 1e6
 
 
 def module_timeline(module: ModuleOp, profile: Profile = "calibrated") -> Timeline:
-    """The timeline of a module at the superdsc level, with lines of the model."""
+    """Build the timeline of a module at the superdsc level, with source lines of the model."""
     program, bundle, files = split_module(module)
     host = host_times(program, profile)
     return bundle_timeline(bundle, lambda name: describe(files[name]), profile, sources_of(files), host)
@@ -57,17 +57,17 @@ def bundle_timeline(
     sources: Mapping[str, str] | None = None,
     host: Sequence[HostStepTime] = (),
 ) -> Timeline:
-    """The timeline of a bundle whose files `load` reads; nothing happens on the device if it has no function."""
+    """Build the timeline of a bundle whose files `load` reads; it is empty if the bundle has no device function."""
     return make_timeline(read_schedule(bundle, load) if bundle.body.block.ops else Schedule(()), profile, sources, host)
 
 
 def sources_of(files: Mapping[str, SdscOp]) -> dict[str, str]:
-    """File and line of the model, by the name of the SuperDSC file that came from there."""
+    """File and line of the model by the name of the SuperDSC file made from them."""
     return {name: source_line(str(op.location)) for name, op in files.items()}
 
 
 def timing_text(timeline: Timeline, host: Sequence[HostWork] = (), shown: int = SHOWN) -> str:
-    """The kernels that take longest, in the order they run, and totals; `host` is what they leave out."""
+    """Format the longest-running kernels, in execution order, and totals; `host` is the host work that they omit."""
     order = sorted(range(len(timeline.kernels)), key=lambda n: -timeline.kernels[n].cost.total)
     longest, rest = set(order[:shown]), order[shown:]
     table = Table(title=f"predicted time, {timeline.profile} profile", title_justify="left", box=SIMPLE_HEAD)
@@ -106,7 +106,7 @@ def _cells(kernel: TimedKernel) -> tuple[str, ...]:
 
 
 def three_digits(number: float) -> str:
-    """A number with three digits that mean something, never in powers of ten."""
+    """Format a number with three significant digits, never in scientific notation."""
     if number >= 1000:
         return f"{number:.0f}"
     digits = 2 if number == 0 else max(0, 2 - floor(log10(number)))

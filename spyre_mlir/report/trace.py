@@ -1,4 +1,4 @@
-"""A timeline as a trace that Perfetto and chrome://tracing open: a track per core and engine, scratchpads as counters.
+"""A timeline as a trace for Perfetto and chrome://tracing: one track per core and engine, scratchpads as counters.
 
 Format: the Trace Event Format published by the Chromium project, as a JSON object with `traceEvents`.
 """
@@ -20,7 +20,7 @@ _ENGINES = {engine: number for number, engine in enumerate(Engine, start=1)}
 
 
 def trace_text(timeline: Timeline, name: str) -> str:
-    """The trace as JSON, one event a line.
+    """Return the trace as JSON, one event per line.
 
     Args:
         timeline: what happens when.
@@ -35,7 +35,7 @@ def trace_text(timeline: Timeline, name: str) -> str:
 
 
 def trace_events(timeline: Timeline, name: str) -> Iterator[TraceEvent]:
-    """The events of a trace: names of tracks, kernels, engines at work, bytes in the scratchpads."""
+    """Return the events of a trace: track names, kernels, active engines, bytes in the scratchpads."""
     cores = sorted({core for event in timeline.events for core in event.cores})
     engines = sorted({event.engine for event in timeline.events}, key=lambda engine: _ENGINES[engine])
     host = {_HOST: "host steps, time unknown"} if timeline.host_steps else {}

@@ -1,4 +1,4 @@
-"""`spyre-compile --info` and `--graph`: a model is looked at, and nothing is compiled to files."""
+"""`spyre-compile --info` and `--graph`: inspection of a model without compiling it to files."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def wanted(arguments: argparse.Namespace) -> bool:
-    """Whether the model shall only be looked at."""
+    """Return whether the model is only to be inspected."""
     return bool(arguments.info or arguments.graph is not None)
 
 
 def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-    """Refuses options that mean nothing beside `--info` and `--graph`."""
+    """Refuse options that have no meaning with `--info` and `--graph`."""
     flag = "--info" if arguments.info else "--graph"
     for name, value in vars(arguments).items():
         if name not in _ALLOWED and value != parser.get_default(name):
@@ -44,7 +44,7 @@ def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> Non
 
 
 def drawing(path: str | None) -> tuple[PendingOutput, Callable[[Graph], str]] | None:
-    """The file to draw into, and what draws; None if none is wanted.
+    """Return the file to draw into and the drawing function; None if no drawing is asked for.
 
     Raises:
         InputError: its name does not say which of the two forms is wanted.
@@ -60,7 +60,7 @@ def drawing(path: str | None) -> tuple[PendingOutput, Callable[[Graph], str]] | 
 
 
 def look(model: str, info: bool, graph: str | None, prefer_device: bool) -> int:
-    """Looks at a saved program."""
+    """Inspect a saved program."""
     from spyre_mlir.api import info as model_info
     from spyre_mlir.report.model_info import COLUMNS
 

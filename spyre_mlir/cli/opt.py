@@ -39,26 +39,26 @@ def _version() -> str:
 
 
 class SpyreOptMain(xDSLOptMain):
-    """The driver: flags are those of xdsl-opt, and `--pass-pipeline` as in mlir-opt."""
+    """The driver; its flags are those of xdsl-opt, and `--pass-pipeline` works as in mlir-opt."""
 
     version_format: ClassVar[str] = f"spyre-opt {_version()} (xdsl {{xdsl_version}})"
 
     def register_all_dialects(self) -> None:
-        """Register the dialects of every installed universe, and ours even from a checkout."""
+        """Register the dialects of every installed universe, and ours even in a checkout that is not installed."""
         self.ctx = SpyreContext()
         super().register_all_dialects()
         for name in SPYRE_UNIVERSE.all_dialects.keys() - set(self.ctx.registered_dialect_names):
             self.ctx.register_dialect(name, SPYRE_UNIVERSE.all_dialects[name])
 
     def register_all_passes(self) -> None:
-        """Register the passes of every installed universe, ours even from a checkout, and those of plugins."""
+        """Register the passes of every installed universe, ours even in a mere checkout, and those of plugins."""
         super().register_all_passes()
         load_plugins()
         for name, factory in {**get_all_passes(), **SPYRE_UNIVERSE.all_passes}.items():
             self.available_passes.setdefault(name, factory)
 
     def register_all_frontends(self) -> None:
-        """Read `.mlir` with our parser, and check what xDSL's verifier leaves out."""
+        """Read `.mlir` with our parser, and run the checks that xDSL's verifier omits."""
         self.line_offset = 0
         self.available_frontends["mlir"] = self._parse_mlir
 
@@ -79,7 +79,7 @@ class SpyreOptMain(xDSLOptMain):
         return super().parse_chunk(chunk, file_extension, start_offset)
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
-        """Add our flags, and end wrong usage as every other error."""
+        """Add our flags, and report wrong usage like every other error."""
         super().register_all_arguments(arg_parser)
         arg_parser.prog = "spyre-opt"
         arg_parser.error = _wrong_usage
@@ -133,7 +133,7 @@ class SpyreOptMain(xDSLOptMain):
             verify_module(module)
 
     def prepare_input(self) -> tuple[list[tuple[IO[bytes], int]], str]:
-        """Open the input: no name or `-` is standard input, a name must have an extension that we read."""
+        """Open the input: no name or `-` is standard input; a file name needs an extension that the tool reads."""
         if self.args.input_file == "-":
             self.args.input_file = None
         name = self.args.input_file
@@ -146,11 +146,11 @@ class SpyreOptMain(xDSLOptMain):
         return super().prepare_input()
 
     def prepare_output(self) -> IO[str]:
-        """Collect output for `-o` in memory: a failed run must leave the file as it was."""
+        """Collect output for `-o` in memory: a failed run must not modify the file."""
         return sys.stdout if self.pending is None else self.pending
 
     def run(self) -> None:
-        """Run the tool; the output file appears at the end, whole."""
+        """Run the tool; the output file is written at the end, as a whole."""
         if self.args.list_passes:
             print_list(PASS_COLUMNS, pass_rows(self.available_passes, get_all_passes()))
             return
@@ -163,7 +163,7 @@ class SpyreOptMain(xDSLOptMain):
             self.pending.commit()
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
-        """Text of the result: ours for MLIR, the target's own for any other."""
+        """Format the result: our printer for MLIR, the target's own for every other format."""
         if parse_spec(self.args.target).name != "mlir" or self.args.syntax_highlight:
             return super().output_resulting_program(prog)
         stream = StringIO()
@@ -180,7 +180,7 @@ class SpyreOptMain(xDSLOptMain):
 
 
 def add_flags(group: TakesArguments) -> None:
-    """The flags that spyre-opt has and xdsl-opt has not."""
+    """Add the flags that spyre-opt has in addition to xdsl-opt's."""
     group.add_argument(
         "--pass-pipeline",
         default=None,

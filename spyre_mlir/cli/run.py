@@ -35,7 +35,7 @@ log = logging.getLogger("spyre_mlir.cli.run")
 
 @dataclass(frozen=True)
 class Runnable:
-    """What is run: the function that says the arguments, how to run it, and tensors that came with it.
+    """A program to run: the function that declares the arguments, how to run it, and tensors stored with it.
 
     `held` names the weights that came as the device has them; their value is None. `observe` runs it too, and gives
     what every op left behind.

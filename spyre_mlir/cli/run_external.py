@@ -1,4 +1,4 @@
-"""`spyre-run` on a bundle that somebody else wrote: what is known of it, what is not, and the run."""
+"""`spyre-run` on an external bundle: its description, the unknowns, and the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOT_KNOWN = """not known:
 
 
 def foreign_at(path: Path) -> ExternalProgram | None:
-    """The program of a SuperDSC file, or of a directory without our files; None for anything else.
+    """Read the program of a SuperDSC file, or of a directory without our files; None for anything else.
 
     Raises:
         ReadError: a file is missing or is not what its name says.
@@ -52,7 +52,7 @@ def foreign_at(path: Path) -> ExternalProgram | None:
 def run_foreign_files(
     program: ExternalProgram, given: Mapping[str, Array], seed: int, options: MachineOptions, met: FaultLog
 ) -> tuple[str, dict[str, Array], list[Observed]]:
-    """Runs it, on random numbers where no value is given; `met` takes the faults.
+    """Run the program, on random numbers for inputs without a value; `met` collects the faults.
 
     Returns:
         What ran and what is not known of it, the results, and what every launch left behind.

@@ -1,4 +1,4 @@
-"""KTIR programs in `spyre-run`: arrays that pointers point to are arguments, those that stores reach are results."""
+"""KTIR programs in `spyre-run`: arrays behind pointers are arguments, arrays that stores reach are results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def takes(module: ModuleOp) -> dict[str, Attribute]:
-    """Name and type of what a KTIR program must be given; an array that is written before it is read is not.
+    """Return name and type of each input of a KTIR program; an array that is written before it is read is not one.
 
     Raises:
         InputError: it is not known which functions to run.

@@ -13,7 +13,7 @@ RANDOM_INTEGERS_BELOW = 10
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Options of a call; an unusable command line ends the process with a message."""
+    """Parse the options of a call; an unusable command line ends the process with a message."""
     parser = ToolArgumentParser(
         prog="spyre-run",
         description="Run an .mlir file of any level, a bundle directory, or a SuperDSC file, on the hardware model.",

@@ -1,4 +1,4 @@
-"""What `spyre-run --probe` and `--bisect` do: looking into a run."""
+"""`spyre-run --probe` and `--bisect`: inspection of intermediate values of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOUND = 3  # the exit code of a program that misbehaves on the machine
 
 
 def probed(names: Sequence[str], observe: Callable[[], list[Observed]]) -> tuple[dict[str, Array], list[str]]:
-    """The values of probes by name, and one line per op if a list is asked for.
+    """Return the values of probes by name, and one line per op if a list is asked for.
 
     Raises:
         InputError: nothing is called so.
@@ -42,14 +42,14 @@ def probed(names: Sequence[str], observe: Callable[[], list[Observed]]) -> tuple
 
 
 def module_probes(program: DeviceProgram, inputs: Sequence[Array | None], options: MachineOptions) -> list[Observed]:
-    """What every launch of a module left behind, padding included."""
+    """Return the result of every launch of a module, padding included."""
     from spyre_mlir.machine.bundle.probes import observe_program
 
     return [one.observed({}) for one in observe_program(program, inputs, options)]
 
 
 def bisect_directory(path: Path, inputs: Sequence[Array | None], options: MachineOptions) -> int:
-    """Prints the first op of a bundle whose value differs from the level above; exit code 3 if there is one.
+    """Print the first op of a bundle whose value differs from the level above; exit code 3 if there is one.
 
     Raises:
         InputError: this is no directory with its levels.

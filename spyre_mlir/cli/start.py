@@ -1,4 +1,4 @@
-"""The first thing a tool runs: it loads the tool, so that an interrupt while that lasts ends as any later one."""
+"""Entry points of the tools: they load the tool lazily, so that an interrupt during loading ends as any later one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`spyre-translate`: SuperDSC JSON and bundles to MLIR and back, their check beyond the schema, kernels as KTIR."""
+"""`spyre-translate`: SuperDSC JSON and bundles to MLIR and back, their check beyond the schema, kernels to KTIR."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 @guarded("spyre-translate")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Translates or checks one file or one bundle; returns the exit code."""
+    """Translate or check one file or one bundle; return the exit code."""
     options = _arguments(argv)
     log_to_stderr(options.verbose)
     limit_memory(options.memory_limit)

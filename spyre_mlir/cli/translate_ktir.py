@@ -1,4 +1,4 @@
-"""KTIR for the tools: kernels in, the text of a KTIR program out."""
+"""KTIR output of the tools: from kernels to the text of a KTIR program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SEPARATOR = "// -----\n"
 
 
 def ktir_module(text: bytes, name: str) -> ModuleOp:
-    """The KTIR of a file that holds kernels, or KTIR already.
+    """Return the KTIR of a file that holds kernels, or KTIR already.
 
     Raises:
         UnsupportedError: kernels have no KTIR; all of them are listed.
@@ -34,7 +34,7 @@ def ktir_module(text: bytes, name: str) -> ModuleOp:
 
 
 def pending_ktir(output: str, *, split: bool) -> PendingOutput | PendingDirectory | None:
-    """Where KTIR goes: a file, or with `split` a directory; None for standard output.
+    """Return the destination of KTIR: a file, or with `split` a directory; None for standard output.
 
     Raises:
         OSError: the file cannot be written.
@@ -48,7 +48,7 @@ def pending_ktir(output: str, *, split: bool) -> PendingOutput | PendingDirector
 def deliver(
     module: ModuleOp, pending: PendingOutput | PendingDirectory | None, *, split: bool, older_spaces: bool = False
 ) -> str:
-    """Writes a KTIR program where it goes, and returns what is to be printed.
+    """Write a KTIR program to its destination, and return the text to print.
 
     Args:
         module: the program.

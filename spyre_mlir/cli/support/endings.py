@@ -1,4 +1,4 @@
-"""How every tool ends: results on stdout, one readable error on stderr, and an exit code that means something.
+"""Exit of every tool: results on stdout, one readable error on stderr, and a meaningful exit code.
 
 0 done, 1 error in the input, 2 valid but unsupported, 3 the program misbehaved on the machine, 70 our bug.
 """
@@ -38,7 +38,7 @@ Main = Callable[[Sequence[str] | None], int]
 
 
 class ToolArgumentParser(argparse.ArgumentParser):
-    """An argument parser whose complaints end as every other error, with exit code 1 and not argparse's 2."""
+    """An argument parser that reports errors like all others, with exit code 1 instead of argparse's 2."""
 
     def error(self, message: str) -> NoReturn:
         """Report wrong usage."""
@@ -53,10 +53,10 @@ class _LogFormat(logging.Formatter):
 
 
 class TakesArguments(Protocol):
-    """A parser or a group of a parser."""
+    """Protocol of an argument parser or of one of its groups."""
 
     def add_argument(self, *args: Any, **kwargs: Any) -> object:
-        """As argparse has it."""
+        """Same as `argparse.ArgumentParser.add_argument`."""
         ...
 
 
@@ -72,7 +72,7 @@ def add_verbosity(parser: TakesArguments) -> None:
 
 
 def log_to_stderr(verbose: int) -> None:
-    """Send what our rooms log to stderr until the tool ends: warnings, with 1 also info, with 2 all."""
+    """Send the log of our packages to stderr until the tool ends: warnings, with 1 also info, with 2 everything."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_LogFormat())
     logger = logging.getLogger("spyre_mlir")
@@ -93,7 +93,7 @@ def _logging_restored() -> Generator[None]:
 
 
 def wrong_usage(message: str, tool_name: str) -> InputError:
-    """The error for arguments that the tool does not take."""
+    """Return the error for arguments that the tool does not accept."""
     return InputError(message, hint=f"{tool_name} --help")
 
 
@@ -205,12 +205,12 @@ def _report(message: str, code: int) -> int:
 
 
 def clamped(line: str, limit: int = 4 * MAX_COLUMNS) -> str:
-    """Cut a line that is too long to be read; a source line can hold megabytes of constants."""
+    """Shorten a line that is too long to read; a source line can hold megabytes of constants."""
     return line if len(line) <= limit else f"{line[:limit]} ... ({len(line) - limit} more characters)"
 
 
 def span_message(span: Span[str] | Span[bytes], message: str) -> str:
-    """Say a message with the file, line and column of a piece of text, the line itself, and a mark under it."""
+    """Format a message with file, line and column of a piece of text, the source line, and a mark under it."""
     line_start = span.input.get_start_of_line(span.start)
     raw = span.input.content[line_start : span.input.get_end_of_line(span.start)]
     line = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
@@ -218,7 +218,7 @@ def span_message(span: Span[str] | Span[bytes], message: str) -> str:
 
 
 def marked(line: str, column: int, width: int = 1) -> str:
-    """A source line and a mark under a part of it, cut to the neighbourhood of the mark."""
+    """Return a source line with a mark under a part of it, cut to the neighbourhood of the mark."""
     column = min(column, len(line))
     first = max(0, column - MAX_COLUMNS // 2)
     shown = line[first : first + MAX_COLUMNS].rstrip("\r\n")

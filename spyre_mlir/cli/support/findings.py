@@ -1,4 +1,4 @@
-"""What a check found: a table per file for people on a terminal, one line per finding for pipes."""
+"""Findings of a check: a table per file on a terminal, one line per finding in a pipe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN = 5
 
 
 def refuse_errors(path: Path, *, insist: bool) -> None:
-    """Checks a bundle directory or a SuperDSC file that is to be run; anything else is not its matter.
+    """Check a bundle directory or a SuperDSC file that is about to run; ignore anything else.
 
     Args:
         path: what is to be run.
@@ -45,7 +45,7 @@ def refuse_errors(path: Path, *, insist: bool) -> None:
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
-    """Writes findings to stdout, and how many there are of each kind."""
+    """Write findings to stdout, and the number of each kind."""
     from spyre_mlir.backend.check import Severity
 
     if sys.stdout.isatty():

@@ -1,4 +1,4 @@
-"""`--list-passes` and `--list-ops`: a table for people on a terminal, tab-separated text for pipes."""
+"""`--list-passes` and `--list-ops`: a table on a terminal, tab-separated text in a pipe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OP_COLUMNS = ("op", "fate", "family", "hardware function", "unit", "formats")
 def pass_rows(
     available: Mapping[str, Callable[[], type[ModulePass]]], ours: Iterable[str]
 ) -> list[tuple[str, str, str, str]]:
-    """Our passes in the order they run in, then the others; those are not loaded, only named."""
+    """Return our passes in execution order, then the passes of plugins, which are named without being loaded."""
     own = list(ours)
     rows = [(name, "spyre", *_described(available[name]())) for name in own]
     return rows + [(name, "xdsl", "", "") for name in sorted(set(available) - set(own))]
@@ -29,7 +29,7 @@ def _described(pass_type: type[ModulePass]) -> tuple[str, str]:
 
 
 def option_values(pass_type: type[ModulePass]) -> dict[str, tuple[str, ...]]:
-    """Per option of a pass, the values it takes, or the names of their types."""
+    """Return for every option of a pass its values, or the names of their types."""
     hints = get_type_hints(pass_type)
     return {entry.name: _values(hints[entry.name]) for entry in fields(pass_type)}
 
@@ -42,7 +42,7 @@ def _values(hint: Any) -> tuple[str, ...]:
 
 
 def op_rows() -> list[tuple[str, ...]]:
-    """Every overload of the op table; the last three are empty where no hardware function runs it.
+    """Return every overload of the op table; the last three columns are empty without a hardware function.
 
     An overload that is not there runs on the host.
     """
@@ -58,7 +58,7 @@ def op_rows() -> list[tuple[str, ...]]:
 
 
 def print_list(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Writes rows to stdout, as a table if someone looks at it."""
+    """Write rows to stdout, as a table on a terminal."""
     if not sys.stdout.isatty():
         sys.stdout.write("".join("\t".join(row) + "\n" for row in [columns, *rows]))
         return

@@ -1,4 +1,4 @@
-"""Limit on the memory of a tool: what a file merely claims is refused, not allocated."""
+"""Memory limit of a tool: an allocation of the size a file merely claims is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def size(text: str) -> int:
-    """Bytes, from a number with or without a unit: 800M, 16G."""
+    """Parse bytes from a number with or without a unit: 800M, 16G."""
     digits, unit = (text[:-1], text[-1]) if text[-1:].upper() in _UNITS else (text, "")
     if not digits.isascii() or not digits.isdigit() or int(digits) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no size such as 800M or 16G")
@@ -23,7 +23,7 @@ def size(text: str) -> int:
 
 
 def machine_memory() -> int:
-    """Bytes of memory that this process can have at most."""
+    """Return the bytes of memory that this process can have at most."""
     physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         given = _CGROUP.read_text().strip()
@@ -52,14 +52,14 @@ def limit_memory(limit: int | None) -> None:
 
 
 def memory_to_spare() -> None:
-    """Makes room for what is still to be said once the limit was met."""
+    """Make room for the messages that follow once the limit has been reached."""
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
 
 
 @contextmanager
 def memory_restored() -> Generator[None]:
-    """A tool that runs inside another program leaves its limit as it was."""
+    """Restore the limit on exit, for a tool that runs inside another program."""
     before = resource.getrlimit(resource.RLIMIT_DATA)
     try:
         yield

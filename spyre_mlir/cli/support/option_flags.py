@@ -11,7 +11,7 @@ from spyre_mlir.options import CompileOptions, about
 
 
 def option_flags() -> list[Field[Any]]:
-    """The options that a compiler of files has flags for."""
+    """Return the options that have flags in a compiler of files."""
     return [entry for entry in fields(CompileOptions) if about(entry).flag]
 
 
@@ -48,5 +48,5 @@ def _reader(entry: Field[Any]) -> Any:
 
 
 def chosen_options(arguments: argparse.Namespace) -> CompileOptions:
-    """The options that the flags of a command line give."""
+    """Return the options set by the flags of a command line."""
     return CompileOptions(**{entry.name: getattr(arguments, entry.name) for entry in option_flags()})

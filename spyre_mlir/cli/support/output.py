@@ -1,4 +1,4 @@
-"""Output files and directories that appear whole, or not at all."""
+"""Output files and directories that are written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spyre_mlir.errors import InputError
 
 
 class PendingOutput(StringIO):
-    """Text for a file that is written when everything has succeeded.
+    """Text of a file that is written after everything has succeeded.
 
     Args:
         path: the file; a device or a pipe is written to as it is.
@@ -35,7 +35,7 @@ class PendingOutput(StringIO):
 
     @property
     def target(self) -> Path:
-        """The file it is for."""
+        """The target file."""
         return self._target
 
     def close(self) -> None:
@@ -45,12 +45,12 @@ class PendingOutput(StringIO):
         super().close()
 
     def commit(self) -> None:
-        """Write the file: whole, or not at all."""
+        """Write the file, all or nothing."""
         write_whole(self._target, self._text)
 
 
 class PendingDirectory:
-    """A directory of text files that is there whole, or not at all.
+    """A directory of text files that is written as a whole or not at all.
 
     Args:
         path: new, or empty.

@@ -13,7 +13,7 @@ from spyre_mlir.transforms.loop_to_kernel.precision_loss import would_be_kept
 
 
 def say_overflows(policy: OnOverflow, met: FaultLog, main: ModuleOp | None = None) -> None:
-    """Says on stderr what went beyond DLFloat16, or refuses the results.
+    """Report on stderr the values beyond DLFloat16, or refuse the results.
 
     Args:
         policy: what to do.

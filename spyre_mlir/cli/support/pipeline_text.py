@@ -1,4 +1,4 @@
-"""Pass pipelines on the command line: MLIR's nested spelling, and errors that name the nearest right word."""
+"""Pass pipelines on the command line: MLIR's nested spelling, and errors that suggest the nearest valid name."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _make_pass(available: PassFactories, spec: ArgSpec) -> ModulePass:
 
 
 def shown_passes(pipeline: Sequence[str], wanted: Sequence[str], *, everything: bool) -> Collection[str]:
-    """The passes whose result is to be shown.
+    """Return the passes whose result is to be printed.
 
     Raises:
         InputError: a wanted pass is not in the pipeline.

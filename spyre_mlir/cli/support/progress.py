@@ -1,4 +1,4 @@
-"""A progress bar on a terminal's stderr; nothing where nobody looks."""
+"""Progress bar on a terminal's stderr; silent elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress(level: str, *, wanted: bool = True) -> Generator[Callable[[str], None]]:
-    """Gives a function that is told each step as it begins: the import, every pass to `level`, the writing.
+    """Return a function called at the start of each step: the import, every pass to `level`, the writing.
 
     Args:
         level: the last level that is made.

@@ -1,4 +1,4 @@
-"""Standard streams that are closed: a tool says so when it needs one, and opens no file in its place."""
+"""Closed standard streams: a tool reports one when it needs it, and opens no file in its place."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Closed(RawIOBase):
 
 @contextmanager
 def streams_opened() -> Generator[None]:
-    """Puts something in place of closed streams for as long as a tool runs."""
+    """Replace closed streams by a placeholder while a tool runs."""
     before = sys.stdin, sys.stdout, sys.stderr
     opened: list[int] = []
     if None in before:
@@ -71,7 +71,7 @@ def _closed(name: str) -> TextIOWrapper:
 
 
 def drop_output() -> None:
-    """Sends what is still to be written to nowhere, so that the end of the process does not fail over it."""
+    """Discard pending output, so that the end of the process does not fail over it."""
     try:
         number = sys.stdout.fileno()
     except (OSError, ValueError):  # a stream of Python's own, as in tests

@@ -1,4 +1,4 @@
-"""`--time`, `--trace` and `--report`: what the cost model says about a bundle directory or a superdsc file."""
+"""`--time`, `--trace` and `--report`: predictions of the cost model for a bundle directory or a superdsc file."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def add_time_options(parser: argparse.ArgumentParser) -> None:
 
 
 def asks_for_time(options: argparse.Namespace) -> bool:
-    """Whether any of the options of `add_time_options` was given."""
+    """Return whether any of the options of `add_time_options` was given."""
     return any(option is not None for option in (options.time, options.trace, options.report))
 
 
 @dataclass
 class Predictions:
-    """What the tools write about time, beside their own work.
+    """Time predictions that the tools write in addition to their own output.
 
     Attributes:
         name: of the program.
@@ -58,7 +58,7 @@ class Predictions:
     page: PendingOutput | None
 
     def finish(self, faults: Sequence[str] | None = None) -> str:
-        """Writes the files that were asked for, and gives the table to print; empty if nobody asked."""
+        """Write the requested files, and return the table to print; empty if none is requested."""
         if self.timeline is None:
             return ""
         from spyre_mlir.report.page import page_text
@@ -79,7 +79,7 @@ def _write(pending: PendingOutput, text: str) -> None:
 
 
 def predictions(path: Path, options: argparse.Namespace) -> Predictions:
-    """Prepares what --time, --trace and --report ask about a bundle.
+    """Prepare the predictions that --time, --trace and --report request for a bundle.
 
     Raises:
         InputError: there is no bundle at the path.
@@ -95,7 +95,7 @@ def predictions(path: Path, options: argparse.Namespace) -> Predictions:
 
 
 def timeline_of(path: Path, profile: Profile) -> tuple[Timeline, Sequence[HostWork]]:
-    """The timeline and the host steps of a bundle directory, or of an .mlir file at the superdsc level.
+    """Return the timeline and the host steps of a bundle directory, or of an .mlir file at the superdsc level.
 
     Raises:
         InputError: there is no bundle at the path.

@@ -1,4 +1,4 @@
-"""What tools show of a pipeline while it runs: a log line, a dump on stderr or a file per pass."""
+"""Output of a running pipeline: a log line, a dump on stderr or a file per pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger("spyre_mlir.passes")
 
 
 class PassWatch:
-    """Follows a module through the passes.
+    """Observer of a module through the passes.
 
     Args:
         dump_dir: where `NN-pass.mlir` files go, the module as it entered first; made if it is missing.
@@ -48,18 +48,18 @@ class PassWatch:
         self._started = time.perf_counter()
 
     def entered(self, module: ModuleOp) -> None:
-        """Takes note of a module before its first pass."""
+        """Record a module before its first pass."""
         self._dump("input", module)
 
     def before(self, name: str) -> None:
-        """Starts the clock of a pass."""
+        """Start the clock of a pass."""
         log.debug("%s begins", name)
         if self._step is not None:
             self._step(name)
         self._started = time.perf_counter()
 
     def after(self, name: str, module: ModuleOp) -> float:
-        """Reports on a pass that has run; returns the seconds it took."""
+        """Report a pass that has run; return the seconds it took."""
         seconds = time.perf_counter() - self._started
         if log.isEnabledFor(logging.INFO):
             log.info("%s: %d ops, %.3f s", name, sum(1 for _ in module.walk()), seconds)

@@ -1,1 +1,1 @@
-"""Files: SuperDSC JSON, bundle directories, the host program."""
+"""Bundle files: SuperDSC JSON, bundle directories, the host program."""

@@ -1,4 +1,4 @@
-"""Names of files that a file gives: what they lead to lies in the directory they are read from."""
+"""File names given by a file: they must resolve inside the directory they are read from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from spyre_mlir.errors import ReadError
 
 
 def is_contained(directory: Path, name: str) -> bool:
-    """Whether a name leads to a place below a directory, links followed."""
+    """Return whether a name resolves to a path below a directory, links followed."""
     try:
         return directory.resolve() in (directory / name).resolve().parents
     except (OSError, ValueError, RuntimeError):  # a loop of links, a name with a zero in it
@@ -16,7 +16,7 @@ def is_contained(directory: Path, name: str) -> bool:
 
 
 def contained(directory: Path, name: str) -> Path:
-    """The path of a file that something in a directory names.
+    """Return the path of a file named by a file of a directory.
 
     Raises:
         ReadError: it leads out of the directory.
@@ -31,5 +31,5 @@ def contained(directory: Path, name: str) -> Path:
 
 
 def is_file_of(directory: Path, name: str) -> bool:
-    """Whether a name leads to a file, and no device or pipe, below a directory."""
+    """Return whether a name resolves to a regular file (no device or pipe) below a directory."""
     return is_contained(directory, name) and (directory / name).is_file()

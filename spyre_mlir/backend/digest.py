@@ -1,4 +1,4 @@
-"""Checksums of the files of a bundle: they find what a disk or a copy damaged, not what somebody forged."""
+"""Checksums of the files of a bundle: they detect damage by a disk or a copy, not forgery."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HEAD = "crc32:"
 
 
 class Summed:
-    """A binary file that keeps the checksum of what is written to it.
+    """A binary file that keeps the checksum of the bytes written to it.
 
     Args:
         file: takes the bytes.
@@ -22,23 +22,23 @@ class Summed:
         self._sum = 0
 
     def write(self, data: bytes | memoryview) -> int:
-        """Write bytes, and count them in."""
+        """Write bytes, and add them to the checksum."""
         self._sum = zlib.crc32(data, self._sum)
         return self._file.write(data)
 
     @property
     def digest(self) -> str:
-        """The checksum so far, as manifests spell it."""
+        """Return the checksum so far, in the manifest's spelling."""
         return f"{_HEAD}{self._sum:08x}"
 
 
 def digest_of_text(text: str) -> str:
-    """The digest of a file with this text."""
+    """Return the digest of a file with this text."""
     return f"{_HEAD}{zlib.crc32(text.encode()):08x}"
 
 
 def digest_of_file(path: Path) -> str:
-    """The digest of a file, read in pieces.
+    """Return the digest of a file, read in pieces.
 
     Raises:
         OSError: it cannot be read.

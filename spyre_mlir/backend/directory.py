@@ -45,7 +45,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """How a bundle is written.
+    """Options for writing a bundle.
 
     Attributes:
         levels: the same program on the levels above, for the manifest.
@@ -63,7 +63,7 @@ class WriteOptions:
 def write_bundle(
     directory: Path, module: ModuleOp, values: Mapping[str, Array], options: WriteOptions | None = None
 ) -> None:
-    """Writes a bundle directory as a whole or not at all.
+    """Write a bundle directory, all or nothing.
 
     Args:
         directory: made, or replaced if it is a bundle directory or empty.
@@ -123,7 +123,7 @@ def _unwritable(directory: Path, error: OSError) -> InputError:
 
 
 def check_replaceable(directory: Path) -> None:
-    """Raises InputError if something other than a bundle stands where one is to be written."""
+    """Raise InputError if the target of a bundle exists and is not a bundle."""
     if not directory.exists():
         return
     if not directory.is_dir():
@@ -142,7 +142,7 @@ def check_replaceable(directory: Path) -> None:
 
 
 def write_texts(directory: Path, texts: Mapping[str, str]) -> None:
-    """Writes the text files of a bundle directory as a whole or not at all.
+    """Write the text files of a bundle directory, all or nothing.
 
     Args:
         directory: made, or replaced if it is a bundle directory or empty.

@@ -1,4 +1,4 @@
-"""JSON text to values and back: duplicate keys are refused by name, errors carry file and place.
+"""JSON text to values and back: duplicate keys are rejected by name, errors carry file and position.
 
 The standard library's decoder is used because it is the one that lets duplicate keys be seen and that names line and
 column; the values are plain Python ones.
@@ -84,7 +84,7 @@ def read_text(path: Path) -> str:
 
 
 def dump_text(value: Json) -> str:
-    """Deterministic, readable JSON: key order as given, short containers on one line."""
+    """Return deterministic, readable JSON: key order as given, short containers on one line."""
     return _block(value, 0, 0) + "\n"
 
 

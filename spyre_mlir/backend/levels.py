@@ -1,4 +1,4 @@
-"""The levels of a program as text, in a folder of its bundle: what the bundle is held against to find a culprit."""
+"""The levels of a program as text, in a folder of its bundle: the reference for bisecting the bundle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEVELS_FOLDER = "levels"
 
 
 def write_levels(directory: Path, modules: Mapping[str, ModuleOp]) -> None:
-    """Writes ``levels/LEVEL.mlir`` with the places in the model."""
+    """Write ``levels/LEVEL.mlir`` with the locations in the model."""
     folder = directory / LEVELS_FOLDER
     folder.mkdir()
     for level, module in modules.items():
@@ -24,7 +24,7 @@ def write_levels(directory: Path, modules: Mapping[str, ModuleOp]) -> None:
 
 
 def read_levels(directory: Path, context: Context) -> dict[str, ModuleOp]:
-    """The levels that a bundle directory has as text; none if it was written without.
+    """Read the levels that a bundle directory holds as text; none if it was written without.
 
     Raises:
         ReadError: a file is no MLIR, or does not verify.

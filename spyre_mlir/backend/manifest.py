@@ -1,4 +1,4 @@
-"""`manifest.json`: what a bundle's files are made from, for people, for reports, and for faults.
+"""`manifest.json`: the sources of a bundle's files, for people, for reports, and for faults.
 
 It is ours and nothing needs it to run the public files. It says of every launch which line of the model it comes from
 and what it was on the levels above; of every file its labels and its certainty; of every buffer of the launch what it
@@ -36,7 +36,7 @@ AGAIN = "write the bundle again"
 
 @dataclass(frozen=True)
 class Parts:
-    """What a manifest describes.
+    """Inputs of a manifest.
 
     Attributes:
         program: the host program.
@@ -58,7 +58,7 @@ class Parts:
 
 
 def manifest_text(parts: Parts) -> str:
-    """The text of ``manifest.json``."""
+    """Return the text of ``manifest.json``."""
     generations = sorted({op.generation.value for op in parts.files.values()})
     name = parts.program.sym_name
     value: JsonObject = {
@@ -147,7 +147,7 @@ def _function_of(op: Operation) -> str:
 
 @dataclass(frozen=True)
 class LaunchWalk:
-    """How a launch walks its tensors; all empty where that is not known.
+    """Access strides of a launch in its tensors; all empty where they are unknown.
 
     Attributes:
         labels: the loop of the kernel that each label of the file stands for.
@@ -164,7 +164,7 @@ class LaunchWalk:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a manifest says that running a bundle uses.
+    """Fields of a manifest that running a bundle uses.
 
     Attributes:
         launches: per launch, in the order of the text, its file and its place in the model.
@@ -188,7 +188,7 @@ class Manifest:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Reads a manifest; an empty one if there is no file.
+    """Read a manifest; an empty one if there is no file.
 
     Raises:
         ReadError: it is no manifest, or one of a later version.

@@ -1,4 +1,4 @@
-"""What a launch was on the levels above it."""
+"""Origin of a launch on the levels above it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BUFFER = "buffer "
 
 
 def origins(sources: Sequence[Source], levels: Levels) -> list[JsonObject]:
-    """Per launch what it was: its kernel op, and on the levels above that the ops of the same line and module.
+    """Return per launch its kernel op, and on the levels above that the ops of the same line and module.
 
     A kernel op becomes one launch, or one for every trip of the loops around it where these were unrolled, so the two
     go together by number. Above, several ops share a line and several kernels come from one op; the place in the model
@@ -50,18 +50,18 @@ def origins(sources: Sequence[Source], levels: Levels) -> list[JsonObject]:
 
 
 def buffer_layouts(levels: Levels) -> JsonObject:
-    """The buffers of the kernel level that are no arguments of the bundle, by name, each with its layout."""
+    """Return the layouts of the kernel-level buffers that are not bundle arguments, by name."""
     named = tensor_names(levels[KERNELS]) if KERNELS in levels else {}
     return {name: layout_text(value) for value, name in named.items() if name.startswith(_BUFFER)}
 
 
 def layout_text(value: SSAValue) -> str:
-    """Shape, format and layout of a device tensor."""
+    """Format shape, format and layout of a device tensor."""
     return str(value.type).removeprefix("!spyre.tensor<").removesuffix(">")
 
 
 def tensor_names(kernels: ModuleOp) -> dict[SSAValue, str]:
-    """What the buffers of a module of kernels are called: arguments of the bundle by their number, others by theirs."""
+    """Name the buffers of a module of kernels: bundle arguments by their number, pool buffers by theirs."""
     arguments: list[SSAValue] = []
     buffers: list[SSAValue] = []
     for op in kernels.walk():

@@ -1,4 +1,4 @@
-"""Reading SuperDSC files that we or others wrote."""
+"""Reading of SuperDSC files, ours and third-party."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 60
 
 
 def read_json(source: Path | str, filename: str | None = None, spec: SpyreSpec = SPYRE) -> SdscOp:
-    """The op that mirrors a SuperDSC file.
+    """Read a SuperDSC file into the op that mirrors it.
 
     Args:
         source: a path, or the JSON text itself.

@@ -1,4 +1,4 @@
-"""Directories that appear whole or not at all, at every moment, also when the writer is killed.
+"""Directories that appear as a whole or not at all, even if the writer is killed.
 
 A directory is made in a hidden folder beside its place. Where the system can exchange two names in one step, the place
 holds the old directory or the new one at every moment; elsewhere the old one is in the hidden folder for an instant.
@@ -25,7 +25,7 @@ _WRITER, _MADE, _OLD = ".writer", "made", "old"
 
 @contextmanager
 def replacing(directory: Path) -> Generator[Path]:
-    """A folder that takes the place of a directory once everything in it is written; a link is followed.
+    """Yield a folder that replaces a directory once everything in it is written; a link is followed.
 
     Raises:
         OSError: the directory cannot be written.
@@ -68,7 +68,7 @@ def _put(made: Path, place: Path, old: Path) -> None:
 
 
 def exchanged(first: Path, second: Path) -> bool:
-    """Exchanges two names in one step; False where the system cannot.
+    """Exchange two names in one step; False where the system cannot.
 
     Raises:
         OSError: it can, and refuses these two.

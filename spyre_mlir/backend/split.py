@@ -1,4 +1,4 @@
-"""The parts of a module at the superdsc level, as a bundle directory has them."""
+"""The parts of a module at the superdsc level, as stored in a bundle directory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HOST = (func.FuncOp, func.ReturnOp, KernelHostOp, ToDeviceOp, FromDeviceOp, Ker
 
 
 def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp]]:
-    """The host program, the bundle functions, and the SuperDSCs of a module, by file name.
+    """Return the host program, the bundle functions, and the SuperDSCs of a module, by file name.
 
     A program that leaves nothing to the device has no bundle function.
 
@@ -45,7 +45,7 @@ def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp
 
 
 def _is_host_alone(main: func.FuncOp) -> bool:
-    """Whether a host function at the superdsc level leaves nothing to the device."""
+    """Return whether a host function at the superdsc level leaves nothing to the device."""
     return all(isinstance(op, _HOST) for op in main.walk())
 
 
@@ -55,28 +55,28 @@ def _nothing() -> func.FuncOp:
 
 
 def launches(module: ModuleOp) -> list[SdscExecuteOp]:
-    """The launches of a bundle in the order of the text, those in a loop once."""
+    """Return the launches of a bundle in text order, those in a loop once."""
     return [op for op in module.walk() if isinstance(op, SdscExecuteOp)]
 
 
 def folder_of(function: str) -> str:
-    """The folder of a bundle function where a program has several: ``launch_1`` for ``@sdsc_bundle_1``."""
+    """Return the folder of a bundle function if a program has several: ``launch_1`` for ``@sdsc_bundle_1``."""
     return f"launch{function.removeprefix(BUNDLE_FUNCTION)}"
 
 
 def in_folder(folder: str, name: str) -> str:
-    """The place of a file of a bundle function in the directory."""
+    """Return the path of a file of a bundle function in the directory."""
     return f"{folder}/{name}" if folder else name
 
 
 def bundle_functions(module: ModuleOp) -> list[func.FuncOp]:
-    """The bundle functions of a module, in order."""
+    """Return the bundle functions of a module, in order."""
     found = (op for op in module.ops if isinstance(op, func.FuncOp))
     return [f for f in found if f.sym_name.data.startswith(BUNDLE_FUNCTION)]
 
 
 def public_parts(bundle: ModuleOp) -> dict[str, ModuleOp]:
-    """The modules to write as ``bundle.mlir``, by their folder in the directory: one at its top, or one per launch.
+    """Return the modules to write as ``bundle.mlir``, by folder in the directory: one at its top, or one per launch.
 
     The function in a file is always called `sdsc_bundle`, as readers of these files expect.
     """

@@ -1,4 +1,4 @@
-"""Bundle directories, read."""
+"""Reading of bundle directories."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Array = NDArray[Any]
 
 @dataclass
 class StoredBundle:
-    """A bundle directory that has been read; JSON files and tensors are read when they are first needed.
+    """A bundle directory that has been read; JSON files and tensors are read when first needed.
 
     Attributes:
         directory: where it is.
@@ -60,7 +60,7 @@ class StoredBundle:
     _read: dict[str, Descriptor] = field(default_factory=dict[str, Descriptor])
 
     def descriptor(self, filename: str) -> Descriptor:
-        """What a SuperDSC file says.
+        """Return the descriptor of a SuperDSC file.
 
         Raises:
             ReadError: the file is missing, no SuperDSC, or contradicts itself.
@@ -77,7 +77,7 @@ class StoredBundle:
         return self._read[filename]
 
     def values(self) -> dict[str, Array]:
-        """Tensors by name as the model has them; none if the bundle has no data file.
+        """Return tensors by name in the model's form; none if the bundle has no data file.
 
         Raises:
             ReadError: the data file cannot be read.
@@ -85,17 +85,17 @@ class StoredBundle:
         return read_tensors(contained(self.directory, DATA_FILE))
 
     def weights(self) -> dict[int, Callable[[], Array]]:
-        """Weights as the device has them, [sticks, lanes]: per buffer of the launch what reads its tensor."""
+        """Return the stored device weights as [sticks, lanes]: per launch buffer, a reader of its tensor."""
         path = contained(self.directory, WEIGHTS_FILE)
         return {number: partial(read_tensor, path, key) for number, (_, key) in self.manifest.weights.items()}
 
     def weight_names(self) -> set[str]:
-        """Names of the weights that are there as the device has them."""
+        """Names of the weights stored in device form."""
         return {name for name, _ in self.manifest.weights.values()}
 
 
 def read_bundle(directory: Path, context: Context) -> StoredBundle:
-    """Reads the programs of a bundle directory, and checks that the files it names are there.
+    """Read the programs of a bundle directory, and check that the files it names exist.
 
     Raises:
         ReadError: a file is missing or is not what its name says.
@@ -121,7 +121,7 @@ def _check_there(folder: Path, name: str, by: str, how: str) -> None:
 
 
 def launch_folders(directory: Path, program: ModuleOp | None) -> dict[str, Path]:
-    """The folders of the bundle functions that a host program launches; the directory itself where there is one."""
+    """Return the folders of the bundle functions that a host program launches; the directory itself for one."""
     if program is None or (directory / BUNDLE_FILE).exists():
         return {BUNDLE_FUNCTION: directory}
     names = [op.bundle.root_reference.data for op in program.walk() if isinstance(op, LaunchOp)]
@@ -161,7 +161,7 @@ def _tell_places(bundle: ModuleOp, manifest: Manifest, named: list[str]) -> None
 
 
 def read_module(path: Path, context: Context) -> ModuleOp:
-    """A module of a file of a bundle.
+    """Return the module of a file of a bundle.
 
     Raises:
         ReadError: the file cannot be read, is no MLIR, or does not verify.

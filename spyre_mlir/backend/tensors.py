@@ -1,4 +1,4 @@
-"""Tensor files: safetensors, written one piece after another and read one tensor at a time.
+"""Tensor files: safetensors, written piece by piece and read one tensor at a time.
 
 The library writes a file from a dictionary of whole tensors, which a model larger than memory does not have. The
 format is its own: eight bytes that say how long the header is, the header in JSON, the tensors' bytes. The library
@@ -37,7 +37,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class StreamedTensor:
-    """A tensor that is made while it is written.
+    """A tensor produced while it is written.
 
     Attributes:
         name: its name in the file.
@@ -53,12 +53,12 @@ class StreamedTensor:
 
     @property
     def bytes(self) -> int:
-        """Its size in the file."""
+        """Size in the file."""
         return prod(self.shape) * self.dtype.itemsize
 
 
 def whole(name: str, values: Mapping[str, Array]) -> StreamedTensor:
-    """A tensor of a mapping, which may make it when it is asked for; it is asked again when it is written."""
+    """Stream a tensor of a mapping that may compute it on request; it is requested again when written."""
 
     def pieces() -> Iterable[Array]:
         flat = np.ascontiguousarray(values[name]).reshape(-1)
@@ -71,14 +71,14 @@ def whole(name: str, values: Mapping[str, Array]) -> StreamedTensor:
 
 @dataclass(frozen=True)
 class Written:
-    """A file of tensors: where the bytes of each start in it, and its digest."""
+    """A written tensor file: the byte offset of each tensor, and the digest."""
 
     starts: Mapping[str, int]
     digest: str
 
 
 def write_tensors(path: Path, tensors: Sequence[StreamedTensor]) -> Written:
-    """Writes a file of tensors, holding one piece of one tensor at a time.
+    """Write a tensor file, holding one piece of one tensor at a time.
 
     Raises:
         OSError: the file cannot be written.
@@ -110,7 +110,7 @@ def _bytes(piece: Array, tensor: StreamedTensor) -> memoryview:
 
 
 def read_tensors(path: Path) -> dict[str, Array]:
-    """All tensors of a file; none if there is no file.
+    """Read all tensors of a file; none if there is no file.
 
     Raises:
         ReadError: the file cannot be read.
@@ -121,7 +121,7 @@ def read_tensors(path: Path) -> dict[str, Array]:
 
 
 def tensor_names(path: Path) -> list[str]:
-    """Names of the tensors of a file, whose header must go with its length; no tensor is read.
+    """Read the tensor names of a file, checking its header against its length; no tensor is read.
 
     Raises:
         ReadError: the file cannot be read.
@@ -137,7 +137,7 @@ def tensor_names(path: Path) -> list[str]:
 
 
 def read_tensor(path: Path, name: str) -> Array:
-    """One tensor of a file; the others are not touched.
+    """Read one tensor of a file, and no other.
 
     Raises:
         ReadError: the file cannot be read, or has no such tensor.

@@ -1,4 +1,4 @@
-"""The public files of a bundle directory as one module, and back: `bundle.mlir` and every SuperDSC file beside it."""
+"""The public files of a bundle directory as one module, and back: `bundle.mlir` and its SuperDSC files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FILE = "superdsc.file"
 
 
 def directory_to_module(directory: Path, context: Context) -> ModuleOp:
-    """The bundle functions and, before them, every SuperDSC file of a directory, each with its file's name.
+    """Read the SuperDSC files and then the bundle functions of a directory into a module, each with its file name.
 
     A program of several launches has a folder for each; what the host does between them is no part of the module.
 
@@ -81,7 +81,7 @@ def _make_unique(op: SdscOp, symbols: set[str]) -> None:
 
 
 def module_to_directory(module: ModuleOp, directory: Path, where: str) -> None:
-    """Writes the bundle function and the SuperDSCs of a module as the public files of a bundle.
+    """Write the bundle function and the SuperDSCs of a module as the public files of a bundle.
 
     Args:
         module: a verified module.
@@ -119,7 +119,7 @@ def module_to_directory(module: ModuleOp, directory: Path, where: str) -> None:
 
 
 def file_name(op: SdscOp) -> str:
-    """The file that an op stands for: the one it was read from, or what its root key asks for."""
+    """Return the file name of an op: that of the file it was read from, or the one its root key implies."""
     given = op.attributes.get(FILE)
     if isinstance(given, StringAttr):
         return given.data

@@ -1,4 +1,4 @@
-"""Weights in the form the device has them: rounded to its formats, laid out in sticks, padded."""
+"""Weights in device form: rounded to device formats, laid out in sticks, padded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class DeviceWeight:
-    """A weight on its way to the device.
+    """A weight to be sent to the device.
 
     Attributes:
         name: its name in the model.
@@ -55,19 +55,19 @@ class DeviceWeight:
 
 
 def argument_names(main: FuncOp) -> list[str]:
-    """Names of the arguments of a host function; empty where one has none."""
+    """Return the argument names of a host function; empty where one has none."""
     attributes = [] if main.arg_attrs is None else [a.data.get("aten.name") for a in main.arg_attrs]
     names = [a.data if isinstance(a, StringAttr) else "" for a in attributes]
     return names or [""] * len(main.args)
 
 
 def launched_buffers(program: ModuleOp) -> list[Any]:
-    """The buffers of the host program's launch, in order."""
+    """Return the buffers of the host program's launch, in order."""
     return [buffer for op in program.walk() if isinstance(op, LaunchOp) for buffer in op.buffers]
 
 
 def device_weights(program: ModuleOp, held: Collection[str]) -> list[DeviceWeight]:
-    """The weights of a host program that have a form of the device.
+    """Return the weights of a host program that have a device form.
 
     Numbers only: indices and truth values stay as the model has them, where their range is checked when they are sent.
 
@@ -96,6 +96,6 @@ def _is_floating(argument: BlockArgument) -> bool:
 
 
 def _all_sent(sent: Sequence[ToDeviceOp], uses: int, numbers: Mapping[Any, int]) -> bool:
-    """Whether all that happens to an argument is that it is sent to a launch, in formats whose codes are known."""
+    """Return whether an argument is only sent to a launch, in formats whose codes are known."""
     known = all(device_tensor(op.result).format in encoding.STORED_TYPES for op in sent)
     return bool(sent) and len(sent) == uses and known and all(op.result in numbers for op in sent)

@@ -1,4 +1,4 @@
-"""Files that appear whole, or not at all."""
+"""Files that are written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spyre_mlir.errors import InputError
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes a text file: a new one stands in the old one's place only when it is complete.
+    """Write a text file; it replaces the old one only when complete.
 
     Args:
         path: the file; a device or a pipe is written to as it is, a link is followed.
@@ -31,7 +31,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def save_text(path: Path, text: str) -> Path:
-    """As `write_whole`, with an error that says what to try.
+    """Same as `write_whole`, with an error that suggests a remedy.
 
     Raises:
         InputError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""Writing SuperDSC files."""
+"""Writing of SuperDSC files."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
 
 
 def write_json(op: SdscOp) -> str:
-    """The file's text: the same values in the same order as the op holds, one way of formatting."""
+    """Return the file's text: values and order exactly as in the op, in one fixed formatting."""
     return dump_text(sdsc_to_json(op))

@@ -1,4 +1,4 @@
-"""Checks SuperDSC files and bundles against rules beyond their schema."""
+"""Checks of SuperDSC files and bundles against rules beyond their schema."""
 
 from spyre_mlir.backend.check.check import RULES, check_bundle, check_path, check_text
 from spyre_mlir.dialects.superdsc.check import Finding, Rule, Severity

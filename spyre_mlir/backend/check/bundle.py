@@ -1,4 +1,4 @@
-"""A bundle directory as its rules see it: launches in order, and the addresses they run with."""
+"""A bundle directory as its rules see it: launches in order, and their addresses."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CheckedLaunch:
         return self.op.sdsc_filename.data
 
     def name(self, operand: OperandJson) -> str:
-        """What messages call one of its operands."""
+        """Name of one of its operands in messages."""
         return f"operand {operand.number} of {self.file}"
 
 
@@ -82,17 +82,17 @@ class Bundle:
 
     @property
     def stride(self) -> int:
-        """Numbers per argument and scratch buffer: more than any address of the card."""
+        """Numbers reserved per argument and scratch buffer: more than any address of the card."""
         return self.spec.hbm_card_bytes * SEGMENT_BYTES
 
     def place(self, address: int) -> tuple[SSAValue | None, int]:
-        """The argument or buffer an address points into, and the bytes from its start; None for a plain number."""
+        """Return the argument or buffer an address points into, and the byte offset in it; None for a plain number."""
         number, offset = divmod(address + self.stride // 2, self.stride)
         owners = {base: value for value, base in self._bases.items()}
         return owners.get(number * self.stride), offset - self.stride // 2
 
     def launches(self, function: FuncOp | None = None) -> Iterator[CheckedLaunch]:
-        """Every launch of the bundle function, or of another one, at the corners of the loops around it."""
+        """Every launch of the bundle function (or of another one), at the corners of the loops around it."""
         self._bases = {}
         function = self.function if function is None else function
         if function is not None and function.body.blocks:
@@ -141,7 +141,7 @@ def _corners(loop: ForOp, values: Values) -> Sequence[int]:
 
 
 def trips(loop: ForOp, constants: Values) -> int | None:
-    """How often a loop runs, if its bounds are constants."""
+    """Return how often a loop runs, if its bounds are constants."""
     low, high, step = (constants.get(bound) for bound in (loop.lb, loop.ub, loop.step))
     if low is None or high is None or step is None or step < 1:
         return None
@@ -149,7 +149,7 @@ def trips(loop: ForOp, constants: Values) -> int | None:
 
 
 def constants_of(module: ModuleOp) -> dict[SSAValue, int]:
-    """The integer constants of a module."""
+    """Return the integer constants of a module."""
     return {
         op.result: op.value.value.data
         for op in module.walk()
@@ -158,16 +158,16 @@ def constants_of(module: ModuleOp) -> dict[SSAValue, int]:
 
 
 def line(op: Operation) -> str:
-    """Where an op stands in its text."""
+    """Return the line of an op in its text."""
     location = op.location
     return f"{location.line.data}:{location.column.data}" if isinstance(location, FileLineColLoc) else op.name
 
 
 def symbolic_operands(sdsc: SdscJson) -> Iterator[OperandJson]:
-    """Operands whose start addresses are symbol ids."""
+    """Return the operands whose start addresses are symbol ids."""
     return (operand for operand in sdsc.operands if operand.symbolic)
 
 
 def ids_of(sdsc: SdscJson) -> set[int]:
-    """The symbol ids that a file uses for addresses."""
+    """Return the symbol ids that a file uses for addresses."""
     return {place.number() for operand in symbolic_operands(sdsc) for place in operand.starts}

@@ -1,4 +1,4 @@
-"""Rules about a bundle as a whole: that `bundle.mlir` and the files beside it say the same."""
+"""Rules about a bundle as a whole: consistency of `bundle.mlir` with the files beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a path or a text to findings: what cannot be read at all is a finding too."""
+"""Checks from a path or a text to findings; unreadable input is a finding too."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ RULES: tuple[Rule[Any], ...] = (json_text, *FILE_RULES, bundle_text, *BUNDLE_RUL
 
 
 def check_path(path: Path, context: Context, spec: SpyreSpec = SPYRE) -> tuple[Finding, ...]:
-    """Everything that a SuperDSC file or a bundle directory breaks, errors first.
+    """Return all rule violations of a SuperDSC file or a bundle directory, errors first.
 
     A bundle names its card itself; a file by itself is for `spec`.
 
@@ -64,7 +64,7 @@ def check_path(path: Path, context: Context, spec: SpyreSpec = SPYRE) -> tuple[F
 
 
 def check_text(text: str, file: str, spec: SpyreSpec = SPYRE) -> tuple[Finding, ...]:
-    """Everything that the text of a SuperDSC file breaks, errors first."""
+    """Return all rule violations of the text of a SuperDSC file, errors first."""
     try:
         return check_value(_one_object(load_text(text, file)), file, spec)
     except ReadError as unreadable:
@@ -87,7 +87,7 @@ def _unreadable(rule: Rule[Any], file: str, wrong: ReadError) -> Finding:
 
 
 def check_bundle(directory: Path, context: Context, *, files: bool = True) -> tuple[Finding, ...]:
-    """Everything that a bundle directory breaks.
+    """Return all rule violations of a bundle directory.
 
     Args:
         directory: the bundle.

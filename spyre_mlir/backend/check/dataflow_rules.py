@@ -1,4 +1,4 @@
-"""Rules about what becomes of the values of a bundle: that arguments are used, and that results are read."""
+"""Rules about the dataflow of a bundle: arguments are used, and results are read."""
 
 from __future__ import annotations
 

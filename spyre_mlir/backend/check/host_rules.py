@@ -1,4 +1,4 @@
-"""Rules about what this project puts beside the public files of a bundle."""
+"""Rules about the files that this project adds to the public files of a bundle."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def manifest_current(_bundle: Bundle) -> Iterator[Problem]:
 
 
 def check_host(directory: Path, context: Context) -> Iterator[Finding]:
-    """What breaks the rules above in a bundle whose public files break none."""
+    """Return violations of the rules above in a bundle whose public files violate none."""
     try:
         stored = read_bundle(directory, context)
         for name in (DATA_FILE, WEIGHTS_FILE):

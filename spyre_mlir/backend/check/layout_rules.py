@@ -1,4 +1,4 @@
-"""Rules that hold what a launch takes for strides and extents of its tensors against what laid these out.
+"""Rules that compare the strides and extents a launch assumes for its tensors with the tensors' layouts.
 
 Arguments lie as the host program sends or allocates them, and are found by address. What kernels alone touch lies as
 the manifest says, for its writer and all its readers alike. The manifest also says how a kernel indexes its tensors.

@@ -1,4 +1,4 @@
-"""Rules about memory whose contents are undefined at first: scratch buffers of a bundle, and the scratchpads."""
+"""Rules about memory with undefined initial contents: scratch buffers of a bundle, and the scratchpads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Range:
     part: bool = False
 
     def meets(self, other: _Range) -> bool:
-        """Whether they share bytes."""
+        """Return whether they share bytes."""
         return self.buffer is other.buffer and self.first <= other.last and other.first <= self.last
 
     def without(self, other: _Range) -> list[_Range]:
@@ -62,7 +62,7 @@ class _Read:
         return found
 
     def spoilt(self) -> bool:
-        """Whether a result that begins where this reads has another one written over part of it.
+        """Return whether a result that begins where this reads has another one written over part of it.
 
         A reader may reach further than its result, into padding that nobody wrote and where anything may lie; so the
         newest write that begins with the read is taken for the result, and what lies within it for an update of rows.

@@ -1,4 +1,4 @@
-"""Reading and writing IR text."""
+"""Parser and printer of IR text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every private name of xDSL 0.74 that this compiler touches, and nothing else.
+"""Every private name of xDSL 0.74 that this compiler uses, and nothing else.
 
 Private names move between releases, so they are met in this one module; `PRIVATE_NAMES` lists them, a
 test counts them, and each has a test that fails when xDSL changes the name or its meaning.
@@ -71,7 +71,7 @@ class BitsElement(Parser._TensorLiteralElement):
 
 
 class DecimalElement(BitsElement):
-    """One element of a list of decimal numbers, of which there are many: converted with the fewest questions."""
+    """One element of a list of decimal numbers; such lists are long, so conversion makes the fewest checks."""
 
     def to_type(
         self, parser: object, type: AnyFloat | IntegerType | IndexType | ComplexType
@@ -83,7 +83,7 @@ class DecimalElement(BitsElement):
 
 
 class LinearLexer(MLIRLexer):
-    """xDSL's lexer, where that takes more than linear time.
+    """xDSL's lexer, made linear where it takes more than linear time.
 
     Quantifiers of strings are possessive: what was read is never given back, as no other reading of it can succeed. An
     `x` right behind a dimension is a token: else all dimensions behind it are one name, read again for each of them.
@@ -93,7 +93,7 @@ class LinearLexer(MLIRLexer):
     bare_identifier_suffix_regex = re.compile(rf"(?<=[0-9?\]]x)|{MLIRLexer.IDENTIFIER_SUFFIX}")
 
     def lex(self) -> MLIRToken:
-        """Read a token; the commonest, of which long lists are made, in one step."""
+        """Read a token; the most frequent one, of which long lists consist, in one step."""
         match = _COMMON.match(self.input.content, self.pos)
         if match is None:
             return super().lex()
@@ -104,7 +104,7 @@ class LinearLexer(MLIRLexer):
 
 
 class LinearAffineParser(AffineParser):
-    """xDSL's parser of affine maps and sets, but names of dimensions are found without a search."""
+    """xDSL's parser of affine maps and sets, with names of dimensions found without a search."""
 
     def _get_parse_optional_bare_id(self, dims: list[str], syms: list[str]) -> Callable[[], AffineExpr | None]:
         known = {name: AffineExpr.symbol(number) for number, name in reversed(list(enumerate(syms)))}
@@ -129,7 +129,7 @@ class InternalsParser(Parser):
         self.whole_numbers: dict[str, IntegerAttr] = {}
 
     def parse_dimension_list(self) -> list[int]:
-        """Parse dimensions up to one that no `x` and dimension follow; those without blanks at once."""
+        """Parse dimensions up to one without a following `x` and dimension; those without blanks at once."""
         text, dims = self.lexer.input.content, list[int]()
         while (match := _DIMENSIONS.match(text, self.token_start)) is not None:
             dims += [DYNAMIC_INDEX if word == "?" else int(word) for word in match.group().split("x")]
@@ -152,7 +152,7 @@ class InternalsParser(Parser):
         return LinearAffineParser(self._parser_state).parse_affine_set()
 
     def parse_optional_builtin_int_or_float_attr(self) -> IntegerAttr | FloatAttr | None:
-        """Parse a number or a truth value as an attribute; whole numbers of a list are made once each."""
+        """Parse a number or a boolean as an attribute; equal integers of a list share one attribute."""
         match = _LISTED.match(self.lexer.input.content, self.token_start)
         if match is None:
             return super().parse_optional_builtin_int_or_float_attr()
@@ -171,7 +171,7 @@ class InternalsParser(Parser):
         return [self.decimal_element(number) for number in found], [len(found)]
 
     def decimal_element(self, number: re.Match[str]) -> DecimalElement:
-        """The element that a match of `_DECIMAL` in this text spells."""
+        """Return the element that a match of `_DECIMAL` in this text spells."""
         value = int(number[0]) if number[1] is None else float(number[0])
         return DecimalElement(value < 0, value, Span(*number.span(), self.lexer.input))
 
@@ -234,7 +234,7 @@ class InternalsParser(Parser):
         return self.checked_bits(bits, type_, token.span.start, token.span.end)
 
     def parse_float(self, *, allow_negative: bool = True) -> float:
-        """Parse a float whose type the caller has not told; bits are read where they have one meaning."""
+        """Parse a float of unknown type; bits are accepted where they have one meaning."""
         token = self._current_token
         if not is_hex(token.text):
             return super().parse_float(allow_negative=allow_negative)
@@ -258,7 +258,7 @@ class InternalsPrinter(Printer):
     """The printer hooks that have no public name."""
 
     def advance_column(self, width: int) -> None:
-        """Tell the printer that this many characters of the line have been written."""
+        """Advance the printer's column by this many characters."""
         self._current_column += width
 
 

@@ -1,4 +1,4 @@
-"""KTIR as the text that its other readers take: MLIR's, in a narrower form.
+"""KTIR in the text form that third-party readers accept: a restricted form of MLIR's.
 
 ktir-cpu's default reader works on lines and patterns (its sources, August 2026; likely). It takes no `grid` whose
 numbers carry a type and would run such a program on one core; and it takes an unknown spelling of a memory space for
@@ -33,7 +33,7 @@ class KtirPrinter(SpyrePrinter):
         self._older = older_spaces
 
     def print_attribute(self, attribute: Attribute) -> None:
-        """Print an attribute: 64-bit numbers of a list without their type, memory spaces in the spelling chosen."""
+        """Print an attribute: 64-bit numbers of a list without their type, memory spaces in the chosen spelling."""
         match attribute:
             case ArrayAttr() if (numbers := _numbers(attribute)) is not None:
                 self.print_string(f"[{', '.join(map(str, numbers))}]")
@@ -45,7 +45,7 @@ class KtirPrinter(SpyrePrinter):
 
 
 def ktir_text(module: Operation, *, older_spaces: bool = False) -> str:
-    """Text of a KTIR module, for our own tools and for others.
+    """Return the text of a KTIR module, for our own tools or third-party ones.
 
     Args:
         module: not changed, but for names of values: those with other signs than letters, digits and `_` are dropped.

@@ -1,4 +1,4 @@
-"""A KTIR program as a file: its text, under comments that say what every function points to."""
+"""A KTIR program as a file: its text, with comments that describe the pointers of every function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUFFERS = "spyre.buffers"
 
 
 def program_text(module: ModuleOp, *, older_spaces: bool = False) -> str:
-    """The text of a KTIR module with a comment per argument; the module stays as it is.
+    """Return the text of a KTIR module with a comment per argument; the module is not modified.
 
     Args:
         module: KTIR functions, launched in order.
@@ -28,7 +28,7 @@ def program_text(module: ModuleOp, *, older_spaces: bool = False) -> str:
 
 
 def function_texts(module: ModuleOp, *, older_spaces: bool = False) -> dict[str, str]:
-    """By name of the function, in order, the text of a module that has this function only.
+    """Return by function name, in order, the text of a module with this function only.
 
     Args:
         module: KTIR functions, launched in order.

@@ -14,7 +14,7 @@ _TYPES_OF_DIGITS: dict[int, tuple[AnyFloat, ...]] = {
 
 
 def is_hex(text: str) -> bool:
-    """Whether a literal is written in hexadecimal, which for a float means its bits."""
+    """Return whether a literal is written in hexadecimal, which for a float means its bits."""
     return text[:2] in ("0x", "0X")
 
 

@@ -1,4 +1,4 @@
-"""The text of a bundle function: every affine map has a name in front of the module, as the published form has it."""
+"""The text of a bundle function: every affine map gets an alias in front of the module, as in the published form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spyre_mlir.text.printer import SpyrePrinter
 
 
 class AliasPrinter(SpyrePrinter):
-    """A printer that writes a name in place of some attributes.
+    """A printer that writes an alias in place of some attributes.
 
     Args:
         stream: where the text goes.
@@ -28,7 +28,7 @@ class AliasPrinter(SpyrePrinter):
         self._names = names
 
     def print_attribute(self, attribute: Attribute) -> None:
-        """Print an attribute, or its name."""
+        """Print an attribute, or its alias."""
         name = self._names.get(attribute)
         if name is None:
             super().print_attribute(attribute)
@@ -60,7 +60,7 @@ def _map_text(attribute: Attribute) -> str:
 
 
 def _is_sum(expr: AffineExpr) -> bool:
-    """Whether an expression is a sum of symbols, dimensions and multiples of dimensions."""
+    """Return whether an expression is a sum of symbols, dimensions and multiples of dimensions."""
     if not isinstance(expr, AffineBinaryOpExpr):
         return True
     if expr.kind is AffineBinaryOpKind.Mul:

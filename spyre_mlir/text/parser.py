@@ -1,4 +1,4 @@
-"""The parser of IR text: xDSL's, with floats read as MLIR means them, and linear where xDSL's is not."""
+"""The parser of IR text: xDSL's, with MLIR's meaning of floats, and linear time where xDSL's is slower."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _MEMO_TYPE = re.compile(rf"(?:tensor|memref|vector|![A-Za-z_][\w.$]*){_TWICE_NES
 
 
 class NameScope(dict[str, tuple[SSAValue, ...]]):
-    """Names of values in sight.
+    """Names of the visible values.
 
     xDSL copies this table at every region and restores the copy at its end. A region only ever adds
     names, so remembering the length is enough, and entering a region costs nothing.
     """
 
     def copy(self) -> SavedScope:
-        """Remember the present state; assigning it back to the parser returns to it."""
+        """Save the present state; assigning it back to the parser restores it."""
         return SavedScope(self)
 
 
 class SavedScope(dict[str, tuple[SSAValue, ...]]):
-    """A state of a scope to return to. Empty as a dictionary: the parser only ever hands it back."""
+    """A saved state of a scope. Empty as a dictionary: the parser only ever hands it back."""
 
     def __init__(self, scope: NameScope) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class SavedScope(dict[str, tuple[SSAValue, ...]]):
         self._size = len(scope)
 
     def restored(self) -> NameScope:
-        """Forget the names added since, youngest first, and give the scope back."""
+        """Remove the names added since, newest first, and return the scope."""
         for _ in range(len(self._scope) - self._size):
             self._scope.popitem()
         return self._scope
@@ -84,7 +84,7 @@ class SpyreParser(InternalsParser):
 
     @property
     def ssa_values(self) -> dict[str, tuple[SSAValue, ...]]:
-        """Values that can be named here."""
+        """Values that can be named at this point."""
         return self._names
 
     @ssa_values.setter
@@ -94,7 +94,7 @@ class SpyreParser(InternalsParser):
         self._names = values.restored() if isinstance(values, SavedScope) else NameScope(values)
 
     def parse_optional_type(self) -> TypeAttribute | None:
-        """Parse a type, if present; a type whose text was seen before is the same object again."""
+        """Parse a type, if present; a type whose text has been seen before is the same object again."""
         match = _MEMO_TYPE.match(self.lexer.input.content, self.token_start)
         if match is None:
             return super().parse_optional_type()
@@ -108,7 +108,7 @@ class SpyreParser(InternalsParser):
         return parsed
 
     def _stands_behind(self, end: int) -> bool:
-        """Whether the parser has read exactly up to `end`, blanks and comments aside."""
+        """Return whether the parser has read exactly up to `end`, blanks and comments aside."""
         here = self.token_start
         self.resume_at(end)
         same = self.token_start == here
@@ -116,7 +116,7 @@ class SpyreParser(InternalsParser):
         return same
 
     def parse_operation(self) -> Operation:
-        """Parse an operation; without a `loc(...)` it is given its place in this text."""
+        """Parse an operation; without a `loc(...)` its location is its position in this text."""
         start = self.token_start
         try:
             op = super().parse_operation()
@@ -134,7 +134,7 @@ class SpyreParser(InternalsParser):
     def resolve_operands(
         self, args: Sequence[UnresolvedOperand], input_types: Sequence[Attribute], error_pos: int
     ) -> Sequence[SSAValue]:
-        """Resolve operands; where there are more or fewer types, the place is that of the operands."""
+        """Resolve operands; a mismatch with the number of types is reported at the operands."""
         return super().resolve_operands(args, input_types, args[0].span.start if args else error_pos)
 
     def parse_optional_location(self) -> LocationAttr | None:
@@ -146,7 +146,7 @@ class SpyreParser(InternalsParser):
         return location
 
     def location_of(self, position: int) -> FileLineColLoc:
-        """File, line and column of a position of the text."""
+        """Return file, line and column of a position of the text."""
         line = bisect_right(self._line_starts, position)
         column = position - self._line_starts[line - 1] + 1
         return FileLineColLoc(self._file, IntAttr(line + self._line_offset), IntAttr(column))

@@ -44,7 +44,7 @@ class SpyrePrinter(InternalsPrinter):
         self._type_texts: dict[Attribute, str] = {}
 
     def print_string(self, text: str, *, indent: int | None = None) -> None:
-        """Write text; text of one line goes straight to the stream."""
+        """Write text; single-line text goes straight to the stream."""
         if "\n" in text:
             super().print_string(text, indent=indent)
             return
@@ -72,7 +72,7 @@ class SpyrePrinter(InternalsPrinter):
         return buffer.getvalue()
 
     def print_float(self, value: float, type: AnyFloat) -> None:
-        """Print a float; values that have no decimal spelling are printed as bits."""
+        """Print a float; values without a decimal spelling are printed as bits."""
         if math.isfinite(value):
             super().print_float(value, type)
         else:
@@ -139,7 +139,7 @@ class SpyrePrinter(InternalsPrinter):
 
 
 class InnerPrinter(SpyrePrinter):
-    """A printer of one type: formats, and remembers nothing."""
+    """A printer of one type, without a cache."""
 
     def print_attribute(self, attribute: Attribute) -> None:
         """Print a type as xDSL does, its parameters as `SpyrePrinter` does."""

@@ -1,4 +1,4 @@
-"""Text to module and back: what the other rooms call."""
+"""Conversion of text to a module and back, as called by the other packages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spyre_mlir.text.verify import UseBeforeDefinition, verify_dominance
 
 
 class InvalidOperation(VerifyException):
-    """IR that does not verify; knows the guilty op.
+    """IR that does not verify, with the offending op.
 
     Args:
         message: what is wrong.
@@ -30,7 +30,7 @@ class InvalidOperation(VerifyException):
 
 
 def module_text(op: Operation, *, generic: bool = False, locations: bool = False) -> str:
-    """Text of an op, without a newline at its end.
+    """Return the text of an op, without a trailing newline.
 
     Args:
         op: a module or any other op.
@@ -56,7 +56,7 @@ class _NamingPrinter(SpyrePrinter):
 
 
 def value_names(op: Operation) -> dict[SSAValue, str]:
-    """What the text of an op calls every value, without the ``%``."""
+    """Return the name of every value in the text of an op, without the ``%``."""
     printer = _NamingPrinter()
     printer.print_op(op)
     return printer.given
@@ -71,7 +71,7 @@ def parse_module(
     locations: bool = True,
     line_offset: int = 0,
 ) -> ModuleOp:
-    """Read a module; ops that carry no location get their place in the text.
+    """Read a module; ops without a location get their position in the text.
 
     The module is not verified as a whole: see `verify_module`.
 

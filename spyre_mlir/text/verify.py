@@ -1,4 +1,4 @@
-"""What xDSL's verifier leaves out: a value must be defined before it is used.
+"""Dominance check, which xDSL's verifier omits: a value must be defined before it is used.
 
 Checked: every operand is a result of an earlier op of the same block, a result or argument of a block that
 dominates it, or such a value of an enclosing op. Not checked: blocks that cannot be reached.
@@ -15,7 +15,7 @@ from spyre_mlir.text.dominators import dominator_children
 
 
 class UseBeforeDefinition(VerifyException):
-    """A value is used at a place that its definition does not dominate.
+    """A use of a value that its definition does not dominate.
 
     Args:
         op: the op that uses the value.

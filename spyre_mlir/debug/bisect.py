@@ -324,7 +324,7 @@ def _moves(op: Operation) -> bool:
 
 
 def _spoils(op: Operation, verdicts: Mapping[Operation, Culprit | None]) -> bool:
-    """Whether what is made of an op's value is wrong too; if all of it is right, the op was only computed otherwise."""
+    """Return whether values computed from an op's value are wrong too; if not, the op merely computes differently."""
     users, queue, seen = list[Operation](), [op], {op}
     while queue:
         for use in (use for result in queue.pop().results for use in result.uses):

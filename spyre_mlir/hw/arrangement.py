@@ -1,4 +1,4 @@
-"""The order of elements inside the sticks of a tensor, as a change of element width leaves it.
+"""The order of elements inside the sticks of a tensor after a change of element width.
 
 Widening 64 DL16 elements cuts each of the eight 16-byte slices of a stick in two halves of four: the first halves fill
 one FP32 stick, the second halves the next. Element 64p + 8g + 4h + e then stands in stick 2p + h at lane 4g + e.
@@ -24,12 +24,12 @@ SLICE_BYTES = 16
 
 
 def block(lanes: int, arrangement: str) -> int:
-    """Elements along the stick dimension that stay together: a stick, or the two that one was widened into."""
+    """Return the elements along the stick dimension that stay together: a stick, or the two it was widened into."""
     return max(lanes, DL16.elements_per_stick()) if arrangement == WIDENED else lanes
 
 
 def widened(values: NDArray[Any], axis: int, narrow: int) -> NDArray[Any]:
-    """Elements in the order in which sticks hold them after a widening of sticks of `narrow` elements."""
+    """Return elements in their order after a widening of sticks of `narrow` elements."""
     slices = STICK_BYTES // SLICE_BYTES
     return _regrouped(values, axis, (slices, 2, narrow // slices // 2))
 
@@ -46,7 +46,7 @@ def _regrouped(values: NDArray[Any], axis: int, parts: tuple[int, int, int]) -> 
 
 
 def as_stored(values: NDArray[Any], stick: int, arrangement: str) -> NDArray[Any]:
-    """A tensor with its elements along dimension `stick` in the order that memory has them."""
+    """Return a tensor with its elements along dimension `stick` in memory order."""
     return widened(values, stick, DL16.elements_per_stick()) if arrangement == WIDENED else values
 
 

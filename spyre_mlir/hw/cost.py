@@ -1,4 +1,4 @@
-"""Time of one kernel from a plain description of it: arithmetic, device memory, ring, scratchpads.
+"""Time of one kernel from a plain description: arithmetic, device memory, ring, scratchpads.
 
 Inside one SuperDSC the engines overlap, so it takes as long as its busiest engine; SuperDSCs of a bundle follow each
 other. Source: torch-spyre, cost_model.md and work_division.py; likely. Bytes are counted as they lie in memory.
@@ -22,7 +22,7 @@ _NS_PER_US = 1000.0
 
 
 class CostKind(Enum):
-    """What an op does with memory and arithmetic, as far as time tells them apart."""
+    """Memory access and arithmetic of an op, as far as the cost model distinguishes them."""
 
     POINTWISE = "pointwise"
     ROW_REDUCTION = "row reduction"  # along the lanes
@@ -44,7 +44,7 @@ class Bottleneck(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """What one operand moves.
+    """Device-memory traffic of one operand.
 
     Attributes:
         bytes: distinct bytes of it that the kernel touches, padding of sticks included.
@@ -69,7 +69,7 @@ class Traffic:
 
 @dataclass(frozen=True, kw_only=True)
 class MatmulLoops:
-    """The loops of a sum of products.
+    """The loops of a contraction.
 
     Attributes:
         batch: extent of the loops that both operands and the result have.
@@ -87,7 +87,7 @@ class MatmulLoops:
 
     @property
     def macs(self) -> int:
-        """Multiplications with addition."""
+        """Multiply-adds."""
         return self.batch * self.shared_batch * self.rows * self.columns * self.depth
 
     @property
@@ -98,7 +98,7 @@ class MatmulLoops:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """One kernel as far as time depends on it.
+    """Description of one kernel, as far as its time depends on it.
 
     Attributes:
         kind: what it does.
@@ -121,22 +121,22 @@ class Work:
     iterations: int = 0
 
     def moved(self, *, written: bool | None = None) -> int:
-        """Bytes of device memory in one run, each operand once per chip."""
+        """Bytes of device memory moved in one run, each operand once per chip."""
         return sum(o.bytes for o in self.operands if not o.local and written in (None, o.written))
 
     @property
     def moved_per_core(self) -> int:
-        """Bytes of device memory in one run if every core loads its own copy."""
+        """Bytes of device memory moved in one run if every core loads its own copy."""
         return sum(o.bytes if o.written else o.bytes * o.readers for o in self.operands if not o.local)
 
     @property
     def needed(self) -> int:
-        """Bytes of device memory that one run cannot do without: elements, each once."""
+        """Least bytes of device memory that one run must move: every element once."""
         return sum(o.needed for o in self.operands if not o.local)
 
     @property
     def macs(self) -> int:
-        """Multiplications with addition in one run."""
+        """Multiply-adds in one run."""
         return 0 if self.product is None else self.product.macs
 
 
@@ -168,12 +168,12 @@ class Cost:
 
     @property
     def total(self) -> float:
-        """The busiest engine, and what does not overlap."""
+        """Time of the busiest engine, plus the time that does not overlap."""
         return max(self.compute, self.memory, self.ring, self.scratchpad) + self.reread + self.fixed
 
     @property
     def bound(self) -> Bottleneck:
-        """What the kernel waits for."""
+        """The engine that bounds the kernel."""
         engines = {
             Bottleneck.MEMORY: self.memory + self.reread,
             Bottleneck.COMPUTE: self.compute,
@@ -207,7 +207,7 @@ def roofline_us(macs: int, needed: int, spec: SpyreSpec = SPYRE) -> float:
 
 
 def fill(work: Work, p: CostParameters) -> float:
-    """Part of the PE array that a core's rows keep busy."""
+    """Part of the PE array that a core's rows occupy."""
     if work.product is None:
         return 1.0
     rows = work.product.tile[0]
@@ -215,7 +215,7 @@ def fill(work: Work, p: CostParameters) -> float:
 
 
 def compute_ns(work: Work, p: CostParameters) -> float:
-    """Arithmetic of one core."""
+    """Return the arithmetic time of one core."""
     if work.product is None:
         return work.elements / work.cores / p.sfu_elements_per_ns_per_core
     slowdown = p.pe_divided_sum_slowdown if work.product.splits[3] > 1 else 1.0
@@ -232,7 +232,7 @@ def _mac_rate(product: MatmulLoops, cores: int, p: CostParameters) -> float:
 
 
 def memory_ns(work: Work, p: CostParameters) -> float:
-    """Device memory: bytes over the rate of this kind of access, reads that alternate with writes, delivery."""
+    """Return the device-memory time: bytes over the rate of this access kind, read/write alternation, delivery."""
     outside = [o for o in work.operands if not o.local]
     if not outside:
         return 0.0
@@ -288,7 +288,7 @@ def _share_of_bus(cores: int, p: CostParameters) -> float:
 
 
 def own_copies_ns(work: Work, p: CostParameters) -> float:
-    """Device memory if every core that needs an operand loaded it for itself."""
+    """Return the device-memory time if every core that needs an operand loads its own copy."""
     outside = [o for o in work.operands if not o.local]
     shared = sum(o.per_core for o in outside if o.readers > 1 and not o.written)
     if not shared:
@@ -298,7 +298,7 @@ def own_copies_ns(work: Work, p: CostParameters) -> float:
 
 
 def ring_ns(work: Work, p: CostParameters) -> float:
-    """Partial sums that go from core to core: one pass over a core's tile per further core of the sum."""
+    """Return the time of partial sums between cores: one pass over a core's tile per further core of the sum."""
     if work.product is None:
         return 0.0
     b, m, n, k = work.product.splits
@@ -307,12 +307,12 @@ def ring_ns(work: Work, p: CostParameters) -> float:
 
 
 def scratchpad_ns(work: Work, p: CostParameters) -> float:
-    """What one core reads from and writes to its own scratchpad because operands live there."""
+    """Return the time of one core's traffic with its own scratchpad, for operands that live there."""
     return sum(o.per_core for o in work.operands if o.local) / p.lx_gb_per_s_per_core
 
 
 def reread_ns(work: Work, p: CostParameters) -> float:
-    """Operands of a product that are read again because the tile is large and the result divided over many cores."""
+    """Return the time of re-reading matmul operands: the tile is large and the result divided over many cores."""
     if work.product is None:
         return 0.0
     rows, columns = work.product.tile

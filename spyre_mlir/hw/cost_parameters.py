@@ -1,4 +1,4 @@
-"""The numbers of the cost model: per number a value for each profile, its source, and how sure it is.
+"""The numbers of the cost model: for each number a value per profile, its source, and its certainty.
 
 `CALIBRATED` holds fits that others published after measuring on cards; nothing here is fitted again. `PEAK` holds
 what the hardware could do at best: no efficiency is lost anywhere.
@@ -20,7 +20,7 @@ _NO_LOSS = "the peak profile loses nothing here"
 
 @dataclass(frozen=True)
 class NumberSource:
-    """Where a number comes from."""
+    """Source of a number."""
 
     source: str
     certainty: Tag
@@ -28,7 +28,7 @@ class NumberSource:
 
 @dataclass(frozen=True)
 class ParameterNumber:
-    """A number in both profiles."""
+    """A number of the cost model in both profiles."""
 
     calibrated: float
     peak: float
@@ -135,7 +135,7 @@ class CostParameters:
 
 
 def number_of(name: str) -> ParameterNumber:
-    """A parameter in both profiles, with its sources.
+    """Return a parameter in both profiles, with its sources.
 
     Raises:
         KeyError: there is no such parameter.
@@ -144,17 +144,17 @@ def number_of(name: str) -> ParameterNumber:
 
 
 def names() -> tuple[str, ...]:
-    """Names of all parameters, in the order of the page that documents them."""
+    """Return the names of all parameters, in the order of the page that documents them."""
     return tuple(f.name for f in fields(CostParameters))
 
 
 def uncertain() -> tuple[str, ...]:
-    """Parameters of the calibrated profile that are not certain: what to vary."""
+    """Return the parameters of the calibrated profile that are not certain: candidates for variation."""
     return tuple(n for n in names() if number_of(n).origin.certainty is not Tag.CERTAIN)
 
 
 def scaled(parameters: CostParameters, name: str, factor: float) -> CostParameters:
-    """The same numbers but one, which is multiplied."""
+    """Return the same numbers with one of them multiplied."""
     return replace(parameters, **{name: getattr(parameters, name) * factor})
 
 

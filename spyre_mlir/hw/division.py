@@ -1,4 +1,4 @@
-"""Dividing an iteration space over cores: equal slices, spans within reach, the longest loops first."""
+"""Division of an iteration space over cores: equal slices, spans within reach, the longest loops first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 
 @dataclass(frozen=True)
 class DividedLoop:
-    """One loop as the divider sees it.
+    """One loop, with the facts that the divider needs.
 
     Attributes:
         name: its name.
@@ -28,7 +28,7 @@ class DividedLoop:
 
 @dataclass(frozen=True)
 class Footprint:
-    """How far one operand's sticks lie apart.
+    """Distances between the sticks of one operand.
 
     Attributes:
         strides: sticks between neighbouring units of each loop.
@@ -40,7 +40,7 @@ class Footprint:
 
 
 class SpanError(ValueError):
-    """No legal division brings an operand within a core's reach."""
+    """No legal division of an operand fits a core's reach."""
 
 
 def divisors(number: int, most: int) -> list[int]:
@@ -49,13 +49,13 @@ def divisors(number: int, most: int) -> list[int]:
 
 
 def span_bytes(loops: Sequence[DividedLoop], splits: Mapping[str, int], operand: Footprint) -> int:
-    """Bytes from the first to behind the last stick that one core touches."""
+    """Return the bytes from the first to the end of the last stick that one core touches."""
     steps = sum(operand.strides.get(lp.name, 0) * (lp.units // splits[lp.name] - 1) for lp in loops)
     return (steps + operand.piece + 1) * STICK_BYTES
 
 
 def divide(loops: Sequence[DividedLoop], operands: Sequence[Footprint], spec: SpyreSpec) -> dict[str, int]:
-    """Splits by loop name: first what the spans need, then result loops by size, then one summed loop.
+    """Return splits by loop name: first those that spans require, then result loops by size, then one summed loop.
 
     Where that order leaves an operand out of reach, the legal division over the most cores.
 
@@ -87,7 +87,7 @@ def _usual(loops: Sequence[DividedLoop], operands: Sequence[Footprint], spec: Sp
 def divisions(
     loops: Sequence[DividedLoop], operands: Sequence[Footprint], least: int, spec: SpyreSpec
 ) -> Iterator[dict[str, int]]:
-    """Every legal division over at least so many cores; of the summed loops, at most one is divided."""
+    """Return every legal division over at least so many cores; at most one summed loop is divided."""
 
     def choose(rest: Sequence[DividedLoop], chosen: dict[str, int]) -> Iterator[dict[str, int]]:
         used = prod(chosen.values())

@@ -36,7 +36,7 @@ _SIGN_SHIFT = 63 - 15
 
 
 class OverflowRule(Enum):
-    """What a finite value beyond the largest code becomes; public sources do not decide."""
+    """Handling of a finite value beyond the largest code; public sources do not define it."""
 
     SATURATE = "saturate"
     NAN = "nan"
@@ -61,7 +61,7 @@ def encode(values: npt.ArrayLike, overflow: OverflowRule = OverflowRule.SATURATE
 
 
 def decode(codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Value of each code; the merged NaN/infinity symbol decodes as NaN."""
+    """Return the value of each code; the merged NaN/infinity symbol decodes as NaN."""
     return np.take(_values(), np.asarray(codes, dtype=np.uint16))
 
 
@@ -78,5 +78,5 @@ def _values() -> npt.NDArray[np.float64]:
 
 
 def round_trip(values: npt.ArrayLike, overflow: OverflowRule = OverflowRule.SATURATE) -> npt.NDArray[np.float64]:
-    """Value each number has after being stored as DLFloat16."""
+    """Return each number's value after being stored as DLFloat16."""
     return decode(encode(values, overflow))

@@ -1,4 +1,4 @@
-"""How numbers stand in device memory: the bits of every format that the machine computes with.
+"""Encoding of numbers in device memory: the bits of every format that the machine computes with.
 
 What public sources leave open is said here:
 
@@ -30,7 +30,7 @@ _INTEGER_RANGE = 2.0**INT32.bits
 
 
 def encode(values: npt.ArrayLike, format_name: str, overflow: dl16.OverflowRule = dl16.OverflowRule.SATURATE) -> Stored:
-    """Numbers rounded to a format of `STORED_TYPES`."""
+    """Round numbers to a format of `STORED_TYPES`."""
     kind, wide = STORED_TYPES[format_name], np.asarray(values, dtype=np.float64)
     if format_name == DL16.name:
         codes = dl16.encode(wide, overflow)
@@ -44,12 +44,12 @@ def encode(values: npt.ArrayLike, format_name: str, overflow: dl16.OverflowRule 
 
 
 def decode(stored: Stored, format_name: str) -> Floats:
-    """The numbers that bits stand for; every format's are exact in float64."""
+    """Return the numbers that bits encode; all formats are exact in float64."""
     return dl16.decode(stored) if format_name == DL16.name else stored.astype(np.float64)
 
 
 def from_host(values: Floats, format_name: str) -> Floats:
-    """Infinities become the largest halves: DL16 has one symbol for them and NaN, and masks are made of them."""
+    """Replace infinities by the largest halves: DL16 merges them with NaN, and masks contain them."""
     if format_name != DL16.name:
         return values
     return np.where(np.isinf(values), np.copysign(INFINITY_STAND_IN, values), values)

@@ -1,4 +1,4 @@
-"""The device's data formats: their names in files, their widths, and how many fit a stick.
+"""The device's data formats: names in files, widths, and elements per stick.
 
 Names read as SEN, sign bits, exponent bits, mantissa bits. Encoding lives in `spyre_mlir.hw.dl16`, so that
 naming a format does not import numpy.
@@ -35,7 +35,7 @@ class DeviceFormat:
 
     @property
     def integers(self) -> tuple[int, int]:
-        """The least and the largest integer that every integer in between is exact with.
+        """Bounds of the range in which every integer is exact.
 
         In a format of floats the limit itself is left out: a sum just beyond it is rounded to it.
         """
@@ -95,7 +95,7 @@ INT32 = FORMATS["IEEE_INT32"]
 
 
 def device_format(name: str) -> DeviceFormat:
-    """Look a format up by the name files use.
+    """Look up a format by its name in files.
 
     Raises:
         KeyError: the name is not one of the device's formats; the message lists them.

@@ -1,4 +1,4 @@
-"""Rounding to float8_e4m3fn, the numbers of SEN143_FP8: four significant bits, up to 448, no infinity.
+"""Rounding to float8_e4m3fn, the format SEN143_FP8: four significant bits, up to 448, no infinity.
 
 Source: torch-spyre csrc/types_mapping.h maps the two onto each other; certain. Ties go to the even number, and what is
 beyond 448 becomes 448, as torch has it.
@@ -16,6 +16,6 @@ from spyre_mlir.hw.formats import FP8_LARGEST
 
 
 def round_trip(values: NDArray[Any]) -> NDArray[Any]:
-    """The numbers of the format next to these, in their own type."""
+    """Return the nearest numbers of the format, in their original type."""
     wide = np.clip(values, -FP8_LARGEST, FP8_LARGEST)
     return wide.astype(np.float32).astype(ml_dtypes.float8_e4m3fn).astype(values.dtype)

@@ -1,4 +1,4 @@
-"""A host tensor as it lies in device memory: sticks of lanes in the order of its layout, padding filled.
+"""Device image of a host tensor: sticks of lanes in layout order, padding filled.
 
 The tensor is cut along the outermost dimension of its layout, so that one too large for the host's memory can be laid
 out piece by piece.
@@ -21,7 +21,7 @@ PIECE_ELEMENTS = 1 << 18  # small beside any model, large beside the cost of a c
 
 
 def arrange(values: Array, layout: StickLayout, lanes: int, order: str = STANDARD) -> Array:
-    """The elements of a tensor as [sticks, lanes], in their order inside the sticks; what the layout pads is 0."""
+    """Return the elements of a tensor as [sticks, lanes], in their order inside the sticks; layout padding is 0."""
     padded = np.zeros(layout.extents, values.dtype)
     padded[tuple(slice(0, extent) for extent in values.shape)] = values
     padded = as_stored(padded, layout.stick, order)
@@ -40,7 +40,7 @@ def arrange(values: Array, layout: StickLayout, lanes: int, order: str = STANDAR
 
 
 def pieces(values: Array, layout: StickLayout, lanes: int, order: str = STANDARD) -> Iterator[Array]:
-    """What `arrange` gives, in pieces of whole sticks; `values` is read piece by piece too."""
+    """Return the result of `arrange` in pieces of whole sticks; `values` is read piece by piece too."""
     outer = layout.order[0] if layout.order else UNIT
     if outer == UNIT or not values.size:
         yield arrange(values, layout, lanes, order)

@@ -1,4 +1,4 @@
-"""What layouts an operand may have: legal choices only; choosing among them is a pass's business."""
+"""Legal layouts of an operand; a pass chooses among them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout
 
 
 def stick_for(index: IndexMap, lane: str | None, lanes: int) -> int | None:
-    """The tensor dimension that must be the stick so that loop `lane` walks the lanes.
+    """Return the tensor dimension that must be the stick so that loop `lane` steps through the lanes.
 
     Args:
         index: the operand's map.
@@ -28,14 +28,14 @@ def stick_for(index: IndexMap, lane: str | None, lanes: int) -> int | None:
 
 
 def walks_lanes(expr: LinearExpr, lane: str, lanes: int) -> bool:
-    """Whether `lane` steps one by one from the start of a stick, and everything else by whole sticks."""
+    """Return whether `lane` steps one by one from the start of a stick, and every other loop by whole sticks."""
     own = [c for n, c in expr.terms if n == lane]
     others = [c for n, c in expr.terms if n != lane]
     return own == [1] and expr.const % lanes == 0 and all(c % lanes == 0 for c in others)
 
 
 def writes_whole_sticks(expr: LinearExpr, lane: str, extents: Mapping[str, int], extent: int, lanes: int) -> bool:
-    """Whether writing along `lane` leaves no stick with old elements in it.
+    """Return whether writing along `lane` leaves no stale elements in any stick.
 
     The last stick may be partial only where the tensor ends: the lanes behind are padding.
     """
@@ -45,7 +45,7 @@ def writes_whole_sticks(expr: LinearExpr, lane: str, extents: Mapping[str, int],
 
 
 def may_write(index: IndexMap, shape: Sequence[int], lane: str | None, extents: Mapping[str, int], lanes: int) -> bool:
-    """Whether a result may have `lane` in its lanes."""
+    """Return whether a result may have `lane` in its lanes."""
     dim = stick_for(index, lane, lanes)
     if dim is None or lane is None:
         return dim is not None
@@ -55,7 +55,7 @@ def may_write(index: IndexMap, shape: Sequence[int], lane: str | None, extents: 
 
 
 def multiples(index: IndexMap, layout: StickLayout, found: int | None = None) -> dict[int, int]:
-    """What reserved extents must be multiples of so that strides nest, by tensor dimension.
+    """Return the required multiple of each tensor dimension's reserved extent, so that strides nest.
 
     The strides of a dimension nest in those of what is walked outside it; where nothing is, any extent will do.
 

@@ -1,4 +1,4 @@
-"""Placing buffers in a scratchpad on plain integers: lifetimes, first fit, addresses taken over in place."""
+"""Placement of buffers in a scratchpad, on plain integers: lifetimes, first fit, in-place reuse of addresses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One buffer that wants a place.
+    """One buffer to be placed.
 
     Attributes:
         number: tells it from the others.
@@ -29,12 +29,12 @@ class Request:
     address: int | None = None
 
     def meets(self, other: Request) -> bool:
-        """Whether both are alive at some point in time."""
+        """Return whether both are alive at some point in time."""
         return self.first <= other.last and other.first <= self.last
 
 
 def first_fit(requests: Sequence[Request], capacity: int, takeovers: Collection[Pair] = ()) -> dict[int, int]:
-    """Addresses by request number: what pays most chooses first, the lowest free address.
+    """Return addresses by request number: the most profitable request first, at the lowest free address.
 
     Args:
         requests: buffers; those with an address keep it.
@@ -73,7 +73,7 @@ def _lowest(
 
 
 def may_share(one: Request, other: Request, takeovers: Collection[Pair]) -> bool:
-    """Whether the one that is born may take the address of the one that dies."""
+    """Return whether a new request may take the address of one that ends."""
     dying, born = sorted((one, other), key=lambda r: (r.first, r.last))
     same = dying.size == born.size and dying.last == born.first
     return same and (dying.number, born.number) in takeovers
@@ -82,7 +82,7 @@ def may_share(one: Request, other: Request, takeovers: Collection[Pair]) -> bool
 def collisions(
     requests: Sequence[Request], addresses: Mapping[int, int], takeovers: Collection[Pair] = ()
 ) -> list[Pair]:
-    """Pairs of requests that are alive together and share bytes without being allowed to."""
+    """Return pairs of requests that are alive together and share bytes without permission."""
     placed = sorted((r for r in requests if r.number in addresses), key=lambda r: (r.first, r.number))
     found: list[Pair] = []
     alive: list[Request] = []
@@ -99,5 +99,5 @@ def collisions(
 
 
 def peak(requests: Sequence[Request], addresses: Mapping[int, int]) -> int:
-    """Bytes from the start of the scratchpad to behind the last byte that is ever used."""
+    """Return the bytes from the start of the scratchpad to the end of the last byte ever used."""
     return max((addresses[r.number] + r.size for r in requests if r.number in addresses), default=0)

@@ -1,4 +1,4 @@
-"""Rounding float32 arrays to the values of DLFloat16, in place and fast; `spyre_mlir.hw.dl16` says what the format is.
+"""Fast in-place rounding of float32 arrays to DLFloat16 values; `spyre_mlir.hw.dl16` defines the format.
 
 The value of every code is a float32, so an array can hold codes by their values, and nothing is decoded. What is
 rounded here equals ``dl16.decode(dl16.encode(x))`` for every float32 x; a test compares them code by code.
@@ -36,7 +36,7 @@ _TOO_SMALL = np.uint32(_bits(dl16.MIN_POSITIVE / 2))
 
 @dataclass
 class Tally:
-    """What rounding met.
+    """Counts of special cases in rounding.
 
     Attributes:
         overflows: finite values beyond the largest code.
@@ -51,7 +51,7 @@ class Tally:
     largest: float = 0.0
 
     def beyond(self, magnitudes: npt.NDArray[Any]) -> None:
-        """Counts finite magnitudes beyond the largest code."""
+        """Count finite magnitudes beyond the largest code."""
         self.overflows += magnitudes.size
         self.largest = max(self.largest, float(magnitudes.max(initial=0.0)))
 

@@ -1,4 +1,4 @@
-"""Numbers of the machine: constants of the architecture, and one dataclass for what differs between cards."""
+"""Machine numbers: constants of the architecture, and one dataclass for the differences between cards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ USER_SEGMENTS = 7  # segment 7 holds the program; SpyreCode specification; certa
 
 
 def segment_base(segment: int) -> int:
-    """Byte address at which a segment starts."""
+    """Return the byte address at which a segment starts."""
     return segment * SEGMENT_BYTES
 
 
@@ -48,7 +48,7 @@ class SpyreSpec:
         return f"replace(SPYRE{changed})" if changed else "SPYRE"
 
     def differences(self) -> dict[str, int]:
-        """The numbers that differ from those of the standard card, by name."""
+        """Return the numbers that differ from those of the standard card, by name."""
         return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != getattr(SPYRE, f.name)}
 
 
@@ -65,7 +65,7 @@ SPYRE = SpyreSpec(
 
 
 def spec_with(numbers: dict[str, int]) -> SpyreSpec:
-    """The standard card with other numbers, given by name.
+    """Return the standard card with some numbers replaced, given by name.
 
     Raises:
         ValueError: there is no such number, or a card cannot have it.

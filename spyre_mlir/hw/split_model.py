@@ -1,4 +1,4 @@
-"""The front end's own score of how a matrix product is divided, as published: to compare its choices with ours.
+"""The front end's published score for dividing a matmul, to compare its choices with ours.
 
 Source: torch-spyre, work_division.py of June 2026; certain. It scores divisions and does not predict times: the
 planner and the reports of this compiler use `spyre_mlir.hw.cost`.
@@ -27,7 +27,7 @@ ELEMENT_BYTES = 2
 
 @dataclass(frozen=True)
 class ProductShape:
-    """Extents of a product: batch, rows, columns, depth; columns and depth in whole sticks."""
+    """Extents of a matmul: batch, rows, columns, depth; columns and depth in whole sticks."""
 
     batch: int
     rows: int
@@ -36,7 +36,7 @@ class ProductShape:
 
 
 def split_score(shape: ProductShape, splits: Splits, cores: int = SPYRE.cores_per_card) -> float:
-    """The score of a division over batch, rows, columns and depth, in microseconds; infinite if it is impossible."""
+    """Return the score of a division over batch, rows, columns and depth, in microseconds; infinite if impossible."""
     b, m, n, k = splits
     if prod(splits) > cores:
         return inf
@@ -54,7 +54,7 @@ def split_score(shape: ProductShape, splits: Splits, cores: int = SPYRE.cores_pe
 
 
 def best_split(shape: ProductShape, lanes: int, cores: int = SPYRE.cores_per_card) -> Splits:
-    """The division with the lowest score; the first of equals in ascending order."""
+    """Return the division with the lowest score; the first of equals in ascending order."""
     options = [
         (b, m, n, k)
         for b in divisors(shape.batch, cores)

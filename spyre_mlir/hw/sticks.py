@@ -1,4 +1,4 @@
-"""Stick layouts on plain integers: which stick and lane of device memory holds an element.
+"""Stick layouts on plain integers: the stick and lane of device memory that hold an element.
 
 A device tensor is a dense row-major array of 128-byte sticks. One dimension, the stick dimension, runs
 through the lanes of a stick; it also has a place among the outer dimensions, counting sticks. Every tensor
@@ -30,7 +30,7 @@ class LinearExpr:
 
     @staticmethod
     def of(name: str) -> LinearExpr:
-        """The iteration dimension `name` itself."""
+        """Return the iteration dimension `name` itself."""
         return LinearExpr(0, ((name, 1),))
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class LinearExpr:
         return " + ".join(parts).replace("+ -", "- ")
 
     def shifted(self, by: int) -> LinearExpr:
-        """The same expression plus a constant."""
+        """Return the same expression plus a constant."""
         return replace(self, const=self.const + by)
 
     def last(self, extents: Mapping[str, int]) -> int:
@@ -57,7 +57,7 @@ IndexMap = tuple[LinearExpr, ...]
 
 @dataclass(frozen=True)
 class StickLayout:
-    """Where the elements of a tensor lie on the device.
+    """Device layout of a tensor's elements.
 
     Attributes:
         order: dimensions, outermost first; the stick dimension stands where its stick number counts.
@@ -82,7 +82,7 @@ class StickLayout:
 
     @staticmethod
     def published(shape: Sequence[int], stick: int, lanes: int) -> StickLayout:
-        """The layout the front end in use today gives a tensor whose stick dimension is `stick`.
+        """Return the layout that the current front end gives a tensor with stick dimension `stick`.
 
         The first dimension moves next to the stick; (128, 256) becomes [4, 128, 64].
         """
@@ -93,25 +93,25 @@ class StickLayout:
 
     @staticmethod
     def rows_outermost(shape: Sequence[int], stick: int, lanes: int) -> StickLayout:
-        """Dimensions in host order, the stick last: what a gather asks of its table."""
+        """Return the layout with dimensions in host order, the stick last: required for the table of a gather."""
         extents = tuple(round_up(e, lanes) if d == stick else e for d, e in enumerate(shape))
         return StickLayout((*(d for d in range(len(shape)) if d != stick), stick), stick, extents)
 
     @staticmethod
     def of_indices(shape: Sequence[int], lanes: int) -> StickLayout:
-        """Dimensions in host order, the last in the lanes, one number alone: what a gather asks of its indices."""
+        """Return the layout required for gather indices: host order, the last dimension in the lanes; or a scalar."""
         if not shape:
             return StickLayout.published((), UNIT, lanes)
         return StickLayout.rows_outermost(shape, len(shape) - 1, lanes)
 
     def count(self, dim: int, lanes: int) -> int:
-        """How many sticks apart the ends of `dim` are, in units of its own stride."""
+        """Return the distance in sticks between the ends of `dim`, in units of its own stride."""
         if dim == UNIT:
             return 1 if self.stick == UNIT else self.unit_extent
         return self.extents[dim] // lanes if dim == self.stick else self.extents[dim]
 
     def strides(self, lanes: int) -> dict[int, int]:
-        """Sticks between neighbours (neighbouring sticks for the stick dimension), by dimension."""
+        """Return the sticks between neighbours, by dimension; for the stick dimension between neighbouring sticks."""
         strides, unit = dict[int, int](), 1
         for dim in reversed(self.order):
             strides[dim] = unit
@@ -119,23 +119,23 @@ class StickLayout:
         return strides
 
     def sticks(self, lanes: int) -> int:
-        """Sticks the tensor takes."""
+        """Number of sticks of the tensor."""
         return prod(self.count(d, lanes) for d in self.order)
 
     def reserving(self, dim: int, extent: int) -> StickLayout:
-        """The same layout with another extent of `dim`."""
+        """Return the same layout with another extent of `dim`."""
         extents = tuple(extent if d == dim else e for d, e in enumerate(self.extents))
         return replace(self, extents=extents)
 
 
 def round_up(extent: int, multiple: int) -> int:
-    """The next multiple of `multiple` at or above `extent`."""
+    """Return the next multiple of `multiple` at or above `extent`."""
     return -(-extent // multiple) * multiple
 
 
 @dataclass(frozen=True)
 class StickAccess:
-    """How an operand walks device memory: a start, and sticks per step of each iteration dimension.
+    """Access pattern of an operand in device memory: a start, and sticks per step of each iteration dimension.
 
     Attributes:
         offset: sticks from the tensor's first stick.
@@ -149,7 +149,7 @@ class StickAccess:
 
 
 def access(layout: StickLayout, lanes: int, index: IndexMap, extents: Mapping[str, int]) -> StickAccess:
-    """Turns an index map on a tensor into a walk through its sticks.
+    """Turn an index map on a tensor into an access to its sticks.
 
     Args:
         layout: where the tensor's elements lie.
@@ -202,7 +202,7 @@ def _lane_of(expr: LinearExpr, lanes: int) -> str | None:
 
 @dataclass(frozen=True)
 class StrideNest:
-    """An access as nested extents: what a SuperDSC allocation can say.
+    """An access as nested extents, the form that a SuperDSC allocation can express.
 
     Attributes:
         order: iteration dimensions, innermost first; fillers are dimensions of extent 1 that stand for a gap.
@@ -218,7 +218,7 @@ class StrideNest:
 def walk(
     acc: StickAccess, extents: Mapping[str, int], lanes: int, like: Sequence[str] = (), *, gathered: bool = False
 ) -> StrideNest:
-    """Nests the strides of an access, innermost first.
+    """Nest the strides of an access, innermost first.
 
     A lane dimension of one stick shares its stride with a neighbour and stands outermost, as the front end has it once
     dimensions of one step are dropped (torch-spyre `align_tensors`; certain).
@@ -263,6 +263,6 @@ def walk(
 
 
 def _stands_outermost(acc: StickAccess, lane: str, like: Sequence[str]) -> bool:
-    """Whether a lane dimension of one stick has a neighbour's stride, and no order to follow puts it elsewhere."""
+    """Return whether a one-stick lane dimension has a neighbour's stride, and no given order puts it elsewhere."""
     shared = any(stride == acc.strides[lane] for name, stride in acc.strides.items() if name != lane)
     return shared and (not like or like[-1] == lane)

@@ -37,7 +37,7 @@ class AliasPrinter(SpyrePrinter):
 
 
 def text_with_map_names(op: Operation) -> str:
-    """Text of a module; equal affine maps share a name, ``#map_0 = affine_map<(d0)[s0] -> (s0 + 65536*d0)>``."""
+    """Return a module's text; equal affine maps share an alias ``#map_0 = affine_map<(d0)[s0] -> (s0 + 65536*d0)>``."""
     names: dict[Attribute, str] = {}
     for inner in op.walk():
         if isinstance(inner, ApplyOp):

@@ -1,4 +1,4 @@
-"""From torch programs to the aten level: the only room that imports torch."""
+"""Import of torch programs to the aten level: the only package that imports torch."""
 
 from __future__ import annotations
 

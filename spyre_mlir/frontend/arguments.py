@@ -1,4 +1,4 @@
-"""Arguments of one node, read by the schema of its operator: nothing is lost, nothing is guessed.
+"""Arguments of one node, read by the schema of its operator without loss or guess.
 
 Dropped on purpose, because a program here has one device and value semantics: `device`, `layout`,
 `pin_memory` and `generator`.
@@ -24,12 +24,12 @@ DROPPED = frozenset({"device", "layout", "pin_memory", "generator"})
 
 
 class NotInTableError(Exception):
-    """The arguments of a node say more than the table entry of its overload can take."""
+    """The arguments of a node exceed what the table entry of its overload accepts."""
 
 
 @dataclass(frozen=True)
 class BoundArgument:
-    """One argument: its value (nodes included) and whether it is what the schema would fill in."""
+    """One argument: its value (nodes included), and whether it equals the schema's default."""
 
     value: object
     is_default: bool
@@ -37,7 +37,7 @@ class BoundArgument:
 
 @dataclass(frozen=True)
 class Spelled:
-    """Operands and attributes of the op to make."""
+    """Operands and attributes of the op to create."""
 
     operands: list[SSAValue]
     attributes: dict[str, Attribute]
@@ -47,14 +47,14 @@ Resolve = Callable[[str, Node], "SSAValue | int | float | bool"]
 
 
 def overload_name(target: OpOverload) -> str:
-    """The overload as the aten dialect spells it: ``add.Tensor``, ``mm``, ``mylib::foo``."""
+    """Return the overload in the aten dialect's spelling: ``add.Tensor``, ``mm``, ``mylib::foo``."""
     name = str(target).removesuffix(".default")
     namespace, rest = name.split(".", 1)
     return rest if namespace == "aten" else f"{namespace}::{rest}"
 
 
 def bind(node: Node) -> dict[str, BoundArgument]:
-    """Every argument of the node's schema by name, defaults filled in."""
+    """Return every argument of the node's schema by name, defaults filled in."""
     target = cast(OpOverload, node.target)
     bound: dict[str, BoundArgument] = {}
     for position, argument in enumerate(schema_of(target).arguments):
@@ -71,13 +71,13 @@ def bind(node: Node) -> dict[str, BoundArgument]:
 
 
 def walks(node: Node) -> bool:
-    """Whether a node walks the memory behind its tensor by strides."""
+    """Return whether a node traverses the memory behind its tensor by strides."""
     aten = torch.ops.aten
     return node.target in (aten.as_strided.default, aten.as_strided_copy.default, aten.as_strided_scatter.default)
 
 
 def is_random(node: Node) -> bool:
-    """Whether an operator draws random numbers, as called: dropout of 0 or outside training draws none."""
+    """Return whether a call of an operator draws random numbers: dropout of 0 or outside training draws none."""
     target = cast(OpOverload, node.target)
     if torch.Tag.nondeterministic_seeded not in target.tags:
         return False
@@ -96,7 +96,7 @@ def _same(a: object, b: object) -> bool:
 
 
 def named_as_in(entry: OpEntry, bound: Mapping[str, BoundArgument]) -> dict[str, BoundArgument]:
-    """The arguments under the names of the table: `mm` says ``mat2`` where `matmul`, its entry, says ``other``."""
+    """Rename arguments to the names of the table: `mm` has ``mat2`` where its entry, `matmul`, has ``other``."""
     names = {p.name for p in entry.params}
     foreign = [name for name, argument in bound.items() if name not in names and not argument.is_default]
     unfilled = [p for p in entry.params if p.required and p.name not in bound]
@@ -109,7 +109,7 @@ def named_as_in(entry: OpEntry, bound: Mapping[str, BoundArgument]) -> dict[str,
 
 
 def spell_by_entry(entry: OpEntry, bound: Mapping[str, BoundArgument], resolve: Resolve) -> Spelled:
-    """Operands and attributes for an op that has a table entry.
+    """Return operands and attributes for an op with a table entry.
 
     Raises:
         NotInTableError: an argument has no place in the entry.
@@ -159,7 +159,7 @@ def _whole_list(name: str, value: object, resolve: Resolve) -> list[SSAValue]:
 
 
 def spell_by_schema(bound: Mapping[str, BoundArgument], resolve: Resolve) -> Spelled:
-    """Operands and attributes for `aten.call`: attributes in the order of the schema say who takes what."""
+    """Return operands and attributes for `aten.call`: attributes in schema order assign operands to arguments."""
     operands: list[SSAValue] = []
 
     def take(name: str, value: object) -> Attribute:
@@ -199,7 +199,7 @@ def _plain(value: object) -> object:
 
 
 def spell(value: object) -> Attribute:
-    """The attribute for a value without tensors; dtypes become element types."""
+    """Return the attribute for a value without tensors; dtypes become element types."""
     if isinstance(value, torch.dtype):
         return ELEMENT_TYPES[value]
     if isinstance(value, torch.device):

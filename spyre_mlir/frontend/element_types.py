@@ -1,4 +1,4 @@
-"""Element types: torch's dtypes as MLIR spells them."""
+"""Element types: torch's dtypes in MLIR spelling."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ ELEMENT_TYPES: dict[torch.dtype, Attribute] = {dtype: ELEMENTS[name] for dtype, 
 
 
 def tensor_type(value: torch.Tensor) -> TensorType[Attribute]:
-    """The MLIR type of a tensor, whose dtype and static shape were checked before."""
+    """Return the MLIR type of a tensor, whose dtype and static shape were checked before."""
     return TensorType(ELEMENT_TYPES[value.dtype], [int(extent) for extent in value.shape])
 
 
 def describe(shape: tuple[int, ...], dtype: torch.dtype) -> str:
-    """Shape and dtype as messages show them, e.g. ``float16[2, 64]``."""
+    """Return shape and dtype in the form of messages, e.g. ``float16[2, 64]``."""
     return f"{str(dtype).removeprefix('torch.')}[{', '.join(map(str, shape))}]"

@@ -1,4 +1,4 @@
-"""`import_program`: from a model, in any form torch has for one, to a `Program`."""
+"""`import_program`: from a model, in any torch form, to a `Program`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MOST_COUNTED = 2**24
 def import_program(
     model: Model, args: tuple[Any, ...] | None = None, kwargs: Mapping[str, Any] | None = None
 ) -> Program:
-    """Imports a module, a graph module, an exported program or a ``.pt2`` file as one aten function.
+    """Import a module, a graph module, an exported program or a ``.pt2`` file as one aten function.
 
     Args:
         model: the model; a module needs example arguments.

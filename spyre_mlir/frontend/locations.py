@@ -1,4 +1,4 @@
-"""Where in the user's model a node comes from: file, line and module path."""
+"""Origin of a node in the user's model: file, line and module path."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ def _innermost_frame(stack_trace: str) -> tuple[str, int] | None:
 
 
 def _of_model(file: str) -> bool:
-    """Whether a file is neither torch's, ours nor Python's, nor made up by torch."""
+    """Return whether a file is neither torch's, ours nor Python's, nor made up by torch."""
     of_python = file.startswith(_PYTHON) and "site-packages" not in file
     return not of_python and not file.startswith((_TORCH, _OURS, "<"))
 
 
 def place_in(text: str) -> str | None:
-    """File and line of the model in an error of torch that quotes a traceback."""
+    """Return file and line of the model in a torch error that quotes a traceback."""
     frame = _innermost_frame(text)
     return None if frame is None else f"{frame[0]}:{frame[1]}"
 
 
 def raised_at(error: BaseException) -> str | None:
-    """File and line of the model where torch raised an error while it ran the model."""
+    """Return file and line of the model at which torch raised an error while it ran the model."""
     frames = [(f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)]
     own = [f for f in frames if _of_model(f[0])]
     return f"{own[-1][0]}:{own[-1][1]}" if own else None
 
 
 def raised_by_torch(error: BaseException) -> bool:
-    """Whether torch raised an error, or Python for it, and not a line of the model itself."""
+    """Return whether an error comes from torch (or from Python on its behalf) and not from a line of the model."""
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and not _of_model(frames[-1].filename) and not frames[-1].filename.startswith(_OURS)
 
 
 def source_of(node: torch.fx.Node) -> tuple[str, int] | None:
-    """File and line of the model that made the node, if torch recorded them."""
+    """Return file and line of the model that made the node, if torch recorded them."""
     trace = node.meta.get("stack_trace")
     return _innermost_frame(trace) if isinstance(trace, str) else None
 
 
 def module_path(node: torch.fx.Node) -> str:
-    """Path of the module that made the node, e.g. ``model.layers.0.mlp``; empty for the root."""
+    """Return the path of the module that made the node, e.g. ``model.layers.0.mlp``; empty for the root."""
     stack = cast("dict[str, tuple[str, object]]", node.meta.get("nn_module_stack") or {})
     path = next(reversed(stack.values()))[0] if stack else ""
     return _user_path(path)
@@ -77,13 +77,13 @@ def _location(file: str | None, line: int, path: str) -> LocationAttr:
 
 
 def location_of(node: torch.fx.Node) -> LocationAttr:
-    """The node's MLIR location: file and line, named with the module path."""
+    """Return the node's MLIR location: file and line, named with the module path."""
     file, line = source_of(node) or (None, 0)
     return _location(file, line, module_path(node))
 
 
 def place_of(node: torch.fx.Node) -> str:
-    """The node's place for messages, e.g. ``model.py:12 (layers.0.mlp)``."""
+    """Return the node's location for messages, e.g. ``model.py:12 (layers.0.mlp)``."""
     source = source_of(node)
     place = f"{source[0]}:{source[1]}" if source else f"node '{node.name}'"
     path = module_path(node)

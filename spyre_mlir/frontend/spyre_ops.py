@@ -1,4 +1,4 @@
-"""The operators of the namespace `spyre`, as torch operators: programs written for torch-spyre use them by name.
+"""The operators of the namespace `spyre` as torch operators, for programs written for torch-spyre.
 
 Names, arguments and meanings are those of torch-spyre's custom operators (its customops module, September 2026; likely
 where that text leaves a shape open). What they are made of stands in `spyre_mlir.ops.spyre_ops`.

@@ -1,4 +1,4 @@
-"""Every use of an interface that torch does not promise to keep: one place to look when torch moves.
+"""Every use of an interface without a stability promise of torch: the one file to check at a torch upgrade.
 
 Used: `torch._subclasses` (which tensors are fake, or stand for others in a trace, and what they cannot do),
 `torch._dynamo.exc`, `torch._export.verifier` and `symbolic_shapes` (what export raises), `torch.utils._pytree`
@@ -86,27 +86,27 @@ __all__ = [
 
 
 def return_and_correct_aliasing(operator: Operator, args: Any, kwargs: Any, result: Any) -> Any:
-    """The result of an operator on wrapper tensors, with the aliases that its schema promises."""
+    """Return an operator's result on wrapper tensors, with the aliases that its schema promises."""
     return cast(Any, _python_dispatch).return_and_correct_aliasing(operator, args, kwargs, result)
 
 
 def disable_modes() -> AbstractContextManager[object]:
-    """Computes with real numbers for a while, whatever is being traced."""
+    """Compute with real values inside the block, whatever is being traced."""
     return cast(Any, _python_dispatch)._disable_current_modes()
 
 
 def is_functional(value: torch.Tensor) -> bool:
-    """Whether a tensor stands for another one in a trace, so that writing to it can be followed."""
+    """Return whether a tensor is a traced functional wrapper, so that writes to it can be followed."""
     return type(value) is FunctionalTensor or bool(cast(Any, torch)._is_functional_tensor(value))
 
 
 def is_tree_node(kind: type) -> bool:
-    """Whether torch sees into instances of a class."""
+    """Return whether torch flattens instances of a class."""
     return kind in _pytree.SUPPORTED_NODES
 
 
 def register_dataclass(kind: type) -> None:
-    """Lets torch see into instances of a dataclass: its fields are a structure, and not one value."""
+    """Let torch flatten instances of a dataclass: its fields become a structure instead of one value."""
     names = cast("dict[str, type]", _pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE)
     before = names.get(_pytree.NO_SERIALIZED_TYPE_NAME_FOUND)
     _pytree.register_dataclass(kind)
@@ -117,28 +117,28 @@ def register_dataclass(kind: type) -> None:
 
 
 def unregister_dataclass(kind: type) -> None:
-    """Takes back `register_dataclass`; torch's own way also drops the entry that all classes without a name share."""
+    """Undo `register_dataclass`; torch's own way also drops the entry shared by all unnamed classes."""
     cast(Any, _pytree.SUPPORTED_NODES).pop(kind, None)
     cast(Any, _pytree.SUPPORTED_SERIALIZED_TYPES).pop(kind, None)
 
 
 def storage_identity(value: torch.Tensor) -> int:
-    """What tensors on the same storage share."""
+    """Return an identity common to tensors on the same storage."""
     return value.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
 
 
 def schema_of(target: Operator) -> torch.FunctionSchema:
-    """The schema of an operator: its arguments with names, types and defaults."""
+    """Return the schema of an operator: its arguments with names, types and defaults."""
     return target._schema  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
 
 
 def is_composite(target: Operator) -> bool:
-    """Whether torch may take an operator for others that it is made of."""
+    """Return whether torch may replace an operator by its constituent operators."""
     return target._can_decompose()  # pyright: ignore[reportPrivateUsage]
 
 
 def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:
-    """The dictionaries in which a model's modules hold their parameters and buffers."""
+    """Return the dictionaries that hold the parameters and buffers of a model's modules."""
     found: list[Any] = []
     for module in model.modules():
         found += [module._parameters, module._buffers]  # pyright: ignore[reportPrivateUsage]
@@ -146,7 +146,7 @@ def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:
 
 
 def trace_recurrent_layers_for(back_end: Callable[..., Any]) -> None:
-    """Lets Dynamo trace `nn.LSTM` and its kin while it compiles for a back end, and only then.
+    """Let Dynamo trace `nn.LSTM` and related layers while it compiles for a back end, and only then.
 
     It leaves them to eager by default, by a setting that it reads while it traces, long before a back end is called.
     So its tracer sets it for the thread, where the graph is for this back end.
@@ -174,7 +174,7 @@ def _innermost(back_end: Any) -> Any:
 
 
 def inductor_mode(settings: Mapping[str, Any]) -> str | None:
-    """The mode of torch.compile that stands for settings of Inductor; None if there is none."""
+    """Return the torch.compile mode that stands for settings of Inductor; None if there is none."""
     from torch._inductor import list_mode_options  # seconds
 
     modes = cast("dict[str, dict[str, Any]]", cast(Any, list_mode_options)())
@@ -182,7 +182,7 @@ def inductor_mode(settings: Mapping[str, Any]) -> str | None:
 
 
 def recompile_reason(of: str) -> str:
-    """Why Dynamo compiled again, in its own words, for a `compile_id`; "" if it was the first time."""
+    """Return why Dynamo recompiled, in its own words, for a `compile_id`; "" for the first time."""
     for metrics in reversed(list(get_compilation_metrics())):  # a reset of Dynamo starts the numbers anew
         if metrics.compile_id == of and metrics.recompile_reason:
             return " ".join(metrics.recompile_reason.partition("\n")[0].split())
@@ -190,18 +190,18 @@ def recompile_reason(of: str) -> str:
 
 
 def compile_id() -> str:
-    """Dynamo's name of the compilation at hand, frame and number, e.g. ``0/1``; "" outside of one."""
+    """Return Dynamo's name of the current compilation, frame and number, e.g. ``0/1``; "" outside of one."""
     return str(CompileContext.current_compile_id() or "")
 
 
 def source_name(placeholder: torch.fx.Node) -> str:
-    """Where Dynamo took an input from, e.g. ``L['self']._buffers['mask']``; "" if it does not say."""
+    """Return Dynamo's source of an input, e.g. ``L['self']._buffers['mask']``; "" if unknown."""
     name = getattr(getattr(placeholder.meta.get("grapharg"), "source", None), "name", "")
     return str(name() if callable(name) else name)  # a method in torch 2.12, a property since
 
 
 def pt2_records(path: Path) -> tuple[list[str], Callable[[str], bytes]] | None:
-    """Members of a saved program by torch's own reader: their names, and what reads one; None for the older format."""
+    """Return member names of a saved program, and a reader, by torch's own reader; None for the older format."""
     from torch.export.pt2_archive._package import PT2ArchiveReader
 
     try:
@@ -212,5 +212,5 @@ def pt2_records(path: Path) -> tuple[list[str], Callable[[str], bytes]] | None:
 
 
 def is_real(value: torch.Tensor) -> bool:
-    """Whether a tensor has elements: fake and meta tensors have only a shape."""
+    """Return whether a tensor has elements: fake and meta tensors have only a shape."""
     return not is_fake(value) and value.device.type != "meta"

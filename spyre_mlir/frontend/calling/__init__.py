@@ -1,1 +1,1 @@
-"""Calling convention of a compiled program: arguments, results, memory they share."""
+"""Calling convention of a compiled program: arguments, results, and the memory they share."""

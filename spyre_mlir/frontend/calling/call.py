@@ -1,4 +1,4 @@
-"""Calling a compiled program as the model would be called: signatures, results, buffers written back."""
+"""Calls of a compiled program in the form of model calls: signatures, results, buffers written back."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Array = NDArray[Any]
 
 
 def is_complete(model: object) -> bool:
-    """Whether a model needs no example inputs: it was exported already."""
+    """Return whether a model needs no example inputs because it is already exported."""
     return isinstance(model, (ExportedProgram, str, PathLike))
 
 
 def signature_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """A key that differs whenever a program made for one call would not fit another."""
+    """Return a key that differs whenever a program made for one call does not fit another."""
     with flat_dataclasses(args, kwargs):
         leaves, tree = tree_flatten((tuple(args), dict(kwargs)))
     parts = [f"{leaf.dtype}{tuple(leaf.shape)}" if isinstance(leaf, torch.Tensor) else repr(leaf) for leaf in leaves]
@@ -40,7 +40,7 @@ def finish_call(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> Any:
-    """What the model would return, lying in memory as the model's results do.
+    """Return the model's return value, in memory laid out like the model's results.
 
     Mutated inputs and buffers get their new values.
 

@@ -1,4 +1,4 @@
-"""Where the outputs of an exported program lie in memory, for the inputs of a call."""
+"""Memory placement of an exported program's outputs, for the inputs of a call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Given = Mapping[str, torch.Tensor]
 
 
 def output_memory(exported: ExportedProgram, signature: Signature) -> OutputMemory:
-    """Finds the memory of the outputs by the program as it was exported: decompositions choose other strides.
+    """Find the outputs' memory from the program as exported, because decompositions choose other strides.
 
     Args:
         exported: the program before decompositions.

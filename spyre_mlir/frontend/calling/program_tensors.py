@@ -1,4 +1,4 @@
-"""The tensors that belong to a program, as the rest of the package takes them."""
+"""The tensors that belong to a program, in the form the rest of the package takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 
 class HostValues(Mapping[str, Array]):
-    """The model's own tensors as numpy arrays, made whenever they are asked for.
+    """The model's own tensors as numpy arrays, created on request.
 
     So weights are in memory once, and what the model or another program made of it writes to a buffer is seen.
     """
@@ -38,16 +38,16 @@ class HostValues(Mapping[str, Array]):
         return len(self._tensors)
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is a tensor of this name; makes none."""
+        """Return whether there is a tensor of this name; makes none."""
         return name in self._tensors
 
     def versions(self) -> tuple[int, ...]:
-        """Numbers that change when someone writes to a tensor that calls do not write."""
+        """Return numbers that change when a tensor that calls do not write is modified."""
         written = set(self._program.mutations.values())
         return tuple(_version(t) for name, t in self._tensors.items() if name not in written)
 
     def replaced(self) -> str | None:
-        """The first parameter or buffer of which the model has another tensor by now, None if there is none."""
+        """Return the first parameter or buffer that the model has replaced by another tensor, None if there is none."""
         model = self._program.reference
         if not isinstance(model, torch.nn.Module):
             return None

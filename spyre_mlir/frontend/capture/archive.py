@@ -1,4 +1,4 @@
-"""Inspection of a saved program before torch reads it, because reading it can run what it says.
+"""Inspection of a saved program before torch reads it, because reading can execute its contents.
 
 `torch.export.load` unpickles some members, evaluates the expressions of symbolic sizes, resolves operators by any
 dotted name below `torch`, loads compiled libraries, and writes names into Python text that it compiles. Everything of
@@ -49,7 +49,7 @@ _FREE = frozenset({"metadata", "as_string", "as_strings", "guards_code"})  # nev
 
 
 def check_archive(path: Path) -> None:
-    """Refuses a saved program that holds more than a graph, its tensors and its example inputs.
+    """Refuse a saved program that holds more than a graph, its tensors and its example inputs.
 
     Raises:
         ImportProgramError: names the member, and what is wrong with it.
@@ -178,7 +178,7 @@ def _is_plain(key: str, text: str) -> bool:
 
 
 def _are_keyword_names(spec: str) -> bool:
-    """Whether the keyword arguments of a tree of inputs, which become parameters of a function, are names."""
+    """Return whether the keyword arguments of a tree of inputs, which become parameters of a function, are names."""
     try:
         tree: Any = json.loads(spec) if spec else None
         children: Any = tree[1]["children_spec"] if tree is not None else ()

@@ -1,4 +1,4 @@
-"""Which memory `as_strided` walks: torch walks what lies behind a tensor, whatever the tensor shows of it."""
+"""Memory accessed by `as_strided`: torch addresses the storage of a tensor, whatever part the tensor shows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ATEN = torch.ops.aten
 
 @dataclass(frozen=True)
 class WalkedMemory:
-    """A tensor without gaps and the walk in it.
+    """A tensor without gaps, and the strides through it.
 
     Attributes:
         node: the tensor.
@@ -32,7 +32,7 @@ class WalkedMemory:
 
     @property
     def in_order(self) -> bool:
-        """Whether the elements of the tensor in row-major order are the memory."""
+        """Whether the tensor's elements in row-major order are the memory."""
         return self.order == tuple(range(len(self.order)))
 
     @property
@@ -42,7 +42,7 @@ class WalkedMemory:
 
 
 def placed(graph: Graph) -> dict[Node, Placement]:
-    """The inputs of a graph whose strides decide what is walked: the walked ones, and those the walked follow in form.
+    """Return the inputs of a graph whose strides matter: those accessed by strides, and those that give them form.
 
     Elementwise operations give their results the strides of their operands, so the inputs of these count too.
     """
@@ -65,7 +65,7 @@ def placed(graph: Graph) -> dict[Node, Placement]:
 
 
 def walked(node: Node) -> WalkedMemory | None:
-    """The memory that a node walks by strides; None if no tensor of the graph holds all of it.
+    """Return the memory that a node accesses by strides; None if no tensor of the graph holds all of it.
 
     A view that leaves elements out does not hold them, the tensor it is a view of may.
     """

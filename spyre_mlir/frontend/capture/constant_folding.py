@@ -1,4 +1,4 @@
-"""The part of a graph that no call can change: computed once, by torch, while importing.
+"""The part of a graph that no call can change, computed once by torch at import.
 
 A node folds if all it reads are numbers, tensors without elements, constants of the model and unmutated
 non-persistent buffers: position ids, causal masks, rotary tables. Parameters and persistent buffers belong to
@@ -23,7 +23,7 @@ _UNSET = ("aten::empty", "aten::new_empty")
 
 
 class Folded:
-    """The folded nodes of a graph and the values they were computed to."""
+    """The folded nodes of a graph and their values."""
 
     def __init__(self, nodes: Iterable[Node], leaves: Mapping[Node, torch.Tensor]) -> None:
         """Finds what folds among `nodes`, in order; `leaves` are the placeholders whose value is known."""
@@ -43,15 +43,15 @@ class Folded:
                 self._names.add(node)
 
     def __contains__(self, node: Node) -> bool:
-        """Whether a node is computed at import; placeholders are not."""
+        """Return whether a node is computed at import; placeholders are not."""
         return node in self._names and node not in self._leaves
 
     def known(self, node: Node) -> bool:
-        """Whether the value of a node is known at import, placeholders included."""
+        """Return whether the value of a node is known at import, placeholders included."""
         return node in self._names
 
     def value(self, node: Node) -> torch.Tensor:
-        """The value of a folded node, computed when first asked for."""
+        """Return the value of a folded node, computed at first request."""
         pending = [node]
         while pending:
             current = pending[-1]
@@ -99,7 +99,7 @@ def _name(node: Node) -> str:
 
 
 def is_causal_mask(mask: torch.Tensor) -> bool:
-    """Whether a boolean mask keeps exactly the entries on and below the diagonal, in every batch."""
+    """Return whether a boolean mask keeps exactly the entries on and below the diagonal, in every batch."""
     if mask.dtype is not torch.bool or mask.dim() < 2:
         return False
     causal = torch.ones(mask.shape[-2:], dtype=torch.bool).tril()

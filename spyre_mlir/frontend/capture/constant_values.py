@@ -1,4 +1,4 @@
-"""Constants that a trace without values lacks: tensors that a model makes of numbers alone are kept beside it.
+"""Constants missing from a trace without values: tensors that a model makes from numbers alone are kept beside it.
 
 A mask such as ``torch.tensor([True, False, True])`` says how many elements `x[mask]` has, and counts say how long the
 result of `repeat_interleave` is. Both are known, so such calls are traced as what they come to, a selection by
@@ -31,7 +31,7 @@ _TRUTH = (torch.bool, torch.uint8)
 
 
 class ConstantValues(TorchFunctionMode):
-    """Follows values through a trace, and traces selections by known values as selections by positions."""
+    """Track values through a trace, and trace selections by known values as selections by position."""
 
     def __init__(self) -> None:
         """Starts with nothing known."""
@@ -57,14 +57,14 @@ class ConstantValues(TorchFunctionMode):
         return out
 
     def value(self, tensor: torch.Tensor) -> torch.Tensor | None:
-        """The value of a tensor; None if it depends on what a call brings, or on weights."""
+        """Return the value of a tensor; None if it depends on call inputs or on weights."""
         if id(tensor) in self._known:
             return self._known[id(tensor)][1]
         traced = is_fake(tensor) or is_functional(tensor) or isinstance(tensor, torch.nn.Parameter)
         return None if traced or tensor.device.type == "meta" else tensor
 
     def constant(self, value: Any) -> Any:
-        """A known value as a tensor of the trace, made as a model would make it."""
+        """Return a known value as a tensor of the trace, created as a model would create it."""
         if not isinstance(value, torch.Tensor):
             return value
         with disable_modes():
@@ -74,7 +74,7 @@ class ConstantValues(TorchFunctionMode):
         return made
 
     def run(self, function: Callable[..., Any], *values: Any, **options: Any) -> Any:
-        """Computes with values, outside the trace."""
+        """Compute with values, outside the trace."""
         with disable_modes(), torch.no_grad():
             return function(*values, **options)
 
@@ -91,7 +91,7 @@ class ConstantValues(TorchFunctionMode):
 
 
 def _writes(name: str, kwargs: Iterable[str]) -> bool:
-    """Whether a function writes to a tensor: nothing is known for sure after it."""
+    """Return whether a function writes to a tensor: nothing is known for sure after it."""
     in_place = name.endswith("_") and not name.endswith("__")
     return in_place or name == "__setitem__" or (name.startswith("__i") and name != "__invert__") or "out" in kwargs
 
@@ -190,7 +190,7 @@ def _covariances(
 
 
 def _weighs(values: ConstantValues, weights: torch.Tensor, rows: torch.Tensor) -> bool:
-    """Whether weights are known, one for each column, and none is below 0."""
+    """Return whether weights are known, one for each column, and none is below 0."""
     known = values.value(weights)
     return known is not None and known.shape == rows.shape[1:] and bool(values.run(_none_below_zero, known))
 

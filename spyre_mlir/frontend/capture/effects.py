@@ -1,4 +1,4 @@
-"""Checks that torch keeps in order by tokens: they have no result, so they fall away like every assertion."""
+"""Checks that torch orders by tokens: they have no result, so they are dropped like every assertion."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WITH_EFFECTS = torch.ops.higher_order.with_effects
 
 
 def drop_checks(program: ExportedProgram) -> None:
-    """Removes calls that only assert, as `torch.linalg.inv` has, and the tokens that nothing else needs, in place."""
+    """Remove in place calls that only assert, as `torch.linalg.inv` has, and tokens that nothing else needs."""
     for node in list(program.graph.nodes):
         if _only_asserts(node):
             token = cast(Node, node.args[0])

@@ -73,7 +73,7 @@ def _left_whole(exported: ExportedProgram) -> frozenset[str]:
 
 
 def _updates_statistics(node: torch.fx.Node) -> bool:
-    """Whether a node is an instance norm that writes its running statistics; only its parts show the writing."""
+    """Return whether a node is an instance norm that writes its running statistics; only its parts show the writing."""
     if node.target is not torch.ops.aten.instance_norm.default:
         return False
     bound = bind(node)
@@ -81,7 +81,7 @@ def _updates_statistics(node: torch.fx.Node) -> bool:
 
 
 def whole_overloads() -> frozenset[str]:
-    """The overloads that torch's decompositions leave alone, as `add.Tensor`: those of the op table that make tensors.
+    """Return overloads exempt from torch's decompositions, as `add.Tensor`: those of the op table that make tensors.
 
     Views are torch's to take apart, as is what may give its input back: torch follows which memory is whose.
     """
@@ -97,7 +97,7 @@ def _overloads(names: Iterable[str]) -> frozenset[str]:
 
 @cache
 def _gives_back(name: str) -> bool:
-    """Whether a result of an overload may be its input, as the schema says; torch may have no such overload."""
+    """Return whether a result of an overload may be its input, as the schema says; torch may have no such overload."""
     operator = _operator(name)
     return operator is not None and any(r.alias_info is not None for r in schema_of(operator).returns)
 
@@ -123,7 +123,7 @@ def _table(whole: frozenset[str]) -> Any:
 
 
 def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Copies every example tensor: export merges inputs that are the same object into one."""
+    """Copy every example tensor: export merges inputs that are the same object."""
 
     def fresh(leaf: object) -> object:
         return leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf
@@ -178,7 +178,7 @@ def _results_seen(model: torch.nn.Module, see: Callable[[object], None]) -> Gene
 def export_model(
     model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], see: Callable[[object], None]
 ) -> ExportedProgram:
-    """Exports a module for the shapes of its example arguments.
+    """Export a module for the shapes of its example arguments.
 
     Args:
         model: the module.
@@ -241,7 +241,7 @@ def _export(
 def without_values(
     error: DataDependentOutputException | DynamicOutputShapeException | UnsupportedOperatorException,
 ) -> UnsupportedError:
-    """What to say of an operator that torch cannot trace, because it traces without values."""
+    """Return the message for an operator that torch cannot trace because it traces without values."""
     op = str(error.func).removesuffix(".default")
     if isinstance(error, UnsupportedOperatorException):
         reason, hint = "torch cannot say the shape of its result", "register a fake implementation of the operator"
@@ -277,7 +277,7 @@ def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:
 
 
 def decompose(exported: ExportedProgram) -> ExportedProgram:
-    """Brings an exported program to functional form; what the op table has stays whole.
+    """Bring an exported program to functional form; operators of the op table stay whole.
 
     Raises:
         UnsupportedError: an operator has a shape or a Python value as its result that depends on the data.
@@ -303,7 +303,7 @@ def decompose(exported: ExportedProgram) -> ExportedProgram:
 
 
 def _stays(node: torch.fx.Node, table: Any, whole: frozenset[str]) -> bool:
-    """Whether decomposition by a table leaves a node as it is: a functional operator that nothing decomposes."""
+    """Return whether decomposition by a table leaves a node as it is: a functional operator that nothing decomposes."""
     if node.op != "call_function":
         return node.op in ("placeholder", "output")
     target = cast(object, node.target)
@@ -317,7 +317,7 @@ def _stays(node: torch.fx.Node, table: Any, whole: frozenset[str]) -> bool:
 
 
 def load_pt2(path: str | Path) -> ExportedProgram:
-    """Reads a program that `torch.export.save` wrote, once it is known to hold nothing that would run when it is read.
+    """Read a program written by `torch.export.save`, after checking that reading executes nothing.
 
     Raises:
         ImportProgramError: there is no such file, or it is truncated or something else, or holds more than a program.

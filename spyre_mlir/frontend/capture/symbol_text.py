@@ -1,4 +1,4 @@
-"""The text of a symbolic size in a saved program, which torch hands to an evaluator of Python."""
+"""Text of a symbolic size in a saved program, which torch passes to a Python evaluator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PLAIN = (
 
 
 def is_size(text: str) -> bool:
-    """Whether a text is an expression of symbols and numbers that can be worked out without harm."""
+    """Return whether a text is an expression of symbols and numbers that can be evaluated safely."""
     if len(text) > _LONGEST:
         return False
     try:
@@ -58,7 +58,7 @@ def _is_plain(node: ast.AST, called: set[int]) -> bool:
 
 
 def _is_small_power(base: ast.expr, power: ast.expr) -> bool:
-    """Whether a power is of something that stays symbolic, by a number that is small."""
+    """Return whether a power is of something that stays symbolic, by a number that is small."""
     symbolic = any(isinstance(n, ast.Constant) and isinstance(n.value, str) for n in ast.walk(base))
     symbolic = symbolic or any(isinstance(n, ast.Name) and n.id not in _FUNCTIONS for n in ast.walk(base))
     numbers = [n.value for n in ast.walk(power) if isinstance(n, ast.Constant)]

@@ -1,4 +1,4 @@
-"""What torch says about its own internals while it exports a model, which tells people nothing about theirs."""
+"""Torch's warnings about its own internals during export, which tell users nothing about their model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _WithoutGraphs:
 
 @contextmanager
 def torch_noise_hidden() -> Generator[list[logging.LogRecord]]:
-    """Silences what torch says about its own internals while it exports; the model's warnings pass.
+    """Silence torch's warnings about its own internals during export; the model's warnings pass.
 
     One thread at a time. Gives what torch would have logged: traces of what becomes our errors.
     """

@@ -1,4 +1,4 @@
-"""What a graph holds that no aten program can say: found all at once, told with the user's own lines."""
+"""Graph contents that no aten program can express: collected at once, reported with the user's own lines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REAL = "compute with real and imaginary parts as two real tensors"
 
 @dataclass(frozen=True)
 class UnsupportedNode:
-    """One thing that cannot be imported: the op, why, where, and what to do."""
+    """One construct that cannot be imported: the op, the reason, the location, and a remedy."""
 
     op: str
     reason: str
@@ -39,12 +39,12 @@ class UnsupportedNode:
 
 
 def op_name(node: torch.fx.Node) -> str:
-    """The op of a node as users know it, e.g. ``aten.topk``."""
+    """Return the op of a node as users know it, e.g. ``aten.topk``."""
     return str(node.target).removesuffix(".default") if node.op == "call_function" else f"input {node.name}"
 
 
 def refuse(findings: list[UnsupportedNode]) -> None:
-    """Raises one error for all findings, grouped by op.
+    """Raise one error for all findings, grouped by op.
 
     Raises:
         UnsupportedError: there is at least one finding.
@@ -69,7 +69,7 @@ def refuse(findings: list[UnsupportedNode]) -> None:
 
 
 def survey(nodes: Iterable[torch.fx.Node]) -> list[UnsupportedNode]:
-    """Everything in the nodes that cannot be imported."""
+    """Return everything in the nodes that cannot be imported."""
     findings: list[UnsupportedNode] = []
     symbolic_inputs = False
     for node in nodes:

@@ -1,4 +1,4 @@
-"""Which nodes of a functional graph make the results, and which only rename a value."""
+"""Live nodes of a functional graph, which make the results, and nodes that only rename a value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RENAMES = frozenset(
 
 
 def live_nodes(nodes: Sequence[Node]) -> list[Node]:
-    """Placeholders and what the output needs, in order: assertions and their operands fall away."""
+    """Return placeholders and the nodes that the output needs, in order: assertions and their operands are dropped."""
     needed: set[Node] = set()
     pending = [n for n in nodes if n.op == "output"]
     while pending:
@@ -27,7 +27,7 @@ def live_nodes(nodes: Sequence[Node]) -> list[Node]:
 
 
 def find_aliases(nodes: Sequence[Node]) -> dict[Node, Node]:
-    """Nodes that give an operand unchanged, to that operand."""
+    """Map nodes that return an operand unchanged to that operand."""
     calls = [n for n in nodes if n.op == "call_function"]
     renames = {n: cast(Node, n.args[0]) for n in calls if _renames(n)}
     # A write to all of a tensor, in functional form: `copy(old, new)` is `new` in the form of `old`.

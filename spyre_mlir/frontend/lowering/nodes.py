@@ -1,4 +1,4 @@
-"""From the live nodes of a functional graph to the ops of one aten function."""
+"""Lowering of the live nodes of a functional graph to the ops of one aten function."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _ATTENTION = torch.ops.aten.scaled_dot_product_attention.default
 
 
 class NodeLowering:
-    """Builds the body of the function, node by node; constants become arguments when first used."""
+    """Builder of the function body, node by node; constants become arguments when first used."""
 
     def __init__(self, signature: Signature, aliases: Mapping[Node, Node], folded: Folded) -> None:
         """Starts a function with one block argument per placeholder."""
@@ -73,7 +73,7 @@ class NodeLowering:
             self._ssa[tied] = self._ssa[first]
 
     def lower(self, node: Node) -> None:
-        """Adds the op of one node that calls an operator, or picks one of several results."""
+        """Add the op of one node that calls an operator, or selects one of several results."""
         if node.target is operator.getitem:
             source, index = cast("tuple[Node, int]", node.args)
             self._ssa[node] = self._several[self._root(source)][index]
@@ -102,7 +102,7 @@ class NodeLowering:
             }
 
     def finish(self, results: list[Node]) -> None:
-        """Returns the results and drops the ops and arguments that nothing reads, but inputs and what is mutated."""
+        """Return the results and drop unread ops and arguments, except inputs and mutated arguments."""
         self.block.add_op(func.ReturnOp(*[self.ssa(node) for node in results]))
         for op in reversed(list(self.block.ops)):  # what led to a tensor without elements is read by nobody
             if isinstance(op, AtenOp) and op.entry is not None and not any(result.uses for result in op.results):
@@ -114,24 +114,24 @@ class NodeLowering:
                 self.values.pop(argument.name, None)
 
     def ssa(self, node: Node) -> SSAValue:
-        """The value of a node; a folded one becomes an argument."""
+        """Return the value of a node; a folded one becomes an argument."""
         root = self._root(node)
         return self._constant(self._folded.value(root)) if root in self._folded else self._ssa[root]
 
     def known_value(self, node: Node) -> torch.Tensor | None:
-        """The tensor a node stands for, if no call can change it."""
+        """Return the tensor value of a node, if no call can change it."""
         root = self._root(node)
         return self._folded.value(root) if self._folded.known(root) else None
 
     def from_host(self, node: Node) -> bool:
-        """Whether the host provides the value of a node as it is."""
+        """Return whether the host provides the value of a node unchanged."""
         root = self._root(node)
         return root.op == "placeholder" or self._folded.known(root)
 
     def emit(
         self, overload: str, *operands: SSAValue, result: Attribute | None = None, **attributes: object
     ) -> SSAValue:
-        """Adds an op of the table and gives its result, whose type the table knows unless it is given."""
+        """Add an op of the table and return its result; the table infers its type unless it is given."""
         spelled = {name: to_attribute(value) for name, value in attributes.items()}
         if result is not None:
             return self._add(make_op(overload, operands, spelled, [result])).results[0]

@@ -1,4 +1,4 @@
-"""Operations of others that a plugin converts at import: what it is told of a call, and what it builds with."""
+"""Third-party operations converted by a plugin at import: the call metadata, and the builder it uses."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from spyre_mlir.plugins import registry
 
 
 class ImportBuild(AtenBuild):
-    """Writes ops as they are called; decomposing them is the business of a pass."""
+    """Builder that emits ops as called; a later pass decomposes them."""
 
     def __init__(self, add: Callable[[AtenOp], AtenOp]) -> None:
         """Starts with what appends an op to the function."""
         self._add = add
 
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> SSAValue:
-        """Adds one op."""
+        """Add one op."""
         operands, attributes = spelled(entry, bound)
         return self._add(make_op(overload, operands, attributes, [result])).results[0]
 
     def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Made:
-        """Takes apart what has several results or no shape of its own."""
+        """Expand ops with several results or without a shape of their own."""
         return super().rewrite(entry, bound) if entry.composed else None
 
 
 def converted(node: Node, ssa: Callable[[Node], SSAValue], build: ImportBuild) -> list[SSAValue] | None:
-    """The results of a call by the conversion that a plugin registered; None if there is none.
+    """Return the results of a call by the conversion that a plugin registered; None if there is none.
 
     Raises:
         RegistrationError: the conversion gives other results than the operation has.
@@ -63,7 +63,7 @@ def converted(node: Node, ssa: Callable[[Node], SSAValue], build: ImportBuild) -
 
 
 def node_info(node: Node, value: Callable[[Node], Value]) -> registry.NodeInfo:
-    """What a conversion is told."""
+    """Return the call metadata for a conversion."""
     bound = bind(node)
     args, kwargs = map_arg((node.args, dict(node.kwargs)), lambda n: cast(Any, value(n)))
     return registry.NodeInfo(

@@ -28,7 +28,7 @@ _UNTOUCHED = (Family.VIEW, Family.CREATION)
 
 
 def operand_dtype(entry: OpEntry, node: Node, bound: Mapping[str, BoundArgument]) -> torch.dtype | None:
-    """The element type that all operands of a table op get; None if they stay as they are.
+    """Return the common element type of a table op's operands; None if they stay unchanged.
 
     Raises:
         NotInTableError: an operation on truth values is used on integers.
@@ -54,7 +54,7 @@ def operand_dtype(entry: OpEntry, node: Node, bound: Mapping[str, BoundArgument]
 
 
 def held(value: T, dtype: torch.dtype | None) -> T | int:
-    """A number as an element type of integers holds it: torch wraps what a tensor is combined with."""
+    """Return a number wrapped to an integer element type, as torch wraps numbers combined with a tensor."""
     if type(value) is not int or dtype is None or dtype.is_floating_point or dtype is torch.bool:
         return value
     limits = torch.iinfo(dtype)
@@ -62,7 +62,7 @@ def held(value: T, dtype: torch.dtype | None) -> T | int:
 
 
 def in_float32(value: T, dtype: torch.dtype | None) -> T:
-    """A number as eager has it in arithmetic on float32: rounded, once, before it meets a tensor."""
+    """Return a number as in eager float32 arithmetic: rounded once, before it is combined with a tensor."""
     if dtype is not torch.float32 or type(value) not in (int, float):
         return value
     rounded = torch.tensor(value, dtype=torch.float32).item()
@@ -72,7 +72,7 @@ def in_float32(value: T, dtype: torch.dtype | None) -> T:
 
 
 def computes_in(entry: OpEntry, node: Node, wanted: torch.dtype | None) -> torch.dtype | None:
-    """The element type that an op's numbers are brought to: that of its operands, or else of its one result."""
+    """Return the element type for an op's numbers: that of its operands, or else of its one result."""
     value = node.meta["val"]
     if wanted is not None or entry.family is Family.CREATION or not isinstance(value, torch.Tensor):
         return wanted
@@ -80,6 +80,6 @@ def computes_in(entry: OpEntry, node: Node, wanted: torch.dtype | None) -> torch
 
 
 def without_result_dtype(bound: Mapping[str, BoundArgument]) -> dict[str, BoundArgument]:
-    """The arguments without those that ask for another element type: the casts of the operands say it."""
+    """Drop arguments that request another element type: casts of the operands express it."""
     said = {"dtype": None, "half_to_float": False}
     return {name: BoundArgument(said[name], True) if name in said else b for name, b in bound.items()}

@@ -1,4 +1,4 @@
-"""Nodes that the aten level says with other ops: parts of a split, indexing with ranges."""
+"""Nodes expressed by other ops at the aten level: parts of a split, indexing with ranges."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ aten = torch.ops.aten
 
 
 class GraphValues(Protocol):
-    """What a rewrite may ask for and do."""
+    """Interface of a rewrite to the graph."""
 
     def ssa(self, node: Node) -> SSAValue:
-        """The value of a node."""
+        """Return the value of a node."""
         ...
 
     def known_value(self, node: Node) -> torch.Tensor | None:
-        """The tensor a node stands for, if no call can change it."""
+        """Return the tensor value of a node, if no call can change it."""
         ...
 
     def from_host(self, node: Node) -> bool:
-        """Whether the host provides the value of a node as it is."""
+        """Return whether the host provides the value of a node unchanged."""
         ...
 
     def emit(
         self, overload: str, *operands: SSAValue, result: Attribute | None = None, **attributes: object
     ) -> SSAValue:
-        """Adds an op of the table and gives its result, whose type the table knows unless it is given."""
+        """Add an op of the table and return its result; the table infers its type unless it is given."""
         ...
 
 
@@ -44,7 +44,7 @@ Rewritten = Mapping[int, SSAValue] | SSAValue | None
 
 
 def rewrite(node: Node, values: GraphValues) -> Rewritten:
-    """The value of a node by other ops, one by index if it has several; None if the node stays what it is."""
+    """Return a node's value built from other ops, by index if it has several; None if the node stays unchanged."""
     function = _REWRITES.get(cast(Any, node.target))
     if function is None:
         return None

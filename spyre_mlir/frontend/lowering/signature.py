@@ -1,4 +1,4 @@
-"""The calling convention of an exported program: which placeholder is which argument, which node which result."""
+"""The calling convention of an exported program: the argument of each placeholder, the node of each result."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ProgramResult:
 
 @dataclass(frozen=True)
 class Signature:
-    """Arguments in their order, ties between placeholders, and both trees.
+    """Arguments in order, placeholders that share a tensor, and both trees.
 
     Attributes:
         slots: the arguments: inputs, parameters, buffers, constants.
@@ -78,7 +78,7 @@ class Signature:
 
 
 def strange_inputs(exported: ExportedProgram) -> list[UnsupportedNode]:
-    """Inputs that are neither tensors nor plain constants, such as script objects."""
+    """Return inputs that are neither tensors nor plain constants, such as script objects."""
     return [
         UnsupportedNode(
             f"input {spec.arg.name}", f"an input of kind {spec.kind.name} has no form", spec.arg.name, HIGHER
@@ -89,7 +89,7 @@ def strange_inputs(exported: ExportedProgram) -> list[UnsupportedNode]:
 
 
 def read_signature(exported: ExportedProgram) -> Signature:
-    """Names and orders the arguments and results of a functional program without strange inputs."""
+    """Name and order the arguments and results of a functional program without such inputs."""
     nodes = {n.name: n for n in exported.graph.nodes}
     places = placed(exported.graph)
     mutated = _mutated(exported)
@@ -128,7 +128,7 @@ def _mutated(exported: ExportedProgram) -> set[str]:
 
 
 def _of_input(spec: OutputSpec) -> bool:
-    """Whether a new value is that of an input, which its target names by the placeholder; others name a weight."""
+    """Return whether an updated value belongs to an input, whose target names the placeholder, and not to a weight."""
     return spec.kind is OutputKind.USER_INPUT_MUTATION
 
 

@@ -1,4 +1,4 @@
-"""Memory that arguments share: a program takes each argument for a tensor of its own, so what it writes must be one."""
+"""Memory shared by arguments: a program treats each argument as separate, so written ones must be separate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OWN = "give tensors of their own, e.g. x.clone()"
 
 
 def check_apart(written: Iterable[str], given: Mapping[str, torch.Tensor], owned: Mapping[str, torch.Tensor]) -> None:
-    """Checks that nothing which a call reads or writes is changed by writing something else.
+    """Check that no tensor that a call reads or writes is changed by a write to another one.
 
     Args:
         written: names of the inputs and buffers that the program writes.

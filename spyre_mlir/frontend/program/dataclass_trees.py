@@ -1,4 +1,4 @@
-"""Dataclasses among arguments and results: torch sees into them for the time of one of our calls, and no longer."""
+"""Dataclasses among arguments and results: torch flattens them only during our own calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _lock = threading.RLock()
 
 @contextmanager
 def flat_dataclasses(*values: object) -> Generator[Callable[[object], None]]:
-    """Lets torch flatten the dataclasses in values, and those that structures of arguments and results name.
+    """Let torch flatten the dataclasses in values, and those named in argument and result structures.
 
     Classes that somebody has registered stay as they are.
 

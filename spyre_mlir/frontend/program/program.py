@@ -22,7 +22,7 @@ ArgumentKind = Literal["input", "parameter", "buffer", "constant"]
 
 @dataclass(frozen=True)
 class Placement:
-    """How a tensor lies in its storage.
+    """Placement of a tensor in its storage.
 
     Attributes:
         strides: elements between neighbours, of the dimensions that have any.
@@ -34,7 +34,7 @@ class Placement:
 
     @classmethod
     def of(cls, tensor: torch.Tensor, *, absolute: bool) -> Placement:
-        """The placement of a tensor, with its start or without."""
+        """Return the placement of a tensor, with or without its start."""
         pairs = zip(tensor.stride(), tensor.shape, strict=True) if tensor.numel() else ()
         return cls(tuple(s for s, extent in pairs if extent > 1), int(tensor.storage_offset()) if absolute else None)
 
@@ -61,7 +61,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class TreeConstant:
-    """A place of an argument or output tree that holds no tensor: a number, a string or None."""
+    """A non-tensor leaf of an argument or output tree: a number, a string or None."""
 
     name: str
     value: object
@@ -69,7 +69,7 @@ class TreeConstant:
 
 @dataclass(frozen=True)
 class Program:
-    """A model as one aten function, and what is needed to call it.
+    """A model as one aten function, with the data needed to call it.
 
     Attributes:
         module: the module with ``func.func @main``.
@@ -101,11 +101,11 @@ class Program:
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
-        """The arguments a caller gives."""
+        """The arguments that a caller supplies."""
         return tuple(a for a in self.arguments if a.kind == "input")
 
     def flatten(self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> list[torch.Tensor]:
-        """The input tensors in the order of the function's arguments.
+        """Return the input tensors in the order of the function's arguments.
 
         Raises:
             InputError: number, structure, shape, dtype or a constant differs from what the program was made for, or a
@@ -151,7 +151,7 @@ class Program:
         return leaves
 
     def unflatten(self, outputs: Sequence[Any]) -> Any:
-        """What the model would return, from the function's results.
+        """Rebuild the model's return value from the function's results.
 
         Raises:
             InputError: the number of results is not the program's.

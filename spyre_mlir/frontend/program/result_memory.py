@@ -1,4 +1,4 @@
-"""Where a graph's results lie in memory: strides, offsets and sharing, found by a run on tensors without elements.
+"""Memory placement of a graph's results: strides, offsets and sharing, found by a run on tensors without elements.
 
 Code after a call may depend on all three: `y.view(-1)` asks for strides, and a write to one result shows in its views.
 """
@@ -19,7 +19,7 @@ _KEPT = 128  # forms of inputs; a loop over slices of one tensor has a new one i
 
 @dataclass(frozen=True)
 class MemoryPlace:
-    """The place of a tensor in its memory.
+    """Placement of a tensor in its memory.
 
     Attributes:
         offset: elements of `dtype` before the first one.
@@ -32,7 +32,7 @@ class MemoryPlace:
 
     @staticmethod
     def of(tensor: torch.Tensor) -> MemoryPlace:
-        """The place of a tensor."""
+        """Return the placement of a tensor."""
         return MemoryPlace(tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()), int(tensor.storage_offset()))
 
     @property
@@ -44,14 +44,14 @@ class MemoryPlace:
         return (self.offset + last + 1) * self.dtype.itemsize
 
     def viewed(self, whole: torch.Tensor) -> torch.Tensor:
-        """A view with this place of the memory in which another tensor lies, of any dtype."""
+        """Return a view with this placement in the memory of another tensor, of any dtype."""
         step = max(whole.itemsize, self.dtype.itemsize)
         elements = whole.untyped_storage().nbytes() // step * step // whole.itemsize
         flat = whole.as_strided((elements,), (1,), 0).view(self.dtype)
         return flat.as_strided(self.size, self.stride, self.offset)
 
     def moved(self, tensor: torch.Tensor, memory: torch.UntypedStorage) -> torch.Tensor:
-        """A tensor's elements in this place of a memory."""
+        """Copy a tensor's elements to this placement of a memory."""
         there = torch.empty(0, dtype=self.dtype).set_(memory, self.offset, self.size, self.stride)
         once = tuple(slice(0, 1) if step == 0 else slice(None) for step in self.stride)  # expanded: one element
         there[once].copy_(tensor[once])
@@ -60,7 +60,7 @@ class MemoryPlace:
 
 @dataclass(frozen=True)
 class ResultMemory:
-    """Where the results of a graph lie, for inputs of one form.
+    """Memory placement of a graph's results, for inputs of one form.
 
     Attributes:
         writes: whether the graph writes to an input.
@@ -73,7 +73,7 @@ class ResultMemory:
     own: Sequence[Mapping[int, MemoryPlace]]
 
     def applied(self, results: Sequence[Any], inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """The results in the memory that the graph gives them in."""
+        """Return the results in the memory that the graph places them in."""
         placed = dict(enumerate(results))
         taken = set[int]()  # equal results may come as one array
         with torch.no_grad():
@@ -88,7 +88,7 @@ class ResultMemory:
 
     @staticmethod
     def of(results: Sequence[Any], inputs: Sequence[Any], writes: bool = False) -> ResultMemory:
-        """Where results lie that a run gave for inputs, both without elements as a rule."""
+        """Return the placement of a run's results for its inputs, both usually without elements."""
         memory = {storage_identity(x): number for number, x in enumerate(inputs) if isinstance(x, torch.Tensor)}
         views: dict[int, tuple[int, MemoryPlace]] = {}
         own: dict[int, dict[int, MemoryPlace]] = {}
@@ -104,7 +104,7 @@ class ResultMemory:
 
 
 class ResultMemories:
-    """The memory of a graph's results for every form of its inputs, found when it is first asked for."""
+    """Memory placement of a graph's results for every form of its inputs, found at first request."""
 
     def __init__(self, run: Callable[..., Sequence[Any]]) -> None:
         """Keeps the graph as a function of all its placeholders that gives all its results."""
@@ -129,7 +129,7 @@ class ResultMemories:
 
 
 def _lies_so(places: Mapping[int, MemoryPlace], results: Sequence[Any]) -> bool:
-    """Whether results lie in their places already."""
+    """Return whether results lie in their places already."""
     return all(MemoryPlace.of(results[number]) == place for number, place in places.items())
 
 

@@ -19,7 +19,7 @@ HALF = (torch.bfloat16, torch.float16)
 
 
 class WithoutHalves(TorchDispatchMode):
-    """Turns conversions to half precision, and tensors of it, into double precision."""
+    """Torch mode that turns conversions to half precision, and half-precision tensors, into double precision."""
 
     def __torch_dispatch__(
         self, func: Operator, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -34,7 +34,7 @@ class WithoutHalves(TorchDispatchMode):
 
 
 class SingleWhereNoDouble(TorchDispatchMode):
-    """Runs operators that torch has in no double precision in single precision, and widens what they return."""
+    """Torch mode that runs operators without double precision in single precision, and widens their results."""
 
     def __torch_dispatch__(
         self, func: Operator, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -51,7 +51,7 @@ class SingleWhereNoDouble(TorchDispatchMode):
 
 @contextmanager
 def in_doubles() -> Generator[None]:
-    """Lets torch make new tensors in double precision, and run every operator in what it has nearest to that."""
+    """Make torch create tensors in double precision, and run every operator in the nearest available precision."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -71,7 +71,7 @@ def _recast(tree: Any, old: torch.dtype, new: torch.dtype) -> Any:
 
 
 def widened(tree: Any) -> Any:
-    """A structure with half-precision tensors and dtypes made double; others stay the same objects."""
+    """Return a structure with half-precision tensors and dtypes made double; other values stay the same objects."""
 
     def wide(leaf: object) -> object:
         if isinstance(leaf, torch.dtype):
@@ -93,12 +93,12 @@ def _single(tree: Any) -> Any:
 
 
 def has_halves(tensors: Iterable[object]) -> bool:
-    """Whether a floating-point tensor is in half precision."""
+    """Return whether a floating-point tensor is in half precision."""
     return any(isinstance(t, torch.Tensor) and t.dtype in HALF for t in tensors)
 
 
 def widened_model(model: torch.nn.Module) -> torch.nn.Module:
-    """A copy of a model with its half-precision parameters and buffers in double precision."""
+    """Return a copy of a model with half-precision parameters and buffers made double."""
     wide = copy.deepcopy(model)
     for held in holders(wide):
         for name, value in held.items():

@@ -1,4 +1,4 @@
-"""What torch itself computes for a program: the reference that `.verify` compares with."""
+"""Results of torch itself for a program: the reference that `.verify` compares with."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from spyre_mlir.frontend.torch_private import tree_flatten, tree_map
 def torch_reference(
     program: Program, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
 ) -> list[NDArray[Any]]:
-    """Runs the model eagerly, and gives the program's results in their order; the model is not changed.
+    """Run the model eagerly, and return the program's results in order; the model is not changed.
 
     What a model computes in half precision is computed in double precision, see `frontend.wide`; so a conversion to
     bfloat16 or float16 does not round, which the device does not do either. Where torch leaves the order of equal
@@ -67,7 +67,7 @@ def _module_of(reference: object) -> object:
 def double_reference(
     program: Program, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
 ) -> list[NDArray[Any]]:
-    """As `torch_reference`, with weights and inputs in double precision; the model is copied for it.
+    """Same as `torch_reference`, with weights and inputs in double precision, on a copy of the model.
 
     Casts that the model spells out by a dtype of its own stay what they are, and what torch cannot do in double
     precision it does in single precision.
@@ -123,12 +123,12 @@ def _buffers_restored(model: torch.nn.Module, names: Iterable[str]) -> Generator
 
 
 def to_numpy(tensor: torch.Tensor) -> NDArray[Any]:
-    """A tensor as a numpy array of its own; bfloat16 and 8-bit floats, which numpy lacks, become float32."""
+    """Copy a tensor to a numpy array; bfloat16 and 8-bit floats, which numpy lacks, become float32."""
     return np.array(shown_as_numpy(tensor))
 
 
 def shown_as_numpy(tensor: torch.Tensor) -> NDArray[Any]:
-    """As `to_numpy`, but an array that may show the tensor's own elements: for reading only."""
+    """Same as `to_numpy`, but the array may share the tensor's memory: read-only use."""
     tensor = tensor.detach().cpu().resolve_neg()  # the imaginary part of a conjugate is noted to be negated
     narrow = tensor.dtype is torch.bfloat16 or (tensor.dtype.is_floating_point and tensor.dtype.itemsize == 1)
     return (tensor.float() if narrow else tensor).numpy()

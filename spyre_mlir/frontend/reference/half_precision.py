@@ -1,4 +1,4 @@
-"""Programs in half precision: they are held against double precision, so that none of their results is rounded."""
+"""Half-precision programs: the reference is double precision, so none of their results is rounded."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from spyre_mlir.dialects.tensors import as_tensor_type
 
 
 def has_halves(module: ModuleOp) -> bool:
-    """Whether some tensor of a program is in half precision."""
+    """Return whether some tensor of a program is in half precision."""
     values = (v for op in module.walk() for v in (*op.results, *(a for r in op.regions for a in r.block.args)))
     return any(_element(v.type) in (bf16, f16) for v in values)
 
 
 def keep_wide(module: ModuleOp) -> None:
-    """Marks what a program computes in float32, or of float32, as not rounded."""
+    """Mark values computed in or from float32 as not rounded."""
     for op in module.walk():
         if isinstance(op, AtenOp) and any(_element(v.type) == f32 for v in (*op.operands, *op.results)):
             op.attributes[UNROUNDED] = UnitAttr()

@@ -35,7 +35,7 @@ _BITS = frozenset({"view.dtype", "view_copy.dtype"})
 
 
 def torch_values(module: ModuleOp, inputs: Sequence[Array]) -> dict[Operation, list[Array]]:
-    """The results of every op of an aten function, by calling the torch operator it names.
+    """Return the results of every op of an aten function, by calling the torch operator it names.
 
     They are those of eager; of a program in half precision, those of double precision.
 
@@ -56,7 +56,7 @@ def torch_values(module: ModuleOp, inputs: Sequence[Array]) -> dict[Operation, l
 
 
 def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> list[Array]:
-    """Calls an operator; see `machine.host_steps.HostExecutor`.
+    """Call an operator; see `machine.host_steps.HostExecutor`.
 
     An operator without a form for the dtype asked for computes in another one: what counts is its values.
 

@@ -1,4 +1,4 @@
-"""Steps: operators whose result jumps, so that a last bit before them decides an element.
+"""Steps: discontinuous operators, where a last bit of the input decides an element of the result.
 
 Exact numerics and eager both round to float32, each where it has added up in its own order or by its own formula. What
 they hand to a step may differ in the last bits, and an element that lies at the step's boundary then falls to the other
@@ -53,7 +53,7 @@ _NAMING = frozenset(
 
 
 def is_step(op: Operation) -> bool:
-    """Whether an op jumps, on floats: integers have no last bits that could differ."""
+    """Return whether an op is discontinuous on floats: integers have no last bits that could differ."""
     if not isinstance(op, AtenOp) or not any(isinstance(element_of(v), AnyFloat) for v in op.operands):
         return False
     to_integers = op.overload == "_to_copy" and isinstance(element_of(op.results[0]), IntegerType)
@@ -62,7 +62,7 @@ def is_step(op: Operation) -> bool:
 
 @dataclass
 class RoundingSteps:
-    """The steps of one run, with what eager makes of them.
+    """The steps of one run, with their eager results.
 
     Attributes:
         eager: per op its results, computed as eager does.
@@ -76,7 +76,7 @@ class RoundingSteps:
 
     @staticmethod
     def of(module: ModuleOp, inputs: Sequence[Array]) -> RoundingSteps | None:
-        """Runs an aten function in both precisions.
+        """Run an aten function in both precisions.
 
         None if it has no steps, torch cannot run an op alone, or it is held against double precision anyway.
         """
@@ -102,7 +102,7 @@ class RoundingSteps:
             self.wide.update(zip(op.results, self._settled(op, wide), strict=False))
 
     def settle(self, op: AtenOp, values: list[Array]) -> list[Array]:
-        """The results of an op with eager's elements where a step went the other way for a reason."""
+        """Return the results of an op, with eager's elements where rounding explains a different step."""
         if op not in self.eager or not is_step(op):
             return values
         settled = self._settled(op, values)

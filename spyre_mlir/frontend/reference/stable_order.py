@@ -1,4 +1,4 @@
-"""Equal elements keep their order wherever torch leaves it free: in the reference, and in host steps.
+"""Stable order of equal elements wherever torch leaves it open: in the reference, and in host steps.
 
 torch says nothing about which of several equal elements an ordering names first, and its choice depends on the length
 and the processor. An order that can be foretold is one of those it may give, and the one that the op table gives.
@@ -18,7 +18,7 @@ Pair = tuple[torch.Tensor, torch.Tensor]
 
 
 class EqualsInOrder(TorchDispatchMode):
-    """Makes orderings stable: `sort`, `topk` and `kthvalue`, and the places that `median` and `mode` give."""
+    """Torch mode that makes orderings stable: `sort`, `topk` and `kthvalue`, and the indices of `median` and `mode`."""
 
     def __torch_dispatch__(
         self, func: Operator, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None

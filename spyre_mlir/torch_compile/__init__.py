@@ -1,4 +1,4 @@
-"""`torch.compile(model, backend="spyre")`: PyTorch's own door to the compiler, found by its entry point."""
+"""`torch.compile(model, backend="spyre")`: PyTorch's own entry point to the compiler."""
 
 from __future__ import annotations
 

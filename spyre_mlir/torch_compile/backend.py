@@ -1,4 +1,4 @@
-"""The back end that Dynamo calls, once per graph it captures."""
+"""The back end that Dynamo calls once per captured graph."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def spyre(
     options: Mapping[str, Any] | None = None,
     mode: str | None = None,
 ) -> Callable[..., Any]:
-    """Compiles a captured graph for Spyre and runs it on the hardware model.
+    """Compile a captured graph for Spyre and run it on the hardware model.
 
     The graph is compiled when it is first called, and again for every other size of its inputs.
 
@@ -50,7 +50,7 @@ def spyre(
 
 @dataclass(frozen=True)
 class Captured:
-    """A graph that Dynamo captured, to run with one of several sets of options.
+    """A graph captured by Dynamo, to run with one of several sets of options.
 
     Attributes:
         programs: the graph on the host, for every set of options.
@@ -62,7 +62,7 @@ class Captured:
 
     @staticmethod
     def of(graph: GraphModule, options: Sequence[Mapping[str, Any]]) -> Captured:
-        """Brings a graph to the host; it is compiled when it runs.
+        """Bring a graph to the host; it is compiled when it runs.
 
         Raises:
             InputError: its tensors are on a device ``spyre`` of another package.
@@ -77,7 +77,7 @@ class Captured:
         return Captured([CapturedGraph(moved, each) for each in options], on_device)
 
     def run(self, chosen: int, inputs: Sequence[Any]) -> Any:
-        """Runs the graph with a set of options; the backward pass of the results says why there is none."""
+        """Run the graph with a set of options; the results' backward pass raises an explanation."""
 
         def compute(*inputs: Any) -> Any:
             with torch.inference_mode(False), torch.no_grad():

@@ -20,7 +20,7 @@ _NAMED = 'name the back end: torch.compile(model, backend="spyre", options=…)'
 
 
 def compile_on_device(graph: GraphModule, settings: Mapping[str, Any]) -> Callable[..., Any]:
-    """Compiles a captured graph on the device, to run in the numerics that `torch.spyre` has at a call.
+    """Compile a captured graph on the device, to run in the numerics that `torch.spyre` has at a call.
 
     Args:
         graph: what Dynamo captured, with tensors on the device.

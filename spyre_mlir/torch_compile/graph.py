@@ -63,7 +63,7 @@ class _Made:
 
 @dataclass
 class CapturedGraph:
-    """A graph that Dynamo captured, called with the inputs of its placeholders."""
+    """A graph captured by Dynamo, called with the inputs of its placeholders."""
 
     graph: GraphModule
     options: Mapping[str, Any]
@@ -159,7 +159,7 @@ def _is_small(value: object) -> bool:
 
 
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two buffers hold the same, NaN counting as itself."""
+    """Return whether two buffers hold the same, NaN counting as itself."""
     return bool(((a == b) | ((a != a) & (b != b))).all())
 
 

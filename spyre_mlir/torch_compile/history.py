@@ -1,4 +1,4 @@
-"""What was compiled and why: the graphs Dynamo captured, and the programs made of each."""
+"""History of compilations: the captured graphs, and the programs made from each with the reason."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ _compilations: list[Compilation] = []
 
 
 def record(compilation: Compilation) -> None:
-    """Appends to the history of the process."""
+    """Append a compilation to the history of the process."""
     _compilations.append(compilation)
 
 
 def compilations() -> Sequence[Compilation]:
-    """Every program that was compiled in this process, or since `forget`."""
+    """Return every program compiled in this process, or since `forget`."""
     return tuple(_compilations)
 
 
 def forget() -> None:
-    """Empties the history."""
+    """Clear the history."""
     _compilations.clear()
 
 
 def explain() -> Table:
-    """The history as a table for a terminal: `rich.print(explain())`."""
+    """Return the history as a table for a terminal: `rich.print(explain())`."""
     table = Table("graph", "function", "why it was compiled", "inputs", "kernels", "seconds")
     for c in _compilations:
         table.add_row(c.graph, c.function, c.reason, c.inputs, str(c.kernels), f"{c.seconds:.2f}")

@@ -1,4 +1,4 @@
-"""Training is not supported: the forward pass runs, and the backward pass says why it does not."""
+"""Training is not supported: the forward pass runs, and the backward pass raises an explanation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spyre_mlir.errors import UnsupportedError
 
 
 def needs_backward(inputs: Sequence[Any]) -> bool:
-    """Whether autograd would record a call with these inputs."""
+    """Return whether autograd would record a call with these inputs."""
     return torch.is_grad_enabled() and any(isinstance(i, torch.Tensor) and i.requires_grad for i in inputs)
 
 
@@ -33,5 +33,5 @@ class _Forward(torch.autograd.Function):
 
 
 def run_without_backward(run: Callable[..., Any], inputs: Sequence[Any]) -> Any:
-    """The results of a call; `backward` of any of them raises UnsupportedError."""
+    """Return the results of a call; `backward` of any of them raises UnsupportedError."""
     return cast(Any, _Forward).apply(run, *inputs)

@@ -1,4 +1,4 @@
-"""Encoder layers arrive as one fused operator, if gradients are off; here it is made of others again.
+"""Encoder layers that arrive as one fused operator without gradients are expanded to unfused operators.
 
 Whether `nn.TransformerEncoderLayer` takes the operator is a setting of the process, so it is left to its owner.
 """
@@ -16,7 +16,7 @@ _OF_QUERIES, _OF_KEYS = 0, 1  # what a mask is for; else it is whole, with batch
 
 
 def unfused(graph: GraphModule) -> GraphModule:
-    """Replaces fused encoder layers of a captured graph, in place."""
+    """Replace fused encoder layers of a captured graph, in place."""
     for node in graph.graph.find_nodes(op="call_function", target=FUSED_ENCODER_LAYER):
         node.target = _encoder_layer
     graph.recompile()

@@ -1,4 +1,4 @@
-"""Operators that torch calls on devices alone, where the host has none to compute them: made of others here."""
+"""Operators that torch calls on devices alone and that the host lacks, composed here of other operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs that Dynamo captured, and the device: which of their tensors are on it, and how they run on the host."""
+"""Captured graphs with device tensors: which of their tensors are on the device, and how they run on the host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spyre_mlir.torch_device.names import DEVICE
 
 
 def on_host(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """A captured graph that runs on tensors of the host; what it moves from device to device stays a copy."""
+    """Return a captured graph that runs on host tensors; copies from device to device stay copies."""
 
     def moved(value: Any) -> Any:
         return torch.device("cpu") if isinstance(value, torch.device) and value.type == DEVICE else value
@@ -31,17 +31,17 @@ def on_host(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def results_on_device(graph: torch.fx.GraphModule) -> list[bool]:
-    """Which results of a captured graph are tensors of the device."""
+    """Return which results of a captured graph are device tensors."""
     results = next(iter(graph.graph.find_nodes(op="output"))).args[0]
     return [isinstance(r, torch.fx.Node) and device_of(r) == DEVICE for r in cast("Sequence[object]", results)]
 
 
 def is_on_device(graph: torch.fx.GraphModule) -> bool:
-    """Whether a captured graph takes, makes or gives tensors of the device."""
+    """Return whether a captured graph takes, makes or returns device tensors."""
     return any(device_of(node) == DEVICE for node in graph.graph.nodes)
 
 
 def device_of(node: torch.fx.Node) -> str | None:
-    """The kind of device of a tensor, as Dynamo noted it."""
+    """Return the device kind of a tensor, as Dynamo recorded it."""
     value = node.meta.get("example_value")
     return value.device.type if isinstance(value, torch.Tensor) else None

@@ -1,4 +1,4 @@
-"""`torch.spyre`: what PyTorch asks a device module for, and the settings of the device."""
+"""`torch.spyre`: the device module that PyTorch expects, and the settings of the device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spyre_mlir.torch_device.names import DEVICE, VARIABLE
 
 
 class DeviceModule:
-    """One device, always there; its memory is the host's and its arithmetic the hardware model's.
+    """One device, always present; its memory is the host's and its arithmetic the hardware model's.
 
     Attributes:
         numerics: ``device`` rounds what operations compute to the hardware's formats, ``exact`` does not round.
@@ -30,23 +30,23 @@ class DeviceModule:
         return f"the device of spyre-mlir (on by `import spyre_mlir.device` or {VARIABLE}=1)"
 
     def is_initialized(self) -> bool:
-        """Whether the device can be used."""
+        """Return whether the device can be used."""
         return True
 
     def is_available(self) -> bool:
-        """Whether there is a device."""
+        """Return whether there is a device."""
         return True
 
     def device_count(self) -> int:
-        """One."""
+        """Return the number of devices: one."""
         return 1
 
     def current_device(self) -> int:
-        """The number of the device that is used: 0."""
+        """Return the number of the current device: 0."""
         return 0
 
     def set_device(self, device: Any) -> None:
-        """Accepts device 0, as a number, a device or its name.
+        """Accept device 0, as a number, a device or its name.
 
         Raises:
             InputError: another one.
@@ -56,31 +56,31 @@ class DeviceModule:
             raise InputError(f"there is no device {shown}", hint=f"the only one is {DEVICE}:0")
 
     def synchronize(self, device: Any = None) -> None:
-        """Nothing to wait for: every operation has finished when it returns."""
+        """Return at once: every operation has finished when it returns."""
 
     def _is_in_bad_fork(self) -> bool:
         return False
 
     def manual_seed_all(self, seed: int) -> None:
-        """Random numbers are the host's, which torch seeds itself."""
+        """Do nothing: random numbers are the host's, which torch seeds itself."""
 
     def get_rng_state(self, device: Any = None) -> Any:
-        """The state of the host's generator, the device's too; `torch.random.fork_rng` asks for it."""
+        """Return the state of the host's generator, which the device shares; `torch.random.fork_rng` asks for it."""
         import torch
 
         self.set_device(device)
         return torch.get_rng_state()
 
     def set_rng_state(self, new_state: Any, device: Any = None) -> None:
-        """Sets the state of the host's generator."""
+        """Set the state of the host's generator."""
         import torch
 
         self.set_device(device)
         torch.set_rng_state(new_state)
 
     def empty_cache(self) -> None:
-        """Nothing to give back: the host frees what nobody holds."""
+        """Do nothing: the host frees unreferenced memory."""
 
     def get_amp_supported_dtype(self) -> list[Any]:
-        """Element types that autocast may choose: none, so torch warns and switches it off."""
+        """Return the element types that autocast may choose: none, so torch warns and switches it off."""
         return []

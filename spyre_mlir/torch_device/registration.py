@@ -1,4 +1,4 @@
-"""Tells PyTorch that the device exists. Its interfaces for that are private or experimental; all uses are here.
+"""Registration of the device with PyTorch, and every use of its private or experimental interfaces for devices.
 
 Used: `torch.utils.backend_registration._setup_privateuseone_for_python_backend` (name, module, hooks and guard without
 C++), `torch.library` kernels for the dispatch key PrivateUse1, `torch._C._get_privateuse1_backend_name` and
@@ -23,7 +23,7 @@ _state: dict[str, Any] = {}
 
 
 def register() -> None:
-    """Switches the device on if ``SPYRE_MLIR_DEVICE`` is 1; `import torch` calls it, by its entry point.
+    """Enable the device if ``SPYRE_MLIR_DEVICE`` is 1; `import torch` calls this by its entry point.
 
     An error would end the import of torch, so it becomes a warning.
     """
@@ -39,12 +39,12 @@ def register() -> None:
 
 
 def is_on() -> bool:
-    """Whether the device ``spyre`` of this process is ours."""
+    """Return whether the device ``spyre`` of this process is ours."""
     return bool(_state)
 
 
 def switch_on() -> None:
-    """Registers the device, once per process.
+    """Register the device, once per process.
 
     Raises:
         RegistrationError: another package has the device, or its name.

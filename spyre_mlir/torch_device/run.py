@@ -1,4 +1,4 @@
-"""Runs one operator as a program of its own; programs are kept by operator and arguments."""
+"""Execution of one operator as a program of its own; programs are cached by operator and arguments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _programs: dict[str, CompiledModel | None] = {}
 
 
 def run_operator(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What an operator gives on tensors of the host, which it mutates if it says so; the hardware model computes."""
+    """Return an operator's results on host tensors, mutated as its schema says; the hardware model computes."""
     tensors = [x for x in tree_flatten((tuple(args), dict(kwargs)))[0] if isinstance(x, torch.Tensor)]
     if not tensors or _moves_memory(operator):
         return operator(*args, **kwargs)
@@ -73,7 +73,7 @@ def _moves_memory(operator: Any) -> bool:
 
 
 def _is_view_in_place(operator: Any) -> bool:
-    """Whether an operator changes only how a tensor looks at its memory, as `t_` does."""
+    """Return whether an operator changes only how a tensor looks at its memory, as `t_` does."""
     return torch.Tag.inplace_view in operator.tags
 
 

@@ -1,4 +1,4 @@
-"""The tensor of the device: a wrapper whose elements lie in a tensor of the host.
+"""The device tensor: a wrapper whose elements are stored in a host tensor.
 
 Its views and copies are the host's; everything else that an operator makes of it is a program.
 """
@@ -23,14 +23,14 @@ _TRANSFERS = (aten._to_copy.default, aten.copy_.default, aten.copy.default)
 
 
 def as_host_tensor(value: Any) -> Any:
-    """The elements of a tensor of the device, as a tensor of the host; other values as they are."""
+    """Return a device tensor's elements as a host tensor; other values unchanged."""
     if not isinstance(value, torch.Tensor) or value.device.type != DEVICE:
         return value
     return value.host if isinstance(value, SpyreTensor) else value.to("cpu")  # factories make plain ones while tracing
 
 
 def as_device_tensor(value: Any) -> Any:
-    """A tensor of the host as one of the device; other values as they are."""
+    """Return a host tensor as a device tensor; other values unchanged."""
     return SpyreTensor(value) if isinstance(value, torch.Tensor) else value
 
 
@@ -77,7 +77,7 @@ class SpyreTensor(torch.Tensor):
 
     @data.setter
     def data(self, value: torch.Tensor) -> None:
-        """Takes the elements of another tensor of the device, not only its shape.
+        """Take over the elements of another device tensor, not only its shape.
 
         Raises:
             InputError: it is on another device.
@@ -88,11 +88,11 @@ class SpyreTensor(torch.Tensor):
         self.host = value.host
 
     def tolist(self) -> Any:
-        """The elements as Python numbers."""
+        """Return the elements as Python numbers."""
         return cast(Any, self.host).tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
-        """The elements as an array, if forced: as with every device, they are brought to the host first.
+        """Return the elements as an array, if forced; as with every device, they are brought to the host first.
 
         Raises:
             InputError: it is not forced.
@@ -121,7 +121,7 @@ class SpyreTensor(torch.Tensor):
 
 
 def dispatch(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What an operator gives for tensors of the device.
+    """Return the result of an operator on device tensors.
 
     Raises:
         InputError: tensors of the device and of the host together, or another device than the first.

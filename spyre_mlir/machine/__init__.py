@@ -1,1 +1,1 @@
-"""The interpreter as hardware model: every level runs here."""
+"""The interpreter as hardware model: runs every level."""

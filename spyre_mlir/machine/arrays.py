@@ -1,4 +1,4 @@
-"""What the upper levels compute on: host arrays with undefined elements, and readings of them by strides.
+"""Arrays of the upper levels: host arrays with undefined elements, and strided views of them.
 
 Numbers are float64, integers int64, truth values bool. Inside one operator nothing is rounded; a float32 result is, as
 eager rounds it, unless its op is marked `spyre.wide`. So a difference between two levels is an error of the compiler.
@@ -42,18 +42,18 @@ class HostArray:
 
     @staticmethod
     def of(values: Array, element: Attribute) -> HostArray:
-        """A fully defined tensor that holds `values` as numbers of an element type."""
+        """Return a fully defined tensor that holds `values` as numbers of an element type."""
         return HostArray(as_numbers(values, element))
 
     @staticmethod
     def undefined(shape: Sequence[int], element: Attribute) -> HostArray:
-        """A tensor none of whose elements has a value."""
+        """Return a tensor without any defined element."""
         dtype = numpy_type(element)
         values = np.full(shape, np.nan) if dtype == np.float64 else np.zeros(shape, dtype)
         return HostArray(values, np.zeros(shape, np.bool_))
 
     def known(self, op: Operation, what: str, kind: FaultKind = FaultKind.UNINITIALISED_READ) -> Array:
-        """All elements.
+        """Return all elements.
 
         Raises:
             MachineFault: one of them has no value.
@@ -64,7 +64,7 @@ class HostArray:
 
 
 def check_known(defined: Mask, op: Operation, what: str, kind: FaultKind = FaultKind.UNINITIALISED_READ) -> None:
-    """Raises MachineFault of this kind if an element that is read has no value."""
+    """Raise MachineFault of this kind if an element that is read is undefined."""
     if not defined.all():
         at = first_index(~defined)
         raise fault(
@@ -76,12 +76,12 @@ def check_known(defined: Mask, op: Operation, what: str, kind: FaultKind = Fault
 
 
 def first_index(mask: Mask) -> list[int]:
-    """Index of the first true element."""
+    """Return the index of the first true element."""
     return [int(i) for i in np.unravel_index(int(mask.argmax()), mask.shape)]
 
 
 def numpy_type(element: Attribute) -> type[np.float64] | type[np.int64] | type[np.bool_]:
-    """The numpy type that holds an MLIR element type without rounding."""
+    """Return the numpy type that holds an MLIR element type without rounding."""
     match element:
         case IntegerType():
             return np.bool_ if element.width.data == 1 else np.int64
@@ -92,7 +92,7 @@ def numpy_type(element: Attribute) -> type[np.float64] | type[np.int64] | type[n
 
 
 def as_numbers(values: Array, element: Attribute, *, narrow: bool = False) -> Array:
-    """The same numbers in the numpy type of `element`; row-major, never a view of a caller's array with strides.
+    """Return the same numbers in the numpy type of `element`; row-major, never a strided view of a caller's array.
 
     Args:
         values: the numbers.
@@ -105,7 +105,7 @@ def as_numbers(values: Array, element: Attribute, *, narrow: bool = False) -> Ar
 
 
 def in_width(values: Array, element: Attribute) -> Array:
-    """Numbers as their type holds them: integers beyond it wrap, as in torch, and eight-bit floats are rounded."""
+    """Return numbers wrapped to their integer type, as in torch, or rounded to 8-bit floats."""
     if isinstance(element, Float8E4M3FNType):
         return fp8.round_trip(values)
     bits = integer_bits(element)
@@ -118,12 +118,12 @@ def in_width(values: Array, element: Attribute) -> Array:
 
 
 def tensor_type(type_: Attribute) -> TensorType[Attribute]:
-    """A type known to be a tensor type, as one."""
+    """Narrow a type known to be a tensor type."""
     return cast(TensorType[Attribute], type_)
 
 
 def rules(name: str, rule_by_name: Mapping[str, object]) -> InterpreterFunctions:
-    """Interpreter functions whose methods, marked with `@impl`, are made by a program."""
+    """Collect interpreter functions whose methods, marked with `@impl`, are generated."""
     from xdsl.interpreter import register_impls
 
     made: type[InterpreterFunctions] = type(name, (InterpreterFunctions,), {"__module__": __name__, **rule_by_name})
@@ -131,7 +131,7 @@ def rules(name: str, rule_by_name: Mapping[str, object]) -> InterpreterFunctions
 
 
 def strided(flat: Array, offset: int, shape: Sequence[int], strides: Sequence[int]) -> Array:
-    """A view of a flat array: its start and its steps in elements.
+    """Return a view of a flat array: its start and its steps in elements.
 
     Raises:
         IndexError: the view leaves the array.
@@ -145,7 +145,7 @@ def strided(flat: Array, offset: int, shape: Sequence[int], strides: Sequence[in
 
 
 def map_view(array: Array, index: IndexMap, extents: Mapping[str, int], names: Sequence[str]) -> Array:
-    """What an index map reads of a dense array, one axis per name in `names`; unmentioned names repeat.
+    """Return the view of a dense array by an index map, one axis per name in `names`; unmentioned names repeat.
 
     Raises:
         IndexError: the map leaves the array, or uses a dimension that is not in `names`.
@@ -162,7 +162,7 @@ def map_view(array: Array, index: IndexMap, extents: Mapping[str, int], names: S
 
 
 def expression_grid(expr: LinearExpr, extents: Mapping[str, int], names: Sequence[str]) -> Array:
-    """The values of an expression over the space, of extent 1 in dimensions it does not mention."""
+    """Return the values of an expression over the space, of extent 1 in dimensions it does not mention."""
     grid = np.full((1,) * len(names), expr.const, np.int64)
     for name, coefficient in expr.terms:
         grid = grid + coefficient * axis_range(names.index(name), extents[name], len(names))
@@ -170,14 +170,14 @@ def expression_grid(expr: LinearExpr, extents: Mapping[str, int], names: Sequenc
 
 
 def axis_range(at: int, extent: int, rank: int) -> Array:
-    """0, 1, … along axis `at` of an array of rank `rank`."""
+    """Return 0, 1, … along axis `at` of an array of rank `rank`."""
     return np.arange(extent).reshape((1,) * at + (extent,) + (1,) * (rank - at - 1))
 
 
 def contract(
     a: Array, b: Array, a_axes: Sequence[AxisKey], b_axes: Sequence[AxisKey], out_axes: Sequence[AxisKey]
 ) -> Array:
-    """The sum of products over the axes that the result lacks, through one matrix product.
+    """Contract two arrays over the axes that the result lacks, by one matmul.
 
     Raises:
         ValueError: an axis of the result is in neither operand, or a summed one not in both.

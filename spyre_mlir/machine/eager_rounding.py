@@ -1,4 +1,4 @@
-"""Results as eager leaves them: exact numerics are wide inside one operator of the model, and no wider behind it.
+"""Eager-like rounding of results: exact numerics are wide inside one operator of the model, and no wider between two.
 
 Float32 results are rounded to float32. Integers of 32 and 64 bits are computed as such, and start anew beyond the ends
 of their type; memory that keeps them in floats has room for all of them where the host's long double is of 80 bits or
@@ -23,12 +23,12 @@ _LOW_BITS: dict[str, type[np.integer[Any]]] = {"i32": np.int32, "ui32": np.uint3
 
 
 def slot_type(format_name: str) -> np.dtype[Any]:
-    """The numpy type of a slot that keeps an element of a format wide: that of float32, as of integers, is widest."""
+    """Return the numpy type of a slot for wide elements of a format: that of float32, as of integers, is widest."""
     return WIDEST if FORMATS[format_name].bits == FP32.bits else np.dtype(np.float64)
 
 
 def as_eager(values: NDArray[Any], element: str) -> NDArray[Any]:
-    """Numbers as torch leaves the result of an operator, in the type they come in.
+    """Return numbers as torch rounds the result of an operator, in their original type.
 
     Args:
         values: what the operator computed; integers if it is one of integers.
@@ -44,7 +44,7 @@ def as_eager(values: NDArray[Any], element: str) -> NDArray[Any]:
 
 
 def operands_as(values: NDArray[Any], element: str | None) -> NDArray[Any]:
-    """What an operator whose result has an element type computes on: integers for integers, else what is there."""
+    """Return the operands of an operator by the element type of its result: integers for integers, else unchanged."""
     if element not in _LOW_BITS:
         return values
     with np.errstate(all="ignore"):

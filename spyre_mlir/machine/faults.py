@@ -1,4 +1,4 @@
-"""The kinds of misbehaviour the machine reports, and how a report is worded."""
+"""Kinds of misbehaviour that the machine reports, and the wording of a report."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def fault(
     tensor: str | None = None,
     span: tuple[int, int] | tuple[None, None] = (None, None),
 ) -> MachineFault:
-    """The exception for a misbehaviour of the program, for the caller to raise or to hand to a log.
+    """Return the exception for a misbehaviour of the program, for the caller to raise or to log.
 
     Args:
         kind: what happened.
@@ -70,13 +70,13 @@ def fault(
 
 
 def place_of(op: Operation) -> str:
-    """The op's name, and the line it comes from if that is known."""
+    """Return the op's name, and its source line if known."""
     return op.name if isinstance(op.location, UnknownLoc) else f"{op.name} {op.location}"
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What runs now: a file or function, at which level, from which line of the model."""
+    """The running file or function, its level, and its source line of the model."""
 
     what: str
     level: str
@@ -85,7 +85,7 @@ class Standing:
 
 @dataclass
 class FaultLog:
-    """The faults of one run, and what becomes of them.
+    """The faults of one run, and the response to them.
 
     Args:
         on_fault: ``raise`` stops at the first, ``warn`` says each kind at each place once through `logging`,
@@ -110,7 +110,7 @@ class FaultLog:
     _said: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
 
     def meet(self, found: MachineFault) -> None:
-        """Take a fault after which the operation can go on.
+        """Handle a fault after which the operation can continue.
 
         Raises:
             MachineFault: the same, if the run is to stop or if nothing can follow.
@@ -130,7 +130,7 @@ class FaultLog:
             found.place, found.where = settled, str(settled)
 
     def keep(self, found: MachineFault) -> None:
-        """Take a fault that left an operation out.
+        """Handle a fault that skipped an operation.
 
         Raises:
             MachineFault: the same, if the run is to stop.
@@ -149,14 +149,14 @@ class FaultLog:
             _LOGGER.warning("%s", found)
 
     def overflow(self, op: str, tensor: str, count: int, largest: float) -> None:
-        """Take finite numbers beyond the largest DLFloat16, of the operation that runs."""
+        """Record finite numbers beyond the largest DLFloat16, of the running operation."""
         standing = self.standing or Standing("", "")
         found = Overflow(op, tensor, count, largest, standing.what or None, standing.line)
         known = self.overflows.get(op)
         self.overflows[op] = found if known is None else known + found
 
     def lines(self) -> list[str]:
-        """What a page or a terminal says about the run: every fault as often as it happened, then overflows."""
+        """Return the lines of a report about the run: every fault with its count, then overflows."""
         counts: dict[str, int] = {}
         for found in self.faults:
             text = found.message if found.where is None else f"{found.message}; at {found.where}"

@@ -1,4 +1,4 @@
-"""What each hardware function computes, in exact maths on numpy arrays.
+"""Semantics of each hardware function, in exact arithmetic on numpy arrays.
 
 The op table holds the meaning of every function that an ATen op stands for; this module says how the machine applies
 it; functions that only lowerings emit have their meaning in their records.
@@ -56,7 +56,7 @@ class Movement:
 
 @dataclass(frozen=True)
 class Reduction:
-    """Folds the dims its result lacks.
+    """Reduces the dims its result lacks.
 
     Args:
         fold: combines two partial results; also used across the cores of a cohort.
@@ -93,12 +93,12 @@ _FOLDS: dict[str, np.ufunc] = {
 
 
 def known_op_funcs() -> tuple[str, ...]:
-    """Names the machine can run, sorted."""
+    """Return the names of functions the machine can run, sorted."""
     return tuple(sorted(name for name, function in FUNCTIONS.items() if _rule(function) is not None))
 
 
 def meaning_of(op_func: str) -> Meaning:
-    """What a hardware function computes; a reduction's "nonstick" form means the same as its plain one.
+    """Return the semantics of a hardware function; a reduction's "nonstick" form means the same as its plain one.
 
     Raises:
         UnsupportedError: the machine has no rule for it.
@@ -157,7 +157,7 @@ def _elementwise(entry: OpEntry) -> Callable[[Sequence[Floats], FunctionConstant
 
 
 def rearranged(values: npt.NDArray[Scalar], axis: int, lanes: LaneOrder, narrow_lanes: int) -> npt.NDArray[Scalar]:
-    """Bring elements into the order a change of width leaves them in.
+    """Reorder elements as a change of width leaves them.
 
     Widening cuts every slice of a stick in two halves: first halves fill one wide stick, second halves the next.
     Narrowing puts them back.

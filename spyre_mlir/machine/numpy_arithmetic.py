@@ -32,7 +32,7 @@ class NumpyArithmetic:
     """`ops.function_forms.Arithmetic` in the precision of its operands."""
 
     def number(self, value: float, like: Floats) -> Floats:
-        """One number, which broadcasts."""
+        """Return one number, which broadcasts."""
         return np.asarray(value, like.dtype)
 
     def add(self, a: Floats, b: Floats) -> Floats:
@@ -52,27 +52,27 @@ class NumpyArithmetic:
         return a / b
 
     def maximum(self, a: Floats, b: Floats) -> Floats:
-        """The larger."""
+        """Return the larger."""
         return np.maximum(a, b)
 
     def minimum(self, a: Floats, b: Floats) -> Floats:
-        """The smaller."""
+        """Return the smaller."""
         return np.minimum(a, b)
 
     def unary(self, name: str, a: Floats) -> Floats:
-        """A function of one number by MLIR's name."""
+        """Return a function of one number by MLIR's name."""
         result: Floats = _UNARY[name](a)
         return result
 
     def compare(self, predicate: str, a: Floats, b: Floats) -> Floats:
-        """1 where the predicate holds, else 0."""
+        """Return 1 where the predicate holds, else 0."""
         held: Floats = _COMPARE[predicate](a, b).astype(np.result_type(a, b))
         return held
 
     def choose(self, chosen: Floats, a: Floats, b: Floats) -> Floats:
-        """The second where the first is not 0, else the third."""
+        """Return the second where the first is not 0, else the third."""
         return np.where(chosen != 0, a, b)
 
     def above(self, value: Floats, limit: float, a: Floats, b: Floats) -> Floats:
-        """`a` where the value is above the limit, else `b`."""
+        """Return `a` where the value is above the limit, else `b`."""
         return np.where(value > limit, a, b)

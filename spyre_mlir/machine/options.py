@@ -1,4 +1,4 @@
-"""How a run of the machine is set up."""
+"""Settings of a run of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers beyond DLFloat16: what is kept of them, and what is said once a run has ended."""
+"""Numbers beyond DLFloat16: records of a run, and the message at its end."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SHOWN = 5
 
 
 class DL16OverflowWarning(UserWarning):
-    """Finite numbers of a call are beyond the largest DLFloat16, and what followed computed with another number."""
+    """Finite numbers of a call exceed the largest DLFloat16, and later operations computed with replacements."""
 
 
 @dataclass(frozen=True)
 class Overflow:
-    """Finite numbers of one operation, or of one tensor that the host sent, beyond the largest DLFloat16.
+    """Finite numbers beyond the largest DLFloat16, of one operation or of one tensor that the host sent.
 
     Attributes:
         op: the operation, as ``2:mul``; ``to_device`` and the tensor's name for what was sent.
@@ -57,7 +57,7 @@ class Overflow:
 
 
 def overflow_text(overflows: Mapping[str, Overflow], curable: Callable[[Overflow], bool]) -> str:
-    """What people are told about the overflows of a run: where they were, what became of them, what helps.
+    """Return the message about the overflows of a run: locations, replacements, remedies.
 
     Args:
         overflows: there is at least one.
@@ -80,7 +80,7 @@ def tell_overflows(
     curable: Callable[[Overflow], bool],
     tell: Callable[[str], object],
 ) -> None:
-    """Tells of the overflows of a run, or refuses its results, as the policy says.
+    """Report the overflows of a run, or refuse its results, by policy.
 
     Args:
         overflows: of the run, by operation.

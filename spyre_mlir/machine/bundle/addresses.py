@@ -1,4 +1,4 @@
-"""Address arithmetic of bundle functions: index numbers, which are plain integers here.
+"""Address arithmetic of bundle functions: index values, which are plain integers here.
 
 The stock rules (xDSL 0.74) give the same results; they take most of a small program's time to find types' widths.
 """
@@ -13,7 +13,7 @@ from xdsl.interpreters.arith import ArithFunctions
 
 @register_impls
 class AddressFunctions(ArithFunctions):
-    """As `ArithFunctions`, with shortcuts for index numbers below 2**63."""
+    """Same as `ArithFunctions`, with shortcuts for index values below 2**63."""
 
     @impl(arith.ConstantOp)
     def run_constant(self, interpreter: Interpreter, op: arith.ConstantOp, args: PythonValues) -> PythonValues:

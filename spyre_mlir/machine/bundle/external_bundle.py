@@ -1,4 +1,4 @@
-"""Runs a bundle that comes with nothing but its public files: `bundle.mlir` and SuperDSCs, or one SuperDSC.
+"""Runs of external bundles, given only public files: `bundle.mlir` and SuperDSCs, or one SuperDSC.
 
 Nothing says what such a bundle's tensors are. What can be known is found by walking through its launches without
 running them: what a launch reads and no launch before it wrote, is an input; what a launch writes and none after it
@@ -40,7 +40,7 @@ _RANDOM_BELOW = 10
 
 @dataclass(frozen=True)
 class ExternalLaunch:
-    """One launch: what runs, and where."""
+    """One launch: its descriptor and addresses."""
 
     op: SdscExecuteOp
     name: str
@@ -48,7 +48,7 @@ class ExternalLaunch:
     symbols: Mapping[int, int]
 
     def sticks(self, index: int) -> Ints:
-        """The sticks that any core touches of one operand, in order; of a gathered table, all it has."""
+        """Return the sticks of an operand that any core touches, in order; for a gathered table all it has."""
         layout = OperandLayout(self.view, index, ExactMemory(), self.symbols)
         if is_table(self.view.operands[index]):
             first = int(layout.starts.min()) // STICK_BYTES
@@ -65,7 +65,7 @@ def _distinct(sticks: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class ExternalTensor:
-    """An operand that the bundle expects from outside, or leaves behind.
+    """An operand that the bundle expects as input, or leaves as result.
 
     Attributes:
         step: the launch that reads it first, or writes it last.
@@ -81,17 +81,17 @@ class ExternalTensor:
 
     @property
     def name(self) -> str:
-        """The launch's name and the operand's in its file."""
+        """Name of the launch and of the operand in its file."""
         return f"{self.step.name}.Tensor{self.index}"
 
     @property
     def operand(self) -> Operand:
-        """What the file says of it."""
+        """The operand in its file."""
         return self.step.view.operands[self.index]
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Its dims; none for a gathered table, whose rows nobody states."""
+        """Dims of the tensor; none for a gathered table, whose rows are not stated."""
         return () if is_table(self.operand) else operand_labels(self.step.view, self.index)
 
     @property
@@ -103,7 +103,7 @@ class ExternalTensor:
 
     @property
     def device_shape(self) -> tuple[int, int]:
-        """The tensor as the device has it: [sticks, lanes]."""
+        """Shape of the device tensor: [sticks, lanes]."""
         return (len(self.sticks), self.operand.elements_per_stick)
 
     @property
@@ -113,13 +113,13 @@ class ExternalTensor:
 
 
 def is_table(operand: Operand) -> bool:
-    """Whether an operand is a table that indices pick rows of."""
+    """Whether the operand is a table that indices select rows of."""
     return operand.indirect is not None and operand.indirect.kind is IndirectKind.VALUE
 
 
 @dataclass(frozen=True)
 class ExternalProgram:
-    """The launches of a bundle in order, and what was found out about its tensors.
+    """The launches of a bundle in order, and the derived facts about its tensors.
 
     Attributes:
         steps: the launches, as often as they run.
@@ -133,14 +133,14 @@ class ExternalProgram:
     _memo: dict[tuple[int, int], Ints] = field(default_factory=dict[tuple[int, int], Ints])
 
     def sticks(self, step: int, index: int) -> Ints:
-        """As `ExternalLaunch.sticks`, found once."""
+        """Same as `ExternalLaunch.sticks`, cached."""
         if (step, index) not in self._memo:
             self._memo[step, index] = self.steps[step].sticks(index)
         return self._memo[step, index]
 
     @cached_property
     def inputs(self) -> tuple[ExternalTensor, ...]:
-        """What is read before it is written."""
+        """Tensors that are read before they are written."""
         known, found = np.zeros(0, np.int64), list[ExternalTensor]()
         for number, step in enumerate(self.steps):
             last = len(step.view.operands) - 1
@@ -155,7 +155,7 @@ class ExternalProgram:
 
     @cached_property
     def results(self) -> tuple[ExternalTensor, ...]:
-        """What is written and neither read nor written over later."""
+        """Tensors that are written and neither read nor overwritten later."""
         later, found = np.zeros(0, np.int64), list[ExternalTensor]()
         for number, step in reversed(list(enumerate(self.steps))):
             last = len(step.view.operands) - 1
@@ -167,13 +167,13 @@ class ExternalProgram:
         return tuple(reversed(found))
 
     def traffic(self, number: int) -> tuple[int, int]:
-        """Bytes that a launch reads and writes, every stick of an operand once."""
+        """Return the bytes that a launch reads and writes, every stick of an operand once."""
         last = len(self.steps[number].view.operands) - 1
         read = sum(len(self.sticks(number, index)) for index in range(last))
         return read * STICK_BYTES, len(self.sticks(number, last)) * STICK_BYTES
 
     def regions(self) -> list[tuple[int, int]]:
-        """Runs of addresses that the launches touch, from base to end, LX left out; an operand is in one run."""
+        """Return address ranges that the launches touch, from base to end, without LX; an operand is in one range."""
         found: list[tuple[int, int]] = []
         spans = [self._span(n, i) for n, step in enumerate(self.steps) for i in range(len(step.view.operands))]
         for low, high in sorted(span for span in spans if span is not None):
@@ -192,7 +192,7 @@ class ExternalProgram:
 
 
 def foreign_program(bundle: ModuleOp, load: Loader) -> ExternalProgram:
-    """Walks through the launches of a bundle.
+    """Analyse the launches of a bundle.
 
     Args:
         bundle: the bundle function's module.
@@ -226,7 +226,7 @@ def _argument(kind: object, number: int) -> int:
 
 
 def single(view: Descriptor, name: str) -> ExternalProgram:
-    """One SuperDSC as a program; symbolic addresses get one tensor per operand, cut as the file cuts it.
+    """Return one SuperDSC as a program; symbolic addresses get one tensor per operand, sliced as in the file.
 
     Args:
         view: what the file says.
@@ -259,7 +259,7 @@ def run_foreign(
     watch: Callable[[ExternalLaunch, Memory], None] | None = None,
     log: FaultLog | None = None,
 ) -> dict[str, Array]:
-    """Runs a bundle on the values of its inputs.
+    """Run an external bundle on the values of its inputs.
 
     Args:
         program: what to run.
@@ -331,7 +331,7 @@ def _scatter(memory: Memory, tensor: ExternalTensor, value: Array) -> None:
 
 
 def random_value(tensor: ExternalTensor, random: np.random.Generator) -> Array:
-    """Elements for an input: numbers uniform in [-1, 1), integers from 0 to 9, indices that a table of rows has."""
+    """Return random input elements: numbers uniform in [-1, 1), integers from 0 to 9, valid indices of a table."""
     if device_format(tensor.operand.format).floating:
         return random.uniform(-1.0, 1.0, tensor.shape)
     return random.integers(0, min(_RANDOM_BELOW, _rows(tensor)), tensor.shape)
@@ -349,7 +349,7 @@ def _rows(tensor: ExternalTensor) -> int:
 
 
 def described(tensors: Sequence[ExternalTensor]) -> list[str]:
-    """One line per tensor: name, shape by dims, format, place."""
+    """Describe each tensor in one line: name, shape by dims, format, memory."""
     lines: list[str] = []
     for tensor in tensors:
         dims = ", ".join(f"{label} {extent}" for label, extent in zip(tensor.labels, tensor.shape, strict=False))

@@ -68,7 +68,7 @@ class DeviceProgram:
     executor: HostExecutor | None = None
 
     def weight(self, op: Operation) -> Callable[[], Array] | None:
-        """What gives the codes that a transfer sends, if the program came with them."""
+        """Source of the codes that a transfer sends, if they are stored with the program."""
         number = self._numbers.get(op.results[0]) if isinstance(op, ToDeviceOp) else None
         return None if number is None else self.weights.get(number)
 
@@ -188,7 +188,7 @@ class HostFunctions(InterpreterFunctions):
 
     @impl(ToDeviceOp)
     def run_to_device(self, _interpreter: Interpreter, op: ToDeviceOp, args: PythonValues) -> PythonValues:
-        """Writes a host tensor to memory in the layout of its type."""
+        """Write a host tensor to memory in the layout of its type."""
         (host,) = cast(tuple[HostArray | None], args)
         if host is None:
             return (self._send_codes(op),)
@@ -213,18 +213,18 @@ class HostFunctions(InterpreterFunctions):
 
     @impl(KernelConstantOp)
     def run_constant(self, _interpreter: Interpreter, op: KernelConstantOp, _args: PythonValues) -> PythonValues:
-        """Writes known numbers to memory."""
+        """Write constant numbers to memory."""
         tensor = device_tensor(op.result)
         return (self._send(op, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
 
     @impl(AllocOp)
     def run_alloc(self, _interpreter: Interpreter, op: AllocOp, _args: PythonValues) -> PythonValues:
-        """Memory without contents."""
+        """Allocate memory without contents."""
         return (self._place(op),)
 
     @impl(LaunchOp)
     def run_launch(self, _interpreter: Interpreter, op: LaunchOp, args: PythonValues) -> PythonValues:
-        """Runs the bundle on the addresses of its arguments; if its files hold them, it takes none."""
+        """Run the bundle on the addresses of its arguments; without arguments if its files hold them."""
         placed = cast(tuple[_Placed, ...], args)
         entry = op.bundle.root_reference.data
         fixed = _takes_none(self.program.bundle, entry) and bool(placed)
@@ -244,7 +244,7 @@ class HostFunctions(InterpreterFunctions):
 
     @impl(FromDeviceOp)
     def run_from_device(self, _interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
-        """Reads the logical elements back."""
+        """Read the logical elements back."""
         (placed,) = cast(tuple[_Placed], args)
         host = fetch(self.memory, placed.tensor, placed.base)
         if host.defined is not None:
@@ -261,7 +261,7 @@ def run_program(
     resident: ResidentTensors | None = None,
     log: FaultLog | None = None,
 ) -> list[Array]:
-    """Runs a host program and the bundle it launches.
+    """Run a host program and the bundle it launches.
 
     Args:
         program: what to run.

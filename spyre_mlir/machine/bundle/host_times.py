@@ -1,4 +1,4 @@
-"""Host steps in time: what they move over the host's link is a least time, what the host computes is unknown."""
+"""Time of host steps: transfers over the host's link are a lower bound, host computation is unknown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NS_PER_US = 1000.0
 
 @dataclass(frozen=True)
 class HostStepTime:
-    """A host step as far as its time is known.
+    """A host step, with the known part of its time.
 
     Attributes:
         op: the operator with its namespace.
@@ -37,12 +37,12 @@ class HostStepTime:
 
 
 def link_us(moved_bytes: int, profile: Profile = "calibrated") -> float:
-    """Least time of a transfer between host and device."""
+    """Return the least time of a transfer between host and device."""
     return moved_bytes / PROFILES[profile].host_link_gb_per_s / _NS_PER_US
 
 
 def host_times(program: ModuleOp, profile: Profile = "calibrated") -> tuple[HostStepTime, ...]:
-    """The host steps of a host program, in order; a tensor that two of them read is brought for the first."""
+    """Return the host steps of a host program, in order; a tensor read by two of them is transferred for the first."""
     found, launched, moved = list[HostStepTime](), 0, set[SSAValue]()
     for op in program.walk():
         launched += isinstance(op, LaunchOp)

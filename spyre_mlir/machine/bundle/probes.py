@@ -1,4 +1,4 @@
-"""Watching a run: what every launch of a bundle, and every op of the levels above, leaves behind."""
+"""Observation of a run: the results of every launch of a bundle, and of every op of the levels above."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class Observed:
-    """What one op left behind.
+    """Results of one op.
 
     Attributes:
         op: the op.
@@ -47,7 +47,7 @@ class Observed:
 
     @property
     def source(self) -> Source:
-        """Its place in the model."""
+        """Its location in the model."""
         return source_of(self.op.location)
 
     @property
@@ -58,7 +58,7 @@ class Observed:
 
 
 def operand_values(view: Descriptor, index: int, memory: Memory, symbols: Mapping[int, int] | None = None) -> Array:
-    """The elements of one operand that any core touches, one axis per dim of the operation that the operand has.
+    """Return the elements of an operand that any core touches, one axis per dim of the operation that it has.
 
     Padding is part of it. An element that was never written, or was last written in another format, is NaN.
     """
@@ -80,13 +80,13 @@ def operand_values(view: Descriptor, index: int, memory: Memory, symbols: Mappin
 
 
 def operand_labels(view: Descriptor, index: int) -> tuple[str, ...]:
-    """The dims that `operand_values` has axes for."""
+    """Return the dims that are the axes of `operand_values`."""
     order = view.operands[index].order
     return tuple(dim.label for dim in view.dims if dim.label in order)
 
 
 def logical_values(values: Array, labels: Sequence[str], op: KernelOp, names: Mapping[str, str]) -> Array:
-    """The output of a launch as the tensor of its kernel op.
+    """Return the output of a launch as the tensor of its kernel op.
 
     Args:
         values: see `operand_values`.
@@ -113,7 +113,7 @@ def logical_values(values: Array, labels: Sequence[str], op: KernelOp, names: Ma
 
 
 class Recorder(Interpreter.Listener):
-    """Keeps what the ops of the upper levels leave behind: results that are tensors, and outputs of kernels.
+    """Recorder of the ops of the upper levels: tensor results, and outputs of kernels.
 
     Args:
         names: what the text calls every value.
@@ -125,12 +125,12 @@ class Recorder(Interpreter.Listener):
         self._outputs: list[DeviceBuffer] = []
 
     def will_interpret_op(self, op: Operation, args: PythonValues) -> None:
-        """Remembers where a kernel writes."""
+        """Remember the output of a kernel."""
         if isinstance(op, KernelOp):
             self._outputs.append(cast(DeviceBuffer, args[-1]))
 
     def did_interpret_op(self, op: Operation, results: PythonValues) -> None:
-        """Copies what the op left."""
+        """Copy the results of the op."""
         if isinstance(op, KernelOp):
             values, known = receive(_padded(self._outputs.pop()))
             self._add(op, op.output, np.where(known, values, np.nan))
@@ -161,7 +161,7 @@ def _with_nan(array: HostArray) -> Array:
 
 @dataclass(frozen=True)
 class Launched:
-    """One launch as it ran: the launch, what its file says, the values of its symbols, and its result."""
+    """One launch as executed: the launch, its descriptor, the values of its symbols, and its result."""
 
     op: SdscExecuteOp
     view: Descriptor
@@ -170,16 +170,16 @@ class Launched:
 
     @property
     def file(self) -> str:
-        """The file it ran."""
+        """The executed file."""
         return self.op.sdsc_filename.data
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The dims that the axes of the result are."""
+        """The dims of the result's axes."""
         return operand_labels(self.view, len(self.view.operands) - 1)
 
     def observed(self, extents: Mapping[str, int]) -> Observed:
-        """What it left behind; see `cut`."""
+        """Return the result as an observation; see `cut`."""
         return Observed(self.op, self.file.removesuffix(".json"), self.cut(extents), self.view.op_func_name)
 
     def cut(self, extents: Mapping[str, int]) -> Array:
@@ -190,7 +190,7 @@ class Launched:
 
 
 def observe_program(program: DeviceProgram, inputs: Sequence[Array | None], options: MachineOptions) -> list[Launched]:
-    """Runs a program, and gives what every launch left behind, in the order in which they ran."""
+    """Run a program, and return the results of every launch, in execution order."""
     seen: list[Launched] = []
 
     def watch(op: SdscExecuteOp, view: Descriptor, memory: Memory, symbols: Mapping[int, int]) -> None:
@@ -201,14 +201,14 @@ def observe_program(program: DeviceProgram, inputs: Sequence[Array | None], opti
 
 
 def observe_function(module: ModuleOp, inputs: Sequence[Array], host: HostExecutor | None = None) -> list[Observed]:
-    """Runs a module of an upper level, and gives what every op left behind, in the order in which they ran."""
+    """Run a module of an upper level, and return the results of every op, in execution order."""
     recorder = Recorder(value_names(module))
     run_function(module, inputs, listeners=[recorder], host=host)
     return recorder.seen
 
 
 def pick(seen: Sequence[Observed], name: str) -> Observed:
-    """The last of those observed that has a name; the ``%`` of a value may be left out.
+    """Return the last observation with a name; the ``%`` of a value may be left out.
 
     Raises:
         InputError: none has it.

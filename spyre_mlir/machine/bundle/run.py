@@ -1,4 +1,4 @@
-"""Runs a bundle: the SuperDSC files in the order of ``bundle.mlir``, with the addresses it computes."""
+"""Execution of a bundle: the SuperDSC files in the order of ``bundle.mlir``, with the addresses it computes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run_launch(
     symbols: Mapping[int, int],
     history: History | None = None,
 ) -> None:
-    """Runs what one file says on all its cores; a fault says which file, and where in the model it comes from."""
+    """Run one file's operation on all its cores; a fault names the file, and its origin in the model."""
     log, source = memory.log, source_of(op.location)
     log.standing = Standing(op.sdsc_filename.data, "superdsc", str(source) if source else None)
     try:
@@ -81,7 +81,7 @@ class BundleFunctions(InterpreterFunctions):
 
     @impl(InputArgExtractOp)
     def run_extract(self, _interpreter: Interpreter, op: InputArgExtractOp, args: PythonValues) -> PythonValues:
-        """The argument itself, or a limit its type states."""
+        """Return the argument itself, or a limit that its type states."""
         kind = op.arg.type
         if not isinstance(kind, InputArgType) or op.field.data == ArgField.VALUE.value:
             return args
@@ -90,7 +90,7 @@ class BundleFunctions(InterpreterFunctions):
 
     @impl(DeviceMemAllocateOp)
     def run_allocate(self, _interpreter: Interpreter, op: DeviceMemAllocateOp, _args: PythonValues) -> PythonValues:
-        """Scratch memory with undefined contents."""
+        """Allocate scratch memory with undefined contents."""
         name = f"pool {len(self.pools)}"
         region = self.memory.allocate(name, op.size.value.data)
         region.scratch = True
@@ -99,7 +99,7 @@ class BundleFunctions(InterpreterFunctions):
 
     @impl(ApplyOp)
     def run_apply(self, _interpreter: Interpreter, op: ApplyOp, args: PythonValues) -> PythonValues:
-        """An affine map of dims and symbols; the stock interpreter (xDSL 0.74) takes dims only."""
+        """Apply an affine map of dims and symbols; the stock interpreter (xDSL 0.74) accepts dims only."""
         return op.map.data.eval(args[: op.map.data.num_dims], args[op.map.data.num_dims :])
 
     @impl(SdscExecuteOp)

@@ -1,4 +1,4 @@
-"""The order in which a bundle runs its files, without running them: loops counted, buffers told apart.
+"""The order in which a bundle runs its files, found without running them: loops counted, buffers distinguished.
 
 What a bundle costs and when its kernels run is read from here; `bundle` executes the same program for its values.
 """
@@ -33,14 +33,14 @@ _PLACE = re.compile(r'"([^"]+)":(\d+)')
 
 
 def source_line(location: str) -> str:
-    """The innermost place of a location as `file.py:12`; empty if it has none."""
+    """Return the innermost place of a location as `file.py:12`; empty if it has none."""
     places = _PLACE.findall(location)
     return f"{PurePath(places[-1][0]).name}:{places[-1][1]}" if places else ""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One place in a bundle that runs a file.
+    """One op of a bundle that runs a file.
 
     Attributes:
         file: its name.
@@ -62,12 +62,12 @@ class Launch:
 
     @property
     def trips(self) -> int:
-        """How often it runs; a loop of unknown length counts once."""
+        """Number of runs; a loop of unknown length counts once."""
         return _runs(self.loops)
 
     @property
     def iterations(self) -> int:
-        """How many iterations of loops begin with it."""
+        """Return the number of loop iterations that begin with the launch."""
         first = len(self.loops) - self.opens
         return sum(_runs(self.loops[: depth + 1]) for depth in range(first, len(self.loops)))
 
@@ -78,7 +78,7 @@ def _runs(loops: tuple[int | None, ...]) -> int:
 
 @dataclass(frozen=True)
 class BundleLoop:
-    """A loop of the bundle and what it repeats."""
+    """A loop of the bundle and its body."""
 
     trips: int | None
     body: tuple[Launch | BundleLoop, ...]
@@ -89,14 +89,14 @@ Items = tuple[Launch | BundleLoop, ...]
 
 @dataclass(frozen=True)
 class Schedule:
-    """Launches and loops of a bundle in order, and the card they are for."""
+    """Launches and loops of a bundle in order, and their card."""
 
     items: Items
     spec: SpyreSpec = SPYRE
 
 
 def read_schedule(bundle: ModuleOp, load: Loader) -> Schedule:
-    """What a bundle runs, as a tree of launches and loops.
+    """Return the launches and loops of a bundle as a tree.
 
     Args:
         bundle: a parsed ``bundle.mlir``.
@@ -113,7 +113,7 @@ def read_schedule(bundle: ModuleOp, load: Loader) -> Schedule:
 
 
 def launches(items: Items) -> Iterator[Launch]:
-    """Every launch once, in order."""
+    """Return every launch once, in order."""
     for item in items:
         if isinstance(item, Launch):
             yield item
@@ -122,7 +122,7 @@ def launches(items: Items) -> Iterator[Launch]:
 
 
 def unrolled(items: Items) -> Iterator[Launch]:
-    """Every run of a launch, in order; a loop of unknown length runs once."""
+    """Return every run of a launch, in order; a loop of unknown length runs once."""
     for item in items:
         if isinstance(item, Launch):
             yield item

@@ -1,4 +1,4 @@
-"""When the kernels of a bundle run on which engine, and what the scratchpads hold: what traces and reports draw.
+"""Predicted timeline of a bundle's kernels on engines, with scratchpad contents: the data of traces and reports.
 
 The cost model says how long every engine of a core works in a kernel, and that they overlap; not when inside the
 kernel. Loads are drawn from its start, stores up to its end, everything else from its start.
@@ -19,7 +19,7 @@ from spyre_mlir.machine.bundle.schedule import ARGUMENT, MEMORY, SCRATCHPAD, Lau
 
 
 class Engine(Enum):
-    """What works at the same time inside a kernel."""
+    """An engine: engines work in parallel inside a kernel."""
 
     LOAD = "load"
     PE = "PE array"
@@ -30,7 +30,7 @@ class Engine(Enum):
 
 @dataclass(frozen=True)
 class TimedKernel:
-    """A file of the bundle with its cost, all its runs.
+    """A file of the bundle with its cost over all runs.
 
     Attributes:
         launch: where the bundle runs it.
@@ -68,7 +68,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Resident:
-    """A buffer in the scratchpads: every core that has it has it at one address.
+    """A buffer in the scratchpads, at the same address on every core that holds it.
 
     Attributes:
         address: first byte.
@@ -88,7 +88,7 @@ class Resident:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The bundle in time.
+    """Timeline of a bundle.
 
     Attributes:
         profile: of the cost model.
@@ -117,17 +117,17 @@ class Timeline:
 
     @property
     def total_us(self) -> float:
-        """Time of all kernels and of the transfers for host steps: a lower bound if there are any."""
+        """Time of all kernels and of the transfers for host steps: a lower bound if there are host steps."""
         return self.kernels_us + sum(step.least_us for step in self.host_steps)
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether the total leaves something out, as nobody knows how long the host computes."""
+        """Whether the total omits time, because the duration of host computation is unknown."""
         return bool(self.host_steps)
 
     @property
     def moved_bytes(self) -> int:
-        """Bytes of device memory that all kernels move, operands of several cores once per chip."""
+        """Bytes of device memory that all kernels move, shared operands once per chip."""
         return sum(k.work.moved() * k.work.trips for k in self.kernels)
 
     @property
@@ -147,14 +147,14 @@ class Timeline:
 
     @property
     def times_by_bound(self) -> dict[str, float]:
-        """Microseconds by what kernels wait for, the longest first."""
+        """Return microseconds by bounding engine, the longest first."""
         times: dict[str, float] = {}
         for k in self.kernels:
             times[k.cost.bound.value] = times.get(k.cost.bound.value, 0.0) + k.cost.total
         return dict(sorted(times.items(), key=lambda item: -item[1]))
 
     def occupancy(self, core: int = 0) -> tuple[tuple[float, int], ...]:
-        """Bytes of a core's scratchpad that hold something still needed, as steps: from when, how many."""
+        """Return the live bytes of a core's scratchpad as steps: time, bytes."""
         held = [r for r in self.residents if core in r.cores]
         steps: list[tuple[float, int]] = []
         for time in sorted({r.start_us for r in held} | {r.end_us for r in held}):
@@ -169,13 +169,13 @@ class Timeline:
 
     @property
     def core_use(self) -> float:
-        """Part of the card's cores that take part, over time."""
+        """Return the fraction of the card's active cores over time."""
         busy = sum(k.cost.total * k.work.cores for k in self.kernels)
         return busy / (self.kernels_us * self.spec.cores_per_card) if self.kernels_us else 0.0
 
     @property
     def fill(self) -> float:
-        """Part of the PE array that is busy while products run, over their arithmetic; 1 without products."""
+        """Fraction of the PE array that is busy during matmuls, weighted by their arithmetic; 1 without matmuls."""
         weights = [(k.cost.compute, k.cost.fill) for k in self.kernels if k.work.product is not None]
         total = sum(w for w, _ in weights)
         return sum(w * f for w, f in weights) / total if total else 1.0
@@ -187,7 +187,7 @@ def make_timeline(
     sources: Mapping[str, str] | None = None,
     host: Sequence[HostStepTime] = (),
 ) -> Timeline:
-    """Predicts when everything in a bundle happens.
+    """Predict the time of every event of a bundle.
 
     Args:
         schedule: what the bundle runs, and on which card.

@@ -31,7 +31,7 @@ class _Image:
 
 @dataclass
 class ResidentTensors:
-    """Tensors that were sent before, for arrays that cannot change: weights go to the card once.
+    """Device tensors already sent for immutable arrays: weights go to the card once.
 
     An array counts if it is read-only and holds its own elements. Whoever writes over one on the card gets a copy.
     """
@@ -43,7 +43,7 @@ class ResidentTensors:
     )
 
     def restore(self, key: tuple[Any, ...], array: Array, region: MemoryRegion) -> bool:
-        """Put what was sent before into a region; False if there is nothing."""
+        """Put a tensor sent before into a region; False if there is none."""
         image = self._images.get((id(array), *key))
         if image is None or image.source() is not array:
             return False
@@ -51,7 +51,7 @@ class ResidentTensors:
         return True
 
     def remember(self, key: tuple[Any, ...], array: Array, region: MemoryRegion) -> None:
-        """Keep what a region holds now, if the array cannot change."""
+        """Keep the present contents of a region, if the array is immutable."""
         if array.flags.writeable or array.base is not None or array.ndim == 0:
             return  # numpy's arithmetic makes numbers of arrays without dimensions
         whole = (id(array), *key)
@@ -60,19 +60,19 @@ class ResidentTensors:
         region.shared = True
 
     def restore_file(self, key: tuple[Any, ...], region: MemoryRegion) -> bool:
-        """As `restore`, for a weight that the program's files hold."""
+        """Same as `restore`, for a weight stored in the program's files."""
         if key not in self._files:
             return False
         region.share(*self._files[key])
         return True
 
     def remember_file(self, key: tuple[Any, ...], region: MemoryRegion) -> None:
-        """As `remember`; lasts until the files are read again, with another `ResidentTensors`."""
+        """Same as `remember`; lasts until the files are read again, with another `ResidentTensors`."""
         self._files[key], region.shared = (region.cells, region.states), True
 
 
 def access_of(tensor: DeviceTensor, base: int) -> ByteAccess:
-    """The elements of a tensor, one dim per dimension, padding included."""
+    """Return the elements of a tensor, one dim per dimension, padding included."""
     layout, lanes = tensor.layout, tensor.lanes
     strides, word = layout.strides(lanes), STICK_BYTES // lanes
     axes: list[tuple[StridedAxis, ...]] = []
@@ -85,7 +85,7 @@ def access_of(tensor: DeviceTensor, base: int) -> ByteAccess:
 def send(
     memory: Memory, tensor: DeviceTensor, base: int, values: Array, known: Mask | None, *, zero_padding: bool
 ) -> None:
-    """Write a host tensor to memory; its padding stays as it was, or becomes zero."""
+    """Write a host tensor to memory; its padding is unchanged, or becomes zero."""
     access = access_of(tensor, base)
     stick, order = tensor.layout.stick, tensor.arrangement
     padded = access.shape != tensor.shape or order != STANDARD
@@ -108,7 +108,7 @@ def send(
 
 
 def send_image(memory: Memory, tensor: DeviceTensor, base: int, values: Array, known: Mask | None) -> None:
-    """Write what is laid out in sticks already, [sticks, lanes]."""
+    """Write a tensor that is already laid out in sticks, [sticks, lanes]."""
     axes = (StridedAxis(tensor.sticks, STICK_BYTES),), (StridedAxis(tensor.lanes, STICK_BYTES // tensor.lanes),)
     _fill(memory, ByteAccess(base, axes, (tensor.sticks, tensor.lanes), tensor.format, Place()), values, known)
 

@@ -1,4 +1,4 @@
-"""An interpreter of KTIR programs: every core of the grid, in the numbers of the program, with every access checked.
+"""Interpreter of KTIR programs: all cores of the grid, in the program's number types, with every access checked.
 
 What it refuses and looser interpreters let pass: coordinates beyond a view or an array, elements that nobody wrote,
 cores that write one place or read what another core may still be writing, tensors and views that do not fit the

@@ -1,4 +1,4 @@
-"""Views and access tiles as the machine sees them: from coordinates to addresses, with every bound checked."""
+"""Views and access tiles of the machine: from coordinates to addresses, with every bound checked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from spyre_mlir.machine.ktdp.values import Array, Mask
 
 @dataclass(frozen=True)
 class MemoryView:
-    """A piece of memory read as a tensor.
+    """A range of memory read as a tensor.
 
     Args:
         start: byte address of the element at coordinate 0.
@@ -55,7 +55,7 @@ class MemoryView:
 
 @dataclass(frozen=True)
 class Distributed:
-    """One tensor of several views; the domains of the parts say which coordinates they hold.
+    """One tensor of several views; the domains of the parts define the coordinates they hold.
 
     Args:
         parts: the views.
@@ -76,7 +76,7 @@ AnyView = MemoryView | Distributed
 
 @dataclass(frozen=True)
 class BoxTile:
-    """Coordinates that a start and a box of offsets give.
+    """Coordinates given by a start and a box of offsets.
 
     Args:
         view: of what.
@@ -95,7 +95,7 @@ class BoxTile:
 
 @dataclass(frozen=True)
 class PointTile:
-    """Coordinates that were computed one by one.
+    """Coordinates computed one by one.
 
     Args:
         view: of what.
@@ -142,7 +142,7 @@ def evaluate(expr: AffineExpr, dims: Sequence[Any], symbols: Sequence[int]) -> A
 
 
 def axes(extents: Sequence[int], start: Sequence[int] | None = None) -> list[Array]:
-    """The points of a box: along each dimension an array that spreads to the others."""
+    """Return the points of a box: along each dimension an array that broadcasts to the others."""
     rank = len(extents)
     return [
         (np.arange(extent) + (0 if start is None else start[place])).reshape(
@@ -153,7 +153,7 @@ def axes(extents: Sequence[int], start: Sequence[int] | None = None) -> list[Arr
 
 
 def allowed(rules: Sequence[AffineConstraintExpr], points: Sequence[Array], extents: Sequence[int]) -> Mask | None:
-    """Which points of a box obey rules; None when there are none."""
+    """Return which points of a box satisfy rules; None when there are none."""
     if not rules:
         return None
     mask = np.ones(tuple(extents), np.bool_)
@@ -188,7 +188,7 @@ class TilePiece:
 
 
 def pieces(tile: AnyTile, op: Operation, core: int) -> list[TilePiece]:
-    """What a tile covers, view by view.
+    """Return the elements a tile covers, view by view.
 
     Raises:
         MachineFault: ``out-of-bounds``: a coordinate is in none of the views.

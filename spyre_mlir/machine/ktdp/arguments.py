@@ -1,4 +1,4 @@
-"""What a KTIR function takes: pointers to arrays, whose shapes its views tell, and numbers."""
+"""Arguments of a KTIR function: pointers to arrays, whose shapes its views define, and numbers."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class KtirArgument:
 
 
 def is_ktir(module: ModuleOp) -> bool:
-    """Whether a module is a KTIR program."""
+    """Return whether a module is a KTIR program."""
     return any(op.name.startswith("ktdp.") for op in module.walk())
 
 
 def kernels(module: ModuleOp) -> list[FuncOp]:
-    """The functions of a program in the order they run: the only one, `main`, or `main_0`, `main_1` and so on.
+    """Return the functions of a program in execution order: the only one, `main`, or `main_0`, `main_1` and so on.
 
     Raises:
         InputError: there is none, or it is not known which of several to run.
@@ -81,7 +81,7 @@ def argument_names(function: FuncOp) -> list[str]:
 
 
 def arguments(function: FuncOp) -> list[KtirArgument]:
-    """What a function takes."""
+    """Return the arguments of a function."""
     described: list[KtirArgument] = []
     for name, value in zip(argument_names(function), function.args, strict=True):
         views = _views(value)
@@ -137,7 +137,7 @@ def _users(view: SSAValue) -> list[Operation]:
 
 
 def only_stored_through(function: FuncOp) -> set[str] | None:
-    """Names of arguments that stores go through; None when a store's address is computed."""
+    """Return names of arguments that are stored through; None when a store's address is computed."""
     names = dict(zip(function.args, argument_names(function), strict=True))
     found: set[str] = set()
     for op in function.walk():

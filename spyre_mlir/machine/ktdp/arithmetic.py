@@ -156,7 +156,7 @@ _COMPARE: Mapping[str, ArrayBinary] = {
 
 
 def elementwise(op: Operation, inputs: list[Data]) -> Data:
-    """What an op gives that looks at each element by itself.
+    """Return the result of an elementwise op.
 
     Raises:
         MachineFault: ``division-by-zero`` of whole numbers.
@@ -227,7 +227,7 @@ def _defined(op: Operation, inputs: list[Data]) -> Any:
 
 
 def constant(op: arith.ConstantOp) -> Data:
-    """The value of a constant; it is part of the program and takes no room."""
+    """Return the value of a constant, which is part of the program and needs no scratchpad bytes."""
     kind, attribute = dtype_of(op.result.type), op.value
     match attribute:
         case IntegerAttr() | FloatAttr():

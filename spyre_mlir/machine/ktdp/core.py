@@ -1,4 +1,4 @@
-"""One core that runs a KTIR function, until it ends or must wait for others."""
+"""One core that runs a KTIR function, until it ends or must wait for other cores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Waiting = Generator[None, None, list[Any]]  # each time it yields, the core wait
 
 
 class Core(CoreState):
-    """A core that runs ops; the values it knows before are the function's arguments."""
+    """A core that runs ops; its initial values are the function's arguments."""
 
     def run(self, function: func.FuncOp) -> Waiting:
         """Run a function; arguments are in `values`."""
@@ -31,7 +31,7 @@ class Core(CoreState):
         return (yield from self.block(block)) if block is not None else []
 
     def block(self, block: Block) -> Waiting:
-        """Run a block; gives what its terminator names."""
+        """Run a block; return the operands of its terminator."""
         for op in block.ops:
             if op is block.last_op and op.has_trait(IsTerminator):
                 found = [self.values[value] for value in op.operands]

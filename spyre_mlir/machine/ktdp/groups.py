@@ -1,4 +1,4 @@
-"""What cores give each other: partial results by group, and with them the knowledge of time."""
+"""Exchange between cores: partial results by group, with the happens-before order they establish."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spyre_mlir.machine.ktdp.values import Data, undefined
 
 
 def holds(members: AffineSetAttr, core: int, group: int) -> bool:
-    """Whether a core is in a set `(i)[g]`."""
+    """Return whether a core is in a set `(i)[g]`."""
     for rule in members.data.constraints:
         value = (rule.lhs - rule.rhs).eval([core], [group])
         good = {
@@ -32,7 +32,7 @@ def holds(members: AffineSetAttr, core: int, group: int) -> bool:
 
 @dataclass
 class Exchange:
-    """Partial results on their way.
+    """Partial results in transit.
 
     Args:
         cores: how many run.
@@ -65,36 +65,36 @@ class Exchange:
         return self._members[key]
 
     def group(self, op: InterTileProduceOp, core: int) -> int | None:
-        """The group a core produces for."""
+        """Return the group that a core produces for."""
         return _group_of(self.members(_groups(op), op.producer_tiles_per_group), core)
 
     def consumer_group(self, op: InterTileReduceOp, producer: InterTileProduceOp, core: int) -> int | None:
-        """The group a core receives from."""
+        """Return the group that a core receives from."""
         return _group_of(self.members(_groups(producer), op.consumer_tiles_per_group), core)
 
     def publish(self, op: InterTileProduceOp, turn: int, group: int, core: int, partial: Data, clocks: Clocks) -> None:
-        """Send a partial result; who gets it also knows what the core had done till now."""
+        """Send a partial result; its receivers also learn what the core has done so far."""
         known = np.array(clocks)
         known[core] += 1
         self._sent.setdefault((op, turn, group), {})[core] = (partial, known)
         self.sent += 1
 
     def ready(self, op: InterTileProduceOp, turn: int, group: int) -> bool:
-        """Whether all producers of a group have sent."""
+        """Return whether all producers of a group have sent."""
         wanted = self.members(_groups(op), op.producer_tiles_per_group)[group]
         return set(wanted) == set(self._sent.get((op, turn, group), {}))
 
     def learn(self, op: InterTileProduceOp, turn: int, group: int, clocks: Clocks) -> None:
-        """Take over what the producers knew."""
+        """Take over the producers' knowledge."""
         for _, known in self._sent.get((op, turn, group), {}).values():
             np.maximum(clocks, known, out=clocks)
 
     def partials(self, op: InterTileProduceOp, turn: int, group: int) -> list[Data]:
-        """What was sent, by core."""
+        """Return the sent partial results, by core."""
         return [partial for _, (partial, _) in sorted(self._sent.get((op, turn, group), {}).items())]
 
     def nothing(self, op: InterTileReduceOp) -> Data:
-        """What a core gets that is no consumer: no value."""
+        """Return the value of a core that is not a consumer: undefined."""
         return undefined(op.result.type)
 
 

@@ -1,4 +1,4 @@
-"""When tensors of a program die: each after the op of its own block that uses it last, nested uses included."""
+"""Liveness of tensors of a program: each dies after the last op of its own block that uses it, nested uses included."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Liveness:
 
     @cached_property
     def dying(self) -> Mapping[Operation, tuple[SSAValue, ...]]:
-        """Per op, the values of its block that nobody needs after it."""
+        """Return per op the values of its block that are dead after it."""
         found: dict[Operation, list[SSAValue]] = {}
         for op in self._root.walk():
             for region in op.regions:

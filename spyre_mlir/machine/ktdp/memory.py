@@ -1,4 +1,4 @@
-"""Device memory and scratchpads of one run, and the way from an address to its region."""
+"""Device memory and scratchpads of one run, and the mapping from an address to its region."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class KtirMemory:
                 raise InputError(f"the arrays {one.name} and {other.name} overlap", hint="give places that are apart")
 
     def region(self, where: Where, kind: np.dtype[Any], op: Operation, core: int) -> TrackedRegion:
-        """The region that elements begin in; whether they end there too is for the region to say.
+        """Return the region in which elements begin; the region itself checks where they end.
 
         Raises:
             MachineFault: ``out-of-bounds``: nothing is there.
@@ -67,7 +67,7 @@ class KtirMemory:
 
 
 class Scratchpad:
-    """The LX of one core: views at fixed places, and room for the tensors that are alive.
+    """The LX of one core: views at fixed addresses, and room for the live tensors.
 
     Args:
         core: its number.
@@ -86,13 +86,13 @@ class Scratchpad:
 
     @property
     def region(self) -> TrackedRegion:
-        """Its bytes."""
+        """Return its bytes."""
         if self._region is None:
             self._region = TrackedRegion(f"LX of core {self.core}", 0, self.size, _SLOT_BYTES, self._shared)
         return self._region
 
     def reserve(self, where: Where, kind: np.dtype[Any], op: Operation) -> None:
-        """Keep the bytes of a view away from tensors.
+        """Reserve the bytes of a view, so that no tensor takes them.
 
         Raises:
             MachineFault: ``out-of-bounds`` or ``lx-overflow``.
@@ -113,7 +113,7 @@ class Scratchpad:
         self._require_room(op)
 
     def hold(self, key: int, size: int, op: Operation) -> None:
-        """Give room to a tensor; the same one again takes none.
+        """Allocate room for a tensor; the same tensor again takes none.
 
         Raises:
             MachineFault: ``lx-overflow``.
@@ -125,7 +125,7 @@ class Scratchpad:
             self._require_room(op)
 
     def release(self, key: int) -> None:
-        """Take one name of a tensor back, and with its last its room."""
+        """Drop one name of a tensor, and its room with the last name."""
         names, size = self._tiles[key]
         if names > 1:
             self._tiles[key] = (names - 1, size)

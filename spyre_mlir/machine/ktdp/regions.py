@@ -1,4 +1,4 @@
-"""Memory of the KTIR machine: runs of bytes that know who wrote what, and when with respect to other cores.
+"""Memory of the KTIR machine: address ranges that track who wrote what, and the order with respect to other cores.
 
 A region is an argument's array in device memory, or the scratchpad of a core. Device memory has nothing between its
 regions. What is remembered is kept per unit: an element of an array, two bytes of a scratchpad.
@@ -38,12 +38,12 @@ class Strided:
     steps: tuple[int, ...]
 
     def reach(self, size: int) -> tuple[int, int]:
-        """First byte, and one past the last, of elements of a size."""
+        """Return the first byte, and one past the last, of elements of a size."""
         far = [step * (extent - 1) for step, extent in zip(self.steps, self.shape, strict=True)]
         return self.start + sum(min(f, 0) for f in far), self.start + sum(max(f, 0) for f in far) + size
 
     def window(self, flat: Array, base: int, unit: int, size: int) -> Array:
-        """View of what an array of units holds of the elements."""
+        """Return the view of the elements in an array of units."""
         first, item, extra = (self.start - base) // unit, flat.itemsize, size // unit
         steps = tuple(step // unit * item for step in self.steps)
         shape = self.shape
@@ -52,21 +52,21 @@ class Strided:
         return as_strided(flat[first:], shape, steps)
 
     def read(self, flat: Array, base: int, unit: int, size: int) -> Array:
-        """The same, not to be written."""
+        """Return the same view for reading only."""
         return self.window(flat, base, unit, size)
 
     def write(self, flat: Array, base: int, unit: int, size: int, values: Array | int) -> None:
-        """Put values there."""
+        """Write values at the elements."""
         self.window(flat, base, unit, size)[...] = values
 
     def touches_twice(self) -> bool:
-        """Whether two elements share an address, seen from the steps."""
+        """Return whether two elements share an address, judged from the steps."""
         return any(step == 0 and extent > 1 for step, extent in zip(self.steps, self.shape, strict=True))
 
 
 @dataclass(frozen=True)
 class Scattered:
-    """Elements anywhere.
+    """Elements at arbitrary addresses.
 
     Args:
         addresses: byte address of each.
@@ -76,11 +76,11 @@ class Scattered:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many along each axis."""
+        """Extent of each axis."""
         return self.addresses.shape
 
     def reach(self, size: int) -> tuple[int, int]:
-        """First byte, and one past the last, of elements of a size."""
+        """Return the first byte, and one past the last, of elements of a size."""
         return int(self.addresses.min()), int(self.addresses.max()) + size
 
     def _places(self, base: int, unit: int, size: int) -> NDArray[np.int64]:
@@ -88,15 +88,15 @@ class Scattered:
         return first if extra == 1 else first[..., None] + np.arange(extra)
 
     def read(self, flat: Array, base: int, unit: int, size: int) -> Array:
-        """Copy of what an array of units holds of the elements."""
+        """Return a copy of the elements in an array of units."""
         return flat[self._places(base, unit, size)]
 
     def write(self, flat: Array, base: int, unit: int, size: int, values: Array | int) -> None:
-        """Put values there."""
+        """Write values at the elements."""
         flat[self._places(base, unit, size)] = values
 
     def touches_twice(self) -> bool:
-        """Whether two elements share an address."""
+        """Return whether two elements share an address."""
         return np.unique(self.addresses).size != self.addresses.size
 
 
@@ -105,7 +105,7 @@ Where = Strided | Scattered
 
 @dataclass
 class TrackedRegion:
-    """A run of addresses with contents.
+    """An address range with contents.
 
     Args:
         name: what it is to the program.
@@ -133,13 +133,13 @@ class TrackedRegion:
         self.tags = np.zeros(self.size // self.unit, np.uint8)
 
     def fill(self, values: Array) -> None:
-        """Put an array of defined elements there, from the start on."""
+        """Store an array of defined elements, from the start on."""
         self.data[: values.nbytes] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         self.tags[: values.size] = tag_of(values.dtype)
         self.whole = True
 
     def contents(self, kind: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-        """Copy of what is there from the start on."""
+        """Return a copy of the contents from the start on."""
         return self.data.view(kind)[: prod(shape)].reshape(shape).copy()
 
     def check(self, where: Where, kind: np.dtype[Any], op: Operation, core: int) -> None:
@@ -167,13 +167,13 @@ class TrackedRegion:
 
     @property
     def shared_unit_is_slot(self) -> bool:
-        """Whether units are slots of a scratchpad rather than the elements of one array."""
+        """Return whether units are slots of a scratchpad rather than the elements of one array."""
         return self.name.startswith("LX")
 
     # --- reading and writing ---
 
     def read(self, where: Where, kind: np.dtype[Any], op: Operation, core: int, clocks: Clocks) -> Array:
-        """Copy of elements.
+        """Return a copy of elements.
 
         Raises:
             MachineFault: they were never written, or as other numbers, or another core may be writing them.
@@ -192,7 +192,7 @@ class TrackedRegion:
         return np.array(where.read(self.data.view(kind), self.base, kind.itemsize, kind.itemsize))
 
     def write(self, where: Where, values: Array, op: Operation, core: int, clocks: Clocks) -> None:
-        """Put elements there.
+        """Write elements.
 
         Raises:
             MachineFault: two of them go to one place, or another core may be using it.
@@ -272,10 +272,10 @@ _TAGS: dict[str, int] = {}
 
 
 def tag_of(kind: np.dtype[Any]) -> int:
-    """A number for a numpy type; 0 is for what was never written."""
+    """Return a number for a numpy type; 0 stands for memory never written."""
     return _TAGS.setdefault(kind.name, len(_TAGS) + 1)
 
 
 def tag_name(tag: int) -> str:
-    """The type a number stands for."""
+    """Return the type of a tag."""
     return next(name for name, number in _TAGS.items() if number == tag)

@@ -1,4 +1,4 @@
-"""What a run of a KTIR program keeps: what its cores share, and the values each of them knows."""
+"""State of a run of a KTIR program: shared by its cores, and the values of each of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spyre_mlir.machine.ktdp.values import Data, Mask, known
 
 @dataclass(frozen=True)
 class Points:
-    """A set of offsets as a tile op has it; it is the same at each of its runs.
+    """A set of offsets of a tile op; it is the same in each of its runs.
 
     Args:
         extents: of its box.
@@ -36,7 +36,7 @@ class Points:
 
 @dataclass
 class Machine:
-    """What all cores of a run share.
+    """State shared by all cores of a run.
 
     Args:
         grid: extents, the first fastest.
@@ -56,13 +56,13 @@ class Machine:
 
     @property
     def cores(self) -> int:
-        """How many run."""
+        """Number of cores."""
         return prod(self.grid)
 
 
 @dataclass
 class CoreState:
-    """The values a core knows, and where it stands among the others.
+    """The values of a core, and its progress relative to the other cores.
 
     Args:
         number: which one.
@@ -89,7 +89,7 @@ class CoreState:
         return tuple(found)
 
     def whole(self, value: SSAValue) -> int:
-        """The value of an index."""
+        """Return the value of an index."""
         data: Data = self.values[value]
         if data.defined is not None:
             known(data, value.owner if isinstance(value.owner, Operation) else _first(value.owner), "an index")

@@ -27,7 +27,7 @@ RunRegion = Callable[[Region, Sequence[Data], Mapping[Operation, Data]], list[Da
 
 
 def numbers(attribute: object) -> list[int]:
-    """A dense array of whole numbers."""
+    """Return a dense array of integers."""
     return [int(one) for one in cast(DenseArrayBase[Any], attribute).get_values()]
 
 
@@ -59,7 +59,7 @@ def transpose(op: linalg.TransposeOp, data: list[Data], _run: RunRegion) -> Data
 
 
 def matmul(op: Operation, data: list[Data], _run: RunRegion) -> Data:
-    """The product, summed wider than half precision, plus what was there; rounded once."""
+    """Return the matmul, accumulated wider than half precision, plus the destination; rounded once."""
     a, b = (known(one, op, f"operand {number}") for number, one in enumerate(data[:2]))
     kind = dtype_of(op.results[0].type)
     start = np.zeros((), kind) if _unfilled(data[2]) else known(data[2], op, "operand 2")
@@ -70,7 +70,7 @@ def matmul(op: Operation, data: list[Data], _run: RunRegion) -> Data:
 
 
 def _unfilled(start: Data) -> bool:
-    """Whether an accumulator is a `tensor.empty`, from which a sum starts as from its neutral element.
+    """Return whether an accumulator is a `tensor.empty`, from which a sum starts as from its neutral element.
 
     torch-spyre leaves accumulators unfilled for the scheduler (#3764; certain). One with some elements missing is a
     fault, as anywhere.
@@ -79,7 +79,7 @@ def _unfilled(start: Data) -> bool:
 
 
 def reduce(op: linalg.ReduceOp, data: list[Data], run: RunRegion) -> Data:
-    """Halves combined with halves along the reduced dimensions, then with what was there."""
+    """Combine halves along the reduced dimensions, then with the destination."""
     values = known(data[0], op, "the input")
     start = None if _unfilled(data[1]) else known(data[1], op, "the start")
     summed = numbers(op.dimensions)
@@ -100,7 +100,7 @@ def reduce(op: linalg.ReduceOp, data: list[Data], run: RunRegion) -> Data:
 
 
 def generic(op: linalg.GenericOp, data: list[Data], run: RunRegion) -> list[Data]:
-    """The region on all points of the parallel dimensions at once, in turn for those that are summed."""
+    """Evaluate the region on all points of the parallel dimensions at once, and step by step over the summed ones."""
     maps = [one.data for one in op.indexing_maps]
     extents = _extents(maps, data)
     kinds = [str(one.data.value) for one in op.iterator_types]
@@ -260,7 +260,7 @@ _RULES: Mapping[str, Callable[[Any, list[Data], RunRegion], Data]] = {
 
 
 def compute(op: Operation, data: list[Data], run: RunRegion) -> list[Data]:
-    """What an op on tensors or scalars gives.
+    """Return the result of an op on tensors or scalars.
 
     Args:
         op: of arith, math, linalg or tensor.
@@ -286,7 +286,7 @@ def _inputs(op: Operation) -> int:
 
 
 def destinations(op: Operation) -> Sequence[SSAValue]:
-    """Operands whose room the results may take over."""
+    """Return the operands whose room the results may take over."""
     if not op.name.startswith("linalg.") or not op.results:
         return ()
     return tuple(op.operands)[_inputs(op) :]

@@ -1,4 +1,4 @@
-"""The ktdp ops on memory: views, tiles, loads and stores of one core."""
+"""The ktdp memory ops: views, tiles, loads and stores of one core."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def distributed(op: ConstructDistributedMemoryViewOp, parts: Sequence[AnyView]) 
 
 
 def tile(op: ConstructAccessTileOp, core: CoreState) -> BoxTile:
-    """The coordinates an op gives."""
+    """Return the coordinates of a tile op."""
     known = core.machine.points.get(op)
     if known is None:
         known = core.machine.points[op] = points_of(op.access_tile_set, op.access_tile_order)
@@ -109,7 +109,7 @@ def _inside(source: MemoryView, start: Sequence[int], known: Points) -> Mask | N
 
 
 def indirect(op: ConstructIndirectAccessTileOp, core: CoreState) -> PointTile:
-    """The coordinates an op computes; indices are read now.
+    """Return the coordinates that an op computes; indices are read now.
 
     Raises:
         MachineFault: an index view is left, or an index is not one of the view.
@@ -168,7 +168,7 @@ def _read(piece: TilePiece, op: Operation, core: CoreState) -> Array:
 
 
 def load(op: LoadOp, core: CoreState) -> Data:
-    """What a tile covers, as a tensor; undefined where the tile's set leaves points out."""
+    """Return the elements that a tile covers as a tensor; undefined at points outside the tile's set."""
     covered: AnyTile = core.values[op.tile]
     found = pieces(covered, op, core.number)
     if covered.mask is None and len(found) == 1:
@@ -182,7 +182,7 @@ def load(op: LoadOp, core: CoreState) -> Data:
 
 
 def store(op: StoreOp, core: CoreState) -> None:
-    """Write a tensor where a tile says.
+    """Write a tensor through a tile.
 
     Raises:
         MachineFault: an element that is stored has no value.

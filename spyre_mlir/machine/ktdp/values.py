@@ -1,4 +1,4 @@
-"""What SSA values of a KTIR program hold: numpy arrays in the element type of the program."""
+"""SSA values of a KTIR program: numpy arrays in the program's element types."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _INTEGERS = {1: np.dtype(np.bool_), **{bits: np.dtype(f"int{bits}") for bits in 
 
 
 def dtype_of(type_: Attribute) -> np.dtype[Any]:
-    """The numpy type of a scalar type, or of the elements of a tensor.
+    """Return the numpy type of a scalar type, or of the elements of a tensor.
 
     Raises:
         UnsupportedError: the interpreter has no such numbers.
@@ -57,7 +57,7 @@ def dtype_of(type_: Attribute) -> np.dtype[Any]:
 
 
 def shape_of(type_: Attribute) -> tuple[int, ...]:
-    """The extents of a tensor type; of a scalar none."""
+    """Return the extents of a tensor type; none for a scalar."""
     return tuple(type_.get_shape()) if isinstance(type_, TensorType) else ()
 
 
@@ -77,24 +77,24 @@ class Data:
 
     @property
     def bytes(self) -> int:
-        """Room it takes in the scratchpad."""
+        """Bytes it takes in the scratchpad."""
         return self.values.size * self.values.itemsize if self.charged and self.values.ndim else 0
 
     @property
     def number(self) -> int:
-        """The value of a scalar of whole numbers."""
+        """The value of an integer scalar."""
         return int(self.values)
 
 
 def undefined(type_: Attribute) -> Data:
-    """A tensor none of whose elements has a value; it takes no room before it is written."""
+    """Return a tensor without any defined element; it takes no room before it is written."""
     shape = shape_of(type_)
     blank = np.broadcast_to(np.zeros((), dtype_of(type_)), shape)
     return Data(blank, np.broadcast_to(np.zeros((), np.bool_), shape), charged=False)
 
 
 def known(data: Data, op: Operation, what: str) -> Array:
-    """All elements.
+    """Return all elements.
 
     Raises:
         MachineFault: one of them has no value.

@@ -1,4 +1,4 @@
-"""The machine's rules for the aten level: every op means what its table entry says."""
+"""Rules for the aten level: the semantics of an op are those of its table entry."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from spyre_mlir.ops.value import Made, Value
 
 
 def run_entry(entry: OpEntry, arguments: Mapping[str, object]) -> Array:
-    """What an entry gives for arrays and Python values by the names of its schema."""
+    """Return an entry's result for arrays and Python values by the names of its schema."""
     positional = [arguments[p.name] for p in entry.params if p.is_tensor]
     keywords = {p.name: arguments[p.name] for p in entry.params if not p.is_tensor}
     if entry.family is Family.VIEW:
@@ -78,13 +78,13 @@ def _numbers(value: Any) -> Any:
 
 
 def run_composed(entry: OpEntry, arguments: Mapping[str, Any], *, is_wide: bool = False) -> list[Array]:
-    """What a composed entry gives, one array per result; tensor arguments are `_Computed`."""
+    """Return a composed entry's results, one array each; tensor arguments are `_Computed`."""
     made = _ArrayBuild(is_wide=is_wide).results(entry, arguments)
     return [cast(_Computed, v).values for v in made or ()]
 
 
 def evaluate(entry: OpEntry, arguments: Mapping[str, Any]) -> list[Array]:
-    """What a composed entry gives for arrays: floats count as f32, integers as i64."""
+    """Return a composed entry's results for arrays: floats count as f32, integers as i64."""
     return run_composed(entry, {name: _with_type(value) for name, value in arguments.items()})
 
 
@@ -133,7 +133,7 @@ def _run_op(op: AtenOp, args: PythonValues, host: HostExecutor | None) -> Python
 
 
 def aten_rules(host: HostExecutor | None = None, settle: Settle | None = None) -> InterpreterFunctions:
-    """One rule for every op class.
+    """Return one rule for every op class.
 
     Args:
         host: runs what the table does not know.

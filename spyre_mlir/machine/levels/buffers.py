@@ -1,4 +1,4 @@
-"""Tensors in device memory as the kernel level sees them: sticks, and which of their lanes hold a value."""
+"""Device tensors of the kernel level: sticks, and which of their lanes are defined."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class DeviceBuffer:
 
     @property
     def dead(self) -> bool:
-        """Whether its life is over, or that of the buffer it is a tile of."""
+        """Whether its life has ended, or that of the buffer it is a tile of."""
         return self.freed or (self.whole is not None and self.whole.dead)
 
     @staticmethod
     def poisoned(tensor: DeviceTensor) -> DeviceBuffer:
-        """A buffer without contents."""
+        """Return a buffer without contents."""
         shape = (tensor.sticks, tensor.lanes)
         return DeviceBuffer(tensor, np.full(shape, np.nan, slot_type(tensor.format)), np.zeros(shape, np.bool_))
 
 
 def logical_view(data: Array, tensor: DeviceTensor) -> Array:
-    """The elements of a buffer by tensor dimension; the stick dimension is two axes, sticks and lanes."""
+    """Return the elements of a buffer by tensor dimension; the stick dimension is two axes, sticks and lanes."""
     layout, lanes = tensor.layout, tensor.lanes
     strides, shape, steps = layout.strides(lanes), list[int](), list[int]()
     for dim in range(len(layout.extents)):
@@ -64,7 +64,7 @@ def logical_view(data: Array, tensor: DeviceTensor) -> Array:
 
 
 def send(tensor: DeviceTensor, values: Array, known: Mask | None, *, zero_padding: bool) -> DeviceBuffer:
-    """A buffer that holds a host tensor; its padding is poisoned, or 0."""
+    """Return a buffer that holds a host tensor; its padding is poisoned, or 0."""
     buffer = DeviceBuffer.poisoned(tensor)
     if zero_padding:
         buffer.values[...] = 0.0
@@ -81,7 +81,7 @@ def send(tensor: DeviceTensor, values: Array, known: Mask | None, *, zero_paddin
 
 
 def receive(buffer: DeviceBuffer) -> tuple[Array, Mask]:
-    """The logical elements of a buffer, and which of them were written."""
+    """Return the logical elements of a buffer, and which of them were written."""
     tensor, box = buffer.tensor, tuple(slice(0, e) for e in buffer.tensor.shape)
     extents = tensor.layout.extents
     stick, order = tensor.layout.stick, tensor.arrangement
@@ -93,7 +93,7 @@ def receive(buffer: DeviceBuffer) -> tuple[Array, Mask]:
 
 
 def counted_from_end(op: ToDeviceOp, values: Array) -> Array:
-    """Indices with negative ones counted from the end of their table, if the transfer says so."""
+    """Return indices with negative ones counted from the end of their table, if the transfer asks for it."""
     rows = op.attributes.get(FROM_END)
     if not isinstance(rows, IntegerAttr):
         return values
@@ -104,7 +104,7 @@ def counted_from_end(op: ToDeviceOp, values: Array) -> Array:
 def sent_integers(
     op: ToDeviceOp, values: Array, tensor: DeviceTensor, name: str = "the tensor", *, exact: bool = True
 ) -> Array:
-    """The numbers that the host sends: integers that a format cannot hold do not wrap or round in silence.
+    """Return the numbers that the host sends: integers outside a format do not wrap or round silently.
 
     Args:
         op: the transfer.
@@ -160,7 +160,7 @@ _HINTS = {
 
 
 def source_name(op: ToDeviceOp) -> str:
-    """How messages call what a transfer sends: by its name in the model if it is an argument."""
+    """Return a transfer's source name for messages: the model's name if it is an argument."""
     if not isinstance(op.source, BlockArgument):
         return "the tensor"
     number, function = op.source.index, op.source.owner.parent_op()

@@ -1,4 +1,4 @@
-"""The machine's rules for loops: `scf.for` at the kernel level and in bundles, and the tiles its trips work on."""
+"""Rules for loops: `scf.for` at the kernel level and in bundles, and the tiles of its trips."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from spyre_mlir.machine.levels.buffers import DeviceBuffer
 
 @register_impls
 class ForFunctions(InterpreterFunctions):
-    """The meaning of `scf.for` on the device: the body again and again, nothing carried but memory."""
+    """Semantics of `scf.for` on the device: the body repeats, and only memory carries values."""
 
     @impl(scf.ForOp)
     def run_for(self, interpreter: Interpreter, op: scf.ForOp, args: PythonValues) -> PythonValues:
-        """Runs the body once per value of the induction variable."""
+        """Run the body once per value of the induction variable."""
         if len(args) > 3:
             raise UnsupportedError(
                 f"a loop that carries {len(args) - 3} values from trip to trip",
@@ -59,24 +59,24 @@ class ForFunctions(InterpreterFunctions):
     def run_yield(
         self, _interpreter: Interpreter, _op: scf.YieldOp, args: PythonValues
     ) -> tuple[TerminatorValue, PythonValues]:
-        """Ends a trip."""
+        """End a trip."""
         return ReturnedValues(args), ()
 
 
 @register_impls
 class TileFunctions(InterpreterFunctions):
-    """What kernel-level loops are written with: bounds, and tiles of buffers."""
+    """Ops around kernel-level loops: bounds, and tiles of buffers."""
 
     @impl(arith.ConstantOp)
     def run_constant(self, _interpreter: Interpreter, op: arith.ConstantOp, _args: PythonValues) -> PythonValues:
-        """A bound of a loop."""
+        """Return a loop bound."""
         if not isinstance(op.value, IntegerAttr):
             raise UnsupportedError(f"the constant {op.value} between kernels", where=place_of(op))
         return (op.value.value.data,)
 
     @impl(TileOp)
     def run_tile(self, _interpreter: Interpreter, op: TileOp, args: PythonValues) -> PythonValues:
-        """The same memory, from another stick on."""
+        """Return the same memory, from another stick on."""
         whole, index = cast(tuple[DeviceBuffer, int], args)
         start = index * op.step_bytes // STICK_BYTES
         if whole.dead:
@@ -87,7 +87,7 @@ class TileFunctions(InterpreterFunctions):
 
 
 def tile_of(whole: DeviceBuffer, tensor: DeviceTensor, start: int) -> DeviceBuffer:
-    """The part of a buffer from stick `start` on, as a tensor of its own that shares values and states."""
+    """Return the part of a buffer from stick `start` on, as a tensor of its own that shares values and states."""
     return DeviceBuffer(tensor, whole.values[start:], whole.initialised[start:], whole=whole)
 
 

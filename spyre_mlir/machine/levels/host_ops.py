@@ -1,4 +1,4 @@
-"""The machine's rule for host steps: it hands the call to an executor, since it has no operators of its own."""
+"""Rule for host steps: passes the call to an executor, because the machine has no operators of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spyre_mlir.machine.faults import FaultKind, fault, place_of
 
 
 class HostExecutor(Protocol):
-    """Runs operators on the host."""
+    """Executor of operators on the host."""
 
     def __call__(self, call: HostCall, operands: Sequence[Array], *, wide: bool) -> list[Array]:
         """The results of a call that are tensors.
@@ -49,19 +49,19 @@ class HostStepFunctions(InterpreterFunctions):
 
     @impl(LoopHostOp)
     def run_loop(self, _interpreter: Interpreter, op: LoopHostOp, args: PythonValues) -> PythonValues:
-        """Runs a step of the loop level."""
+        """Run a step of the loop level."""
         return run_on_host(op, args, self.executor, narrow=self.narrow)
 
     @impl(KernelHostOp)
     def run_kernel(self, _interpreter: Interpreter, op: KernelHostOp, args: PythonValues) -> PythonValues:
-        """Runs a step between launches."""
+        """Run a step between launches."""
         return run_on_host(op, args, self.executor, narrow=self.narrow)
 
 
 def run_on_host(
     op: AtenOp | HostOp, args: PythonValues, executor: HostExecutor | None, *, narrow: bool = False
 ) -> PythonValues:
-    """The results of one op by the executor.
+    """Return the results of one op by the executor.
 
     Raises:
         UnsupportedError: there is no executor, or it does not know the operator.

@@ -1,4 +1,4 @@
-"""The machine's rules for the kernel level: hardware functions on sticks, with the state of every lane.
+"""Rules for the kernel level: hardware functions on sticks, with the state of every lane.
 
 A lane is poisoned until something writes it. Poison travels with the data, lane by lane, and is a fault where
 the program would notice: in lane 0 of a stick that arithmetic writes, or on the way back to the host. The lanes
@@ -42,7 +42,7 @@ from spyre_mlir.ops.table import Family
 
 
 def pointwise(op: ComputeOp, inputs: Sequence[WalkedOperand], out: WalkedOperand) -> None:
-    """Element by element; states combine, except that a selection has the state of what it selects."""
+    """Compute element by element; states combine, except that a selection has the state of the selected element."""
     axes = out.own_axes
     check_every_point_kept(op, out)
     values = [x.values(axes) for x in inputs]
@@ -58,7 +58,7 @@ def pointwise(op: ComputeOp, inputs: Sequence[WalkedOperand], out: WalkedOperand
 
 
 def reduction(op: ComputeOp, inputs: Sequence[WalkedOperand], out: WalkedOperand) -> None:
-    """Folds the dimensions the output lacks, over their logical extents: padding takes no part."""
+    """Reduce the dimensions the output lacks, over their logical extents, without padding."""
     (source,), grid, kept = inputs, out.grid, out.grid.names(out.access)
     names = list(grid.extents)
     logical = op.space.extents
@@ -76,7 +76,7 @@ def reduction(op: ComputeOp, inputs: Sequence[WalkedOperand], out: WalkedOperand
 
 
 def contraction(op: ComputeOp, inputs: Sequence[WalkedOperand], out: WalkedOperand) -> None:
-    """The product summed over whole sticks: padding takes part, and must hold zeros."""
+    """Contract over whole sticks, padding included, which must hold zeros."""
     a, b = inputs
     axes, a_axes, b_axes = out.own_axes, a.own_axes, b.own_axes
     try:
@@ -91,7 +91,7 @@ def contraction(op: ComputeOp, inputs: Sequence[WalkedOperand], out: WalkedOpera
 
 
 def convert(op: ConvertOp, source: WalkedOperand, out: WalkedOperand) -> None:
-    """Elements in the order in which a change of width leaves them; a sparse stick stays one."""
+    """Return elements in their order after a change of width; a sparse stick stays sparse."""
     check_every_point_kept(op, out)
     names, grid, axes = out.grid.names(out.access), out.grid, out.own_axes
     values, states = source.values(axes), source.initialised(axes)
@@ -108,7 +108,7 @@ def convert(op: ConvertOp, source: WalkedOperand, out: WalkedOperand) -> None:
 
 
 def gather(op: GatherOp, indices: DeviceBuffer, table: DeviceBuffer, out: DeviceBuffer) -> None:
-    """Copies the rows that the indices name; an index in the lanes runs to its logical extent."""
+    """Copy the rows that the indices name; an index in the lanes runs to its logical extent."""
     accesses, lanes = op.accesses(), [t.lanes for t in op.tensors]
     padded = op.padded_extents()
     extents = {n: padded[n] if n == accesses[2].lane else e for n, e in op.space.extents.items()}
@@ -156,7 +156,7 @@ class KernelFunctions(InterpreterFunctions):
 
     @impl(ComputeOp)
     def run_compute(self, _interpreter: Interpreter, op: ComputeOp, args: PythonValues) -> PythonValues:
-        """Runs a hardware function by the family of its table entry."""
+        """Run a hardware function by the family of its table entry."""
         buffers = cast(tuple[DeviceBuffer, ...], args)
         self.scratchpads.check(op, buffers)
         *inputs, out = operands_of(op, args)
@@ -177,7 +177,7 @@ class KernelFunctions(InterpreterFunctions):
 
     @impl(RestickifyOp)
     def run_restickify(self, _interpreter: Interpreter, op: RestickifyOp, args: PythonValues) -> PythonValues:
-        """Copies values and states to the other layout."""
+        """Copy values and states to the other layout."""
         buffers = cast(tuple[DeviceBuffer, ...], args)
         self.scratchpads.check(op, buffers)
         source, out = operands_of(op, args)
@@ -189,7 +189,7 @@ class KernelFunctions(InterpreterFunctions):
 
     @impl(ConvertOp)
     def run_convert(self, _interpreter: Interpreter, op: ConvertOp, args: PythonValues) -> PythonValues:
-        """Copies values and states to the other format, in the order that the change of width leaves."""
+        """Copy values and states to the other format, in the order after the change of width."""
         buffers = cast(tuple[DeviceBuffer, ...], args)
         self.scratchpads.check(op, buffers)
         convert(op, *operands_of(op, args))
@@ -198,21 +198,21 @@ class KernelFunctions(InterpreterFunctions):
 
     @impl(GatherOp)
     def run_gather(self, _interpreter: Interpreter, op: GatherOp, args: PythonValues) -> PythonValues:
-        """Copies rows of a table."""
+        """Copy rows of a table."""
         indices, table, out = cast(tuple[DeviceBuffer, DeviceBuffer, DeviceBuffer], args)
         gather(op, indices, table, out)
         return ()
 
     @impl(AllocOp)
     def run_alloc(self, _interpreter: Interpreter, op: AllocOp, _args: PythonValues) -> PythonValues:
-        """A poisoned buffer."""
+        """Return a poisoned buffer."""
         buffer = DeviceBuffer.poisoned(device_tensor(op.result))
         self.scratchpads.add(op, buffer)
         return (buffer,)
 
     @impl(FreeOp)
     def run_free(self, _interpreter: Interpreter, op: FreeOp, args: PythonValues) -> PythonValues:
-        """Poisons the buffer, and remembers that its life is over."""
+        """Poison the buffer, and mark its life as ended."""
         (buffer,) = cast(tuple[DeviceBuffer], args)
         if buffer.freed:
             raise fault(FaultKind.DOUBLE_FREE, "the buffer was freed before", op)
@@ -222,13 +222,13 @@ class KernelFunctions(InterpreterFunctions):
 
     @impl(KernelConstantOp)
     def run_constant(self, _interpreter: Interpreter, op: KernelConstantOp, _args: PythonValues) -> PythonValues:
-        """A buffer of known numbers, zeros in its padding."""
+        """Return a buffer of constant numbers, with zero padding."""
         tensor = device_tensor(op.result)
         return (send(tensor, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
 
     @impl(ToDeviceOp)
     def run_to_device(self, _interpreter: Interpreter, op: ToDeviceOp, args: PythonValues) -> PythonValues:
-        """Lays a host tensor out in sticks; the attribute `zero_padding` fills the rest with zeros."""
+        """Lay a host tensor out in sticks; the attribute `zero_padding` fills the rest with zeros."""
         (host,) = cast(tuple[HostArray], args)
         tensor = device_tensor(op.result)
         values = sent_integers(op, host.values, tensor, source_name(op))
@@ -236,7 +236,7 @@ class KernelFunctions(InterpreterFunctions):
 
     @impl(FromDeviceOp)
     def run_from_device(self, _interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
-        """Reads the logical elements back."""
+        """Read the logical elements back."""
         (buffer,) = cast(tuple[DeviceBuffer], args)
         if buffer.freed:
             raise fault(FaultKind.USE_AFTER_FREE, "the source was freed", op, tensor="the source")

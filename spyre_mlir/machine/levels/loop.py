@@ -1,4 +1,4 @@
-"""The machine's rules for the loop level: a nest is evaluated on whole arrays, one axis per iteration dimension."""
+"""Rules for the loop level: a nest is evaluated on whole arrays, one axis per iteration dimension."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _PRODUCT, _SUM = "arith.mulf", "arith.addf"
 
 
 def known_numbers(value: Attribute, shape: Sequence[int], op: Operation) -> Array:
-    """The elements of a constant: one number everywhere, a range, or leading ones along the last dimension.
+    """Return the elements of a constant: one number everywhere, a range, or leading ones along the last dimension.
 
     Raises:
         UnsupportedError: the value is of another kind.
@@ -78,7 +78,7 @@ def known_numbers(value: Attribute, shape: Sequence[int], op: Operation) -> Arra
 
 
 def gather_rows(indices: Array, extent: int, op: Operation) -> Array:
-    """Indices as integers, each a row of the table.
+    """Return indices as integers, each a row of the table.
 
     Raises:
         MachineFault: one is outside 0 .. extent - 1.
@@ -163,11 +163,11 @@ def _write(
 
 @register_impls
 class LoopFunctions(InterpreterFunctions):
-    """Rules of `spyre.loop`, without those of the scalar operations in bodies."""
+    """Rules of `spyre.loop`, without the scalar operations in bodies."""
 
     @impl(NestOp)
     def run_nest(self, interpreter: Interpreter, op: NestOp, args: PythonValues) -> PythonValues:
-        """Evaluates the body on all points at once, combines, and writes through the result's map."""
+        """Evaluate the body on all points at once, combine, and write through the result's map."""
         inputs = cast(tuple[HostArray, ...], args[: len(op.inputs)])
         dest = cast(HostArray, args[-1]) if op.dest is not None else None
         element = tensor_type(op.result.type).get_element_type()
@@ -179,12 +179,12 @@ class LoopFunctions(InterpreterFunctions):
     def run_yield(
         self, _interpreter: Interpreter, _op: YieldOp, args: PythonValues
     ) -> tuple[TerminatorValue, PythonValues]:
-        """Hands the values of all points to the nest."""
+        """Pass the values of all points to the nest."""
         return ReturnedValues(args), ()
 
     @impl(LoopGatherOp)
     def run_gather(self, _interpreter: Interpreter, op: LoopGatherOp, args: PythonValues) -> PythonValues:
-        """Reads the table at the rows that the indices name."""
+        """Read the table at the rows that the indices name."""
         indices, table = cast(tuple[HostArray, HostArray], args)
         names, extents, axis = [d.name for d in op.space.data], op.space.extents, op.axis.value.data
         used = [n for n in names if n in op.maps.data[0].names]
@@ -201,13 +201,13 @@ class LoopFunctions(InterpreterFunctions):
 
     @impl(EmptyOp)
     def run_empty(self, _interpreter: Interpreter, op: EmptyOp, _args: PythonValues) -> PythonValues:
-        """A tensor without values."""
+        """Return an undefined tensor."""
         type_ = tensor_type(op.result.type)
         return (HostArray.undefined(type_.get_shape(), type_.get_element_type()),)
 
     @impl(LoopConstantOp)
     def run_constant(self, _interpreter: Interpreter, op: LoopConstantOp, _args: PythonValues) -> PythonValues:
-        """A tensor of known numbers."""
+        """Return a tensor of constant numbers."""
         type_ = tensor_type(op.result.type)
         return (HostArray.of(known_numbers(op.value, type_.get_shape(), op), type_.get_element_type()),)
 
@@ -232,7 +232,7 @@ def _run_scalar(
 
 
 def scalar_rules() -> InterpreterFunctions:
-    """Rules for the scalar operations that table entries name, and for `spyre.loop.apply`; all work on arrays.
+    """Return rules for the scalar operations that table entries name, and for `spyre.loop.apply`; all work on arrays.
 
     xDSL's own rules for arith and math take Python numbers one by one.
     """

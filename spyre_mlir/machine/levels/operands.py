@@ -1,4 +1,4 @@
-"""How an op of the kernel level walks its buffers: one axis per part of a dimension that sticks cut."""
+"""Buffer access of a kernel-level op: one axis per part of a dimension split by sticks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Sub = tuple[str, int]  # a part of an iteration dimension: its name, and the ele
 
 @dataclass(frozen=True)
 class Grid:
-    """An iteration space whose lane dimensions are cut at the sticks of every operand.
+    """An iteration space whose lane dimensions are split at the sticks of every operand.
 
     Attributes:
         extents: padded extent of every dimension.
@@ -34,7 +34,7 @@ class Grid:
 
     @staticmethod
     def of(op: KernelOp) -> Grid:
-        """The grid of an op: a dimension in lanes of 64 and of 32 is [sticks of 64, 2, 32]."""
+        """Return the grid of an op: a dimension in lanes of 64 and of 32 is [sticks of 64, 2, 32]."""
         extents, parts = op.padded_extents(), dict[str, tuple[tuple[int, int], ...]]()
         accesses = op.accesses()
         for name, extent in extents.items():
@@ -59,12 +59,12 @@ class Grid:
         return [steps[a] for a in axes]
 
     def names(self, acc: StickAccess) -> list[str]:
-        """The dimensions an access walks, in the order of the space."""
+        """Return the dimensions of an access, in the order of the space."""
         return [n for n in self.extents if n in acc.strides]
 
 
 def lane_step(acc: StickAccess, axis: Sub, lanes: int) -> int:
-    """Elements of memory per step of an axis, in a buffer of `lanes` elements per stick."""
+    """Return the elements of memory per step of an axis, in a buffer of `lanes` elements per stick."""
     name, weight = axis
     stride = acc.strides.get(name, 0) * lanes
     if acc.lane != name:
@@ -74,7 +74,7 @@ def lane_step(acc: StickAccess, axis: Sub, lanes: int) -> int:
 
 @dataclass(frozen=True)
 class WalkedOperand:
-    """One operand of a kernel op: a buffer and the way through it."""
+    """One operand of a kernel op: a buffer and its access."""
 
     buffer: DeviceBuffer
     access: StickAccess
@@ -84,11 +84,11 @@ class WalkedOperand:
 
     @property
     def own_axes(self) -> list[Sub]:
-        """The axes it walks."""
+        """The axes of its access."""
         return self.grid.of_names(self.grid.names(self.access))
 
     def view(self, data: Array, axes: Sequence[Sub]) -> Array:
-        """The walk over `data` (values or states), one axis each; axes it does not walk repeat.
+        """Return the accessed view of `data` (values or states), one axis each; other axes repeat.
 
         Raises:
             MachineFault: the walk leaves the buffer, or the buffer was freed.
@@ -113,23 +113,23 @@ class WalkedOperand:
             ) from error
 
     def values(self, axes: Sequence[Sub]) -> Array:
-        """The elements along axes."""
+        """Return the elements along axes."""
         element = self.op.attributes.get(ELEMENT)
         values = self.view(self.buffer.values, axes)
         return values if element is None or self.is_output else operands_as(values, str(element))
 
     @property
     def is_output(self) -> bool:
-        """Whether the op writes it."""
+        """Return whether the op writes it."""
         return self.what == _OUTPUT
 
     def initialised(self, axes: Sequence[Sub]) -> Mask:
-        """The states along axes."""
+        """Return the states along axes."""
         return self.view(self.buffer.initialised, axes)
 
 
 def operands_of(op: KernelOp, args: Sequence[object]) -> list[WalkedOperand]:
-    """The operands of an op, the output last."""
+    """Return the operands of an op, the output last."""
     grid = Grid.of(op)
     names = [*(f"input {n}" for n in range(len(op.inputs))), _OUTPUT]
     return [
@@ -138,7 +138,7 @@ def operands_of(op: KernelOp, args: Sequence[object]) -> list[WalkedOperand]:
 
 
 def write(out: WalkedOperand, values: Array, initialised: Mask, *, copies: bool) -> None:
-    """Writes values and states along the output's axes.
+    """Write values and states along the output's axes.
 
     Raises:
         MachineFault: arithmetic leaves lane 0 of a stick poisoned.
@@ -173,7 +173,7 @@ def _check_first_lanes(out: WalkedOperand, axes: Sequence[Sub], initialised: Mas
 
 
 def check_every_point_kept(op: KernelOp, out: WalkedOperand) -> None:
-    """Raises MachineFault if one element is written more than once."""
+    """Raise MachineFault if one element is written more than once."""
     lost = [n for n, e in op.space.extents.items() if e > 1 and n not in out.access.strides]
     if lost:
         message = f"{op.function_name} writes the same element for every {', '.join(lost)}"

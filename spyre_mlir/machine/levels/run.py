@@ -1,4 +1,4 @@
-"""Runs a module of the aten, loop or kernel level on numpy arrays, in exact numbers."""
+"""Execution of a module of the aten, loop or kernel level on numpy arrays, in exact numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run_function(
     host: HostExecutor | None = None,
     settle: Settle | None = None,
 ) -> list[Array]:
-    """Runs one function; float64, int64 and bool arrays come back, whatever the widths in the types.
+    """Run one function; return float64, int64 and bool arrays, whatever the widths in the types.
 
     Args:
         module: a verified module; its levels may be mixed.
@@ -65,7 +65,7 @@ def make_interpreter(
     host: HostExecutor | None = None,
     settle: Settle | None = None,
 ) -> Interpreter:
-    """An interpreter with the rules of the three upper levels."""
+    """Make an interpreter with the rules of the three upper levels."""
     interpreter = Interpreter(module, listeners=tuple(listeners))
     upper = (FuncFunctions(), aten_rules(host, settle), LoopFunctions(), scalar_rules(), HostStepFunctions(host))
     for functions in (*upper, KernelFunctions(), ForFunctions(), TileFunctions()):
@@ -87,14 +87,14 @@ def find_function(module: ModuleOp, name: str) -> FuncOp:
 
 
 def argument_name(function: FuncOp, number: int) -> str:
-    """How messages call an argument: by its ``aten.name``, else by its number."""
+    """Return the name of an argument in messages: its ``aten.name``, else its number."""
     attributes: ArrayAttr[DictionaryAttr] | None = function.arg_attrs
     name = None if attributes is None else attributes.data[number].data.get("aten.name")
     return f"argument {number}" if not isinstance(name, StringAttr) else f"argument {number}, '{name.data}'"
 
 
 def bind_inputs(function: FuncOp, inputs: Sequence[Array], *, narrow: bool = False) -> list[HostArray]:
-    """The arrays as the function's arguments; float32 stays float32 if `narrow`, else floats become float64.
+    """Convert arrays to the function's arguments; float32 stays float32 if `narrow`, else floats become float64.
 
     Raises:
         InputError: their number, a shape or a kind of number is not what the function takes.
@@ -104,7 +104,7 @@ def bind_inputs(function: FuncOp, inputs: Sequence[Array], *, narrow: bool = Fal
 
 
 def check_count(function: FuncOp, given: int) -> None:
-    """Raises InputError unless the function has as many arguments as are given."""
+    """Raise InputError unless the number of values equals the number of arguments."""
     count = len(function.function_type.inputs.data)
     if given != count:
         names = ", ".join(argument_name(function, n) for n in range(count))
@@ -116,7 +116,7 @@ def check_count(function: FuncOp, given: int) -> None:
 
 
 def bind_input(function: FuncOp, number: int, array: Array, *, narrow: bool = False) -> HostArray:
-    """One array as an argument of the function; see `bind_inputs`."""
+    """Convert one array to an argument of the function; see `bind_inputs`."""
     kind, name = function.function_type.inputs.data[number], argument_name(function, number)
     return _bind(np.asarray(array), kind, name, f"@{function.sym_name.data}", narrow)
 

@@ -1,4 +1,4 @@
-"""The cores' scratchpads at the kernel level: what one buffer writes, another in the same bytes loses."""
+"""Scratchpads of the kernel level: a write to one buffer invalidates another one in the same bytes."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class _Held:
 
 @dataclass
 class Scratchpads:
-    """Buffers with a place in LX; all cores hold their slices at the same bytes."""
+    """Buffers placed in LX; all cores hold their slices at the same bytes."""
 
     _held: list[_Held] = field(default_factory=list[_Held])
 
     def add(self, op: AllocOp, buffer: DeviceBuffer) -> None:
-        """Remembers where a buffer is.
+        """Record the place of a buffer.
 
         Raises:
             MachineFault: it does not fit the scratchpad.
@@ -56,11 +56,11 @@ class Scratchpads:
         self._held.append(held)
 
     def remove(self, buffer: DeviceBuffer) -> None:
-        """Forgets a buffer whose life is over."""
+        """Forget a buffer whose life has ended."""
         self._held = [h for h in self._held if h.buffer is not buffer]
 
     def check(self, op: KernelOp, args: Sequence[DeviceBuffer]) -> None:
-        """Refuses an op that reads what was overwritten, or overwrites what it reads.
+        """Refuse an op that reads overwritten contents, or overwrites its own inputs.
 
         Raises:
             MachineFault: ``overwritten-read`` or ``read-write-race``.
@@ -93,7 +93,7 @@ class Scratchpads:
                 )
 
     def overwrite(self, op: KernelOp, args: Sequence[DeviceBuffer]) -> None:
-        """Takes the contents away from the buffers whose bytes the op has written."""
+        """Invalidate the buffers whose bytes the op has written."""
         for other in self._below(args[-1]):
             if other.buffer.initialised.any():
                 other.buffer.values[...], other.buffer.initialised[...] = np.nan, False

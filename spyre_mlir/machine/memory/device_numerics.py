@@ -1,4 +1,4 @@
-"""Memory in device numerics: the values that the hardware's bytes have, rounded wherever something is stored.
+"""Memory in device numerics: values of the hardware's bytes, rounded at every store.
 
 Every value of every format but the 32-bit integers' is a float32, so an element is kept as its value; `raw` gives
 the bytes. Functions compute on float32 between memory and memory (`MachineOptions.arithmetic`), which for a sum,
@@ -56,7 +56,7 @@ _STAND_IN = float(dl16.round_trip(INFINITY_STAND_IN))
 
 
 class DeviceMemory(Memory):
-    """Memory that holds what the hardware's would.
+    """Memory that holds the same values as the hardware.
 
     Args:
         spec: the machine.
@@ -73,7 +73,7 @@ class DeviceMemory(Memory):
         self.partial_sums_are_wide = settings.partial_sums == "wide"
 
     def stored_type(self, format_name: str) -> np.dtype[Any]:
-        """The numpy type that has the format's values.
+        """Return the numpy type of the format's values.
 
         Raises:
             UnsupportedError: the machine has no arithmetic for the format.
@@ -122,14 +122,14 @@ class DeviceMemory(Memory):
 
     @override
     def numbers(self, stored: Stored, format_name: str) -> Floats:
-        """Values as functions compute on them."""
+        """Return values as functions compute on them."""
         if stored.dtype == np.float32 and not self._wide:
             return stored
         narrow = stored.dtype.itemsize <= np.dtype(np.float16).itemsize and not self._wide
         return stored.astype(np.float32 if narrow else np.float64)
 
     def partial_sum(self, values: Floats, format_name: str) -> Floats:
-        """Wide, or rounded to the format of the result."""
+        """Return the sum, wide or rounded to the format of the result."""
         if self.partial_sums_are_wide:
             return values
         rounded = np.empty(values.shape, self.stored_type(format_name))
@@ -137,7 +137,7 @@ class DeviceMemory(Memory):
         return self.numbers(rounded, format_name)
 
     def raw(self, address: int, count: int) -> bytes:
-        """The bytes that the hardware would have there; zeros where nothing was written."""
+        """Return the hardware's bytes; zeros where nothing was written."""
         region = self.locate(address, address + count)
         low = address - region.base
         made = np.zeros(count, dtype=np.uint8)
@@ -159,7 +159,7 @@ def _codes(values: Stored, format_name: str) -> Stored:
 
 
 def memory_for(options: MachineOptions, spec: SpyreSpec = SPYRE) -> Memory:
-    """Empty memory of the numerics that a run asks for."""
+    """Make empty memory of the numerics that a run asks for."""
     memory = ExactMemory(spec) if options.numerics == "exact" else DeviceMemory(spec, options)
     memory.log = FaultLog(options.on_fault)
     memory.nan_is_a_fault = options.nan == "fault"

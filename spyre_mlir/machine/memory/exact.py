@@ -1,4 +1,4 @@
-"""Device memory: a byte address leads to a value and the format last written there.
+"""Device memory: a byte address maps to a value and the format last written there.
 
 Memory is made of regions that are added explicitly (arguments, the pool, the scratchpads). A region holds values, and
 what was ever written where (`spyre_mlir.machine.memory.shadow`). An element's value stands where its first byte does,
@@ -32,7 +32,7 @@ _WIDE = np.dtype(np.float64)
 
 
 def element_bytes(format_name: str) -> int:
-    """Bytes of one element of a format that memory can hold.
+    """Return the bytes of one element of a format that memory can hold.
 
     Raises:
         UnsupportedError: the format is narrower than a byte.
@@ -50,7 +50,7 @@ _MOST = 0.5
 
 @dataclass(order=True)
 class MemoryRegion:
-    """A run of addresses with contents.
+    """An address range with contents.
 
     Args:
         base: first byte address.
@@ -89,11 +89,11 @@ class MemoryRegion:
         return self.base + self.size
 
     def share(self, cells: npt.NDArray[np.uint8], states: ShadowMemory) -> None:
-        """Take contents that others hold too; they are copied before anything is written."""
+        """Take contents shared with other holders; they are copied before a write."""
         self.cells, self.states, self.shared = cells, states, True
 
     def own(self) -> None:
-        """Make sure that what is written here is seen here only."""
+        """Make the contents private before a write."""
         if self.shared:
             self.cells, self.states, self.shared = self.cells.copy(), self.states.copy(), False
 
@@ -115,14 +115,14 @@ class StridedWindow:
     steps: tuple[int, ...]
 
     def elements(self, kind: np.dtype[Any]) -> Stored:
-        """View of what is stored."""
+        """View of the stored elements."""
         scale = self.region.scale
         strides = tuple(step * scale for step in self.steps)
         return np.ndarray(self.shape, kind, self.region.cells.data, self.first * scale, strides)
 
 
 class Memory(ABC):
-    """All memory one program sees; its kinds differ in what a slot holds.
+    """All memory that one program sees; subclasses differ in the contents of a slot.
 
     Args:
         spec: the machine; gives the stick size and the scratchpads' place and size.
@@ -135,7 +135,7 @@ class Memory(ABC):
 
     @abstractmethod
     def stored_type(self, format_name: str) -> np.dtype[Any]:
-        """The numpy type of an element as it is stored.
+        """Return the numpy type of a stored element.
 
         Raises:
             UnsupportedError: this memory does not hold the format.
@@ -149,7 +149,7 @@ class Memory(ABC):
         *,
         from_host: bool = False,  # noqa: ARG002 - an override that rounds counts what the host sends
     ) -> None:
-        """Store values; where memory is narrow, this is where they are rounded.
+        """Store values; narrow memory rounds them here.
 
         Args:
             target: the elements, of `stored_type`.
@@ -161,7 +161,7 @@ class Memory(ABC):
         target[...] = values
 
     def count_integers(self, values: npt.NDArray[Any], format_name: str) -> None:
-        """Count those that a format of integers does not have."""
+        """Count the values outside an integer format."""
         if FORMATS[format_name].floating or values.size == 0:
             return
         low, high = FORMATS[format_name].integers
@@ -169,12 +169,12 @@ class Memory(ABC):
             self.tally.integers += int(((values < low) | (values > high)).sum())
 
     def numbers(self, stored: Stored, format_name: str) -> Floats:  # noqa: ARG002 - overrides look
-        """Elements as what functions compute on; may be a view of them."""
+        """Return elements as functions compute on them; may be a view."""
         return stored
 
     @abstractmethod
     def partial_sum(self, values: Floats, format_name: str) -> Floats:
-        """A sum so far, over some cores, as the next core receives it."""
+        """Return a partial sum over some cores, as the next core receives it."""
 
     def __init__(self, spec: SpyreSpec = SPYRE) -> None:
         self.spec = spec
@@ -198,11 +198,11 @@ class Memory(ABC):
 
     @property
     def regions(self) -> tuple[MemoryRegion, ...]:
-        """All regions by address."""
+        """Return all regions by address."""
         return tuple(self._regions)
 
     def add_region(self, name: str, base: int, size: int) -> MemoryRegion:
-        """Give a run of addresses contents, all uninitialised.
+        """Add an address range, uninitialised.
 
         Raises:
             InputError: the base is not on a stick, the size is not whole sticks, or the region overlaps another.
@@ -222,7 +222,7 @@ class Memory(ABC):
         return region
 
     def allocate(self, name: str, size: int) -> MemoryRegion:
-        """Give a run of addresses contents where there is room, after everything that is there.
+        """Add an address range behind all existing ones.
 
         Raises:
             InputError: the segments have no room left.
@@ -236,15 +236,15 @@ class Memory(ABC):
         return self.add_region(name, base, whole)
 
     def forget_scratchpads(self) -> None:
-        """Take the scratchpads' contents away, as between two programs."""
+        """Drop the contents of the scratchpads, as between two programs."""
         self._release([region for region in self._regions if region.base == self.scratchpad_base])
 
     def remove_region(self, name: str) -> None:
-        """Forget a region and its contents."""
+        """Remove a region and its contents."""
         self._release([region for region in self._regions if region.name == name])
 
     def release_all(self) -> None:
-        """Forget every region; what they took can be had again by the next memory that has the same `spare`."""
+        """Remove every region; the next memory with the same `spare` can reuse their arrays."""
         self._release(self._regions)
 
     def _release(self, gone: list[MemoryRegion]) -> None:
@@ -254,11 +254,11 @@ class Memory(ABC):
                 self.spare.setdefault(len(region.cells), []).append((region.cells, region.states))
 
     def scratchpad_address(self, core: int, address: int) -> int:
-        """The card-wide address of a byte of one core's scratchpad."""
+        """Return the card-wide address of a byte of one core's scratchpad."""
         return self.scratchpad_base + core * self.spec.lx_bytes + address
 
     def add_scratchpads(self) -> MemoryRegion:
-        """Give every core its scratchpad, if they are not there yet; contents are uninitialised."""
+        """Give every core its scratchpad, unless present; contents are uninitialised."""
         for region in self._regions:
             if region.base == self.scratchpad_base:
                 return region
@@ -340,24 +340,24 @@ class ExactMemory(Memory):
     scale = _WIDE.itemsize // 2
 
     def stored_type(self, format_name: str) -> np.dtype[Any]:
-        """Wide, whatever the format."""
+        """Return the wide type, whatever the format."""
         width = element_bytes(format_name)
         return np.dtype(np.float32) if width == 1 else slot_type(format_name)
 
     @override
     def numbers(self, stored: Stored, format_name: str) -> Floats:
-        """Values as the running operation computes on them: integers where it is one of integers."""
+        """Return values as the running operation computes on them: integers where it is an integer operation."""
         return operands_as(stored, self.element)
 
     @override
     def put(self, target: Stored, values: npt.ArrayLike, format_name: str, *, from_host: bool = False) -> None:
-        """Store values, as the element type of the running operation has them."""
+        """Store values in the element type of the running operation."""
         wide = np.asarray(values)
         super().put(target, wide if self.element is None else as_eager(wide, self.element), format_name)
 
     @override
     def partial_sum(self, values: Floats, format_name: str) -> Floats:
-        """The values themselves."""
+        """Return the values themselves."""
         return values
 
 

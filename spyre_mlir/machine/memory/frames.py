@@ -1,4 +1,4 @@
-"""The shape an operation works in: iteration dims, cut wherever an operand's steps change.
+"""Axes of an operation: iteration dims, split wherever an operand's steps change.
 
 An operand's elements along a dim may be sticks and lanes, or slices and elements. Cut alike for all operands, every
 one of them is a strided view of memory, and nothing has to be copied before it is computed on.
@@ -32,11 +32,11 @@ class StridedAxis:
 
 
 class AccessCut(Protocol):
-    """What an access says of its dims."""
+    """Axes and extents of an access, per dim."""
 
     @property
     def axes(self) -> tuple[tuple[StridedAxis, ...], ...]:
-        """Per iteration dim, its axes from the slowest to the fastest."""
+        """Axes per iteration dim, from the slowest to the fastest."""
         ...
 
     @property
@@ -64,7 +64,7 @@ class Frame:
 
     @staticmethod
     def of(accesses: Sequence[AccessCut]) -> Frame:
-        """The coarsest frame in which every access is a strided view; a dense one if there is none."""
+        """Return the coarsest frame in which every access is a strided view; a dense one if there is none."""
         counts = tuple(_cut(accesses, place) for place in range(len(accesses[0].shape)))
         if any(access.visible != access.shape for access in accesses) or not all(counts):
             return Frame.plain(accesses)
@@ -72,28 +72,28 @@ class Frame:
 
     @staticmethod
     def plain(accesses: Sequence[AccessCut]) -> Frame:
-        """One axis per dim."""
+        """Return the frame with one axis per dim."""
         shapes = [access.shape for access in accesses]
         return Frame(tuple((max(sizes),) for sizes in zip(*shapes, strict=True)), dense=True)
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """Number of the first axis of each dim, and of all axes."""
+        """Return the number of the first axis of each dim, and of all axes."""
         result = [0]
         for counts in self.counts:
             result.append(result[-1] + len(counts))
         return tuple(result)
 
     def axes_of(self, places: Sequence[int]) -> list[int]:
-        """The axes of some dims."""
+        """Return the axes of some dims."""
         return [axis for place in places for axis in range(self.starts[place], self.starts[place + 1])]
 
     def joined(self, values: Array) -> Array:
-        """One axis per dim."""
+        """Reshape to one axis per dim."""
         return values.reshape([prod(values.shape[a:b]) for a, b in pairwise(self.starts)])
 
     def cut(self, values: Array) -> Array:
-        """From one axis per dim to the frame's."""
+        """Reshape from one axis per dim to the frame's axes."""
         shape: list[int] = []
         for size, counts in zip(values.shape, self.counts, strict=True):
             shape.extend(counts if size != 1 else [1] * len(counts))
@@ -119,7 +119,7 @@ def _cut(accesses: Sequence[AccessCut], place: int) -> tuple[int, ...]:
 
 
 def fine_axes(axes: Sequence[StridedAxis], counts: Sequence[int]) -> list[StridedAxis]:
-    """The axes of one dim of an operand, cut as a frame has it; of size one in a dim it does not walk."""
+    """Return the axes of one dim of an operand, split as in a frame; of size one in a dim it does not use."""
     if prod(axis.count for axis in axes) == 1:
         return [StridedAxis(1, 0)] * len(counts)
     result: list[StridedAxis] = []
@@ -135,7 +135,7 @@ def fine_axes(axes: Sequence[StridedAxis], counts: Sequence[int]) -> list[Stride
 
 
 def blocks(arrays: Sequence[Array], target: Array) -> Iterator[tuple[list[Array], Array]]:
-    """Parts of arrays of one shape, or that broadcast to the target's, small enough for the cache."""
+    """Return parts of arrays of one shape, or broadcastable to the target's, small enough for the cache."""
     if target.size <= BLOCK:
         yield list(arrays), target
         return

@@ -49,7 +49,7 @@ class OperandLayout:
 
     @property
     def labels(self) -> frozenset[str]:
-        """The dims that decide the address; in a gathered table the index decides in place of the others."""
+        """The dims that decide the address; in a gathered table the index replaces the others."""
         return frozenset(self._strides)
 
     def _at(self, core: int, low: int | None = None, high: int | None = None) -> Place:
@@ -93,7 +93,7 @@ class OperandLayout:
         return made
 
     def require_span(self) -> None:
-        """Refuse an operand of which one core touches addresses too far apart.
+        """Refuse an operand whose addresses on one core lie too far apart.
 
         Raises:
             MachineFault: ``span``.
@@ -110,14 +110,14 @@ class OperandLayout:
             self.memory.log.meet(fault(FaultKind.SPAN, message, access.span, hint=hint))
 
     def core(self, core: int) -> ByteAccess:
-        """The elements one core touches; addresses in LX are card-wide."""
+        """Return the elements one core touches; addresses in LX are card-wide."""
         axes = tuple(self._axes(dim, dim.per_core, None) for dim in self.view.dims)
         shape = tuple(dim.per_core if self._has(dim) else 1 for dim in self.view.dims)
         place = self._at(core)
         return ByteAccess(int(self.starts[core]), axes, shape, self.operand.format, place)
 
     def whole(self, slices: Ints) -> ByteAccess | None:
-        """The elements all cores touch as one array, if start addresses are affine in the slice numbers.
+        """Return the elements all cores touch as one array, if start addresses are affine in the slice numbers.
 
         Args:
             slices: slice number per core and iteration dim.
@@ -207,7 +207,7 @@ def _merged(axes: tuple[StridedAxis, ...]) -> tuple[StridedAxis, ...]:
 
 
 def slice_table(view: Descriptor) -> Ints:
-    """Slice number per core and iteration dim."""
+    """Return the slice number per core and iteration dim."""
     labels = [dim.label for dim in view.dims]
     return np.asarray([[row[label] for label in labels] for row in view.core_slices], dtype=np.int64)
 

@@ -1,4 +1,4 @@
-"""What was ever written where: per stick, one format and how many of its first bytes hold it.
+"""Shadow state of memory: per stick, one format and the number of its leading bytes that hold it.
 
 Nearly every stick is written from its first byte on in one format, so two small numbers say all about it. A stick
 that is not, is mixed: it has a tag per byte, as long as it needs one. A wider element stands as the tag of its format
@@ -35,7 +35,7 @@ RELABELS: dict[str, frozenset[str]] = {
 
 
 def tag_name(tag: int) -> str:
-    """What a tag says, for messages."""
+    """Return a tag's description for messages."""
     if tag == UNINITIALISED:
         return "nothing"
     if tag == CONTINUATION:
@@ -61,7 +61,7 @@ _BYTES = np.arange(STICK)
 
 @dataclass(frozen=True)
 class StickBox:
-    """Sticks at regular steps, of each the first bytes.
+    """Leading bytes of sticks at regular steps.
 
     Args:
         first: number of the stick at index zero.
@@ -83,13 +83,13 @@ class StickBox:
         return self.lanes * self.width
 
     def view(self, array: npt.NDArray[Number]) -> npt.NDArray[Number]:
-        """The box in an array with one entry per stick."""
+        """Return the box in an array with one entry per stick."""
         size = array.itemsize
         strides = tuple(step * size for step in self.steps)
         return np.ndarray(self.shape, array.dtype, array.data, self.first * size, strides)
 
     def sticks(self) -> Ints:
-        """Number of every stick."""
+        """Return the number of every stick."""
         result = np.full((1,) * len(self.shape), self.first, dtype=np.int64)
         for place, (count, step) in enumerate(zip(self.shape, self.steps, strict=True)):
             line = np.arange(count, dtype=np.int64) * step
@@ -99,7 +99,7 @@ class StickBox:
 
 @dataclass(frozen=True)
 class ShadowRead:
-    """What a read finds.
+    """State found by a read.
 
     Args:
         written: per element, one axis per axis of the box and one for lanes, each of size one where nothing changes
@@ -114,7 +114,7 @@ class ShadowRead:
 
 
 class ShadowMemory:
-    """The states of the bytes of one region, and which step wrote each stick last.
+    """The states of the bytes of one region, and the step that last wrote each stick.
 
     Args:
         size: bytes.
@@ -128,14 +128,14 @@ class ShadowMemory:
         self._bytes: Tags | None = None
 
     def copy(self) -> ShadowMemory:
-        """States that change on their own."""
+        """Return an independent copy of the states."""
         made = ShadowMemory(0)
         made.tags, made.known, made.writer = self.tags.copy(), self.known.copy(), self.writer.copy()
         made._bytes = None if self._bytes is None else self._bytes.copy()
         return made
 
     def read(self, box: StickBox, format_name: str, *, scratch: bool = False) -> ShadowRead:
-        """What a read of a box in a format finds.
+        """Return the state that a read of a box in a format finds.
 
         Args:
             box: which sticks.
@@ -162,7 +162,7 @@ class ShadowMemory:
         return ShadowRead(lanes[..., None] > np.arange(box.lanes, dtype=np.uint8))
 
     def write(self, box: StickBox, format_name: str, written: Bools | None, writer: int) -> None:
-        """Remember that a box was written; elements that are not written in `written` become uninitialised."""
+        """Record a write to a box; elements that are unset in `written` become uninitialised."""
         tags, known, tag = box.view(self.tags), box.view(self.known), FORMAT_TAGS[format_name]
         box.view(self.writer)[...] = writer
         whole = box.bytes == STICK
@@ -189,7 +189,7 @@ class ShadowMemory:
         self._keep(sticks, rows)
 
     def read_elements(self, at: Ints, width: int, format_name: str, *, scratch: bool = False) -> ShadowRead:
-        """What a read of single elements finds.
+        """Return the state that a read of single elements finds.
 
         Args:
             at: first byte of each, from the start of the region.
@@ -203,7 +203,7 @@ class ShadowMemory:
         return _reading(rows, format_name, scratch=scratch)
 
     def write_elements(self, at: Ints, width: int, format_name: str, written: Bools | None, writer: int) -> None:
-        """Remember that single elements were written."""
+        """Record a write to single elements."""
         sticks, place = np.unique(at // STICK, return_inverse=True)
         rows = self._rows(sticks)
         pattern = np.full(width, CONTINUATION, dtype=np.uint8)
@@ -214,12 +214,12 @@ class ShadowMemory:
         self._keep(sticks, rows)
 
     def tags_of(self, low: int, count: int) -> Tags:
-        """Tag of each of some bytes."""
+        """Return the tag of each of some bytes."""
         first, last = low // STICK, -(-(low + count) // STICK)
         return self._rows(np.arange(first, last)).reshape(-1)[low - first * STICK :][:count]
 
     def elements_of(self, tags: Tags) -> Iterator[tuple[str, Ints]]:
-        """Where elements of each format start."""
+        """Return the starts of elements of each format."""
         for name, tag in FORMAT_TAGS.items():
             at = np.flatnonzero(tags == tag)
             if at.size:

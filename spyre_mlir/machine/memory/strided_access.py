@@ -1,4 +1,4 @@
-"""The elements of an operand as strided boxes: their values in memory, and which of them were ever written."""
+"""Elements of an operand as strided boxes: their values in memory, and which of them were ever written."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 @dataclass(frozen=True)
 class TrackedArray:
-    """Values an operation works on, and which of them were ever written (None: all).
+    """Values of an operation, and which of them were ever written (None: all).
 
     Args:
         values: one axis per axis of the frame the operation works in.
@@ -95,7 +95,7 @@ class ByteAccess:
         return True
 
     def addresses(self) -> Ints:
-        """Byte address of every visible element, shaped as the iteration dims."""
+        """Return the byte address of every visible element, shaped as the iteration dims."""
         result = np.full((1,) * len(self.flat_axes), self.base, dtype=np.int64)
         for place, axis in enumerate(self.flat_axes):
             line = np.arange(axis.count, dtype=np.int64) * axis.stride
@@ -103,7 +103,7 @@ class ByteAccess:
         return result.reshape(self.visible)
 
     def touches(self, address: int) -> bool:
-        """Whether a byte is part of a visible element."""
+        """Return whether a byte is part of a visible element."""
         if not self.low <= address < self.high:
             return False
         before = address - self.addresses()
@@ -129,7 +129,7 @@ class ByteAccess:
         return TrackedArray(padded, known)
 
     def write(self, memory: Memory, tensor: TrackedArray) -> None:
-        """Copy an array with one axis per iteration dim into memory; elements that were never written stay so.
+        """Write an array with one axis per iteration dim; elements that were never written stay so.
 
         Raises:
             MachineFault: out of bounds.
@@ -140,7 +140,7 @@ class ByteAccess:
         memory.put(stored, tensor.values[inside].reshape(stored.shape), self.format)
 
     def view(self, memory: Memory, frame: Frame) -> Stored:
-        """The elements where they are, one axis per axis of the frame.
+        """Return a view of the elements in memory, one axis per axis of the frame.
 
         Raises:
             MachineFault: out of bounds.
@@ -174,7 +174,7 @@ class ByteAccess:
         return None if reading.written is None else self._by_dims(_moved_lane(reading.written, lane))
 
     def mark(self, memory: Memory, written: Bools | None) -> None:
-        """Remember that the visible elements are written.
+        """Mark the visible elements as written.
 
         Args:
             memory: where.
@@ -216,7 +216,7 @@ class ByteAccess:
         return StickBox(first // STICK, shape, steps, count, self.word_bytes), lane
 
     def sticks_in(self, array: npt.NDArray[Number], first: int) -> npt.NDArray[Number]:
-        """View of the sticks touched in an array with an entry per stick, the first being stick `first`."""
+        """Return a view of the touched sticks in an array with an entry per stick, the first being stick `first`."""
         axes = [axis for axis in self.flat_axes if axis.stride % STICK == 0]
         lanes = [axis for axis in self.flat_axes if axis.stride % STICK]
         # Lanes that reach beyond their stick, in a contiguous index tensor, touch all sticks up to their last.
@@ -263,11 +263,11 @@ class ByteAccess:
 
     @property
     def span(self) -> Place:
-        """The place of everything touched."""
+        """Return the place of everything touched."""
         return self._at(self.low, self.high)
 
     def place_at(self, index: Sequence[int]) -> Place:
-        """The place of the element at an index of the iteration dims."""
+        """Return the place of the element at an index of the iteration dims."""
         inside = tuple(min(i, n - 1) for i, n in zip(index, self.visible, strict=True))
         return self._place_of(int(np.ravel_multi_index(inside, self.visible)))
 

@@ -1,1 +1,1 @@
-"""Execution of one SuperDSC, and the checks that watch it."""
+"""Execution of one SuperDSC, and its runtime checks."""

@@ -1,4 +1,4 @@
-"""Sizes that are bound when the bundle runs: the operation for the size at hand."""
+"""Sizes that are bound when the bundle runs: the operation for the given size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spyre_mlir.machine.superdsc.per_core import Symbols
 
 
 def resolved(view: Descriptor, symbols: Symbols | None) -> Descriptor:
-    """The descriptor with bound sizes in place of the largest; the tensors are as large as the size.
+    """Return the descriptor with bound sizes in place of the largest; tensors shrink to the size.
 
     Raises:
         InputError: a size that the file does not allow.

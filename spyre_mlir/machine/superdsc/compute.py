@@ -1,4 +1,4 @@
-"""What one SuperDSC computes, on views of memory, for one core or for all of them together."""
+"""Computation of one SuperDSC, on views of memory, for one core or for all of them together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from spyre_mlir.ops.function_facts import LaneOrder
 
 @dataclass(frozen=True)
 class Tile:
-    """The part of the iteration space one pass works on: one core's, or all.
+    """The part of the iteration space of one evaluation: one core's, or all.
 
     Args:
         cores: the cores it stands for.
@@ -39,12 +39,12 @@ class Tile:
 
     @cached_property
     def frame(self) -> Frame:
-        """The axes its operands are seen along."""
+        """The axes of its operands."""
         return Frame.of(self.accesses)
 
     @property
     def plain(self) -> Tile:
-        """The same with one axis per iteration dim."""
+        """Return the same tile with one axis per iteration dim."""
         return self if self.frame.dense else PlainTile(self.cores, self.origin, self.accesses)
 
 
@@ -54,12 +54,12 @@ class PlainTile(Tile):
 
     @cached_property
     def frame(self) -> Frame:
-        """The axes its operands are seen along."""
+        """The axes of its operands."""
         return Frame.plain(self.accesses)
 
 
 def keep(tile: Tile, tensor: TrackedArray, memory: Memory) -> None:
-    """Write a result; numbers in lanes that nobody ever wrote count as no overflow.
+    """Write a result; values in lanes that were never written do not count as overflows.
 
     Raises:
         MachineFault: out of bounds.
@@ -80,7 +80,7 @@ def keep(tile: Tile, tensor: TrackedArray, memory: Memory) -> None:
 
 
 def fetch(tile: Tile, index: int, memory: Memory) -> TrackedArray:
-    """An operand along the axes of the tile's frame; a view of memory where it can be.
+    """Return an operand along the axes of the tile's frame; a view of memory where possible.
 
     Raises:
         MachineFault: out of bounds, or an element was last written in another format.
@@ -93,7 +93,7 @@ def fetch(tile: Tile, index: int, memory: Memory) -> TrackedArray:
 
 
 def run_in_place(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory) -> bool:
-    """Run an element-wise function from memory to memory, part by part; False if this is none, or needs more.
+    """Run an element-wise function from memory to memory, part by part; return False if it cannot run so.
 
     Raises:
         MachineFault: the program misbehaved.
@@ -123,7 +123,7 @@ def run_in_place(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory)
 
 
 def constants_of(view: Descriptor) -> dict[str, float]:
-    """Values of an operation's constants by name."""
+    """Return the values of an operation's constants by name."""
     return {constant.name: decode_constant(constant) for constant in view.constants}
 
 

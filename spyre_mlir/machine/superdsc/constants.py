@@ -10,7 +10,7 @@ from spyre_mlir.hw.formats import FP32, INT32
 
 
 def decode_constant(constant: Constant) -> float:
-    """Value of a constant's bit pattern."""
+    """Return the value of a constant's bit pattern."""
     if constant.format == FP32.name:
         return float(np.asarray([constant.bits], dtype=np.uint32).view(np.float32)[0])
     if constant.format == INT32.name:

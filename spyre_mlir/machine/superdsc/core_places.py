@@ -1,4 +1,4 @@
-"""Which core did it: where all cores of an operation run as one, a fault knows only an address."""
+"""Attribution of a fault to a core, where all cores of an operation run as one and only an address is known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout
 
 
 def settled(found: MachineFault, layouts: Sequence[OperandLayout], memory: Memory) -> FaultPlace:
-    """The place of a fault with the first core that touches its first byte, if one of the operation does.
+    """Return a fault's place with the first core that touches its first byte, if one of the operation does.
 
     Out of bounds is the first core that is, with its own bytes.
     """

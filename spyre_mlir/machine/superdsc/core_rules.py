@@ -1,4 +1,4 @@
-"""Which operations have a rule of their own for running on all cores."""
+"""Operations with a rule of their own for running on all cores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RULES: dict[Special, CoreRule] = {
 
 
 def run_special(view: Descriptor, memory: Memory, symbols: Symbols | None, past: History) -> bool:
-    """Run an operation that has a rule of its own; False, and nothing done, for all others.
+    """Run an operation that has a rule of its own; return False, with nothing done, for all others.
 
     Raises:
         MachineFault: the program misbehaved.

@@ -1,4 +1,4 @@
-"""Rows of a table picked by an index tensor.
+"""Table rows selected by an index tensor.
 
 The table's picked dim is its outermost device dim, and the iteration dims of the index tensor stand in its place, so
 the address of an element is that of row zero plus index times the bytes of one row. Published as code only; likely.
@@ -21,7 +21,7 @@ from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, T
 
 
 def share_table(layout: OperandLayout) -> None:
-    """Give all cores of a gather the table of core 0: the step from index to address knows one start only.
+    """Give all cores of a gather the table of core 0: the address computation from an index has one start only.
 
     Raises:
         MachineFault: ``divided-table``: the file wants another start on some core, or a part of the rows on each.
@@ -44,7 +44,7 @@ def share_table(layout: OperandLayout) -> None:
 
 
 def gather(view: Descriptor, accesses: Sequence[ByteAccess], origin: Sequence[int], memory: Memory) -> TrackedArray:
-    """Read the picked rows of one tile.
+    """Read the selected rows of one tile.
 
     Args:
         view: the descriptor.

@@ -1,4 +1,4 @@
-"""The steps of a layer norm on the device, and the scale of a quantised row.
+"""Functions of a layer norm on the device, and the scale of a quantised row.
 
 `exx2` leaves two moments in one stick. In which lanes is not public: the machine puts E[x] in the first and E[x*x] in
 the second, where its own `layernormscale` finds them. The first is what `layernormnorm` reads as the mean.
@@ -35,7 +35,7 @@ def _folded_axes(work: CoreWork) -> tuple[int, ...]:
 
 
 def exx2(work: CoreWork) -> list[tuple[ByteAccess, TrackedArray]]:
-    """Both moments of every row, times `exx2scale`."""
+    """Return both moments of every row, times `exx2scale`."""
     (scale,) = work.constants("exx2scale")
     output = len(work.accesses) - 1
     _sparse(work, output)
@@ -47,7 +47,7 @@ def exx2(work: CoreWork) -> list[tuple[ByteAccess, TrackedArray]]:
 
 
 def layernormscale(work: CoreWork) -> list[tuple[ByteAccess, TrackedArray]]:
-    """1 / sqrt(E[x*x] - E[x]^2 + eps)."""
+    """Return 1 / sqrt(E[x*x] - E[x]^2 + eps)."""
     (eps,) = work.constants("eps")
     _sparse(work, 0)
     mean = work.accesses[0].read(work.memory)
@@ -61,7 +61,7 @@ def layernormscale(work: CoreWork) -> list[tuple[ByteAccess, TrackedArray]]:
 
 
 def quantscale(work: CoreWork) -> list[tuple[ByteAccess, TrackedArray]]:
-    """The largest magnitude of every row, between `clipMin` and `clipMax`, times `mulConst`."""
+    """Return the largest magnitude of every row, between `clipMin` and `clipMax`, times `mulConst`."""
     low, high, factor = work.constants("clipMin", "clipMax", "mulConst")
     axes, x = _folded_axes(work), work.read(0)
     written = folded_written(work.view, x, axes, work.accesses[0], work.memory.log)

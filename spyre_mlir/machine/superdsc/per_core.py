@@ -1,4 +1,4 @@
-"""Operations whose cores do something of their own with what they read: the frame around it."""
+"""Common frame of operations that need a separate computation on each core."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Constants = Mapping[str, float]
 
 @dataclass(frozen=True)
 class CoreWork:
-    """What one core works on.
+    """The work of one core.
 
     Args:
         view: the operation.
@@ -39,11 +39,11 @@ class CoreWork:
     memory: Memory
 
     def axis(self, label: str) -> int:
-        """Place of a dim among the axes of a tensor."""
+        """Return the position of a dim among the axes of a tensor."""
         return [dim.label for dim in self.view.dims].index(label)
 
     def read(self, index: int) -> TrackedArray:
-        """An input, with what is masked replaced by the mask constant."""
+        """Read an input, with masked elements replaced by the mask constant."""
         tensor = self.accesses[index].read(self.memory)
         for place, dim in enumerate(self.view.dims):
             if dim.valid is None or self.view.mask_constant < 0 or dim.label not in self.view.operands[index].order:
@@ -100,7 +100,7 @@ def run_by_core(view: Descriptor, memory: Memory, symbols: Symbols | None, rule:
 
 
 def write_all(results: Sequence[Sequence[tuple[ByteAccess, TrackedArray]]], memory: Memory) -> None:
-    """Write what the cores made, after checking that no two write one byte."""
+    """Write the cores' results, after checking that no two write one byte."""
     for part in zip(*results, strict=True):
         require_disjoint([access for access, _ in part], memory.log)
     for result in results:
@@ -109,7 +109,7 @@ def write_all(results: Sequence[Sequence[tuple[ByteAccess, TrackedArray]]], memo
 
 
 def shaped(tensor: TrackedArray, access: ByteAccess) -> TrackedArray:
-    """A result broadcast to the axes it is written along."""
+    """Broadcast a result to the axes it is written along."""
     written = None if tensor.written is None else np.broadcast_to(tensor.written, access.shape)
     return TrackedArray(np.broadcast_to(tensor.values, access.shape), written)
 

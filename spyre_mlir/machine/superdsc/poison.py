@@ -1,4 +1,4 @@
-"""Which results were computed from bytes that nobody ever wrote.
+"""Results computed from bytes that were never written.
 
 Lanes beyond a tensor's extent are often uninitialised, and element-wise functions carry them along harmlessly. A
 program is wrong when such a lane enters a sum, or when the first lane of a stick, which always holds data, was never
@@ -50,7 +50,7 @@ def require_lane_zero(view: Descriptor, index: int, access: ByteAccess, tensor: 
 
 
 def pointwise_written(meaning: Pointwise, inputs: Sequence[TrackedArray]) -> Bools | None:
-    """An element counts as written when all it was computed from was; a select looks only at what it picks."""
+    """Mark an element as written when all its inputs were; a select considers only the selected input."""
     rank = next((tensor.written.ndim for tensor in inputs if tensor.written is not None), None)
     if rank is None:
         return None
@@ -66,7 +66,7 @@ def pointwise_written(meaning: Pointwise, inputs: Sequence[TrackedArray]) -> Boo
 def folded_written(
     view: Descriptor, tensor: TrackedArray, axes: Sequence[int], access: ByteAccess, log: FaultLog
 ) -> Bools | None:
-    """A fold over nothing but padding is padding; a fold over some padding is a fault, except in a padding lane.
+    """Mark reduced elements: padding alone gives padding; partly padding is a fault, except in a padding lane.
 
     Raises:
         MachineFault: ``uninitialised-read``.
@@ -106,7 +106,7 @@ def contracted_written(
     accesses: Sequence[ByteAccess],
     log: FaultLog,
 ) -> Bools | None:
-    """As for a fold, on both operands of a sum of products.
+    """Mark elements as for a reduction, on both operands of a contraction.
 
     Raises:
         MachineFault: ``uninitialised-read``.

@@ -1,4 +1,4 @@
-"""What cores that run at the same time must not do to each other's bytes."""
+"""Conflicts between the memory accesses of cores that run at the same time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def require_no_race(
     log: FaultLog,
     by_core: Callable[[], Sequence[Sequence[ByteAccess]]] | None = None,
 ) -> None:
-    """Refuse an operation that reads a byte it also writes, unless each element is read only to make itself.
+    """Refuse an operation that reads a byte it also writes, unless each element is read only to compute itself.
 
     Which of the two happens first is not defined, even on one core, because operands are streamed.
 
@@ -77,7 +77,7 @@ def _core_at(accesses: Sequence[ByteAccess], address: int) -> int | None:
 
 
 def _share_sticks(reads: Sequence[ByteAccess], writes: Sequence[ByteAccess]) -> bool:
-    """Whether a stick is touched by both."""
+    """Return whether a stick is touched by both."""
     low = max(min(r.low for r in reads), min(w.low for w in writes)) // STICK
     high = -(-min(max(r.high for r in reads), max(w.high for w in writes)) // STICK)
     if high <= low:

@@ -1,4 +1,4 @@
-"""What is said about an operation's results: how many were too large, and where NaN came up."""
+"""Messages about an operation's results: the number of overflows, and the origin of NaN."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spyre_mlir.ops.hardware_functions import function_of
 
 @contextmanager
 def counted(view: Descriptor, memory: Memory) -> Generator[None]:
-    """Add what is rounded inside to the log's count of overflows, and note the settings that matter.
+    """Add internally rounded values to the log's count of overflows, and note the settings that matter.
 
     Args:
         view: the operation.
@@ -57,7 +57,7 @@ def _open_settings(view: Descriptor, overflows: bool) -> Generator[str]:
 
 
 def require_integers(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory) -> None:
-    """Refuse integers beyond those that a format of floats is exact with, if the operation computes integers.
+    """Refuse integers outside the exact range of a float format, if the operation computes integers.
 
     A sum is looked at without signs, as no order of adding up is public.
 
@@ -98,7 +98,7 @@ def _no_padding(view: Descriptor, tile: Tile, memory: Memory) -> Bools:
 
 
 def require_numbers(tiles: Sequence[Tile], memory: Memory) -> None:
-    """Refuse a result that is infinite or NaN where no operand is, if the run asked for that.
+    """Refuse a result that is infinite or NaN where no operand is, if the run asks for it.
 
     Args:
         tiles: all that the operation did; several may share a result.

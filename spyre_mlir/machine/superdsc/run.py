@@ -1,4 +1,4 @@
-"""Runs one SuperDSC on all its cores.
+"""Execution of one SuperDSC on all its cores.
 
 Where every operand's start addresses are affine in the slice numbers, and no two cores can write the same byte, all
 cores run as one numpy operation. Otherwise each core runs by itself, and what the cores write is held against each
@@ -30,7 +30,7 @@ from spyre_mlir.machine.superdsc.stale_reads import History, require_tensor
 def element_addresses(
     view: Descriptor, operand: int, core: int, symbols: Mapping[int, int] | None = None
 ) -> tuple[dict[str, Ints], Ints]:
-    """Where one core finds every element of one operand, as the machine computes it.
+    """Return the machine's addresses of every element of one operand on one core.
 
     Returns:
         The global index along each dim the operand has, and the byte address (in LX: within that core's own
@@ -185,7 +185,7 @@ def _one_core(view: Descriptor, layouts: Sequence[OperandLayout], slices: Ints, 
 
 
 def _in_place(tile: Tile) -> bool:
-    """Whether an operation writes exactly where it reads: it changes tensors, whoever wrote them, and makes none."""
+    """Return whether an operation writes exactly where it reads: it modifies existing tensors and makes none."""
     *inputs, output = tile.accesses
     return any((a.base, a.axes) == (output.base, output.axes) for a in inputs)
 

@@ -20,7 +20,7 @@ SliceIndex = tuple[slice, ...]
 
 
 def run_shuffle(view: Descriptor, memory: Memory, symbols: Symbols | None, past: History) -> None:
-    """Gather the source from all cores, then hand every core its part.
+    """Gather the source from all cores, then give every core its part.
 
     Raises:
         MachineFault: the program misbehaved.

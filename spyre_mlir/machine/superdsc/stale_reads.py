@@ -1,4 +1,4 @@
-"""Who wrote the bytes that an operation reads: a scratchpad or the pool may hold what another operation left there.
+"""Writers of the bytes that an operation reads: a scratchpad or the pool may hold another operation's data.
 
 Files say addresses, not tensors, so three things can be told apart without any other source: bytes that nothing has
 written since the bundle began; what is left of a tensor after another one was written over a part of it; and sticks
@@ -26,7 +26,7 @@ HOST = 0
 
 @dataclass(frozen=True)
 class Producer:
-    """What an operation wrote.
+    """A tensor written by an operation.
 
     Args:
         step: number of the launch.
@@ -49,7 +49,7 @@ class Producer:
 
 @dataclass
 class History:
-    """What the launches of one run wrote, by their number."""
+    """Writes by the launches of one run, by launch number."""
 
     producers: dict[int, Producer] = field(default_factory=dict[int, Producer])
     ended: dict[int, str] = field(default_factory=dict[int, str])
@@ -57,7 +57,7 @@ class History:
     def wrote(
         self, memory: Memory, layout: OperandLayout, access: ByteAccess | None, slices: Ints, tensor: str | None
     ) -> None:
-        """Remember the output of the running launch."""
+        """Record the output of the running launch."""
         lx = layout.operand.component == "lx"
         numbers = _numbers(layout.view, layout.operand, slices) if lx else None
         place = f"{layout.view.index}:{layout.view.op_func_name}"
@@ -68,7 +68,7 @@ class History:
     def require_own(
         self, memory: Memory, layout: OperandLayout, access: ByteAccess, slices: Ints, tensor: str | None
     ) -> None:
-        """Refuse to read what another operation, or another core, has left.
+        """Refuse to read data left by another operation, or by another core.
 
         Raises:
             MachineFault: ``stale-read``, ``foreign-slice``, or ``out-of-bounds`` of the argument it should be.
@@ -106,7 +106,7 @@ class History:
             self.ended[owner.step] = f"it wants {tensor}, which nobody has written there; {owner.op} did {owner.tensor}"
 
     def doomed(self, memory: Memory, access: ByteAccess) -> list[Producer]:
-        """Whose tensors end when something is written: those it overwrites in part, and not from inside.
+        """Return the producers whose tensors end at a write: those it overwrites in part, and not from inside.
 
         A tensor may be updated in place; a write that also reaches beyond it makes another tensor in its bytes.
         """
@@ -118,7 +118,7 @@ class History:
         return [p for p in found if p.access is not None and not _inside(access, p.access)]
 
     def end(self, memory: Memory, doomed: Sequence[Producer], by: str) -> None:
-        """Take away what is left of tensors that were overwritten."""
+        """Remove the remains of overwritten tensors."""
         for old in doomed:
             if old.access is None:
                 continue
@@ -131,7 +131,7 @@ class History:
                 self.ended[old.step] = f"{by} has overwritten a part of what {old.op} wrote"
 
     def why(self, memory: Memory, address: int) -> str | None:
-        """Why a byte that reads as uninitialised is so, if something was written there once."""
+        """Return why a byte reads as uninitialised, if it was written once."""
         region = memory.locate(address, address + 1)
         return self.ended.get(int(region.states.writer[(address - region.base) // STICK]))
 
@@ -170,7 +170,7 @@ class History:
 
 
 def require_tensor(memory: Memory, access: ByteAccess, tensor: str | None) -> None:
-    """Refuse to touch another argument, or scratch memory, for the argument that is meant, and the other way round.
+    """Refuse an access to another argument, or to scratch memory, instead of the intended argument, and vice versa.
 
     Raises:
         MachineFault: ``out-of-bounds``.

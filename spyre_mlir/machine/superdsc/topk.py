@@ -1,4 +1,4 @@
-"""The k largest of a dim, and where they are.
+"""The k largest elements of a dim, and their positions.
 
 The input has the dim that is searched, the output has a dim of k in its place; neither is in a stick, and one core has
 all of both (torch-spyre work division; likely). Equal values come in the order of their places.
@@ -39,10 +39,10 @@ def _select(work: CoreWork, *, positions: bool) -> list[tuple[ByteAccess, Tracke
 
 
 def topkvalue(work: CoreWork) -> list[tuple[ByteAccess, TrackedArray]]:
-    """The values, in falling order."""
+    """Return the values, in descending order."""
     return _select(work, positions=False)
 
 
 def topkindex(work: CoreWork) -> list[tuple[ByteAccess, TrackedArray]]:
-    """Their places."""
+    """Return their positions."""
     return _select(work, positions=True)

@@ -165,7 +165,7 @@ class FaultLog:
         return lines + [f"overflow: {met}" for met in self.overflows.values()]
 
     def undecided(self) -> list[str]:
-        """Per setting that public sources leave open, the ops whose results depend on it; the first few of many."""
+        """Return per setting that public sources leave open the ops that depend on it; the first few of many."""
         lines: list[str] = []
         for setting, ops in sorted(self.depends.items()):
             names = sorted(ops, key=lambda name: (int(name.partition(":")[0]), name))

@@ -183,7 +183,7 @@ class Launched:
         return Observed(self.op, self.file.removesuffix(".json"), self.cut(extents), self.view.op_func_name)
 
     def cut(self, extents: Mapping[str, int]) -> Array:
-        """The result without padding, where the logical extent of a dim is known; dims of extent 0 are left out."""
+        """Return the result without padding where a dim's logical extent is known; dims of extent 0 are left out."""
         return self.values[
             tuple(0 if extents.get(label) == 0 else slice(0, extents.get(label)) for label in self.labels)
         ]

@@ -151,7 +151,7 @@ class ByteAccess:
         return StridedWindow(region, self.base - region.base, shape, steps).elements(memory.stored_type(self.format))
 
     def written(self, memory: Memory) -> Bools | None:
-        """Which elements were ever written; one axis per iteration dim, of size one where nothing changes along it.
+        """Return which elements were ever written; one axis per iteration dim, of size one where all are equal.
 
         Raises:
             MachineFault: out of bounds, or an element was last written in another format.

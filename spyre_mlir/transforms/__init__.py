@@ -1,4 +1,4 @@
-"""One pass per file; the file is named as the pass."""
+"""One pass per file; the file is named after the pass."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _loader(name: str, class_name: str) -> Callable[[], type[ModulePass]]:
 
 
 def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
-    """Loaders of our passes and of those that plugins registered, by name."""
+    """Return loaders of our passes and of plugin passes, by name."""
     ours = {name: _loader(name, class_name) for name, class_name in PASSES.items()}
     for registered in registry.all_passes():
         if registered.op in PASSES:

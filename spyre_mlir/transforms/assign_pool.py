@@ -1,4 +1,4 @@
-"""Pass `assign-pool`: gives every intermediate buffer its place in the device-memory pool.
+"""Pass `assign-pool`: assigns every intermediate buffer an offset in the device-memory pool.
 
 Buffers the host reads stay outside: they are arguments of the bundle. So do those that several launches use, since a
 launch has a pool of its own. The others get the lowest free bytes for as
@@ -27,7 +27,7 @@ from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 
 @dataclass
 class FirstFit:
-    """Byte ranges handed out lowest first; freed ranges are used again.
+    """First-fit allocator of byte ranges: lowest offset first; freed ranges are reused.
 
     Args:
         size_bytes: bytes there are.
@@ -37,7 +37,7 @@ class FirstFit:
     taken: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
     def take(self, size: int) -> int | None:
-        """Offset of `size` free bytes, or None if there is no such gap."""
+        """Return the offset of `size` free bytes, or None if there is no such gap."""
         start = 0
         for low, high in self.taken:
             if low - start >= size:
@@ -50,17 +50,17 @@ class FirstFit:
         return start
 
     def release(self, offset: int) -> None:
-        """Gives back the range that starts at `offset`."""
+        """Free the range that starts at `offset`."""
         self.taken = [r for r in self.taken if r[0] != offset]
 
 
 def size_bytes(alloc: kernel.AllocOp) -> int:
-    """Bytes a buffer takes."""
+    """Return the bytes a buffer takes."""
     return kernel.device_tensor(alloc.result).sticks * STICK_BYTES
 
 
 def is_pooled(alloc: kernel.AllocOp, launches: Launches) -> bool:
-    """Whether a buffer is an intermediate in device memory: one launch uses it, and the host never reads it."""
+    """Return whether a buffer is an intermediate in device memory: one launch uses it, and the host never reads it."""
     if kernel.device_tensor(alloc.result).space != "hbm":
         return False
     if any(isinstance(u.operation, kernel.FromDeviceOp) for u in alloc.result.uses):
@@ -70,12 +70,12 @@ def is_pooled(alloc: kernel.AllocOp, launches: Launches) -> bool:
 
 @dataclass(frozen=True)
 class AssignPoolPass(ModulePass):
-    """Places intermediate buffers in the pool."""
+    """Sets the pool offset of intermediate buffers."""
 
     name = "assign-pool"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Places the buffers of every function of the module."""
+        """Place the buffers of every function of the module."""
         for function in functions(op):
             block, spec = function.body.block, spec_of(ctx, op)
             launches = launch_numbers(block)
@@ -84,7 +84,7 @@ class AssignPoolPass(ModulePass):
 
 
 def check_card(ops: list[Operation], spec: SpyreSpec, launches: Launches) -> None:
-    """Raises LoweringError if the tensors that live outside the pool do not fit the card.
+    """Raise LoweringError if the tensors that live outside the pool do not fit the card.
 
     They are what the host sends and reads: weights, constants, inputs and results.
     """

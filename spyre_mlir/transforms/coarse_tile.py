@@ -1,4 +1,4 @@
-"""Pass `coarse-tile`: runs chains of kernels whose intermediates exceed LX block of rows by block of rows.
+"""Pass `coarse-tile`: runs chains of kernels with intermediates larger than LX in blocks of rows.
 
 A chain of ops that share a loop over rows becomes an `scf.for` over blocks of these rows, so that the intermediates
 of one block fit the scratchpads: device memory is read once and written once. The number of trips is the smallest
@@ -34,18 +34,18 @@ from spyre_mlir.transforms.utils.row_groups import RowGroup, grow
 
 @dataclass(frozen=True)
 class CoarseTilePass(ModulePass):
-    """Puts chains of kernels that exceed LX into loops over blocks of rows."""
+    """Wraps chains of kernels that exceed LX into loops over blocks of rows."""
 
     name = "coarse-tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Tiles the chains of every function of the module."""
+        """Tile the chains of every function of the module."""
         for function in functions(op):
             tile_chains(function.body.block, spec_of(ctx, op))
 
 
 def tile_chains(block: Block, spec: SpyreSpec) -> None:
-    """Tiles the chains of a block for which that pays."""
+    """Tile the chains of a block where this reduces the cost."""
     ops, position = list(block.ops), 0
     while position < len(ops):
         op = ops[position]
@@ -62,7 +62,7 @@ def tile_chains(block: Block, spec: SpyreSpec) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """A group in a loop of some trips.
+    """A group of kernels in a loop with a number of trips.
 
     Attributes:
         group: the ops.
@@ -78,7 +78,7 @@ class Plan:
 
     @property
     def cost(self) -> tuple[bool, int, int]:
-        """What is to be least: rows in the lanes if there are others, traffic, trips."""
+        """Return the cost to minimise: rows in the lanes if alternatives exist, traffic, trips."""
         return self.group.row_unit() > 1, self.traffic_bytes, self.trips
 
 
@@ -128,7 +128,7 @@ class _Trial:
     cores: tuple[int, ...]
 
     def as_busy_as(self, other: _Trial) -> bool:
-        """Whether every op keeps at least as many cores busy."""
+        """Return whether every op keeps at least as many cores busy."""
         return all(mine >= theirs for mine, theirs in zip(self.cores, other.cores, strict=True))
 
 

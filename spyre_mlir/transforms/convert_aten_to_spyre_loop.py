@@ -45,7 +45,7 @@ from spyre_mlir.transforms.utils.rebuild import Emitter, functions, rebuild
 
 
 def lower_view(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
-    """A view only changes how its base is read."""
+    """Lower a view: only the map of its base changes."""
     arguments = op.arguments()
     tensor = next(p.name for p in entry.params if p.is_tensor)
     source = b.readings[cast(SSAValue, arguments.pop(tensor))]
@@ -62,7 +62,7 @@ def lower_view(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
 
 
 def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
-    """Element by element: one nest."""
+    """Lower an elementwise op to one nest."""
     arguments = op.arguments()
     result = cast(TensorType[Attribute], op.results[0].type)
     values = [arguments[p.name] for p in entry.params if p.is_tensor]
@@ -98,7 +98,7 @@ def _on_truths(op: AtenOp, entry: OpEntry) -> OpEntry:
 
 
 def lower_reduction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
-    """One nest per reduced loop, the innermost first."""
+    """Lower a reduction to one nest per reduced loop, the innermost first."""
     arguments = op.arguments()
     source = b.readings[cast(SSAValue, arguments["self"])]
     rank, dims = len(source.shape), reduced_dims(len(source.shape), cast("tuple[int, ...] | None", arguments["dim"]))
@@ -113,7 +113,7 @@ def lower_reduction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
 
 
 def lower_contraction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
-    """A matrix product: one nest with a summed loop."""
+    """Lower a matmul to one nest with a summed loop."""
     left, right = (b.readings[cast(SSAValue, v)] for v in list(op.arguments().values())[:2])
     if entry.name == "linear":
         right = TensorView(right.base, right.view.transpose(0, 1))
@@ -122,12 +122,12 @@ def lower_contraction(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
 
 
 def lower_clone(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorView:
-    """A copy of a value that nothing can change is the value."""
+    """Lower a copy of an immutable value to the value."""
     return b.readings[cast(SSAValue, op.arguments()["self"])]
 
 
 def lower_cast(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorView:
-    """A change of element type: a copy whose body converts."""
+    """Lower a change of element type to a copy whose body converts."""
     source = b.readings[cast(SSAValue, op.arguments()["self"])]
     result = cast(TensorType[Attribute], op.results[0].type)
     new = result.get_element_type()
@@ -162,7 +162,7 @@ def _towards_zero(b: LoopBuilder, x: TensorView) -> TensorView:
 
 
 def lower_cat(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorView:
-    """Each part is copied to its offset in one result."""
+    """Copy each part to its offset in one result."""
     arguments = op.arguments()
     result = cast(TensorType[Attribute], op.results[0].type)
     at = cast(int, arguments["dim"]) % len(result.get_shape())
@@ -180,14 +180,14 @@ def lower_cat(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorView:
 
 
 def lower_embedding(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorView:
-    """A choice of table rows."""
+    """Lower a selection of table rows."""
     arguments = op.arguments()
     table, indices = (b.readings[cast(SSAValue, arguments[n])] for n in ("weight", "indices"))
     return lower_rows(b, table, indices, cast(TensorType[Attribute], op.results[0].type))
 
 
 def lower_index_select(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorView:
-    """A choice of entries of one dimension: of rows, once that dimension is the first."""
+    """Lower a selection along one dimension to a selection of rows, after making that dimension the first."""
     arguments = op.arguments()
     source, index = (b.readings[cast(SSAValue, arguments[n])] for n in ("self", "index"))
     asked = cast(TensorType[Attribute], op.results[0].type).get_shape()
@@ -205,7 +205,7 @@ def lower_index_select(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorVie
 
 
 def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
-    """Numbers the host provides with the program."""
+    """Lower constant tensors, which the host provides with the program."""
     result = cast(TensorType[Attribute], op.results[0].type)
     return whole(
         b.emitter.add(LoopConstantOp(known_value(entry, op.arguments(), result.element_type), result)).results[0]
@@ -235,7 +235,7 @@ _TABLES = {gathers.embedding.name: ("weight", "indices"), gathers.index_select.n
 
 
 def lowering_of(op: Operation) -> tuple[AtenLowering, OpEntry | None] | None:
-    """How an op is lowered, or None if it cannot be."""
+    """Return the lowering of an op, or None if it has none."""
     if not isinstance(op, AtenOp):
         return None
     for registered in registry.find(registry.HookKind.LOWERING, op.overload):
@@ -253,7 +253,7 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
     name = "convert-aten-to-spyre-loop"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Converts every function of the module."""
+        """Convert every function of the module."""
         for function in functions(op):
             check_supported(function, lambda op: is_marked(op) or lowering_of(op) is not None)
             check_not_empty(function)

@@ -72,7 +72,7 @@ class ConvertSpyreKernelToKtdpPass(ModulePass):
     tile: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Converts the one function of the module that has kernel ops.
+        """Convert the one function of the module that has kernel ops.
 
         Raises:
             UnsupportedError: kernels have no KTIR; all of them are listed.
@@ -127,7 +127,7 @@ class ConvertSpyreKernelToKtdpPass(ModulePass):
 
 
 def _is_host(function: func.FuncOp) -> bool:
-    """Whether a function of the kernel level leaves nothing to the device."""
+    """Return whether a function of the kernel level leaves nothing to the device."""
     return "grid" not in function.attributes and all(isinstance(o, _AROUND) for o in function.body.block.ops)
 
 
@@ -167,7 +167,7 @@ def _items(block: Block) -> list[Item]:
 
 
 def refuse_unsupported(kernels: Sequence[kernel.KernelOp]) -> None:
-    """Raises one UnsupportedError that lists every kernel without KTIR."""
+    """Raise one UnsupportedError that lists every kernel without KTIR."""
     problems = list(dict.fromkeys(p for op in kernels if (p := _problem(op)) is not None))
     if problems:
         count = "a kernel has" if len(problems) == 1 else f"{len(problems)} kernels have"
@@ -178,7 +178,7 @@ def refuse_unsupported(kernels: Sequence[kernel.KernelOp]) -> None:
 
 
 def _keeps_places(op: kernel.KernelOp) -> bool:
-    """Whether a kernel works place by place: all sticks have the same order, so that it does not matter which."""
+    """Return whether a kernel is elementwise with one order in all sticks, so that the order is irrelevant."""
     if not isinstance(op, kernel.ComputeOp) or op.entry.family in (Family.CONTRACTION, Family.REDUCTION):
         return False
     walks = [(a.lane, t.arrangement, a.offset) for t, a in zip(op.tensors, op.accesses(), strict=True)]
@@ -189,7 +189,7 @@ def _keeps_places(op: kernel.KernelOp) -> bool:
 
 
 def _has_ktir(op: kernel.ComputeOp) -> bool:
-    """Whether KTIR can say the function of a kernel."""
+    """Return whether KTIR can say the function of a kernel."""
     match op.entry.family:
         case Family.CONTRACTION:
             return op.function_name == matmul.opfunc
@@ -216,7 +216,7 @@ def _problem(op: kernel.KernelOp) -> str | None:
 
 @dataclass(frozen=True)
 class KtirWriter:
-    """Writes the kernels of a function.
+    """Writer of the kernels of a function.
 
     Attributes:
         code: the function.
@@ -229,7 +229,7 @@ class KtirWriter:
     tile: int
 
     def write(self, item: Item) -> None:
-        """A kernel, or a loop of kernels that is the same loop here."""
+        """Write a kernel, or a loop of kernels that stays a loop in KTIR."""
         if isinstance(item, kernel.KernelOp):
             self._kernel(item)
             return

@@ -95,7 +95,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
     masks: Masks = "largest"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Converts the one function of the module that has kernel ops."""
+        """Convert the one function of the module that has kernel ops."""
         chosen = [f for f in functions(op) if any(isinstance(o, kernel.KernelOp) for o in f.walk())]
         if len(chosen) > 1:
             raise LoweringError(
@@ -262,7 +262,7 @@ def _launches(block: Block) -> list[_Launch]:
 
 
 def _is_argument(value: SSAValue) -> bool:
-    """Whether a buffer is a tensor of its own in device memory."""
+    """Return whether a buffer is a tensor of its own in device memory."""
     owner = value.owner
     if isinstance(owner, kernel.AllocOp):
         return owner.offset is None and kernel.device_tensor(value).space == "hbm"

@@ -55,7 +55,7 @@ PREPARED_KINDS = ("parameter", "buffer", "constant")
 
 
 def lower_empty(p: LayoutPlanner, op: loop.EmptyOp) -> None:
-    """A destination: its layout must let every nest that fills it write whole sticks."""
+    """Lower a destination: its layout must let every nest that fills it write whole sticks."""
     chain = list(_fillers(op.result))
     if is_integer(element_of(op.result)):
         p.of(op.result).format = (DL16 if inside(p.ranges.of(op.result), NARROW) else FP32).name
@@ -97,7 +97,7 @@ def _fill_cost(p: LayoutPlanner, chain: Sequence[loop.NestOp], stick: int, shape
 
 
 def lower_nest(p: LayoutPlanner, op: loop.NestOp) -> None:
-    """A nest is a product, a reduction, or pointwise."""
+    """Lower a nest: a contraction, a reduction, or an elementwise op."""
     entry = body_function(op.body.block)
     if op.combine is None:
         if entry is floor_division.whole_quotient:
@@ -179,7 +179,7 @@ def _whole_along(p: LayoutPlanner, op: loop.NestOp, operand: int, summed: str, l
 
 
 def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp) -> None:
-    """Rows of a table: the indexed dimension outermost, another one in the lanes."""
+    """Lower rows of a table: the indexed dimension outermost, another one in the lanes."""
     index_map, table_map, out_map = (m.data for m in op.maps)
     form = FP32.name if keeps_float32(p, op, element_of(op.table)) else DL16.name
     if is_integer(element_of(op.table)) and not inside(p.ranges.of(op.table), NARROW):
@@ -252,7 +252,7 @@ def _check_table(p: LayoutPlanner, spec: SpyreSpec) -> None:
 
 
 def lower_constant(p: LayoutPlanner, op: loop.LoopConstantOp) -> None:
-    """Known numbers: the host provides them in whatever layout is asked for."""
+    """Lower constant numbers, which the host provides in any requested layout."""
     versions = p.of(op.result)
     versions.constant = op.value
     if is_integer(element_of(op.result)):
@@ -273,7 +273,7 @@ class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
     keep_float32: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Converts every function of the module."""
+        """Convert every function of the module."""
         spec = spec_of(ctx, op)
         for function in functions(op):
             emitter, planner = Emitter(), LayoutPlanner(keep_float32=self.keep_float32)

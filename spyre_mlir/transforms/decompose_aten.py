@@ -130,7 +130,7 @@ def _is_view(op: AtenOp) -> bool:
 
 
 def reason_for(op: AtenOp) -> str | None:
-    """Why the host must run an op, as far as its types and the op table tell; None if it need not."""
+    """Return why the host must run an op, as far as its types and the op table tell; None if it need not."""
     for value in (*op.operands, *op.results):
         try:
             stored_format(element_of(value))
@@ -161,7 +161,7 @@ class DecomposeAtenPass(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decomposes every function of the module."""
+        """Decompose every function of the module."""
         for function in functions(op):
             emitter = Emitter()
             builder = _Builder(emitter, cap=None if self.prefer_device else self.cap)

@@ -1,4 +1,4 @@
-"""Pass `divide-work`: gives every kernel op its split over the cores.
+"""Pass `divide-work`: divides the loops of every kernel op over the cores.
 
 Equal slices only: whole sticks in the lanes, elements elsewhere. Spans come first, then the longest loops of the
 result; what is left of the cores goes to the summed loop of a product, whose partial sums the cores add up. A product
@@ -26,7 +26,7 @@ from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
 
 
 def loops_of(op: kernel.KernelOp) -> list[DividedLoop]:
-    """The loops of an op, in the pieces the hardware can divide them into."""
+    """Return the loops of an op, in the pieces that the hardware can divide."""
     padded, pieces, undivided = op.padded_extents(), op.divisible_pieces(), op.undivided()
     kept = op.maps.data[-1].names
     is_product = isinstance(op, kernel.ComputeOp) and op.entry.family is Family.CONTRACTION
@@ -40,7 +40,7 @@ def loops_of(op: kernel.KernelOp) -> list[DividedLoop]:
 
 
 def footprints(op: kernel.KernelOp, loops: list[DividedLoop]) -> list[Footprint]:
-    """Strides of the operands per piece of each loop."""
+    """Return the strides of the operands per piece of each loop."""
     padded, out = op.padded_extents(), list[Footprint]()
     for acc, tensor in zip(op.accesses(), op.tensors, strict=True):
         strides, piece = dict[str, int](), 0
@@ -55,7 +55,7 @@ def footprints(op: kernel.KernelOp, loops: list[DividedLoop]) -> list[Footprint]
 
 @dataclass(frozen=True)
 class DivideWorkPass(ModulePass):
-    """Divides the work of every kernel op over the cores.
+    """Sets the split of every kernel op that has none.
 
     Attributes:
         cores: how many cores to use at most; all of the card if not given.
@@ -69,7 +69,7 @@ class DivideWorkPass(ModulePass):
     products: Literal["fastest", "published", "default"] = "fastest"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Divides every kernel op of the module that is not divided yet."""
+        """Divide every kernel op of the module that has no split yet."""
         spec = spec_of(ctx, op)
         if self.cores is not None:
             if not 1 <= self.cores <= spec.cores_per_card:
@@ -94,7 +94,7 @@ class DivideWorkPass(ModulePass):
 
 
 def divide_kernel(op: kernel.KernelOp, spec: SpyreSpec, only: str | None = None) -> None:
-    """Gives a kernel op its split over the cores.
+    """Set the split of a kernel op over the cores.
 
     Args:
         op: the op.

@@ -1,4 +1,4 @@
-"""Pass `place-lx`: puts intermediate buffers into the cores' scratchpads, where moving them costs no device memory.
+"""Pass `place-lx`: places intermediate buffers in the cores' scratchpads where this saves device-memory traffic.
 
 A buffer qualifies if only kernel ops use it and all of them give each core the same slice of it. What the host sends
 and several ops read in the same slices is copied to the scratchpads once. The buffers that save most choose first, at
@@ -41,7 +41,7 @@ _REQUIRED = 2**62  # more than any saving in sticks
 
 @dataclass
 class Candidate:
-    """A buffer that may live in LX.
+    """A buffer that may be placed in LX.
 
     Attributes:
         value: the buffer, or for a copy the device tensor that is copied.
@@ -60,23 +60,23 @@ class Candidate:
 
     @property
     def alloc(self) -> kernel.AllocOp | None:
-        """The op that makes the buffer, unless it is a copy."""
+        """The alloc op of the buffer, unless it is a copy."""
         return self.value.owner if isinstance(self.value.owner, kernel.AllocOp) and not self.is_copy else None
 
     @property
     def local_alloc(self) -> kernel.AllocOp | None:
-        """The op that makes the buffer, if the program has put it into LX already."""
+        """The alloc op of the buffer, if the program already places it in LX."""
         return self.alloc if _space(self.value) == "lx" else None
 
     @property
     def tensor(self) -> DeviceTensor:
-        """What would lie in LX."""
+        """The tensor that LX would hold."""
         owner = self.value.owner
         return owner.compact() if isinstance(owner, TileOp) else kernel.device_tensor(self.value)
 
     @property
     def home(self) -> Block:
-        """The block the buffer is made in."""
+        """The block that creates the buffer."""
         owner = self.value.owner
         block = owner if isinstance(owner, Block) else owner.parent_block()
         if block is None:
@@ -93,7 +93,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class PlaceLxPass(ModulePass):
-    """Places buffers in the scratchpads.
+    """Sets the LX address of intermediate buffers.
 
     Attributes:
         copies: whether tensors the host sends are copied to LX when several ops read them.
@@ -106,13 +106,13 @@ class PlaceLxPass(ModulePass):
     restickify: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Places the buffers of every function of the module."""
+        """Place the buffers of every function of the module."""
         for function in functions(op):
             place_block(function.body.block, spec_of(ctx, op), copies=self.copies, restickify=self.restickify)
 
 
 def place_block(block: Block, spec: SpyreSpec, *, copies: bool, restickify: bool = False) -> None:
-    """Places the buffers of a block and of its loops.
+    """Place the buffers of a block and of its loops.
 
     Args:
         block: of a function, or of a loop that is tried out.
@@ -312,7 +312,7 @@ def _copy_op(candidate: Candidate, target: SSAValue | None) -> kernel.ComputeOp 
 
 
 def check_placement(block: Block) -> None:
-    """Checks that no two buffers that live at the same time share bytes of the scratchpads.
+    """Check that no two buffers that live at the same time share bytes of the scratchpads.
 
     Raises:
         LoweringError: two do.

@@ -1,4 +1,4 @@
-"""Pass `schedule-host-steps`: orders a program with host steps so that the device is launched as rarely as possible.
+"""Pass `schedule-host-steps`: orders a program with host steps for the smallest number of launches.
 
 Host steps that can run do so first; then every op for the device that waits for none; then the host steps that these
 allow, and so on. Each turn of the device is one launch, and no order has fewer. Inside a turn the order stays.
@@ -21,13 +21,13 @@ from spyre_mlir.transforms.utils.rebuild import functions
 
 @dataclass(frozen=True)
 class ScheduleHostStepsPass(ModulePass):
-    """Brings host steps together, so that there are few launches."""
+    """Groups host steps between as few launches as possible."""
 
     name = "schedule-host-steps"
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Orders every function of the module that has a host step."""
+        """Order every function of the module that has a host step."""
         for function in functions(op):
             block = function.body.block
             if any(isinstance(o, LoopHostOp) for o in block.ops):

@@ -1,4 +1,4 @@
-"""Nests of more loops than a file can name: loops that walk together become one, and a shuffle becomes several."""
+"""Reduction of loop counts that exceed a file's names: adjacent loops merge, and a shuffle becomes several."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MOVED_AT_ONCE = 2  # that many axes to the front make five runs of axes at most
 
 
 def loop_count(loops: NestLoops) -> int:
-    """How many loops there are."""
+    """Return the number of loops."""
     return sum(len(names) for names in loops.names)
 
 
 def merged(loops: NestLoops, out: IndexMap) -> tuple[NestLoops, IndexMap]:
-    """The same nest with neighbouring loops made one wherever all its maps walk them as one."""
+    """Return the same nest with neighbouring loops merged wherever all its maps traverse them as one."""
     names = [n for ns in loops.names for n in ns]
     extents = [e for es in loops.extents for e in es]
     maps = [*loops.maps, out]
@@ -52,7 +52,7 @@ def _joined(expr: LinearExpr, outer: str, inner: str) -> LinearExpr:
 
 
 def stored_order(view: IndexView) -> list[AxisIndex] | None:
-    """The axes of a view in the order in which its base stores them; None unless it is all of the base, once."""
+    """Return the axes of a view in storage order of its base; None unless it is all of the base, once."""
     order: list[AxisIndex] = []
     for extent, offset, terms in zip(view.base, view.offsets, view.terms, strict=True):
         inner = extent
@@ -80,7 +80,7 @@ def _runs(order: Sequence[AxisIndex], stored: Sequence[AxisIndex]) -> list[list[
 
 
 def staged(copy: Callable[[TensorView, tuple[int, ...]], TensorView], reading: TensorView) -> TensorView | None:
-    """The reading from a tensor that is nearer to its order: some axes at a time were moved to the front of it.
+    """Return the view of an intermediate tensor closer to its order: some axes at a time were moved to the front.
 
     Args:
         copy: makes a fresh tensor with the elements of a reading, under another shape of the same order.

@@ -1,4 +1,4 @@
-"""Tensors made from numbers alone: what a constant of the loop level holds."""
+"""Tensors made from numbers alone, as constants of the loop level."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spyre_mlir.ops.table import OpEntry
 
 
 def known_value(entry: OpEntry, arguments: Mapping[str, object], element: Attribute) -> Attribute:
-    """The value of the constant that an entry of the family CREATION makes in an element type."""
+    """Return the constant value of a CREATION entry in an element type."""
 
     def number(name: str) -> FloatAttr:
         return FloatAttr(float(cast(float, arguments[name])), f64)

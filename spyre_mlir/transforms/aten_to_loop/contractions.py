@@ -1,4 +1,4 @@
-"""Matrix products as nests: which loops are batches, rows, columns, and the summed one."""
+"""Matmuls as nests: assignment of loops to batches, rows, columns, and the summed one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_WHOLE_PRODUCTS = 2**24
 
 
 def lower_product(b: LoopBuilder, left: TensorView, right: TensorView, result: TensorType[Attribute]) -> TensorView:
-    """left [batch…, m, k] times right [batch…, k, n].
+    """Lower left [batch…, m, k] times right [batch…, k, n].
 
     Operands whose views cut or repeat k or n, or that need more loops than the hardware has, are copied first.
     """
@@ -54,7 +54,7 @@ def lower_product(b: LoopBuilder, left: TensorView, right: TensorView, result: T
 def lower_whole_product(
     b: LoopBuilder, left: TensorView, right: TensorView, result: TensorType[Attribute]
 ) -> TensorView:
-    """A product of integers: all products first, then their sums, as the matrix unit rounds to DL16.
+    """Lower a matmul of integers: elementwise products first, then their sums, because the matrix unit rounds to DL16.
 
     Raises:
         UnsupportedError: there are too many products to keep.

@@ -1,4 +1,4 @@
-"""Rows of a table: a gather where the hardware can, else a product with a matrix of zeros and ones."""
+"""Rows of a table: a gather where the hardware supports it, else a matmul with a matrix of zeros and ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_COMPARISONS = 1 << 26
 def lower_rows(
     b: LoopBuilder, table: TensorView, indices: TensorView, result: TensorType[Attribute], *, from_end: bool = False
 ) -> TensorView:
-    """The rows of `table` that `indices` name, in the shape [indices…, row…].
+    """Return the rows of `table` that `indices` name, in the shape [indices…, row…].
 
     The hardware gathers with a table and indices that come from the host, if those are read stick by stick. Everything
     else compares the indices with the row numbers, which is exact as long as the table holds no infinity or NaN; an
@@ -58,13 +58,13 @@ def lower_rows(
 
 
 def _from_host(table: TensorView, indices: TensorView) -> bool:
-    """Whether the host provides both as a gather wants them; a row of one element has no dimension for the lanes."""
+    """Return whether the host provides both in a gather's layouts; one-element rows have no dimension for the lanes."""
     host = isinstance(table.base, BlockArgument) and isinstance(indices.base, BlockArgument)
     return host and table.is_base and prod(table.shape[1:]) > 1 and is_integer(element_of(indices.base))
 
 
 def beyond_reach(table: TensorView, indices: TensorView, spec: SpyreSpec) -> str | None:
-    """Why the host chooses the rows of a table; None if the device can.
+    """Return why the host selects the rows of a table; None if the device can.
 
     All cores gather from one start, and any of them may be asked for any row: the whole table has to be in reach.
     """
@@ -76,7 +76,7 @@ def beyond_reach(table: TensorView, indices: TensorView, spec: SpyreSpec) -> str
 
 
 def table_beyond_reach(size_bytes: int, spec: SpyreSpec) -> str | None:
-    """What is said of a table of so many bytes that is to be gathered from; None if a core reaches all of it."""
+    """Return the message about gathering from a table of so many bytes; None if a core reaches all of it."""
     if size_bytes <= spec.span_bytes:
         return None
     return f"rows of a table of {size_bytes} bytes: a core, which may be asked for any row, reaches {spec.span_bytes}"
@@ -94,7 +94,7 @@ def _gather_loops(table: TensorView, indices: TensorView, result: TensorType[Att
 
 
 def _read_by_sticks(indices: TensorView, loops: NestLoops) -> bool:
-    """Whether the indices can be read where the host puts them; no function copies integers of their format."""
+    """Return whether the indices can be read where the host puts them; no function copies integers of their format."""
     lanes = INDEX.elements_per_stick()
     try:
         access(StickLayout.of_indices(shape_of(indices.base), lanes), lanes, loops.maps[0], loops.space().extents)

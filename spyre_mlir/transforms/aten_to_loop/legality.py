@@ -1,4 +1,4 @@
-"""Which functions `convert-aten-to-spyre-loop` can lower: all their ops at once, before the first is touched."""
+"""Legality of functions for `convert-aten-to-spyre-loop`: all their ops are checked before the first is lowered."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
 
 
 def check_supported(function: func.FuncOp, lowers: Callable[[Operation], bool]) -> None:
-    """Raises one UnsupportedError that lists every op of the function without a lowering."""
+    """Raise one UnsupportedError that lists every op of the function without a lowering."""
     missing: Counter[str] = Counter()
     first: dict[str, str] = {}
     for op in function.body.block.ops:
@@ -36,7 +36,7 @@ def check_supported(function: func.FuncOp, lowers: Callable[[Operation], bool]) 
 
 
 def check_not_empty(function: func.FuncOp) -> None:
-    """Raises UnsupportedError if an op computes on a tensor without elements; views, `cat` and results may be one."""
+    """Raise UnsupportedError if an op computes on an empty tensor, which only views, `cat` and results may be."""
     failures = Failures()
     for op in function.body.block.ops:
         if isinstance(op, func.ReturnOp) or is_marked(op) or failures.know(op):

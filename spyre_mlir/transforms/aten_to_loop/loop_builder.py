@@ -1,4 +1,4 @@
-"""Nests of the loop level as they are made: what each aten value reads, and copies where views do not fit."""
+"""Builder of loop-level nests: the view behind each aten value, and copies where views do not fit."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from spyre_mlir.transforms.utils.rebuild import Emitter
 
 
 def stems(rank: int) -> list[str]:
-    """Names of the dimensions of a result."""
+    """Return names of the dimensions of a result."""
     return [f"d{i}" for i in range(rank)]
 
 
 class LoopBuilder:
-    """Makes nests for one function and remembers what each aten value reads."""
+    """Builds the nests of one function and remembers the view behind each aten value."""
 
     def __init__(self, emitter: Emitter) -> None:
         """Starts with no values known."""
@@ -35,7 +35,7 @@ class LoopBuilder:
         self._converted: dict[tuple[SSAValue, Attribute], SSAValue] = {}
 
     def reading(self, value: object, element: Attribute) -> TensorView:
-        """The reading of an aten value; a number becomes a tensor of rank 0."""
+        """Return the view of an aten value; a number becomes a tensor of rank 0."""
         if isinstance(value, SSAValue):
             return self.readings[value]
         number = float(cast(float, value))
@@ -45,7 +45,7 @@ class LoopBuilder:
         return whole(op.results[0])
 
     def converted(self, reading: TensorView, element: Attribute) -> TensorView:
-        """The reading in another element type: a copy of the whole tensor, which the device may get for nothing."""
+        """Return the view in another element type: a copy of the whole tensor, which may be free on the device."""
         base = reading.base
         if element_of(base) == element:
             return reading
@@ -56,11 +56,11 @@ class LoopBuilder:
 
     @property
     def conversions(self) -> list[SSAValue]:
-        """The tensors that are others in another element type."""
+        """Return the tensors that are conversions of other tensors to another element type."""
         return list(self._converted.values())
 
     def copy(self, reading: TensorView, shape: tuple[int, ...] | None = None) -> TensorView:
-        """A fresh tensor with the elements of a reading, optionally under another shape of the same order."""
+        """Return a fresh tensor with the elements of a view, optionally under another shape of the same order."""
         target = reading.shape if shape is None else shape
         fresh = TensorType(element_of(reading.base), target)
         return self.pointwise(None, [reading], fresh, cut=IndexView.identity(target))
@@ -73,7 +73,7 @@ class LoopBuilder:
         cut: IndexView | None = None,
         numbers: Mapping[str, float] | None = None,
     ) -> TensorView:
-        """One nest that applies `entry` to readings broadcast to the result's shape.
+        """Add one nest that applies `entry` to views broadcast to the result's shape.
 
         `cut`, for copies under another shape, is the view of the result in that shape.
         """
@@ -102,7 +102,7 @@ class LoopBuilder:
         return loops, out, chosen
 
     def reduced(self, source: TensorView, dim: int, entry: OpEntry) -> TensorView:
-        """One dimension folded by a reduction, and kept with extent 1."""
+        """Reduce one dimension, and keep it with extent 1."""
         if source.shape[dim] == 1:
             return source
         source, wide = _once(source, dim), source.shape
@@ -122,7 +122,7 @@ class LoopBuilder:
     def align(
         self, readings: Sequence[TensorView], target: IndexView, names: Sequence[str]
     ) -> tuple[NestLoops, IndexMap, list[TensorView]]:
-        """Loops for readings and a result, the result's map, and the readings: those that do not fit are copied."""
+        """Return the loops of views and a result, the result's map, and the views: those that do not fit are copied."""
         chosen = list(readings)
         cut = [i for i, r in enumerate(chosen) if any(len(axes) > 1 for axes in r.view.dims)]
         while True:

@@ -1,4 +1,4 @@
-"""Building `spyre.loop` nests from readings: index views of base tensors made to agree on their loops."""
+"""Construction of `spyre.loop` nests from index views of base tensors, aligned to common loops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spyre_mlir.ops.table import OpEntry
 
 @dataclass(frozen=True)
 class TensorView:
-    """A tensor as an index view of a base tensor that exists at the loop level."""
+    """A tensor as an index view of a base tensor of the loop level."""
 
     base: SSAValue
     view: IndexView
@@ -32,7 +32,7 @@ class TensorView:
 
     @property
     def is_base(self) -> bool:
-        """Whether the view is the base tensor as it is."""
+        """Return whether the view is the base tensor unchanged."""
         plain = IndexView.identity(self.view.base)
         return self.shape == self.view.base and index_map(self.view, _own_names(self.view)) == index_map(
             plain, _own_names(plain)
@@ -40,7 +40,7 @@ class TensorView:
 
 
 def whole(value: SSAValue) -> TensorView:
-    """The reading of a tensor as it is."""
+    """Return the identity view of a tensor."""
     return TensorView(value, IndexView.identity(shape_of(value)))
 
 
@@ -50,7 +50,7 @@ def _own_names(view: IndexView) -> dict[int, str]:
 
 
 def boundaries(view: IndexView, dim: int) -> set[int]:
-    """How many elements lie inside each axis of a view dimension."""
+    """Return how many elements lie inside each axis of a view dimension."""
     sizes, inner = {1}, 1
     for axis in reversed(view.dims[dim]):
         sizes.add(inner)
@@ -59,7 +59,7 @@ def boundaries(view: IndexView, dim: int) -> set[int]:
 
 
 def refine_together(views: Sequence[IndexView], dim: int) -> list[IndexView]:
-    """Splits the axes of one dimension so that all views have the same factors there.
+    """Split the axes of one dimension so that all views have the same factors there.
 
     Raises:
         NotAView: the factors of two views do not divide one another.
@@ -74,23 +74,23 @@ def refine_together(views: Sequence[IndexView], dim: int) -> list[IndexView]:
 
 
 def factors(view: IndexView, dim: int) -> list[int]:
-    """Extents of the axes of a view dimension, outermost first."""
+    """Return the extents of the axes of a view dimension, outermost first."""
     return [view.extents[a] for a in view.dims[dim]]
 
 
 def absent(view: IndexView, dim: int) -> bool:
-    """Whether a dimension of extent above 1 is broadcast."""
+    """Return whether a dimension of extent above 1 is broadcast."""
     used = {a for row in view.terms for a, _ in row}
     return bool(view.dims[dim]) and not any(a in used for a in view.dims[dim])
 
 
 def names_for(stem: str, count: int) -> list[str]:
-    """Names of the loops one dimension becomes: the stem alone, or numbered parts of it."""
+    """Return names of the loops one dimension becomes: the stem alone, or numbered parts of it."""
     return [stem] if count == 1 else [f"{stem}_{i}" for i in range(count)]
 
 
 def index_map(view: IndexView, names: dict[int, str]) -> IndexMap:
-    """The map of a view's base dimensions onto named loops."""
+    """Return the map of a view's base dimensions onto named loops."""
     return tuple(
         LinearExpr(offset, tuple((names[a], c) for a, c in row))
         for offset, row in zip(view.offsets, view.terms, strict=True)
@@ -98,7 +98,7 @@ def index_map(view: IndexView, names: dict[int, str]) -> IndexMap:
 
 
 def merged(names: Sequence[str], extents: Sequence[int]) -> LinearExpr:
-    """The row-major index of several loops taken together."""
+    """Return the row-major index of several loops taken together."""
     terms, inner = list[tuple[str, int]](), 1
     for name, extent in reversed(list(zip(names, extents, strict=True))):
         terms.insert(0, (name, inner))
@@ -115,7 +115,7 @@ class NestLoops:
     maps: tuple[IndexMap, ...]
 
     def exprs(self) -> IndexMap:
-        """One expression per logical dimension: the map of a fresh tensor of that shape."""
+        """Return one expression per logical dimension: the map of a fresh tensor of that shape."""
         return tuple(merged(n, e) for n, e in zip(self.names, self.extents, strict=True))
 
     def space(self) -> SpaceAttr:
@@ -130,7 +130,7 @@ class NestLoops:
 
 
 def align(views: Sequence[IndexView], stems: Sequence[str]) -> NestLoops:
-    """Finds loops for views of one common shape.
+    """Find loops for views of one common shape.
 
     Raises:
         NotAView: two views cut a dimension in ways that do not divide one another, or that no walk can follow.
@@ -151,7 +151,7 @@ def align(views: Sequence[IndexView], stems: Sequence[str]) -> NestLoops:
 def body_of(
     entry: OpEntry | None, inputs: Sequence[SSAValue], result: Attribute, numbers: Mapping[str, float] | None = None
 ) -> Region:
-    """A nest body that applies `entry` to one element of each input and to numbers, or copies."""
+    """Return a nest body that applies `entry` to one element of each input and to numbers, or copies."""
     block = Block(arg_types=[element_of(v) for v in inputs])
     if entry is None:
         block.add_op(YieldOp.create(operands=[block.args[0]]))
@@ -172,7 +172,7 @@ def make_nest(
     dest: SSAValue | None = None,
     numbers: Mapping[str, float] | None = None,
 ) -> NestOp:
-    """A nest over `loops`; `out` maps the result."""
+    """Return a nest over `loops`; `out` maps the result."""
     maps = [IndexMapAttr(m) for m in (*loops.maps, out)]
     body = body_of(entry, inputs, result.get_element_type(), numbers)
     return NestOp(loops.space(), inputs, maps, result, body, combine=combine, dest=dest)

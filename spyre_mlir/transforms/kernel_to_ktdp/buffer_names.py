@@ -1,4 +1,4 @@
-"""Names of the buffers that KTIR functions point to, and what each of them is, in words."""
+"""Names of the buffers that KTIR functions point to, with a description of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = "aten.name"
 
 
 def named_buffers(function: func.FuncOp) -> dict[SSAValue, str]:
-    """Every buffer in device memory with its name: of the model's input or output, else its kind and number."""
+    """Return every buffer in device memory with its name: of the model's input or output, else its kind and number."""
     wanted = _wanted(function)
     names, taken = dict[SSAValue, str](), set[str]()
     for op in function.walk():
@@ -75,7 +75,7 @@ def _unused(name: str, taken: set[str], *, numbered: bool) -> str:
 
 
 def describe_buffers(buffers: Sequence[SSAValue], names: Mapping[SSAValue, str]) -> list[str]:
-    """Per argument: its name, what it is, and its shape on the device."""
+    """Describe per argument its name, its role, and its shape on the device."""
     return [f"%{names[b]}: {_kind(b)}, {device_shape(kernel.device_tensor(b))}" for b in buffers]
 
 
@@ -93,12 +93,12 @@ def _kind(buffer: SSAValue) -> str:
 
 
 def is_written(use: Use) -> bool:
-    """Whether a use is the result of a kernel."""
+    """Return whether a use is the result of a kernel."""
     return isinstance(use.operation, kernel.KernelOp) and use.index == len(use.operation.inputs)
 
 
 def device_shape(tensor: DeviceTensor) -> str:
-    """Extents and element type of the sticks of a tensor, outermost first."""
+    """Return extents and element type of the sticks of a tensor, outermost first."""
     counts = [tensor.layout.count(d, tensor.lanes) for d in tensor.layout.order]
     order = "" if tensor.arrangement == STANDARD else f", elements of sticks in the order {tensor.arrangement}"
     return f"on the device {ELEMENTS.get(tensor.format, tensor.format)}{[*counts, tensor.lanes]}{order}"

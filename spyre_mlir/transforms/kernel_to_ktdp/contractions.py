@@ -1,4 +1,4 @@
-"""Matrix products in tiles: batches one by one, sums in single precision, a divided sum combined over cores."""
+"""Matmuls in tiles: batches one by one, sums in single precision, a divided sum combined over cores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from spyre_mlir.transforms.kernel_to_ktdp.tiles import LoopPart, OperandWalk, Ti
 
 @dataclass(frozen=True)
 class Roles:
-    """What every loop of a product is.
+    """The role of every loop of a contraction.
 
     Attributes:
         batch: walked by both operands and the result.
@@ -42,7 +42,7 @@ class Roles:
 
     @staticmethod
     def of(kernel: TiledKernel) -> Roles:
-        """The roles of the loops of a product, from what its operands walk."""
+        """Derive the roles of a contraction's loops from its operands' accesses."""
         a, b, out = ({axis[0] for axis in r.strides} for r in kernel.readings)
         names = [n for n in kernel.cuts if n in a | b | out]
         return Roles(
@@ -54,7 +54,7 @@ class Roles:
 
 
 class TiledMatmul:
-    """One product: the loops around its tiles, and the tiles as matrices."""
+    """One matmul: the loops around its tiles, and the tiles as matrices."""
 
     def __init__(self, operands: Operands, limit: int) -> None:
         """Chooses the tiles."""
@@ -76,7 +76,7 @@ class TiledMatmul:
         return dict.fromkeys(roles.batch, 1) | fit({n: cuts[n].steps for n in free}, volume, limit)
 
     def write(self) -> None:
-        """Writes the whole product."""
+        """Write the whole matmul."""
         code, tiling, roles = self.code, self.tiling, self.roles
         with ExitStack() as stack:
             for name in (*roles.batch, *roles.rows, *roles.columns):
@@ -137,7 +137,7 @@ class TiledMatmul:
 
 
 def combined(code: Code, kernel: TiledKernel, name: str, partial: SSAValue) -> SSAValue:
-    """The sum of the partial results of the cores that share a result; they are neighbours.
+    """Return the sum of the partial results of the cores that share a result; these are neighbours.
 
     Raises:
         LoweringError: they are not.

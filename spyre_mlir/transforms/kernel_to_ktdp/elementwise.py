@@ -24,7 +24,7 @@ LIVE_TILES = 8
 
 
 def tile_limit(free_bytes: int) -> int:
-    """Elements a tile may have when so much of the scratchpad is free."""
+    """Return the elements a tile may have with so much of the scratchpad free."""
     return max(free_bytes // (4 * LIVE_TILES), 1)
 
 
@@ -41,7 +41,7 @@ class Tiling:
         self.spans: dict[LoopPart, Span] = {}
 
     def inner(self, name: str, lanes: int | None = None) -> None:
-        """Covers the inner parts of a loop, the first `lanes` of the innermost if given."""
+        """Cover the inner parts of a loop, the first `lanes` of the innermost if given."""
         zero = self.code.index(0)
         parts = self.kernel.cuts[name].parts[1:]
         for weight, steps in parts:
@@ -49,7 +49,7 @@ class Tiling:
             self.spans[name, weight] = Span(zero, zero, count)
 
     def enter(self, stack: ExitStack, name: str) -> None:
-        """Walks a loop of the result on this core in chunks: in one tile, or in a loop of tiles."""
+        """Traverse a loop of the result on this core in chunks: in one tile, or in a loop of tiles."""
         steps, chunk = self.kernel.cuts[name].steps, self.chunks[name]
         self.cover(name, None if chunk == steps else self._loop(stack, steps, chunk))
 
@@ -58,28 +58,28 @@ class Tiling:
         return stack.enter_context(self.code.loop(steps, chunk, held=held)).step
 
     def read(self, reading: OperandWalk, axes: Sequence[LoopPart]) -> SSAValue:
-        """The elements of an operand that the tiles cover now."""
+        """Read the elements of an operand that the tiles cover now."""
         return self.operands.read(reading, axes, self.spans)
 
     def write(self, value: SSAValue) -> None:
-        """Puts a tile of the result where the tiles are now."""
+        """Write a tile of the result at the current tiles."""
         self.operands.write(value, self.result, self.spans)
 
     def cover(self, name: str, step: SSAValue | None) -> None:
-        """Covers one chunk of a loop: the only one, or the one at `step` of this core's steps."""
+        """Cover one chunk of a loop: the only one, or the one at `step` of this core's steps."""
         cut, code = self.kernel.cuts[name], self.code
         at, first = code.index(0) if step is None else step, code.first_step(self.kernel, name)
         self.spans[cut.outer] = Span(code.plus(first, at), at, self.chunks[name])
         self.inner(name)
 
     def enter_piece(self, stack: ExitStack, name: str, piece: LoopPiece) -> None:
-        """Walks a piece of a loop in chunks."""
+        """Traverse a piece of a loop in chunks."""
         chunk = divisor(piece.steps, self.chunks[name])
         step = None if chunk == piece.steps else self._loop(stack, piece.steps, chunk)
         self.piece(name, piece, step, chunk)
 
     def piece(self, name: str, piece: LoopPiece, step: SSAValue | None, steps: int) -> None:
-        """Covers `steps` steps of a piece of a loop that is not divided, from `step` on."""
+        """Cover `steps` steps of a piece of a loop that is not divided, from `step` on."""
         cut = self.kernel.cuts[name]
         at = self.code.index(piece.first) if step is None else self.code.plus(self.code.index(piece.first), step)
         self.spans[cut.outer] = Span(at, at, steps)
@@ -87,12 +87,12 @@ class Tiling:
 
 
 def divisor(steps: int, most: int) -> int:
-    """The largest divisor of `steps` that is at most `most`."""
+    """Return the largest divisor of `steps` that is at most `most`."""
     return max(d for d in range(1, min(steps, most) + 1) if steps % d == 0)
 
 
 def folded_number(buffer: SSAValue) -> float | None:
-    """The number of a buffer that holds one, known when the program is written."""
+    """Return the number of a buffer that holds a single number known when the program is written."""
     op = buffer.owner
     if not isinstance(op, KernelConstantOp) or prod(device_tensor(buffer).shape) != 1:
         return None
@@ -102,7 +102,7 @@ def folded_number(buffer: SSAValue) -> float | None:
 
 
 def read(tiling: Tiling, reading: OperandWalk, axes: Sequence[LoopPart], shape: Sequence[int]) -> SSAValue:
-    """An operand in the shape of the result: loaded, repeated along the axes it does not walk."""
+    """Read an operand in the shape of the result: loaded, repeated along the axes it lacks."""
     code = tiling.code
     number = folded_number(tiling.kernel.op.operands[reading.number])
     if number is not None:
@@ -113,7 +113,7 @@ def read(tiling: Tiling, reading: OperandWalk, axes: Sequence[LoopPart], shape: 
 
 
 def float_type(reading: OperandWalk) -> AnyFloat:
-    """The element type of an operand that arithmetic reads.
+    """Return the element type of an operand that arithmetic reads.
 
     Raises:
         UnsupportedError: it holds integers.
@@ -125,7 +125,7 @@ def float_type(reading: OperandWalk) -> AnyFloat:
 
 
 def pointwise(operands: Operands, limit: int) -> None:
-    """Element by element, tile by tile: the result's order in memory is the order of the tiles."""
+    """Write an elementwise kernel, tile by tile: tiles follow the result's order in memory."""
     code, kernel = operands.code, operands.kernel
     op = kernel.op
     called, constants = (op.function_name, op.constants) if isinstance(op, ComputeOp) else (COPY, dict[str, float]())
@@ -143,7 +143,7 @@ def pointwise(operands: Operands, limit: int) -> None:
 def chunked(
     kernel: TiledKernel, names: Sequence[str], tiles: Sequence[Sequence[LoopPart]], limit: int
 ) -> dict[str, int]:
-    """Steps per tile of the outermost part of some loops, so that each of the tiles fits."""
+    """Return steps per tile of the outermost part of some loops, so that each of the tiles fits."""
 
     def volume(steps: Mapping[str, int]) -> int:
         def extent(axis: LoopPart) -> int:
@@ -156,7 +156,7 @@ def chunked(
 
 
 def reduction(operands: Operands, limit: int) -> None:
-    """Folds the loops the result lacks over what the model asks for; the sum is kept in single precision."""
+    """Reduce the loops the result lacks over their logical extents; the sum is kept in single precision."""
     code, kernel = operands.code, operands.kernel
     source, out = kernel.readings
     axes = list(source.device_order)
@@ -174,7 +174,7 @@ def reduction(operands: Operands, limit: int) -> None:
 
 
 class Folding:
-    """The loops of a reduction: every piece and every chunk of the folded loops adds to what is there."""
+    """The loops of a reduction: every piece and every chunk of the reduced loops is added to the accumulator."""
 
     def __init__(
         self, tiling: Tiling, source: OperandWalk, axes: Sequence[LoopPart], folded: Sequence[str], function: str
@@ -187,7 +187,7 @@ class Folding:
         self.function = function
 
     def run(self) -> SSAValue:
-        """The fold over everything, in the element type it is kept in."""
+        """Return the reduction over everything, in the accumulator's element type."""
         found = self._over(list(self.folded), None)
         assert found is not None
         return found

@@ -1,4 +1,4 @@
-"""Writing one KTIR function: constants, slices of the core, views, tiles, loops; what the kernels' lowerings use."""
+"""Builder of one KTIR function for the kernels' lowerings: constants, core slices, views, tiles, loops."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _held(value: float, element: AnyFloat) -> float:
 
 
 def element_type(form: str) -> Attribute:
-    """The element type that stands for a device format.
+    """Return the element type of a device format.
 
     Raises:
         UnsupportedError: none does.
@@ -65,7 +65,7 @@ def element_type(form: str) -> Attribute:
 
 
 def tensor_of(element: Attribute, shape: Sequence[int]) -> TensorType[Attribute]:
-    """A tensor type."""
+    """Return a tensor type."""
     return TensorType(element, shape)
 
 
@@ -106,7 +106,7 @@ Box = Mapping[LoopPart, Span]
 
 @dataclass(frozen=True)
 class Held:
-    """What a core holds of a buffer between kernels: a tensor, and which elements it is of."""
+    """A tensor that a core holds of a buffer between kernels, and which elements it contains."""
 
     value: SSAValue
     form: SliceForm
@@ -133,19 +133,19 @@ class Code:
     _known: dict[tuple[object, ...], SSAValue] = field(default_factory=dict[tuple[object, ...], SSAValue])
 
     def put(self, op: Operation) -> None:
-        """Appends an op."""
+        """Append an op."""
         if self.current is not None:
             op.location = self.current.location
         self.ops.append(op)
 
     def add(self, op: Operation, hint: str | None = None) -> SSAValue:
-        """Appends an op and returns its result."""
+        """Append an op and return its result."""
         self.put(op)
         op.results[0].name_hint = hint
         return op.results[0]
 
     def head(self, key: tuple[object, ...], make: Callable[[], Operation], hint: str) -> SSAValue:
-        """The result of an op that stands once, before everything that loops."""
+        """Return the result of an op that is written once, before all loops."""
         if key not in self._known:
             op = make()
             op.results[0].name_hint = hint
@@ -164,16 +164,16 @@ class Code:
         return self._core
 
     def index(self, value: int) -> SSAValue:
-        """A constant of type index."""
+        """Return a constant of type index."""
         return self.head((value,), lambda: arith.ConstantOp(IntegerAttr(value, IndexType())), f"c{value}")
 
     def number(self, value: float, element: AnyFloat) -> SSAValue:
-        """A constant number."""
+        """Return a constant number."""
         held = _held(value, element)
         return self.head(("number", value, element), lambda: arith.ConstantOp(FloatAttr(held, element)), "number")
 
     def full(self, value: float, element: AnyFloat, shape: Sequence[int]) -> SSAValue:
-        """A tensor of one number."""
+        """Return a tensor of one number."""
         kind = TensorType(element, shape)
 
         def make() -> Operation:
@@ -182,7 +182,7 @@ class Code:
         return self.head(("full", value, kind), make, "numbers")
 
     def slice_of(self, kernel: TiledKernel, name: str) -> SSAValue:
-        """Which slice of a divided loop the core has."""
+        """Return the slice of a divided loop that the core has."""
         cores, slices = kernel.places[name]
         value = self.core
         if cores > 1:
@@ -194,7 +194,7 @@ class Code:
         return value
 
     def first_step(self, kernel: TiledKernel, name: str) -> SSAValue:
-        """First step of the outermost part of a loop on this core."""
+        """Return the first step of the outermost part of a loop on this core."""
         cut = kernel.cuts[name]
         if cut.split == 1:
             return self.index(0)
@@ -204,7 +204,7 @@ class Code:
         return self.head(("first", part, cut.steps), lambda: arith.MuliOp(part, steps), f"first_{name}")
 
     def plus(self, left: SSAValue, right: SSAValue) -> SSAValue:
-        """The sum of two indices; nothing is added to zero."""
+        """Return the sum of two indices; zero is not added."""
         zero = self.index(0)
         if left is zero:
             return right
@@ -212,7 +212,7 @@ class Code:
 
     @contextmanager
     def kernel(self) -> Generator[None, None, None]:
-        """The ops of one kernel; those of `at_entry` come before all loops of it."""
+        """Collect the ops of one kernel; those of `at_entry` come before all its loops."""
         outside, self.ops = self.ops, []
         self._entry = []
         yield
@@ -221,7 +221,7 @@ class Code:
 
     @contextmanager
     def at_entry(self) -> Generator[None, None, None]:
-        """What stands before the loops of the kernel that is being written."""
+        """Collect ops that come before the loops of the current kernel."""
         inside, self.ops = self.ops, self._entry
         yield
         self.ops = inside
@@ -230,7 +230,7 @@ class Code:
     def loop(
         self, count: int, step: int, carried: Sequence[SSAValue] = (), *, first: int = 0, held: Sequence[object] = ()
     ) -> Generator[OpenLoop, None, None]:
-        """A loop from `first` to `count`; set `results` of what it gives before leaving it.
+        """Write a loop from `first` to `count`; set `results` to its yielded values before leaving it.
 
         Args:
             count: where it ends.
@@ -261,7 +261,7 @@ class Code:
 
     @contextmanager
     def branch(self, condition: SSAValue) -> Generator[None, None, None]:
-        """What is done only where a condition holds."""
+        """Write a branch for ops that run only where a condition holds."""
         outside, self.ops = self.ops, []
         yield
         self.put(scf.YieldOp())
@@ -269,7 +269,7 @@ class Code:
         self.put(scf.IfOp(condition, [], inside))
 
     def view(self, reading: OperandWalk, buffer: SSAValue, axes: Sequence[LoopPart], kernel: TiledKernel) -> SSAValue:
-        """The view of an operand along axes."""
+        """Return the view of an operand along axes."""
         sizes = [1 if a == ONE else kernel.count(a) for a in axes]
         strides = [reading.strides.get(a, 1) for a in axes]
         return self.raw_view(buffer, reading, sizes, strides)
@@ -277,7 +277,7 @@ class Code:
     def raw_view(
         self, buffer: SSAValue, reading: OperandWalk, sizes: Sequence[int], strides: Sequence[int]
     ) -> SSAValue:
-        """A view of a buffer from sizes and strides."""
+        """Return a view of a buffer from sizes and strides."""
         element = element_type(reading.tensor.format)
         start = self._start(buffer, reading)
 
@@ -308,7 +308,7 @@ class Code:
     def tile(
         self, reading: OperandWalk, buffer: SSAValue, axes: Sequence[LoopPart], box: Box, kernel: TiledKernel
     ) -> SSAValue:
-        """The access tile of an operand: the steps of a box along axes."""
+        """Return the access tile of an operand: the steps of a box along axes."""
         zero = self.index(0)
         spans = [Span(zero, zero, 1) if a == ONE else box[a] for a in axes]
         view, starts, shape = (
@@ -319,23 +319,23 @@ class Code:
         return self.add(tiles.ConstructAccessTileOp(view, starts, box_set(shape), order_map(range(len(shape))), shape))
 
     def load(self, tile: SSAValue, form: str) -> SSAValue:
-        """The elements of a tile."""
+        """Load the elements of a tile."""
         return self.add(tiles.LoadOp(tile, element_type(form)))
 
     def store(self, value: SSAValue, tile: SSAValue) -> None:
-        """Writes elements through a tile."""
+        """Write elements through a tile."""
         self.put(tiles.StoreOp(value, tile))
 
     def empty(self, element: Attribute, shape: Sequence[int]) -> SSAValue:
-        """A tensor without contents, for the result of an op to take its shape from."""
+        """Return a tensor without contents, as the destination of an op."""
         return self.add(tensor.EmptyOp([], tensor_of(element, shape)))
 
     def filled(self, value: SSAValue, element: Attribute, shape: Sequence[int]) -> SSAValue:
-        """A tensor of one value."""
+        """Return a tensor of one value."""
         return self.add(linalg.FillOp([value], [self.empty(element, shape)]))
 
     def broadcast(self, value: SSAValue, present: Sequence[int], shape: Sequence[int]) -> SSAValue:
-        """A tensor repeated along the dimensions it lacks; `present` are those it has, in its order."""
+        """Return a tensor repeated along the dimensions it lacks; `present` are its own, in order."""
         element = element_of(value)
         if len(present) == len(shape):
             return value
@@ -346,25 +346,25 @@ class Code:
         return self.add(linalg.BroadcastOp(value, self.empty(element, shape), missing))
 
     def widened(self, value: SSAValue) -> SSAValue:
-        """A tensor in single precision."""
+        """Return a tensor in single precision."""
         if element_of(value) == f32:
             return value
         return self.add(arith.ExtFOp(value, tensor_of(f32, shape_of(value))))
 
     def narrowed(self, value: SSAValue, element: Attribute) -> SSAValue:
-        """A tensor rounded to an element type."""
+        """Return a tensor rounded to an element type."""
         if element_of(value) == element:
             return value
         return self.add(arith.TruncFOp(value, tensor_of(element, shape_of(value))))
 
     def block_ops(self) -> list[Operation]:
-        """Everything written, in order."""
+        """Return all written ops, in order."""
         return [*self.heads, *self.ops]
 
 
 @dataclass
 class OpenLoop:
-    """A loop being written: where it is, what it carries, and what it gives."""
+    """A loop being written: its place, its carried values, and its results."""
 
     step: SSAValue
     carried: list[SSAValue]

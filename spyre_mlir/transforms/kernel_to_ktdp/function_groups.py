@@ -1,4 +1,4 @@
-"""Kernels that one KTIR function may hold: cores wait for one another only where a function ends.
+"""Grouping of kernels into KTIR functions: cores wait for one another only at the end of a function.
 
 The cores of a function run in no order. So a kernel may follow another in one function only if no core touches what
 another core wrote, or writes what another core touches; the next function starts when all cores are done.
@@ -39,33 +39,33 @@ class FunctionGroup:
 
     @property
     def kernels(self) -> list[KernelOp]:
-        """All kernels, those in loops included."""
+        """All kernels, including those in loops."""
         return [op for item in self.items for op in kernels_of(item)]
 
     def takes(self, item: Item) -> bool:
-        """Whether a kernel or a loop may follow."""
+        """Return whether a kernel or a loop may follow."""
         ops = kernels_of(item)
         return cores_of(item) == self.cores and not any(_clash(a, b) for a in self.kernels for b in ops)
 
     def buffers(self) -> set[SSAValue]:
-        """What the kernels touch, whole buffers."""
+        """Return the whole buffers that the kernels access."""
         return {root(v) for op in self.kernels for v in op.operands}
 
 
 def kernels_of(item: Item) -> list[KernelOp]:
-    """A kernel, or all kernels of a loop."""
+    """Return a kernel, or all kernels of a loop."""
     return [op for op in item.walk() if isinstance(op, KernelOp)]
 
 
 def root(value: SSAValue) -> SSAValue:
-    """The buffer that a tile is of."""
+    """Return the buffer behind a tile."""
     while isinstance(tile := value.owner, TileOp):
         value = tile.source
     return value
 
 
 def cores_of(item: Item) -> int:
-    """Cores over which a kernel, or every kernel of a loop, is divided.
+    """Return the cores over which a kernel, or every kernel of a loop, is divided.
 
     Raises:
         UnsupportedError: the kernels of a loop are divided over different numbers of cores.
@@ -81,7 +81,7 @@ def cores_of(item: Item) -> int:
 
 
 def grouped(items: Sequence[Item]) -> list[FunctionGroup]:
-    """The kernels in order, as few functions as may be without changing the order.
+    """Group the kernels in order into as few functions as possible.
 
     Raises:
         UnsupportedError: cores would have to wait for one another inside a loop.
@@ -111,7 +111,7 @@ def _check_loop(loop: scf.ForOp) -> None:
 
 
 def spill(groups: Sequence[FunctionGroup]) -> None:
-    """Puts buffers of the scratchpads that several functions touch into device memory.
+    """Move scratchpad buffers that several functions access to device memory.
 
     What a scratchpad holds when a function ends is not said anywhere.
     """
@@ -126,14 +126,14 @@ def spill(groups: Sequence[FunctionGroup]) -> None:
 
 
 def to_device_memory(buffers: Iterable[SSAValue]) -> None:
-    """Puts buffers of the scratchpads into device memory."""
+    """Move scratchpad buffers to device memory."""
     for value in dict.fromkeys(buffers):
         kind = DeviceTensorType(replace(device_tensor(value), space="hbm"))
         Rewriter.replace_value_with_new_type(value, kind)
 
 
 def _clash(earlier: KernelOp, later: KernelOp, *, itself: bool = False) -> bool:
-    """Whether a core would need another core to have finished the earlier kernel; `itself` in the trip before."""
+    """Return whether a core depends on another core's part of the earlier kernel; `itself` in the trip before."""
     for number, value in enumerate(earlier.operands):
         for other, same in enumerate(later.operands):
             if root(same) is not root(value) or (number < len(earlier.inputs) and other < len(later.inputs)):

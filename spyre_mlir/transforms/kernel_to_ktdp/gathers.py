@@ -1,4 +1,4 @@
-"""Rows of a table that an index tensor names: one indirect access tile per tile of the result."""
+"""Table rows selected by an index tensor: one indirect access tile per tile of the result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Gather:
         self.tiling = Tiling(operands, chunked(kernel, self.names, [self.axes], limit), self.axes)
 
     def write(self) -> None:
-        """Writes the whole gather; loops that end inside a stick of indices are walked piece by piece."""
+        """Write the whole gather; loops that end inside a stick of indices are traversed piece by piece."""
         self._over(list(self.names))
 
     def _over(self, names: list[str]) -> None:

@@ -61,19 +61,19 @@ class TensorArithmetic:
         return self.code.add(arith.DivfOp(a, b))
 
     def maximum(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """The larger."""
+        """Return the larger."""
         return self.code.add(arith.MaximumfOp(a, b))
 
     def minimum(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """The smaller."""
+        """Return the smaller."""
         return self.code.add(arith.MinimumfOp(a, b))
 
     def unary(self, name: str, a: SSAValue) -> SSAValue:
-        """A function of one number by MLIR's name."""
+        """Return a function of one number by MLIR's name."""
         return self.code.add(_UNARY[name](a))
 
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
-        """1 where the predicate holds, else 0."""
+        """Return 1 where the predicate holds, else 0."""
         element = element_of(a)
         one, zero = self.code.number(1.0, element), self.code.number(0.0, element)
 
@@ -84,7 +84,7 @@ class TensorArithmetic:
         return _elementwise(self.code, [a, b], body, a)
 
     def choose(self, chosen: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
-        """The second where the first is not 0, else the third."""
+        """Return the second where the first is not 0, else the third."""
         zero = self.code.number(0.0, element_of(chosen))
 
         def body(values: Sequence[SSAValue]) -> Sequence[Operation]:
@@ -94,7 +94,7 @@ class TensorArithmetic:
         return _elementwise(self.code, [chosen, a, b], body, a)
 
     def above(self, value: SSAValue, limit: float, a: SSAValue, b: SSAValue) -> SSAValue:
-        """`a` where the value is above the limit, else `b`."""
+        """Return `a` where the value is above the limit, else `b`."""
         bound = self.code.number(limit, element_of(value))
 
         def body(values: Sequence[SSAValue]) -> Sequence[Operation]:
@@ -105,13 +105,13 @@ class TensorArithmetic:
 
 
 def has_form(name: str) -> bool:
-    """Whether KTIR can say a function that goes element by element."""
+    """Return whether KTIR can express an elementwise function."""
     function = FUNCTIONS.get(name)
     return function is not None and function.form is not None and function.group is not Group.CONVERSION
 
 
 def folds(name: str) -> bool:
-    """Whether KTIR can reduce by a function."""
+    """Return whether KTIR can reduce by a function."""
     function = FUNCTIONS.get(name)
     return function is not None and _fold_of(function) is not None
 
@@ -122,12 +122,12 @@ def _fold_of(function: HardwareFunction) -> Binary | None:
 
 
 def known_functions() -> list[str]:
-    """Names of the functions that KTIR can say, sorted."""
+    """Return the names of the functions that KTIR can express, sorted."""
     return sorted(name for name in FUNCTIONS if has_form(name) or folds(name))
 
 
 def apply(code: Code, name: str, args: Sequence[SSAValue], constants: Mapping[str, float]) -> SSAValue:
-    """A function element by element."""
+    """Apply an elementwise function."""
     function = FUNCTIONS[name]
     assert function.form is not None
     arithmetic = TensorArithmetic(code)
@@ -160,19 +160,19 @@ def _elementwise(
 
 
 def combined(code: Code, name: str, a: SSAValue, b: SSAValue) -> SSAValue:
-    """Two partial results of a reduction as one."""
+    """Combine two partial results of a reduction."""
     fold_op = _fold_of(FUNCTIONS[name])
     assert fold_op is not None
     return code.add(fold_op(a, b))
 
 
 def neutral(name: str) -> float:
-    """What takes no part in a reduction."""
+    """Return the neutral element of a reduction."""
     return FUNCTIONS[name].neutral
 
 
 def fold(code: Code, name: str, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """`linalg.reduce` of a tensor over dimensions."""
+    """Return `linalg.reduce` of a tensor over dimensions."""
     fold_op, element = _fold_of(FUNCTIONS[name]), element_of(value)
     assert fold_op is not None
     kept = [e for d, e in enumerate(shape_of(value)) if d not in dims]

@@ -1,4 +1,4 @@
-"""Operands of kernels: tiles of a view in device memory, or parts of a tensor that an earlier kernel left."""
+"""Operands of kernels: tiles of a view in device memory, or parts of a tensor of an earlier kernel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RESULT = "result"
 
 
 class Operands:
-    """The operands of one kernel; made before its loops are written."""
+    """The operands of one kernel, created before its loops are written."""
 
     def __init__(self, code: Code, kernel: TiledKernel) -> None:
         """Knows where they are."""
@@ -36,7 +36,7 @@ class Operands:
         self._wholes = dict[tuple[SSAValue, SliceForm], SSAValue]()
 
     def read(self, reading: OperandWalk, axes: Sequence[LoopPart], box: Box) -> SSAValue:
-        """The steps of a box along axes."""
+        """Read the steps of a box along axes."""
         code, buffer = self.code, self.kernel.op.operands[reading.number]
         if not reading.local:
             return code.load(code.tile(reading, buffer, axes, box, self.kernel), reading.tensor.format)
@@ -48,7 +48,7 @@ class Operands:
         return cut(code, whole, [s.local for s in spans], [s.count for s in spans])
 
     def carried(self, axes: Sequence[LoopPart]) -> list[object]:
-        """What a loop around tiles of the result carries: the result as far as it is there, if it is a value."""
+        """Return the loop-carried value around tiles of the result: the partial result, if it is a value."""
         if not self.out.local:
             return []
         if _RESULT not in self.code.held:
@@ -59,7 +59,7 @@ class Operands:
         return [_RESULT]
 
     def write(self, value: SSAValue, axes: Sequence[LoopPart], box: Box) -> None:
-        """Puts the steps of a box of the result where they belong."""
+        """Write the steps of a box of the result at their place."""
         code, buffer = self.code, self.kernel.op.output
         if not self.out.local:
             code.store(value, code.tile(self.out, buffer, axes, box, self.kernel))
@@ -71,7 +71,7 @@ class Operands:
         code.held[_RESULT] = Held(value, form)
 
     def finish(self, forms: Mapping[SSAValue, SliceForm]) -> None:
-        """Makes the result the value of its buffer, or a part of that value."""
+        """Make the result the value of its buffer, or a part of that value."""
         code, buffer = self.code, self.kernel.op.output
         if not self.out.local:
             return
@@ -87,14 +87,14 @@ class Operands:
 
 
 def blank(code: Code, buffer: SSAValue, form: SliceForm) -> Held:
-    """Zeros: what is read of a buffer and written by nobody is padding, which nobody looks at."""
+    """Return zeros: elements of a buffer that are read but never written are padding, which no result uses."""
     element = element_type(device_tensor(buffer).format)
     assert isinstance(element, AnyFloat), "integers index, and stay in device memory"
     return Held(code.full(0.0, element, form.shape), form)
 
 
 def converted(code: Code, held: Held, form: SliceForm) -> SSAValue:
-    """The elements of another form; zeros where there are none."""
+    """Return the elements in another form; zeros where there are none."""
     if held.form == form:
         return held.value
     steps = _steps(held.form, form)

@@ -1,4 +1,4 @@
-"""Elements of a core's slice of a buffer that a tensor holds, and the steps from one such tensor to another.
+"""Elements of a core's slice of a buffer in a tensor, and the steps from one such tensor to another.
 
 Two kernels may walk the same slice by different loops: one has rows and columns where the next has sticks and lanes.
 Both are boxes of elements at strides, so the way between them is: split dimensions, take a box, permute, merge.
@@ -65,18 +65,18 @@ class Recast:
 
     @property
     def squeezed(self) -> tuple[int, ...]:
-        """The box without its dimensions of extent 1."""
+        """Return the box without its dimensions of extent 1."""
         return tuple(n for n in self.sizes if n > 1)
 
 
 def form_of(kernel: TiledKernel, reading: OperandWalk, axes: Sequence[LoopPart]) -> SliceForm:
-    """What a kernel reads or writes of a slice, as a tensor along axes."""
+    """Return the accessed part of a slice in a kernel, as a tensor along axes."""
     dims = [(1, 1) if a == ONE else (reading.strides.get(a, 1), kernel.count(a, local=True)) for a in axes]
     return SliceForm(reading.offset, tuple(dims))
 
 
 def recast(source: SliceForm, target: SliceForm) -> Recast | None:
-    """The steps from one form to another; None where the strides of the two have no common parts."""
+    """Return the steps from one form to another; None where their strides have no common parts."""
     bases = sorted({stride for stride, count in (*source.dims, *target.dims) if count > 1})
     unit = bases[0] if bases else max(source.offset, target.offset) + 1
     if any(high % low for low, high in pairwise(bases)) or source.offset % unit != target.offset % unit:
@@ -105,7 +105,7 @@ def recast(source: SliceForm, target: SliceForm) -> Recast | None:
 
 
 def same_elements(one: SliceForm, other: SliceForm) -> bool:
-    """Whether two tensors hold the same elements of a slice, in whatever order."""
+    """Return whether two tensors hold the same elements of a slice, in any order."""
     steps = recast(one, other)
     return steps is not None and steps.hull is None and one.size == other.size
 

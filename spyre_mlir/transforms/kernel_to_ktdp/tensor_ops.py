@@ -1,4 +1,4 @@
-"""Shape ops on tensors of KTIR programs; none is written where it would change nothing."""
+"""Shape ops on tensors of KTIR programs; identity ops are not written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spyre_mlir.transforms.kernel_to_ktdp.function_builder import Code, element_
 
 
 def reshaped(code: Code, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-    """A tensor of the same elements in the same order with other dimensions."""
+    """Return a tensor of the same elements in the same order with other dimensions."""
     have, shape = shape_of(value), tuple(shape)
     groups = _common_groups(have, shape)
     merged = [prod(have[d] for d in group) for group, _ in groups]
@@ -54,7 +54,7 @@ def _attribute(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[IntegerAt
 
 
 def transposed(code: Code, value: SSAValue, order: Sequence[int]) -> SSAValue:
-    """A tensor whose dimension `d` is the source's dimension `order[d]`."""
+    """Return a tensor whose dimension `d` is the source's dimension `order[d]`."""
     if list(order) == sorted(order):
         return value
     shape = shape_of(value)
@@ -63,7 +63,7 @@ def transposed(code: Code, value: SSAValue, order: Sequence[int]) -> SSAValue:
 
 
 def cut(code: Code, value: SSAValue, first: Sequence[int | SSAValue], sizes: Sequence[int]) -> SSAValue:
-    """A box of a tensor."""
+    """Return a box of a tensor."""
     if shape_of(value) == tuple(sizes):
         return value
     starts = [_start(one) for one in first]
@@ -72,7 +72,7 @@ def cut(code: Code, value: SSAValue, first: Sequence[int | SSAValue], sizes: Seq
 
 
 def inserted(code: Code, value: SSAValue, into: SSAValue, first: Sequence[int | SSAValue]) -> SSAValue:
-    """A tensor with a box of it replaced."""
+    """Return a tensor with a box of it replaced."""
     sizes = shape_of(value)
     if sizes == shape_of(into):
         return value

@@ -1,4 +1,4 @@
-"""How a kernel op looks in tiles: its loops cut at the sticks, and the strides of every operand along the cuts.
+"""Tiled form of a kernel op: its loops split at the sticks, and the strides of every operand along the parts.
 
 Plain values, no IR. A stick layout is nothing but strides: a loop in the lanes of a stick is cut in two, the sticks
 and the lanes, and along each of the two the elements lie at one distance. So every operand of every kernel op is a
@@ -38,7 +38,7 @@ class LoopCut:
 
     @property
     def outer(self) -> LoopPart:
-        """The outermost part: the one that is divided over cores and into tiles."""
+        """The outermost part: divided over cores and into tiles."""
         return (self.name, self.parts[0][0])
 
     @property
@@ -54,7 +54,7 @@ class LoopCut:
 
 @dataclass(frozen=True)
 class OperandWalk:
-    """How a kernel op walks one operand.
+    """Access of a kernel op to one operand.
 
     Attributes:
         number: which operand.
@@ -75,7 +75,7 @@ class OperandWalk:
 
     @property
     def device_order(self) -> tuple[LoopPart, ...]:
-        """The axes it walks as they lie in memory, outermost first."""
+        """Return the axes of the access in memory order, outermost first."""
         return tuple(sorted(self.strides, key=lambda axis: -self.strides[axis]))
 
 
@@ -122,7 +122,7 @@ class TiledKernel:
         return steps // cut.split if local and axis == cut.outer else steps
 
     def pieces(self, name: str) -> list[LoopPiece]:
-        """The loop without its padding: the whole sticks, and what the last stick has of it."""
+        """Return the loop without its padding: the whole sticks, and the used part of the last one."""
         cut = self.cuts[name]
         if len(cut.parts) == 1 or cut.extent % cut.inner == 0:
             return [LoopPiece(0, cut.steps, cut.inner)]
@@ -133,7 +133,7 @@ class TiledKernel:
 
 
 def kernel_in_tiles(op: KernelOp) -> TiledKernel:
-    """The loops and operands of a kernel op, cut at sticks."""
+    """Return the loops and operands of a kernel op, split at sticks."""
     accesses = tuple(op.local_walk(n)[0] if t.space == "lx" else a for n, (t, a) in enumerate(_walks(op)))
     cuts = {d.name: _cut(op, d.name, d.extent, d.split, accesses) for d in op.space.data}
     readings = tuple(
@@ -182,7 +182,7 @@ def _strides(cuts: Mapping[str, LoopCut], acc: StickAccess, lanes: int) -> dict[
 
 
 def fit(steps: Mapping[str, int], volume: Callable[[Mapping[str, int]], int], limit: int) -> dict[str, int]:
-    """Steps per tile: whole loops if they fit, else the largest loop in fewer steps that divide it, and so on.
+    """Return steps per tile: whole loops if they fit, else the largest fitting divisor of the next loop, and so on.
 
     Args:
         steps: of the outermost part of each loop, on one core.

@@ -46,7 +46,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Threads:
-    """The buffers of a function that are values.
+    """The buffers of a function that become values.
 
     Attributes:
         forms: per buffer the elements its value holds.
@@ -57,7 +57,7 @@ class Threads:
     free: Mapping[KernelOp, int] = field(default_factory=dict[KernelOp, int])
 
     def carried(self, loop: scf.ForOp) -> list[SSAValue]:
-        """Values that go from trip to trip, or out of the loop: written in it, and needed outside or before."""
+        """Return the values carried by a loop or out of it: written in it, and needed outside or before."""
         inside = kernels_of(loop)
         found = list[SSAValue]()
         for value in dict.fromkeys(op.output for op in inside if op.output in self.forms):
@@ -69,7 +69,7 @@ class Threads:
 
 
 def threads_of(group: FunctionGroup, spec: SpyreSpec) -> tuple[Threads, list[SSAValue]]:
-    """The values of a function, and the buffers of the scratchpads that cannot be values."""
+    """Return the values of a function, and the scratchpad buffers that cannot be values."""
     touches = _touches(group.items)
     forms = {value: form for value, found in touches.items() if (form := _common(value, found)) is not None}
     refused = [value for value in touches if value not in forms]

@@ -26,7 +26,7 @@ LABELS = "labels"
 
 @dataclass(frozen=True)
 class Base:
-    """Where a buffer starts: an argument of the bundle, an offset in its pool, or a place in every scratchpad.
+    """Start of a buffer: an argument of the bundle, an offset in its pool, or an address in every scratchpad.
 
     Attributes:
         argument: number of the argument, or None for the pool and the scratchpads.
@@ -41,7 +41,7 @@ class Base:
     steps: AddressSteps = ()
 
     def local_starts(self, offsets: Sequence[int]) -> tuple[str, ...]:
-        """Start addresses in the scratchpads."""
+        """Return start addresses in the scratchpads."""
         return tuple(str(self.offset_bytes + o) for o in offsets)
 
 
@@ -68,7 +68,7 @@ def _sdsc(descriptor: Descriptor, version: Version, spec: SpyreSpec, placed: Pla
 
 @dataclass
 class SymbolicBundle:
-    """Addresses are run-time values: every core's start is a symbol bound in the bundle function.
+    """Bundle with run-time addresses: every core's start is a symbol bound in the bundle function.
 
     Symbol ids are unique in the bundle, as its specification of April 2026 asks (certain). Under `share`, ops whose
     files would differ in ids only are launches of one file, each with its own values for the same ids: what a draft
@@ -95,7 +95,7 @@ class SymbolicBundle:
             argument.name_hint = f"arg_{number}_base_addr"
 
     def add(self, placed: Placed, bases: Sequence[Base], location: LocationAttr) -> None:
-        """Appends one launch: equal addresses inside it share a symbol."""
+        """Append one launch: equal addresses inside it share a symbol."""
         places: dict[SSAValue, int] = {}
         operands: list[Operand] = []
         for operand, offsets, base in zip(placed.descriptor.operands, placed.offsets, bases, strict=True):
@@ -160,19 +160,19 @@ class SymbolicBundle:
         return self._constants[value]
 
     def open_loop(self, bounds: LoopBounds, index: SSAValue) -> LoopNest:
-        """Begins a loop; what is added until it is closed runs in every trip."""
+        """Begin a loop; launches added before it is closed run in every trip."""
         self._body.open([self._constant(n) for n in (bounds.lower, bounds.upper, bounds.step)], index)
         return self._body
 
     def function(self, name: str) -> func.FuncOp:
-        """The finished bundle function."""
+        """Return the finished bundle function."""
         self._block.add_ops([*self._setup, *self._body, func.ReturnOp()])
         return func.FuncOp(name, ([InputArgType()] * self.arguments, []), Region(self._block))
 
 
 @dataclass
 class ConcreteBundle:
-    """Addresses are numbers: one segment per argument, the pool in a segment of its own in front."""
+    """Bundle with numeric addresses: one segment per argument, the pool in a segment of its own in front."""
 
     arguments: int
     pool_bytes: int
@@ -191,7 +191,7 @@ class ConcreteBundle:
             )
 
     def add(self, placed: Placed, bases: Sequence[Base], location: LocationAttr) -> None:
-        """Appends one SuperDSC and its launch."""
+        """Append one SuperDSC and its launch."""
         operands = [
             replace(
                 operand,
@@ -206,7 +206,7 @@ class ConcreteBundle:
         self._body.append(launch)
 
     def segment(self, argument: int) -> int:
-        """The segment an argument is in; the pool, if there is one, is in segment 0."""
+        """Return the segment of an argument; the pool, if there is one, is in segment 0."""
         given = self.segments[argument] if argument < len(self.segments) else None
         return given if given is not None else argument + (1 if self.pool_bytes else 0)
 
@@ -216,5 +216,5 @@ class ConcreteBundle:
         return segment_base(self.segment(base.argument)) + base.offset_bytes
 
     def function(self, name: str) -> func.FuncOp:
-        """The finished bundle function."""
+        """Return the finished bundle function."""
         return func.FuncOp(name, ([], []), Region(Block([*self._body, func.ReturnOp()])))

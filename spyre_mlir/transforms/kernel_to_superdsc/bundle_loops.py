@@ -39,7 +39,7 @@ class _Level:
 
 
 class LoopNest:
-    """The ops of a bundle function's body; what is added goes into the innermost loop that is open."""
+    """The ops of a bundle function's body; new ones go into the innermost open loop."""
 
     def __init__(self) -> None:
         """Starts outside of all loops."""
@@ -50,24 +50,24 @@ class LoopNest:
         return iter(self._levels[0].ops)
 
     def append(self, op: Operation) -> None:
-        """Adds an op to the innermost loop."""
+        """Add an op to the innermost loop."""
         self._levels[-1].ops.append(op)
 
     def open(self, bounds: Sequence[SSAValue], index: SSAValue) -> None:
-        """Begins a loop; `index` is the induction variable it has at the kernel level."""
+        """Begin a loop; `index` is its induction variable at the kernel level."""
         block = Block(arg_types=[IndexType()])
         block.args[0].name_hint = f"i{len(self._levels) - 1}"
         self._levels.append(_Level(block, bounds, index))
 
     def close(self) -> None:
-        """Ends the innermost loop."""
+        """End the innermost loop."""
         level = self._levels.pop()
         level.block.add_ops([*level.ops, scf.YieldOp()])
         lower, upper, step = level.bounds
         self.append(scf.ForOp(lower, upper, step, [], Region(level.block)))
 
     def advance(self, start: SSAValue, steps: AddressSteps) -> SSAValue:
-        """The address that is `start` in trip 0; it is computed in the outermost loop that knows it."""
+        """Return the address that is `start` in trip 0, computed in the outermost loop that defines its inputs."""
         total = Counter[SSAValue]()
         for index, size in steps:
             total[index] += size
@@ -96,7 +96,7 @@ def schedule(
     loop: Callable[[LoopBounds, SSAValue], LoopNest] | None,
     trip: Trip | None = None,
 ) -> None:
-    """Visits the kernel ops among ops in the order they run in.
+    """Visit the kernel ops among ops in execution order.
 
     Args:
         ops: of a function or a loop.

@@ -1,4 +1,4 @@
-"""From a kernel op to the descriptor of its SuperDSC: labels, walks, padding, masks."""
+"""From a kernel op to the descriptor of its SuperDSC: labels, strides, padding, masks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Placed:
 
 
 def op_class(op: kernel.KernelOp) -> OpClass:
-    """Which family of rules the op's file follows."""
+    """Return the family of file rules for an op."""
     match op:
         case kernel.RestickifyOp():
             return OpClass.RESTICKIFY
@@ -96,7 +96,7 @@ class _Walked:
 
 
 def describe_kernel(op: kernel.KernelOp, index: int, masks: Masks = "largest") -> Placed:
-    """The descriptor of a kernel op, without addresses.
+    """Return the descriptor of a kernel op, without addresses.
 
     Args:
         op: the kernel op.
@@ -241,12 +241,12 @@ def _gather_operands(op: kernel.KernelOp, operands: list[Operand], labels: dict[
 
 
 def kernel_rows(op: kernel.KernelOp) -> int:
-    """Rows of a gather's table."""
+    """Return the rows of a gather's table."""
     return op.tensors[1].shape[gathered_axis(op)]
 
 
 def gathered_axis(op: kernel.KernelOp) -> int:
-    """The dimension of its table that a gather picks rows along."""
+    """Return the table dimension along which a gather selects rows."""
     return op.axis.value.data if isinstance(op, kernel.GatherOp) else 0
 
 

@@ -1,4 +1,4 @@
-"""Dividing a product otherwise than usual: by predicted time, neighbours considered, or by the front end's score.
+"""Alternative divisions of a matmul: by predicted time, neighbours considered, or by the front end's score.
 
 A buffer that all its users slice alike can live in the scratchpads. A division that slices it differently sends it
 through device memory instead, so the time of the buffer's other users counts against it.
@@ -28,7 +28,7 @@ _NS_PER_US = 1000.0
 
 @dataclass(frozen=True)
 class Price:
-    """What a division costs.
+    """Cost of a division.
 
     Attributes:
         own: the kernel's cost, with the operands in the scratchpads that can be there.
@@ -40,7 +40,7 @@ class Price:
 
     @property
     def total(self) -> float:
-        """Microseconds of the kernel, and what its division costs others."""
+        """Microseconds of the kernel, plus those that its division costs its neighbours."""
         return self.own.total + self.others_us
 
 
@@ -56,7 +56,7 @@ class _Neighbour:
 def fastest(
     op: kernel.KernelOp, loops: list[DividedLoop], operands: list[Footprint], spec: SpyreSpec
 ) -> dict[str, int]:
-    """The division of a product that is predicted to be fastest, if clearly faster than the one it has.
+    """Return the division of a matmul with the lowest predicted time, if clearly lower than the present one.
 
     Divisions over fewer cores are not considered, nor kernels shorter than any that was measured.
     """
@@ -78,7 +78,7 @@ def fastest(
 def published(
     op: kernel.KernelOp, loops: list[DividedLoop], operands: list[Footprint], spec: SpyreSpec
 ) -> dict[str, int]:
-    """The division with the lowest published score, unless it uses fewer cores than the one the product has.
+    """Return the division with the best published score, unless it uses fewer cores than the present one.
 
     Products with several loops for rows, columns or the sum stay as they are, and so do those that a span has divided.
     """
@@ -105,7 +105,7 @@ _ROLES = ((True, True), (True, False), (False, True), (False, False))
 
 
 def divided(space: SpaceAttr, splits: Mapping[str, int]) -> SpaceAttr:
-    """The same loops in other slices."""
+    """Return the same loops with other splits."""
     return SpaceAttr(tuple(replace(d, split=splits[d.name]) for d in space.data))
 
 

@@ -1,4 +1,4 @@
-"""Device buffers while their layouts are still being decided, and the kernel steps that use them."""
+"""Device buffers during layout planning, and the kernel steps that use them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout, round_up
 
 
 def stored_format(element: Attribute, *, keep_float32: bool = False) -> str:
-    """The format an element type is stored in on the device; float32 as it is if that is asked for.
+    """Return the device format of an element type; float32 stays float32 if requested.
 
     Raises:
         UnsupportedError: the device has no such numbers.
@@ -47,7 +47,7 @@ MOST_PADDING = 2
 
 @dataclass(eq=False)
 class PlannedBuffer:
-    """One device tensor to be: its layout may still gain padding.
+    """One planned device tensor: its layout may still gain padding.
 
     Attributes:
         host: the host tensor it is filled from, if any.
@@ -91,23 +91,23 @@ class PlannedBuffer:
         return self.layout.sticks(self.lanes)
 
     def behind(self, dim: int) -> float | None:
-        """The number behind the elements along a dimension, if it is known."""
+        """Return the number that fills the padding behind a dimension, if it is known."""
         return self.filled.get(dim, 0.0 if self.zero_padding else None)
 
     def unit(self, dim: int) -> int:
-        """Elements along `dim` that the layout reserves whole multiples of."""
+        """Return the multiple to which the layout rounds up `dim`."""
         return lcm(self.steps.get(dim, 1), self.block if dim == self.layout.stick else 1)
 
     def reserved(self, dim: int, multiple: int, least: int = 0) -> int:
-        """Elements reserved along `dim` if whole multiples of `multiple`, and `least` elements, are asked for too."""
+        """Return the extent of `dim` with multiples of `multiple`, and `least` elements, also requested."""
         return round_up(max(self.layout.extents[dim], least), lcm(self.unit(dim), multiple))
 
     def has_room(self, dim: int, multiple: int, least: int = 0) -> bool:
-        """Whether that much is no more than a few times the tensor; coprime demands on one layout reserve far more."""
+        """Return whether that is at most a few times the tensor; coprime demands on one layout reserve far more."""
         return self.reserved(dim, multiple, least) <= MOST_PADDING * round_up(self.shape[dim], self.lanes)
 
     def pad(self, dim: int, multiple: int, least: int = 0) -> None:
-        """Reserves whole multiples of `multiple` elements along `dim`, at least `least`, on top of earlier demands.
+        """Reserve whole multiples of `multiple` elements along `dim`, at least `least`, on top of earlier demands.
 
         Raises:
             LoweringError: no layout of a sane size meets all demands.
@@ -123,24 +123,24 @@ class PlannedBuffer:
         self.layout = self.layout.reserving(dim, extent)
 
     def reserve(self, dim: int, extent: int) -> None:
-        """Reserves at least `extent` elements along `dim`, in the multiples that earlier demands ask for."""
+        """Reserve at least `extent` elements along `dim`, in the multiples of earlier demands."""
         wanted = max(self.layout.extents[dim], round_up(extent, self.steps.get(dim, 1)))
         extents = tuple(wanted if d == dim else e for d, e in enumerate(self.layout.extents))
         self.layout = replace(self.layout, extents=extents)
 
     def reserve_units(self, count: int) -> None:
-        """Makes room for `count` copies of the tensor, itself the first: what a restickify to sparse reads."""
+        """Reserve `count` copies of the tensor, itself the first: the input of a restickify to sparse."""
         if UNIT not in self.layout.order:
             self.layout = replace(self.layout, order=(UNIT, *self.layout.order), unit_extent=count)
 
     def suit(self, index: IndexMap, found: int | None = None) -> None:
-        """Pads so that the strides of an index map nest; `found` is walked too, by index."""
+        """Pad so that the strides of an index map nest; `found`, too, is traversed by index."""
         for dim, multiple in multiples(index, self.layout, found).items():
             self.pad(dim, multiple)
 
     @property
     def type(self) -> DeviceTensorType:
-        """Type of the finished buffer."""
+        """Return the type of the finished buffer."""
         return DeviceTensorType(DeviceTensor(self.shape, self.format, self.layout, arrangement=self.arrangement))
 
 
@@ -149,7 +149,7 @@ Use = tuple[PlannedBuffer, IndexMap]
 
 @dataclass(frozen=True)
 class Define:
-    """The point where a buffer comes to exist."""
+    """The point where a buffer is created."""
 
     buffer: PlannedBuffer
     origin: Operation | None
@@ -157,7 +157,7 @@ class Define:
 
 @dataclass(frozen=True)
 class PlannedKernel:
-    """One kernel op to be.
+    """One planned kernel op.
 
     Attributes:
         function: the hardware function, `restickify` or `gather`.
@@ -183,7 +183,7 @@ class PlannedKernel:
 
 @dataclass(frozen=True)
 class PlannedHostOp:
-    """One operator to run on the host.
+    """One planned host operator.
 
     Attributes:
         origin: the loop-level op.

@@ -1,4 +1,4 @@
-"""Which loop goes through the lanes: the cheapest of the legal ones, counted in sticks moved."""
+"""Choice of the loop in the lanes: the cheapest of the legal ones, counted in sticks moved."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WIDE_STEPS = 3
 
 
 def read_cost(versions: DeviceForms, index: IndexMap, lane: str | None) -> int:
-    """Sticks that reading a tensor with `lane` in the lanes moves, conversion and re-laying included."""
+    """Return the sticks moved by reading a tensor with `lane` in the lanes, conversion and relayout included."""
     stick = stick_for(index, lane, block_of(versions.format))
     if stick is None:
         return _COPY_FACTOR * _sticks(versions, UNIT)
@@ -46,19 +46,19 @@ def _sticks(versions: DeviceForms, stick: int) -> int:
 
 
 def write_cost(shape: Sequence[int], stick: int, form: str) -> int:
-    """Sticks of a result with this stick dimension."""
+    """Return the sticks of a result with this stick dimension."""
     return StickLayout.published(shape, stick, block_of(form)).sticks(lanes_of(form))
 
 
 def candidates(space: Sequence[IterDim]) -> list[str | None]:
-    """Loops in order of preference for equal cost: innermost first, sparse last."""
+    """Return loops in order of preference for equal cost: innermost first, sparse last."""
     return [*(d.name for d in reversed(space)), None]
 
 
 def usable_cores(
     space: Sequence[IterDim], reduced: Collection[str], lane: str | None, lanes: int, spec: SpyreSpec
 ) -> int:
-    """Over how many cores the work can be divided with `lane` in the lanes: whole sticks there, elements elsewhere."""
+    """Return the number of usable cores with `lane` in the lanes: whole sticks there, elements elsewhere."""
     loops = [
         DividedLoop(d.name, -(-d.extent // lanes) if d.name == lane else d.extent, d.name not in reduced) for d in space
     ]
@@ -66,7 +66,7 @@ def usable_cores(
 
 
 def lane_of_result(op: loop.NestOp, stick: int, lanes: int) -> str | None:
-    """The loop that walks the lanes of the result if its stick dimension is `stick`."""
+    """Return the loop in the lanes of the result if its stick dimension is `stick`."""
     if stick == UNIT:
         return None
     expr = op.output_map.data[stick]
@@ -74,12 +74,12 @@ def lane_of_result(op: loop.NestOp, stick: int, lanes: int) -> str | None:
 
 
 def result_lane(op: loop.NestOp, lane: str | None) -> str | None:
-    """The loop in the lanes of the result; None if it is folded."""
+    """Return the loop in the lanes of the result; None if it is reduced."""
     return None if lane in op.reduced else lane
 
 
 def cheapest_lane(op: loop.NestOp, forms: Forms) -> str | None:
-    """The cheapest loop that may walk the lanes of the result."""
+    """Return the cheapest loop that may be in the lanes of the result."""
     form, shape, extents = forms.format, shape_of(op.result), op.space.extents
     lanes, best = block_of(form), None
     for lane in candidates(op.space.data):
@@ -98,7 +98,7 @@ def cheapest_lane(op: loop.NestOp, forms: Forms) -> str | None:
 
 
 def lane_for(p: LayoutPlanner, op: loop.NestOp, forms: Forms) -> str | None:
-    """The loop in the lanes: given by the destination if there is one."""
+    """Return the loop in the lanes: that of the destination if there is one."""
     if op.dest is None:
         return cheapest_lane(op, forms)
     dest = p.of(op.dest).buffers[0]

@@ -1,4 +1,4 @@
-"""In which format a nest computes: DL16, or FP32 where integers need more than DL16 counts to.
+"""Computation format of a nest: DL16, or FP32 where integers exceed the exact range of DL16.
 
 A truth value is stored in the format of what was compared. Where formats meet, operands are converted; the choice is
 the one that converts least.
@@ -30,7 +30,7 @@ _HALF = 0.5
 
 @dataclass(frozen=True)
 class Forms:
-    """What a nest computes on.
+    """Format of a nest's computation and operands.
 
     Attributes:
         format: of the result, and of all operands.
@@ -42,7 +42,7 @@ class Forms:
 
 
 def forms_of(p: LayoutPlanner, op: loop.NestOp, function: str) -> Forms:
-    """The format of a nest that the hardware function computes, and its operands in that format."""
+    """Return the format of a nest that the hardware function computes, and its operands in that format."""
     entry = body_function(op.body.block)
     saturated = _saturated(p, op, entry)
     form = DL16.name if saturated is not None else _format(p, op, function, entry)
@@ -66,7 +66,7 @@ def _format(p: LayoutPlanner, op: loop.NestOp, function: str, entry: OpEntry | N
 
 
 def keeps_float32(p: LayoutPlanner, op: Operation, *elements: Attribute) -> bool:
-    """Whether floats of an op are float32: they start from integers, or float32 among the elements is kept."""
+    """Return whether floats of an op are float32: they start from integers, or float32 is kept."""
     return (p.origins is not None and op in p.origins.wide) or (p.keep_float32 and f32 in elements)
 
 
@@ -77,7 +77,7 @@ def _of_destination(form: str, function: str, *, has_wide: bool) -> str:
 
 
 def exact_in_dl16(p: LayoutPlanner, value: SSAValue) -> bool:
-    """Whether the elements of a tensor are numbers of DL16."""
+    """Return whether the elements of a tensor are exact in DL16."""
     if not is_integer(element_of(value)) or p.of(value).format == DL16.name:
         return True
     return p.of(value).provided and inside(p.ranges.of(value), NARROW)
@@ -95,7 +95,7 @@ def _saturated(p: LayoutPlanner, op: loop.NestOp, entry: OpEntry | None) -> SSAV
 
 
 def cast(p: LayoutPlanner, op: loop.NestOp) -> bool:
-    """Makes the result of a change of element type a form of its operand, which costs at most a conversion.
+    """Make the result of a cast a device form of its operand, which costs at most a conversion.
 
     Returns whether the nest is such a change of a whole tensor: of integers, of eight-bit floats, or of kept float32.
     """
@@ -120,7 +120,7 @@ def cast(p: LayoutPlanner, op: loop.NestOp) -> bool:
 
 
 def wrapped(p: LayoutPlanner, versions: DeviceForms, element: Attribute) -> DeviceForms:
-    """Integers as a short type holds them: the multiple of its count that is next to each is taken away.
+    """Wrap integers to a short type: subtract the nearest multiple of its range.
 
     All steps are exact: a power of two only scales.
     """
@@ -148,7 +148,7 @@ def _step(
 
 
 def eager_element(op: loop.NestOp, form: str) -> Attribute | None:
-    """The element type to which exact numerics bring a nest's result, as eager does; None if they leave it as it is.
+    """Return the element type to which exact numerics round a nest's result, as eager does; None if unchanged.
 
     Integers that have 32 bits or more, and no bounds that DL16 holds, start anew beyond their type.
     """
@@ -159,7 +159,7 @@ def eager_element(op: loop.NestOp, form: str) -> Attribute | None:
 
 
 def is_watched(p: LayoutPlanner, op: loop.NestOp, function: str, form: str) -> bool:
-    """Whether a kernel may leave the integers of FP32, so that the machine has to look."""
+    """Return whether a kernel may exceed the integers of FP32, so that the machine has to check."""
     if picks(function):
         return False
     return form == FP32.name and is_integer(element_of(op.result)) and not inside(p.ranges.unwrapped(op), WIDE)

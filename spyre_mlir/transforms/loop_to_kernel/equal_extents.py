@@ -1,4 +1,4 @@
-"""Restickifies over whole buffers: equal extents of their loops and of both their buffers, once all padding is known.
+"""Restickifies over whole buffers: equal extents of their loops and of both buffers, once all padding is known.
 
 A file says of a restickify's buffer only how far it differs from the loops, not in which direction.
 """
@@ -15,7 +15,7 @@ from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP,
 
 
 def settle(p: LayoutPlanner) -> None:
-    """Makes every restickify run over whole buffers. Padding grows only, and a buffer is copied once, so this ends."""
+    """Make every restickify cover whole buffers. Padding grows only, and a buffer is copied once, so this ends."""
     settled = False
     while not settled:
         settled = True
@@ -26,7 +26,7 @@ def settle(p: LayoutPlanner) -> None:
 
 
 def _runs_over_all(step: PlannedKernel) -> bool:
-    """Whether a restickify has loops as long as both its buffers are along every dimension."""
+    """Return whether a restickify has loops as long as both its buffers are along every dimension."""
     extents = {d.name: d.extent for d in step.space}
     buffers = (step.inputs[0][0], step.output[0])
     return all(extents.get(f"d{d}", 1) == b.layout.extents[d] for b in buffers for d in range(len(b.shape)))

@@ -1,4 +1,4 @@
-"""The whole quotient of integers on the device: a rounded quotient, its floor, and what is wrong with it.
+"""Floor division of integers on the device: a rounded quotient, its floor, and the correction of its error.
 
 All numbers are FP32, exact to 2^24. A quotient that is rounded to the next whole number is one too large, and how the
 hardware rounds is not public, so the remainder decides. A product beyond 2^24 is rounded too, but never across a
@@ -23,7 +23,7 @@ _EXACT = EXACT_INTEGERS[FP32.name]
 
 
 class WholeQuotient:
-    """Steps over the loops of one nest, each into a buffer of its own."""
+    """Builder of kernel steps over the loops of one nest, each into a buffer of its own."""
 
     def __init__(self, p: LayoutPlanner, op: loop.NestOp, lane: str | None) -> None:
         """For a nest whose result has `lane` in its lanes."""
@@ -33,17 +33,17 @@ class WholeQuotient:
         self.stick = UNIT if stick is None else stick
 
     def step(self, function: str, *operands: Use, integers: bool = False) -> Use:
-        """One function of operands; the machine looks whether `integers` are any."""
+        """Add one function of operands; the machine checks that the result holds integers if `integers`."""
         made = (self.planner.fresh(self.shape, FP32.name, self.stick), self.index)
         self.planner.step(function, self.space, list(operands), made, integers=integers)
         return made
 
     def number(self, value: float) -> Use:
-        """A number as an operand."""
+        """Return a number as an operand."""
         return self.planner.number(value, FP32.name), tuple[()]()
 
     def of(self, a: Use, b: Use, bounds: Sequence[IntegerBounds]) -> Use:
-        """The largest integer not above a / b."""
+        """Return the largest integer not above a / b."""
         (low, high), divisor = bounds
         by_zero = divisor[0] <= 0 <= divisor[1]  # torch raises then: no integer may come of it here
         whole = self.step("floor", self.step("realdiv", a, b), integers=by_zero)

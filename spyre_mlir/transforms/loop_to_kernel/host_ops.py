@@ -1,4 +1,4 @@
-"""Host steps of the kernel level: what they read is brought back from the device."""
+"""Host steps of the kernel level, with transfers of their operands from the device."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def brought(
     hosts: Mapping[SSAValue, SSAValue],
     emitter: Emitter,
 ) -> list[SSAValue]:
-    """The operands of an op as host tensors: those in buffers are brought back from the device."""
+    """Return the operands of an op as host tensors, transferring those in buffers from the device."""
     return [
         hosts.get(v, v) if b is None else emitter.add(kernel.FromDeviceOp(values[b], v.type)).results[0]
         for v, b in zip(op.operands, buffers, strict=True)
@@ -26,7 +26,7 @@ def brought(
 
 
 def host_op(step: PlannedHostOp, operands: Sequence[SSAValue]) -> Operation:
-    """The host step of the kernel level."""
+    """Return the host step of the kernel level."""
     op = step.origin
     reason = None if op.reason is None else op.reason.data
     return host.KernelHostOp(op.callee.data, reason, operands, op.attributes, [r.type for r in op.results])

@@ -17,7 +17,7 @@ GATHER_STEP = "gather"
 
 
 def kernel_op(step: PlannedKernel, values: Mapping[PlannedBuffer, SSAValue]) -> kernel.KernelOp:
-    """The op of a step.
+    """Return the op of a step.
 
     Args:
         step: what to run.

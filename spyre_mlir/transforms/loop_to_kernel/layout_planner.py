@@ -1,4 +1,4 @@
-"""Getting a tensor into the layout and format a consumer needs: host layouts, restickify, copies, cleared padding.
+"""Conversion of tensors to the layout and format of a consumer: host layouts, restickify, copies, cleared padding.
 
 FP32 tensors with a dimension in the lanes have their elements in the order that a widening of DL16 sticks leaves: a
 conversion is one kernel then, the host sends and fetches that order, and reductions fold whole sticks.
@@ -37,12 +37,12 @@ _HALF_SLICE = SLICE_BYTES * 8 // FP32.bits
 
 
 def lanes_of(form: str) -> int:
-    """Elements per stick of a format."""
+    """Return the elements per stick of a format."""
     return device_format(form).elements_per_stick()
 
 
 def block_of(form: str) -> int:
-    """Elements along a stick dimension that stay together in a format."""
+    """Return the elements along a stick dimension that stay together in a format."""
     return block(lanes_of(form), WIDENED if form == FP32.name else STANDARD)
 
 
@@ -70,21 +70,21 @@ class DeviceForms:
 
     @property
     def free_layout(self) -> bool:
-        """Whether the host can provide any layout at no cost to the device."""
+        """Return whether the host can provide any layout at no cost to the device."""
         return self.prepared or self.constant is not None or (self.host is not None and not self.buffers)
 
     @property
     def provided(self) -> bool:
-        """Whether the host can provide it in any format."""
+        """Return whether the host can provide it in any format."""
         return self.constant is not None or self.host is not None
 
     def find(self, stick: int) -> PlannedBuffer | None:
-        """The buffer whose stick dimension is `stick`, if there is one."""
+        """Return the buffer whose stick dimension is `stick`, if there is one."""
         return next((b for b in self.buffers if b.layout.stick == stick), None)
 
 
 class LayoutPlanner:
-    """Collects buffers and steps of one function; every method leaves a program that is right."""
+    """Planner of buffers and steps of one function; every method leaves a correct program."""
 
     def __init__(self, *, keep_float32: bool = False) -> None:
         """Starts with an empty plan; `keep_float32` stores float32 as it is."""
@@ -99,7 +99,7 @@ class LayoutPlanner:
         self._forms: dict[tuple[int, str, bool], DeviceForms] = {}
 
     def define(self, buffer: PlannedBuffer) -> PlannedBuffer:
-        """Adds a buffer to the plan."""
+        """Add a buffer to the plan."""
         self.items.append(Define(buffer, self.origin))
         return buffer
 
@@ -115,7 +115,7 @@ class LayoutPlanner:
         constants: Mapping[str, float] | None = None,
         element: Attribute | None = None,
     ) -> None:
-        """Adds a kernel step; operands gain the padding their maps ask for."""
+        """Add a kernel step; operands gain the padding that their maps require."""
         for number, (buffer, index) in enumerate((*inputs, output)):
             buffer.suit(index, axis if number == 1 else None)
         made = PlannedKernel(
@@ -124,7 +124,7 @@ class LayoutPlanner:
         self.items.append(made)
 
     def of(self, value: SSAValue) -> DeviceForms:
-        """The device forms of a value; made on first sight."""
+        """Return the device forms of a value, created at first request."""
         if value not in self.versions:
             made = DeviceForms(shape_of(value), stored_format(element_of(value), keep_float32=self.keep_float32))
             if value in self.hosts:
@@ -133,11 +133,11 @@ class LayoutPlanner:
         return self.versions[value]
 
     def fresh(self, shape: tuple[int, ...], form: str, stick: int) -> PlannedBuffer:
-        """A new buffer in the published layout."""
+        """Return a new buffer in the published layout."""
         return self.define(PlannedBuffer(shape, form, StickLayout.published(shape, stick, block_of(form))))
 
     def constant(self, value: Attribute, shape: tuple[int, ...], stick: int, form: str = DL16.name) -> PlannedBuffer:
-        """A buffer the host fills with known numbers; equal ones are shared."""
+        """Return a buffer of constant numbers from the host; equal ones are shared."""
         layout = StickLayout.published(shape, stick, block_of(form))
         key = (value, shape, layout, form)
         if key not in self._constants:
@@ -145,11 +145,11 @@ class LayoutPlanner:
         return self._constants[key]
 
     def number(self, value: float, form: str = DL16.name) -> PlannedBuffer:
-        """A number on the device."""
+        """Return a number on the device."""
         return self.constant(FloatAttr(value, f64), (), UNIT, form)
 
     def form(self, value: SSAValue, form: str, *, saturate: bool = False) -> DeviceForms:
-        """The device forms of a value in a format: sent so by the host, or converted on the device."""
+        """Return the device forms of a value in a format: sent in it by the host, or converted on the device."""
         home = self.of(value)
         if home.format == form:
             return home
@@ -168,19 +168,19 @@ class LayoutPlanner:
         return self._forms[key]
 
     def _sends(self, home: DeviceForms, form: str) -> bool:
-        """Whether the host may send a tensor in a format: integers only where that rounds none of them."""
+        """Return whether the host may send a tensor in a format: integers only where that rounds none of them."""
         if form != DL16.name or home.host is None or not is_integer(element_of(home.host)):
             return True
         return inside(self.ranges.of(home.host), NARROW)
 
     def whole(self, shape: tuple[int, ...]) -> tuple[tuple[IterDim, ...], IndexMap]:
-        """Loops over all elements of a tensor, and their map."""
+        """Return loops over all elements of a tensor, and their map."""
         dims = tuple(IterDim(f"d{d}", e) for d, e in enumerate(shape))
         index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)
         return tuple(d for d in dims if d.extent > 1), index
 
     def some(self, versions: DeviceForms) -> PlannedBuffer:
-        """A buffer of the tensor in whichever layout is at hand."""
+        """Return a buffer of the tensor in any available layout."""
         if versions.buffers:
             return versions.buffers[0]
         if versions.origin is not None:
@@ -198,7 +198,7 @@ class LayoutPlanner:
         return self._started(made)
 
     def rounded(self, value: SSAValue) -> DeviceForms:
-        """A tensor as eight-bit floats, made on the device; whoever reads it converts it back."""
+        """Return a tensor as eight-bit floats, made on the device; its readers convert it back."""
         made = DeviceForms(shape_of(value), FP8.name)
         self._converted(made, self.some(self.form(value, DL16.name)))
         return made
@@ -215,7 +215,7 @@ class LayoutPlanner:
         return buffer
 
     def buffer(self, versions: DeviceForms, stick: int) -> PlannedBuffer:
-        """A buffer of the tensor whose stick dimension is `stick`; re-laid on the device if there is no cheaper way."""
+        """Return a tensor's buffer with stick dimension `stick`; relaid on the device if nothing is cheaper."""
         found = versions.find(stick)
         if found is not None:
             return found
@@ -253,7 +253,7 @@ class LayoutPlanner:
         return None
 
     def restickify(self, source: PlannedBuffer, stick: int) -> PlannedBuffer:
-        """A copy with another stick dimension; both stick extents become whole sticks in both buffers."""
+        """Return a copy with another stick dimension; both stick extents become whole sticks in both buffers."""
         if source.format == FP32.name:
             return self._restickify_wide(source, stick)
         return self._restickify(source, stick)
@@ -307,7 +307,7 @@ class LayoutPlanner:
         return made
 
     def with_room(self, buffer: PlannedBuffer, demands: Mapping[int, int]) -> PlannedBuffer:
-        """The buffer padded to whole multiples along dimensions; a copy where other demands leave no room for these."""
+        """Return the buffer padded to whole multiples along dimensions, or a copy if earlier demands conflict."""
         if not all(buffer.has_room(dim, multiple) for dim, multiple in demands.items()):
             buffer = self.copy(buffer)
         for dim, multiple in demands.items():
@@ -315,14 +315,14 @@ class LayoutPlanner:
         return buffer
 
     def copy(self, source: PlannedBuffer) -> PlannedBuffer:
-        """The same elements in a buffer without the padding that readers of the first asked for."""
+        """Return the same elements in a buffer without the padding that other readers require."""
         made = self.fresh(source.shape, source.format, source.layout.stick)
         space, index = self.whole(source.shape)
         self.step(COPY, space, [(source, index)], (made, index))
         return made
 
     def operand(self, versions: DeviceForms, index: IndexMap, lane: str | None, space: tuple[IterDim, ...]) -> Use:
-        """A buffer and map through which an operation with `lane` in its lanes can read a tensor."""
+        """Return a buffer and map through which an operation with `lane` in its lanes can read a tensor."""
         stick = stick_for(index, lane, block_of(versions.format))
         if stick is not None:
             buffer = self.buffer(versions, stick)
@@ -334,7 +334,7 @@ class LayoutPlanner:
     def copied(
         self, versions: DeviceForms, index: IndexMap, space: tuple[IterDim, ...]
     ) -> tuple[DeviceForms, IndexMap]:
-        """A dense copy of what `index` reads: one dimension per loop it uses."""
+        """Return a dense copy of the elements read by `index`: one dimension per loop it uses."""
         used = {n for e in index for n, _ in e.terms}
         dims = tuple(d for d in space if d.name in used)
         made = DeviceForms(tuple(d.extent for d in dims), versions.format)
@@ -355,7 +355,7 @@ class LayoutPlanner:
         return max(kept or possible, key=lambda found: found[0].extent)[0].name if possible else None
 
     def filled_tail(self, use: Use, dim: int, extent: int, fill: float) -> Use:
-        """The operand with a number behind `extent` along its stick dimension, up to the end of its last block."""
+        """Return the operand with a number behind `extent` along its stick dimension, up to the end of its block."""
         buffer, _ = use
         lanes = buffer.block
         if extent % lanes == 0 or buffer.behind(dim) == fill:
@@ -369,7 +369,7 @@ class LayoutPlanner:
         return use
 
     def cleared_rows(self, use: Use, dim: int, extent: int) -> Use:
-        """The operand with rows of zeros behind `extent` along `dim`, up to a whole number of sticks."""
+        """Return the operand with rows of zeros behind `extent` along `dim`, up to a whole number of sticks."""
         lanes = use[0].lanes
         buffer = self.with_room(use[0], {dim: lanes})
         use = buffer, use[1]

@@ -1,4 +1,4 @@
-"""What computes in DL16 although float32 was to be kept, for the whole program or for what starts from integers.
+"""Precision loss of programs that keep float32: DL16 computations, of all floats or of those that start from integers.
 
 Found in the kernels, told once.
 """
@@ -22,15 +22,15 @@ from spyre_mlir.transforms.utils.rebuild import describe_location
 
 
 class NarrowedWarning(UserWarning):
-    """Some functions compute in DL16 although float32 was to be kept."""
+    """Some functions compute in DL16 although float32 is to be kept."""
 
 
 class RoundedWarning(UserWarning):
-    """Some functions read numbers that start from integers, and may be large, in DL16."""
+    """Some functions read possibly large numbers that start from integers in DL16."""
 
 
 def is_rounded(step: PlannedKernel, origins: Origins) -> bool:
-    """Whether a step rounds numbers from integers that may be large, because its function has no form on float32."""
+    """Return whether a step rounds numbers from integers that may be large: its function has no form on float32."""
     entry, origin = ATEN.by_opfunc(step.function), step.origin
     if entry is None or entry.fp32 or not isinstance(origin, loop.NestOp):
         return False
@@ -38,7 +38,7 @@ def is_rounded(step: PlannedKernel, origins: Origins) -> bool:
 
 
 def is_narrowed(step: PlannedKernel) -> bool:
-    """Whether a step computes float32 of the model in DL16 because its function has no other form."""
+    """Return whether a step computes the model's float32 in DL16 because its function has no other form."""
     entry, origin = ATEN.by_opfunc(step.function), step.origin
     if entry is None or entry.fp32 or step.output[0].format != DL16.name:
         return False
@@ -46,13 +46,13 @@ def is_narrowed(step: PlannedKernel) -> bool:
 
 
 def narrowed(module: ModuleOp) -> Counter[str]:
-    """Hardware functions that compute in DL16 although float32 was to be kept, with the number of their kernels."""
+    """Return hardware functions that compute in DL16 although float32 is to be kept, with their kernel counts."""
     ops = [op for op in module.walk() if isinstance(op, kernel.ComputeOp) and kernel.NARROWED in op.attributes]
     return Counter(op.function_name for op in ops)
 
 
 def narrowed_text(module: ModuleOp) -> str:
-    """What people are told about them; nothing if there are none."""
+    """Return the message about these functions; empty if there are none."""
     found = narrowed(module)
     if not found:
         return ""
@@ -61,7 +61,7 @@ def narrowed_text(module: ModuleOp) -> str:
 
 
 def rounded_text(module: ModuleOp) -> str:
-    """What people are told about kernels that round what starts from integers; nothing if there are none."""
+    """Return the message about kernels that round values from integers; empty if there are none."""
     ops = [op for op in module.walk() if isinstance(op, kernel.ComputeOp) and kernel.ROUNDED in op.attributes]
     if not ops:
         return ""
@@ -74,14 +74,14 @@ def rounded_text(module: ModuleOp) -> str:
 
 
 def tell_narrowed(module: ModuleOp) -> None:
-    """Warns once about all kernels of either kind."""
+    """Warn once about all kernels of either kind."""
     for text, category in ((narrowed_text(module), NarrowedWarning), (rounded_text(module), RoundedWarning)):
         if text:
             warnings.warn(text, category, stacklevel=frames_of_ours())
 
 
 def would_be_kept(module: ModuleOp, function: str, line: str | None) -> bool:
-    """Whether something would be float32 on the device if that were kept.
+    """Return whether `keep_float32` would keep anything in float32 on the device.
 
     Args:
         module: the program, at the aten level.

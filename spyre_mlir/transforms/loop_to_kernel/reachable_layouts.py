@@ -1,4 +1,4 @@
-"""Layouts within a core's reach: where no division of the work brings an operand there, the layouts change.
+"""Layouts within a core's reach: layouts change where no division brings an operand within reach.
 
 A core reaches `span_bytes` from the first to the last byte of an operand that it touches, so the outermost dimensions
 of a larger tensor have to be divided. If a step cannot divide them, as they are summed or their extent has no divisor,
@@ -49,7 +49,7 @@ class _Change:
 
 
 def bring_within_reach(p: LayoutPlanner, spec: SpyreSpec) -> None:
-    """Changes layouts and loops of a settled plan until every step can be divided, or no change helps.
+    """Change layouts and loops of a settled plan until every step can be divided, or no change helps.
 
     What is left is refused by `divide-work`, which says how far a core would have to reach.
     """
@@ -153,7 +153,7 @@ def _walked(index: IndexMap, loop: str) -> list[int]:
 
 
 def _walks_whole(buffer: PlannedBuffer, index: IndexMap, loop: str, step: PlannedKernel) -> bool:
-    """Whether a loop walks a whole dimension of a buffer, or none."""
+    """Return whether a loop walks a whole dimension of a buffer, or none."""
     extent = next(d.extent for d in step.space if d.name == loop)
     return all(
         d < len(buffer.shape) and index[d] == LinearExpr.of(loop) and extent >= buffer.shape[d]

@@ -1,4 +1,4 @@
-"""Nests that fold a loop, or that take several kernels: on operands of one format, in whole sticks where it matters."""
+"""Nests that reduce a loop, or that need several kernels: operands of one format, in whole sticks where required."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, Lay
 
 
 def output_of(p: LayoutPlanner, op: loop.NestOp, lane: str | None) -> Use:
-    """The buffer a nest writes: its destination, or a fresh one with `lane` in the lanes."""
+    """Return the buffer a nest writes: its destination, or a fresh one with `lane` in the lanes."""
     versions = p.of(op.result)
     if op.dest is not None:
         versions.buffers.append(p.of(op.dest).buffers[0])
@@ -44,7 +44,7 @@ def _neutral(function: str, *, integers: bool) -> float:
 
 
 def lower_reduction(p: LayoutPlanner, op: loop.NestOp, function: str) -> None:
-    """One loop folded by a hardware function."""
+    """Lower a reduction of one loop by a hardware function."""
     forms = forms_of(p, op, function)
     p.of(op.result).format = forms.format
     lane, (index,) = lane_for(p, op, forms), (m.data for m in op.input_maps)
@@ -75,7 +75,7 @@ def _whole_sticks(
 
 
 def lower_quotient(p: LayoutPlanner, op: loop.NestOp) -> None:
-    """The one function of integers that takes several kernels."""
+    """Lower floor division, the one integer function that needs several kernels."""
     forms = Forms(FP32.name, [p.form(v, FP32.name) for v in op.inputs])
     p.of(op.result).format = forms.format
     lane = lane_for(p, op, forms)

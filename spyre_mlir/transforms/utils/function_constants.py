@@ -1,4 +1,4 @@
-"""Constants of hardware functions: from the numbers in a nest's body to what a kernel and its file say."""
+"""Constants of hardware functions: from the numbers in a nest's body to attributes of a kernel and its file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spyre_mlir.ops.table import OpEntry
 
 
 def function_constants(body: Block, function: str, form: str) -> dict[str, float]:
-    """The constants of the hardware function that computes a body, in the order of its file.
+    """Return the constants of the hardware function that computes a body, in file order.
 
     A constant that the body does not set has the default of the op table's argument. Numbers are rounded to the
     format here, so that all levels below compute with what the file will hold.
@@ -60,12 +60,12 @@ def _rounded(value: float, form: str) -> float:
 
 
 def as_attribute(constants: Mapping[str, float]) -> DictionaryAttr:
-    """Constants as an attribute of a kernel op."""
+    """Return constants as an attribute of a kernel op."""
     return DictionaryAttr({name: FloatAttr(value, f64) for name, value in constants.items()})
 
 
 def file_constants(op: kernel.KernelOp) -> tuple[Constant, ...]:
-    """What a kernel op's file says of its constants."""
+    """Return the constants in a kernel op's file."""
     if not isinstance(op, kernel.ComputeOp):
         return ()
     form = op.tensors[0].format

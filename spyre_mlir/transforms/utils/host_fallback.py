@@ -1,4 +1,4 @@
-"""What the host runs because the device cannot: finding these ops, listing them, warning about them, refusing them."""
+"""Operations that the host runs because the device cannot: search, listing, warnings, refusal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class HostStep:
 
 
 def host_steps_of(module: ModuleOp) -> tuple[HostStep, ...]:
-    """The host steps of a module below the aten level, without those that only follow others."""
+    """Return the host steps of a module below the aten level, without those that only follow other host steps."""
     return tuple(
         HostStep(op.callee.data, op.reason.data, str(source_of(op.location) or ""))
         for op in module.walk()
@@ -53,7 +53,7 @@ def host_steps_of(module: ModuleOp) -> tuple[HostStep, ...]:
 
 
 def listed(steps: Sequence[HostStep]) -> str:
-    """One line per operator and reason: how often, and the first places."""
+    """Return one line per operator and reason: the count, and the first locations."""
     counts = Counter((step.op, step.reason) for step in steps)
     lines: list[str] = []
     for (op, reason), count in counts.items():
@@ -65,7 +65,7 @@ def listed(steps: Sequence[HostStep]) -> str:
 
 
 def tell_host_steps(steps: Sequence[HostStep], fallback: HostFallback) -> None:
-    """Warns about host steps, or refuses them.
+    """Warn about host steps, or refuse them.
 
     Raises:
         UnsupportedError: there are some, and they are not wanted.
@@ -82,7 +82,7 @@ def tell_host_steps(steps: Sequence[HostStep], fallback: HostFallback) -> None:
 
 
 def warning_text(steps: Sequence[HostStep]) -> str:
-    """What people are told about host steps."""
+    """Return the warning about host steps."""
     return f"{_count(steps)} of this program will run on the host\n{listed(steps)}"
 
 
@@ -91,7 +91,7 @@ def _count(steps: Sequence[HostStep]) -> str:
 
 
 def frames_of_ours() -> int:
-    """The `stacklevel` that shows the line which called us: the first that is not of this package."""
+    """Return the `stacklevel` of the line that called this package."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").startswith("spyre_mlir."):
         frame, level = frame.f_back, level + 1
@@ -101,7 +101,7 @@ def frames_of_ours() -> int:
 def lower_with_more_on_host(
     module: ModuleOp, lower: Callable[[ModuleOp], ResultT], refused: UnsupportedError | LoweringError
 ) -> ResultT:
-    """Lowers a program as far on the device as it can be: an op that cannot be lowered becomes a host step.
+    """Lower a program with as much on the device as possible: an op that cannot be lowered becomes a host step.
 
     The ops are numbered, and what they become carries the numbers, so that an error says which ops it is about. A pass
     tries all of its ops before it gives up, so the program is lowered twice for every pass that refuses some, however

@@ -1,4 +1,4 @@
-"""Which ops of the aten level the host runs, and why; and host steps made of them."""
+"""Support of aten-level ops by the host, with the reason, and the host steps made from them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from spyre_mlir.ops.table import Family
 
 
 def mark(op: Operation, reason: str | None) -> None:
-    """Says that the host runs an op; without a reason, that it follows other host steps."""
+    """Mark an op as run by the host; without a reason, it follows other host steps."""
     op.attributes[HOST] = UnitAttr() if reason is None else StringAttr(reason)
 
 
 def is_marked(op: Operation) -> bool:
-    """Whether the host runs an op."""
+    """Return whether an op is marked to run on the host."""
     return HOST in op.attributes
 
 
 def loop_step(op: AtenOp, operands: Sequence[SSAValue]) -> LoopHostOp:
-    """The host step of a marked op.
+    """Return the host step of a marked op.
 
     Args:
         op: the op.
@@ -42,7 +42,7 @@ def loop_step(op: AtenOp, operands: Sequence[SSAValue]) -> LoopHostOp:
 
 
 def stay_on_host(block: Block) -> None:
-    """Makes copies for the host of what only moves elements that are there.
+    """Duplicate for the host the ops that only move elements that it already has.
 
     A view of an argument that a host step reads need not go to the device and come back.
 
@@ -96,7 +96,7 @@ class _Stays:
 
 
 def _moves(op: AtenOp) -> bool:
-    """Whether an op computes nothing: it moves elements, converts them, or makes known numbers."""
+    """Return whether an op computes nothing: it moves elements, converts them, or makes known numbers."""
     entry = op.entry
     return entry is not None and entry.decompose is None and entry.family in (Family.VIEW, Family.CREATION)
 

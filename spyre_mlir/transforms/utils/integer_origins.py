@@ -35,7 +35,7 @@ _DATA_BITS = 8
 
 
 class FloatOrigin(IntEnum):
-    """Where the numbers of a float tensor come from; of several operands the largest counts."""
+    """Origin of a float tensor's numbers; of several operands the largest counts."""
 
     WEIGHTS = 0
     SHORT = 1  # truth values and integers of eight bits: exact in DL16, and so are their sums up to 1,024
@@ -70,7 +70,7 @@ class Origins:
         self._widen(list(function.body.block.ops))
 
     def rounds(self, op: loop.NestOp) -> bool:
-        """Whether a nest loses digits if it reads its operands in DL16: numbers from integers that may be large."""
+        """Return whether a nest loses digits by reading operands in DL16: numbers from integers that may be large."""
         floats = [v for v in op.inputs if _is_float(v) and self._origins[v] is FloatOrigin.INTEGERS]
         return not all(inside(self._bounds[v], NARROW) for v in floats)
 
@@ -141,7 +141,7 @@ class Origins:
 
 
 def is_product(op: loop.NestOp) -> bool:
-    """Whether a nest sums products, which is what the matrix unit does."""
+    """Return whether a nest is a contraction, which the matrix unit computes."""
     return op.combine is not None and body_function(op.body.block) is pointwise.mul
 
 

@@ -1,4 +1,4 @@
-"""What values the integers of a program can have: bounds from constants, types and arithmetic.
+"""Ranges of a program's integers: bounds from constants, types and arithmetic.
 
 The device has its integers as floats: DL16 counts to 1,024, FP32 to 2^24. Bounds decide which of the two is enough; a
 value without bounds of its own has those of FP32, beyond which the machine faults.
@@ -42,12 +42,12 @@ MOST_SHORT_BITS = 16
 
 
 def is_integer(element: Attribute) -> bool:
-    """Whether an element type holds whole numbers; truth values are none."""
+    """Return whether an element type is an integer type; booleans are excluded."""
     return isinstance(element, IntegerType) and element != i1
 
 
 def holds(element: Attribute) -> IntegerBounds:
-    """The integers of an element type that the device can have."""
+    """Return the integers of an element type that the device can represent."""
     bits = integer_bits(element)
     if bits == 1:
         return 0, 1
@@ -57,12 +57,12 @@ def holds(element: Attribute) -> IntegerBounds:
 
 
 def wraps(element: Attribute) -> bool:
-    """Whether integers of a type start anew beyond its bounds, as in torch; longer ones are a fault there."""
+    """Return whether integers of a type wrap around, as in torch; longer ones are a fault there."""
     return 1 < integer_bits(element) <= MOST_SHORT_BITS
 
 
 def inside(bounds: FloatBounds, limits: FloatBounds) -> bool:
-    """Whether all of `bounds` lies in `limits`."""
+    """Return whether all of `bounds` lies in `limits`."""
     return limits[0] <= bounds[0] and bounds[1] <= limits[1]
 
 
@@ -95,7 +95,7 @@ BOUNDS: dict[str, Callable[[Sequence[FloatBounds]], FloatBounds]] = {
 
 
 def constant_bounds(value: Attribute, shape: Sequence[int]) -> tuple[float, float]:
-    """The least and the largest number of a constant."""
+    """Return the least and the largest number of a constant."""
     match value:
         case FloatAttr() | IntegerAttr():
             return value.value.data, value.value.data
@@ -111,7 +111,7 @@ def constant_bounds(value: Attribute, shape: Sequence[int]) -> tuple[float, floa
 
 @dataclass
 class Ranges:
-    """Bounds of the integers and truth values of one function.
+    """Bounds of the integers and booleans of one function.
 
     Attributes:
         checks: whether a constant that FP32 does not have is refused; off where the caller cannot say at which op.
@@ -121,7 +121,7 @@ class Ranges:
     _known: dict[SSAValue, IntegerBounds] = field(default_factory=dict[SSAValue, IntegerBounds])
 
     def of(self, value: SSAValue) -> IntegerBounds:
-        """Bounds of the elements of a value, as its type holds them."""
+        """Return the bounds of a value's elements, within its type."""
         if value not in self._known:
             self._known[value] = self._find(value)
         return self._known[value]
@@ -160,7 +160,7 @@ class Ranges:
             value = nests[0].result
 
     def unwrapped(self, op: loop.NestOp) -> IntegerBounds:
-        """Bounds of what a nest computes, before its type limits it."""
+        """Return the bounds of a nest's result, before its type limits it."""
         if not all(isinstance(element_of(v), IntegerType) for v in op.inputs):
             return holds(element_of(op.result))
         operands = [self.of(v) for v in op.inputs]
@@ -179,7 +179,7 @@ def _stated(argument: BlockArgument, limits: IntegerBounds) -> IntegerBounds:
 
 
 def stated_bounds(argument: BlockArgument) -> IntegerBounds | None:
-    """The least and the largest of the whole numbers of a constant, if importing it has noted them."""
+    """Return the least and the largest integer of a constant, if the import recorded them."""
     function = argument.owner.parent_op()
     attributes: ArrayAttr[DictionaryAttr] | None = function.arg_attrs if isinstance(function, FuncOp) else None
     noted = None if attributes is None else attributes.data[argument.index].data.get("aten.bounds")

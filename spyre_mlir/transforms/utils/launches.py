@@ -1,4 +1,4 @@
-"""Which launch a kernel runs in: host steps stand between launches."""
+"""The launch that a kernel runs in: host steps separate launches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Launches = Mapping[Operation, int]
 
 
 def launch_numbers(block: Block) -> dict[Operation, int]:
-    """The launch of every kernel op of a block and of its loops: kernels with no host step between them share one."""
+    """Return the launch of every kernel op of a block and its loops: kernels with no host step between share one."""
     numbers: dict[Operation, int] = {}
     number, used = 0, False
     for op in block.ops:
@@ -27,5 +27,5 @@ def launch_numbers(block: Block) -> dict[Operation, int]:
 
 
 def one_launch(users: Iterable[Operation], numbers: Launches) -> bool:
-    """Whether all kernels among the users of a buffer run in one launch: between two, only HBM keeps its contents."""
+    """Return whether all kernels among a buffer's users run in one launch; only HBM survives between two launches."""
     return len({numbers[op] for op in users if op in numbers}) <= 1

@@ -1,4 +1,4 @@
-"""Rebuilding function bodies in one pass: the linear way to convert between levels."""
+"""Rebuild of function bodies in one pass: the linear way to convert between levels."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from spyre_mlir.hw.sticks import StickError
 
 
 def functions(module: ModuleOp) -> list[func.FuncOp]:
-    """The functions of a module that have a body."""
+    """Return the functions of a module that have a body."""
     return [op for op in module.body.block.ops if isinstance(op, func.FuncOp) and op.body.blocks]
 
 
 class Emitter:
-    """Collects the new ops of a block; each takes the location of the op it replaces."""
+    """Collector of the new ops of a block; each takes the location of the op it replaces."""
 
     def __init__(self) -> None:
         """Starts with an empty block."""
@@ -27,7 +27,7 @@ class Emitter:
         self.current: Operation | None = None
 
     def add(self, op: Operation) -> Operation:
-        """Appends an op and gives it the current location unless it has one."""
+        """Append an op and give it the current location unless it has one."""
         if self.current is not None:
             op.location = self.current.location
             if (number := self.current.attributes.get(ORIGIN)) is not None:
@@ -37,14 +37,14 @@ class Emitter:
 
 
 class Failures:
-    """Errors of one pass about numbered ops of the model: kept until the pass has tried all ops, then raised as one."""
+    """Errors of one pass about numbered ops of the model: collected until all ops are tried, then raised as one."""
 
     def __init__(self) -> None:
         """Starts without errors."""
         self._errors: list[SpyreError] = []
 
     def meet(self, error: SpyreError, op: Operation) -> None:
-        """Keeps an error about an op of a numbered program, which the host is going to run.
+        """Keep an error about an op of a numbered program, which the host will run.
 
         Raises:
             SpyreError: the error itself, if the op has no number.
@@ -55,11 +55,11 @@ class Failures:
         self._errors.append(error)
 
     def know(self, op: Operation) -> bool:
-        """Whether an op comes from an op of the model that has an error already."""
+        """Return whether an op comes from an op of the model that already has an error."""
         return origin_of_aten(op) in {error.origin for error in self._errors}
 
     def raise_all(self) -> None:
-        """Raises the first error, which holds the others, if there are any."""
+        """Raise the first error, which holds the others, if there are any."""
         if self._errors:
             first, *others = self._errors
             first.others = tuple(others)
@@ -72,7 +72,7 @@ def rebuild(
     emitter: Emitter,
     stand_in: Callable[[Operation], None] | None = None,
 ) -> None:
-    """Replaces the body of a function: `convert` turns each op into new ops and returns its new results.
+    """Replace the body of a function: `convert` turns each op into new ops and returns its new results.
 
     `convert` looks operands up in a map of its own; block arguments stay the same values. On an error the
     function is left as it was, and the error says at which op. If `stand_in` can give an op results that the
@@ -113,19 +113,19 @@ def _install(block: Block, ops: Sequence[Operation]) -> None:
 
 
 def tell_origin(error: SpyreError, op: Operation) -> None:
-    """Says in an error at which op it was raised, and which aten op that comes from, unless it says so already."""
+    """Add to an error the op that raised it and its aten op, unless the error already names them."""
     error.where = error.where or f"{op.name} at {describe_location(op)}"
     if error.origin is None:
         error.origin = origin_of_aten(op)
 
 
 def origin_of_aten(op: Operation) -> int | None:
-    """The number of the aten op that an op comes from, if the program is numbered."""
+    """Return the number of the aten op that an op comes from, if the program is numbered."""
     number = op.attributes.get(ORIGIN)
     return number.value.data if isinstance(number, IntegerAttr) else None
 
 
 def describe_location(op: Operation) -> str:
-    """Where in the model an op comes from, for messages."""
+    """Describe for messages the origin of an op in the model."""
     text = str(op.location)
     return "unknown location" if text == "loc(unknown)" else text.removeprefix("loc(").removesuffix(")")

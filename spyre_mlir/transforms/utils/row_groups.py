@@ -1,4 +1,4 @@
-"""Which kernel ops in a row can run block of rows by block of rows: they share a loop that none of them folds.
+"""Rows of kernel ops that can run in blocks of rows: they share a loop that none of them reduces.
 
 Row `r` of what an op of the group writes depends on row `r` of what the group has written, and on whole tensors that
 the group does not write. So the group may run on some rows from its first op to its last, then on the next rows.
@@ -36,7 +36,7 @@ class RowGroup:
     _read: dict[SSAValue, set[int | None]] = field(default_factory=dict[SSAValue, set[int | None]])
 
     def take(self, op: kernel.KernelOp) -> bool:
-        """Adds an op behind the others, if it has a loop that fits theirs."""
+        """Append an op, if it has a loop that fits the group."""
         for name, rows in row_loops(op).items():
             if op.space.extents[name] == self.extent and self._fits(op, rows):
                 self.add(op, name, rows)
@@ -44,7 +44,7 @@ class RowGroup:
         return False
 
     def add(self, op: kernel.KernelOp, name: str, rows: Rows) -> None:
-        """Adds an op with the loop `name` over rows."""
+        """Append an op with the loop `name` over rows."""
         self.ops.append(op)
         self.loops.append(name)
         self.rows.append(rows)
@@ -54,18 +54,18 @@ class RowGroup:
             self._written[op.output] = dim
 
     def _fits(self, op: kernel.KernelOp, rows: Rows) -> bool:
-        """Whether what the group writes is walked along one dimension by all its ops."""
+        """Return whether what the group writes is walked along one dimension by all its ops."""
         if any(self._written.get(value, dim) != dim for value, dim in zip(op.operands, rows, strict=True)):
             return False
         return self._read.get(op.output, {rows[-1]}) == {rows[-1]}
 
     @property
     def written(self) -> list[SSAValue]:
-        """What the ops write, in the order of their first writing."""
+        """Return the written buffers, in order of first write."""
         return list(self._written)
 
     def internal(self) -> list[SSAValue]:
-        """Buffers that nothing outside of the group uses, written before they are read."""
+        """Return buffers used only inside the group, written before they are read."""
         own, found = set[Operation](self.ops), list[SSAValue]()
         for value in self._written:
             first = next(op for op in self.ops if value in op.operands)
@@ -75,7 +75,7 @@ class RowGroup:
         return found
 
     def least_traffic(self, trips: int) -> int:
-        """Bytes of device memory that a loop moves at least: what has rows once, what has none in every trip."""
+        """Return the least device-memory bytes of a loop: buffers with rows once, others in every trip."""
         internal, once, always = set(self.internal()), dict[tuple[SSAValue, bool], int](), 0
         for op, rows in zip(self.ops, self.rows, strict=True):
             for number, (value, dim) in enumerate(zip(op.operands, rows, strict=True)):
@@ -87,7 +87,7 @@ class RowGroup:
         return sum(once.values()) + trips * always
 
     def row_unit(self) -> int:
-        """Rows that stay together: whole sticks of every operand that has rows in its lanes."""
+        """Return the number of rows that stay together: whole sticks of every operand that has rows in its lanes."""
         units = [1]
         for op, rows in zip(self.ops, self.rows, strict=True):
             pairs = zip(op.tensors, rows, strict=True)
@@ -96,7 +96,7 @@ class RowGroup:
 
 
 def row_loops(op: kernel.KernelOp) -> dict[str, Rows]:
-    """The loops of an op that could be its loop over rows, and what they walk in its operands."""
+    """Return the candidate row loops of an op, with the dimensions they traverse in its operands."""
     if isinstance(op, kernel.GatherOp):
         return {}
     found: dict[str, Rows] = {}
@@ -123,7 +123,7 @@ def _rows(op: kernel.KernelOp, name: str, extent: int) -> Rows | None:
 
 
 def grow(op: kernel.KernelOp, following: Sequence[Operation]) -> list[RowGroup]:
-    """The groups that begin with an op, one for each of its loops, each as long as it can be.
+    """Return the groups that begin with an op, one for each of its loops, each as long as possible.
 
     Args:
         op: the first op.

@@ -8,7 +8,7 @@ from xdsl.ir import Dialect
 
 
 def get_all_dialects() -> dict[str, Callable[[], Dialect]]:
-    """Factories of our dialects by name."""
+    """Return factories of our dialects by name."""
 
     def aten() -> Dialect:
         from spyre_mlir.dialects.aten import Aten

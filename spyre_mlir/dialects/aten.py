@@ -71,17 +71,17 @@ class AtenOp(IRDLOperation):
 
     @property
     def entry(self) -> OpEntry | None:
-        """What the op table says of the op; None if it says nothing."""
+        """The op-table entry of the op; None if there is none."""
         return self.ENTRY
 
     @property
     def on_host(self) -> bool:
-        """Whether the host runs the op."""
+        """Return whether the host runs the op."""
         return HOST in self.attributes
 
     @property
     def is_wide(self) -> bool:
-        """Whether a float32 result keeps more digits than float32 has."""
+        """Return whether a float32 result keeps more digits than float32 has."""
         return UNROUNDED in self.attributes
 
     def arguments(self) -> dict[str, Value]:
@@ -182,7 +182,7 @@ class CallOp(AtenOp):
 
     @property
     def entry(self) -> OpEntry | None:
-        """What the op table says of a callee that has no class: of another namespace, or of a plugin."""
+        """The op-table entry of a callee that has no class: of another namespace, or of a plugin."""
         return None if self.overload in OP_CLASSES else ATEN.find(self.overload)
 
 
@@ -224,7 +224,7 @@ Aten = Dialect("aten", [*OP_CLASSES.values(), CallOp], [NoneAttr, OperandsAttr])
 def make_op(
     overload: str, operands: Sequence[SSAValue], attributes: Mapping[str, Attribute], results: Sequence[Attribute]
 ) -> AtenOp:
-    """The op of an overload: its class if the table has one, else `aten.call`."""
+    """Return the op of an overload: its class if the table has one, else `aten.call`."""
     cls = OP_CLASSES.get(overload)
     if cls is not None:
         return cls(operands, attributes, results)

@@ -1,4 +1,4 @@
-"""Attributes of the aten dialect, and how a Python argument of an op is spelled as one."""
+"""Attributes of the aten dialect, and their conversion from Python arguments of an op."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NoneAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class OperandsAttr(ParametrizedAttribute):
-    """How many operands the argument takes."""
+    """The number of operands of an argument."""
 
     name = "aten.operands"
 
@@ -60,7 +60,7 @@ class OperandsAttr(ParametrizedAttribute):
 
 
 def to_attribute(value: object) -> Attribute:
-    """The attribute that spells a Python argument; `SSAValue`s are not arguments of this kind.
+    """Return the attribute for a Python argument other than an `SSAValue`.
 
     Raises:
         TypeError: a value of a kind no argument has.
@@ -88,7 +88,7 @@ def to_attribute(value: object) -> Attribute:
 
 
 def to_value(attribute: Attribute) -> object:
-    """The Python argument that an attribute spells; types become their MLIR text."""
+    """Return the Python argument for an attribute; types become their MLIR text."""
     match attribute:
         case NoneAttr():
             return None
@@ -110,7 +110,7 @@ def to_value(attribute: Attribute) -> object:
 
 
 def bound_arguments(attributes: Mapping[str, Attribute], operands: Sequence[OperandT]) -> dict[str, object]:
-    """Arguments by name where attributes in the order of the schema say which operands are whose.
+    """Return arguments by name; attributes in schema order assign the operands.
 
     Args:
         attributes: as `aten.call` spells them.
@@ -130,14 +130,14 @@ def bound_arguments(attributes: Mapping[str, Attribute], operands: Sequence[Oper
 
 
 def is_argument(name: str) -> bool:
-    """Whether an attribute of an op is an argument of the operator: what the compiler adds has a dot in its name."""
+    """Return whether an attribute of an op is an operator argument; attributes added by the compiler contain a dot."""
     return "." not in name and name != "callee"
 
 
 def spell_arguments(
     arguments: Mapping[str, object], operand: type[OperandT]
 ) -> tuple[list[OperandT], dict[str, Attribute]]:
-    """Operands and attributes as `aten.call` has them: the reverse of `bound_arguments`.
+    """Return operands and attributes in the form of `aten.call`: the reverse of `bound_arguments`.
 
     Args:
         arguments: values by name; those that are None are left out.

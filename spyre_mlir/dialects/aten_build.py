@@ -1,4 +1,4 @@
-"""The `Build` of composed operations: what all ways of running one share, and the one that only finds types."""
+"""The `Build` of composed operations: the common base of all builds, and the one that only infers types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spyre_mlir.plugins import registry
 
 
 class AtenBuild(ABC):
-    """Binds the arguments of calls and finds the types of results; `make` is what differs.
+    """Binds the arguments of calls and infers the types of results; `make` is what subclasses define.
 
     Attributes:
         inside: whether composed ops that a plugin keeps whole are taken apart all the same: their types and numbers are
@@ -33,17 +33,17 @@ class AtenBuild(ABC):
 
     @abstractmethod
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Raw:
-        """The result of one op that is not rewritten."""
+        """Return the result of one op that is not rewritten."""
 
     def call(self, overload: str, *tensors: Operand, **attributes: Argument) -> Value:
-        """Adds an op of the table, or what it decomposes into; see `ops.value.Caller`."""
+        """Add an op of the table, or its decomposition; see `ops.value.Caller`."""
         made = self._called(overload, tensors, attributes)
         if isinstance(made, tuple):
             raise TypeError(f"{overload} has {len(made)} results: `call_all` gives them")
         return made
 
     def call_all(self, overload: str, *tensors: Operand, **attributes: Argument) -> tuple[Value, ...]:
-        """Adds an op and gives all results; see `ops.build.Build`."""
+        """Add an op and return all results; see `ops.build.Build`."""
         made = self._called(overload, tensors, attributes)
         return made if isinstance(made, tuple) else (made,)
 
@@ -71,7 +71,7 @@ class AtenBuild(ABC):
         return AtenValue(self, self.make(overload, entry, raw, result_type(entry, raw)))
 
     def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Made:
-        """What replaces an op with these arguments, one value or several; None if the op stays."""
+        """Return the replacement of an op with these arguments, one value or several; None if the op stays."""
         found = [r for overload in entry.overloads for r in registry.find(registry.HookKind.DECOMPOSITION, overload)]
         if not found and entry.decompose is None:
             return None
@@ -86,30 +86,30 @@ class AtenBuild(ABC):
         return entry.decompose(self, **arguments)
 
     def arguments(self, entry: OpEntry | None, bound: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments by name as a function that builds gets them."""
+        """Return arguments by name in the form of a building function."""
         tensors = () if entry is None else [p.name for p in entry.params if p.is_tensor]
         return {name: value_of(self, value, is_tensor=name in tensors) for name, value in bound.items()}
 
     def results(self, entry: OpEntry, bound: Mapping[str, Any]) -> list[Raw] | None:
-        """What stands for the results of an op, see `rewrite`; None if the op stays."""
+        """Return the replacements of an op's results, see `rewrite`; None if the op stays."""
         made = self.rewrite(entry, bound)
         return None if made is None else [typed(v) for v in (made if isinstance(made, tuple) else (made,))]
 
     def cast(self, value: Value, element: str = "", *, like: Value | None = None) -> Value:
-        """A value in another element type; see `ops.build.Build`."""
+        """Return a value in another element type; see `ops.build.Build`."""
         wanted = like.element if like is not None and not element else element
         return value if value.element == wanted else self.call("_to_copy", value, dtype=wanted)
 
     def rounded(self, value: Value) -> Value:
-        """A value as eager has it in the middle of an op; see `ops.build.Build`."""
+        """Return a value as eager rounds it in the middle of an op; see `ops.build.Build`."""
         return value
 
     def full(self, shape: tuple[int, ...], number: float, element: str) -> Value:
-        """One number everywhere; see `ops.build.Build`."""
+        """Return one number everywhere; see `ops.build.Build`."""
         return self.call("full", size=tuple(shape), fill_value=number, dtype=element)
 
     def iota(self, count: int, element: str, *, start: float = 0, step: float = 1) -> Value:
-        """start, start + step, …; see `ops.build.Build`."""
+        """Return start, start + step, …; see `ops.build.Build`."""
         return self.call("arange.start_step", start=start, end=start + step * count, step=step, dtype=element)
 
 
@@ -142,22 +142,22 @@ def _values(registered: registry.Registered[Any], made: object) -> Value | tuple
 
 
 class TypeBuild(AtenBuild):
-    """Finds types and computes nothing."""
+    """Infers types and computes nothing."""
 
     inside = True
 
     @override
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Raw:
-        """The type of one result."""
+        """Return the type of one result."""
         return TypedValue(result)
 
     def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Made:
-        """Takes apart only what has no type of its own."""
+        """Expand only ops that have no type of their own."""
         return super().rewrite(entry, bound) if entry.composed else None
 
 
 def result_types(entry: OpEntry, bound: Mapping[str, Any]) -> list[TensorType[Attribute]]:
-    """Types of an entry's results for bound arguments.
+    """Return the types of an entry's results for bound arguments.
 
     Raises:
         SpyreError: the arguments do not go together, or no composition exists for them.
@@ -169,12 +169,12 @@ def result_types(entry: OpEntry, bound: Mapping[str, Any]) -> list[TensorType[At
 
 
 def result_shapes(entry: OpEntry, bound: Mapping[str, Any]) -> list[tuple[int, ...]]:
-    """Shapes of an entry's results for bound arguments; see `result_shape`."""
+    """Return the shapes of an entry's results for bound arguments; see `result_shape`."""
     return [t.get_shape() for t in result_types(entry, bound)] if entry.composed else [result_shape(entry, bound)]
 
 
 def spelled(entry: OpEntry, bound: Mapping[str, Any]) -> tuple[list[SSAValue], dict[str, Attribute]]:
-    """Operands and attributes that say what `bound` says."""
+    """Return operands and attributes that express `bound`."""
     operands: list[SSAValue] = []
     attributes: dict[str, Attribute] = {}
     kept = 0  # attributes with an operand behind them: absent tensors among them say whose it is

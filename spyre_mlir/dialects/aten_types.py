@@ -1,4 +1,4 @@
-"""Shapes and element types of what the ops of the aten level give, from the op table and bound arguments."""
+"""Shapes and element types of aten-level results, from the op table and bound arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Value = object  # a Python value of an argument: number, bool, string, tuple, ty
 
 
 def result_shape(entry: OpEntry, bound: Mapping[str, Value]) -> tuple[int, ...]:
-    """Shape of an entry's result for bound arguments.
+    """Return the shape of an entry's result for bound arguments.
 
     Raises:
         ConstraintError, IndexError, ValueError: the arguments do not go together.
@@ -33,7 +33,7 @@ def result_shape(entry: OpEntry, bound: Mapping[str, Value]) -> tuple[int, ...]:
 
 
 def view_of(entry: OpEntry, base: IndexView, attributes: Mapping[str, Value]) -> IndexView:
-    """Applies a view entry to `base`; a view that is no affine reading starts from a fresh copy.
+    """Apply a view entry to `base`; a view that is not affine starts from a fresh copy.
 
     A reshape that cuts across the dimensions even of a fresh copy starts from one dimension of all elements.
     """
@@ -47,7 +47,7 @@ def view_of(entry: OpEntry, base: IndexView, attributes: Mapping[str, Value]) ->
 
 
 def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The common shape of broadcast operands.
+    """Return the common shape of broadcast operands.
 
     Raises:
         ValueError: two extents differ and neither is 1.
@@ -75,7 +75,7 @@ def _shapes(value: Value) -> object:
 
 
 def result_type(entry: OpEntry, bound: Mapping[str, Value]) -> TensorType:
-    """Type of an entry's result: its shape, and the element type of its tensor operands.
+    """Return the type of an entry's result: its shape, and the element type of its tensor operands.
 
     Booleans meet numbers as numbers; an op without tensor operands gives f32 unless it says what.
     """

@@ -1,4 +1,4 @@
-"""Values of composed operations over what the levels hold: SSA values, types, numbers in a tensor's place."""
+"""Values of composed operations at any level: SSA values, types, numbers in a tensor's place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Raw: TypeAlias = "SSAValue[Attribute] | TypedValue | int | float"
 
 
 class AtenValue(Value):
-    """A value with what stands for it in the program, or outside one.
+    """A value with its representation in the program, or outside one.
 
     Attributes:
         raw: an SSA value, a type, or a number.
@@ -44,13 +44,13 @@ class AtenValue(Value):
 
     @property
     def number(self) -> int | float | None:
-        """The number that stands in the tensor's place; None if it is a tensor."""
+        """The number in the tensor's place; None if it is a tensor."""
         raw = self.raw
         return raw if isinstance(raw, int | float) else None
 
 
 def raw_of(argument: object) -> object:
-    """An argument of an op without the values of a build in it."""
+    """Return an argument of an op with the values of a build unwrapped."""
     if isinstance(argument, AtenValue):
         return argument.raw
     if isinstance(argument, list):
@@ -59,7 +59,7 @@ def raw_of(argument: object) -> object:
 
 
 def value_of(build: Caller, argument: object, *, is_tensor: bool) -> object:
-    """An argument of an op as a composition gets it: tensors as values; numbers too, where a tensor is wanted."""
+    """Return an argument of an op for a composition: tensors as values, and numbers where a tensor is wanted."""
     if isinstance(argument, SSAValue | TypedValue):
         return AtenValue(build, cast("SSAValue[Attribute] | TypedValue", argument))
     if isinstance(argument, int | float) and is_tensor:
@@ -70,7 +70,7 @@ def value_of(build: Caller, argument: object, *, is_tensor: bool) -> object:
 
 
 def typed(value: Value) -> Raw:
-    """What a value stands for.
+    """Return the representation of a value.
 
     Raises:
         TypeError: it is of another kind of build.

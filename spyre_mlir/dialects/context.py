@@ -1,4 +1,4 @@
-"""Context of passes: xDSL's registry of dialects, and the card that modules are compiled for."""
+"""Context of passes: xDSL's registry of dialects, and the target card of modules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 
 
 class SpyreContext(Context):
-    """A context that knows the card.
+    """A context with a target card.
 
     Args:
         spec: the card of modules that name none; see `spyre_mlir.dialects.target`.

@@ -1,4 +1,4 @@
-"""Directives of `assembly_format` that several dialects use: what is asked for behind a keyword must be there."""
+"""Shared directives of `assembly_format`: what a keyword introduces must be present."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from xdsl.printer import Printer
 
 @irdl_custom_directive
 class Quoted(CustomDirective):
-    """A string in quotes and nothing else, where ``$attribute`` alone would take any attribute."""
+    """A quoted string and nothing else, where ``$attribute`` alone would accept any attribute."""
 
     attribute: AttributeVariable
 
@@ -45,7 +45,7 @@ class Quoted(CustomDirective):
 
 @irdl_custom_directive
 class Number(CustomDirective):
-    """An attribute, where ``$attribute`` alone would take none for an answer if the op can do without."""
+    """A required attribute, where ``$attribute`` alone would accept its absence if the op can do without."""
 
     attribute: AttributeVariable
 
@@ -68,7 +68,7 @@ class Number(CustomDirective):
 
 @irdl_custom_directive
 class ValueDirective(CustomDirective):
-    """An operand, where ``$operand`` alone would take none for an answer if the op can do without."""
+    """A required operand, where ``$operand`` alone would accept its absence if the op can do without."""
 
     operand: OptionalOperandVariable
 

@@ -1,4 +1,4 @@
-"""Elements that a legal rounding put on the other side of a step."""
+"""Elements that a legal rounding moved to the other side of a step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NEAR = 4
 
 @dataclass(frozen=True)
 class Flip:
-    """One operator that jumps, and how many of its elements lie so near a boundary that rounding decides.
+    """One discontinuous operator, and the number of its elements so near a boundary that rounding decides.
 
     Attributes:
         op: the ATen overload.

@@ -1,4 +1,4 @@
-"""A call of an operator as the host runs it: what the machine hands to whoever has the operators."""
+"""A call of an operator on the host, as the machine passes it to an executor."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class HostCall:
 
     @staticmethod
     def of(op: AtenOp | HostOp) -> HostCall:
-        """The call that an op is."""
+        """Return the call of an op."""
         numbers: dict[SSAValue, int] = {value: number for number, value in enumerate(op.operands)}
 
         def slot(value: object) -> object:

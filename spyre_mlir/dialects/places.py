@@ -1,4 +1,4 @@
-"""Where in the model an op comes from: file, line and module path, as locations hold them."""
+"""Location of an op in the model: file, line and module path, as stored in MLIR locations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 
 @dataclass(frozen=True)
 class Source:
-    """A place in a model; what is not known is None or empty.
+    """A location in a model; unknown parts are None or empty.
 
     Attributes:
         file: path of the file, as torch recorded it.
@@ -31,7 +31,7 @@ class Source:
 
 
 def source_of(location: Attribute) -> Source:
-    """What a location says; an empty source where it says nothing of this kind."""
+    """Return the source of a location; an empty source where it holds none."""
     module = ""
     while isinstance(location, NameLoc):
         module, location = module or location.desc.data, location.location
@@ -41,7 +41,7 @@ def source_of(location: Attribute) -> Source:
 
 
 def location_of(source: Source) -> LocationAttr:
-    """The location that says it."""
+    """Return the MLIR location of a source."""
     known = source.file is not None
     place: LocationAttr = UnknownLoc()
     if known:

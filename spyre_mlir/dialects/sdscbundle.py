@@ -41,7 +41,7 @@ from spyre_mlir.dialects.target import spec_at
 
 
 class ArgField(Enum):
-    """What can be read from an input argument."""
+    """A readable field of an input argument."""
 
     VALUE = "value"
     GRANULARITY = "granularity"
@@ -172,7 +172,7 @@ class SdscExecuteOp(IRDLOperation):
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """Which tensor each operand is; empty if that is not known."""
+        """The tensor of each operand; empty if unknown."""
         names = self.attributes.get(TENSORS)
         given = cast("ArrayAttr[Attribute]", names) if isinstance(names, ArrayAttr) else ()
         return tuple(name.data for name in given if isinstance(name, StringAttr))

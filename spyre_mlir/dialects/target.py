@@ -1,4 +1,4 @@
-"""Target card of a module: the attribute ``spyre.target``, and the machine numbers that follow from it.
+"""Target card of a module: the attribute ``spyre.target``, and its machine numbers.
 
 Passes and verifiers read the machine's numbers from the module they work on, so the text of a program says everything
 about its card. A module without the attribute is for the standard card.
@@ -24,7 +24,7 @@ TARGET = "spyre.target"
 
 @irdl_attr_definition
 class TargetAttr(Data[SpyreSpec]):
-    """A card, by the numbers in which it differs from the standard one: ``#spyre.target<cores_per_card = 64>``."""
+    """A card, by its differences from the standard one: ``#spyre.target<cores_per_card = 64>``."""
 
     name = "spyre.target"
 
@@ -53,7 +53,7 @@ def _pair(parser: AttrParser) -> tuple[str, int]:
 
 
 def spec_at(op: Operation) -> SpyreSpec:
-    """The card an op is for: that of the innermost module around it that names one, else the standard card."""
+    """Return the card of an op: that of the innermost module around it that names one, else the standard card."""
     at: Operation | None = op
     while at is not None:
         if isinstance(target := at.attributes.get(TARGET), TargetAttr):
@@ -63,7 +63,7 @@ def spec_at(op: Operation) -> SpyreSpec:
 
 
 def spec_of(ctx: Context, module: ModuleOp) -> SpyreSpec:
-    """The card that a pass compiles a module for: the one the module names, else the context's.
+    """Return the card that a pass compiles a module for: the module's own, else the context's.
 
     The module names the context's card from then on, so that verifiers and later readers of its text agree.
     """
@@ -73,7 +73,7 @@ def spec_of(ctx: Context, module: ModuleOp) -> SpyreSpec:
 
 
 def set_target(module: ModuleOp, spec: SpyreSpec) -> None:
-    """Names the card of a module; the standard card goes without saying."""
+    """Set the card of a module; the standard card is left implicit."""
     if spec == SPYRE:
         module.attributes.pop(TARGET, None)
     else:
@@ -82,7 +82,7 @@ def set_target(module: ModuleOp, spec: SpyreSpec) -> None:
 
 @contextmanager
 def in_module_for(spec: SpyreSpec, op: Operation) -> Generator[None]:
-    """Inside the block a detached op stands in a module for a card, so that its verifier knows the card."""
+    """Put a detached op inside the block into a module for a card, so that its verifier knows the card."""
     module = ModuleOp([op])
     set_target(module, spec)
     try:
@@ -92,7 +92,7 @@ def in_module_for(spec: SpyreSpec, op: Operation) -> Generator[None]:
 
 
 def module_like(module: ModuleOp, ops: Sequence[Operation]) -> ModuleOp:
-    """A module of other ops for the same card."""
+    """Return a module of other ops for the same card."""
     made = ModuleOp(list(ops))
     set_target(made, spec_at(module))
     return made

@@ -34,7 +34,7 @@ ELEMENTS: dict[str, Attribute] = {str(e): e for e in _ELEMENTS}
 
 
 def integer_bits(element: Attribute) -> int:
-    """Width of an integer type, 1 for truth values; 0 for other types."""
+    """Return the width of an integer type, 1 for booleans; 0 for other types."""
     match element:
         case IntegerType():
             return element.width.data
@@ -43,7 +43,7 @@ def integer_bits(element: Attribute) -> int:
 
 
 def is_unsigned(element: Attribute) -> bool:
-    """Whether a type is one of unsigned integers."""
+    """Return whether a type is an unsigned integer type."""
     match element:
         case IntegerType():
             return element.signedness.data is Signedness.UNSIGNED
@@ -53,18 +53,18 @@ def is_unsigned(element: Attribute) -> bool:
 
 @dataclass(frozen=True)
 class TypedValue:
-    """A value outside a program that has a type, as SSA values do."""
+    """A value outside a program that has a type, like an SSA value."""
 
     type: TensorType[Attribute]
 
 
 def as_tensor_type(attribute: Attribute) -> TensorType[Attribute] | None:
-    """The type as a ranked tensor, or None if it is none."""
+    """Return the type as a ranked tensor, or None if it is none."""
     return cast(TensorType[Attribute], attribute) if isinstance(attribute, TensorType) else None
 
 
 def tensor_type_of(value: SSAValue | TypedValue) -> TensorType[Attribute]:
-    """Type of a tensor value.
+    """Return the type of a tensor value.
 
     Raises:
         VerifyException: it is no ranked tensor.
@@ -76,7 +76,7 @@ def tensor_type_of(value: SSAValue | TypedValue) -> TensorType[Attribute]:
 
 
 def shape_of(value: SSAValue | TypedValue) -> tuple[int, ...]:
-    """Shape of a tensor value.
+    """Return the shape of a tensor value.
 
     Raises:
         VerifyException: it is no ranked tensor.
@@ -85,7 +85,7 @@ def shape_of(value: SSAValue | TypedValue) -> tuple[int, ...]:
 
 
 def element_of(value: SSAValue | TypedValue) -> Attribute:
-    """Element type of a tensor value.
+    """Return the element type of a tensor value.
 
     Raises:
         VerifyException: it is no ranked tensor.

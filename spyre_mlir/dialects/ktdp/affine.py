@@ -1,4 +1,4 @@
-"""Affine sets and maps of KTIR: their bounds, their text, and the points they hold.
+"""Affine sets and maps of KTIR: their bounds, their text, and their points.
 
 Other readers of KTIR take a smaller affine grammar than MLIR's, so our text keeps to sums of terms such as
 ``-d0 + 63`` and to ``floordiv`` and ``mod`` of a parenthesis.
@@ -25,7 +25,7 @@ from xdsl.ir.affine import (
 
 
 class AffineError(ValueError):
-    """A set or map that has no meaning here."""
+    """A set or map without a meaning in KTIR."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Linear:
 
 
 def linear(expr: AffineExpr) -> Linear | None:
-    """The expression as a sum of terms, None when it has a division or a product of two unknowns."""
+    """Return the expression as a sum of terms, None when it has a division or a product of two unknowns."""
     match expr:
         case AffineConstantExpr(value):
             return Linear((), (), value)
@@ -93,7 +93,7 @@ def _combined(one: Linear, factor: int, other: Linear, other_factor: int) -> Lin
 
 
 def simplified(expr: AffineExpr) -> AffineExpr:
-    """The same expression with its sums in one order."""
+    """Return the same expression with its sums in canonical order."""
     flat = linear(expr)
     if flat is not None:
         return flat.expr()
@@ -105,14 +105,14 @@ def simplified(expr: AffineExpr) -> AffineExpr:
 
 
 def normal_set(attribute: AffineSetAttr) -> AffineSetAttr:
-    """The same set with the expressions in one order, so that equal texts are equal attributes."""
+    """Return the same set with the expressions in canonical order, so that equal texts are equal attributes."""
     given = attribute.data
     made = tuple(AffineConstraintExpr(c.kind, simplified(c.lhs - c.rhs), _ZERO) for c in given.constraints)
     return AffineSetAttr(AffineSet(given.num_dims, given.num_symbols, made))
 
 
 def normal_map(attribute: AffineMapAttr) -> AffineMapAttr:
-    """The same map with the expressions in one order."""
+    """Return the same map with the expressions in canonical order."""
     given = attribute.data
     return AffineMapAttr(AffineMap(given.num_dims, given.num_symbols, tuple(map(simplified, given.results))))
 
@@ -126,7 +126,7 @@ Namer = Callable[[AffineExpr], str]
 
 
 def plain_name(expr: AffineExpr) -> str:
-    """`d0`, `s1`: how dimensions and symbols are called in sets and maps."""
+    """Name dimensions and symbols in sets and maps: `d0`, `s1`."""
     match expr:
         case AffineDimExpr(position):
             return f"d{position}"
@@ -137,7 +137,7 @@ def plain_name(expr: AffineExpr) -> str:
 
 
 def expr_text(expr: AffineExpr, name: Namer = plain_name) -> str:
-    """Text of an expression."""
+    """Return the text of an expression."""
     flat = linear(expr)
     if flat is not None:
         return _sum_text(flat, name)
@@ -178,14 +178,14 @@ def _sum_text(flat: Linear, name: Namer) -> str:
 
 
 def set_text(given: AffineSet) -> str:
-    """Text of a set, as `affine_set<(d0) : (d0 >= 0, -d0 + 63 >= 0)>`."""
+    """Return the text of a set, as `affine_set<(d0) : (d0 >= 0, -d0 + 63 >= 0)>`."""
     symbols = f"[{_names('s', given.num_symbols)}]" if given.num_symbols else ""
     rules = ", ".join(f"{expr_text(c.lhs - c.rhs)} {c.kind.value} 0" for c in given.constraints)
     return f"affine_set<({_names('d', given.num_dims)}){symbols} : ({rules})>"
 
 
 def map_text(given: AffineMap) -> str:
-    """Text of a map, as `affine_map<(d0, d1) -> (d1, d0)>`."""
+    """Return the text of a map, as `affine_map<(d0, d1) -> (d1, d0)>`."""
     symbols = f"[{_names('s', given.num_symbols)}]" if given.num_symbols else ""
     results = ", ".join(expr_text(result) for result in given.results)
     return f"affine_map<({_names('d', given.num_dims)}){symbols} -> ({results})>"
@@ -200,7 +200,7 @@ def _names(letter: str, count: int) -> str:
 
 @dataclass(frozen=True)
 class BoxBounds:
-    """A box of points, some of which further rules may exclude.
+    """A box of points, some of which further constraints may exclude.
 
     Args:
         low: first point of each dimension.
@@ -218,14 +218,14 @@ class BoxBounds:
         return tuple(max(0, high - low + 1) for low, high in zip(self.low, self.high, strict=True))
 
     def meets(self, other: BoxBounds) -> bool:
-        """Whether the two boxes share a point; the further rules are not looked at."""
+        """Return whether the two boxes share a point; the further constraints are ignored."""
         lows = [max(a, b) for a, b in zip(self.low, other.low, strict=True)]
         highs = [min(a, b) for a, b in zip(self.high, other.high, strict=True)]
         return all(low <= high for low, high in zip(lows, highs, strict=True))
 
 
 def bounds_of(given: AffineSet, symbols: Sequence[int] = ()) -> BoxBounds:
-    """The box a set lies in, and the rules that are no bound of one dimension.
+    """Return the bounding box of a set, and the constraints that do not bound one dimension.
 
     Raises:
         AffineError: a symbol has no value, or a dimension has no bound on both sides.
@@ -268,7 +268,7 @@ def _tighten(low: list[int | None], high: list[int | None], flat: Linear, kind: 
 
 
 def permutation(given: AffineMap) -> tuple[int, ...] | None:
-    """The dimensions a map lists, each once; None if it is anything else."""
+    """Return the dimensions a map lists, each once; None if it is anything else."""
     places = [result.position for result in given.results if isinstance(result, AffineDimExpr)]
     if given.num_symbols or len(places) != len(given.results) or sorted(places) != list(range(given.num_dims)):
         return None
@@ -276,7 +276,7 @@ def permutation(given: AffineMap) -> tuple[int, ...] | None:
 
 
 def box_set(extents: Sequence[int], start: Sequence[int] | None = None) -> AffineSetAttr:
-    """The set of all points of a box; it starts at 0 unless told."""
+    """Return the set of all points of a box; it starts at 0 by default."""
     rules: list[AffineConstraintExpr] = []
     for number, extent in enumerate(extents):
         first = 0 if start is None else start[number]
@@ -287,5 +287,5 @@ def box_set(extents: Sequence[int], start: Sequence[int] | None = None) -> Affin
 
 
 def order_map(places: Sequence[int]) -> AffineMapAttr:
-    """The map that lists dimensions in this order."""
+    """Return the map that lists dimensions in this order."""
     return AffineMapAttr(AffineMap(len(places), 0, tuple(AffineExpr.dimension(place) for place in places)))

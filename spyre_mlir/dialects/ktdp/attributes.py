@@ -1,4 +1,4 @@
-"""Types and attributes of KTIR: access tiles, futures, and where memory is.
+"""Types and attributes of KTIR: access tiles, futures, and memory spaces.
 
 Parsed and printed by hand: `assembly_format` of an attribute knows keywords only, and xDSL's own syntax of parameters
 is another text.
@@ -124,7 +124,7 @@ class TileFutureType(ParametrizedAttribute, TypeAttribute):
 
 
 class MemorySpace(ParametrizedAttribute):
-    """What the two spellings of a memory space have in common."""
+    """Common base of the two spellings of a memory space."""
 
     kind: StringAttr
     owner: IntAttr | NoneAttr
@@ -134,7 +134,7 @@ class MemorySpace(ParametrizedAttribute):
 
     @property
     def is_local(self) -> bool:
-        """Whether the view is in a scratchpad."""
+        """Return whether the view is in a scratchpad."""
         return self.kind.data == self.WORDS[LOCAL]
 
     @property
@@ -209,7 +209,7 @@ class SpyreMemorySpaceAttr(MemorySpace):
 
 
 def memory_space(kind: str, core: int | None = None, *, older: bool = False) -> MemorySpace:
-    """A memory space in one of the two spellings.
+    """Return a memory space in one of the two spellings.
 
     Args:
         kind: `global` or `ct_local`.

@@ -1,4 +1,4 @@
-"""Values that cores give each other."""
+"""Exchange of values between cores."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ MOST_GRID_DIMENSIONS = 3  # RFC 0682; certain
 
 
 def grid_of(function: FuncOp) -> tuple[int, ...]:
-    """The grid a function runs over, the first dimension fastest; one core when it says nothing.
+    """Return the grid of a function, the first dimension fastest; one core by default.
 
     Raises:
         VerifyException: the grid is no list of 1 to 3 positive numbers, or has more cores than the card.
@@ -47,7 +47,7 @@ def grid_of(function: FuncOp) -> tuple[int, ...]:
 
 
 def enclosing_grid(op: Operation) -> tuple[int, ...] | None:
-    """The grid of the function an op is in, None where it is in none.
+    """Return the grid of the function around an op, None where there is none.
 
     Raises:
         VerifyException: the grid is not one of the card.

@@ -13,7 +13,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 
 @dataclass
 class Names:
-    """What names stand for in the subscripts of one op.
+    """Names available in the subscripts of one op.
 
     Args:
         variables: intermediate variables; number n is dimension n.
@@ -24,7 +24,7 @@ class Names:
     captured: list[SSAValue] = field(default_factory=list[SSAValue])
 
     def expr(self, parser: Parser, operand: UnresolvedOperand) -> AffineExpr:
-        """The dimension or the symbol a name stands for."""
+        """Return the dimension or the symbol of a name."""
         if operand.operand_name in self.variables:
             return AffineExpr.dimension(self.variables.index(operand.operand_name))
         value = parser.resolve_operand(operand, IndexType())
@@ -35,7 +35,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Subscript:
-    """Of one dimension of a view.
+    """The subscript of one dimension of a view.
 
     Args:
         exprs: the index itself, or where it stands in an index view.

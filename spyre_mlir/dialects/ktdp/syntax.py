@@ -30,7 +30,7 @@ from spyre_mlir.dialects.ktdp.attributes import AccessTileType, TileFutureType
 def parse_dictionary(
     parser: Parser, known: Mapping[str, type[Attribute]], *, optional: Sequence[str] = ()
 ) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
-    """A dictionary of attributes: those the op knows, then the others.
+    """Parse a dictionary of attributes: those of the op, then the others.
 
     Args:
         parser: stands at the brace, or at whatever follows.
@@ -57,7 +57,7 @@ def _words(kind: type[Attribute]) -> str:
 
 
 def normal(value: Attribute) -> Attribute:
-    """The attribute with affine expressions in one order."""
+    """Return the attribute with affine expressions in canonical order."""
     match value:
         case AffineSetAttr():
             return normal_set(value)
@@ -68,7 +68,7 @@ def normal(value: Attribute) -> Attribute:
 
 
 def print_dictionary(printer: Printer, attributes: Mapping[str, Attribute | None]) -> None:
-    """A dictionary of attributes on one line; nothing when there are none."""
+    """Print a dictionary of attributes on one line; nothing when there are none."""
     present = [(name, value) for name, value in attributes.items() if value is not None]
     if not present:
         return
@@ -87,7 +87,7 @@ def print_dictionary(printer: Printer, attributes: Mapping[str, Attribute | None
 
 
 def print_value(printer: Printer, value: Attribute) -> None:
-    """An attribute, affine ones in the grammar all readers of KTIR take."""
+    """Print an attribute, affine ones in the grammar that all readers of KTIR accept."""
     match value:
         case AffineSetAttr():
             printer.print_string(set_text(value.data))
@@ -161,7 +161,7 @@ class FutureType(CustomDirective):
 
 @irdl_custom_directive
 class Produced(CustomDirective):
-    """``: partial -> future``; the newest front end leaves out what is produced: the future says it too."""
+    """``: partial -> future``; the newest front end omits the produced type, which the future implies."""
 
     type: TypeDirective
 

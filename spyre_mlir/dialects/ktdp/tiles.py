@@ -174,7 +174,7 @@ class ConstructAccessTileOp(IRDLOperation):
 
 
 def viewed_element(tile: SSAValue) -> Attribute | None:
-    """The element type of the view that a tile is of, None where that cannot be seen."""
+    """Return the element type of the view behind a tile, None where it is unknown."""
     if not isinstance(tile, OpResult):
         return None
     maker = tile.owner

@@ -1,4 +1,4 @@
-"""Memory views of KTIR: how bytes are read as a tensor; nothing here moves data."""
+"""Memory views of KTIR: typed views of bytes as tensors; nothing here moves data."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def view_type(value: SSAValue) -> MemRefType[Attribute]:
 
 
 def require_space(view: MemRefType[Attribute], space: Attribute | None) -> None:
-    """Refuse a memref whose own memory space is another one than its view's."""
+    """Refuse a memref whose own memory space differs from its view's."""
     if not isinstance(view.memory_space, NoneAttr) and view.memory_space != space:
         raise VerifyException(f"the type says {view.memory_space}, the view says {space}")
 

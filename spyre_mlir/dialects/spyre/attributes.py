@@ -131,7 +131,7 @@ class IndexMapAttr(Data[IndexMap]):
 
 @dataclass(frozen=True)
 class DeviceTensor:
-    """What the type of a device tensor says.
+    """Contents of a device tensor's type.
 
     Attributes:
         shape: logical extents, as the model sees them.
@@ -159,7 +159,7 @@ class DeviceTensor:
 
     @property
     def sticks(self) -> int:
-        """Sticks the tensor takes."""
+        """Number of sticks of the tensor."""
         return self.layout.sticks(self.lanes)
 
 
@@ -325,7 +325,7 @@ class FirstOnesAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class ResampleAttr(ParametrizedAttribute):
-    """The matrix that takes a dimension to another size: ``#spyre.resample<"linear", 0.5, -0.25>``.
+    """The matrix that resamples a dimension to another size: ``#spyre.resample<"linear", 0.5, -0.25>``.
 
     New element i lies at place scale * i + offset of the old ones; the op `spyre::resample` says what the modes do.
     """

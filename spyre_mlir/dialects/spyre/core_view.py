@@ -1,4 +1,4 @@
-"""Which part of a buffer each core sees: what decides whether the buffer can live in the scratchpads.
+"""The part of a buffer that each core sees, which decides whether the buffer can live in the scratchpads.
 
 A scratchpad belongs to one core. A buffer can live there only if every op that touches it gives each core the same
 slice of it: then the slice stays where it is, and the cores never need one another's bytes.
@@ -17,7 +17,7 @@ from spyre_mlir.hw.sticks import IndexMap, LinearExpr, StickAccess, StickError, 
 
 @dataclass(frozen=True)
 class CoreLoop:
-    """One loop as the cores share it: its padded extent, the extent the model asks for, and its slices."""
+    """One loop as divided over cores: its padded extent, its logical extent, and its slices."""
 
     padded: int
     extent: int
@@ -25,7 +25,7 @@ class CoreLoop:
 
     @property
     def per_core(self) -> int:
-        """Elements one core runs over; a whole loop runs over what the model asks for."""
+        """Return the elements one core runs over; an undivided loop runs over its logical extent."""
         return self.padded // self.split if self.split > 1 else self.extent
 
 
@@ -45,11 +45,11 @@ class CoreView:
     slices: tuple[tuple[int, ...], ...]
 
     def layout(self, whole: StickLayout) -> StickLayout:
-        """How one core's slice lies in its scratchpad."""
+        """Return the layout of one core's slice in its scratchpad."""
         return replace(whole, extents=tuple(e // p for e, p in zip(whole.extents, self.parts, strict=True)))
 
     def bytes_per_core(self, tensor: DeviceTensor) -> int:
-        """What one core's slice takes."""
+        """Return the bytes of one core's slice."""
         return self.layout(tensor.layout).sticks(tensor.lanes) * STICK_BYTES
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class CoreView:
 
 
 def core_view(tensor: DeviceTensor, index: IndexMap, loops: CoreLoops, table: Sequence[Mapping[str, int]]) -> CoreView:
-    """The slices of a tensor that an op's division of work means.
+    """Return the slices of a tensor that follow from an op's division of work.
 
     Args:
         tensor: the buffer.
@@ -115,7 +115,7 @@ def _check_slices(tensor: DeviceTensor, dim: int, name: str, expr: LinearExpr, l
 def local_walk(
     tensor: DeviceTensor, index: IndexMap, loops: CoreLoops, view: CoreView
 ) -> tuple[StickAccess, StrideNest]:
-    """How one core walks its slice: a start, strides in its own sticks, and the nested extents.
+    """Return one core's access to its slice: a start, strides in its own sticks, and the nested extents.
 
     Raises:
         StickError: the slice is no walk through sticks, or the walk leaves it.
@@ -133,7 +133,7 @@ def local_walk(
 
 
 def hbm_bytes(acc: StickAccess, padded: Mapping[str, int], lanes: int) -> int:
-    """Bytes an operand moves to or from device memory, every stick once."""
+    """Return the bytes an operand moves to or from device memory, every stick once."""
     steps = (padded[n] // lanes if n == acc.lane else padded[n] for n, stride in acc.strides.items() if stride)
     return prod(steps) * STICK_BYTES
 

@@ -1,4 +1,4 @@
-"""Host steps: operators that the host runs, because the device cannot, in the midst of a program for the device.
+"""Host steps: operators run by the host because the device cannot, within a device program.
 
 ``spyre.loop.host "aten.topk" because "…" (%x) {self = #aten.operands<1>, k = 2} : (tensor…) -> (tensor…, tensor…)``.
 The arguments are spelled as `aten.call` spells them. A step without a reason only follows others: it reads what is on

@@ -97,7 +97,7 @@ class ComputeOp(KernelOp):
         return entry
 
     def identity(self) -> Hashable:
-        """That of every kernel, and the family, which a plugin may have changed."""
+        """The identity of every kernel, plus the family, which a plugin may have changed."""
         entry = ATEN.by_opfunc(self.function.data)
         return (super().identity(), None if entry is None else entry.family)
 
@@ -120,12 +120,12 @@ class ComputeOp(KernelOp):
 
     @property
     def numbers(self) -> dict[str, float]:
-        """The arguments of the function that are no tensors, by their names in the op table."""
+        """The non-tensor arguments of the function, by their names in the op table."""
         return self.entry.numbers(self.constants)
 
     @fact
     def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:
-        """Whether the function goes element by element, and both have every element at the same place."""
+        """Return whether the function is elementwise, and both operands place every element alike."""
         if self.entry.family not in (Family.POINTWISE, Family.MOVEMENT):
             return False
         out = len(self.inputs)
@@ -136,7 +136,7 @@ class ComputeOp(KernelOp):
 
     @property
     def is_product(self) -> bool:
-        """Whether the function is a contraction."""
+        """Return whether the function is a contraction."""
         return self.entry.family is Family.CONTRACTION
 
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
@@ -245,7 +245,7 @@ class ConvertOp(KernelOp):
 
     @override
     def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:
-        """Never: the widths differ."""
+        """Return False: the widths differ."""
         return False
 
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
@@ -287,14 +287,14 @@ class GatherOp(KernelOp):
 
     @fact
     def lane_dims(self) -> Mapping[str, int]:
-        """The index tensor does not round up the loops that walk it."""
+        """Return no dimension: the index tensor does not round up the loops that walk it."""
         (_, table, output), tensors = self.accesses(), self.tensors
         pairs = ((table, tensors[1]), (output, tensors[2]))
         return MappingProxyType({a.lane: t.block for a, t in pairs if a.lane is not None})
 
     @fact
     def divisible_pieces(self) -> Mapping[str, int]:
-        """A core takes whole sticks of indices (torch-spyre work division; likely)."""
+        """Return pieces of whole sticks of indices (torch-spyre work division; likely)."""
         pieces, walked = self.lane_dims(), self.accesses()[0].lane
         return pieces if walked is None else MappingProxyType({**pieces, walked: self.tensors[0].lanes})
 
@@ -304,12 +304,12 @@ class GatherOp(KernelOp):
 
     @override
     def core_view(self, number: int, tensor: DeviceTensor | None = None) -> CoreView:
-        """None: the rows a core takes are known at run time only."""
+        """Return None: the rows of a core are known at run time only."""
         raise StickError("a gather takes rows that are known at run time only, its operands stay in HBM")
 
     @override
     def verify_(self) -> None:
-        """Checks that there are two inputs before anything looks at them."""
+        """Check that there are two inputs before any other check."""
         if len(self.inputs) != 2:
             raise VerifyException(f"a gather has indices and a table, got {len(self.inputs)} inputs")
         super().verify_()

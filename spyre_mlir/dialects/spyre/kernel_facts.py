@@ -12,10 +12,10 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 
 class Factual(Protocol):
-    """Something about which there are facts."""
+    """An object with cached facts."""
 
     def identity(self) -> Hashable:
-        """All that the facts follow from."""
+        """The value that all facts depend on."""
         ...
 
 
@@ -31,7 +31,7 @@ def _facts_about(_identity: Hashable) -> dict[Hashable, Any]:
 
 
 def fact(question: Callable[Concatenate[_Subject, _Asked], _Told]) -> Callable[Concatenate[_Subject, _Asked], _Told]:
-    """A method whose answer follows from the identity of what is asked, and from the arguments.
+    """Decorator: a method whose result depends only on the object's identity and the arguments.
 
     The answer must be immutable, as it is shared. A question that raises is asked again.
     """

@@ -61,14 +61,14 @@ class TileOp(IRDLOperation):
         return sticks * tensor.layout.strides(tensor.lanes)[dim] * STICK_BYTES
 
     def window(self) -> tuple[int, ...]:
-        """Elements of every dimension that belong to the tile: whole sticks in the lanes, all that is not cut."""
+        """Elements of every dimension in the tile: whole sticks in the lanes, all of an uncut dimension."""
         tensor, dim, source = device_tensor(self.result), self.dim.value.data, self.source.owner
         whole = source.window() if isinstance(source, TileOp) else tensor.layout.extents
         own = round_up(tensor.shape[dim], tensor.lanes if dim == tensor.layout.stick else 1)
         return (*whole[:dim], own, *whole[dim + 1 :])
 
     def compact(self) -> DeviceTensor:
-        """A tensor of the same elements without those around them."""
+        """Return a tensor of only the tile's elements."""
         tensor = device_tensor(self.result)
         return replace(tensor, layout=replace(tensor.layout, extents=self.window()))
 
@@ -130,7 +130,7 @@ class TileOp(IRDLOperation):
 
 @dataclass(frozen=True)
 class ByteOrigin:
-    """Where the bytes of a device tensor are.
+    """Location of a device tensor's bytes.
 
     Attributes:
         buffer: the tensor itself, or the whole one that it is a tile of.
@@ -142,7 +142,7 @@ class ByteOrigin:
 
 
 def origin_of(value: SSAValue) -> ByteOrigin:
-    """The buffer behind a device tensor and what moves the tensor's start in it."""
+    """Return the buffer behind a device tensor and the offsets of the tensor's start in it."""
     steps: list[tuple[SSAValue, int]] = []
     while isinstance(owner := value.owner, TileOp):
         steps.insert(0, (owner.index, owner.step_bytes))
@@ -151,7 +151,7 @@ def origin_of(value: SSAValue) -> ByteOrigin:
 
 
 def uses_with_tiles(buffer: SSAValue) -> Iterator[Use]:
-    """The uses of a buffer and of its tiles, except by tiles."""
+    """Return the uses of a buffer and of its tiles, except by tiles."""
     for use in buffer.uses:
         if isinstance(use.operation, TileOp):
             yield from uses_with_tiles(use.operation.result)
@@ -160,7 +160,7 @@ def uses_with_tiles(buffer: SSAValue) -> Iterator[Use]:
 
 
 def is_written(use: Use) -> bool:
-    """Whether a use is the output of a kernel op."""
+    """Return whether a use is the output of a kernel op."""
     return isinstance(use.operation, KernelOp) and use.index == len(use.operation.inputs)
 
 

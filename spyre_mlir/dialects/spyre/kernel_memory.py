@@ -1,4 +1,4 @@
-"""Buffers of the kernel level and their traffic with the host: what stands around the hardware functions."""
+"""Buffers of the kernel level and their traffic with the host: the ops around the hardware functions."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class AllocOp(IRDLOperation):
 
 
 def shared_view(buffer: SSAValue) -> CoreView:
-    """The slices of a buffer on which all its users agree.
+    """Return the slices of a buffer on which all its users agree.
 
     Raises:
         StickError: they do not agree, or something else than a kernel op uses the buffer.

@@ -1,4 +1,4 @@
-"""What the ops that become one SuperDSC each have in common: syntax, accesses, division over cores, verification."""
+"""Base of the ops that become one SuperDSC each: syntax, accesses, division over cores, verification."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spyre_mlir.hw.sticks import StickAccess, StickError, StrideNest, access, ro
 
 
 def device_tensor(value: SSAValue) -> DeviceTensor:
-    """What the type of a device tensor says.
+    """Return the contents of a device tensor's type.
 
     Raises:
         VerifyException: the value is no device tensor.
@@ -41,7 +41,7 @@ KERNEL_FORMAT = (
 
 
 class KernelOp(IRDLOperation):
-    """Base of the ops that become one SuperDSC each: syntax, accesses, verification."""
+    """An op that becomes one SuperDSC; subclasses define its function and lane rules."""
 
     space = prop_def(SpaceAttr)
     maps = prop_def(ArrayAttr[IndexMapAttr])
@@ -71,7 +71,7 @@ class KernelOp(IRDLOperation):
         raise VerifyException(f"{self.name} names no hardware function")
 
     def identity(self) -> Hashable:
-        """What its walks and slices follow from: the op's class, its properties and the types of its operands."""
+        """The inputs of its accesses and slices: the op's class, its properties and the types of its operands."""
         return (type(self), *self.properties.items(), *(operand.type for operand in self.operands))
 
     @property
@@ -81,7 +81,7 @@ class KernelOp(IRDLOperation):
 
     @fact
     def accesses(self) -> tuple[StickAccess, ...]:
-        """Walks of the inputs, then of the output.
+        """Accesses of the inputs, then of the output.
 
         Raises:
             StickError: a map that sticks cannot express.
@@ -99,11 +99,11 @@ class KernelOp(IRDLOperation):
         return MappingProxyType(rounding)
 
     def divisible_pieces(self) -> Mapping[str, int]:
-        """Elements that must stay on one core, by dimension: whole sticks of every operand."""
+        """Return elements that must stay on one core, by dimension: whole sticks of every operand."""
         return self.lane_dims()
 
     def undivided(self) -> Set[str]:
-        """Loops that stay whole on every core."""
+        """Return loops that stay whole on every core."""
         return frozenset()
 
     @fact
@@ -114,7 +114,7 @@ class KernelOp(IRDLOperation):
 
     @property
     def is_product(self) -> bool:
-        """Whether the op sums products, so that its summed loop may be divided."""
+        """Return whether the op sums products, so that its summed loop may be divided."""
         return False
 
     @fact
@@ -127,7 +127,7 @@ class KernelOp(IRDLOperation):
 
     @fact
     def core_view(self, number: int, tensor: DeviceTensor | None = None) -> CoreView:
-        """Which part of operand `number` each core sees; of `tensor`, if given, in place of the operand.
+        """Return the part of operand `number` that each core sees; of `tensor`, if given, in place of the operand.
 
         Raises:
             StickError: the parts are no equal slices, each on one core.
@@ -137,7 +137,7 @@ class KernelOp(IRDLOperation):
 
     @fact
     def local_walk(self, number: int, tensor: DeviceTensor | None = None) -> tuple[StickAccess, StrideNest]:
-        """How a core walks its slice of operand `number`, or of `tensor` in its place, in its scratchpad.
+        """Return a core's access to its slice of operand `number` (or of `tensor` in its place) in its scratchpad.
 
         Raises:
             StickError: there is no such slice, or it is no walk through sticks.
@@ -146,11 +146,11 @@ class KernelOp(IRDLOperation):
         return local_walk(seen, self.maps.data[number].data, self._core_loops(), view)
 
     def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:  # noqa: ARG002 - overrides look
-        """Whether the result may be written over input `number` in LX: each element is read before it is written."""
+        """Return whether the result may overwrite input `number` in LX: each element is read before it is written."""
         return False
 
     def space_splits(self) -> dict[str, int]:
-        """Over how many cores each loop is divided."""
+        """Return over how many cores each loop is divided."""
         return {d.name: d.split for d in self.space.data}
 
     @fact
@@ -159,12 +159,12 @@ class KernelOp(IRDLOperation):
         return MappingProxyType({d.name: CoreLoop(padded[d.name], d.extent, d.split) for d in self.space.data})
 
     def hbm_bytes(self) -> int:
-        """Bytes of device memory the operands read and write, every stick of an operand once."""
+        """Return the bytes of device memory the operands read and write, every stick of an operand once."""
         return sum(self.operand_bytes(n) for n, t in enumerate(self.tensors) if t.space == "hbm")
 
     @fact
     def operand_bytes(self, number: int) -> int:
-        """Bytes of the sticks that operand `number` walks, every one once."""
+        """Return the bytes of the sticks that operand `number` accesses, every one once."""
         return hbm_bytes(self.accesses()[number], self.padded_extents(), self.tensors[number].lanes)
 
     def verify_(self) -> None:
@@ -188,7 +188,7 @@ class KernelOp(IRDLOperation):
                 self.verify_local(number)
 
     def verify_local(self, number: int) -> None:
-        """Checks that operand `number` can be in the scratchpads.
+        """Check that operand `number` can be in the scratchpads.
 
         Raises:
             VerifyException: a core would need what another core holds.
@@ -215,7 +215,7 @@ class KernelOp(IRDLOperation):
                 )
 
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
-        """Raises VerifyException unless the lane dimensions of the operands go together."""
+        """Raise VerifyException unless the lane dimensions of the operands are compatible."""
 
     def _verify_division(self, padded: Mapping[str, int]) -> None:
         pieces, cores = self.divisible_pieces(), 1

@@ -50,7 +50,7 @@ def _combining() -> list[str]:
 
 
 def combiner(scalar: str) -> OpEntry:
-    """The reduction that folds with a scalar operation, which the verifier has seen."""
+    """Return the reduction of a scalar combiner, which the verifier has checked."""
     found = ATEN.combiner(_ON_FLOATS.get(scalar, scalar))
     if found is None:
         raise VerifyException(f"no reduction folds with '{scalar}'")
@@ -58,7 +58,7 @@ def combiner(scalar: str) -> OpEntry:
 
 
 def combining(entry: OpEntry, element: Attribute) -> str | None:
-    """How a nest names the reduction `entry` of elements of a type."""
+    """Return a nest's name for the reduction `entry` of elements of a type."""
     if entry.combine not in _COMBINED_INTEGERS or not integer_bits(element):
         return entry.combine
     truths = element == i1 or is_unsigned(element)
@@ -66,7 +66,7 @@ def combining(entry: OpEntry, element: Attribute) -> str | None:
 
 
 def check_map(index: IndexMapAttr, shape: Sequence[int], space: SpaceAttr, what: str) -> None:
-    """Raises VerifyException unless `index` stays inside `shape` over the whole `space`."""
+    """Raise VerifyException unless `index` stays inside `shape` over the whole `space`."""
     extents = space.extents
     if len(index.data) != len(shape):
         raise VerifyException(f"{what} has rank {len(shape)}, its map {len(index.data)} expressions")
@@ -181,7 +181,7 @@ class YieldOp(IRDLOperation):
 
 
 def body_function(body: Block) -> OpEntry | None:
-    """The one entry a nest's body computes on its arguments in order; None for a body that only copies.
+    """Return the single entry that a nest's body computes on its arguments in order; None for a body that only copies.
 
     Raises:
         VerifyException: the body is more than one function of its arguments.

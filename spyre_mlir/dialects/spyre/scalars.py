@@ -1,4 +1,4 @@
-"""Bodies of loop nests: which scalar op stands for an op-table entry, and back."""
+"""Bodies of loop nests: the mapping between scalar ops and op-table entries."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ApplyOp(IRDLOperation):
 
     @property
     def numbers(self) -> dict[str, float]:
-        """The arguments that are no tensors."""
+        """The non-tensor arguments."""
         return {name: float(a.value.data) for name, a in self.attributes.items() if isinstance(a, FloatAttr)}
 
     def verify_(self) -> None:
@@ -122,7 +122,7 @@ def _applied(name: str) -> OpEntry | None:
 def scalar_op(
     entry: OpEntry, args: Sequence[SSAValue], result: Attribute, numbers: Mapping[str, float] | None = None
 ) -> Operation:
-    """The body operation that computes `entry` on scalars; `numbers` are its arguments that are no tensors."""
+    """Return the body operation that computes `entry` on scalars; `numbers` are its non-tensor arguments."""
     spelled = _spelled(entry, args[0].type)
     if spelled is None:
         said = {name: FloatAttr(value, f64) for name, value in (numbers or {}).items()}
@@ -142,7 +142,7 @@ def _default_properties(name: str) -> dict[str, Attribute]:
 
 
 def spelling(op: Operation) -> str:
-    """How arith and math spell what a body operation computes: its name, and the predicate of a comparison."""
+    """Return the arith or math spelling of a body operation: its name, and the predicate of a comparison."""
     if isinstance(op, arith.CmpiOp):
         known = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
         return f"{op.name} {known[op.predicate.value.data]}"
@@ -170,23 +170,23 @@ def spelling(op: Operation) -> str:
 
 
 def scalar_classes() -> tuple[type[Operation], ...]:
-    """The operations of arith and math that a body may use."""
+    """Return the operations of arith and math that a body may use."""
     names = {spelling.partition(" ")[0] for spelling in _BY_SCALAR}
     return tuple(_CLASSES[name] for name in sorted(names))
 
 
 def entry_of(op: Operation) -> OpEntry | None:
-    """The op-table entry that a body operation computes, or None."""
+    """Return the op-table entry that a body operation computes, or None."""
     if isinstance(op, ApplyOp):
         return _applied(op.function.data)
     return _BY_SCALAR.get(spelling(op))
 
 
 def numbers_of(op: Operation) -> dict[str, float]:
-    """The arguments of a body operation that are no scalars of the tensors."""
+    """Return the arguments of a body operation that are not scalars of the tensors."""
     return op.numbers if isinstance(op, ApplyOp) else {}
 
 
 def body_numbers(body: Block) -> dict[str, float]:
-    """The arguments that are no tensors, of the function that a nest's body computes."""
+    """Return the non-tensor arguments of the function that a nest's body computes."""
     return {} if body.first_op is None else numbers_of(body.first_op)

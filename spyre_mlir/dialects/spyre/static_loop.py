@@ -1,4 +1,4 @@
-"""Loops as the device runs them: `scf.for` with constant bounds, carrying no values."""
+"""Static loops of the device: `scf.for` with constant bounds, carrying no values."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class LoopBounds:
 
     @property
     def values(self) -> range:
-        """What the induction variable is, trip by trip."""
+        """The values of the induction variable, trip by trip."""
         return range(self.lower, self.upper, self.step)
 
     @property
     def trips(self) -> int:
-        """How often the body runs."""
+        """Number of trips."""
         return len(self.values)
 
 
 def loop_bounds(loop: scf.ForOp) -> LoopBounds:
-    """The bounds of a loop that the device can run.
+    """Return the bounds of a loop that the device can run.
 
     Raises:
         VerifyException: a bound is no constant index, the loop carries values, or it runs too seldom or too often.
@@ -71,7 +71,7 @@ def _constant(value: SSAValue, name: str) -> int:
 
 
 def loop_of(index: SSAValue) -> scf.ForOp | None:
-    """The loop whose induction variable a value is."""
+    """Return the loop whose induction variable a value is."""
     block = index.owner
     if not isinstance(block, Block) or not isinstance(loop := block.parent_op(), scf.ForOp):
         return None
@@ -79,7 +79,7 @@ def loop_of(index: SSAValue) -> scf.ForOp | None:
 
 
 def enclosing_loops(op: Operation, home: Block | None = None) -> Iterator[scf.ForOp]:
-    """The loops around an op, the innermost first; only those inside of `home`, if given."""
+    """Return the loops around an op, the innermost first; only those inside of `home`, if given."""
     while op.parent_block() is not home and (parent := op.parent_op()) is not None:
         op = parent
         if isinstance(op, scf.ForOp):
@@ -87,14 +87,14 @@ def enclosing_loops(op: Operation, home: Block | None = None) -> Iterator[scf.Fo
 
 
 def ancestor_in(block: Block, op: Operation) -> Operation:
-    """The op of a block that is or holds `op`, which stands in the block or in a loop of it."""
+    """Return the op of a block that is or contains `op`, which stands in the block or in a loop of it."""
     while op.parent_block() is not block and (parent := op.parent_op()) is not None:
         op = parent
     return op
 
 
 def verify_loops(op: Operation) -> None:
-    """Checks the loops around an op.
+    """Check the loops around an op.
 
     Raises:
         VerifyException: the device cannot run one of them.
@@ -104,7 +104,7 @@ def verify_loops(op: Operation) -> None:
 
 
 def trips_of(op: Operation, home: Block | None = None) -> int:
-    """How often an op runs, each time that `home` runs, or in the whole function."""
+    """Return how often an op runs, per run of `home`, or of the whole function."""
     trips = 1
     for loop in enclosing_loops(op, home):
         trips *= loop_bounds(loop).trips

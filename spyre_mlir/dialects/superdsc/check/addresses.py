@@ -92,7 +92,7 @@ def starts_follow_slices(sdsc: SdscJson) -> Iterator[Problem]:
 
 
 def misplaced(operand: OperandJson, addresses: Sequence[int]) -> Iterator[Problem]:
-    """Cores whose address is not where their slice begins, given the address of each core."""
+    """Return the cores whose address is not the start of their slice, given the address of each core."""
     bases = [address - operand.offset(core) for core, address in enumerate(addresses)]
     base = max(set(bases), key=bases.count)  # one wrong address must not accuse all the others
     for core, (place, address) in enumerate(zip(operand.starts, addresses, strict=True)):
@@ -111,7 +111,7 @@ def outputs_disjoint(sdsc: SdscJson) -> Iterator[Problem]:
 
 
 def overlaps(output: OperandJson, addresses: Sequence[int]) -> Iterator[Problem]:
-    """Cores that write bytes of another core's result, given the address of each core."""
+    """Return the cores that write bytes of another core's result, given the address of each core."""
     rows = [tuple(row.get(label, 0) for label in output.own) for row in output.dsc.sdsc.slices]
     steps = sorted(((step, output.box[label]) for label, step in output.steps.items()), reverse=True)
     for core, place in enumerate(output.starts):
@@ -122,7 +122,7 @@ def overlaps(output: OperandJson, addresses: Sequence[int]) -> Iterator[Problem]
 
 
 def _meet(delta: int, steps: Sequence[tuple[int, int]]) -> bool:
-    """Whether two boxes of steps that begin `delta` bytes apart share a stick; inner steps fill outer ones."""
+    """Return whether two boxes of steps that begin `delta` bytes apart share a stick; inner steps fill outer ones."""
     if not steps:
         return delta == 0
     (step, count), inner = steps[0], steps[1:]

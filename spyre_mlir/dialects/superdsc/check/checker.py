@@ -1,4 +1,4 @@
-"""Applies every rule to one file's value."""
+"""Application of every rule to one file's value."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ FILE_RULES: tuple[Rule[SdscJson], ...] = (members, *_FIRST, consistent, executab
 
 
 def check_value(value: JsonObject, file: str, spec: SpyreSpec = SPYRE) -> tuple[Finding, ...]:
-    """Everything that one file's value breaks, errors first.
+    """Return all rule violations of one file's value, errors first.
 
     Args:
         value: the file: an object with one root key that holds an object.

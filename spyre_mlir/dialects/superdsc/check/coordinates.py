@@ -1,4 +1,4 @@
-"""Rules about folds: how slice, corelet, row, stick and lane numbers make coordinates and pick addresses."""
+"""Rules about folds: mapping of slice, corelet, row, stick and lane numbers to coordinates and addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about the division of work over cores, and about the padding it brings."""
+"""Rules about the division of work over cores, and the padding it requires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about tensors whose addresses follow from indices: how their operations are divided, and where they start.
+"""Rules about tensors addressed by indices: the division of their operations, and their start addresses.
 
 The hardware turns an index into an address with one start address for all cores: a division of what lies along a row
 would give each core the same part of it.
@@ -52,7 +52,7 @@ def gather_start(sdsc: SdscJson) -> Iterator[Problem]:
 
 
 def astray(operand: OperandJson, addresses: Sequence[int]) -> Iterator[Problem]:
-    """Cores that start elsewhere in an indexed tensor than the first, given the address of each core."""
+    """Return the cores with another start in an indexed tensor than the first, given the address of each core."""
     for place, address in zip(operand.starts, addresses, strict=True):
         if address != addresses[0]:
             yield problem(place, f"{addresses[0]}, where core 0 starts in operand {operand.number}", f"{address}")

@@ -1,4 +1,4 @@
-"""A SuperDSC file as its rules see it: typed looks into the JSON that name the place where a look fails.
+"""A SuperDSC file as its rules see it: typed access to the JSON, with the place of a failure.
 
 A look into what is missing or of another type raises ReadError, which the checker reports as a finding of its own; a
 rule therefore reads as if the file were well-formed.
@@ -45,7 +45,7 @@ class SdscJson:
 
     @cached_property
     def splits(self) -> dict[str, int]:
-        """Slices per dim; empty in files the back end wrote."""
+        """Slices per dim; empty in files written by the back end."""
         place = self.top.at(keys.SPLITS)
         splits = place.integer_map()
         for label, split in splits.items():
@@ -55,7 +55,7 @@ class SdscJson:
 
     @cached_property
     def cores(self) -> int:
-        """Number of cores, as many as the splits make.
+        """Number of cores, the product of the splits.
 
         Raises:
             ReadError: more than any card has, so that nothing is derived for a billion cores.
@@ -67,7 +67,7 @@ class SdscJson:
 
     @cached_property
     def slices(self) -> tuple[Mapping[str, int], ...]:
-        """Per core, its slice of each dim, as the file's table says."""
+        """Per core, its slice of each dim, from the file's table."""
         table = self.top.at(keys.CORE_TO_SLICE)
         return tuple(table.at(str(core)).integer_map() for core in range(self.cores))
 
@@ -92,7 +92,7 @@ class SdscJson:
 
     @cached_property
     def unread(self) -> ReadError | UnsupportedError | None:
-        """Why the machine's reader does not take the file; None if it does."""
+        """The error of the machine's reader for the file; None if it accepts the file."""
         try:
             describe_json({self.root: self.top.value})
         except (ReadError, UnsupportedError) as error:
@@ -156,7 +156,7 @@ class DscJson:
         return self.compute.at(keys.FUNCTION).text()
 
     def references(self, key: str) -> list[int]:
-        """Operand numbers of a list of references; empty if there is no such list."""
+        """Return operand numbers of a list of references; empty if there is no such list."""
         if key not in self.compute:
             return []
         place = self.compute.at(key)
@@ -178,7 +178,7 @@ class DscJson:
 
     @cached_property
     def constants(self) -> dict[str, Cursor]:
-        """Entries of the constants by their number; empty for the text that stands for none."""
+        """Entries of the constants by their number; empty for the text that represents no constants."""
         place = self.at.at(keys.CONSTANTS)
         return {} if place.value == "{}" else dict(place.members())
 
@@ -244,17 +244,17 @@ class OperandJson:
 
     @property
     def is_index(self) -> bool:
-        """Whether it holds the indices of a gather."""
+        """Return whether it holds the indices of a gather."""
         return self.entry.at(keys.CLASS).value == INDEX_CLASS
 
     @property
     def is_gathered(self) -> bool:
-        """Whether its addresses depend on an index tensor."""
+        """Return whether its addresses depend on an index tensor."""
         return keys.INDIRECT in self.node and self.node.at(keys.INDIRECT).value == "value_tensor"
 
     @property
     def is_plain(self) -> bool:
-        """Whether its addresses follow from sizes and slices alone.
+        """Return whether its addresses follow from sizes and slices alone.
 
         Not so with sticks of several dims, gathers, windows, a map of its own, or gaps of a restickify, which may be
         shortfalls.
@@ -283,7 +283,7 @@ class OperandJson:
 
     @cached_property
     def component(self) -> str:
-        """Where it lives: hbm or lx."""
+        """The memory of the operand: hbm or lx."""
         place = self.node.at(keys.COMPONENT)
         return place.text() if place.text() in (keys.HBM, keys.LX) else place.fail('"hbm" or "lx"')
 
@@ -296,12 +296,12 @@ class OperandJson:
         return {label: max((core.number() for _, core in place.members()), default=0) for label, place in members}
 
     def count(self, label: str, size: int) -> int:
-        """Steps of a size along a dim: sticks along the stick dim, elements along another."""
+        """Return the steps of a size along a dim: sticks along the stick dim, elements along another."""
         return -(-size // self.lanes) if label == self.stick else size
 
     @cached_property
     def steps(self) -> dict[str, int]:
-        """Bytes between neighbours along each dim the operand has; along the stick dim whole sticks."""
+        """Bytes between neighbours along each dim the operand has; along the stick dim between whole sticks."""
         step, result = STICK_BYTES, dict[str, int]()
         for label in self.own:
             result[label] = step
@@ -311,17 +311,17 @@ class OperandJson:
 
     @cached_property
     def box(self) -> dict[str, int]:
-        """Steps that one core takes along each dim the operand has."""
+        """Steps of one core along each dim the operand has."""
         return {label: self.count(label, self.dsc.per_core(label)) for label in self.own}
 
     @property
     def touched_bytes(self) -> int:
-        """From the first byte that a core touches to behind the last."""
+        """Bytes from the first one a core touches to the end of the last."""
         last = sum((self.box[label] - 1) * step for label, step in self.steps.items())
         return last + STICK_BYTES
 
     def offset(self, core: int) -> int:
-        """Bytes from the first slice to a core's own, by sizes and slices; 0 in a scratchpad."""
+        """Return the bytes from the first slice to a core's own, by sizes and slices; 0 in a scratchpad."""
         if self.component == keys.LX:
             return 0
         row = self.dsc.sdsc.slices[core]
@@ -329,7 +329,7 @@ class OperandJson:
 
     @property
     def symbolic(self) -> bool:
-        """Whether start addresses are symbol ids."""
+        """Return whether start addresses are symbol ids."""
         return keys.SYMBOLIC in self.node and bool(self.node.at(keys.SYMBOLIC).value)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a rule of the checker is, and what it finds."""
+"""Rules of the checker, and their findings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Subject = TypeVar("Subject")
 
 
 class Severity(Enum):
-    """Whether a finding means that the file is wrong, or that it is unusual."""
+    """Severity of a finding: the file is wrong, or only unusual."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -22,7 +22,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class Problem:
-    """One place that breaks a rule.
+    """One place that violates a rule.
 
     Args:
         path: the place in the file.
@@ -39,7 +39,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Finding:
-    """One place of one file that breaks a named rule."""
+    """One place of one file that violates a named rule."""
 
     rule: str
     severity: Severity
@@ -56,7 +56,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Rule(Generic[Subject]):
-    """One rule: its name and meaning, where it comes from, how sure that is, and the function that applies it.
+    """One rule: its name and meaning, its source and certainty, and the function that applies it.
 
     Args:
         name: stable, in small letters with dashes.
@@ -75,7 +75,7 @@ class Rule(Generic[Subject]):
     find: Callable[[Subject], Iterator[Problem]]
 
     def finding(self, file: str, problem: Problem) -> Finding:
-        """A problem of this rule in a file."""
+        """Return a problem of this rule in a file as a finding."""
         return Finding(self.name, self.severity, file, problem.path, problem.expected, problem.got, problem.hint)
 
 
@@ -95,10 +95,10 @@ def error(source: str, certainty: str) -> Callable[[Callable[[Subject], Iterator
 
 
 def warning(source: str, certainty: str) -> Callable[[Callable[[Subject], Iterator[Problem]]], Rule[Subject]]:
-    """Declare a rule that files usually keep; the function's name and docstring are the rule's name and meaning."""
+    """Declare a rule that files usually satisfy; the function's name and docstring are the rule's name and meaning."""
     return _rule(Severity.WARNING, source, certainty)
 
 
 def problem(place: Cursor, expected: str, got: str | None = None, hint: str | None = None) -> Problem:
-    """A problem at a place, which shows its value unless `got` says something better."""
+    """Return a problem at a place, which shows its value unless `got` is more helpful."""
     return Problem(place.path, expected, place.shown if got is None else got, hint)

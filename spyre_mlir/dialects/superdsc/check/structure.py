@@ -1,4 +1,4 @@
-"""Rules about the shape of a file: which keys stand where, how many DSCs there are, what each core runs."""
+"""Rules about the structure of a file: places of keys, number of DSCs, work of each core."""
 
 from __future__ import annotations
 

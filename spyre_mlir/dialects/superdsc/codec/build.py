@@ -1,4 +1,4 @@
-"""From a descriptor to a SuperDSC: class labels, scales, orders and gaps are worked out here, the rest is implied."""
+"""From a descriptor to a SuperDSC: computes class labels, scales, orders and gaps; the other fields are implied."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Placed:
 
 
 def build(descriptor: Descriptor, version: Version = Version.TS26, spec: SpyreSpec = SPYRE) -> SdscOp:
-    """The SuperDSC that says what the descriptor says, for a card.
+    """Return the SuperDSC of a descriptor, for a card.
 
     Raises:
         EmitError: the descriptor contradicts itself, or the file format cannot say it.

@@ -1,4 +1,4 @@
-"""What a descriptor must satisfy before it can be written."""
+"""Conditions on a descriptor before it can be written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spyre_mlir.errors import EmitError
 
 
 def check(descriptor: Descriptor) -> None:
-    """Refuse a descriptor that contradicts itself.
+    """Refuse an inconsistent descriptor.
 
     Raises:
         EmitError: what was needed and what there is.

@@ -1,4 +1,4 @@
-"""Coordinates that sizes, splits and scales alone do not give: windows, FP8 products, distributions of their own."""
+"""Coordinates that sizes, splits and scales alone do not define: windows, FP8 matmuls, own distributions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FP8_PRODUCT = "batchmatmulfp8"
 
 
 def own_splits(operand: Operand) -> dict[str, int]:
-    """Slices per dim of an operand's own distribution."""
+    """Return slices per dim of an operand's own distribution."""
     splits: dict[str, int] = {}
     for row in operand.slices:
         for label, number in row.items():
@@ -22,7 +22,7 @@ def own_splits(operand: Operand) -> dict[str, int]:
 
 
 def coordinate_rules(view: Descriptor, number: int, order: Sequence[str]) -> JsonObject | None:
-    """`coordInfo` of an operand by dim of its class; None where the plain rule gives it.
+    """Return `coordInfo` of an operand by dim of its class; None where the plain rule defines it.
 
     Args:
         view: the descriptor.

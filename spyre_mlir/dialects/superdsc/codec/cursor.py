@@ -1,4 +1,4 @@
-"""A place in a JSON value: typed steps further in, and errors that name the place."""
+"""A place in a JSON value: typed navigation, and errors that name the place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN = 60
 
 
 class Misread(ReadError):
-    """A look into a JSON value that found something else than it needs.
+    """An access to a JSON value of unexpected type or content.
 
     Args:
         path: the JSON path.
@@ -43,7 +43,7 @@ class Cursor:
         raise Misread(self.path, expected, self.shown if got is None else got)
 
     def unsupported(self, what: str, hint: str | None = None) -> NoReturn:
-        """Refuse the value as valid but beyond us.
+        """Refuse the value as valid but unsupported.
 
         Raises:
             UnsupportedError: always.
@@ -52,7 +52,7 @@ class Cursor:
 
     @property
     def shown(self) -> str:
-        """The value as text, cut if it is long."""
+        """Return the value as text, cut if it is long."""
         text = spell(self.value)
         return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
@@ -60,7 +60,7 @@ class Cursor:
         return isinstance(self.value, dict) and key in self.value
 
     def at(self, key: str) -> Cursor:
-        """Member of an object."""
+        """Return a member of an object."""
         if not isinstance(self.value, dict):
             self.fail("an object")
         if key not in self.value:
@@ -68,51 +68,51 @@ class Cursor:
         return Cursor(self.value[key], f"{self.path}.{key}")
 
     def members(self) -> Iterator[tuple[str, Cursor]]:
-        """Members of an object, in order."""
+        """Return the members of an object, in order."""
         if not isinstance(self.value, dict):
             self.fail("an object")
         for key, value in self.value.items():
             yield key, Cursor(value, f"{self.path}.{key}")
 
     def items(self) -> list[Cursor]:
-        """Entries of a list."""
+        """Return the entries of a list."""
         if not isinstance(self.value, list):
             self.fail("a list")
         return [Cursor(value, f"{self.path}[{place}]") for place, value in enumerate(self.value)]
 
     def only(self) -> Cursor:
-        """The entry of a list of one."""
+        """Return the entry of a list of one."""
         entries = self.items()
         if len(entries) != 1:
             self.fail("a list of one entry", f"{len(entries)} entries")
         return entries[0]
 
     def integer(self) -> int:
-        """The integer here."""
+        """Return the integer here."""
         number = as_int(self.value)
         return self.fail("an integer") if number is None else number
 
     def number(self) -> int:
-        """The integer here, written as a number or as a decimal string."""
+        """Return the integer here, written as a number or as a decimal string."""
         number = address_of(self.value)
         return self.fail("an integer or a decimal string") if number is None else number
 
     def text(self) -> str:
-        """The string here."""
+        """Return the string here."""
         return self.value if isinstance(self.value, str) else self.fail("a string")
 
     def texts(self) -> list[str]:
-        """The list of strings here."""
+        """Return the list of strings here."""
         texts = as_texts(self.value)
         return self.fail("a list of strings") if texts is None else texts
 
     def integers(self) -> list[int]:
-        """The list of integers here."""
+        """Return the list of integers here."""
         numbers = as_ints(self.value)
         return self.fail("a list of integers") if numbers is None else numbers
 
     def integer_map(self) -> dict[str, int]:
-        """The object of integers here."""
+        """Return the object of integers here."""
         numbers = as_int_map(self.value)
         return self.fail("an object of integers") if numbers is None else numbers
 

@@ -1,4 +1,4 @@
-"""From a SuperDSC to a descriptor: what the file says, read field by field and believed.
+"""From a SuperDSC to a descriptor, field by field, without consistency checks.
 
 Splits come from `numWkSlicesPerDim_`, slices from `coreIdToWkSlice_`, extents from `N_` and the gaps, starts from the
 allocate nodes. A file whose fields contradict each other is refused with the place, what was expected and what is
@@ -39,7 +39,7 @@ _KNOWN_SIZES = (keys.PADDING_SIZES, keys.SYMBOLIC_DIMS)
 
 
 def describe(op: SdscOp) -> Descriptor:
-    """What the SuperDSC says.
+    """Return the descriptor of a SuperDSC.
 
     Raises:
         ReadError: fields are missing, of the wrong type, or contradict each other.
@@ -49,7 +49,7 @@ def describe(op: SdscOp) -> Descriptor:
 
 
 def describe_json(value: JsonObject) -> Descriptor:
-    """What a SuperDSC file's value says; see `describe`."""
+    """Return the descriptor of a SuperDSC file's value; see `describe`."""
     if len(value) != 1:
         raise ReadError(f"expected one root key, got {list(value)}", where="$")
     ((root, _),) = value.items()

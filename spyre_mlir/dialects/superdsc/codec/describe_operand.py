@@ -28,7 +28,7 @@ _STICK_DIMS = 2
 
 
 def read_operands(dsc: Cursor, view: Descriptor) -> tuple[Operand, ...]:
-    """All operands, in operand order.
+    """Return all operands, in operand order.
 
     Args:
         dsc: the DSC.

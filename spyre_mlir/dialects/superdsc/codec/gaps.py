@@ -8,7 +8,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand
 
 
 def back_gaps(descriptor: Descriptor, operand: Operand) -> dict[str, int]:
-    """Elements allocated beyond the used ones, per dim where there are any; whole sticks along the stick dim."""
+    """Return elements allocated beyond the used ones, per dim where there are any; whole sticks along the stick dim."""
     gaps: dict[str, int] = {}
     lanes = operand.stick_lanes
     for label, count in zip(operand.order, operand.counts(), strict=True):

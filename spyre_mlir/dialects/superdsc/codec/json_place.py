@@ -1,4 +1,4 @@
-"""Where in its file the JSON object stands that an op mirrors."""
+"""Location in its file of the JSON object that an op mirrors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LISTS = {Level.ALLOCATE: keys.SCHEDULE_TREE, Level.LABELED_DS: keys.LABELED_DS,
 
 
 def json_path(op: FieldsOp) -> str:
-    """JSON path of the object an op mirrors."""
+    """Return the JSON path of the object an op mirrors."""
     parent = op.parent_op()
     if isinstance(op, SdscOp) or not isinstance(parent, FieldsOp):
         return f"$.{op.root_key}" if isinstance(op, SdscOp) else "$"

@@ -1,4 +1,4 @@
-"""Between the JSON of a SuperDSC and its op: nothing is lost, nothing is added.
+"""Lossless conversion between the JSON of a SuperDSC and its op.
 
 A list becomes ops only if every entry has the shape an op mirrors; otherwise it stays in the fields as it is.
 """
@@ -23,7 +23,7 @@ _Entry = AllocateOp | LabeledDsOp | SdscComputeOp
 
 
 def sdsc_from_json(root: str, fields: JsonObject) -> SdscOp:
-    """The op that mirrors a file's root key and object."""
+    """Return the op that mirrors a file's root key and object."""
     kept, dscs = dict(fields), _one_key_objects(fields.get(keys.DSCS))
     ops: list[DscOp] = []
     if dscs:
@@ -76,7 +76,7 @@ def _take(
 
 
 def sdsc_to_json(op: SdscOp) -> JsonObject:
-    """The file's value: one root key and its object."""
+    """Return the file's value: one root key and its object."""
     fields = op.fields.object
     dscs = op.dscs()
     if dscs:

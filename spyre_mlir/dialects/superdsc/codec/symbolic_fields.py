@@ -1,4 +1,4 @@
-"""Sizes that are bound when the bundle runs: their members in the file (newest torch-spyre code generation; likely)."""
+"""Sizes bound when the bundle runs: their members in the file (newest torch-spyre code generation; likely)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spyre_mlir.errors import EmitError
 
 
 def limits(view: Descriptor) -> JsonObject:
-    """`symbolicDimInfo_` of a stage: limits divided by the split."""
+    """Return `symbolicDimInfo_` of a stage: limits divided by the split."""
     return {
         dim.label: {
             keys.MAX_SIZE: dim.per_core,
@@ -22,12 +22,12 @@ def limits(view: Descriptor) -> JsonObject:
 
 
 def mapping(view: Descriptor) -> JsonObject:
-    """`dimToSymbolMapping_`."""
+    """Return `dimToSymbolMapping_`."""
     return {dim.label: [dim.symbolic.symbol] for dim in view.dims if dim.symbolic is not None}
 
 
 def top_fields(view: Descriptor) -> JsonObject:
-    """Members of the top-level object; none without symbolic sizes."""
+    """Return members of the top-level object; none without symbolic sizes."""
     sizes = [dim.symbolic for dim in view.dims if dim.symbolic is not None]
     if not sizes:
         return {}
@@ -40,7 +40,7 @@ def top_fields(view: Descriptor) -> JsonObject:
 
 
 def read_symbolic(top: Cursor, dsc: Cursor, dim: Dim) -> SymbolicSize | None:
-    """The symbolic size of a dim, from the mapping and the first stage; None where the size is fixed.
+    """Return the symbolic size of a dim, from the mapping and the first stage; None where the size is fixed.
 
     Raises:
         ReadError: the members contradict each other.
@@ -58,7 +58,7 @@ def read_symbolic(top: Cursor, dsc: Cursor, dim: Dim) -> SymbolicSize | None:
 
 
 def check_symbolic(view: Descriptor, where: str) -> None:
-    """Refuse symbolic sizes that the format cannot say.
+    """Refuse symbolic sizes that the format cannot express.
 
     Raises:
         EmitError: what is wrong.

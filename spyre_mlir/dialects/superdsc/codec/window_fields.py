@@ -1,4 +1,4 @@
-"""Windowed ops in the file: the sizes of windows, and what else differs on their input.
+"""Fields of windowed ops: the sizes of windows, and the special fields of their input.
 
 Pooling and convolution (newest torch-spyre code generation; likely) write the same sizes for the whole and per core;
 convolution by channel writes its own per core, and counts what no window reaches.
@@ -20,12 +20,12 @@ _UNKNOWN = -1
 
 
 def pad_type(window: Window) -> str:
-    """How a dim of the input is laid out: its padding is in memory, or there is none, or it is nowhere."""
+    """Return the padding type of an input dim: padding in memory, no padding, or padding outside memory."""
     return _NOT_IN_MEMORY if window.front or window.back else _IN_MEMORY
 
 
 def window_sizes(view: Descriptor, *, per_core: bool) -> JsonObject:
-    """`paddingSizes_` of the whole, or of one core's work."""
+    """Return `paddingSizes_` of the whole, or of one core's work."""
     return {window.dim: _one(view, window, per_core=per_core) for window in view.windows}
 
 
@@ -55,7 +55,7 @@ def _one(view: Descriptor, window: Window, *, per_core: bool) -> JsonObject:
 
 
 def read_windows(sizes: Cursor, dims: Mapping[str, Dim]) -> tuple[Window, ...]:
-    """The windows of an `N_`, in file order.
+    """Return the windows of an `N_`, in file order.
 
     Raises:
         ReadError: a member is missing or contradicts the sizes.
@@ -103,7 +103,7 @@ def coordinate(view: Descriptor, window: Window) -> JsonObject:
 
 
 def memories(view: Descriptor, number: int, component: str) -> JsonObject | None:
-    """`memOrg_` of an operand of a windowed op; None where it is as usual."""
+    """Return `memOrg_` of an operand of a windowed op; None for the default."""
     read = number < len(view.operands) - 1
     if view.op_class is OpClass.DEPTHWISE:
         if number != 0:
@@ -128,7 +128,7 @@ def memories(view: Descriptor, number: int, component: str) -> JsonObject | None
 
 
 def check_windows(view: Descriptor, where: str) -> None:
-    """Refuse windows that contradict the rest.
+    """Refuse inconsistent windows.
 
     Raises:
         EmitError: what is wrong.

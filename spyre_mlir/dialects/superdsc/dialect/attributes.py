@@ -1,4 +1,4 @@
-"""`#superdsc.json<…>`: any JSON value as an attribute, and how JSON is spelled inside the IR text.
+"""`#superdsc.json<…>`: any JSON value as an attribute, and the spelling of JSON in the IR text.
 
 Strings are ASCII with byte escapes, because stock parsers read a non-ASCII string back as something else.
 """
@@ -28,17 +28,17 @@ class JsonAttr(Data[str]):
 
     @classmethod
     def of(cls, value: Json) -> JsonAttr:
-        """Attribute that mirrors a value."""
+        """Return the attribute that mirrors a value."""
         return cls(spell(value))
 
     @property
     def value(self) -> Json:
-        """A fresh copy of the value."""
+        """Return a fresh copy of the value."""
         return unspell(self.data)
 
     @property
     def object(self) -> JsonObject:
-        """The value where only an object can stand; anything else reads as an empty one."""
+        """Return the value where only an object is legal; anything else reads as an empty one."""
         value = self.value
         return value if isinstance(value, dict) else {}
 
@@ -69,7 +69,7 @@ def parse_optional_text(parser: AttrParser) -> str | None:
 
 
 def print_word(printer: Printer, text: str) -> None:
-    """Print a bare word where the text is one, a quoted string elsewhere."""
+    """Print a bare word if the text is one, else a quoted string."""
     if _WORD.fullmatch(text):
         printer.print_string(text)
     else:

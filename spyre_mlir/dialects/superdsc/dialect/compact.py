@@ -22,7 +22,7 @@ from spyre_mlir.dialects.superdsc.model.json_value import (
 
 
 def shorten(level: Level, key: str, value: Json, context: FileContext) -> Json:
-    """Short form of a field, or None where it has none.
+    """Return the short form of a field, or None where it has none.
 
     A start is a list of numbers, or an object of base and bytes per slice of each dim; constant data is a number.
     """
@@ -37,7 +37,7 @@ def shorten(level: Level, key: str, value: Json, context: FileContext) -> Json:
 
 
 def expand(level: Level, short: Json, context: FileContext) -> Json:
-    """The value that a short form stands for; None where the context does not give it a meaning."""
+    """Return the value of a short form; None where the context does not define it."""
     if level is Level.CONSTANT:
         bits = as_int(short)
         return (

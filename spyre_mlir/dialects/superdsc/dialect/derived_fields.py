@@ -1,4 +1,4 @@
-"""Which fields of an object follow from its deciding fields and its context, and with what values.
+"""Fields of an object that follow from its deciding fields and its context, with their values.
 
 `implied` gives exactly what the front end would write. A file that says otherwise keeps what it says: the text form
 spells the difference out.
@@ -120,5 +120,5 @@ _BY_LEVEL: dict[Level, Callable[[JsonObject, FileContext], JsonObject]] = {
 
 
 def implied(level: Level, fields: JsonObject, context: FileContext) -> JsonObject:
-    """Fields that follow from the deciding ones among `fields` and from `context`."""
+    """Return fields that follow from the deciding ones among `fields` and from `context`."""
     return _BY_LEVEL[level](fields, context)

@@ -1,4 +1,4 @@
-"""The ops of the superdsc dialect: one per object of the file that is worth a line of its own.
+"""The ops of the superdsc dialect: one per object of the file that deserves its own line.
 
 Every op holds the fields of its object exactly as the file has them, except the lists that its region holds as ops:
 those stand as an empty list (constants: an empty object) in the fields. The custom syntax leaves out what follows
@@ -50,18 +50,18 @@ class FieldsOp(IRDLOperation, ABC):
 
     @abstractmethod
     def context(self) -> FileContext:
-        """What the rest of the file decides for this op."""
+        """Facts from the rest of the file that this op needs."""
 
     def own_body(self) -> Region | None:
         """The region that holds the op's lists, if it has one."""
         return None
 
     def print_name(self, printer: Printer) -> None:
-        """Print what stands before the head."""
+        """Print the part in front of the head."""
 
     @classmethod
     def parse_name(cls, parser: Parser) -> dict[str, Attribute]:  # noqa: ARG003 - overrides read it
-        """Parse what stands before the head, as properties."""
+        """Parse the part in front of the head, as properties."""
         return {}
 
     @override
@@ -91,7 +91,7 @@ class FieldsOp(IRDLOperation, ABC):
         return op
 
     def finish_fields(self) -> None:
-        """Fill in the fields that the text left out, now that the context is known."""
+        """Fill in the fields omitted from the text, now that the context is known."""
         partial = self.attributes.pop(short_form.PARTIAL, None)
         if isinstance(partial, JsonAttr):
             fields = short_form.complete(self.LEVEL, self.fields.object, partial.object, self.context())
@@ -229,7 +229,7 @@ class DscOp(FieldsOp):
         return {"op_name": JsonAttr.of(parse_word(parser))}
 
     def items(self, kind: type[_InDsc]) -> list[_InDsc]:
-        """The ops of one kind in the region, in order."""
+        """Return the ops of one kind in the region, in order."""
         return [op for op in self.body.block.ops if isinstance(op, kind)]
 
     @override
@@ -272,12 +272,12 @@ class SdscOp(FieldsOp):
 
     @property
     def generation(self) -> Version:
-        """Which generation of files this one follows."""
+        """The generation of files that this one follows."""
         return Version.TS26 if self.version is None else Version(self.version.data)
 
     @property
     def file_name(self) -> str:
-        """Name of the file in its bundle: its number, and in older generations its function."""
+        """Return the name of the file in its bundle: its number, and in older generations its function."""
         index, _, function = self.root_key.partition("_")
         return self.generation.file_name(index, function)
 
@@ -332,7 +332,7 @@ class SdscOp(FieldsOp):
 
 
 def root_properties(root: str) -> dict[str, Attribute]:
-    """Symbol of a root key; the exact key beside it where the symbol had to be spelled in ASCII."""
+    """Return the symbol of a root key, plus the exact key where the symbol had to be spelled in ASCII."""
     symbol = root.encode("ascii", "backslashreplace").decode("ascii")
     exact: dict[str, Attribute] = {} if symbol == root else {"root": JsonAttr.of(root)}
     return {"sym_name": StringAttr(symbol), **exact}

@@ -1,4 +1,4 @@
-"""What the custom syntax leaves out of an object's fields, and how it is put back.
+"""Fields that the custom syntax omits from an object, and their reconstruction.
 
 Text holds: the head; `fields {…}` for values that are not implied; `without [...]` for implied keys the file lacks;
 `order [...]` where the keys do not stand in the front end's order. Putting back is exact: values, types, key order.
@@ -47,7 +47,7 @@ def _key(level: Level, name: str) -> str:
 
 
 def print_fields(printer: Printer, level: Level, fields: JsonObject, context: FileContext) -> None:
-    """Print an object: its head, then whatever is not implied."""
+    """Print an object: its head, then every field that is not implied."""
     shown = PRINT_HEAD[level](printer, fields, context)
     derived = implied(level, fields, context)
     rest = {
@@ -71,7 +71,7 @@ def print_fields(printer: Printer, level: Level, fields: JsonObject, context: Fi
 
 
 def parse_fields(parser: Parser, level: Level) -> tuple[JsonAttr, JsonAttr]:
-    """Parse an object's text: the fields it spells out, and what `complete` needs to add the others."""
+    """Parse an object's text: its explicit fields, and the data that `complete` needs to add the others."""
     head = Head()
     PARSE_HEAD[level](parser, head)
     if parser.parse_optional_keyword("fields"):
@@ -86,7 +86,7 @@ def parse_fields(parser: Parser, level: Level) -> tuple[JsonAttr, JsonAttr]:
 
 
 def complete(level: Level, fields: JsonObject, partial: JsonObject, context: FileContext) -> JsonObject:
-    """All fields of an object, from the ones spelled out and its context."""
+    """Return all fields of an object, from the explicit ones and its context."""
     short = as_object(partial.get("short")) or {}
     spelled = dict(fields)
     for key, value in short.items():

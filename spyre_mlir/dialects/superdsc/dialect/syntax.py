@@ -1,4 +1,4 @@
-"""The heads of the ops' custom syntax: the deciding fields of each object, in a line a person can read.
+"""The heads of the ops' custom syntax: the deciding fields of each object, in a readable line.
 
 A head is printed only if all its fields are well-formed, and reads back as exactly those fields. Everything else an
 object holds is implied, or printed as plain JSON after the head.
@@ -244,7 +244,7 @@ def _parse_constant(parser: Parser, head: Head) -> None:
 
 
 def operand_numbers(value: Json) -> list[int] | None:
-    """Operand numbers of a list of `Tensor0-idx0` references, or None where one is written otherwise."""
+    """Return the operand numbers of a list of `Tensor0-idx0` references, or None where one is written otherwise."""
     numbers: list[int] = []
     for reference in as_texts(value) or []:
         number = natural(reference.rpartition("-idx")[2])

@@ -1,4 +1,4 @@
-"""What a SuperDSC must satisfy: kinds of fields, work division, operands, alignment.
+"""Verification of a SuperDSC: kinds of fields, work division, operands, alignment.
 
 A field that a file leaves out is not checked: files that the back end wrote are complete in other ways.
 """
@@ -43,7 +43,7 @@ _TYPES: dict[JsonKind, tuple[type, ...]] = {
 
 
 def is_kind(kind: JsonKind, value: Json) -> bool:
-    """Whether a value has the JSON type; a boolean is no number."""
+    """Return whether a value has the JSON type; a boolean is no number."""
     if kind is JsonKind.FLAG:
         return isinstance(value, bool) or same(value, 0) or same(value, 1)
     if kind is JsonKind.CONSTANTS:
@@ -52,7 +52,7 @@ def is_kind(kind: JsonKind, value: Json) -> bool:
 
 
 def wrong_kind(level: Level, fields: JsonObject) -> tuple[str, str] | None:
-    """First field of the wrong JSON type: its key, and the type it must have."""
+    """Return the first field of the wrong JSON type: its key, and the required type."""
     for key, value in fields.items():
         field = FIELDS[level].get(key)
         if field is not None and not is_kind(field.kind, value):
@@ -79,7 +79,7 @@ def verify_kinds(level: Level, fields: JsonAttr) -> None:
 
 
 def verify_version(version: str) -> None:
-    """The generation is one we know."""
+    """The generation is a known one."""
     known = [entry.value for entry in Version]
     if version not in known:
         raise VerifyException(f"version must be one of {', '.join(known)}, got {version}")
@@ -155,7 +155,7 @@ def _verify_start(what: str, address: int | None, symbolic: bool) -> None:
 
 
 def address_of(value: Json) -> int | None:
-    """An address given as an integer or as a decimal string, or None."""
+    """Return an address given as an integer or as a decimal string, or None."""
     text = as_text(value)
     if text is None:
         return as_int(value)

@@ -1,1 +1,1 @@
-"""Typed model of the SuperDSC JSON: keys, fields, and what one file says."""
+"""Typed model of the SuperDSC JSON: keys, fields, and the descriptor of one file."""

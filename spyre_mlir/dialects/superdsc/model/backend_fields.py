@@ -1,4 +1,4 @@
-"""The fields of data-movement DSCs, seen in files that the back end wrote.
+"""The fields of data-movement DSCs, found in files written by the back end.
 
 One public file shows them, so each is likely at best; what the numbers of an operation mean is not public.
 """

@@ -1,4 +1,4 @@
-"""How sure the public record makes us of one SuperDSC: the weakest claim that its meaning rests on.
+"""Certainty of one SuperDSC by the public record: the weakest claim that its meaning rests on.
 
 Each feature of the format that a kernel can rely on is declared once, with its certainty and its source. A feature
 that every file has, and real files show, is not listed: it is certain.
@@ -20,7 +20,7 @@ _NEWEST = "newest torch-spyre code generation; no public file has it"
 
 @dataclass(frozen=True)
 class Feature:
-    """Something a file can say that not every file says.
+    """An optional feature of a file.
 
     Args:
         name: what it is, in the words of the reference page.
@@ -37,7 +37,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Certainty:
-    """The weakest tag of a kernel, and what makes it so weak.
+    """The weakest tag of a kernel, and the features that cause it.
 
     Args:
         tag: the weakest of all that the kernel relies on.
@@ -53,7 +53,7 @@ class Certainty:
 
 
 def certainty_of(descriptor: Descriptor) -> Certainty:
-    """The weakest certainty that the descriptor's file relies on."""
+    """Return the weakest certainty that the descriptor's file relies on."""
     found = [(feature.tag, feature.name) for feature in features_of(descriptor)]
     found.append(_function(descriptor))
     weakest = Tag.weakest(tag for tag, _ in found)
@@ -63,7 +63,7 @@ def certainty_of(descriptor: Descriptor) -> Certainty:
 
 
 def features_of(descriptor: Descriptor) -> tuple[Feature, ...]:
-    """The listed features that a descriptor relies on."""
+    """Return the listed features that a descriptor relies on."""
     return tuple(feature for feature in FEATURES if feature.used(descriptor))
 
 

@@ -1,4 +1,4 @@
-"""The redundant parts of a SuperDSC, each a function of what decides it.
+"""The redundant parts of a SuperDSC, each computed from the fields that decide it.
 
 Emission, elision in text, and nothing else use these: one statement of every rule. Sources are named where a rule
 is not plain from real files.
@@ -24,29 +24,29 @@ _MATMUL_LAST = "in"
 
 
 def affine(alpha: int) -> JsonObject:
-    """A fold that adds alpha times its index."""
+    """Return a fold that adds alpha times its index."""
     return {keys.AFFINE: {keys.ALPHA: alpha, keys.BETA: 0}}
 
 
 def prop(factor: int, label: str) -> JsonObject:
-    """Extent and name of one fold."""
+    """Return extent and name of one fold."""
     return {keys.FACTOR: factor, keys.LABEL: label}
 
 
 def slices_of(splits: Mapping[str, int]) -> list[dict[str, int]]:
-    """Per core, the slice of each dim. Only matmuls have a dim called `in`, and it is their last."""
+    """Return the slice of each dim per core. Only matmuls have a dim called `in`, and it is their last."""
     dims = [Dim(label, split, split) for label, split in splits.items()]
     matmul = bool(dims) and dims[-1].label == _MATMUL_LAST
     return [dict(row) for row in core_slices(dims, OpClass.MATMUL if matmul else OpClass.POINTWISE)]
 
 
 def per_core(cores: int, value: Json) -> JsonObject:
-    """The same value for every core."""
+    """Return the same value for every core."""
     return {str(core): value for core in range(cores)}
 
 
 def time_folds() -> JsonObject:
-    """`sdscFolds_`: one step of time."""
+    """Return `sdscFolds_`: one step of time."""
     return {keys.FUNCS: [affine(1)], keys.PROPS: [prop(1, "time")], keys.DATA: {"[0]": "0"}}
 
 
@@ -55,12 +55,12 @@ def _core_props(cores: int) -> list[Json]:
 
 
 def core_key(core: int) -> str:
-    """Key of a core in a fold manager's data."""
+    """Return the key of a core in a fold manager's data."""
     return f"[{core}, 0, 0]"
 
 
 def start_folds(addresses: Sequence[str]) -> JsonObject:
-    """`startAddressCoreCorelet_` for one address per core."""
+    """Return `startAddressCoreCorelet_` for one address per core."""
     return {
         keys.FUNCS: [{keys.MAP: {}}, {keys.CONST: {}}, {keys.CONST: {}}],
         keys.PROPS: _core_props(len(addresses)),
@@ -69,7 +69,7 @@ def start_folds(addresses: Sequence[str]) -> JsonObject:
 
 
 def constant_folds(cores: int, bits: int, version: Version) -> JsonObject:
-    """`data_` of a constant; newer files write the number as a string."""
+    """Return `data_` of a constant; newer files write the number as a string."""
     word: Json = str(bits) if version is Version.TSNEW else bits
     return {
         keys.FUNCS: [{keys.CONST: {}}, {keys.CONST: {}}, {keys.MAP: {}}],
@@ -79,7 +79,7 @@ def constant_folds(cores: int, bits: int, version: Version) -> JsonObject:
 
 
 def stages(sizes: Mapping[str, int], splits: Mapping[str, int], version: Version) -> JsonObject:
-    """`dataStageParam_`: steady state and epilogue are the same per-core sizes."""
+    """Return `dataStageParam_`: steady state and epilogue are the same per-core sizes."""
 
     def stage() -> JsonObject:
         result: JsonObject = {keys.NAME: "core"}
@@ -92,14 +92,14 @@ def stages(sizes: Mapping[str, int], splits: Mapping[str, int], version: Version
 
 
 def named_sizes(sizes: Mapping[str, int]) -> JsonObject:
-    """`N_` of a DSC."""
+    """Return `N_` of a DSC."""
     result: JsonObject = {keys.NAME: "n"}
     result |= {f"{label}_": size for label, size in sizes.items()}
     return result
 
 
 def coordinate(per_core_size: int, split: int, scale: int, stick: int | None, *, step: int | None = None) -> JsonObject:
-    """One entry of `coordInfo`.
+    """Return one entry of `coordInfo`.
 
     Args:
         per_core_size: elements of one slice.
@@ -131,7 +131,7 @@ def coordinate(per_core_size: int, split: int, scale: int, stick: int | None, *,
 
 
 def product_fp8_coordinate(per_core_size: int, split: int, lanes: int) -> JsonObject:
-    """The stick dim of the first operand of an FP8 product: eight lanes of each half of a stick in turn.
+    """Return the stick dim of an FP8 matmul's first operand: eight lanes of each half of a stick in turn.
 
     Newest torch-spyre code generation; likely.
     """
@@ -148,22 +148,22 @@ def product_fp8_coordinate(per_core_size: int, split: int, lanes: int) -> JsonOb
 
 
 def node_name(index: int, component: str) -> str:
-    """Name of an operand's allocate node."""
+    """Return the name of an operand's allocate node."""
     return f"allocate-Tensor{index}_{component}"
 
 
 def operand_name(index: int) -> str:
-    """`dsName_` of an operand."""
+    """Return `dsName_` of an operand."""
     return f"Tensor{index}"
 
 
 def operand_reference(index: int) -> str:
-    """How `computeOp_` refers to an operand."""
+    """Return the reference of `computeOp_` to an operand."""
     return f"Tensor{index}-idx{index}"
 
 
 def memories(component: str, index_tensor: bool) -> JsonObject:
-    """`memOrg_`: an HBM operand is streamed through LX, except an index tensor."""
+    """Return `memOrg_`: an HBM operand is streamed through LX, except an index tensor."""
     if component == keys.HBM and not index_tensor:
         return {keys.HBM: {keys.PRESENT: 1}, keys.LX: {keys.PRESENT: 1}}
     return {component: {keys.PRESENT: 1}}

@@ -1,4 +1,4 @@
-"""What one SuperDSC says, without its redundancy: dims, operands, constants, and where each core starts.
+"""Contents of one SuperDSC without redundancy: dims, operands, constants, and the start of each core.
 
 The compiler makes a `Descriptor` and `build` derives the JSON from it; the machine gets one back from `describe`,
 which believes the file. Plain values: no IR, no JSON. Nothing here is checked on construction, because `describe`
@@ -43,19 +43,19 @@ ACCUMULATING = frozenset({OpClass.REDUCTION, OpClass.DEPTHWISE})
 
 
 class Version(Enum):
-    """Which generation of the front end's files is written."""
+    """The generation of the front end's files to write."""
 
     TS25 = "TS25"  # file names carry the op, no indirectAllocType_
     TS26 = "TS26"  # the default
     TSNEW = "TSNEW"  # six empty stage objects, constants as strings
 
     def file_name(self, index: int | str, op_func_name: str) -> str:
-        """Name of the JSON file of op `index` in its bundle."""
+        """Return the name of the JSON file of op `index` in its bundle."""
         return f"sdsc_{index}_{op_func_name}.json" if self is Version.TS25 else f"sdsc_{index}.json"
 
 
 class IndirectKind(Enum):
-    """The part an operand plays in a gather."""
+    """Role of an operand in a gather."""
 
     INDEX = "index_tensor"
     VALUE = "value_tensor"
@@ -93,7 +93,7 @@ class SymbolicSize:
 
 @dataclass(frozen=True)
 class Window:
-    """How a windowed op walks over one dim of its input.
+    """Access of a windowed op to one dim of its input.
 
     Args:
         dim: the output dim whose input is walked over, i or j.
@@ -119,7 +119,7 @@ class Window:
         return self.total - self.front - self.back
 
     def reach(self, outputs: int, places: int) -> int:
-        """Input elements that `outputs` windows of `places` places cover."""
+        """Return the input elements that `outputs` windows of `places` places cover."""
         return (outputs - 1) * self.stride + (places - 1) * self.dilation + 1
 
 
@@ -290,7 +290,7 @@ class Descriptor:
         return self.op_func + NONSTICK if self.stick in self.output.order else self.op_func
 
     def dim(self, label: str) -> Dim:
-        """The dim called `label`.
+        """Return the dim called `label`.
 
         Raises:
             KeyError: there is none.
@@ -313,7 +313,7 @@ def slice_order(dims: Sequence[Dim], op_class: OpClass) -> tuple[Dim, ...]:
 
 
 def core_slices(dims: Sequence[Dim], op_class: OpClass) -> Slices:
-    """Per core, the slice number of each dim, keys in the order files write them."""
+    """Return per core the slice number of each dim, keys in the order of files."""
     ordered = slice_order(dims, op_class)
     table: list[Mapping[str, int]] = []
     for core in range(prod(dim.split for dim in ordered)):
@@ -326,7 +326,7 @@ def core_slices(dims: Sequence[Dim], op_class: OpClass) -> Slices:
 
 
 def start_offsets(dims: Sequence[Dim], operand: Operand, op_class: OpClass) -> tuple[int, ...]:
-    """Bytes from the operand's base to each core's first element.
+    """Return the bytes from the operand's base to each core's first element.
 
     One slice of a dim is (elements per core) strides of that dim, in sticks; in LX every core starts at the base.
     `operand.start` is not read, so a caller can fill it from the result: `str(base + offset)`.

@@ -1,4 +1,4 @@
-"""What a field of the format is: key, type, meaning, certainty, who writes it, what is inside."""
+"""Metadata of a field of the format: key, type, meaning, certainty, writer, contents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class JsonKind(Enum):
-    """JSON type a field must have."""
+    """Required JSON type of a field."""
 
     INT = "an integer"
     FLAG = "a boolean or 0/1"
@@ -54,7 +54,7 @@ class Level(Enum):
 
 
 class FieldWriter(Enum):
-    """Who writes a field: generations of the front end, or others."""
+    """Writer of a field: generations of the front end, or others."""
 
     ALL = "TS25, TS26, TSNEW"
     TS26 = "TS26, TSNEW"
@@ -65,7 +65,7 @@ class FieldWriter(Enum):
 
 
 class Shape(Enum):
-    """How objects stand inside a field."""
+    """Arrangement of objects inside a field."""
 
     ONE = "one"
     LIST = "list of"
@@ -75,7 +75,7 @@ class Shape(Enum):
 
 @dataclass(frozen=True)
 class Inner:
-    """What the objects inside a field are, and how they stand there."""
+    """Kind and arrangement of the objects inside a field."""
 
     level: Level
     shape: Shape = Shape.ONE
@@ -112,5 +112,5 @@ FieldTable = dict[str, Field]
 
 
 def table(*fields: Field) -> FieldTable:
-    """Fields by key, in the order in which the front end writes them."""
+    """Return fields by key, in the order in which the front end writes them."""
     return {field.key: field for field in fields}

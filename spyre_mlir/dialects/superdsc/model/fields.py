@@ -1,4 +1,4 @@
-"""Every field of the SuperDSC JSON by object: the typed model that reader, writer, checker and reference page share.
+"""Every field of the SuperDSC JSON by object: the typed model shared by reader, writer, checker and reference page.
 
 The order of a table is the order in which the front end writes the keys. Certainty: C certain (front-end code and a
 real file agree, or two independent sources), L likely (one source), I inferred.
@@ -33,12 +33,12 @@ FIELDS: dict[Level, FieldTable] = {**OP_TABLES, **NESTED}
 
 
 def key_of(level: Level, name: str) -> str | None:
-    """Key whose name in text is `name`, or None."""
+    """Return the key whose name in text is `name`, or None."""
     return next((field.key for field in FIELDS[level].values() if field.name == name), None)
 
 
 def in_file_order(level: Level, keys: list[str]) -> list[str]:
-    """Known keys in the front end's order, then the others in the order given."""
+    """Return known keys in the front end's order, then the others in the order given."""
     known = [key for key in FIELDS[level] if key in keys]
     return known + [key for key in keys if key not in FIELDS[level]]
 
@@ -63,7 +63,7 @@ class Visit:
 
 
 def visit(value: Json, level: Level = Level.SDSC, path: str = "$") -> Iterator[Visit]:
-    """Every member of an object and of the objects that the model knows inside it, in file order.
+    """Visit every member of an object and of the objects that the model knows inside it, in file order.
 
     What is not of the shape the model expects is not entered; its own visit says so by the field's kind.
     """
@@ -92,5 +92,5 @@ def _inside(inner: Inner, value: Json, path: str) -> Iterator[tuple[Json, str]]:
 
 
 def unknown_keys(value: Json, level: Level = Level.SDSC, path: str = "$") -> list[Visit]:
-    """Members that the model does not know; they are kept, and a checker reports them."""
+    """Return members that the model does not know; they are kept, and a checker reports them."""
     return [found for found in visit(value, level, path) if found.field is None]

@@ -1,4 +1,4 @@
-"""What the parts of a SuperDSC know of each other, gathered from the fields that decide the rest.
+"""Context shared by the parts of a SuperDSC, gathered from the fields that decide the others.
 
 Gathering reads only deciding fields, so an op whose derived fields are still elided gives the same context as the
 finished one.
@@ -66,13 +66,13 @@ class FileContext:
         return [] if self.splits is None else derived_values.slices_of(self.splits)
 
     def read_sdsc(self, fields: JsonObject) -> None:
-        """Take what the top-level object decides."""
+        """Read the facts decided by the top-level object."""
         splits = as_int_map(fields.get(keys.SPLITS))
         usable = splits and all(split > 0 for split in splits.values()) and prod(splits.values()) <= _MAX_CORES
         self.splits = splits if usable else None
 
     def read_dsc(self, fields: JsonObject) -> None:
-        """Take what the DSC object decides."""
+        """Read the facts decided by the DSC object."""
         self.sizes = sizes_in(fields.get(keys.SIZES))
         for name, entry in (as_object(fields.get(keys.CLASSES)) or {}).items():
             info = as_object(entry) or {}
@@ -81,21 +81,21 @@ class FileContext:
                 self.layouts[name] = LayoutClass(tuple(order), tuple(sticks))
 
     def read_labeled_ds(self, fields: JsonObject) -> None:
-        """Take what one operand's entry decides."""
+        """Read the facts decided by one operand's entry."""
         index, layout = as_int(fields.get(keys.INDEX)), as_text(fields.get(keys.CLASS))
         scale, name = as_ints(fields.get(keys.SCALE)), as_text(fields.get(keys.FORMAT))
         if index is not None and layout is not None and scale is not None and name is not None:
             self.operands[index] = LabeledDs(layout, tuple(scale), name)
 
     def read_allocate(self, fields: JsonObject) -> None:
-        """Take what one allocate node decides."""
+        """Read the facts decided by one allocate node."""
         index, component = as_int(fields.get(keys.INDEX)), as_text(fields.get(keys.COMPONENT))
         if index is not None and component is not None:
             self.components[index] = component
 
 
 def plain_sizes(value: Json) -> dict[str, int] | None:
-    """Sizes per label of an `N_` that holds nothing but its name and sizes; None otherwise."""
+    """Return sizes per label of an `N_` that holds nothing but its name and sizes; None otherwise."""
     fields = as_object(value)
     if fields is None or list(fields)[:1] != [keys.NAME] or fields[keys.NAME] != "n":
         return None
@@ -106,7 +106,7 @@ def plain_sizes(value: Json) -> dict[str, int] | None:
 
 
 def sizes_in(value: Json) -> dict[str, int] | None:
-    """Sizes per label of any `N_` of a DSC: members that are objects describe windows or symbolic sizes."""
+    """Return sizes per label of any `N_` of a DSC: members that are objects describe windows or symbolic sizes."""
     fields = as_object(value)
     if fields is None:
         return None
@@ -114,7 +114,7 @@ def sizes_in(value: Json) -> dict[str, int] | None:
 
 
 def version_of(fields: JsonObject) -> Version:
-    """Generation whose shape a top-level object follows, judged by its first DSC."""
+    """Return the generation whose structure a top-level object follows, judged by its first DSC."""
     for dsc in as_list(fields.get(keys.DSCS)) or []:
         for entry in (as_object(dsc) or {}).values():
             body = as_object(entry) or {}

@@ -13,7 +13,7 @@ MASK = "samv-maskvalue"
 
 
 def named_constant(name: str, value: float, format_name: str = DL16.name) -> Constant:
-    """The constant that stands for a number in an operation of a format.
+    """Return the constant of a number in an operation of a format.
 
     A format other than FP32 has its constants as DL16 codes (torch-spyre csrc/module.cpp; certain).
 

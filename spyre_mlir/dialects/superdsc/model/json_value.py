@@ -1,4 +1,4 @@
-"""JSON as plain Python values, its one compact spelling, and typed looks into it.
+"""JSON as plain Python values, its one compact spelling, and typed access to them.
 
 Objects keep their key order, and equality of spellings is strict: `1`, `1.0` and `true` differ, and so do two
 orders of keys.
@@ -18,12 +18,12 @@ _COMPACT = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=
 
 
 def spell(value: Json) -> str:
-    """Compact ASCII spelling; equal spellings mean equal values, key order included."""
+    """Return the compact ASCII spelling; equal spellings mean equal values, key order included."""
     return _COMPACT.encode(value)
 
 
 def unspell(text: str) -> Json:
-    """Value of a spelling."""
+    """Return the value of a spelling."""
     return cast("Json", json.loads(text)) if text[:1] in "[{" else _scalar(text)
 
 
@@ -33,38 +33,38 @@ def _scalar(text: str) -> Json:
 
 
 def same(left: Json, right: Json) -> bool:
-    """Whether two values are equal, in types and key order too."""
+    """Return whether two values are equal, in types and key order too."""
     # What Python calls unequal is so; what it calls equal may be 1 and true.
     return left is right or (left == right and spell(left) == spell(right))
 
 
 def natural(text: str) -> int | None:
-    """The number that ASCII digits spell; None for other text, and for more digits than 64 bits can need."""
+    """Return the number that ASCII digits spell; None for other text, and for more digits than 64 bits can need."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
 def as_int(value: Json) -> int | None:
-    """The integer, or None; a boolean is not an integer."""
+    """Return the integer, or None; a boolean is not an integer."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def as_text(value: Json) -> str | None:
-    """The string, or None."""
+    """Return the string, or None."""
     return value if isinstance(value, str) else None
 
 
 def as_object(value: Json) -> JsonObject | None:
-    """The object, or None."""
+    """Return the object, or None."""
     return value if isinstance(value, dict) else None
 
 
 def as_list(value: Json) -> list[Json] | None:
-    """The list, or None."""
+    """Return the list, or None."""
     return value if isinstance(value, list) else None
 
 
 def as_texts(value: Json) -> list[str] | None:
-    """The list of strings, or None."""
+    """Return the list of strings, or None."""
     if not isinstance(value, list):
         return None
     texts = [item for item in value if isinstance(item, str)]
@@ -72,7 +72,7 @@ def as_texts(value: Json) -> list[str] | None:
 
 
 def as_ints(value: Json) -> list[int] | None:
-    """The list of integers, or None."""
+    """Return the list of integers, or None."""
     if not isinstance(value, list):
         return None
     numbers = [item for item in value if isinstance(item, int) and not isinstance(item, bool)]
@@ -80,7 +80,7 @@ def as_ints(value: Json) -> list[int] | None:
 
 
 def as_int_map(value: Json) -> dict[str, int] | None:
-    """The object whose values are all integers, or None."""
+    """Return the object whose values are all integers, or None."""
     if not isinstance(value, dict):
         return None
     numbers = {key: item for key, item in value.items() if isinstance(item, int) and not isinstance(item, bool)}

@@ -1,4 +1,4 @@
-"""Every key of the SuperDSC JSON, spelled here and nowhere else; what each means stands in the tables of `fields`."""
+"""Every key of the SuperDSC JSON, spelled only here; the tables of `fields` give the meanings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a descriptor says about time: the one way from a kernel to the description that the cost model prices.
+"""Cost-model work of a descriptor: the only conversion from a kernel to the description that is priced.
 
 The planner asks it about divisions it considers, reports and timelines about the files of a bundle.
 """
@@ -17,7 +17,7 @@ _BITS_PER_BYTE = 8
 
 
 def work_of(descriptor: Descriptor, trips: int = 1, iterations: int = 0) -> Work:
-    """The work of one kernel.
+    """Return the work of one kernel.
 
     Args:
         descriptor: the kernel; its addresses are not read, so it may come without them.

@@ -32,7 +32,7 @@ class WalkedMemory:
 
     @property
     def in_order(self) -> bool:
-        """Whether the tensor's elements in row-major order are the memory."""
+        """Return whether the tensor's elements in row-major order are the memory."""
         return self.order == tuple(range(len(self.order)))
 
     @property

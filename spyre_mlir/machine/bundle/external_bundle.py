@@ -113,7 +113,7 @@ class ExternalTensor:
 
 
 def is_table(operand: Operand) -> bool:
-    """Whether the operand is a table that indices select rows of."""
+    """Return whether the operand is a table that indices select rows of."""
     return operand.indirect is not None and operand.indirect.kind is IndirectKind.VALUE
 
 

@@ -122,7 +122,7 @@ class Timeline:
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether the total omits time, because the duration of host computation is unknown."""
+        """Return whether the total omits time, because the duration of host computation is unknown."""
         return bool(self.host_steps)
 
     @property

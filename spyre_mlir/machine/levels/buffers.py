@@ -40,7 +40,7 @@ class DeviceBuffer:
 
     @property
     def dead(self) -> bool:
-        """Whether its life has ended, or that of the buffer it is a tile of."""
+        """Return whether its life has ended, or that of the buffer it is a tile of."""
         return self.freed or (self.whole is not None and self.whole.dead)
 
     @staticmethod

@@ -86,7 +86,7 @@ class ByteAccess:
 
     @property
     def injective(self) -> bool:
-        """Whether different indices are known to be different bytes; False when in doubt."""
+        """Return whether different indices are known to be different bytes; False when in doubt."""
         reach = self.word_bytes
         for axis in sorted(self.flat_axes, key=lambda a: abs(a.stride)):
             if abs(axis.stride) < reach:

@@ -55,7 +55,7 @@ class Candidate:
 
     @property
     def is_copy(self) -> bool:
-        """Whether it is a copy of a tensor that stays in HBM."""
+        """Return whether it is a copy of a tensor that stays in HBM."""
         return bool(self.readers)
 
     @property

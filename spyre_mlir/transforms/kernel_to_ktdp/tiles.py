@@ -70,7 +70,7 @@ class OperandWalk:
 
     @property
     def local(self) -> bool:
-        """Whether it is in the scratchpads, a slice on each core."""
+        """Return whether it is in the scratchpads, a slice on each core."""
         return self.tensor.space == "lx"
 
     @property

@@ -93,7 +93,7 @@ def result_type(entry: OpEntry, bound: Mapping[str, Value]) -> TensorType:
 
 
 def elements_of(entry: OpEntry, bound: Mapping[str, Value]) -> list[Attribute]:
-    """Element types of the tensors that a result takes its own from: all but positions, which only say where."""
+    """Return the element types that determine a result's: those of all tensors but indices, which give positions."""
     holders = [p for p in entry.params if p.is_tensor and p.name not in ("index", "indices")]
     return [t for p in holders for t in _elements(bound[p.name])]
 

@@ -89,7 +89,7 @@ def _window(label: str, entry: Cursor, dims: Mapping[str, Dim]) -> Window:
 
 
 def coordinate(view: Descriptor, window: Window) -> JsonObject:
-    """The `coordInfo` of a windowed dim of the input: one core's elements, and how far the next core's are."""
+    """Return the `coordInfo` of a windowed input dim: one core's elements, and the distance to the next core's."""
     dim, places = view.dim(window.dim), view.dim(window.over).extent
     if view.op_class is OpClass.CONVOLUTION:
         size, step = window.reach(dim.per_core, places), dim.per_core * window.stride

@@ -67,7 +67,7 @@ class RegistrationError(SpyreError, ValueError):
 
 
 class ConstraintError(SpyreError, ValueError):
-    """Operation arguments that violate a numbered constraint of its declaration."""
+    """Operation arguments that violate a numbered constraint of the operation's declaration."""
 
     code = "SPY-C001"
 

@@ -118,7 +118,7 @@ def _unwritable(directory: Path, error: OSError) -> InputError:
     return InputError(
         f"the bundle cannot be written: {error.strerror}",
         where=str(directory),
-        hint="name a directory that can be made",
+        hint="name a directory that can be created",
     )
 
 

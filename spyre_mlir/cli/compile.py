@@ -83,7 +83,7 @@ def _add_bundle_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device-weights-only",
         action="store_true",
-        help="leave out the weights as the model has them; the bundle then runs in device numerics only",
+        help="omit the weights in the model's format; the bundle then runs in device numerics only",
     )
     parser.add_argument(
         "--levels", action="store_true", help="also write the levels as text, which spyre-run --bisect needs"

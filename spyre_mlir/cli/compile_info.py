@@ -23,7 +23,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--info",
         action="store_true",
-        help="list operations by what becomes of them, tensors, and what would run on the host; compile nothing",
+        help="list operations by support, tensors, and host steps; compile nothing",
     )
     parser.add_argument(
         "--graph", metavar="FILE", help="draw the model as FILE.svg or FILE.mmd (Mermaid); compile nothing"

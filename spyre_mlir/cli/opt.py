@@ -188,7 +188,7 @@ def add_flags(group: TakesArguments) -> None:
         help="passes as mlir-opt spells them: 'builtin.module(first-pass,second-pass{option=1})'",
     )
     group.add_argument("--list-passes", action="store_true", help="list the passes and stop")
-    group.add_argument("--list-ops", action="store_true", help="list the ATen operations and what runs them, and stop")
+    group.add_argument("--list-ops", action="store_true", help="list the ATen operations and their functions, and stop")
     group.add_argument("--print-ir-after-all", action="store_true", help="write the IR to stderr after every pass")
     group.add_argument(
         "--print-ir-after",

@@ -296,7 +296,7 @@ def _write(directory: Path, outputs: Mapping[str, Array]) -> None:
         raise InputError(
             f"the results cannot be written: {error.strerror}",
             where=str(directory),
-            hint="name a directory that can be made",
+            hint="name a directory that can be created",
         ) from error
 
 

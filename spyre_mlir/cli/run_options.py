@@ -26,7 +26,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="NAME=FILE.npy",
-        help="the value of an argument; FILE.safetensors alone gives all arguments that are in it",
+        help="the value of an argument; FILE.safetensors alone gives all arguments it contains",
     )
     parser.add_argument(
         "--numerics",
@@ -42,18 +42,18 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="NAME",
-        help="also write what an op left behind to NAME.npy, in --output or here: sdsc_3 of a bundle, %%value of an "
+        help="also write the result of an op to NAME.npy, in --output or here: sdsc_3 of a bundle, %%value of an "
         ".mlir file; 'list' lists the names",
     )
     parser.add_argument(
         "--bisect",
         action="store_true",
-        help="run a bundle directory beside its levels, and name the first op whose value differs",
+        help="compare a bundle directory with its levels, and name the first op whose value differs",
     )
     parser.add_argument(
         "--no-check",
         action="store_true",
-        help="run a bundle or a SuperDSC file even if it breaks rules that spyre-translate --check knows",
+        help="run a bundle or a SuperDSC file even if it violates rules of spyre-translate --check",
     )
     add_time_options(parser)
     add_memory_limit(parser)
@@ -79,7 +79,7 @@ def _add_responses(parser: argparse.ArgumentParser) -> None:
         "--nan",
         choices=("allow", "fault"),
         default="allow",
-        help="fault: an operation of a bundle that makes infinities or NaN of numbers misbehaves (default allow)",
+        help="fault: report an operation of a bundle that turns numbers into infinities or NaN (default allow)",
     )
     parser.add_argument(
         "--on-overflow",

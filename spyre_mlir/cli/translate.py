@@ -38,7 +38,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     direction.add_argument("--superdsc-to-mlir", action="store_true", help="read SuperDSC JSON or a bundle, write MLIR")
     direction.add_argument("--mlir-to-superdsc", action="store_true", help="read MLIR, write SuperDSC JSON or a bundle")
     direction.add_argument("--target", choices=("ktir",), help="read MLIR at the level spyre.kernel, write KTIR")
-    direction.add_argument("--check", action="store_true", help="name every rule that a file or a bundle breaks")
+    direction.add_argument("--check", action="store_true", help="list every rule that a file or a bundle violates")
     parser.add_argument(
         "-o",
         "--output",

@@ -96,5 +96,5 @@ class Registered(Generic[F]):
             raise RegistrationError(
                 f"{self.owner}, registered for {self.op}, failed: {type(error).__name__}: {error}",
                 where=f"{theirs[-1].filename}:{theirs[-1].lineno}" if theirs else None,
-                hint="mend the function, or uninstall the package it comes with",
+                hint="fix the function, or uninstall its package",
             ) from error

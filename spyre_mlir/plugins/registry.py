@@ -382,7 +382,7 @@ def load_plugins() -> tuple[str, ...]:
         except MISTAKES as error:
             raise RegistrationError(
                 f"the plugin {point.name} ({point.value}) cannot be loaded: {error}",
-                hint="mend it, or uninstall the package it comes with",
+                hint="fix the plugin, or uninstall its package",
             ) from error
         names.append(point.name)
     return tuple(names)

@@ -29,7 +29,7 @@ def trace_text(timeline: Timeline, name: str) -> str:
     events = ",\n".join(json.dumps(event, separators=(",", ":")) for event in trace_events(timeline, name))
     facts: TraceEvent = {"program": name, "profile": timeline.profile}
     if timeline.is_lower_bound:
-        facts["time"] = f"a lower bound: nobody knows how long the host takes for {len(timeline.host_steps)} host steps"
+        facts["time"] = f"a lower bound: the host's time for {len(timeline.host_steps)} host steps is unknown"
     other = json.dumps(facts)
     return f'{{"displayTimeUnit":"ns","otherData":{other},"traceEvents":[\n{events}\n]}}\n'
 

@@ -67,7 +67,7 @@ def add_verbosity(parser: TakesArguments) -> None:
         "--verbose",
         action="count",
         default=0,
-        help="say on stderr what every pass or step did and how long it took; -vv says more",
+        help="report on stderr every pass or step and its time; -vv reports more",
     )
 
 

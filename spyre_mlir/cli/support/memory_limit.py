@@ -39,8 +39,7 @@ def add_memory_limit(parser: Any) -> None:
         type=size,
         default=None,
         metavar="SIZE",
-        help="end with an error when more memory than this is asked for, such as 800M or 16G (default: what the "
-        "machine has)",
+        help="fail when more memory than this is requested, such as 800M or 16G (default: what the machine has)",
     )
 
 

@@ -94,5 +94,5 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(
         f"the dump cannot be written: {error.strerror}",
         where=str(path),
-        hint="name a directory that can be made with --dump-dir",
+        hint="name a directory that can be created with --dump-dir",
     )

@@ -172,7 +172,7 @@ class MemorySpace(ParametrizedAttribute):
 
 @irdl_attr_definition
 class MemorySpaceAttr(MemorySpace):
-    """Where a view is: device memory, or the scratchpad of a core (this one, or core `ct_id`).
+    """Memory space of a view: device memory, or the scratchpad of a core (this one, or core `ct_id`).
 
     Constraints:
         C1: the space is `global` or `ct_local`.

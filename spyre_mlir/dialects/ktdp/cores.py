@@ -77,7 +77,7 @@ class _Yield(IRDLOperation):
 
 @irdl_op_definition
 class YieldPartialOp(_Yield):
-    """What a producer contributes."""
+    """The contribution of a producer."""
 
     name = "ktdp.yield_partial"
 

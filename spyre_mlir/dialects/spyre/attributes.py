@@ -109,7 +109,7 @@ def parse_expr(parser: AttrParser) -> LinearExpr:
 
 @irdl_attr_definition
 class IndexMapAttr(Data[IndexMap]):
-    """Where an operand is read or written: ``#spyre.map<b, h * 64 + d>``, one expression per dimension."""
+    """Element read or written by an operand: ``#spyre.map<b, h * 64 + d>``, one expression per dimension."""
 
     name = "spyre.map"
 

@@ -299,7 +299,7 @@ class GatherOp(KernelOp):
         return pieces if walked is None else MappingProxyType({**pieces, walked: self.tensors[0].lanes})
 
     def undivided(self) -> Set[str]:
-        """Those along the rows: cores share one start address of the table (torch-spyre work division; certain)."""
+        """Return the loops along the rows: cores share one table start address (torch-spyre work division; certain)."""
         return self.maps.data[1].names
 
     @override

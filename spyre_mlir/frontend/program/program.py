@@ -183,6 +183,6 @@ def _checked(wanted: Argument, leaf: object) -> torch.Tensor:
         if found != made_for:
             raise InputError(
                 f"argument '{wanted.name}': the model walks its memory (as_strided), made for {made_for}, got {found}",
-                hint="give a tensor that lies so (a clone has a storage of its own), or import the model again for it",
+                hint="pass a tensor with that memory layout (a clone has its own storage), or import the model again",
             )
     return leaf

@@ -140,7 +140,7 @@ def _run_all(kernel: FuncOp, cores: Sequence[Core]) -> None:
             waiting = ", ".join(map(str, running))
             raise fault(
                 FaultKind.DEADLOCK,
-                f"cores {waiting} wait for partial results that nobody sends",
+                f"cores {waiting} wait for partial results that no core sends",
                 kernel,
                 hint="let every core of a group reach inter_tile_produce",
             )

@@ -165,7 +165,7 @@ def _check_first_lanes(out: WalkedOperand, axes: Sequence[Sub], initialised: Mas
     where = ", ".join(f"{name} = {index}" for name, index in at.items())
     raise fault(
         FaultKind.UNINITIALISED_READ,
-        f"{out.op.function_name} computes element [{where}] from lanes nobody wrote",
+        f"{out.op.function_name} computes element [{where}] from lanes that were never written",
         out.op,
         hint="fill the padding of the operands with zeros, or write them first",
         tensor="the output",

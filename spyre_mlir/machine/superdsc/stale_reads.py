@@ -103,7 +103,7 @@ class History:
             writer, known, tags = (access.sticks_in(x, first) for x in (states.writer, states.known, states.tags))
             left = writer == owner.step
             known[left], tags[left] = 0, UNINITIALISED
-            self.ended[owner.step] = f"it wants {tensor}, which nobody has written there; {owner.op} did {owner.tensor}"
+            self.ended[owner.step] = f"it wants {tensor}, never written there; {owner.op} wrote {owner.tensor}"
 
     def doomed(self, memory: Memory, access: ByteAccess) -> list[Producer]:
         """Return the producers whose tensors end at a write: those it overwrites in part, and not from inside.
@@ -181,7 +181,7 @@ def require_tensor(memory: Memory, access: ByteAccess, tensor: str | None) -> No
     if region.name == tensor or not memory.arguments & {region.name, tensor}:
         return
     message = f"it means {tensor}, and these bytes are of {region.name}"
-    raise fault(FaultKind.OUT_OF_BOUNDS, message, access.span, hint="take the address from what is meant")
+    raise fault(FaultKind.OUT_OF_BOUNDS, message, access.span, hint="use the address of the intended tensor")
 
 
 def _inside(inner: ByteAccess, outer: ByteAccess) -> bool:

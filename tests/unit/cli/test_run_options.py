@@ -106,18 +106,18 @@ def test_the_help_says_what_random_numbers_are(
     "shown",
     [
         "PATH an .mlir file, a bundle directory, or a SuperDSC .json file",
-        "--input NAME=FILE.npy the value of an argument; FILE.safetensors alone gives all arguments that are in it",
+        "--input NAME=FILE.npy the value of an argument; FILE.safetensors alone gives all arguments it contains",
         "--numerics {exact,device} exact rounds as eager (default); device as the card does",
         "--seed SEED seed of random arguments (default 0)",
         "--output DIR write every result to DIR/NAME.npy",
         "--on-fault {raise,warn,collect} raise stops at the first fault (default); warn says each once on stderr",
         "lists them at the end, with exit code 3; above the superdsc level the first fault always stops the run",
-        "--nan {allow,fault} fault: an operation of a bundle that makes infinities or NaN of numbers misbehaves",
+        "--nan {allow,fault} fault: report an operation of a bundle that turns numbers into infinities or NaN",
         "--on-overflow {warn,raise,ignore} finite numbers beyond the largest DLFloat16, in device numerics: warn says",
         "(default), raise ends with exit code 3 and without results, ignore says nothing",
-        "--probe NAME also write what an op left behind to NAME.npy, in --output or here: sdsc_3 of a bundle, %value",
-        "--bisect run a bundle directory beside its levels, and name the first op whose value differs",
-        "--no-check run a bundle or a SuperDSC file even if it breaks rules that spyre-translate --check knows",
+        "--probe NAME also write the result of an op to NAME.npy, in --output or here: sdsc_3 of a bundle, %value",
+        "--bisect compare a bundle directory with its levels, and name the first op whose value differs",
+        "--no-check run a bundle or a SuperDSC file even if it violates rules of spyre-translate --check",
     ],
 )
 def test_the_help_says_what_options_do(

@@ -90,12 +90,12 @@ def _rule(
 
 
 def error(source: str, certainty: str) -> Callable[[Callable[[Subject], Iterator[Problem]]], Rule[Subject]]:
-    """Declare a rule that a right file keeps; the function's name and docstring are the rule's name and meaning."""
+    """Declare a rule that a correct file satisfies; the function's name and docstring become the rule's."""
     return _rule(Severity.ERROR, source, certainty)
 
 
 def warning(source: str, certainty: str) -> Callable[[Callable[[Subject], Iterator[Problem]]], Rule[Subject]]:
-    """Declare a rule that files usually satisfy; the function's name and docstring are the rule's name and meaning."""
+    """Declare a rule that files usually satisfy; the function's name and docstring become the rule's."""
     return _rule(Severity.WARNING, source, certainty)
 
 

@@ -51,7 +51,7 @@ def test_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parser.parse_args([]).memory_limit is None
     assert parser.parse_args(["--memory-limit", "1K"]).memory_limit == 1024
     assert " ".join(parser.format_help().split()).endswith(
-        "--memory-limit SIZE end with an error when more memory than this is asked for, such as 800M or 16G "
+        "--memory-limit SIZE fail when more memory than this is requested, such as 800M or 16G "
         "(default: what the machine has)"
     )
 

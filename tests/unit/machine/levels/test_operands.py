@@ -199,7 +199,9 @@ def test_results_are_rounded_as_eager_does() -> None:
 def test_the_first_lane_of_a_stick_is_computed_from_lanes_that_somebody_wrote() -> None:
     out, made, known = results(add())
     known[2, 1, 0] = False
-    with pytest.raises(MachineFault, match=r"add computes element \[m = 2, n = 64\] from lanes that were never written") as caught:
+    with pytest.raises(
+        MachineFault, match=r"add computes element \[m = 2, n = 64\] from lanes that were never written"
+    ) as caught:
         write(out, made, known, copies=False)
     assert (caught.value.kind, caught.value.place.tensor) == (FaultKind.UNINITIALISED_READ, "the output")
     assert "fill the padding" in str(caught.value)

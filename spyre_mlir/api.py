@@ -113,7 +113,7 @@ def _compile(program: Program, options: CompileOptions) -> CompiledModel:
 
 
 def _modes(model: Any) -> str:
-    """Which modules of a model are in training, one digit each; "" for what is no module."""
+    """Return the training mode of every module of a model, one digit each; "" for anything but a module."""
     return "".join(str(int(part.training)) for part in model.modules()) if hasattr(model, "modules") else ""
 
 

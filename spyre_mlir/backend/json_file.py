@@ -109,7 +109,7 @@ def _block(value: Json, indent: int, used: int) -> str:
 
 
 def _left(value: Json, room: int) -> int:
-    """What is left of a line at most once a value stands on it; looks at no more of the value than fits."""
+    """Return the space left on a line after a value, at most; inspects no more of the value than fits."""
     if isinstance(value, str):
         return room - len(value) - 2
     if not isinstance(value, (dict, list)):

@@ -78,7 +78,7 @@ def manifest_text(parts: Parts) -> str:
 
 
 def _pool_bytes(parts: Parts) -> int:
-    """What the pool of a launch takes; of several launches, the largest: a pool is gone when its launch ends."""
+    """Return the pool size of a launch; of several launches, the largest: a pool ends with its launch."""
     pools = [op.size.value.data for op in parts.bundle.walk() if isinstance(op, DeviceMemAllocateOp)]
     fixed = [op.attributes.get(POOL_BYTES) for op in parts.program.walk() if isinstance(op, LaunchOp)]
     return max([*pools, *(size.value.data for size in fixed if isinstance(size, IntegerAttr))], default=0)
@@ -96,7 +96,7 @@ def _argument(number: int, buffer: SSAValue) -> JsonObject:
 
 
 def _contents(owner: object) -> str:
-    """What a buffer of the launch holds: an argument of the program, a constant, or a result."""
+    """Return the contents of a launch's buffer: an argument of the program, a constant, or a result."""
     if isinstance(owner, ToDeviceOp):
         function = owner.parent_op()
         names = argument_names(function) if isinstance(function, FuncOp) else []

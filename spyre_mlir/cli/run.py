@@ -171,7 +171,7 @@ def _runnable(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runna
 
 
 def _runnable_files(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runnable:
-    """What runs a module at the superdsc level."""
+    """Return the runner of a module at the superdsc level."""
     from spyre_mlir.backend.directory import split_module
     from spyre_mlir.cli.run_probe import module_probes
     from spyre_mlir.debug.stored_runs import run_on_host
@@ -201,7 +201,7 @@ def _runnable_ktir(module: ModuleOp, options: MachineOptions) -> Runnable:
 
 
 def _runnable_level(module: ModuleOp, options: MachineOptions) -> Runnable:
-    """What runs a module at a level above superdsc."""
+    """Return the runner of a module at a level above superdsc."""
     from spyre_mlir.debug.stored_runs import run_on_host
     from spyre_mlir.machine.bundle.probes import observe_function
     from spyre_mlir.machine.levels.run import find_function, run_function

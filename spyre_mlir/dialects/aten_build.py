@@ -129,7 +129,7 @@ def _check_elements(overload: str, entry: OpEntry, bound: Mapping[str, Any]) -> 
 
 
 def _values(registered: registry.Registered[Any], made: object) -> Value | tuple[Value, ...]:
-    """What a decomposition of a plugin gives, if that is a value or several."""
+    """Return the results of a plugin's decomposition, if they are one value or several."""
     if isinstance(made, Value):
         return made
     several = cast("tuple[object, ...]", made) if isinstance(made, tuple) else ()

@@ -27,7 +27,7 @@ class AtenValue(Value):
         self.raw = raw
 
     def __repr__(self) -> str:
-        """What it stands for."""
+        """Return the representation."""
         return repr(self.raw)
 
     @property

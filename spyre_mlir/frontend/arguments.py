@@ -145,7 +145,7 @@ def spell_by_entry(entry: OpEntry, bound: Mapping[str, BoundArgument], resolve: 
 
 
 def _list_form(entry: OpEntry, param: Param, items: list[object]) -> dict[str, Attribute]:
-    """What says which operands a list takes; nothing if it takes all that are left."""
+    """Return the attribute that assigns operands to a list; nothing if it takes all remaining ones."""
     if any(i is None for i in items):
         return {param.name: ArrayAttr([NoneAttr() if i is None else OperandsAttr(1) for i in items])}
     return {} if param is [p for p in entry.params if p.is_tensor][-1] else {param.name: OperandsAttr(len(items))}

@@ -245,7 +245,7 @@ def memory_ns(work: Work, p: CostParameters) -> float:
 
 
 def _delivery(operand: Traffic, p: CostParameters) -> float:
-    """How much longer an operand takes because many cores take it from one load."""
+    """Return the slowdown of an operand that many cores take from one load."""
     if operand.written:
         return 1.0
     return max(1.0, operand.readers / p.hbm_multicast_free_cores) ** p.hbm_multicast_exponent

@@ -112,7 +112,7 @@ def meaning_of(op_func: str) -> Meaning:
 
 
 def _rule(function: HardwareFunction) -> Meaning | None:
-    """How the machine applies a hardware function; None where it cannot, or has a rule of its own elsewhere."""
+    """Return the machine's rule for a hardware function; None where there is none, or a special one elsewhere."""
     if function.contracts:
         return Contraction(function.packed)
     if function.lane_order is not None:

@@ -61,7 +61,7 @@ class Report:
 
 
 def _integers(records: Sequence[StageRecord]) -> list[str]:
-    """What is said about integers of unknown size, and what other formats than DL16 cost; nothing if there are none."""
+    """Return the lines about integers of unknown size, and the cost of formats other than DL16; none if unused."""
     limit = FP32.integers[1]
     counted = [(r.integers, f"kernels compute integers of unknown size: beyond {limit:,} is a fault") for r in records]
     counted += [(r.conversions, "kernels convert between formats of numbers") for r in records]

@@ -150,7 +150,7 @@ def _with_empty_block(module: ModuleOp) -> Operation | None:
 
 
 def _unsound(module: ModuleOp) -> tuple[str, Operation] | None:
-    """What is wrong with the first op that does not verify by itself, and the op."""
+    """Return the error of the first op that does not verify by itself, and the op."""
     for op in module.walk():
         try:
             op.verify(verify_nested_ops=False)

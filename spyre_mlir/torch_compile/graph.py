@@ -86,7 +86,7 @@ class CapturedGraph:
         return tuple(made.program for made in self._made.values())
 
     def __call__(self, *inputs: Any) -> Any:
-        """What the graph gives; mutated inputs are written."""
+        """Return the results of the graph; mutated inputs are written."""
         key = signature_of(inputs, {})
         memory = self._memory(inputs)
         if memory.writes and _share_memory(inputs):

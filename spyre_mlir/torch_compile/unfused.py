@@ -72,7 +72,7 @@ def _encoder_layer(
 
 
 def _seen(mask: Tensor, kind: int | None) -> Tensor:
-    """Which keys a query sees: the operator hides what is not zero in its mask, so -inf in one of numbers."""
+    """Return the keys visible to a query: the operator hides nonzero mask entries, so -inf in a mask of numbers."""
     seen = mask.to(torch.bool).logical_not()
     if kind == _OF_KEYS:
         return seen[:, None, None, :]

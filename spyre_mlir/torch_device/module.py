@@ -26,7 +26,7 @@ class DeviceModule:
         self.host_steps: Counter[str] = Counter()
 
     def __repr__(self) -> str:
-        """Who has the device: torch shows it to whoever registers another one."""
+        """Name the owner of the device: torch shows it to any package that registers another one."""
         return f"the device of spyre-mlir (on by `import spyre_mlir.device` or {VARIABLE}=1)"
 
     def is_initialized(self) -> bool:

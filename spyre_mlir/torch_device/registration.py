@@ -77,7 +77,7 @@ _HINT = 'torch.compile(model, backend="spyre") needs no device; or import spyre_
 
 
 def _owner() -> str | None:
-    """Who else has PyTorch's device from outside, or the name of ours; None if both are free, or taken by us."""
+    """Return the present owner of PyTorch's external device or of our device name; None if both are free or ours."""
     import torch
 
     if _state:

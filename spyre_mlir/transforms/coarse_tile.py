@@ -115,7 +115,7 @@ def _trip_counts(group: RowGroup, least: int, spec: SpyreSpec) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class _Trial:
-    """What would become of a loop.
+    """Expected properties of a tiled loop.
 
     Attributes:
         local: intermediates in LX.
@@ -133,7 +133,7 @@ class _Trial:
 
 
 def _trial(group: RowGroup, trips: int, by_rows: bool, spec: SpyreSpec) -> _Trial | None:
-    """What the passes behind this one would make of the loop; None if they could not divide the work."""
+    """Return the expected result of later passes on the loop; None if they could not divide the work."""
     body = _Body(group, trips)
     try:
         if by_rows and not _divide_rows(body, spec):
@@ -197,7 +197,7 @@ class _Body:
         return self.group.extent // self.trips
 
     def _value(self, value: SSAValue, dim: int | None, internal: bool, user: Operation) -> SSAValue:
-        """What stands for an operand in the loop: itself, a tile of it, or a buffer for one block."""
+        """Return the operand's value in the loop: itself, a tile of it, or a buffer for one block."""
         if dim is None:
             return value
         if (value, dim) not in self._values:

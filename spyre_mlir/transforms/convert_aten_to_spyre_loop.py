@@ -80,7 +80,7 @@ def lower_pointwise(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
 
 
 def _common(elements: Sequence[Attribute]) -> Attribute:
-    """What operands of several element types are compared in: floats before integers before truth values."""
+    """Return the element type in which mixed operands are compared: floats before integers before booleans."""
     floats = [e for e in elements if not isinstance(e, IntegerType)]
     return floats[0] if floats else max(elements, key=integer_bits, default=f32)
 
@@ -285,7 +285,7 @@ def _stand_in(op: Operation, b: LoopBuilder) -> None:
 
 
 def _table_beyond_reach(op: AtenOp, b: LoopBuilder, spec: SpyreSpec) -> str | None:
-    """Why the host must choose rows of a table; None if the op does something else, or the device can."""
+    """Return why the host must select rows of a table; None for other ops, or if the device can."""
     names = _TABLES.get(op.entry.name) if op.entry is not None else None
     if names is None:
         return None

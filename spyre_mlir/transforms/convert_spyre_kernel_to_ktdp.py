@@ -153,7 +153,7 @@ def _items(block: Block) -> list[Item]:
                 raise UnsupportedError(
                     f"the host step {op.callee.data} has no KTIR",
                     where=describe_location(op),
-                    hint="KTIR is for whole programs of the device; --host-fallback error lists what is none of its",
+                    hint="KTIR is for whole programs of the device; --host-fallback error lists the host steps",
                 )
             case _ if not isinstance(op, _AROUND):
                 raise LoweringError(

@@ -47,7 +47,7 @@ class _Launch:
 
 @dataclass
 class _Notes:
-    """What the machine must know of kernels, by the numbers of their files, which do not say it."""
+    """Facts about kernels that the machine needs and files lack, by file number."""
 
     integers: list[int] = field(default_factory=list[int])
     elements: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
@@ -165,7 +165,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
     def _loop(
         self, function: func.FuncOp, bundle: SymbolicBundle | ConcreteBundle
     ) -> Callable[[LoopBounds, SSAValue], LoopNest] | None:
-        """What opens a loop in the bundle; None if loops are unrolled."""
+        """Return the function that opens a loop in the bundle; None if loops are unrolled."""
         if self.loops == "unroll":
             return None
         if isinstance(bundle, SymbolicBundle):
@@ -227,7 +227,7 @@ def _offset(alloc: kernel.AllocOp) -> int:
 
 
 def _base(bases: Mapping[SSAValue, Base], value: SSAValue, trip: Trip) -> Base:
-    """Where a buffer or a tile starts, in trip 0 of the loops that are no trip of `trip`."""
+    """Return the start of a buffer or a tile, in trip 0 of the loops that are not in `trip`."""
     origin = origin_of(value)
     base, fixed = bases[origin.buffer], sum(size * trip[index] for index, size in origin.steps if index in trip)
     steps = tuple((index, size) for index, size in origin.steps if index not in trip)

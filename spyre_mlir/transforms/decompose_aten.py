@@ -58,7 +58,7 @@ class _Builder(AtenBuild):
     _first: int = 0  # ops before the decomposition at hand
 
     def whole(self, entry: OpEntry, bound: Mapping[str, Any]) -> Made:
-        """What replaces an op of the program, see `rewrite`; if that fails, nothing has been written.
+        """Return the replacement of an op of the program, see `rewrite`; on failure nothing is written.
 
         Raises:
             UnsupportedError: there is no composition for these arguments.
@@ -100,7 +100,7 @@ class _Builder(AtenBuild):
         return value
 
     def _kernels(self) -> int:
-        """How many kernels the decomposition at hand has come to: its ops, without those that move nothing."""
+        """Return the number of kernels of the current decomposition: its ops, without those that move nothing."""
         made = (op.entry for op in self.emitter.ops[self._first :] if isinstance(op, AtenOp))
         return sum(entry is None or entry.family not in (Family.VIEW, Family.CREATION) for entry in made)
 
@@ -118,7 +118,7 @@ def _written(value: Value) -> SSAValue:
 
 
 def _made(value: SSAValue) -> object:
-    """What computed a value: the op behind the views and copies of it."""
+    """Return the op that computed a value, behind views and copies of it."""
     owner = value.owner
     while isinstance(owner, AtenOp) and (owner.entry in (movement.clone,) or _is_view(owner)):
         owner = owner.operands[0].owner
@@ -140,7 +140,7 @@ def reason_for(op: AtenOp) -> str | None:
 
 
 def _registered(op: AtenOp, builder: AtenBuild, bound: Mapping[str, Any]) -> str | None:
-    """Why the host runs an op that a plugin wants there; None if none does."""
+    """Return why a plugin wants an op on the host; None if none does."""
     found = registry.find(registry.HookKind.FALLBACK, op.overload)
     return FALLBACK if any(r.wants(builder, builder.arguments(op.entry, bound)) for r in found) else None
 

@@ -200,12 +200,12 @@ def _copies(op: Operation, points: dict[Operation, int], launches: Launches) -> 
 
 
 def _runs(candidate: Candidate) -> int:
-    """How often ops use a buffer, each time that it is made."""
+    """Return how often ops use a buffer, per creation of it."""
     return sum(trips_of(op, candidate.home) for op, _ in candidate.uses)
 
 
 def _times(candidate: Candidate, points: dict[Operation, int]) -> list[int]:
-    """When a buffer is used; one that a loop finds and leaves behind is in use for the whole of the loop."""
+    """Return the times of a buffer's uses; one live into and out of a loop is in use for the whole loop."""
     times: list[int] = []
     for op, _ in candidate.uses:
         around = ancestor_in(candidate.home, op)

@@ -60,7 +60,7 @@ def _write(bundle: Bundle, launch: CheckedLaunch, dsc: DscJson, memory: _Writers
 
 @dataclass
 class _Writers:
-    """Who wrote each stick last, per scratch buffer; the scratchpads are one more."""
+    """Last writer of each stick, per scratch buffer; the scratchpads count as one more."""
 
     wrote: set[int] = field(default_factory=set[int])
     seen: set[int] = field(default_factory=set[int])

@@ -142,7 +142,7 @@ class _Walked:
 
 @dataclass(frozen=True)
 class _Offset:
-    """Where the cores start in the argument or the buffer that they point into."""
+    """Start of each core in the argument or the buffer that it points into."""
 
     owner: SSAValue | None
     segment: int
@@ -158,7 +158,7 @@ class _Memory:
     buffers: Sequence[SSAValue]
 
     def offset(self, launch: CheckedLaunch, operand: Operand) -> _Offset | None:
-        """Where an operand points in device memory; None if that is not known, or in LX."""
+        """Return the position of an operand in device memory; None if it is unknown, or in LX."""
         if operand.component != keys.HBM:
             return None
         starts = [int(start) for start in operand.start]
@@ -192,7 +192,7 @@ def _segment(buffer: SSAValue) -> int | None:
 
 
 def _wrong(one: _Walked, memory: _Memory, offset: _Offset | None, name: str) -> Iterator[tuple[str, str]]:
-    """What an operand should say, and says, if it is not its tensor."""
+    """Return the expected and the actual fields of an operand that does not match its tensor."""
     argument = None if offset is None else memory.argument(offset)
     tensor = memory.internal(name) if argument is None else argument
     if tensor is None:
@@ -251,7 +251,7 @@ def _tensor(text: str) -> DeviceTensor:
 
 
 def _parsed(kind: type[Data[Parsed]], text: str) -> Parsed:
-    """What an attribute of a kind says, from the text between its brackets."""
+    """Parse an attribute of a kind from the text between its brackets."""
     try:
         return kind.parse_parameter(Parser(Context(), f"<{text}>"))
     except ParseError as wrong:

@@ -35,7 +35,7 @@ class _Range:
         return self.buffer is other.buffer and self.first <= other.last and other.first <= self.last
 
     def without(self, other: _Range) -> list[_Range]:
-        """What is left of it."""
+        """Return the parts of the range outside of another one."""
         if not self.meets(other):
             return [self]
         ends = (self.first, other.first - 1), (other.last + 1, self.last)
@@ -44,7 +44,7 @@ class _Range:
 
 @dataclass(frozen=True)
 class _Read:
-    """What a launch reads, and what earlier launches wrote."""
+    """A read of a launch, with the writes of earlier launches."""
 
     launch: CheckedLaunch
     operand: OperandJson
@@ -111,7 +111,7 @@ def _reads(bundle: Bundle) -> Iterator[_Read]:
 
 
 def _range(bundle: Bundle, launch: CheckedLaunch, operand: OperandJson) -> _Range | None:
-    """What all cores together touch of an operand, if it is in memory whose contents are undefined at first."""
+    """Return the range of an operand over all cores, if it is in memory with undefined initial contents."""
     part = not operand.is_plain or any(operand.gaps.values())
     numbers = [place.number() for place in operand.starts]
     if operand.component == keys.LX:

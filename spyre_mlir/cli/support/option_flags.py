@@ -34,7 +34,7 @@ def add_option(parser: argparse.ArgumentParser, entry: Field[Any]) -> None:
 
 
 def _reader(entry: Field[Any]) -> Any:
-    """What argparse calls on the text of a flag; its errors name the flag."""
+    """Return the function by which argparse reads a flag's text; its errors name the flag."""
 
     def read(text: str) -> object:
         option = about(entry)

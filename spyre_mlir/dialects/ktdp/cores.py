@@ -65,7 +65,7 @@ def _require_region(region: Region, arguments: Sequence[Attribute], end: str, yi
 
 
 class _Yield(IRDLOperation):
-    """What the two terminators have in common."""
+    """Common base of the two terminators."""
 
     value = operand_def(TensorType)
 

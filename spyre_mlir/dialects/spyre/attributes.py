@@ -231,7 +231,7 @@ def _least_extents(shape: Sequence[int], stick: int, lanes: int) -> tuple[int, .
 
 
 def _problem(t: DeviceTensor) -> str | None:
-    """Why a device tensor type is no legal one, or None."""
+    """Return why a device tensor type is illegal, or None."""
     if len(t.shape) != len(t.layout.extents):
         return f"{len(t.layout.extents)} extents for a tensor of rank {len(t.shape)}"
     if t.layout.stick != UNIT and not 0 <= t.layout.stick < len(t.shape):

@@ -105,7 +105,7 @@ _BY_SCALAR.update({i: _BY_SCALAR[s] for table in (_ON_INTEGERS, _ON_TRUTHS) for 
 
 
 def _spelled(entry: OpEntry, element: Attribute) -> str | None:
-    """How a body spells an entry on scalars of an element type; None where neither arith nor math can."""
+    """Return the spelling of an entry on scalars of an element type; None where neither arith nor math has one."""
     if entry.scalar is None or not integer_bits(element):
         return entry.scalar
     if is_unsigned(element):

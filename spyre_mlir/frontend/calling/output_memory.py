@@ -50,7 +50,7 @@ def output_memory(exported: ExportedProgram, signature: Signature) -> OutputMemo
 
 
 def _value(exported: ExportedProgram, spec: InputSpec, leaves: Iterator[Argument | TreeConstant], given: Given) -> Any:
-    """What a placeholder holds in a call: an input, the constant in its place, or a tensor of the model."""
+    """Return a placeholder's value in a call: an input, the constant in its place, or a tensor of the model."""
     if spec.kind is InputKind.USER_INPUT or isinstance(spec.arg, ConstantArgument):
         leaf = next(leaves)
         return leaf.value if isinstance(leaf, TreeConstant) else given[leaf.name]

@@ -34,7 +34,7 @@ class HostValues(Mapping[str, Array]):
         return iter(self._tensors)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return their number."""
         return len(self._tensors)
 
     def __contains__(self, name: object) -> bool:

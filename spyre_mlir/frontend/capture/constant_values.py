@@ -79,7 +79,7 @@ class ConstantValues(TorchFunctionMode):
             return function(*values, **options)
 
     def _computed(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """What a call gives if all it reads is known; None if it is not."""
+        """Return a call's result if all its inputs are known; None otherwise."""
         leaves, tree = tree_flatten((args, kwargs))
         values = [self.value(x) if isinstance(x, torch.Tensor) else x for x in leaves]
         if any(v is None and isinstance(x, torch.Tensor) for v, x in zip(values, leaves, strict=True)):
@@ -123,7 +123,7 @@ def _getitem(values: ConstantValues, self: torch.Tensor, index: Any) -> Any:
 
 
 def _positions(values: ConstantValues, item: Any) -> list[Any] | None:
-    """What stands for one index: positions for a known mask, itself for what is none; None for a mask not known."""
+    """Return the replacement of an index: positions for a known mask, None for an unknown one, else itself."""
     if isinstance(item, list) and item and all(isinstance(i, bool) for i in cast("list[object]", item)):
         return _places(values, values.constant(values.run(torch.tensor, item)))
     mask = isinstance(item, torch.Tensor) and item.dtype in _TRUTH and item.ndim > 0

@@ -67,7 +67,7 @@ _WITHOUT_ENTRY = frozenset(
 
 
 def _left_whole(exported: ExportedProgram) -> frozenset[str]:
-    """What torch's decompositions leave alone in a program: not an op that writes without saying so in its schema."""
+    """Return overloads exempt from torch's decompositions in a program, except writes missing from the schema."""
     secret = {"instance_norm.default"} if any(map(_updates_statistics, exported.graph.nodes)) else set[str]()
     return whole_overloads() - secret
 

@@ -97,7 +97,7 @@ def _symbolic_dims(node: torch.fx.Node) -> list[UnsupportedNode]:
 
 
 def _reason(node: torch.fx.Node, symbolic_inputs: bool) -> tuple[str, str] | None:
-    """Why a node cannot be imported, and what to do about it."""
+    """Return why a node cannot be imported, with a remedy."""
     values = _leaves(node.meta.get("val"))
     if node.op == "call_function" and (reason := _call_reason(node)) is not None:
         return reason
@@ -107,7 +107,7 @@ def _reason(node: torch.fx.Node, symbolic_inputs: bool) -> tuple[str, str] | Non
 
 
 def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
-    """Why a call cannot be imported, whatever its result is."""
+    """Return why a call cannot be imported, whatever its result is."""
     if isinstance(node.target, HigherOrderOperator):
         return "higher-order operations have no form", HIGHER
     if node.meta.get("unbacked_bindings"):

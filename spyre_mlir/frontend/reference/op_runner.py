@@ -89,7 +89,7 @@ def _result(tensor: torch.Tensor, type_: TensorType[Attribute], wide: bool) -> A
 def _runner(
     call: HostCall,
 ) -> tuple[str, Callable[[HostCall, Sequence[Array], torch.dtype | None], list[torch.Tensor]]]:
-    """Who runs a call, and how: the executor of a plugin, else its fallback that wants the call, else torch."""
+    """Return the runner of a call: the executor of a plugin, else its fallback that wants the call, else torch."""
     registry.load_plugins()
     for registered in registry.find(registry.HookKind.EXECUTOR, call.overload):
         return registered.owner, partial(_by_executor, registered)
@@ -132,7 +132,7 @@ def _positional(call: HostCall) -> list[str]:
 def _by_executor(
     executor: registry.Registered[Any], call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
 ) -> list[torch.Tensor]:
-    """What an executor gives.
+    """Return the result of an executor.
 
     Raises:
         RegistrationError: it gives no list of tensors.

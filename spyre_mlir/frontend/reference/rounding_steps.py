@@ -122,7 +122,7 @@ class RoundingSteps:
         return [np.where(t, w.astype(v.dtype), v) for t, w, v in zip(taken, wanted, values, strict=True)]
 
     def _slack(self, op: AtenOp) -> Array | float:
-        """How far apart results of one side may be: not at all, unless what is left of the operands is in them."""
+        """Return the tolerance between results of one side: zero, unless they contain remainders of the operands."""
         if op.overload not in _LEAVING | _NAMING:
             return 0.0
         operands = [self.wide[v] for v in op.operands if isinstance(element_of(v), AnyFloat)]
@@ -132,7 +132,7 @@ class RoundingSteps:
         return 2 * NEAR * np.maximum.reduce(np.broadcast_arrays(*units))
 
     def _near(self, op: AtenOp) -> list[Array]:
-        """Which elements change if the operands move a few units in their last place."""
+        """Return which elements change if the operands move a few units in their last place."""
         call, operands = HostCall.of(op), [self.wide[v] for v in op.operands]
         floats = [n for n, v in enumerate(op.operands) if isinstance(element_of(v), AnyFloat)]
         found: list[list[Array]] = []
@@ -146,7 +146,7 @@ class RoundingSteps:
         return [_jumps(list(column), slack) for column in zip(middle, *found, strict=True)]
 
     def _near_in_place(self, op: AtenOp, values: Sequence[Array]) -> list[Array]:
-        """Which places name an element that is nearly equal to the one that eager names."""
+        """Return which indices name an element nearly equal to the one that eager names."""
         source, dim = self.wide[op.operands[0]], cast("int | None", op.arguments().get("dim", _LAST.get(op.overload)))
         places, wanted = values[-1].astype(np.int64), self.eager[op][-1].astype(np.int64)
         if source.ndim == 0:
@@ -179,7 +179,7 @@ def _unit(values: Array) -> Array:
 
 
 def _same(a: Array, b: Array, slack: Array | float) -> Array:
-    """Where two results of a step are on one side of it: equal, or as far apart as their rounding leaves them."""
+    """Return where two results of a step are on the same side: equal, or as far apart as their rounding allows."""
     if a.dtype.kind != "f" and b.dtype.kind != "f":
         return np.asarray(a == b)
     with np.errstate(all="ignore"):
@@ -189,7 +189,7 @@ def _same(a: Array, b: Array, slack: Array | float) -> Array:
 
 
 def _jumps(results: Sequence[Array], slack: Array | float) -> Array:
-    """Where one of several results is on another side than the first."""
+    """Return where one of several results is on another side than the first."""
     first, *others = results
     return np.any([~_same(first, other, slack) for other in others], axis=0)
 

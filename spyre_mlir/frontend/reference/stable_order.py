@@ -62,7 +62,7 @@ def _median(x: torch.Tensor, dim: int, keepdim: bool = False) -> Pair:
 
 
 def _of_rank(x: torch.Tensor, rank: int, dim: int, keepdim: bool) -> torch.Tensor:
-    """Where the element stands that comes at a place of the order."""
+    """Return the index of the element of a given rank."""
     places = _sort(x, dim)[1]
     return places.narrow(dim, rank, 1) if keepdim else places.select(dim, rank)
 

@@ -172,7 +172,7 @@ def _buffer(operand: Operand, values: Mapping[int, SSAValue]) -> str:
 
 
 def _launch_of(function: Operation | None) -> str:
-    """What tells the buffers of one launch from those of another, if a program has several."""
+    """Return the suffix that distinguishes the buffers of launches, if a program has several."""
     name = function.sym_name.data if isinstance(function, FuncOp) else ENTRY
     return "" if name == ENTRY else f" of launch {name.removeprefix(ENTRY).lstrip('_')}"
 
@@ -186,7 +186,7 @@ def _part_of(op: Operation) -> int:
 
 
 def _terms(value: SSAValue) -> list[str]:
-    """What an address is the sum of: an argument or the pool first, then constants and what depends on a loop."""
+    """Return the summands of an address: an argument or the pool first, then constants and loop-dependent terms."""
     owner = value.owner
     if isinstance(owner, InputArgExtractOp):
         return _terms(owner.arg)

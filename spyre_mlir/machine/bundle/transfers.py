@@ -22,7 +22,7 @@ from spyre_mlir.machine.memory.shadow import ShadowMemory
 
 @dataclass
 class _Image:
-    """What a region holds after a transfer; `source` tells when the array is gone."""
+    """Contents of a region after a transfer; `source` shows whether the array is still alive."""
 
     source: weakref.ref[Array]
     cells: npt.NDArray[np.uint8]
@@ -114,7 +114,7 @@ def send_image(memory: Memory, tensor: DeviceTensor, base: int, values: Array, k
 
 
 def _inside(shape: tuple[int, ...], extents: tuple[int, ...]) -> Mask:
-    """Which elements are no padding, of size one along dimensions that have none."""
+    """Return which elements are not padding, of size one along dimensions that have none."""
     mask: Mask = np.ones((1,) * len(shape), np.bool_)
     for axis, (n, extent) in enumerate(zip(shape, extents, strict=True)):
         if n != extent:

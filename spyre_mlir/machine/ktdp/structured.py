@@ -118,7 +118,7 @@ def generic(op: linalg.GenericOp, data: list[Data], run: RunRegion) -> list[Data
 
 
 def _places(op: linalg.GenericOp, extents: Sequence[int], fixed: Mapping[int, int]) -> dict[Operation, Data]:
-    """What every `linalg.index` of the region gives: where along a dimension each point is."""
+    """Return the value of every `linalg.index` of the region: the position of each point along a dimension."""
     found = dict[Operation, Data]()
     for index in op.body.walk():
         if isinstance(index, linalg.IndexOp):

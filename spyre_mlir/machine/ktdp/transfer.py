@@ -99,7 +99,7 @@ def tile(op: ConstructAccessTileOp, core: CoreState) -> BoxTile:
 
 
 def _inside(source: MemoryView, start: Sequence[int], known: Points) -> Mask | None:
-    """Which offsets count in a view of sizes that are known at run time: those before its end."""
+    """Return which offsets are valid in a view of run-time sizes: those before its end."""
     if all(at + n <= size for at, n, size in zip(start, known.extents, source.sizes, strict=True)):
         return known.mask
     mask = np.ones(known.extents, np.bool_) if known.mask is None else known.mask.copy()

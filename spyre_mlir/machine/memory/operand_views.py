@@ -164,7 +164,7 @@ class OperandLayout:
         return (*_merged((*outer, StridedAxis(sticks, stride))), StridedAxis(lanes, inner * self.word_bytes))
 
     def _inside(self, dim: Dim, count: int) -> int:
-        """How many of a core's elements along a dim the buffer holds; a restickify may want more than there are."""
+        """Return how many of a core's elements along a dim the buffer holds; a restickify may exceed it."""
         held = self.operand.extents[self.operand.order.index(dim.label)]
         wanted = count if self.operand.component == "lx" else dim.extent
         if held >= wanted:

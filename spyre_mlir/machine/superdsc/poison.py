@@ -90,7 +90,7 @@ def folded_written(
 
 
 def _first_lanes(view: Descriptor, shape: tuple[int, ...]) -> Bools:
-    """Which elements of a result of `shape` go to lane 0 of a stick: there, data is never padding."""
+    """Return which elements of a result of `shape` go to lane 0 of a stick: there, data is never padding."""
     first = np.ones((1,) * len(shape), dtype=np.bool_)
     for axis, dim in enumerate(view.dims):
         if dim.label == view.output.stick and shape[axis] > 1:

@@ -84,7 +84,7 @@ def require_integers(view: Descriptor, meaning: Meaning, tile: Tile, memory: Mem
 
 
 def _no_padding(view: Descriptor, tile: Tile, memory: Memory) -> Bools:
-    """Which elements of an operation's result mean something, of size one along dims that have no padding."""
+    """Return which elements of an operation's result are meaningful, of size one along dims without padding."""
     valid, sizes = memory.integer_kernels[view.index], [1] * len(view.dims)
     if view.output.stick not in view.output.order:
         return np.ones(sizes, np.bool_)

@@ -120,7 +120,7 @@ def _execute(
 
 
 def _schedule(view: Descriptor, memory: Memory) -> Ints:
-    """Which slices every core works on.
+    """Return the slices of every core.
 
     Raises:
         MachineFault: ``bad-schedule``.

@@ -211,7 +211,7 @@ def _numbers(view: Descriptor, operand: Operand, slices: Ints) -> Ints:
 
 
 def _wanted(view: Descriptor, operand: Operand) -> NDArray[np.bool_]:
-    """Which of a core's sticks in LX, in the order of their addresses, are no gap between those that it touches."""
+    """Return which sticks of a core in LX, in address order, are accessed and not gaps between accessed ones."""
     held = operand.stick_lanes
     touched = {dim.label: -(-dim.per_core // held.get(dim.label, 1)) for dim in view.dims}
     result = np.ones(1, dtype=np.bool_)

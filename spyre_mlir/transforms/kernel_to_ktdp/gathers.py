@@ -67,7 +67,7 @@ class Gather:
         self.tiling.write(value)
 
     def _map(self, axes: Sequence[LoopPart], captured: Sequence[SSAValue]) -> AffineMap:
-        """Where an axis is: its place in the tile plus the start of the tile."""
+        """Return the position of an axis: its place in the tile plus the start of the tile."""
         exprs = [self._expr(a, captured) for a in axes]
         return AffineMap(len(self.axes), len(captured), tuple(exprs))
 

@@ -149,7 +149,7 @@ SPARSE = "_sparse"
 
 
 def _with_stick(walked: list[_Walked]) -> list[_Walked]:
-    """Where no operand has a dense stick, all walk a dimension of one stick: the front end wants one (likely).
+    """Give all operands a one-stick dimension where none has a dense stick: the front end wants one (likely).
 
     A change of width would need two sticks where there is one, and keeps its operands sparse.
     """

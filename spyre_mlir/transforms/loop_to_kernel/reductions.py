@@ -36,7 +36,7 @@ _LEAST, _LARGEST = -(2.0**63), 2.0**63 - 2.0**39
 
 
 def _neutral(function: str, *, integers: bool) -> float:
-    """What takes no part in a reduction of float32 numbers, or of integers held in float32."""
+    """Return the neutral element of a reduction of float32 numbers, or of integers held in float32."""
     neutral = neutral_of(function, FP32_LARGEST)
     if not integers or not neutral:
         return neutral

@@ -107,7 +107,7 @@ def row_loops(op: kernel.KernelOp) -> dict[str, Rows]:
 
 
 def _rows(op: kernel.KernelOp, name: str, extent: int) -> Rows | None:
-    """What a loop walks; None if it walks an operand otherwise than row by row from first to last."""
+    """Return the access of a loop; None if it does not traverse an operand row by row from first to last."""
     found: list[int | None] = []
     for tensor, index in zip(op.tensors, op.maps.data, strict=True):
         walked = [d for d, expr in enumerate(index.data) if any(n == name for n, _ in expr.terms)]

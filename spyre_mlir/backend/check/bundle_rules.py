@@ -183,7 +183,7 @@ def launch_base(bundle: Bundle) -> Iterator[Problem]:
 
 @error(_SPECIFICATION, "L")
 def pool_range(bundle: Bundle) -> Iterator[Problem]:
-    """What is read and written in scratch memory lies within it."""
+    """Every read and write in scratch memory lies within it."""
     for launch, operand, addresses in _operands(bundle):
         for address in addresses if operand.is_plain else ():
             owner, offset = bundle.place(address)

@@ -34,7 +34,7 @@ def argument_used(bundle: Bundle) -> Iterator[Problem]:
 
 @warning("a value that nobody reads is not computed", "I")
 def result_read(bundle: Bundle) -> Iterator[Problem]:
-    """What a launch writes in scratch memory or in a scratchpad is read before all of it is overwritten."""
+    """Data written by a launch in scratch memory or in a scratchpad is read before all of it is overwritten."""
     if any(isinstance(op, ForOp) for op in bundle.module.walk()):
         return  # loops are walked at their corners only
     memory = _Writers()

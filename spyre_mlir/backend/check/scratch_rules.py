@@ -77,7 +77,7 @@ class _Read:
 
 @warning("scratch memory and scratchpads begin with undefined contents; bundle interface specification", "L")
 def written_first(bundle: Bundle) -> Iterator[Problem]:
-    """What is read in scratch memory or in a scratchpad was written by an earlier launch."""
+    """Data read in scratch memory or in a scratchpad was written by an earlier launch."""
     for read in _reads(bundle):
         if not any(read.range.meets(other) for other in read.written):
             yield Problem(line(read.launch.op), f"an earlier write to {read.launch.name(read.operand)}", "none")
@@ -85,7 +85,7 @@ def written_first(bundle: Bundle) -> Iterator[Problem]:
 
 @warning("emission checklist: buffers are apart while live, which is the front end's job", "L")
 def read_whole(bundle: Bundle) -> Iterator[Problem]:
-    """What is read in scratch memory or in a scratchpad is no result that another was written over in part."""
+    """Data read in scratch memory or in a scratchpad is no result that another one was partly written over."""
     for read in _reads(bundle):
         if read.spoilt():
             name = read.launch.name(read.operand)

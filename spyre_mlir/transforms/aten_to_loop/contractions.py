@@ -54,7 +54,7 @@ def lower_product(b: LoopBuilder, left: TensorView, right: TensorView, result: T
 def lower_whole_product(
     b: LoopBuilder, left: TensorView, right: TensorView, result: TensorType[Attribute]
 ) -> TensorView:
-    """Lower a matmul of integers: elementwise products first, then their sums, because the matrix unit rounds to DL16.
+    """Lower a matmul of integers: all products first, then their sums, because the matrix unit rounds to DL16.
 
     Raises:
         UnsupportedError: there are too many products to keep.

@@ -132,13 +132,13 @@ def _meet(delta: int, steps: Sequence[tuple[int, int]]) -> bool:
 
 @error("torch-spyre documentation, 2 MiB per core", "C")
 def scratchpad(sdsc: SdscJson) -> Iterator[Problem]:
-    """What a core touches in its scratchpad lies within it."""
+    """The bytes a core touches in its scratchpad lie within it."""
     yield from _beyond(sdsc, sdsc.spec.lx_bytes)
 
 
 @warning("torch-spyre scratchpad planner and cost model", "L")
 def scratchpad_budget(sdsc: SdscJson) -> Iterator[Problem]:
-    """What a core touches in its scratchpad lies within the part that programs may use."""
+    """The bytes a core touches in its scratchpad lie within the part that programs may use."""
     yield from _beyond(sdsc, sdsc.spec.lx_usable_bytes)
 
 

@@ -26,7 +26,7 @@ _DEFAULTS = frozenset({keys.MASKING, keys.MASK_CONSTANT, keys.CONSTANTS, keys.IN
 
 @error("published SuperDSC schema of torch-spyre's validator; draft SuperDSC interface specification", "C")
 def members(_sdsc: SdscJson) -> Iterator[Problem]:
-    """What a rule looks at is there and has the type it must have."""
+    """Every field a rule needs is present and has the type it must have."""
     # A rule whose look fails is given up for the file; `check_value` reports the place under this rule's name.
     yield from ()
 

@@ -20,7 +20,7 @@ _UNKNOWN = -1
 
 
 def pad_type(window: Window) -> str:
-    """Return the padding type of an input dim: padding in memory, no padding, or padding outside memory."""
+    """Return the padding type of an input dim: padding in memory, no padding, or padding that is not stored."""
     return _NOT_IN_MEMORY if window.front or window.back else _IN_MEMORY
 
 

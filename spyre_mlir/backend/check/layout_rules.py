@@ -59,7 +59,7 @@ def manifest_layout(stored: StoredBundle) -> Iterator[Problem]:
 
 @error(OURS, "C")
 def launch_layout(stored: StoredBundle) -> Iterator[Problem]:
-    """A launch walks its tensors as they lie: with the strides, and within the extents, of what laid them out."""
+    """A launch accesses its tensors in their layouts: with their strides, and within their extents."""
     manifest, ops = stored.manifest, launches(stored.bundle)
     if [file for file, _ in manifest.launches] != [op.sdsc_filename.data for op in ops]:
         return

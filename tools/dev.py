@@ -121,6 +121,7 @@ def check(_: list[str]) -> int:
         (PYTHON, "-m", "pyright", "--pythonpath", PYTHON),
         (BIN / "lint-imports",),
         (PYTHON, "tools/check_lit.py"),
+        (PYTHON, "tools/check_english.py"),
     ]
     if (ROOT / "tools" / "generate.py").exists():
         commands.append((PYTHON, "tools/generate.py", "--check"))
@@ -147,7 +148,7 @@ COMMANDS = {
     "demo": (demo, "compile and run a small language model on the hardware model"),
     "test": (test, "run all tests; --changed [COMMIT] those that a change can reach; further arguments go to pytest"),
     "suites": (suites, "run the long suites too, one line each; further arguments are their names"),
-    "check": (check, "formatting, lint, types, imports, lit files, generated files"),
+    "check": (check, "formatting, lint, types, imports, lit files, English, generated files"),
     "fix": (fix, "repair formatting and what lint can repair"),
     "gen": (gen, "write the generated files"),
 }

@@ -32,7 +32,7 @@ GUARD = re.compile(r"`(tests/[\w/.]+\.py)::(\w+)`")
 HEADINGS = ("Context", "Decision", "Reconsider when", "Guarded by")
 HEAD = re.compile(r"# (\d+)\. (.+)\n\nTopic: (.+)\nStatus: (.+)\nSee: (.+)\n\n## Context\n")
 SEE = re.compile(r"\[`([^`]+)`\]\(\.\./\.\./([^)]+)\)")
-TOPICS = (
+TOPICS: tuple[str, ...] = (
     "lowering",
     "operations",
     "memory and layouts",

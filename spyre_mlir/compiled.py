@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
 from spyre_mlir.backend.whole_file import save_text
 from spyre_mlir.choices import Numerics
-from spyre_mlir.debug.bisect import BisectSession, Culprit
+from spyre_mlir.debug.bisect import BisectSession, Divergence
 from spyre_mlir.debug.stored_runs import launch_probes, run_on_host, stored_program
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.errors import InputError
@@ -270,7 +270,7 @@ class CompiledModel:
         self._bundle()  # files that cannot be read are an error, not a level that differs
         found = {level: VerifiedLevel.run(run, level == BUNDLE) for level, run in runs.items()}
         outcome = self._judged(found, expected, inputs, tolerance)
-        return outcome if outcome else replace(outcome, culprit=self._culprit(outcome, inputs))
+        return outcome if outcome else replace(outcome, divergence=self._divergence(outcome, inputs))
 
     def _judged(
         self, found: Mapping[str, list[Array] | str], expected: list[Array], inputs: list[Array], tolerance: float
@@ -292,7 +292,7 @@ class CompiledModel:
             ]
         return Verification(tuple(levels), tolerance, flips=tuple(steps.flips))
 
-    def _culprit(self, outcome: Verification, inputs: Sequence[Array]) -> Culprit | None:
+    def _divergence(self, outcome: Verification, inputs: Sequence[Array]) -> Divergence | None:
         """The first op that differs between the first level that is wrong and the one above it."""
         names = [level.level for level in outcome.levels]
         first = next(n for n, level in enumerate(outcome.levels) if not level.agrees(outcome.tolerance))

@@ -23,15 +23,15 @@ from spyre_mlir.ops.table import Family
 DATA = Path(__file__).resolve().parent / "data"
 CORE = "aten::"
 DTYPES = ("float32", "float16", "int64", "bool")
-# From the best to the worst; the fate of an op is that of its worst sample.
+# From the best to the worst; the support of an op is that of its worst sample.
 KINDS = ("native", "composed", "host", "refused", "slow", "wrong", "crash")
 TARGET = 85
 
 INTRO = """PyTorch keeps a database of samples for its operators (`op_db`, "OpInfo"). Up to ten samples of every entry
 at float32, float16, int64 and bool, spread evenly over all it has, are compiled as models whose inputs are the tensors
 of the sample. Each runs from the files of its bundle in exact and in device numerics, and is held against torch."""
-RULES = """* **Fates.** *native*: one hardware function, or a view; *composed*: several kernels; *host*: a step of it
-  runs on the host; *refused*: an error that says why. The fate of an op is that of its worst sample.
+RULES = """* **Support.** *native*: one hardware function, or a view; *composed*: several kernels; *host*: a step of it
+  runs on the host; *refused*: an error that says why. The support of an op is that of its worst sample.
 * **Exact numerics** must be within 1e-4 of torch in double precision, as max|a - b| over max|b|; 2^-10 more where
   results are returned as float16, and what the op table allows where a composition approximates. Integers and truth
   values must be equal, and types and shapes torch's.
@@ -55,7 +55,7 @@ def results() -> dict[str, Any]:
 
 
 def kind_of(row: dict[str, int]) -> str:
-    """The fate of an op at a dtype: that of its worst sample."""
+    """The support of an op at a dtype: that of its worst sample."""
     return next(kind for kind in reversed(KINDS) if row.get(kind))
 
 
@@ -88,7 +88,7 @@ def _core_parts(core: dict[str, dict[str, int] | None], left_out: dict[str, str]
         CORE_INTRO.format(total=len(core) + len(left_out), left=len(left_out)),
         "\n".join(f"* {reason}: {', '.join(names)}" for reason, names in by_reason.items()),
         f"{score} (the goal is {TARGET} %).",
-        table(("fate", "overloads"), [(kind, kinds[kind]) for kind in (*KINDS, "not tried") if kinds[kind]]),
+        table(("support", "overloads"), [(kind, kinds[kind]) for kind in (*KINDS, "not tried") if kinds[kind]]),
         table(("overload", "samples"), [(f"`{n}`", cell(r)) for n, r in core.items()]),
     ]
 
@@ -167,8 +167,8 @@ def torch_spyre_page() -> str:
     data = torch_spyre()
     ops = [(n, row) for row in data["op"] for n in row["names"]]
     body = [(f"`{n}`", theirs(row), row.get("limits", ""), ours(n), cell(opinfo_row(n))) for n, row in ops]
-    casts = [(f"`{c['from']}` to `{c['to']}`", c["how"], cast_fate(c["from"], c["to"])) for c in data["cast"]]
-    own = [(f"`spyre::{n}`", row["meaning"], own_fate(n)) for row in data["own"] for n in row["names"]]
+    casts = [(f"`{c['from']}` to `{c['to']}`", c["how"], cast_support(c["from"], c["to"])) for c in data["cast"]]
+    own = [(f"`spyre::{n}`", row["meaning"], own_support(n)) for row in data["own"] for n in row["names"]]
     parts = [
         "# torch-spyre's coverage beside ours",
         EDIT.format(source="tools/data/torch_spyre.toml"),
@@ -202,7 +202,7 @@ def theirs(row: dict[str, Any]) -> str:
 
 
 def ours(name: str) -> str:
-    """The fate of an overload, asked of the op table and of torch's decompositions."""
+    """The support of an overload, asked of the op table and of torch's decompositions."""
     entry = ATEN.find(name)
     if name in DATA_DEPENDENT:
         return "refused: a number depends on data"
@@ -258,7 +258,7 @@ def opinfo_row(name: str) -> dict[str, int] | None:
     return next((rows[f"{n}/float32"] for n in names if f"{n}/float32" in rows), None)
 
 
-def own_fate(name: str) -> str:
+def own_support(name: str) -> str:
     """What becomes of an operator of the namespace `spyre`; ours, which define it, or none."""
     import spyre_mlir.frontend.spyre_ops  # noqa: F401 # defines operators
 
@@ -269,7 +269,7 @@ def own_fate(name: str) -> str:
 
 
 @cache
-def cast_fate(source: str, target: str) -> str:
+def cast_support(source: str, target: str) -> str:
     """How a conversion runs, asked of the compiler by compiling one."""
     import spyre_mlir
     from spyre_mlir.errors import SpyreError

@@ -13,7 +13,7 @@ from checks_page import checks_page
 from coverage_page import coverage_page, torch_spyre_page
 from dialect_pages import EDIT, table
 from differences_page import differences_page
-from fates_page import fates_page
+from op_support_page import op_support_page
 from options_page import options_page
 from superdsc_page import superdsc_page
 
@@ -219,7 +219,7 @@ def reference_files() -> dict[str, str]:
         "checks": checks_page,
         "coverage": coverage_page,
         "torch-spyre-coverage": torch_spyre_page,
-        "fates": fates_page,
+        "op-support": op_support_page,
         "generator-differences": differences_page,
     }
     return {f"docs/reference/{name}.md": write() for name, write in pages.items()}

@@ -51,7 +51,7 @@ class WriteOptions:
         levels: the same program on the levels above, for the manifest.
         changing: names of tensors that calls change; they have no device form.
         host_weights: whether weights are also written as the model has them, which exact numerics need.
-        texts: whether the levels are also written as text, which finding a culprit needs.
+        texts: whether the levels are also written as text, which finding a divergence needs.
     """
 
     levels: Levels = field(default_factory=dict[str, ModuleOp])

@@ -69,9 +69,9 @@ def bisect_directory(path: Path, inputs: Sequence[Array | None], options: Machin
             where=str(path),
             hint="name a bundle directory that spyre-compile has written with --levels",
         )
-    culprit = bisect(
+    divergence = bisect(
         BisectSession(modules, inputs, options=options, host=run_on_host), stored_program(read_bundle(path, context))
     )
     compared = ", ".join(level for level in LEVELS if level in modules)
-    sys.stdout.write(f"{culprit}\n" if culprit else f"no culprit: the bundle agrees with {compared}\n")
-    return FOUND if culprit else 0
+    sys.stdout.write(f"{divergence}\n" if divergence else f"no divergence: the bundle agrees with {compared}\n")
+    return FOUND if divergence else 0

@@ -72,7 +72,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Culprit:
+class Divergence:
     """First divergence: the first op whose value differs from the level above.
 
     Attributes:
@@ -96,7 +96,7 @@ class Culprit:
     def __str__(self) -> str:
         """One line for the op, one for its place, one for the values."""
         name = f"{self.file} ({self.op})" if self.file else self.op
-        lines = [f"culprit: {name}, {self.level} against {self.above}"]
+        lines = [f"divergence: {name}, {self.level} against {self.above}"]
         if self.source:
             lines.append(f"  from {self.source}")
         if (d := self.difference) is not None:
@@ -128,10 +128,10 @@ def worst_difference(got: Array, expected: Array, tolerance: float) -> Differenc
 
 
 class _FoundError(Exception):
-    """Ends a run at the culprit."""
+    """Ends a run at the divergence."""
 
-    def __init__(self, culprit: Culprit, number: int, values: Array | None = None) -> None:
-        self.culprit, self.number, self.values = culprit, number, values
+    def __init__(self, divergence: Divergence, number: int, values: Array | None = None) -> None:
+        self.divergence, self.number, self.values = divergence, number, values
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class BisectSession:
             return run_program(replace(self.program(), weights=bundle.weights), self.inputs, self.options)
         return run_function(self.modules[level], self.known, host=self.host)
 
-    def find(self, level: str, above: str, bundle: DeviceProgram | None = None) -> Culprit | None:
+    def find(self, level: str, above: str, bundle: DeviceProgram | None = None) -> Divergence | None:
         """Return the first op of a level whose value differs from the level above; None if no op does."""
         if level == BUNDLE and bundle is not None:
             return self._in_bundle(bundle)
@@ -178,7 +178,7 @@ class BisectSession:
             return self._in_superdsc()
         return self._by_place(level, above)
 
-    def _in_bundle(self, bundle: DeviceProgram) -> Culprit | None:
+    def _in_bundle(self, bundle: DeviceProgram) -> Divergence | None:
         right = replace(self.program(), weights=bundle.weights)
         _name_tensors(right.bundle, bundle.bundle)
         expected = observe_program(right, self.inputs, self.options)
@@ -197,7 +197,7 @@ class BisectSession:
             return _stopped(error, expected, seen, bundle)
         if seen < len(expected):
             reason = f"launch {seen} of {expected[seen].file} is missing"
-            return Culprit(BUNDLE, SUPERDSC, "sdscbundle.sdsc_execute", reason=reason)
+            return Divergence(BUNDLE, SUPERDSC, "sdscbundle.sdsc_execute", reason=reason)
         return None
 
     def _compare_launch(self, op: SdscExecuteOp, memory: Memory, number: int, expected: Sequence[Launched]) -> None:
@@ -205,12 +205,12 @@ class BisectSession:
         wanted = expected[number].file if number < len(expected) else "nothing more"
         if wanted != op.sdsc_filename.data:
             reason = f"launch {number} runs {op.sdsc_filename.data}, expected {wanted}"
-            raise _FoundError(Culprit(BUNDLE, SUPERDSC, "sdscbundle.sdsc_execute", reason=reason), number)
+            raise _FoundError(Divergence(BUNDLE, SUPERDSC, "sdscbundle.sdsc_execute", reason=reason), number)
         e = expected[number]
         got = operand_values(e.view, len(e.view.operands) - 1, memory, e.symbols)
         if (worst := worst_difference(got, e.values, self._same_numbers)) is not None:
-            culprit = Culprit(BUNDLE, SUPERDSC, e.view.op_func_name, e.file, source_of(e.op.location), worst)
-            raise _FoundError(culprit, number, got)
+            divergence = Divergence(BUNDLE, SUPERDSC, e.view.op_func_name, e.file, source_of(e.op.location), worst)
+            raise _FoundError(divergence, number, got)
 
     @property
     def _same_numbers(self) -> float:
@@ -221,17 +221,17 @@ class BisectSession:
             return []
         return [o for o in observe_function(self.modules[KERNELS], self.known, self.host) if isinstance(o.op, KernelOp)]
 
-    def _as_tensor(self, found: _FoundError, expected: Sequence[Launched]) -> Culprit:
-        """The culprit with the index of its tensor, where the kernel op is known, in place of the file's padded one."""
-        kernels, culprit = self._kernels(), found.culprit
+    def _as_tensor(self, found: _FoundError, expected: Sequence[Launched]) -> Divergence:
+        """The divergence with the index of its tensor, where the kernel op is known, in place of the file's padded one."""
+        kernels, divergence = self._kernels(), found.divergence
         if found.values is None or len(kernels) != len(expected):
-            return culprit
+            return divergence
         e, op, names = expected[found.number], kernels[found.number].op, self._labels()
         if not isinstance(op, KernelOp) or e.file not in names:
-            return culprit
+            return divergence
         pair = [logical_values(x, e.labels, op, names[e.file]) for x in (found.values, e.values)]
         worst = worst_difference(pair[0], pair[1], self._same_numbers)
-        return culprit if worst is None else replace(culprit, difference=worst)
+        return divergence if worst is None else replace(divergence, difference=worst)
 
     def _labels(self) -> dict[str, dict[str, str]]:
         """Per file the loop that each label stands for."""
@@ -242,7 +242,7 @@ class BisectSession:
                 found[file] = {k: v.data for k, v in labels.data.items() if isinstance(v, StringAttr)}
         return found
 
-    def _in_superdsc(self) -> Culprit | None:
+    def _in_superdsc(self) -> Divergence | None:
         kernels, names = self._kernels(), self._labels()
         seen = 0
 
@@ -251,7 +251,7 @@ class BisectSession:
             number, seen = seen, seen + 1
             file, kernel = op.sdsc_filename.data, kernels[number].op if number < len(kernels) else None
             if not isinstance(kernel, KernelOp):
-                raise _FoundError(Culprit(SUPERDSC, KERNELS, "launch", file, reason="no kernel op is left"), number)
+                raise _FoundError(Divergence(SUPERDSC, KERNELS, "launch", file, reason="no kernel op is left"), number)
             last = len(view.operands) - 1
             got, labels = operand_values(view, last, memory, symbols), operand_labels(view, last)
             tensor = logical_values(got, labels, kernel, names.get(file, {}))
@@ -259,20 +259,20 @@ class BisectSession:
             written = ~np.isnan(logical_values(np.zeros_like(got), labels, kernel, names.get(file, {})))
             wanted = np.where(written, kernels[number].values, np.nan)
             if (worst := worst_difference(tensor, wanted, self._same_numbers)) is not None:
-                culprit = Culprit(SUPERDSC, KERNELS, view.op_func_name, file, source_of(op.location), worst)
-                raise _FoundError(culprit, number)
+                divergence = Divergence(SUPERDSC, KERNELS, view.op_func_name, file, source_of(op.location), worst)
+                raise _FoundError(divergence, number)
 
         try:
             run_program(replace(self.program(), watch=watch), self.inputs, self.options)
         except _FoundError as found:
-            return found.culprit
+            return found.divergence
         except SpyreError as error:
             op = kernels[seen] if seen < len(kernels) else None
             called = "launch" if op is None else op.called
-            return Culprit(SUPERDSC, KERNELS, called, source=op.source if op else Source(), reason=str(error))
+            return Divergence(SUPERDSC, KERNELS, called, source=op.source if op else Source(), reason=str(error))
         return None
 
-    def unlike_torch(self, expected: Mapping[Operation, Sequence[Array]]) -> Culprit | None:
+    def unlike_torch(self, expected: Mapping[Operation, Sequence[Array]]) -> Divergence | None:
         """Return the first op of the aten level with a result that differs from torch's."""
         left = {op: list(results) for op, results in expected.items()}
         for observed in observe_function(self.modules[ATEN], self.known, self.host):
@@ -280,27 +280,29 @@ class BisectSession:
             if wanted is None or wanted.shape != observed.values.shape:
                 continue
             if (worst := worst_difference(observed.values, wanted, self.tolerance)) is not None:
-                return Culprit(ATEN, "torch", f"{observed.called} {observed.name}", None, observed.source, worst)
+                return Divergence(ATEN, "torch", f"{observed.called} {observed.name}", None, observed.source, worst)
         return None
 
-    def _by_place(self, level: str, above: str) -> Culprit | None:
+    def _by_place(self, level: str, above: str) -> Divergence | None:
         wanted = observe_function(self.modules[above], self.known, self.host)
         try:
             got = observe_function(self.modules[level], self.known, self.host)
         except SpyreError as error:
-            return Culprit(level, above, "the run", reason=str(error))
+            return Divergence(level, above, "the run", reason=str(error))
         by_place: dict[Source, list[Observed]] = {}
         for observed in got:
             by_place.setdefault(observed.source, []).append(observed)
-        verdicts: dict[Operation, Culprit | None] = {}
+        verdicts: dict[Operation, Divergence | None] = {}
         for expected in wanted:
             candidates = [c for c in by_place.get(expected.source, []) if c.values.size == expected.values.size]
             if candidates and not _moves(expected.op):
                 verdicts[expected.op] = self._unmatched(expected, candidates, level, above)
-        guilty = (culprit for op, culprit in verdicts.items() if culprit is not None and _spoils(op, verdicts))
+        guilty = (divergence for op, divergence in verdicts.items() if divergence is not None and _spoils(op, verdicts))
         return next(guilty, None)
 
-    def _unmatched(self, expected: Observed, candidates: Sequence[Observed], level: str, above: str) -> Culprit | None:
+    def _unmatched(
+        self, expected: Observed, candidates: Sequence[Observed], level: str, above: str
+    ) -> Divergence | None:
         """The candidate nearest to a value, unless one has it."""
         nearest: tuple[Difference, Observed] | None = None
         for candidate in candidates:
@@ -315,7 +317,7 @@ class BisectSession:
         difference, candidate = nearest
         reason = f"it should be {expected.called} {expected.name} of {above}"
         called = f"{candidate.called} {candidate.name}"
-        return Culprit(level, above, called, source=candidate.source, difference=difference, reason=reason)
+        return Divergence(level, above, called, source=candidate.source, difference=difference, reason=reason)
 
 
 def _moves(op: Operation) -> bool:
@@ -323,7 +325,7 @@ def _moves(op: Operation) -> bool:
     return isinstance(op, AtenOp) and op.entry is not None and op.entry.family is Family.VIEW
 
 
-def _spoils(op: Operation, verdicts: Mapping[Operation, Culprit | None]) -> bool:
+def _spoils(op: Operation, verdicts: Mapping[Operation, Divergence | None]) -> bool:
     """Return whether values computed from an op's value are wrong too; if not, the op merely computes differently."""
     users, queue, seen = list[Operation](), [op], {op}
     while queue:
@@ -348,16 +350,16 @@ def _name_tensors(module: ModuleOp, named: ModuleOp) -> None:
             one.attributes[TENSORS] = other.attributes[TENSORS]
 
 
-def _stopped(error: SpyreError, expected: Sequence[Launched], seen: int, bundle: DeviceProgram) -> Culprit:
+def _stopped(error: SpyreError, expected: Sequence[Launched], seen: int, bundle: DeviceProgram) -> Divergence:
     """All values were right until a launch could not run: the first file that says something else, or the launch."""
     if seen >= len(expected):
-        return Culprit(BUNDLE, SUPERDSC, "the way back to the host", reason=str(error))
+        return Divergence(BUNDLE, SUPERDSC, "the way back to the host", reason=str(error))
     ran, loops = launches(bundle.bundle), any(isinstance(op, ForOp) for op in bundle.bundle.walk())
     if not loops and seen < len(ran) and ran[seen].sdsc_filename.data != expected[seen].file:
         reason = f"launch {seen} runs {ran[seen].sdsc_filename.data}, expected {expected[seen].file}: {error}"
-        return Culprit(BUNDLE, SUPERDSC, "sdscbundle.sdsc_execute", reason=reason)
+        return Divergence(BUNDLE, SUPERDSC, "sdscbundle.sdsc_execute", reason=reason)
     e = next((e for e in expected[: seen + 1] if _says_else(e, bundle.load)), expected[seen])
-    return Culprit(BUNDLE, SUPERDSC, e.view.op_func_name, e.file, source_of(e.op.location), reason=str(error))
+    return Divergence(BUNDLE, SUPERDSC, e.view.op_func_name, e.file, source_of(e.op.location), reason=str(error))
 
 
 def _says_else(launched: Launched, load: Loader) -> bool:
@@ -367,7 +369,7 @@ def _says_else(launched: Launched, load: Loader) -> bool:
         return True
 
 
-def bisect(walk: BisectSession, bundle: DeviceProgram) -> Culprit | None:
+def bisect(walk: BisectSession, bundle: DeviceProgram) -> Divergence | None:
     """First divergence in the first level whose results differ from those of the level above; None if all agree.
 
     The uppermost level of the walk is believed. Levels above `superdsc` need every input; the others do without
@@ -384,11 +386,11 @@ def bisect(walk: BisectSession, bundle: DeviceProgram) -> Culprit | None:
         except SpyreError as error:
             if before is None:
                 raise
-            return walk.find(level, above, bundle) or Culprit(level, above, "the run", reason=str(error))
+            return walk.find(level, above, bundle) or Divergence(level, above, "the run", reason=str(error))
         if before is not None:
             pairs = zip(results, before, strict=True)
             worst = next((d for d in (worst_difference(a, b, tolerance) for a, b in pairs) if d is not None), None)
             if worst is not None:
-                return walk.find(level, above, bundle) or Culprit(level, above, "a transfer", difference=worst)
+                return walk.find(level, above, bundle) or Divergence(level, above, "a transfer", difference=worst)
         before, above = results, level
     return None

@@ -316,7 +316,7 @@ class Table:
         """The entry that claims an ATen overload such as ``add.Tensor``, or None."""
         return self._owners.get(overload)
 
-    def fate(self, overload: str) -> Support:
+    def support(self, overload: str) -> Support:
         """What becomes of an ATen overload: a kernel or a view, a composition of others, or a host step."""
         entry = self.find(overload)
         if entry is None:

@@ -1,4 +1,4 @@
-"""What the body of a composed operation computes on: a tensor known by its type, with the operators of the op table.
+"""Typed value that the body of a composed operation computes on, with the operators of the op table.
 
 `x * y + 1.0` adds a `mul.Tensor` and an `add.Tensor` to what the body builds, in the order in which Python evaluates
 them. Everything that has no operator or method here is a call of the `Build`: `b.call("erf", x)`.

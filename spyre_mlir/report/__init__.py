@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from spyre_mlir.debug.bisect import Culprit
+from spyre_mlir.debug.bisect import Divergence
 from spyre_mlir.dialects.flips import Flip
 from spyre_mlir.errors import MachineFault, SpyreError
 from spyre_mlir.hw.formats import FP32
@@ -157,13 +157,13 @@ class Verification:
     Attributes:
         levels: the four levels, then the bundle from disk.
         tolerance: the largest error that counts as equal.
-        culprit: the first op whose value differs from the level above, if a level differs.
+        divergence: the first op whose value differs from the level above, if a level differs.
         flips: the operators that jump, of which elements lie so near a boundary that a legal rounding decides them.
     """
 
     levels: tuple[VerifiedLevel, ...]
     tolerance: float
-    culprit: Culprit | None = None
+    divergence: Divergence | None = None
     flips: tuple[Flip, ...] = ()
 
     def __bool__(self) -> bool:
@@ -171,7 +171,7 @@ class Verification:
         return all(level.agrees(self.tolerance) for level in self.levels)
 
     def __str__(self) -> str:
-        """A table of levels and errors, then faults and the culprit."""
+        """A table of levels and errors, then faults and the divergence."""
         table = Table()
         table.add_column("level")
         table.add_column("error", justify="right")
@@ -183,7 +183,7 @@ class Verification:
                 self._verdict(level),
             )
         faults = [f"{level.level}: {level.fault}" for level in self.levels if level.fault]
-        named = [] if self.culprit is None else [str(self.culprit)]
+        named = [] if self.divergence is None else [str(self.divergence)]
         return "\n".join([rendered(table), *faults, *map(str, self.flips), *named])
 
     def _verdict(self, level: VerifiedLevel) -> str:

@@ -25,7 +25,7 @@ class Node:
         key: unique in its graph.
         label: the operation, without the dialect.
         detail: types of the results.
-        kind: ``input``, ``parameter``, …, or the fate of an operation.
+        kind: ``input``, ``parameter``, …, or the support of an operation.
         source: line of the model.
     """
 
@@ -44,12 +44,12 @@ class Graph:
     edges: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
-def graph_of(module: ModuleOp, fates: Mapping[AtenOp, str]) -> Graph:
+def graph_of(module: ModuleOp, support: Mapping[AtenOp, str]) -> Graph:
     """Build the graph of a program at the aten level; weights belong to the operation that reads them.
 
     Args:
         module: the program.
-        fates: what becomes of every operation.
+        support: what becomes of every operation.
     """
     main = next(op for op in module.ops if isinstance(op, func.FuncOp))
     graph, makers = Graph(), dict[SSAValue, str]()
@@ -64,7 +64,7 @@ def graph_of(module: ModuleOp, fates: Mapping[AtenOp, str]) -> Graph:
             f"op{number}",
             name.removeprefix("aten."),
             detail,
-            fates[op] if isinstance(op, AtenOp) else "output",
+            support[op] if isinstance(op, AtenOp) else "output",
             str(source_of(op.location) or ""),
         )
         key = _add(graph, node)

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.ops.table import Support
 from spyre_mlir.report.graph import Graph, graph_of
-from spyre_mlir.report.op_support import fates_of
+from spyre_mlir.report.op_support import support_of
 from spyre_mlir.transforms.utils.host_fallback import HostStep
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class ModelInfo:
 
     Attributes:
         name: of the program.
-        ops: by fate (``native``, ``composed``, ``host``, and ``removed`` if a plugin removes any) operators and counts.
+        ops: by support (``native``, ``composed``, ``host``, and ``removed`` if a plugin removes any) the operators
+            and their counts.
         inputs, parameters, buffers, constants, outputs: the tensors of the program.
         host_steps: what would run on the host, why, and where it is in the model.
         graph: the operations and what flows between them.
@@ -76,8 +77,8 @@ class ModelInfo:
     def rows(self) -> list[tuple[str, ...]]:
         """The facts as rows of `COLUMNS`."""
         rows = [
-            ("ops", fate, str(sum(ops.values())), "", ", ".join(f"{op} {n}" for op, n in ops.items()))
-            for fate, ops in self.ops.items()
+            ("ops", support, str(sum(ops.values())), "", ", ".join(f"{op} {n}" for op, n in ops.items()))
+            for support, ops in self.ops.items()
         ]
         for what, tensors in (
             ("parameters", self.parameters),
@@ -122,10 +123,10 @@ def model_info(program: Program, lowered: Lowered) -> ModelInfo:
         program: the model; its weights need not be there.
         lowered: the program at the loop level at least.
     """
-    fates = fates_of(program.module, lowered.modules["spyre.loop"])
-    ops: dict[str, Counter[str]] = {fate.value: Counter() for fate in Support}
-    for op, fate in fates.items():
-        ops.setdefault(fate, Counter())[_spelled(op)] += 1
+    of_ops = support_of(program.module, lowered.modules["spyre.loop"])
+    ops: dict[str, Counter[str]] = {kind.value: Counter() for kind in Support}
+    for op, support in of_ops.items():
+        ops.setdefault(support, Counter())[_spelled(op)] += 1
     by_kind: dict[str, list[TensorFacts]] = {}
     for a in program.arguments:
         facts = TensorFacts(a.name, a.shape, str(a.dtype).removeprefix("torch."), prod(a.shape) * a.dtype.itemsize)
@@ -135,14 +136,14 @@ def model_info(program: Program, lowered: Lowered) -> ModelInfo:
     )
     return ModelInfo(
         name=program.name,
-        ops={fate: dict(counter.most_common()) for fate, counter in ops.items()},
+        ops={support: dict(counter.most_common()) for support, counter in ops.items()},
         inputs=inputs,
         parameters=parameters,
         buffers=buffers,
         constants=constants,
         outputs=tuple(_outputs(program)),
         host_steps=lowered.host_steps,
-        graph=graph_of(program.module, fates),
+        graph=graph_of(program.module, of_ops),
     )
 
 

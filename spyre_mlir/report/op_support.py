@@ -16,7 +16,7 @@ from spyre_mlir.transforms.convert_aten_to_spyre_loop import lowering_of
 REMOVED = "removed"  # by a pass of a plugin, or because nobody uses it
 
 
-def fates_of(aten: ModuleOp, loop: ModuleOp) -> dict[AtenOp, str]:
+def support_of(aten: ModuleOp, loop: ModuleOp) -> dict[AtenOp, str]:
     """Return the support of every operation of a module at the aten level.
 
     Args:
@@ -40,8 +40,8 @@ def _key(overload: str, op: Operation) -> tuple[str, str]:
 
 def _on_device(op: AtenOp) -> str:
     if op.entry is not None:
-        return ATEN.fate(op.entry.overloads[0]).value
+        return ATEN.support(op.entry.overloads[0]).value
     return Support.NATIVE.value if lowering_of(op) is not None else REMOVED
 
 
-__all__ = ["REMOVED", "fates_of"]
+__all__ = ["REMOVED", "support_of"]

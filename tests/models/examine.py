@@ -36,7 +36,7 @@ class Examined:
     """A program of the zoo, compiled.
 
     Attributes:
-        kernels: kernels by the fate of the op they come from: native or composed.
+        kernels: kernels by the support of the op they come from: native or composed.
         host: steps that the host runs.
         levels: per level, the largest error against torch in exact numerics, relative to the largest result.
         device: root mean square error of device numerics, the worst of all results.
@@ -77,7 +77,7 @@ def examined(name: str) -> Examined:
     found = {kernel.launch.file: certainty_of(kernel.launch.descriptor) for kernel in compiled.timeline().kernels}
     return Examined(
         name,
-        kernels_by_fate(compiled),
+        kernels_by_support(compiled),
         host_steps(compiled.bundle_directory()),
         {level.level: level.error for level in verification.levels},
         *device_errors(name, compiled),
@@ -98,23 +98,23 @@ def compiled_once(name: str) -> tuple[CompiledModel, tuple[torch.Tensor, ...], f
     return compiled, inputs, time.monotonic() - start
 
 
-def kernels_by_fate(compiled: CompiledModel) -> dict[str, int]:
+def kernels_by_support(compiled: CompiledModel) -> dict[str, int]:
     """How many kernels come from ops that are native, and how many from composed ones; told by their places."""
     modules = compiled._lowered.modules
-    fates = _fates(modules["aten"])
+    support = _support(modules["aten"])
     kernels = [op for op in modules["spyre.kernel"].walk() if isinstance(op, KernelOp)]
-    return dict(Counter(fates.get(str(op.location), COMPOSED) for op in kernels))
+    return dict(Counter(support.get(str(op.location), COMPOSED) for op in kernels))
 
 
-def _fates(module: ModuleOp) -> dict[str, str]:
+def _support(module: ModuleOp) -> dict[str, str]:
     """Fate by place in the model's source; a place with several ops is composed if one of them is."""
-    fates: dict[str, str] = {}
+    support: dict[str, str] = {}
     for op in module.walk():
         if isinstance(op, AtenOp) and op.entry is not None:
-            fate = NATIVE if op.entry.decompose is None else COMPOSED
+            support = NATIVE if op.entry.decompose is None else COMPOSED
             place = str(op.location)
-            fates[place] = COMPOSED if COMPOSED in (fate, fates.get(place)) else NATIVE
-    return fates
+            support[place] = COMPOSED if COMPOSED in (support, support.get(place)) else NATIVE
+    return support
 
 
 def device_errors(name: str, compiled: CompiledModel) -> tuple[float, float | None]:

@@ -36,7 +36,7 @@ class Outcome:
     Attributes:
         status: ``ok``, ``wrong``, ``exception`` (differs, and has values DL16 cannot hold), ``refused``, ``crash``,
             ``slow``, or ``none`` where torch itself raises.
-        fate: ``native``, ``composed`` or ``host``, if it compiled.
+        support: ``native``, ``composed`` or ``host``, if it compiled.
         detail: why, where it is not ``ok``.
         error: largest error in exact numerics, and in device numerics if asked for; and what is allowed.
         kernels: how many there are.
@@ -46,7 +46,7 @@ class Outcome:
 
     key: str
     status: str
-    fate: str = ""
+    support: str = ""
     detail: str = ""
     error: float = 0.0
     allowed: float = TOLERANCE
@@ -61,7 +61,7 @@ class Outcome:
 
     def line(self) -> str:
         """One line, and below it the detail if there is one."""
-        text = f"{self.status:9} {self.key:40} {self.fate:8} {self.kernels:4} kernels  {self.error:.1e}"
+        text = f"{self.status:9} {self.key:40} {self.support:8} {self.kernels:4} kernels  {self.error:.1e}"
         if self.device_error is not None:
             text += f"  device {self.device_error:.1e} of {self.device_allowed or 0:.1e}"
         below = self.detail.replace("\n", "\n    ")
@@ -125,7 +125,7 @@ def _judge(case: Case, outcome: Outcome, device: bool, levels: bool) -> None:
     options: Any = {"host_fallback": "allow"} if "host_fallback" in signature(spyre_mlir.compile).parameters else {}
     try:
         compiled = spyre_mlir.compile(case.model, case.inputs, numerics="exact", **options)
-        outcome.fate, outcome.host_ops, outcome.kernels = fate_of(compiled)
+        outcome.support, outcome.host_ops, outcome.kernels = outcome_of(compiled)
         outcome.allowed = TOLERANCE + sum(e.tolerance for e in entries_of(compiled))
         got = compiled(*case.fresh())
         outcome.status, outcome.detail = "ok", ""
@@ -166,7 +166,7 @@ def reference(case: Case) -> tuple[Any, ...] | None:
         torch.set_default_dtype(before)
 
 
-def fate_of(compiled: Any) -> tuple[str, list[str], int]:
+def outcome_of(compiled: Any) -> tuple[str, list[str], int]:
     """How the program runs, which ops run on the host, and how many kernels there are."""
     from spyre_mlir.ops.table import Family
 
@@ -200,7 +200,7 @@ def _device(case: Case, outcome: Outcome, compiled: Any, narrow: Any, wide: Any)
     compiled._options = replace(compiled._options, numerics="device")
     outcome.device_error, outcome.device_allowed = 0.0, max(2.0, sum(e.ulps for e in entries_of(compiled))) * ULP
     got = compiled(*case.fresh())
-    if outcome.fate == "host":
+    if outcome.support == "host":
         return  # what the host makes of rounded inputs is its own: signs of vectors may turn
     for n, (a, b) in enumerate(zip(got, narrow, strict=True)):
         w = b if wide is None or not isinstance(b, torch.Tensor) else wide[n]

@@ -139,7 +139,7 @@ class _Child:
 
 
 def _lost(key: str, status: str, detail: str) -> dict[str, Any]:
-    return {"key": key, "status": status, "detail": detail, "code": code_digest(), "fate": ""}
+    return {"key": key, "status": status, "detail": detail, "code": code_digest(), "support": ""}
 
 
 def _work(plan: Plan, store: Store, rows: list[Row], send: Connection) -> None:

@@ -30,7 +30,7 @@ def row_summary(records: list[Record], count: int = 0) -> dict[str, Any]:
     """How many samples ended how; samples that torch itself refuses do not count. ``untried`` is how many of `count`
     are still to come.
 
-    A sample that ran counts by its fate, any other by what stopped it; ``exception`` says how many of those that ran
+    A sample that ran counts by its support, any other by what stopped it; ``exception`` says how many of those that ran
     differ from torch for values that DL16 cannot hold.
     """
     counted = [r for r in records if r["status"] != "none"]
@@ -111,8 +111,8 @@ def is_worse(record: Record, row: dict[str, int]) -> bool:
 
 
 def kind_of(record: Record) -> str:
-    """The fate of a sample that ran, or what stopped it."""
-    return record["fate"] if record["status"] in RAN else record["status"]
+    """The support of a sample that ran, or what stopped it."""
+    return record["support"] if record["status"] in RAN else record["status"]
 
 
 def worst(row: dict[str, int]) -> str:

@@ -41,13 +41,13 @@ def slow_when_traced(x: torch.Tensor) -> torch.Tensor:
 
 def test_one_function_is_native() -> None:
     outcome = verdict(torch.add, X, X, device=True, levels=True)
-    assert (outcome.status, outcome.fate, outcome.kernels) == ("ok", "native", 1)
+    assert (outcome.status, outcome.support, outcome.kernels) == ("ok", "native", 1)
     assert outcome.device_error == 0
 
 
 def test_several_kernels_are_composed() -> None:
     outcome = verdict(lambda x: torch.softmax(x, 1), X)
-    assert (outcome.status, outcome.fate) == ("ok", "composed")
+    assert (outcome.status, outcome.support) == ("ok", "composed")
     assert outcome.kernels > 1
 
 
@@ -236,19 +236,19 @@ def test_other_code_tries_again_what_is_asked_for(tmp_path: Path) -> None:
     assert store.done("add/float32", frozenset(), fresh=True) == frozenset()
 
 
-def test_rows_count_fates_of_what_ran_and_what_stopped_the_rest() -> None:
+def test_rows_count_support_of_what_ran_and_what_stopped_the_rest() -> None:
     records = [
-        {"status": "ok", "fate": "native"},
-        {"status": "exception", "fate": "composed"},
-        {"status": "wrong", "fate": "composed"},
-        {"status": "none", "fate": ""},
+        {"status": "ok", "support": "native"},
+        {"status": "exception", "support": "composed"},
+        {"status": "wrong", "support": "composed"},
+        {"status": "none", "support": ""},
     ]
     row = row_summary(records)
     assert row == {"samples": 3, "native": 1, "composed": 1, "wrong": 1, "exception": 1}
-    assert not is_worse({"status": "wrong", "fate": "composed"}, row)
-    assert is_worse({"status": "crash", "fate": ""}, row)
-    assert is_worse({"status": "ok", "fate": "host"}, {"native": 3})
-    assert not is_worse({"status": "ok", "fate": "composed"}, {"native": 3})
-    assert not is_worse({"status": "refused", "fate": ""}, {"native": 3, "untried": 7})
-    assert is_worse({"status": "wrong", "fate": ""}, {"native": 3, "untried": 7})
+    assert not is_worse({"status": "wrong", "support": "composed"}, row)
+    assert is_worse({"status": "crash", "support": ""}, row)
+    assert is_worse({"status": "ok", "support": "host"}, {"native": 3})
+    assert not is_worse({"status": "ok", "support": "composed"}, {"native": 3})
+    assert not is_worse({"status": "refused", "support": ""}, {"native": 3, "untried": 7})
+    assert is_worse({"status": "wrong", "support": ""}, {"native": 3, "untried": 7})
     assert row_summary(records, 10)["untried"] == 6

@@ -24,7 +24,7 @@ def page() -> ModuleType:
         return module
 
 
-def test_the_worst_sample_is_the_fate(page: ModuleType) -> None:
+def test_the_worst_sample_is_the_support(page: ModuleType) -> None:
     assert page.kind_of({"samples": 9, "native": 8, "host": 1}) == "host"
     assert page.kind_of({"samples": 9, "refused": 8, "wrong": 1}) == "wrong"
     assert page.cell({"samples": 3, "native": 2, "refused": 1, "exception": 1}) == "native 2, refused 1 (1 excused)"
@@ -60,7 +60,7 @@ def test_torch_spyres_operations_are_counted_by_the_table_and_by_samples(
 
 
 @pytest.mark.parametrize(
-    ("name", "fate"),
+    ("name", "support"),
     [
         ("relu", "native: `relufwd`"),
         ("permute", "view"),
@@ -72,8 +72,8 @@ def test_torch_spyres_operations_are_counted_by_the_table_and_by_samples(
         ("unique_dim", "refused: a shape depends on data"),
     ],
 )
-def test_fates_are_asked_of_the_op_table(page: ModuleType, name: str, fate: str) -> None:
-    assert page.ours(name).startswith(fate)
+def test_support_are_asked_of_the_op_table(page: ModuleType, name: str, support: str) -> None:
+    assert page.ours(name).startswith(support)
 
 
 def test_every_operation_named_is_one(page: ModuleType) -> None:

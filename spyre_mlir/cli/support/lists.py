@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from xdsl.passes import ModulePass
 
 PASS_COLUMNS = ("pass", "from", "options", "meaning")
-OP_COLUMNS = ("op", "fate", "family", "hardware function", "unit", "formats")
+OP_COLUMNS = ("op", "support", "family", "hardware function", "unit", "formats")
 
 
 def pass_rows(
@@ -51,9 +51,9 @@ def op_rows() -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for entry in ATEN:
         formats = "DL16 FP32" if entry.fp32 else "DL16"
-        fate = ATEN.fate(entry.overloads[0]).value
+        support = ATEN.support(entry.overloads[0]).value
         runs = (entry.opfunc, entry.unit.value, formats) if entry.opfunc else ("", "", "")
-        rows += [(f"aten.{overload}", fate, entry.family.value, *runs) for overload in entry.overloads]
+        rows += [(f"aten.{overload}", support, entry.family.value, *runs) for overload in entry.overloads]
     return rows
 
 

@@ -128,7 +128,7 @@ def test_public_files_as_one_module_and_back(saved: Path, tmp_path: Path) -> Non
         assert "@sdsc_bundle(" in (tmp_path / "again" / folder / "bundle.mlir").read_text()
 
 
-def test_the_culprit_is_found_behind_a_host_step(waves: tuple[CompiledModel, torch.Tensor]) -> None:
+def test_the_divergence_is_found_behind_a_host_step(waves: tuple[CompiledModel, torch.Tensor]) -> None:
     model, x = waves
     path = max((model.bundle_directory() / "launch_1").glob("sdsc_*.json"))
     kept = path.read_text()
@@ -137,8 +137,8 @@ def test_the_culprit_is_found_behind_a_host_step(waves: tuple[CompiledModel, tor
         model.reload()
         outcome = model.verify(x)
         assert not outcome
-        assert outcome.culprit is not None
-        assert outcome.culprit.file == path.name
+        assert outcome.divergence is not None
+        assert outcome.divergence.file == path.name
     finally:
         path.write_text(kept)
         model.reload()

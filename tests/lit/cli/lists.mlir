@@ -5,5 +5,5 @@
 // PASSES-NEXT: decompose-aten{{.}}spyre
 // PASSES: {{^}}convert-spyre-kernel-to-superdsc{{.}}spyre{{.}}addresses=symbolic|concrete
 // PASSES: {{^}}cse{{.}}xdsl
-// OPS: {{^}}op{{.}}fate{{.}}family{{.}}hardware function{{.}}unit{{.}}formats
+// OPS: {{^}}op{{.}}support{{.}}family{{.}}hardware function{{.}}unit{{.}}formats
 // OPS: {{^}}aten.mm{{.}}native{{.}}contraction{{.}}batchmatmul{{.}}pt{{.}}DL16

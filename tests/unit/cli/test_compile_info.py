@@ -59,9 +59,12 @@ def test_info_in_a_pipe(which: str, request: pytest.FixtureRequest, capsys: pyte
     head, *found = rows(capsys.readouterr().out)
     assert head == ["what", "name", "count", "bytes", "detail"]
     by_name = {(what, name): rest for what, name, *rest in found}
-    fates = {fate: (by_name["ops", fate][0], set(by_name["ops", fate][2].split(", "))) for fate in ("composed", "host")}
-    assert fates["host"] == ("2", {"aten.special_bessel_j1 2"})
-    assert fates["composed"] == ("3", {"aten.layer_norm 1", "aten.softmax.int 1", "aten.sum 1"})
+    support = {
+        support: (by_name["ops", support][0], set(by_name["ops", support][2].split(", ")))
+        for support in ("composed", "host")
+    }
+    assert support["host"] == ("2", {"aten.special_bessel_j1 2"})
+    assert support["composed"] == ("3", {"aten.layer_norm 1", "aten.softmax.int 1", "aten.sum 1"})
     assert {"aten.linear 1", "aten.mul.Tensor 1"} <= set(by_name["ops", "native"][2].split(", "))
     assert by_name["parameters", ""] == ["4", str(4 * PARAMETERS), f"{PARAMETERS} elements"]
     assert by_name["buffers", ""] == ["1", "256", "64 elements"]

@@ -83,7 +83,7 @@ def test_an_unusable_command_line(words: list[str], message: str) -> None:
 @pytest.mark.parametrize(
     "more", [["--probe", "list"], ["--output", "d"], ["--time"], ["--trace", "t.json"], ["--report", "r.html"]]
 )
-def test_finding_a_culprit_goes_alone(more: list[str]) -> None:
+def test_finding_a_divergence_goes_alone(more: list[str]) -> None:
     with pytest.raises(SpyreError, match="--bisect names one op; --probe, --output, --time, --trace and --report go"):
         parse_arguments(["b", "--bisect", *more])
     assert parse_arguments(["b", "--bisect", "--seed", "1"]).bisect

@@ -89,7 +89,7 @@ def test_probe_from_python() -> None:
 
 def test_bisect_agrees(with_levels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_tool.run([str(with_levels), "--bisect"]) == 0
-    assert "no culprit: the bundle agrees with aten, spyre.loop, spyre.kernel, superdsc" in capsys.readouterr().out
+    assert "no divergence: the bundle agrees with aten, spyre.loop, spyre.kernel, superdsc" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("numerics", ["exact", "device"])
@@ -102,7 +102,7 @@ def test_bisect_names_the_file(
     (spoiled / "sdsc_1.json").write_text(text.replace('"add"', '"sub"'))
     assert run_tool.run([str(spoiled), "--bisect", "--numerics", numerics]) == 3
     out = capsys.readouterr().out
-    assert out.startswith("culprit: sdsc_1.json (add), bundle against superdsc\n  from ")
+    assert out.startswith("divergence: sdsc_1.json (add), bundle against superdsc\n  from ")
     assert "conftest.py:" in out
     assert "expected" in out
 
@@ -115,7 +115,7 @@ def test_bisect_in_the_superdsc_level(with_levels: Path, tmp_path: Path, capsys:
         assert spelling.format("add") in text
         (spoiled / name).write_text(text.replace(spelling.format("add"), spelling.format("sub")))
     assert run_tool.run([str(spoiled), "--bisect"]) == 3
-    assert capsys.readouterr().out.startswith("culprit: sdsc_1.json (sub), superdsc against spyre.kernel\n  from ")
+    assert capsys.readouterr().out.startswith("divergence: sdsc_1.json (sub), superdsc against spyre.kernel\n  from ")
 
 
 def test_bisect_needs_the_levels(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:

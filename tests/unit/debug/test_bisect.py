@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import StringAttr
 import spyre_mlir
 from spyre_mlir.backend.stored import read_bundle
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.debug.bisect import BisectSession, Culprit, worst_difference
+from spyre_mlir.debug.bisect import BisectSession, Divergence, worst_difference
 from spyre_mlir.debug.stored_runs import stored_program
 from spyre_mlir.frontend import import_program, torch_values
 from spyre_mlir.hw.spec import SPYRE
@@ -52,11 +52,11 @@ def compiled() -> CompiledModel:
 
 
 @pytest.fixture
-def spoil(compiled: CompiledModel) -> Iterator[Callable[[str, Callable[[str], str]], Culprit]]:
-    """Changes the text of a file of the bundle, and returns the culprit; the file is as before afterwards."""
+def spoil(compiled: CompiledModel) -> Iterator[Callable[[str, Callable[[str], str]], Divergence]]:
+    """Changes the text of a file of the bundle, and returns the divergence; the file is as before afterwards."""
     kept: dict[Path, str] = {}
 
-    def change(name: str, how: Callable[[str], str]) -> Culprit:
+    def change(name: str, how: Callable[[str], str]) -> Divergence:
         path = compiled.bundle_directory() / name
         kept[path] = path.read_text()
         changed = how(kept[path])
@@ -66,9 +66,9 @@ def spoil(compiled: CompiledModel) -> Iterator[Callable[[str, Callable[[str], st
         outcome = compiled.verify(X)
         assert not outcome
         assert [level.level for level in outcome.levels if level.error > 1e-4] == ["bundle"]
-        assert outcome.culprit is not None
-        assert str(outcome.culprit) in str(outcome)
-        return outcome.culprit
+        assert outcome.divergence is not None
+        assert str(outcome.divergence) in str(outcome)
+        return outcome.divergence
 
     yield change
     for path, text in kept.items():
@@ -99,7 +99,7 @@ def swap_operands(text: str) -> str:
 def test_all_is_well(compiled: CompiledModel) -> None:
     outcome = compiled.verify(X)
     assert outcome
-    assert outcome.culprit is None
+    assert outcome.divergence is None
 
 
 @pytest.mark.parametrize(
@@ -114,24 +114,24 @@ def test_all_is_well(compiled: CompiledModel) -> None:
     ],
 )
 def test_a_spoiled_file_is_named(
-    file: str, op: str, how: Callable[[str], str], spoil: Callable[[str, Callable[[str], str]], Culprit]
+    file: str, op: str, how: Callable[[str], str], spoil: Callable[[str, Callable[[str], str]], Divergence]
 ) -> None:
-    culprit = spoil(file, how)
-    assert (culprit.level, culprit.above, culprit.file, culprit.op) == ("bundle", "superdsc", file, op)
-    assert Path(culprit.source.file or "").name == THIS
-    assert culprit.source.line > 0
+    divergence = spoil(file, how)
+    assert (divergence.level, divergence.above, divergence.file, divergence.op) == ("bundle", "superdsc", file, op)
+    assert Path(divergence.source.file or "").name == THIS
+    assert divergence.source.line > 0
 
 
 def test_values_at_the_worst_element(
-    spoil: Callable[[str, Callable[[str], str]], Culprit], compiled: CompiledModel
+    spoil: Callable[[str, Callable[[str], str]], Divergence], compiled: CompiledModel
 ) -> None:
     """The bias is subtracted: torch says what the sum and the difference are."""
-    culprit = spoil("sdsc_4.json", lambda t: t.replace('"add"', '"sub"'))
+    divergence = spoil("sdsc_4.json", lambda t: t.replace('"add"', '"sub"'))
     model = Mlp()
     model.load_state_dict(compiled._program.values)  # pyright: ignore[reportPrivateUsage]
     with torch.no_grad():
         product = torch.nn.functional.gelu(model.up(X)) @ model.down.weight.T
-    bias, found = model.down.bias.detach(), culprit.difference
+    bias, found = model.down.bias.detach(), divergence.difference
     assert found is not None
     column = int(bias.abs().argmax())
     assert found.index[1] == column
@@ -139,12 +139,12 @@ def test_values_at_the_worst_element(
     assert found.got == pytest.approx(float(product[found.index[0], column] - bias[column]), abs=1e-5)
 
 
-def test_another_order_of_launches_is_named(spoil: Callable[[str, Callable[[str], str]], Culprit]) -> None:
-    culprit = spoil("bundle.mlir", lambda t: t.replace('"sdsc_6.json"', '"sdsc_7.json"'))
-    assert culprit.reason == "launch 6 runs sdsc_7.json, expected sdsc_6.json"
+def test_another_order_of_launches_is_named(spoil: Callable[[str, Callable[[str], str]], Divergence]) -> None:
+    divergence = spoil("bundle.mlir", lambda t: t.replace('"sdsc_6.json"', '"sdsc_7.json"'))
+    assert divergence.reason == "launch 6 runs sdsc_7.json, expected sdsc_6.json"
 
 
-def _plant(compiled: CompiledModel, level: str, number: int, change: Callable[[Any], None]) -> Culprit:
+def _plant(compiled: CompiledModel, level: str, number: int, change: Callable[[Any], None]) -> Divergence:
     modules = compiled._lowered.modules  # pyright: ignore[reportPrivateUsage]
     kept = modules[level]
     spoiled = kept.clone()
@@ -157,15 +157,15 @@ def _plant(compiled: CompiledModel, level: str, number: int, change: Callable[[A
         outcome = compiled.verify(X)
     finally:
         modules[level] = kept
-    assert outcome.culprit is not None
-    return outcome.culprit
+    assert outcome.divergence is not None
+    return outcome.divergence
 
 
 def test_a_wrong_kernel_is_named(compiled: CompiledModel) -> None:
-    culprit = _plant(compiled, "spyre.kernel", 2, lambda op: op.properties.update(function=StringAttr("tanh")))
-    assert (culprit.level, culprit.above) == ("spyre.kernel", "spyre.loop")
-    assert culprit.op.startswith("spyre.kernel.compute tanh")
-    assert culprit.difference is not None
+    divergence = _plant(compiled, "spyre.kernel", 2, lambda op: op.properties.update(function=StringAttr("tanh")))
+    assert (divergence.level, divergence.above) == ("spyre.kernel", "spyre.loop")
+    assert divergence.op.startswith("spyre.kernel.compute tanh")
+    assert divergence.difference is not None
 
 
 def test_a_wrong_loop_is_named(compiled: CompiledModel) -> None:
@@ -175,9 +175,9 @@ def test_a_wrong_loop_is_named(compiled: CompiledModel) -> None:
         op.results[0].replace_all_uses_with(other.result)
         op.parent.erase_op(op)
 
-    culprit = _plant(compiled, "spyre.loop", 1, subtract)
-    assert (culprit.level, culprit.above) == ("spyre.loop", "aten")
-    assert "aten.linear %linear_1" in culprit.reason
+    divergence = _plant(compiled, "spyre.loop", 1, subtract)
+    assert (divergence.level, divergence.above) == ("spyre.loop", "aten")
+    assert "aten.linear %linear_1" in divergence.reason
 
 
 def test_a_wrong_meaning_is_named(compiled: CompiledModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,10 +187,10 @@ def test_a_wrong_meaning_is_named(compiled: CompiledModel, monkeypatch: pytest.M
         return run_entry(entry, arguments) * (0.5 if entry.name == "gelu" else 1.0)
 
     monkeypatch.setattr("spyre_mlir.machine.levels.aten.run_entry", half)
-    culprit = compiled.verify(X).culprit
-    assert culprit is not None
-    assert (culprit.level, culprit.above, culprit.op) == ("aten", "torch", "aten.gelu %gelu")
-    found = culprit.difference
+    divergence = compiled.verify(X).divergence
+    assert divergence is not None
+    assert (divergence.level, divergence.above, divergence.op) == ("aten", "torch", "aten.gelu %gelu")
+    found = divergence.difference
     assert found is not None
     assert found.got == pytest.approx(found.expected / 2)
 
@@ -221,7 +221,7 @@ def llama() -> tuple[CompiledModel, torch.Tensor]:
     return made, words
 
 
-def _pairs(compiled: CompiledModel, inputs: tuple[torch.Tensor, ...]) -> dict[str, Culprit | None]:
+def _pairs(compiled: CompiledModel, inputs: tuple[torch.Tensor, ...]) -> dict[str, Divergence | None]:
     """What is found between every two levels of a program that is right."""
     modules = compiled._lowered.modules  # pyright: ignore[reportPrivateUsage]
     arrays = compiled._inputs(inputs, {})  # pyright: ignore[reportPrivateUsage]
@@ -235,7 +235,7 @@ def _pairs(compiled: CompiledModel, inputs: tuple[torch.Tensor, ...]) -> dict[st
 
 
 @pytest.mark.slow
-def test_a_right_program_has_no_culprit(llama: tuple[CompiledModel, torch.Tensor]) -> None:
+def test_a_right_program_has_no_divergence(llama: tuple[CompiledModel, torch.Tensor]) -> None:
     """Views that are read through, kernels that write a part of a tensor, gathers: nobody is accused."""
     compiled, words = llama
     assert _pairs(compiled, (words,)) == dict.fromkeys(["aten", "spyre.loop", "spyre.kernel", "superdsc", "bundle"])
@@ -259,9 +259,9 @@ def test_a_loop_over_heads(loops: Any) -> None:
     path = next(p for p in compiled.bundle_directory().glob("sdsc_*.json") if '"exp"' in p.read_text())
     path.write_text(path.read_text().replace('"exp"', '"sigmoid"'))
     compiled.reload()
-    culprit = compiled.verify(*inputs).culprit
-    assert culprit is not None
-    assert (culprit.file, culprit.op) == (path.name, "exp")
+    divergence = compiled.verify(*inputs).divergence
+    assert divergence is not None
+    assert (divergence.file, divergence.op) == (path.name, "exp")
 
 
 @pytest.mark.slow
@@ -288,6 +288,6 @@ def test_a_spoiled_file_of_a_llama_layer_is_named(seed: int, llama: tuple[Compil
             compiled.reload()
         if outcome:
             continue  # extents of one: the same program
-        assert outcome.culprit is not None
-        assert outcome.culprit.file == path.name
+        assert outcome.divergence is not None
+        assert outcome.divergence.file == path.name
         return

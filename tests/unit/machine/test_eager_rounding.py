@@ -206,7 +206,7 @@ def test_verify_excuses_no_other_difference(monkeypatch: pytest.MonkeyPatch) -> 
     verified = model.verify(x)
     assert not verified
     assert not verified.flips
-    assert "aten.mul" in str(verified.culprit)
+    assert "aten.mul" in str(verified.divergence)
 
 
 def test_integers_are_equal_or_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

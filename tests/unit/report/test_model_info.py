@@ -44,7 +44,7 @@ def info(results: str = RESULTS, arguments: tuple[Argument, ...] = ARGUMENTS) ->
     return model_info(program, lowered)  # pyright: ignore[reportArgumentType]
 
 
-def test_operators_are_counted_by_their_fate() -> None:
+def test_operators_are_counted_by_their_support() -> None:
     found = info()
     assert found.ops == {
         "native": {"aten.relu": 2, "aten.abs": 1},

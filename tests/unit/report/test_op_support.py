@@ -1,11 +1,11 @@
-"""The fate of every operation of a small program."""
+"""The support of every operation of a small program."""
 
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.plugins import registry
-from spyre_mlir.report.op_support import REMOVED, fates_of
+from spyre_mlir.report.op_support import REMOVED, support_of
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 
@@ -17,9 +17,9 @@ def module(body: str) -> ModuleOp:
     return parse_module(text, make_context(), "m.py")
 
 
-def fates(aten: str, loop: str = "") -> list[tuple[str, str]]:
-    found = fates_of(module(aten), module(loop))
-    return [(op.overload, fate) for op, fate in found.items()]
+def support(aten: str, loop: str = "") -> list[tuple[str, str]]:
+    found = support_of(module(aten), module(loop))
+    return [(op.overload, support) for op, support in found.items()]
 
 
 RELU = f"  %{{}} = aten.relu(%x) : ({T}) -> {T}"
@@ -31,7 +31,7 @@ def test_kernels_compositions_and_what_nobody_has() -> None:
     softmax = f"  %1 = aten.softmax.int(%x) {{dim = -1}} : ({T}) -> {T}"
     view = f"  %2 = aten.t(%x) : ({T}) -> tensor<8x4xf32>"
     other = OTHER.format(3, "aten.special_bessel_j1")
-    assert fates("\n".join([RELU.format(0), softmax, view, other])) == [
+    assert support("\n".join([RELU.format(0), softmax, view, other])) == [
         ("relu", "native"),
         ("softmax.int", "composed"),
         ("t", "native"),
@@ -43,24 +43,24 @@ def test_kernels_compositions_and_what_nobody_has() -> None:
 def test_a_lowering_of_a_plugin_makes_a_kernel() -> None:
     with registry.isolated():
         registry.register_lowering("aten.special_bessel_j1")(lambda build, self: self)
-        assert fates(OTHER.format(0, "aten.special_bessel_j1")) == [("special_bessel_j1", "native")]
+        assert support(OTHER.format(0, "aten.special_bessel_j1")) == [("special_bessel_j1", "native")]
 
 
 def test_host_steps_are_found_by_operator_and_place() -> None:
     # The same operator on another line is a kernel.
     two = f"{RELU.format(0)}\n{RELU.format(1)}"
-    assert fates(two, HOST.format(0)) == [("relu", "host"), ("relu", "native")]
-    assert fates(two, f"\n{HOST.format(0)}") == [("relu", "native"), ("relu", "host")]
-    assert fates(two, f"\n\n{HOST.format(0)}") == [("relu", "native"), ("relu", "native")]
+    assert support(two, HOST.format(0)) == [("relu", "host"), ("relu", "native")]
+    assert support(two, f"\n{HOST.format(0)}") == [("relu", "native"), ("relu", "host")]
+    assert support(two, f"\n\n{HOST.format(0)}") == [("relu", "native"), ("relu", "native")]
 
 
 def test_as_many_operations_of_a_place_are_on_the_host_as_there_are_host_steps() -> None:
     place = ' loc("m.py":9:1)'
     three = "\n".join(RELU.format(n) + place for n in range(3))
     two = "\n".join(HOST.format(n) + place for n in range(2))
-    assert fates(three, two) == [("relu", "host"), ("relu", "host"), ("relu", "native")]
+    assert support(three, two) == [("relu", "host"), ("relu", "host"), ("relu", "native")]
 
 
 def test_host_steps_of_operators_without_a_class() -> None:
     loop = HOST.format(0).replace("aten.relu", "mine::op")
-    assert fates(OTHER.format(0, "mine::op"), loop) == [("mine::op", "host")]
+    assert support(OTHER.format(0, "mine::op"), loop) == [("mine::op", "host")]

@@ -63,7 +63,7 @@ def test_our_passes_come_first_in_their_order_with_options_and_meaning() -> None
 def test_rows_of_operators() -> None:
     """Declared facts of a few: a kernel, one in both formats, a view, and a composition."""
     rows = {row[0]: row[1:] for row in op_rows()}
-    assert OP_COLUMNS == ("op", "fate", "family", "hardware function", "unit", "formats")
+    assert OP_COLUMNS == ("op", "support", "family", "hardware function", "unit", "formats")
     assert rows["aten.tanh"] == ("native", "pointwise", "tanh", "sfp", "DL16")
     assert rows["aten.add.Tensor"] == ("native", "pointwise", "add", "sfp", "DL16 FP32")
     assert rows["aten.mm"] == ("native", "contraction", "batchmatmul", "pt", "DL16")

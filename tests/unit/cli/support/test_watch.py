@@ -45,7 +45,7 @@ def columns(text: str) -> list[list[str]]:
 def test_list_ops_for_a_pipe(capsys: Capture) -> None:
     assert opt.main(["--list-ops"]) == 0
     head, *rows = columns(capsys.readouterr().out)
-    assert head == ["op", "fate", "family", "hardware function", "unit", "formats"]
+    assert head == ["op", "support", "family", "hardware function", "unit", "formats"]
     assert {len(row) for row in rows} == {6}
     assert ["aten.mm", "native", "contraction", "batchmatmul", "pt", "DL16"] in rows
     assert ["aten.add.Tensor", "native", "pointwise", "add", "sfp", "DL16 FP32"] in rows

@@ -1,4 +1,4 @@
-"""The page of fates: what becomes of every overload that torch has, for `generate.py`."""
+"""The page of support: what becomes of every overload that torch has, for `generate.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spyre_mlir.ops.table import Support
 
 INTRO = """What becomes of every overload of ATen that torch {torch} has. *native*: one hardware function, or a view.
 *composed*: a composition of others; for some arguments there is none, and the host runs the step. *by PyTorch*: taken
-apart by PyTorch before we see it, and what it is made of has the fates given here. *host*: a step of the host;
+apart by PyTorch before we see it, and what it is made of has the support given here. *host*: a step of the host;
 what depends on no input is computed at import instead, whatever stands here.
 *refused*: random numbers, unless as in dropout outside training none are drawn, and results of which a number or a
 shape depends on data. Variants that write in place or into `out` are taken apart too, and are left out; complex numbers
@@ -45,14 +45,14 @@ def _writes(operator: str, overload: str) -> bool:
 
 def column(overload: str) -> str:
     """Under which heading an overload stands."""
-    fate = ATEN.fate(overload)
-    if fate is not Support.HOST:
-        return fate.value
-    return APART if torch_decomposes(overload) else REFUSED if why_refused(overload) else fate.value
+    support = ATEN.support(overload)
+    if support is not Support.HOST:
+        return support.value
+    return APART if torch_decomposes(overload) else REFUSED if why_refused(overload) else support.value
 
 
-def fates_page() -> str:
-    """One line per operator: its overloads by fate."""
+def op_support_page() -> str:
+    """One line per operator: its overloads by support."""
     rows: list[tuple[str, ...]] = []
     totals: Counter[str] = Counter()
     for operator, names in overloads().items():

@@ -222,7 +222,7 @@ class BisectSession:
         return [o for o in observe_function(self.modules[KERNELS], self.known, self.host) if isinstance(o.op, KernelOp)]
 
     def _as_tensor(self, found: _FoundError, expected: Sequence[Launched]) -> Divergence:
-        """The divergence with the index of its tensor, where the kernel op is known, in place of the file's padded one."""
+        """The divergence with the index of its unpadded tensor, where the kernel op is known."""
         kernels, divergence = self._kernels(), found.divergence
         if found.values is None or len(kernels) != len(expected):
             return divergence

@@ -6,7 +6,7 @@ A quotient rounded up to a whole number is one too large: the remainder, compute
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import frexp, isinf, ldexp
+from math import frexp, isfinite, isinf, ldexp
 from typing import TypeAlias
 
 from spyre_mlir.errors import UnsupportedError
@@ -31,7 +31,7 @@ def _parts(y: Divisor) -> list[Divisor]:
     if not isinstance(y, Value):
         mantissa, exponent = frexp(y)
         first = ldexp(round(mantissa * 2**_HALF_BITS), exponent - _HALF_BITS)
-        return [y] if first == y or isinf(y) else [first, y - first]
+        return [y] if first == y else [first, y - first]
     if not y.is_float:
         return [y]
     # Veltkamp: the difference from a multiple of 2^5 + 1 keeps the leading bits.
@@ -42,6 +42,8 @@ def _parts(y: Divisor) -> list[Divisor]:
 
 def _rest(x: Value, quotient: Value, y: Divisor) -> Value:
     """x - quotient * y."""
+    if not isinstance(y, Value) and not isfinite(y):
+        return x - quotient  # the quotient is 0, or no number
     divisors = _parts(y)
     for factor in _parts(quotient):
         for part in divisors:
@@ -89,6 +91,8 @@ def floor_division(b: Build, x: Value, y: Divisor) -> Value:
     quotient = _floor_of_quotient(b, x, y)
     if not x.is_float or (not isinstance(y, Value) and abs(y) == 1):
         return quotient
+    if not isinstance(y, Value) and isinf(y):
+        return _is_below_zero(x, y).where(-1.0, quotient)
     wrong = _is_below_zero(_rest(x, quotient, y), y)
     return wrong.where(quotient - 1, quotient)
 

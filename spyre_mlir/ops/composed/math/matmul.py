@@ -27,7 +27,8 @@ def _addmm_shape(self: tuple[int, ...], mat1: tuple[int, ...], mat2: tuple[int, 
 def _addmm_meaning(self: Lanes, mat1: Lanes, mat2: Lanes, *, beta: Number, alpha: Number) -> Lanes:
     if not np.issubdtype(mat1.dtype, np.floating):
         beta, alpha = int(beta), int(alpha)
-    return beta * self + alpha * (mat1 @ mat2)
+    product = alpha * (mat1 @ mat2)
+    return product + beta * self if beta else product
 
 
 @ATEN.composed(aten=["addmm"], promote=True, meaning=_addmm_meaning, shape=_addmm_shape)

@@ -1,0 +1,26 @@
+"""Truth at the place that a number names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spyre_mlir.errors import UnsupportedError
+from tests.unit.ops.cases import agree, budgets, result
+
+
+def test_each_number_names_a_place() -> None:
+    agree(result("one_hot", np.array([[2, 0], [1, 3]]), num_classes=4), np.eye(4, dtype=np.int64)[[[2, 0], [1, 3]]])
+
+
+def test_there_may_be_no_classes() -> None:
+    assert result("one_hot", np.zeros(0, np.int64), num_classes=0).shape == (0, 0)
+
+
+def test_the_number_of_classes_must_be_said() -> None:
+    with pytest.raises(UnsupportedError, match="one_hot without a number of classes\n  try: pass num_classes"):
+        result("one_hot", np.array([0, 1]))
+
+
+def test_nothing_is_rounded() -> None:
+    assert budgets("spyre_mlir.ops.composed.indexing.one_hot") == {"one_hot": (0, False)}

@@ -24,8 +24,10 @@ _REDUCTIONS = {"add": "sum", "multiply": "prod"}
 
 def _on_part(b: Build, self: Value, index: Value, dim: int, change: Change) -> Value:
     """`self` with the part that an index tensor reaches changed: `change(part, hits)`, `dim` last in both."""
+    if not index.shape:
+        return _on_part(b, self, index.view(1), dim, change)
     if not self.shape:
-        return _on_part(b, self.view(1), reshaped(index, (1,)), 0, change).view()
+        return _on_part(b, self.view(1), index, 0, change).view()
     shape, at = index.shape, dim % self.rank
     if 0 in shape:
         return self
@@ -46,9 +48,8 @@ def _put_back(b: Build, self: Value, changed: Value, at: int) -> Value:
 
 def _as_line(b: Build, values: Value, index: Value, dim: int) -> Value:
     """Values cut to the index's shape, `dim` last."""
-    shape = index.shape
-    if not shape:
-        return reshaped(values, (1,))
+    shape = index.shape or (1,)
+    values = values if values.shape else values.view(1)
     return moved(cut_to(b, values, shape, -1), dim % len(shape), -1)
 
 

@@ -76,10 +76,28 @@ def result(overload: str, *tensors: Any, **given: Any) -> Array:
     return out
 
 
+def entry_of(overload: str) -> OpEntry:
+    """The entry that claims an overload."""
+    entry = ATEN.find(overload)
+    assert entry is not None
+    return entry
+
+
+def made(overload: str, *tensors: Any, **given: Any) -> Array:
+    """What an overload is made of gives, also where the entry says its meaning besides; see `results_of_body`."""
+    body = entry_of(overload).decompose
+    assert body is not None
+    return result_of_body(body, *tensors, **given)
+
+
+def exact_error(overload: str, wanted: Array, *tensors: Any, **attributes: Any) -> float:
+    """The largest relative error of what an overload is made of, in double precision."""
+    return float(np.abs(made(overload, *tensors, **attributes) / wanted - 1).max())
+
+
 def ulps_off(overload: str, wanted: Array, *tensors: Any, **attributes: Any) -> float:
     """By how many units in the last place of DL16 the worst element is off, with every step rounded to that format."""
-    tensors = tuple(round_trip(t) for t in tensors)
-    got = result_of_body(ATEN.find(overload).decompose, *tensors, rounding=round_trip, **attributes)  # type: ignore[union-attr]
+    got = made(overload, *map(round_trip, tensors), rounding=round_trip, **attributes)
     return float((np.abs(got - wanted) / 2.0 ** (np.frexp(wanted)[1] - 1 - FRACTION_BITS)).max())
 
 
@@ -117,14 +135,6 @@ def sample_shapes(entry: OpEntry, sample: Sample) -> list[tuple[int, ...]]:
     given = {name: typed(name, shape) for name, shape in zip(names, sample.shapes, strict=False)}
     bound = {p.name: p.default for p in entry.params} | given | dict(sample.attributes)
     return [t.get_shape() for t in result_types(entry, bound)]
-
-
-def exact_error(overload: str, wanted: Array, *tensors: Any, **attributes: Any) -> float:
-    """The largest relative error of what an entry is made of, in double precision."""
-    entry = ATEN.find(overload)
-    assert entry is not None
-    got = result_of_body(entry.decompose, *tensors, **attributes)  # type: ignore[arg-type]
-    return float(np.abs(got / wanted - 1).max())
 
 
 def calls(overload: str, *tensors: Any, **attributes: Any) -> list[str]:

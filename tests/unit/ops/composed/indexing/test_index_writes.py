@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import ConstraintError
-from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.composed.indexing.index_writes import index_copy_shape
-from tests.unit.ops.cases import agree, budgets, result, result_of_body
+from tests.unit.ops.cases import agree, budgets, made, result
 
 X = np.arange(24.0).reshape(2, 3, 4) - 7.0
 KINDS = [X, X.astype(np.int64), X % 3 > 0]
@@ -23,17 +22,9 @@ def written(x: Any, at: Any, values: Any, dim: int) -> Any:
     return out
 
 
-def made(*tensors: Any, dim: int) -> Any:
-    """What `index_copy` is made of."""
-    entry = ATEN.find("index_copy")
-    assert entry is not None
-    assert entry.decompose is not None
-    return result_of_body(entry.decompose, *tensors, dim=dim)
-
-
 def copied(*tensors: Any, dim: int) -> list[Any]:
     """What `index_copy` means, and what it is made of."""
-    return [result("index_copy", *tensors, dim=dim), made(*tensors, dim=dim)]
+    return [result("index_copy", *tensors, dim=dim), made("index_copy", *tensors, dim=dim)]
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2, -1, -3])
@@ -63,10 +54,10 @@ def test_one_number_is_copied() -> None:
 @pytest.mark.parametrize("index", [[4], [-1], [0, 4], [-1, 0]])
 def test_a_place_outside_makes_floats_nan_and_leaves_integers(index: list[int]) -> None:
     x, source = np.zeros((2, 4)), np.ones((2, len(index)))
-    assert np.isnan(made(x, np.array(index), source, dim=1)).any(1).all()
+    assert np.isnan(made("index_copy", x, np.array(index), source, dim=1)).any(1).all()
     whole = x.astype(np.int64)
     wanted = written(whole, [0], np.ones((2, 1)), 1) if 0 in index else whole
-    agree(made(whole, np.array(index), source.astype(np.int64), dim=1), wanted)
+    agree(made("index_copy", whole, np.array(index), source.astype(np.int64), dim=1), wanted)
 
 
 def test_shapes_of_a_copy() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import UnsupportedError
-from tests.unit.ops.cases import agree, budgets, result
+from tests.unit.ops.cases import agree, budgets, entry_of, result
 
 
 def test_each_number_names_a_place() -> None:
@@ -18,6 +18,9 @@ def test_there_may_be_no_classes() -> None:
 
 
 def test_the_number_of_classes_must_be_said() -> None:
+    classes = entry_of("one_hot").param("num_classes")
+    assert classes is not None
+    assert classes.default == -1  # as torch declares it
     with pytest.raises(UnsupportedError, match="one_hot without a number of classes\n  try: pass num_classes"):
         result("one_hot", np.array([0, 1]))
 

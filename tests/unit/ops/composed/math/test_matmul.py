@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import ConstraintError
-from spyre_mlir.ops import ATEN
-from tests.unit.ops.cases import INF, NAN, agree, budgets, result, result_of_body, sample_shapes
+from tests.unit.ops.cases import INF, NAN, agree, budgets, entry_of, made, result, sample_shapes
 
 RNG = np.random.default_rng(3)
 
@@ -28,23 +27,12 @@ PRODUCTS = {
 }
 
 
-def both_ways(overload: str) -> list[Any]:
-    """What an overload means, and what it is made of where that is said beside it."""
-    entry = ATEN.find(overload)
-    assert entry is not None
-    made = entry.decompose
-    return [
-        lambda *ts, **facts: result(overload, *ts, **facts),
-        lambda *ts, **facts: result_of_body(made, *ts, **facts),
-    ]
-
-
 @pytest.mark.parametrize("overload", PRODUCTS)
 @pytest.mark.parametrize(("beta", "alpha"), [(1, 1), (2, 0.5), (-0.25, 3), (1, -1), (0.5, 1)])
 def test_sums_with_products(overload: str, beta: float, alpha: float) -> None:
     value, left, right, product = PRODUCTS[overload]
-    for run in both_ways(overload):
-        agree(run(value, left, right, beta=beta, alpha=alpha), beta * value + alpha * product)
+    for run in (result, made):
+        agree(run(overload, value, left, right, beta=beta, alpha=alpha), beta * value + alpha * product)
 
 
 @pytest.mark.parametrize("overload", PRODUCTS)
@@ -53,27 +41,24 @@ def test_a_sum_is_not_scaled_unless_told(overload: str) -> None:
     agree(result(overload, value, left, right), value + product)
 
 
-@pytest.mark.parametrize("overload", ["addmm", "baddbmm", "addbmm", "addmv"])
+@pytest.mark.parametrize("overload", PRODUCTS)
 def test_a_beta_of_0_drops_what_is_no_number(overload: str) -> None:
     value, left, right, product = PRODUCTS[overload]
     gone = np.full_like(value, NAN)
     gone.flat[0] = INF
-    entry = ATEN.find(overload)
-    assert entry is not None
-    assert entry.decompose is not None
-    agree(result_of_body(entry.decompose, gone, left, right, beta=0, alpha=2), 2 * product)
+    for run in (result, made):
+        agree(run(overload, gone, left, right, beta=0, alpha=2), 2 * product)
 
 
 @pytest.mark.parametrize("overload", PRODUCTS)
 def test_integers_take_whole_factors(overload: str) -> None:
     value, left, right, product = (x.astype(np.int64) for x in PRODUCTS[overload])
-    for run in both_ways(overload):
-        agree(run(value, left, right, beta=2.75, alpha=3.5), 2 * value + 3 * product)
+    for run in (result, made):
+        agree(run(overload, value, left, right, beta=2.75, alpha=3.5), 2 * value + 3 * product)
 
 
 def test_the_shape_of_a_sum_is_that_of_the_product() -> None:
-    entry = ATEN.find("addmm")
-    assert entry is not None
+    entry = entry_of("addmm")
     assert [sample_shapes(entry, s) for s in entry.samples] == [[(3, 4)], [(3, 4)]]
 
 

@@ -1,0 +1,108 @@
+"""Attention against a softmax of products in numpy: what it means, and what it is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.ops.composed.nn.attention import attention_shape
+from tests.unit.ops.cases import INF, Array, agree, budgets, entry_of, made, result, result_of_body
+
+RNG = np.random.default_rng(11)
+Q, K, V = RNG.normal(size=(2, 3, 4)), RNG.normal(size=(2, 5, 4)), RNG.normal(size=(2, 5, 6))
+OVERLOAD = "scaled_dot_product_attention"
+
+
+def attended(q: Any, k: Any, v: Any, mask: Any = None, scale: float = 0.5) -> Array:
+    """Row by row; the scale is one over the root of four features."""
+    scores = q @ np.swapaxes(k, -1, -2) * scale
+    scores = scores if mask is None else scores + (np.where(mask, 0, -INF) if mask.dtype == bool else mask)
+    with np.errstate(invalid="ignore"):
+        e = np.exp(scores - scores.max(-1, keepdims=True))
+        return np.nan_to_num(e / e.sum(-1, keepdims=True)) @ v
+
+
+def both(*tensors: Any, **facts: Any) -> list[Array]:
+    return [result(OVERLOAD, *tensors, **facts), made(OVERLOAD, *tensors, **facts)]
+
+
+def test_a_mean_of_the_values_by_how_near_their_keys_are() -> None:
+    for got in both(Q, K, V):
+        agree(got, attended(Q, K, V))
+
+
+@pytest.mark.parametrize("scale", [0.25, -2.0, 3])
+def test_scores_are_scaled(scale: float) -> None:
+    for got in both(Q, K, V, scale=scale):
+        agree(got, attended(Q, K, V, scale=scale))
+
+
+def test_no_query_sees_keys_behind_its_place() -> None:
+    for q, k, v in ((Q, K, V), (K, Q, V[:, :3])):
+        seen = np.arange(q.shape[1])[:, None] >= np.arange(k.shape[1])
+        for got in both(q, k, v, is_causal=True):
+            agree(got, attended(q, k, v, seen))
+
+
+TRUTH = np.array([[True, False, True, True, False], [False] * 5, [False, False, False, False, True]])
+
+
+def test_keys_that_a_mask_hides_have_no_part_and_a_row_without_any_is_0() -> None:
+    for got in both(Q, K, V, TRUTH):
+        agree(got, attended(Q, K, V, TRUTH))
+        assert (got[:, 1] == 0).all()
+
+
+def test_a_mask_of_numbers_is_added() -> None:
+    mask = np.array([[0.5, -1.0, 2.0, -INF, 0.0], [-INF] * 5, [0.0, -INF, -INF, -INF, -INF]])
+    for got in both(Q, K, V, mask):
+        agree(got, attended(Q, K, V, mask))
+
+
+def test_a_row_under_the_least_float_is_uniform() -> None:
+    mask = np.full((3, 5), np.finfo(np.float32).min, np.float64)
+    for got in both(Q, K, V, mask):
+        agree(got, np.broadcast_to(V.mean(1, keepdims=True), (2, 3, 6)))
+
+
+def test_a_mask_of_another_float_type_is_brought_to_that_of_the_scores() -> None:
+    def body(b: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
+        decompose = entry_of(OVERLOAD).decompose
+        assert decompose is not None
+        return decompose(b, q, k, v, b.cast(mask, "f16"))
+
+    mask = np.array([0.5, -1.0, 2.0, 0.0, 0.25])
+    agree(result_of_body(body, Q, K, V, mask), attended(Q, K, V, mask))
+
+
+def test_batches_broadcast() -> None:
+    for got in both(Q[:, None], K, V):
+        agree(got, attended(Q[:, None], K, V))
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4])
+def test_heads_share_keys(heads: int) -> None:
+    q, k, v = RNG.normal(size=(3, 4, 2, 4)), RNG.normal(size=(3, heads, 5, 4)), RNG.normal(size=(3, heads, 5, 6))
+    wanted = attended(q, np.repeat(k, 4 // heads, 1), np.repeat(v, 4 // heads, 1))
+    for got in both(q, k, v, enable_gqa=True):
+        agree(got, wanted)
+
+
+def test_shapes() -> None:
+    assert attention_shape((4, 3, 8), (2, 4, 6, 8), (2, 4, 6, 5)) == (2, 4, 3, 5)
+    assert attention_shape((1, 4, 3, 8), (1, 2, 6, 8), (1, 2, 6, 5), enable_gqa=True) == (1, 4, 3, 5)
+    assert attention_shape((3, 8), (6, 8), (6, 5), (3, 6), scale=0.5) == (3, 5)
+
+
+def test_dropout_is_refused() -> None:
+    with pytest.raises(
+        UnsupportedError, match=r"attention with dropout 0\.1\n  try: call model\.eval\(\) before export"
+    ):
+        made(OVERLOAD, Q, K, V, dropout_p=0.1)
+
+
+def test_errors_that_are_allowed() -> None:
+    assert budgets("spyre_mlir.ops.composed.nn.attention") == {"attention": (32, True)}

@@ -1,0 +1,182 @@
+"""Convolutions against sums over every place and tap, on whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spyre_mlir.errors import ConstraintError
+from tests.unit.ops.cases import Array, agree, budgets, calls, result
+
+RNG = np.random.default_rng(2)
+Ints = Sequence[int]
+
+
+def whole(*shape: int) -> Array:
+    return RNG.integers(-4, 5, shape).astype(np.float64)
+
+
+def convolved(x: Array, weight: Array, stride: Ints, pads: Sequence[tuple[int, int]], gaps: Ints, groups: int) -> Array:
+    """[N, C, places…]: the sum over channels of a group and taps, place by place."""
+    padded = np.pad(x, [(0, 0), (0, 0), *pads])
+    kernel = weight.shape[2:]
+    sizes = [(e - d * (k - 1) - 1) // s + 1 for e, k, s, d in zip(padded.shape[2:], kernel, stride, gaps, strict=True)]
+    out = np.zeros((len(x), len(weight), *sizes))
+    own = weight.shape[1]
+    for channel, at in ((c, a) for c in range(len(weight)) for a in np.ndindex(*sizes)):
+        first = channel // (len(weight) // groups) * own
+        window = tuple(
+            slice(a * s, a * s + d * (k - 1) + 1, d) for a, s, d, k in zip(at, stride, gaps, kernel, strict=True)
+        )
+        taps = padded[(slice(None), slice(first, first + own), *window)]
+        out[(slice(None), channel, *at)] = (taps * weight[channel]).reshape(len(x), -1).sum(1)
+    return out
+
+
+def transposed(x: Array, weight: Array, stride: Ints, pads: Ints, more: Ints, gaps: Ints, groups: int) -> Array:
+    """Every element adds its multiple of the window; then the padding is cut off."""
+    kernel, own, outputs = weight.shape[2:], x.shape[1] // groups, weight.shape[1]
+    sizes = [(e - 1) * s + d * (k - 1) + 1 for e, s, k, d in zip(x.shape[2:], stride, kernel, gaps, strict=True)]
+    out = np.zeros((len(x), groups * outputs, *(e + m for e, m in zip(sizes, more, strict=True))))
+    for channel, at in ((c, a) for c in range(x.shape[1]) for a in np.ndindex(*x.shape[2:])):
+        first = channel // own * outputs
+        window = tuple(
+            slice(a * s, a * s + d * (k - 1) + 1, d) for a, s, d, k in zip(at, stride, gaps, kernel, strict=True)
+        )
+        part = x[(slice(None), channel, *at)].reshape(-1, *(1,) * (len(kernel) + 1)) * weight[channel]
+        out[(slice(None), slice(first, first + outputs), *window)] += part
+    kept = tuple(slice(p, e + m - p) for p, e, m in zip(pads, sizes, more, strict=True))
+    return out[(slice(None), slice(None), *kept)]
+
+
+# input, weight, stride, padding, dilation, groups
+FORWARD: list[tuple[Any, ...]] = [
+    ((2, 3, 7), (4, 3, 3), (1,), (0,), (1,), 1),
+    ((2, 3, 7), (4, 3, 2), (2,), (1,), (3,), 1),
+    ((1, 4, 8), (6, 2, 3), (3,), (2,), (1,), 2),
+    ((2, 3, 5, 6), (2, 3, 3, 2), (2, 1), (1, 0), (1, 2), 1),
+    ((2, 4, 4, 5), (6, 2, 2, 3), (1, 2), (0, 1), (2, 1), 2),
+    ((2, 3, 4, 5), (3, 1, 2, 3), (1, 2), (1, 2), (2, 1), 3),  # depthwise
+    ((1, 2, 4, 5), (4, 1, 2, 2), (1, 1), (0, 0), (1, 1), 2),  # two outputs per channel
+    ((1, 1, 4, 5), (1, 1, 2, 2), (1, 1), (0, 0), (1, 1), 1),
+    ((1, 2, 3, 4, 3), (2, 2, 2, 1, 2), (1, 2, 1), (0, 1, 0), (1, 1, 2), 1),
+    ((2, 2, 3, 3, 4), (2, 1, 2, 3, 2), (1, 1, 2), (0, 1, 1), (2, 1, 1), 2),
+]
+
+
+@pytest.mark.parametrize(("shape", "kernel", "stride", "padding", "dilation", "groups"), FORWARD)
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_convolution(
+    shape: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int, with_bias: bool
+) -> None:
+    x, weight, bias = whole(*shape), whole(*kernel), whole(kernel[0])
+    wanted = convolved(x, weight, stride, [(p, p) for p in padding], dilation, groups)
+    wanted = wanted + bias.reshape(-1, *(1,) * len(stride)) if with_bias else wanted
+    given = (x, weight, bias) if with_bias else (x, weight)
+    facts = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    agree(result(f"conv{len(stride)}d", *given, **facts), wanted)
+    got = result("convolution", *given, **facts, transposed=False, output_padding=(0,))
+    agree(got, wanted)
+
+
+def test_a_convolution_slides_by_one_and_is_not_padded_unless_told() -> None:
+    x, weight = whole(1, 2, 5), whole(3, 2, 2)
+    agree(result("conv1d", x, weight), convolved(x, weight, (1,), [(0, 0)], (1,), 1))
+    agree(result("conv1d.padding", x, weight), convolved(x, weight, (1,), [(0, 0)], (1,), 1))
+    agree(result("conv_transpose1d", x, whole(2, 3, 1) * 0 + 1), x.sum(1, keepdims=True).repeat(3, 1))
+
+
+def test_one_number_stands_for_all_dimensions_and_the_batch_may_be_missing() -> None:
+    x, weight = whole(3, 5, 6), whole(2, 3, 2, 2)
+    wanted = convolved(x[None], weight, (2, 2), [(1, 1), (1, 1)], (2, 2), 1)[0]
+    agree(result("conv2d", x, weight, stride=(2,), padding=(1,), dilation=(2,)), wanted)
+    same = result("conv2d.padding", x, weight, padding="same")
+    agree(same, convolved(x[None], weight, (1, 1), [(0, 1), (0, 1)], (1, 1), 1)[0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "dilation", "pads", "groups"),
+    [
+        ((2, 3, 7), (4, 3, 4), (1,), [(1, 2)], 1),
+        ((2, 3, 7), (4, 3, 4), (3,), [(4, 5)], 1),
+        ((1, 4, 5, 6), (2, 2, 3, 2), (2, 1), [(2, 2), (0, 1)], 2),
+        ((1, 2, 3, 4, 5), (2, 2, 2, 1, 3), (1, 1, 1), [(0, 1), (0, 0), (1, 1)], 1),
+    ],
+)
+def test_same_padding_keeps_the_extents_and_the_odd_one_comes_last(
+    shape: Ints, kernel: Ints, dilation: Ints, pads: list[tuple[int, int]], groups: int
+) -> None:
+    x, weight, bias = whole(*shape), whole(*kernel), whole(kernel[0])
+    wanted = convolved(x, weight, (1,) * len(pads), pads, dilation, groups) + bias.reshape(-1, *(1,) * len(pads))
+    assert wanted.shape[2:] == x.shape[2:]
+    facts = {"padding": "same", "dilation": dilation, "groups": groups}
+    agree(result(f"conv{len(pads)}d.padding", x, weight, bias, **facts), wanted)
+
+
+def test_valid_padding_is_none() -> None:
+    x, weight = whole(1, 2, 9), whole(3, 2, 3)
+    wanted = convolved(x, weight, (2,), [(0, 0)], (2,), 1)
+    agree(result("conv1d.padding", x, weight, padding="valid", stride=(2,), dilation=(2,)), wanted)
+
+
+# input, weight, stride, padding, output padding, dilation, groups
+BACKWARD: list[tuple[Any, ...]] = [
+    ((2, 3, 5), (3, 4, 3), (1,), (0,), (0,), (1,), 1),
+    ((2, 3, 5), (3, 4, 3), (2,), (1,), (1,), (1,), 1),
+    ((1, 4, 4), (4, 3, 2), (3,), (0,), (2,), (2,), 2),
+    ((2, 3, 3, 4), (3, 2, 2, 3), (2, 1), (1, 0), (1, 0), (1, 2), 1),
+    ((2, 4, 3, 2), (4, 1, 2, 3), (1, 2), (0, 1), (0, 1), (2, 1), 4),
+    ((1, 2, 2, 3, 2), (2, 3, 2, 1, 3), (1, 2, 2), (0, 0, 1), (0, 1, 0), (2, 1, 1), 1),
+]
+
+
+@pytest.mark.parametrize(("shape", "kernel", "stride", "padding", "more", "dilation", "groups"), BACKWARD)
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_transposed_convolution(
+    shape: Ints, kernel: Ints, stride: Ints, padding: Ints, more: Ints, dilation: Ints, groups: int, with_bias: bool
+) -> None:
+    x, weight, bias = whole(*shape), whole(*kernel), whole(kernel[1] * groups)
+    wanted = transposed(x, weight, stride, padding, more, dilation, groups)
+    wanted = wanted + bias.reshape(-1, *(1,) * len(stride)) if with_bias else wanted
+    given = (x, weight, bias) if with_bias else (x, weight)
+    facts = {"stride": stride, "padding": padding, "output_padding": more, "dilation": dilation, "groups": groups}
+    rank = len(stride)
+    agree(result(f"conv_transpose{rank}d" + ".input" * (rank > 1), *given, **facts), wanted)
+    agree(result("convolution", *given, **facts, transposed=True), wanted)
+    if shape[0] == 1:
+        agree(result("convolution", x[0], *given[1:], **facts, transposed=True), wanted[0])
+
+
+def test_channels_that_meet_no_other_take_no_matrix_product() -> None:
+    def products(channels: int, outputs: int, own: int, groups: int) -> set[str]:
+        called = calls("conv1d", whole(1, channels, 5), whole(outputs, own, 2), groups=groups)
+        return {"bmm", "linear"} & set(called)
+
+    assert products(3, 3, 1, 3) == set()
+    assert products(1, 1, 1, 1) == {"linear"}
+    assert products(4, 4, 2, 2) == products(2, 4, 1, 2) == {"bmm"}
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "facts", "message"),
+    [
+        ((3, 9), (4, 3, 3, 3), {}, "C1: input and weight differ in spatial dimensions"),
+        ((1, 1, 3, 9), (4, 3, 3), {}, "C1: input and weight differ"),
+        ((1, 3, 9), (4, 2, 3), {}, "C2: weight takes another number of channels"),
+        ((1, 4, 9), (4, 3, 3), {"groups": 2}, "C2: weight takes another"),
+        ((1, 3, 4), (2, 3, 2), {"transposed": True}, "C2: weight takes another"),
+        ((1, 3, 4), (3, 2, 3), {"transposed": True, "padding": (3,)}, "C3: nothing is left of dimension 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(shape: Ints, kernel: Ints, facts: dict[str, Any], message: str) -> None:
+    said = {"stride": (1,), "padding": (0,), "dilation": (1,), "output_padding": (0,), "groups": 1} | facts
+    with pytest.raises(ConstraintError, match=message):
+        result("convolution", whole(*shape), whole(*kernel), **({"transposed": False} | said))
+
+
+def test_errors_that_are_allowed() -> None:
+    wanted = dict.fromkeys(("convolution", "conv", "conv_padding", "conv_transpose"), (16, False))
+    assert budgets("spyre_mlir.ops.composed.nn.convolution") == wanted

@@ -23,6 +23,7 @@ MOST_COMPARED = 2**22
 
 # What loses to every element of a window: the least number of the device.
 LOWEST = -DL16_LARGEST
+NARROW_BITS = SHORT_BITS | {"i32": 32}  # integers that have no number as low
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,9 @@ def _taps(b: Build, x: Value, dim: int, s: Slide, fill: float) -> list[Value]:
 
 def _lowest(element: str) -> float:
     """What loses as padding: the least number of a type, if one below it would wrap."""
-    if element not in SHORT_BITS:
+    if element not in NARROW_BITS:
         return LOWEST
-    return 0 if element.startswith("u") else -(2 ** (SHORT_BITS[element] - 1))
+    return 0 if element.startswith("u") else -(2 ** (NARROW_BITS[element] - 1))
 
 
 def _largest(b: Build, x: Value, slides: Sequence[Slide]) -> Value:
@@ -110,8 +111,8 @@ def _first(values: Sequence[Value], places: Sequence[Value]) -> tuple[Value, Val
 def _largest_with_places(b: Build, x: Value, slides: Sequence[Slide]) -> tuple[Value, Value]:
     """The largest of every window, and where the first that is as large stands in its channel."""
     strides, element = _strides(x.shape, len(slides)), x.element
-    if element in SHORT_BITS:
-        x = b.cast(x, "i32")  # padding that is as large as an element would be found first
+    if element in NARROW_BITS:
+        x = b.cast(x, "i64")  # padding that is as large as an element would be found first
     where: list[Value] = []
     for dim, s in _from_last(slides):
         values, step = _taps(b, x, dim, s, LOWEST), strides[dim]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan, nan
+
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.annotations import Number
 from spyre_mlir.ops.aten import ATEN
@@ -13,6 +15,8 @@ from spyre_mlir.ops.value import Value
 
 def _places(b: Build, borders: Value, values: Value, right: bool, narrow: bool) -> Value:
     """How many of the borders along the last dimension go before each value."""
+    if values.number is not None and isnan(values.number):
+        values = b.full((), nan, "f32")
     if borders.element != values.element and values.element:
         borders, values = b.cast(borders, "f32"), b.cast(values, "f32")
     own = values.unsqueeze(-1) if values.element else values

@@ -19,6 +19,11 @@ def whole(*shape: int) -> Array:
     return RNG.integers(-4, 5, shape).astype(np.float64)
 
 
+def window(at: Ints, kernel: Ints, stride: Ints, gaps: Ints) -> tuple[slice, ...]:
+    """The elements under a window at a place."""
+    return tuple(slice(a * s, a * s + d * (k - 1) + 1, d) for a, k, s, d in zip(at, kernel, stride, gaps, strict=True))
+
+
 def convolved(x: Array, weight: Array, stride: Ints, pads: Sequence[tuple[int, int]], gaps: Ints, groups: int) -> Array:
     """[N, C, places…]: the sum over channels of a group and taps, place by place."""
     padded = np.pad(x, [(0, 0), (0, 0), *pads])
@@ -28,10 +33,7 @@ def convolved(x: Array, weight: Array, stride: Ints, pads: Sequence[tuple[int, i
     own = weight.shape[1]
     for channel, at in ((c, a) for c in range(len(weight)) for a in np.ndindex(*sizes)):
         first = channel // (len(weight) // groups) * own
-        window = tuple(
-            slice(a * s, a * s + d * (k - 1) + 1, d) for a, s, d, k in zip(at, stride, gaps, kernel, strict=True)
-        )
-        taps = padded[(slice(None), slice(first, first + own), *window)]
+        taps = padded[(slice(None), slice(first, first + own), *window(at, kernel, stride, gaps))]
         out[(slice(None), channel, *at)] = (taps * weight[channel]).reshape(len(x), -1).sum(1)
     return out
 
@@ -43,11 +45,8 @@ def transposed(x: Array, weight: Array, stride: Ints, pads: Ints, more: Ints, ga
     out = np.zeros((len(x), groups * outputs, *(e + m for e, m in zip(sizes, more, strict=True))))
     for channel, at in ((c, a) for c in range(x.shape[1]) for a in np.ndindex(*x.shape[2:])):
         first = channel // own * outputs
-        window = tuple(
-            slice(a * s, a * s + d * (k - 1) + 1, d) for a, s, d, k in zip(at, stride, gaps, kernel, strict=True)
-        )
         part = x[(slice(None), channel, *at)].reshape(-1, *(1,) * (len(kernel) + 1)) * weight[channel]
-        out[(slice(None), slice(first, first + outputs), *window)] += part
+        out[(slice(None), slice(first, first + outputs), *window(at, kernel, stride, gaps))] += part
     kept = tuple(slice(p, e + m - p) for p, e, m in zip(pads, sizes, more, strict=True))
     return out[(slice(None), slice(None), *kept)]
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.unit.ops.cases import Array, agree, budgets, result
+from tests.unit.ops.cases import Array, agree, budgets, check_samples, result
+
+MODULE = "spyre_mlir.ops.spyre_ops"
 
 RNG = np.random.default_rng(6)
 X = np.array([[-2.0, -0.5, 0.0, 0.25], [1.0, 3.0, -4.0, 0.5]])
@@ -131,4 +133,8 @@ def test_errors_that_are_allowed() -> None:
     wanted = dict.fromkeys(moved.split(), (0, False)) | dict.fromkeys(sums.split(), (16, False))
     wanted |= dict.fromkeys(("spyre_softplus", "spyre_gelu", "spyre_silu", "quantscalepertokenfp8"), (4, False))
     wanted |= {"spyre_clamp": (1, False), "sliding_window_attention": (16, False)}
-    assert budgets("spyre_mlir.ops.spyre_ops") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

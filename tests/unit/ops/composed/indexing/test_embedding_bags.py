@@ -9,7 +9,9 @@ import pytest
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.composed.indexing.embedding_bags import MAX, MEAN, SUM
-from tests.unit.ops.cases import agree, budgets, results, results_of_body
+from tests.unit.ops.cases import agree, budgets, check_samples, results, results_of_body
+
+MODULE = "spyre_mlir.ops.composed.indexing.embedding_bags"
 
 WEIGHT = np.array([[1.0, -2.0], [3.0, 4.0], [-5.0, 6.0], [7.0, 0.5]])
 INDICES = np.array([1, 2, 3, 3, 0])
@@ -79,4 +81,8 @@ def test_the_largest_of_weighted_rows_is_refused() -> None:
 
 
 def test_errors_that_are_allowed() -> None:
-    assert budgets("spyre_mlir.ops.composed.indexing.embedding_bags") == {"embedding_bag": (16, False)}
+    assert budgets(MODULE) == {"embedding_bag": (16, False)}
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

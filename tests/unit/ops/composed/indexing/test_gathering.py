@@ -9,7 +9,9 @@ import pytest
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.composed.indexing.gathering import Indexed
-from tests.unit.ops.cases import NAN, agree, budgets, result, result_of_body, results_of_body
+from tests.unit.ops.cases import NAN, agree, budgets, check_samples, result, result_of_body, results_of_body
+
+MODULE = "spyre_mlir.ops.composed.indexing.gathering"
 
 X = np.arange(24.0).reshape(2, 3, 4) * np.array([1.0, -1.0, 0.5, -0.25])
 KINDS = [X, X.astype(np.int64), X % 2 > 0.5]
@@ -121,4 +123,8 @@ def test_values_are_spread_over_all_places_written() -> None:
 
 def test_errors_that_are_allowed() -> None:
     wanted = dict.fromkeys(("gather", "take_along_dim", "take", "index"), (1, False))
-    assert budgets("spyre_mlir.ops.composed.indexing.gathering") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

@@ -9,7 +9,9 @@ import pytest
 
 from spyre_mlir.errors import ConstraintError
 from spyre_mlir.ops.composed.indexing.index_writes import index_copy_shape
-from tests.unit.ops.cases import agree, budgets, made, result
+from tests.unit.ops.cases import agree, budgets, check_samples, made, result
+
+MODULE = "spyre_mlir.ops.composed.indexing.index_writes"
 
 X = np.arange(24.0).reshape(2, 3, 4) - 7.0
 KINDS = [X, X.astype(np.int64), X % 3 > 0]
@@ -113,4 +115,8 @@ def test_select_scatter(dim: int, index: int) -> None:
 
 def test_errors_that_are_allowed() -> None:
     wanted = dict.fromkeys(("index_copy", "slice_scatter", "select_scatter"), (1, True))
-    assert budgets("spyre_mlir.ops.composed.indexing.index_writes") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

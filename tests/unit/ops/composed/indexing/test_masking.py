@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.unit.ops.cases import INF, NAN, agree, budgets, result
+from tests.unit.ops.cases import INF, NAN, agree, budgets, check_samples, result
+
+MODULE = "spyre_mlir.ops.composed.indexing.masking"
 
 X = np.arange(1.0, 25.0).reshape(2, 3, 4)
 
@@ -39,4 +41,8 @@ def test_what_lies_outside_is_0_whatever_it_was() -> None:
 
 def test_errors_that_are_allowed() -> None:
     wanted = dict.fromkeys(("masked_fill", "tril", "triu"), (1, True))
-    assert budgets("spyre_mlir.ops.composed.indexing.masking") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

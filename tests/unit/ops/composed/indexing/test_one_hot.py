@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import UnsupportedError
-from tests.unit.ops.cases import agree, budgets, entry_of, result
+from tests.unit.ops.cases import agree, budgets, check_samples, entry_of, result
+
+MODULE = "spyre_mlir.ops.composed.indexing.one_hot"
 
 
 def test_each_number_names_a_place() -> None:
@@ -26,4 +28,8 @@ def test_the_number_of_classes_must_be_said() -> None:
 
 
 def test_nothing_is_rounded() -> None:
-    assert budgets("spyre_mlir.ops.composed.indexing.one_hot") == {"one_hot": (0, False)}
+    assert budgets(MODULE) == {"one_hot": (0, False)}
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

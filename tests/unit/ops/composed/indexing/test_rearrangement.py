@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 from spyre_mlir.errors import ConstraintError
 from spyre_mlir.ops.composed.indexing.rearrangement import by_places
-from tests.unit.ops.cases import agree, budgets, calls, result, result_of_body
+from tests.unit.ops.cases import agree, budgets, calls, check_samples, result, result_of_body
 
 MODULE = "spyre_mlir.ops.composed.indexing.rearrangement"
 X = np.arange(24.0).reshape(2, 3, 4) - 6.5
@@ -231,3 +231,7 @@ def test_errors_that_are_allowed() -> None:
     exact = dict.fromkeys([*moved.split(), "zeros_like", "ones_like", "new_zeros", "new_ones"], (0, False))
     once = dict.fromkeys(("copy", "fill", "full_like", "new_full"), (1, False))
     assert budgets(MODULE) == exact | once | {"stack": (1, True), "trace": (16, False)}
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import UnsupportedError
-from tests.unit.ops.cases import INF, NAN, agree, budgets, result
+from tests.unit.ops.cases import INF, NAN, agree, budgets, check_samples, result
+
+MODULE = "spyre_mlir.ops.composed.indexing.scattering"
 
 X = np.arange(24.0).reshape(2, 3, 4) - 6.5
 RNG = np.random.default_rng(5)
@@ -261,4 +263,8 @@ def test_errors_that_are_allowed() -> None:
     once = dict.fromkeys(("scatter_src", "scatter_value", "index_fill", "masked_scatter"), (1, False))
     sums = "scatter_reduced scatter_value_reduced scatter_add scatter_reduce index_add index_reduce index_put put"
     wanted = once | dict.fromkeys(sums.split(), (16, False))
-    assert budgets("spyre_mlir.ops.composed.indexing.scattering") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

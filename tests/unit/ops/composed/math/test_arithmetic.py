@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.unit.ops.cases import INF, NAN, agree, budgets, result
+from tests.unit.ops.cases import INF, NAN, agree, budgets, check_samples, result
+
+MODULE = "spyre_mlir.ops.composed.math.arithmetic"
 
 X, Y = np.array([[1.0, -2.0, 3.0], [4.0, 0.5, -6.0]]), np.array([2.0, 5.0, -7.0])
 
@@ -70,4 +72,8 @@ def test_stand_ins_may_be_chosen() -> None:
 
 def test_errors_that_are_allowed() -> None:
     ulps = {"rsub_scalar": 1, "addcmul": 8, "lerp": 4, "hypot": 4, "clamp_tensor": 1, "nan_to_num": 1}
-    assert budgets("spyre_mlir.ops.composed.math.arithmetic") == {name: (u, True) for name, u in ulps.items()}
+    assert budgets(MODULE) == {name: (u, True) for name, u in ulps.items()}
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

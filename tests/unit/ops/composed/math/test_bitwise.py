@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import UnsupportedError
-from tests.unit.ops.cases import NAN, agree, budgets, result
+from tests.unit.ops.cases import NAN, agree, budgets, check_samples, result
+
+MODULE = "spyre_mlir.ops.composed.math.bitwise"
 
 DTYPES = {"i8": np.int8, "ui8": np.uint8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
 FUNCTIONS = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
@@ -112,4 +114,8 @@ def test_errors_that_are_allowed() -> None:
     both = [f"bitwise_{name}{kind}" for kind in ("", "_number") for name in FUNCTIONS]
     promoted = ("bitwise_not", *both, "left_shift", "right_shift")
     wanted = dict.fromkeys(alone, (1, False)) | dict.fromkeys(promoted, (1, True))
-    assert budgets("spyre_mlir.ops.composed.math.bitwise") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

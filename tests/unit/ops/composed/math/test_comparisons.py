@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.unit.ops.cases import INF, NAN, agree, budgets, result
+from tests.unit.ops.cases import INF, NAN, agree, budgets, check_samples, result
+
+MODULE = "spyre_mlir.ops.composed.math.comparisons"
 
 X = np.array([-2.5, -0.0, 0.0, 3.0, NAN, INF, -INF])
 TABLE = {
@@ -75,4 +77,8 @@ def test_errors_that_are_allowed() -> None:
     kinds = ("signbit", "isnan", "isinf", "isfinite")  # these ask about one operand, and torch promotes nothing
     promoted = ("sign", "copysign", "heaviside", "fmax", "fmin")
     wanted = dict.fromkeys(kinds, (1, False)) | dict.fromkeys(promoted, (1, True))
-    assert budgets("spyre_mlir.ops.composed.math.comparisons") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

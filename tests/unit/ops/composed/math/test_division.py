@@ -9,7 +9,9 @@ import pytest
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.dl16 import round_trip
-from tests.unit.ops.cases import INF, NAN, agree, budgets, calls, result, ulps_off
+from tests.unit.ops.cases import INF, NAN, agree, budgets, calls, check_samples, result, ulps_off
+
+MODULE = "spyre_mlir.ops.composed.math.division"
 
 X = np.array([7.5, -7.5, 6.0, -6.0, 0.75, -0.75, 0.0])
 Y = np.array([2.0, 2.0, -2.0, -1.5, -2.0, 4.0, -3.0])
@@ -111,4 +113,8 @@ def test_a_division_by_one_is_not_corrected() -> None:
 
 def test_errors_that_are_allowed() -> None:
     wanted = {"div_mode": (2, True), "remainder": (8, True), "fmod": (8, True)}
-    assert budgets("spyre_mlir.ops.composed.math.division") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from spyre_mlir.hw.dl16 import round_trip
-from tests.unit.ops.cases import INF, NAN, agree, budgets, entry_of, exact_error, result, ulps_off
+from tests.unit.ops.cases import INF, NAN, agree, budgets, check_samples, entry_of, exact_error, result, ulps_off
+
+MODULE = "spyre_mlir.ops.composed.math.exponentials"
 
 GRID = round_trip(np.linspace(-7.01, 7.0, 800))
 SMALL = round_trip(np.array([1e-3, -1e-3, 2e-4, -2e-4, 1e-5]))
@@ -124,4 +126,8 @@ def test_zero_times_a_logarithm_is_zero_unless_that_is_of_nan(name: str) -> None
 def test_errors_that_are_allowed() -> None:
     names = "exp2 expm1 log1p log2 log10 logaddexp cosh sinh asinh acosh atanh logit xlogy xlog1py entr"
     wanted = dict.fromkeys(names.split(), (4, True)) | {"logaddexp2": (8, True)}
-    assert budgets("spyre_mlir.ops.composed.math.exponentials") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import ConstraintError
-from tests.unit.ops.cases import INF, NAN, agree, budgets, entry_of, made, result, sample_shapes
+from tests.unit.ops.cases import INF, NAN, agree, budgets, check_samples, entry_of, made, result, sample_shapes
+
+MODULE = "spyre_mlir.ops.composed.math.matmul"
 
 RNG = np.random.default_rng(3)
 
@@ -84,4 +86,8 @@ def test_products_of_three() -> None:
 
 def test_errors_that_are_allowed() -> None:
     wanted = {"addmm": (16, True)} | dict.fromkeys(("baddbmm", "addbmm", "addmv", "bilinear", "trilinear"), (16, False))
-    assert budgets("spyre_mlir.ops.composed.math.matmul") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

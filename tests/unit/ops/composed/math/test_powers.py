@@ -9,7 +9,9 @@ import pytest
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.dl16 import round_trip
-from tests.unit.ops.cases import INF, NAN, agree, budgets, calls, result, ulps_off
+from tests.unit.ops.cases import INF, NAN, agree, budgets, calls, check_samples, result, ulps_off
+
+MODULE = "spyre_mlir.ops.composed.math.powers"
 
 POSITIVE = round_trip(np.linspace(0.3, 3.0, 40))
 SIGNED = np.array([-2.0, -1.0, -0.5, 0.5, 3.0])
@@ -96,4 +98,8 @@ def test_steps_in_dl16_keep_the_error() -> None:
 
 
 def test_errors_that_are_allowed() -> None:
-    assert budgets("spyre_mlir.ops.composed.math.powers") == {"pow": (8, True), "pow_tensor": (16, True)}
+    assert budgets(MODULE) == {"pow": (8, True), "pow_tensor": (16, True)}
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.unit.ops.cases import agree, budgets, result
+from tests.unit.ops.cases import agree, budgets, check_samples, result
+
+MODULE = "spyre_mlir.ops.composed.math.rounding"
 
 X = np.array([-2.5, -1.5, -1.25, -0.5, -0.25, -0.0, 0.0, 0.25, 0.5, 0.75, 1.5, 2.5, 3.5, 2.0, -3.0])
 OVERLOADS = {"ceil": np.ceil, "trunc": np.trunc, "fix": np.trunc, "round": np.round}
@@ -48,4 +50,8 @@ def test_whole_numbers_have_no_decimals_to_round() -> None:
 def test_errors_that_are_allowed() -> None:
     once, twice = (1, True), (2, True)
     wanted = {"ceil": once, "trunc": once, "round": once, "round_decimals": twice}
-    assert budgets("spyre_mlir.ops.composed.math.rounding") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

@@ -17,6 +17,7 @@ from tests.unit.ops.cases import (
     NAN,
     agree,
     budgets,
+    check_samples,
     entries_of,
     entry_of,
     exact_error,
@@ -96,3 +97,7 @@ def test_errors_that_are_allowed() -> None:
     assert budgets(MODULE) == wanted
     inverse = ("erfinv", "ndtri")
     assert {e.name: e.tolerance for e in entries_of(MODULE)} == {n: 5e-7 if n in inverse else 2e-7 for n in wanted}
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

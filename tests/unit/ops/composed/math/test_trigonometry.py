@@ -15,6 +15,7 @@ from tests.unit.ops.cases import (
     NAN,
     agree,
     budgets,
+    check_samples,
     entries_of,
     exact_error,
     made,
@@ -109,3 +110,7 @@ def test_errors_that_are_allowed() -> None:
     wanted = dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan", "atan2"), (4, True)) | {"angle": (1, True)}
     assert budgets(MODULE) == wanted
     assert {e.name: e.tolerance for e in entries_of(MODULE)} == {n: FIT * (n != "angle") for n in wanted}
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

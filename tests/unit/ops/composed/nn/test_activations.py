@@ -10,7 +10,9 @@ import pytest
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.dl16 import round_trip
-from tests.unit.ops.cases import INF, NAN, agree, budgets, entry_of, result, results, ulps_off
+from tests.unit.ops.cases import INF, NAN, agree, budgets, check_samples, entry_of, result, results, ulps_off
+
+MODULE = "spyre_mlir.ops.composed.nn.activations"
 
 X = np.array([[-9.0, -3.5, -3.0, -2.0, -0.5, -0.25], [0.0, 0.25, 0.5, 2.0, 3.5, 7.0]])
 ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946  # Klambauer et al. 2017
@@ -114,4 +116,8 @@ def test_errors_that_are_allowed() -> None:
     ulps |= {"hardsigmoid": 2} | dict.fromkeys(("elu", "celu", "selu", "hardswish"), 4)
     ulps |= {"log_sigmoid": 4, "log_sigmoid_forward": 4}
     wanted = {name: (u, True) for name, u in ulps.items()} | {"glu": (4, False), "rrelu": (2, False)}
-    assert budgets("spyre_mlir.ops.composed.nn.activations") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

@@ -9,7 +9,9 @@ import pytest
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.composed.nn.attention import attention_shape
-from tests.unit.ops.cases import INF, Array, agree, budgets, entry_of, made, result, result_of_body
+from tests.unit.ops.cases import INF, Array, agree, budgets, check_samples, entry_of, made, result, result_of_body
+
+MODULE = "spyre_mlir.ops.composed.nn.attention"
 
 RNG = np.random.default_rng(11)
 Q, K, V = RNG.normal(size=(2, 3, 4)), RNG.normal(size=(2, 5, 4)), RNG.normal(size=(2, 5, 6))
@@ -103,4 +105,8 @@ def test_dropout_is_refused() -> None:
 
 
 def test_errors_that_are_allowed() -> None:
-    assert budgets("spyre_mlir.ops.composed.nn.attention") == {"attention": (32, True)}
+    assert budgets(MODULE) == {"attention": (32, True)}
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

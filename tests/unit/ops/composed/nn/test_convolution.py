@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import ConstraintError
-from tests.unit.ops.cases import Array, agree, budgets, calls, result
+from tests.unit.ops.cases import Array, agree, budgets, calls, check_samples, result
+
+MODULE = "spyre_mlir.ops.composed.nn.convolution"
 
 RNG = np.random.default_rng(2)
 Ints = Sequence[int]
@@ -178,4 +180,8 @@ def test_what_does_not_fit_is_refused(shape: Ints, kernel: Ints, facts: dict[str
 
 def test_errors_that_are_allowed() -> None:
     wanted = dict.fromkeys(("convolution", "conv", "conv_padding", "conv_transpose"), (16, False))
-    assert budgets("spyre_mlir.ops.composed.nn.convolution") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

@@ -11,7 +11,9 @@ import pytest
 from spyre_mlir.errors import ConstraintError, UnsupportedError
 from spyre_mlir.ops.composed.nn import grid_sampling
 from spyre_mlir.ops.composed.nn.grid_sampling import BORDER, CUBICALLY, LINEAR, NEAREST, REFLECTION, ZEROS
-from tests.unit.ops.cases import Array, agree, budgets, result
+from tests.unit.ops.cases import Array, agree, budgets, check_samples, result
+
+MODULE = "spyre_mlir.ops.composed.nn.grid_sampling"
 
 RNG = np.random.default_rng(4)
 A = -0.75  # the coefficient of cubic convolution that torch documents
@@ -135,4 +137,8 @@ def test_a_place_has_a_coordinate_per_dimension() -> None:
 
 
 def test_errors_that_are_allowed() -> None:
-    assert budgets("spyre_mlir.ops.composed.nn.grid_sampling") == {"grid_sampler": (48, False)}
+    assert budgets(MODULE) == {"grid_sampler": (48, False)}
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

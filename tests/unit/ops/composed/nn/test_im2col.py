@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import ConstraintError
-from tests.unit.ops.cases import Array, agree, budgets, result
+from tests.unit.ops.cases import Array, agree, budgets, check_samples, result
+
+MODULE = "spyre_mlir.ops.composed.nn.im2col"
 
 # input, kernel, dilation, padding, stride
 CASES: list[tuple[Any, ...]] = [
@@ -77,4 +79,8 @@ def test_as_many_columns_as_places_are_needed() -> None:
 
 def test_errors_that_are_allowed() -> None:
     wanted = {"im2col": (0, False), "col2im": (16, False)}
-    assert budgets("spyre_mlir.ops.composed.nn.im2col") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

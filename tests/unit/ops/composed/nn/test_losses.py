@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from spyre_mlir.ops.composed.nn.losses import IGNORED, MEAN, SUM
-from tests.unit.ops.cases import Array, agree, budgets, result, results
+from tests.unit.ops.cases import Array, agree, budgets, check_samples, result, results
+
+MODULE = "spyre_mlir.ops.composed.nn.losses"
 
 RNG = np.random.default_rng(8)
 NONE = 0
@@ -171,4 +173,8 @@ def test_errors_that_are_allowed() -> None:
     classes = ("nll_loss", "nll_loss_forward", "cross_entropy_loss", "multilabel_margin_loss")
     wanted = dict.fromkeys((*classes, "multilabel_margin_loss_forward"), (16, False))
     wanted |= dict.fromkeys(("soft_margin_loss", "cosine_embedding_loss"), (16, True))
-    assert budgets("spyre_mlir.ops.composed.nn.losses") == wanted
+    assert budgets(MODULE) == wanted
+
+
+def test_samples_fit() -> None:
+    check_samples(MODULE)

@@ -16,6 +16,8 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+import torch
+import torch._dynamo
 
 from tests.paths import ROOT
 from tests.tooling.blocks import DEVELOPER, Block, pattern, read_blocks
@@ -77,7 +79,8 @@ def run_python(block: Block, names: dict[str, object], page: Path) -> str:
 
 @pytest.fixture
 def names() -> Iterator[dict[str, object]]:
-    """The namespace of a page's Python blocks."""
+    """The namespace of a page's Python blocks; what Dynamo learned from other tests about sizes is forgotten."""
+    torch._dynamo.reset()
     names: dict[str, object] = {"__name__": "__page__"}
     yield names
     with warnings.catch_warnings():

@@ -145,7 +145,7 @@ def test_a_tensor_that_is_walked_lies_as_the_example(start: int | None, given: t
         error.message
         == f"argument 'x': the model walks its memory (as_strided), made for {walked.placement}, got {found}"
     )
-    assert "a clone has a storage of its own" in str(error.hint)
+    assert "a clone has its own storage" in str(error.hint)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def names(items: object) -> list[str]:
 
 def test_loops_repeat_their_body() -> None:
     program = schedule(LOOP)
-    assert isinstance(program.items[0], Launch) and isinstance(program[1], BundleLoop)
+    assert isinstance(program.items[0], Launch) and isinstance(program.items[1], BundleLoop)
     assert program.items[1].trips == 4  # 2, 5, 8, 11
     assert names(launches(program.items)) == ["sdsc_1.json", "sdsc_0.json", "sdsc_1.json"]
     assert names(unrolled(program.items)) == ["sdsc_1.json", *["sdsc_0.json", "sdsc_1.json"] * 4]

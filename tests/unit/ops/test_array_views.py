@@ -26,6 +26,7 @@ CASES: list[tuple[Any, Callable[[ArrayView], ArrayView], Any]] = [
     (np.array(5), lambda v: v.squeeze((0,)), np.array(5)),
     (ONES, lambda v: v.expand((4, 2, 5, 3)), np.broadcast_to(ONES, (4, 2, 5, 3))),
     (ONES, lambda v: v.expand((7, -1, 2, -1, -1)), np.broadcast_to(ONES, (7, 1, 2, 1, 3))),
+    (ONES, lambda v: v.expand((-1, 4, 2, 1, 3)), np.broadcast_to(ONES, (1, 4, 2, 1, 3))),
     (X, lambda v: v.select(1, 2), X[:, 2]),
     (X, lambda v: v.select(-1, -3), X[..., 1]),
     (X, lambda v: v.slice(1, 1, 3), X[:, 1:3]),

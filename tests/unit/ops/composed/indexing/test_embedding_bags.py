@@ -9,7 +9,7 @@ import pytest
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.composed.indexing.embedding_bags import MAX, MEAN, SUM
-from tests.unit.ops.cases import agree, budgets, check_samples, results, results_of_body
+from tests.unit.ops.cases import agree, budgets, check_samples, entry_of, results, results_of_body
 
 MODULE = "spyre_mlir.ops.composed.indexing.embedding_bags"
 
@@ -52,6 +52,16 @@ def test_row_0_may_be_the_padding() -> None:
     out, _, sizes, _ = bags(WEIGHT, INDICES, OFFSETS, mode=MEAN, padding_idx=0)
     agree(out, [*FOLDED[MEAN][:3], [0.0, 0.0]])
     agree(sizes, [2, 0, 2, 0])
+    out, bag_of, *_ = bags(WEIGHT, INDICES, OFFSETS, padding_idx=0)
+    agree(out, [*FOLDED[SUM][:3], [0.0, 0.0]])
+    agree(bag_of, BAGS)
+
+
+def test_rows_are_summed_and_none_is_padding_unless_told() -> None:
+    agree(bags(WEIGHT, INDICES, OFFSETS)[0], FOLDED[SUM])
+    defaults = {p.name: p.default for p in entry_of("_embedding_bag").params if not p.is_tensor}
+    flags = dict.fromkeys(("scale_grad_by_freq", "sparse", "include_last_offset"), False)
+    assert defaults == flags | {"mode": SUM, "padding_idx": -1}  # as torch declares them
 
 
 def test_rows_are_weighted_before_they_are_added() -> None:

@@ -15,6 +15,7 @@ from tests.unit.ops.evaluation import (
     budgets,
     calling,
     check_samples,
+    defaults,
     result,
     results,
     run,
@@ -216,3 +217,9 @@ def test_declarations() -> None:
     found = budgets(normalization.__name__)
     assert {ulps for ulps, _ in found.values()} == {16}
     assert {name for name, (_, promote) in found.items() if promote} == {"rms_norm", "layer_norm"}
+    assert defaults(normalization.__name__) == {
+        ("eps", None),
+        ("eps", 1e-5),
+        ("cudnn_enable", True),
+        ("cudnn_enabled", True),
+    }

@@ -9,7 +9,7 @@ import pytest
 
 from spyre_mlir.errors import ConstraintError
 from spyre_mlir.ops.composed.nn import padding
-from tests.unit.ops.evaluation import budgets, calling, check_samples, made, result, same, types
+from tests.unit.ops.evaluation import budgets, calling, check_samples, defaults, made, result, same, types
 
 X = np.arange(24.0).reshape(2, 3, 4) ** 2 - 30.0
 
@@ -89,3 +89,4 @@ def test_declarations() -> None:
         "replication_pad": (0, False),
         "pad_circular": (0, False),
     }
+    assert defaults(padding.__name__) == {("value", 0)}

@@ -19,6 +19,7 @@ from tests.unit.ops.evaluation import (
     budgets,
     calling,
     check_samples,
+    defaults,
     made,
     result,
     results,
@@ -232,3 +233,12 @@ def test_declarations() -> None:
     exact = {"max_pool", "max_pool_with_indices", "adaptive_max_pool", "max_unpool"}
     wanted = dict.fromkeys(exact, (0, False)) | {"avg_pool": (8, False), "adaptive_avg_pool": (8, False)}
     assert budgets(pooling.__name__) == wanted
+    assert defaults(pooling.__name__) == {
+        ("stride", ()),
+        ("padding", (0,)),
+        ("padding", ()),
+        ("dilation", (1,)),
+        ("ceil_mode", False),
+        ("count_include_pad", True),
+        ("divisor_override", None),
+    }

@@ -10,7 +10,7 @@ import pytest
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.composed.nn import quantized
-from tests.unit.ops.evaluation import NAN, budgets, calling, result, results, same, types
+from tests.unit.ops.evaluation import NAN, budgets, calling, defaults, result, results, same, types
 
 FP8 = ml_dtypes.float8_e4m3fn
 A = np.array([[1.0, -2.0, 0.5], [3.0, 4.0, -0.25]]).astype(FP8)
@@ -107,3 +107,4 @@ def test_budgets() -> None:
     )
     wanted = dict.fromkeys(products, (8, False)) | dict.fromkeys(rounded, (0, False)) | {"dequantized": (1, False)}
     assert budgets(quantized.__name__) == wanted
+    assert defaults(quantized.__name__) == {("out_dtype", None), ("use_fast_accum", False), ("contraction_dim", ())}

@@ -15,6 +15,7 @@ from tests.unit.ops.evaluation import (
     budgets,
     calling,
     check_samples,
+    defaults,
     result,
     run,
     same,
@@ -74,3 +75,4 @@ def test_the_element_type_of_the_result(overload: str, more: dict[str, Any], ele
 def test_declarations() -> None:
     check_samples(softmax.__name__)
     assert set(budgets(softmax.__name__).values()) == {(16, True)}
+    assert defaults(softmax.__name__) == {("dtype", None), ("half_to_float", False)}

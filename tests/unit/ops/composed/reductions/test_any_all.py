@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spyre_mlir.ops.composed.reductions import any_all
-from tests.unit.ops.evaluation import INF, NAN, budgets, calling, check_samples, made, result, same, types
+from tests.unit.ops.evaluation import INF, NAN, budgets, calling, check_samples, defaults, made, result, same, types
 
 X = np.array([[0.0, -2.0, -0.0], [NAN, 1.0, -INF], [0.0, 0.0, 0.0]])
 RULES: dict[str, Any] = {"any": np.any, "all": np.all}
@@ -61,3 +61,4 @@ def test_bytes_are_answered_with_bytes(name: str, kind: Any, element: str) -> No
 def test_declarations() -> None:
     check_samples(any_all.__name__)
     assert budgets(any_all.__name__) == {"any_of": (0, False), "all_of": (0, False)}
+    assert defaults(any_all.__name__) == {("dim", None), ("keepdim", False)}

@@ -9,7 +9,7 @@ import pytest
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.composed.reductions import counting
-from tests.unit.ops.evaluation import NAN, budgets, calling, check_samples, made, result, results, same, types
+from tests.unit.ops.evaluation import NAN, budgets, calling, check_samples, defaults, made, result, results, same, types
 
 BORDERS = np.array([-2.0, 0.0, 0.0, 1.5, 4.0])
 VALUES = np.array([[0.0, -3.0, 1.5], [9.0, 0.5, NAN]])
@@ -107,6 +107,11 @@ def test_what_is_not_a_number_is_in_no_bin() -> None:
     same(result("histc", x, bins=1, min=0, max=1), [1.0])
 
 
+def test_one_bin_needs_no_borders() -> None:
+    assert made(calling("histc", bins=1), X).count("sum.dim_IntList") == 1
+    assert made(calling("histc", bins=2), X).count("sum.dim_IntList") == 2
+
+
 def test_counts_have_the_type_of_the_elements() -> None:
     assert types(calling("histc", bins=3), np.zeros(4, np.float16)) == [((3,), "f16")]
 
@@ -114,3 +119,11 @@ def test_counts_have_the_type_of_the_elements() -> None:
 def test_declarations() -> None:
     check_samples(counting.__name__)
     assert budgets(counting.__name__) == dict.fromkeys(("searchsorted", "bucketize", "histc"), (0, False))
+    assert defaults(counting.__name__) == {
+        ("bins", 100),
+        ("min", 0),
+        ("max", 0),
+        ("out_int32", False),
+        ("right", False),
+        ("side", None),
+    }

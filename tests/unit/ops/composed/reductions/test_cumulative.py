@@ -18,6 +18,7 @@ from tests.unit.ops.evaluation import (
     budgets,
     calling,
     check_samples,
+    defaults,
     made,
     result,
     results,
@@ -138,3 +139,4 @@ def test_declarations() -> None:
     check_samples(cumulative.__name__)
     wanted = dict.fromkeys(("cumsum", "cumprod", "logcumsumexp"), (16, True))
     assert budgets(cumulative.__name__) == wanted | dict.fromkeys(("cummax", "cummin"), (1, False))
+    assert defaults(cumulative.__name__) == {("dtype", None)}

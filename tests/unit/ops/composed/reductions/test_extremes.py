@@ -9,7 +9,19 @@ import pytest
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.composed.reductions import extremes
-from tests.unit.ops.evaluation import INF, NAN, all_same, budgets, calling, check_samples, result, results, same, types
+from tests.unit.ops.evaluation import (
+    INF,
+    NAN,
+    all_same,
+    budgets,
+    calling,
+    check_samples,
+    defaults,
+    result,
+    results,
+    same,
+    types,
+)
 
 X = np.array([[3.0, -1.0, 3.0, -1.0], [-INF, 2.0, INF, INF], [0.5, NAN, 9.0, NAN]])
 WHOLE = np.array([[4, -7, 4], [-7, 0, 2]])
@@ -59,3 +71,4 @@ def test_declarations() -> None:
     check_samples(extremes.__name__)
     names = ("argmax", "argmin", "max_of_all", "min_of_all", "max_along", "min_along")
     assert budgets(extremes.__name__) == dict.fromkeys(names, (0, False))
+    assert defaults(extremes.__name__) == {("dim", None), ("keepdim", False)}

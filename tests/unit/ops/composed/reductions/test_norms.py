@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spyre_mlir.ops.composed.reductions import norms
-from tests.unit.ops.evaluation import INF, NAN, budgets, calling, check_samples, made, result, same, types
+from tests.unit.ops.evaluation import INF, NAN, budgets, calling, check_samples, defaults, made, result, same, types
 
 X = np.array([[3.0, -4.0, 0.5], [-1.0, 2.0, -2.5]])
 Y = np.array([[1.0, 1.0, -2.0], [0.0, 2.0, 5.0], [4.0, -1.0, 1.0], [3.0, -4.0, 2.0]])
@@ -94,3 +94,11 @@ def test_one_row_has_no_distances(count: int) -> None:
 def test_declarations() -> None:
     check_samples(norms.__name__)
     assert budgets(norms.__name__) == dict.fromkeys(("linalg_vector_norm", "dist", "cdist", "pdist"), (16, True))
+    assert defaults(norms.__name__) == {
+        ("ord", 2),
+        ("p", 2),
+        ("dim", None),
+        ("keepdim", False),
+        ("dtype", None),
+        ("compute_mode", None),
+    }

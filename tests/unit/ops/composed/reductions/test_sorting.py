@@ -14,6 +14,7 @@ from tests.unit.ops.evaluation import (
     budgets,
     calling,
     check_samples,
+    defaults,
     made,
     result,
     results,
@@ -196,3 +197,12 @@ def test_declarations() -> None:
     check_samples(sorting.__name__)
     names = ("sort", "argsort", "msort", "topk", "kthvalue", "median_along", "median", "mode")
     assert budgets(sorting.__name__) == dict.fromkeys(names, (1, False))
+    assert defaults(sorting.__name__) == {
+        ("dim", -1),
+        ("descending", False),
+        ("stable", None),
+        ("stable", False),
+        ("largest", True),
+        ("sorted", True),
+        ("keepdim", False),
+    }

@@ -16,6 +16,7 @@ from tests.unit.ops.evaluation import (
     budgets,
     calling,
     check_samples,
+    defaults,
     made,
     results,
     run,
@@ -72,3 +73,4 @@ def test_declarations() -> None:
     check_samples(statistics.__name__)
     moments = dict.fromkeys(("var", "std", "var_mean", "std_mean"), (16, False))
     assert budgets(statistics.__name__) == moments | {"mean": (8, True), "aminmax": (1, False)}
+    assert defaults(statistics.__name__) == {("dim", None), ("keepdim", False), ("dtype", None), ("correction", None)}

@@ -9,7 +9,19 @@ import pytest
 
 from spyre_mlir.ops.composed.reductions import sums
 from spyre_mlir.ops.composed.reductions.sums import finite, mean_over
-from tests.unit.ops.evaluation import INF, NAN, budgets, calling, check_samples, made, result, run, same, types
+from tests.unit.ops.evaluation import (
+    INF,
+    NAN,
+    budgets,
+    calling,
+    check_samples,
+    defaults,
+    made,
+    result,
+    run,
+    same,
+    types,
+)
 
 X = np.array([[[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], [[-0.5, 4.0, 2.0], [1.0, -3.0, 0.75]]])
 DIMS: list[Any] = [(-1,), (0, 2), (1,), None]
@@ -97,3 +109,4 @@ def test_declarations() -> None:
     check_samples(sums.__name__)
     wanted = {"sum_of_all": (8, True), "mean_of_all": (8, True), "product": (16, True), "logsumexp": (16, True)}
     assert budgets(sums.__name__) == wanted | {"nansum": (8, True), "count_nonzero": (0, False)}
+    assert defaults(sums.__name__) == {("dim", None), ("keepdim", False), ("dtype", None)}

@@ -22,7 +22,7 @@ from tests.fuzz.cases import Corpus, case
 
 SECONDS = 20  # of the processor: other work on the machine is no hang
 PATIENCE = 600  # seconds of the clock, for what waits and computes nothing
-BYTES = 2 << 30
+BYTES = 2 << 30  # for a case, on top of what its process held before
 NAMED = (0, 1, 2, 3)  # done, the input, unsupported, a fault
 
 
@@ -85,7 +85,8 @@ def _in_workers(left: list[int], files: Corpus, root: Path) -> Iterator[Outcome]
 
 def _work(seeds: Sequence[int], files: Corpus, root: Path, writing: int) -> None:
     """Runs seeds until one ends this process; never returns."""
-    resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES))
+    limit = held_bytes() + BYTES
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with os.fdopen(writing, "w", encoding="utf-8") as lines, contextlib.suppress(BaseException):
         for seed in seeds:
@@ -95,6 +96,13 @@ def _work(seeds: Sequence[int], files: Corpus, root: Path, writing: int) -> None
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
+
+
+def held_bytes() -> int:
+    """Data that this process holds; a fork inherits it, and a test run that is hours old holds gigabytes."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    found = re.search(r"VmData:\s+(\d+) kB", status)
+    return int(found[1]) * 1024 if found else 0
 
 
 def _one(seed: int, files: Corpus, folder: Path, lines: Any) -> None:

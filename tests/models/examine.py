@@ -107,14 +107,14 @@ def kernels_by_support(compiled: CompiledModel) -> dict[str, int]:
 
 
 def _support(module: ModuleOp) -> dict[str, str]:
-    """Fate by place in the model's source; a place with several ops is composed if one of them is."""
-    support: dict[str, str] = {}
+    """Support by place in the model's source; a place with several ops is composed if one of them is."""
+    supports: dict[str, str] = {}
     for op in module.walk():
         if isinstance(op, AtenOp) and op.entry is not None:
             support = NATIVE if op.entry.decompose is None else COMPOSED
             place = str(op.location)
-            support[place] = COMPOSED if COMPOSED in (support, support.get(place)) else NATIVE
-    return support
+            supports[place] = COMPOSED if COMPOSED in (support, supports.get(place)) else NATIVE
+    return supports
 
 
 def device_errors(name: str, compiled: CompiledModel) -> tuple[float, float | None]:

@@ -15,6 +15,7 @@ from dialect_pages import EDIT, table
 from differences_page import differences_page
 from op_support_page import op_support_page
 from options_page import options_page
+from slow_tests_page import slow_tests_page
 from superdsc_page import superdsc_page
 
 from spyre_mlir import errors
@@ -221,5 +222,6 @@ def reference_files() -> dict[str, str]:
         "torch-spyre-coverage": torch_spyre_page,
         "op-support": op_support_page,
         "generator-differences": differences_page,
+        "slow-tests": slow_tests_page,
     }
     return {f"docs/reference/{name}.md": write() for name, write in pages.items()}

@@ -37,7 +37,7 @@ def types(overload: str, *tensors: Any, **attributes: Any) -> list[tuple[int, ..
     return [t.get_shape() for t in result_types(entry, bound | attributes)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="compiles two large convolutions")
 def test_a_window_costs_the_sum_of_its_extents_not_their_product() -> None:
     torch.manual_seed(0)
     small = kernels(nn.Conv2d(64, 64, 3), torch.randn(1, 64, 8, 8))

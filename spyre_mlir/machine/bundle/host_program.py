@@ -214,8 +214,8 @@ class HostFunctions(InterpreterFunctions):
     @impl(KernelConstantOp)
     def run_constant(self, _interpreter: Interpreter, op: KernelConstantOp, _args: PythonValues) -> PythonValues:
         """Write constant numbers to memory."""
-        tensor = device_tensor(op.result)
-        return (self._send(op, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
+        values = self.resident.constant(op, lambda: known_numbers(op.value, device_tensor(op.result).shape, op))
+        return (self._send(op, values, None, zero_padding=True),)
 
     @impl(AllocOp)
     def run_alloc(self, _interpreter: Interpreter, op: AllocOp, _args: PythonValues) -> PythonValues:
@@ -238,7 +238,9 @@ class HostFunctions(InterpreterFunctions):
             self.memory.add_region(POOL, self._segment_base(op, 0), pool)
         bases = [] if fixed else [p.base for p in placed]
         self.memory.integer_kernels, self.memory.elements = _pairs(op, INTEGER_KERNELS), _elements(op)
-        run_bundle(self.program.bundle, self.memory, bases, self.program.load, self.program.watch, entry=entry)
+        program = self.program
+        plans = self.resident.plans
+        run_bundle(program.bundle, self.memory, bases, program.load, program.watch, entry=entry, plans=plans)
         self.memory.remove_region(POOL)
         return ()
 

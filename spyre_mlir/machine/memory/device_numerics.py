@@ -31,7 +31,7 @@ from spyre_mlir.hw.rounding import round_into
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.memory.exact import ExactMemory, Floats, Memory, Stored, element_bytes
-from spyre_mlir.machine.memory.shadow import Tags
+from spyre_mlir.machine.memory.shadow import Tags, spread
 from spyre_mlir.machine.options import MachineOptions
 
 # Formats whose values are numbers of a small floating-point type; torch-spyre csrc/types_mapping.h for the fp8 pair.
@@ -111,7 +111,7 @@ class DeviceMemory(Memory):
 
     def _round(self, target: Stored, given: Floats) -> None:
         if given.dtype == np.float32:
-            round_into(target, np.broadcast_to(given, target.shape), self._overflow, self.tally)
+            round_into(target, spread(given, target.shape), self._overflow, self.tally)
             return
         # Two roundings in a row are not one, so wider numbers go to the format directly.
         wide = given.astype(np.float64)

@@ -181,6 +181,9 @@ class Memory(ABC):
         # Scratchpads get addresses after the last segment, so that one number names any byte on the card.
         self.scratchpad_base = segment_base(USER_SEGMENTS + 1)
         self._regions: list[MemoryRegion] = []
+        self._bases: list[int] = []
+        # What `locate` found since regions last changed: launches ask for the same bytes several times.
+        self._located: dict[tuple[int, int], MemoryRegion] = {}
         # Which launch is running; 0 is the host.
         self.step = 0
         self.log = FaultLog()
@@ -219,7 +222,14 @@ class Memory(ABC):
             if other.base < region.end and region.base < other.end:
                 raise InputError(f"region {name} at {base:#x}..{region.end:#x} overlaps {other.name}")
         insort(self._regions, region)
+        insort(self._bases, base)
+        self._located.clear()
         return region
+
+    @property
+    def free(self) -> int:
+        """The first byte behind all regions of the segments."""
+        return max((region.end for region in self._regions if region.base < self.scratchpad_base), default=0)
 
     def allocate(self, name: str, size: int) -> MemoryRegion:
         """Add an address range behind all existing ones.
@@ -227,8 +237,7 @@ class Memory(ABC):
         Raises:
             InputError: the segments have no room left.
         """
-        stick = STICK_BYTES
-        base = max((region.end for region in self._regions if region.base < self.scratchpad_base), default=0)
+        stick, base = STICK_BYTES, self.free
         whole = -(-size // stick) * stick
         if base + whole > self.scratchpad_base:
             message = f"region {name}: {size} bytes do not fit between {base:#x} and the end of the segments"
@@ -249,6 +258,8 @@ class Memory(ABC):
 
     def _release(self, gone: list[MemoryRegion]) -> None:
         self._regions = [region for region in self._regions if all(region is not other for other in gone)]
+        self._bases = [region.base for region in self._regions]
+        self._located.clear()
         for region in gone:
             if not region.shared:
                 self.spare.setdefault(len(region.cells), []).append((region.cells, region.states))
@@ -272,8 +283,12 @@ class Memory(ABC):
         Raises:
             MachineFault: ``out-of-bounds``, naming the nearest region.
         """
-        at = bisect_right(self._regions, low, key=lambda region: region.base) - 1
-        if at >= 0 and self._regions[at].base <= low and high <= self._regions[at].end:
+        known = self._located.get((low, high))
+        if known is not None:
+            return known
+        at = bisect_right(self._bases, low) - 1
+        if at >= 0 and high <= self._regions[at].end:
+            self._located[low, high] = self._regions[at]
             return self._regions[at]
         where = place or Place(low=low, high=high)
         if not self._regions:

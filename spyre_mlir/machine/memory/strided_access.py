@@ -69,9 +69,13 @@ class ByteAccess:
         """Axes of more than one step, of all dims, in order."""
         return tuple(axis for axes in self.axes for axis in axes if axis.count != 1)
 
-    @cached_property
+    @property
     def visible(self) -> tuple[int, ...]:
         """Extent per iteration dim that lies inside the buffer."""
+        return self._visible
+
+    @cached_property
+    def _visible(self) -> tuple[int, ...]:
         return tuple(prod(axis.count for axis in axes) for axes in self.axes)
 
     @cached_property

@@ -23,6 +23,7 @@ from spyre_mlir.hw.rounding import Tally
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, USER_SEGMENTS, SpyreSpec, segment_base
 from spyre_mlir.machine.eager_rounding import as_eager, operands_as, slot_type
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
+from spyre_mlir.machine.memory.pages import sparse_zeros
 from spyre_mlir.machine.memory.shadow import Bools, Ints, ShadowMemory, Tags
 
 Floats = npt.NDArray[Any]  # float64; in device numerics float32 where that is exact
@@ -70,6 +71,8 @@ class MemoryRegion:
     scratch: bool = field(init=False, default=False, compare=False, repr=False)
 
     spare: Spare | None = field(default=None, compare=False, repr=False)
+    # Whether programs use a little of it here and there, as of the scratchpads.
+    sparse: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         kept = self.spare.pop(self.size * self.scale, []) if self.spare is not None else []
@@ -80,7 +83,8 @@ class MemoryRegion:
             self.cells.reshape(len(used), -1)[slice(None) if used.mean() > _MOST else used] = 0
         else:
             # zeros, not empty: the operating system commits a page at the first write only.
-            self.cells = np.zeros(self.size * self.scale, dtype=np.uint8)
+            count = self.size * self.scale
+            self.cells = sparse_zeros(count) if self.sparse else np.zeros(count, dtype=np.uint8)
         self.states = ShadowMemory(self.size)
 
     @property
@@ -204,8 +208,14 @@ class Memory(ABC):
         """Return all regions by address."""
         return tuple(self._regions)
 
-    def add_region(self, name: str, base: int, size: int) -> MemoryRegion:
+    def add_region(self, name: str, base: int, size: int, *, sparse: bool = False) -> MemoryRegion:
         """Add an address range, uninitialised.
+
+        Args:
+            name: for messages.
+            base: first byte address.
+            size: bytes.
+            sparse: whether only a little of it will be used.
 
         Raises:
             InputError: the base is not on a stick, the size is not whole sticks, or the region overlaps another.
@@ -214,7 +224,7 @@ class Memory(ABC):
         if base % stick or size % stick or size <= 0:
             raise InputError(f"region {name}: base {base:#x} and size {size} must be whole sticks of {stick} bytes")
         try:
-            region = MemoryRegion(base, size, name, self.scale, self.spare)
+            region = MemoryRegion(base, size, name, self.scale, self.spare, sparse)
         except MemoryError as error:
             message = f"region {name}: the host cannot hold {size} bytes of device memory"
             raise InputError(message, hint="use symbolic addresses, with regions as large as the tensors") from error
@@ -273,7 +283,8 @@ class Memory(ABC):
         for region in self._regions:
             if region.base == self.scratchpad_base:
                 return region
-        region = self.add_region("LX", self.scratchpad_base, self.spec.cores_per_card * self.spec.lx_bytes)
+        size = self.spec.cores_per_card * self.spec.lx_bytes
+        region = self.add_region("LX", self.scratchpad_base, size, sparse=True)
         region.scratch = True
         return region
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from spyre_mlir.hw.formats import FORMATS, INDEX, INT32
 from spyre_mlir.hw.spec import STICK_BYTES
+from spyre_mlir.machine.memory.pages import sparse_zeros
 
 Tags = npt.NDArray[np.uint8]
 Number = TypeVar("Number", bound=np.generic)
@@ -259,7 +260,7 @@ class ShadowMemory:
         self.known[sticks] = np.where(short, known, STICK)
         if not short.all():
             if self._bytes is None:
-                self._bytes = np.zeros(len(self.tags) * STICK, dtype=np.uint8)
+                self._bytes = sparse_zeros(len(self.tags) * STICK)
             self._bytes.reshape(-1, STICK)[sticks[~short]] = rows[~short]
 
 

@@ -6,7 +6,6 @@ everything but the numbers themselves, so a twin of a file that was read, checke
 
 from __future__ import annotations
 
-import json
 import re
 from collections import OrderedDict
 from dataclasses import dataclass, replace
@@ -122,7 +121,7 @@ def _nodes(text: str, name: str) -> tuple[int, ...] | None:
     """The operands of a file's allocate nodes, in order; None for a file of another form."""
     try:
         for found in _STARTS.finditer(text):
-            json.loads(f"{found[1]}{_MEMBER}")  # or the numbers are of an object further inside
+            load_text(f"{found[1]}{_MEMBER}", name)  # or the numbers are of an object further inside
         (_, root), *_ = Cursor(load_text(text, name), "$").members()
         (_, dsc), *_ = root.at(keys.DSCS).only().members()
         return tuple(node.at(keys.INDEX).integer() for node in dsc.at(keys.SCHEDULE_TREE).items())

@@ -28,7 +28,7 @@ from spyre_mlir.machine.bundle.probes import operand_labels, operand_values
 from spyre_mlir.machine.bundle.run import ENTRY, Loader, run_bundle
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.levels.run import find_function
-from spyre_mlir.machine.memory.device_numerics import memory_for
+from spyre_mlir.machine.memory.choice import memory_for
 from spyre_mlir.machine.memory.exact import ExactMemory, Ints, Memory
 from spyre_mlir.machine.memory.operand_views import OperandLayout, slice_table
 from spyre_mlir.machine.options import MachineOptions

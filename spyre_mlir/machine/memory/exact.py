@@ -134,6 +134,8 @@ class Memory(ABC):
 
     # Bytes the host spends per byte of the device.
     scale: int
+    # Whether it is kept what was written where, and in which format.
+    tracked = True
     # Whether cores that share a sum hand their parts on unchanged, so that it may be computed in one go.
     partial_sums_are_wide = True
 
@@ -323,7 +325,8 @@ class Memory(ABC):
         stored = np.empty(at.shape, self.stored_type(format_name))
         self.put(stored, wide, format_name)
         self._elements(region, width, format_name)[at] = stored
-        region.states.write_elements(at, width, format_name, None, self.step)
+        if self.tracked:
+            region.states.write_elements(at, width, format_name, None, self.step)
 
     def load(self, addresses: Ints, format_name: str) -> tuple[Floats, Bools]:
         """Read single elements, as a transfer to the host does.

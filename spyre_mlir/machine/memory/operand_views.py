@@ -127,17 +127,20 @@ class OperandLayout:
         Args:
             slices: slice number per core and iteration dim.
         """
-        steps: list[int] = []
+        none = np.zeros(len(self.view.dims), dtype=np.int64)
+        origin = int(self.starts[_core_of(slices, none)])
+        steps = none.copy()
         for place, dim in enumerate(self.view.dims):
-            unit = np.zeros(len(self.view.dims), dtype=np.int64)
-            unit[place] = 1
-            steps.append(0 if dim.split == 1 else int(self.starts[_core_of(slices, unit)] - self._origin(slices)))
-        if not np.array_equal(self.starts, self._origin(slices) + slices @ np.asarray(steps, dtype=np.int64)):
+            if dim.split > 1:
+                unit = none.copy()
+                unit[place] = 1
+                steps[place] = self.starts[_core_of(slices, unit)] - origin
+        if not np.array_equal(self.starts, origin + slices @ steps):
             return None
-        pairs = tuple(zip(self.view.dims, steps, strict=True))
+        pairs = tuple(zip(self.view.dims, steps.tolist(), strict=True))
         axes = tuple(self._axes(dim, dim.per_core, step) for dim, step in pairs)
         shape = tuple(dim.extent if self._has(dim) or step else 1 for dim, step in pairs)
-        return ByteAccess(self._origin(slices), axes, shape, self.operand.format, self.place)
+        return ByteAccess(origin, axes, shape, self.operand.format, self.place)
 
     @cached_property
     def tensor_extents(self) -> tuple[int, ...]:
@@ -172,9 +175,6 @@ class OperandLayout:
             line = np.arange(count) < touched.get(label, count)
             result = (line[:, None] & result[None, :]).reshape(-1)
         return result
-
-    def _origin(self, slices: Ints) -> int:
-        return int(self.starts[_core_of(slices, np.zeros(len(self.view.dims), dtype=np.int64))])
 
     def _has(self, dim: Dim) -> bool:
         return dim.label in self._strides

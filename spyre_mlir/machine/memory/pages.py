@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,4 +17,4 @@ def sparse_zeros(count: int) -> npt.NDArray[np.uint8]:
     if count < _HUGE or not hasattr(mmap, "MAP_ANONYMOUS"):
         return np.zeros(count, dtype=np.uint8)
     pages = mmap.mmap(-1, count, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return cast("npt.NDArray[np.uint8]", np.frombuffer(pages, dtype=np.uint8))
+    return np.frombuffer(pages, dtype=np.uint8)

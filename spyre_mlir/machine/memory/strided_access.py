@@ -167,6 +167,8 @@ class ByteAccess:
             MachineFault: out of bounds, or an element was last written in another format.
         """
         region = self._region(memory)
+        if not memory.tracked:
+            return None
         found = self._box(region)
         if found is None:
             addresses = self.addresses()
@@ -195,6 +197,8 @@ class ByteAccess:
         """
         region = self._region(memory)
         region.own()
+        if not memory.tracked:
+            return
         found = self._box(region)
         if found is None:
             at = self.addresses() - region.base

@@ -91,6 +91,9 @@ def execute(
 
 
 def _run(plan: LaunchPlan, memory: Memory, past: History, tensors: Sequence[str | None]) -> None:
+    if not memory.tracked:
+        _run_untracked(plan, memory)
+        return
     layouts, view, log = plan.layouts, plan.view, memory.log
     log.settle = lambda found: settled(found, layouts, memory)
     names = [*tensors, *[None] * (len(layouts) - len(tensors))]
@@ -111,6 +114,15 @@ def _run(plan: LaunchPlan, memory: Memory, past: History, tensors: Sequence[str 
             require_integers(view, plan.meaning, done, memory)
     written = None if plan.whole is None else plan.whole.accesses[-1]
     past.wrote(memory, layouts[-1], written, names[len(layouts) - 1])
+
+
+def _run_untracked(plan: LaunchPlan, memory: Memory) -> None:
+    """The computation alone."""
+    with np.errstate(all="ignore"):
+        if plan.whole is None:
+            _by_cores(plan, memory)
+        elif not run_in_place(plan.view, plan.meaning, plan.whole, memory):
+            keep(plan.whole, compute(plan.view, plan.meaning, plan.whole, memory), memory)
 
 
 def _at_once(plan: LaunchPlan, tile: Tile, memory: Memory, past: History) -> None:

@@ -52,6 +52,8 @@ class History:
 
     def wrote(self, memory: Memory, layout: OperandLayout, access: ByteAccess | None, tensor: str | None) -> None:
         """Record the output of the running launch."""
+        if not memory.tracked:
+            return
         self.producers[memory.step] = Producer(memory.step, layout, access, tensor)
 
     def require_own(self, memory: Memory, layout: OperandLayout, access: ByteAccess, tensor: str | None) -> None:
@@ -60,6 +62,8 @@ class History:
         Raises:
             MachineFault: ``stale-read``, ``foreign-slice``, or ``out-of-bounds`` of the argument it should be.
         """
+        if not memory.tracked:
+            return
         require_tensor(memory, access, tensor)
         region = memory.locate(access.low, access.high, access.span)
         first = region.base // STICK

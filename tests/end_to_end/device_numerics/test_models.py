@@ -94,7 +94,7 @@ def test_lazy_models_have_device_numerics_too() -> None:
 
 
 def test_unknown_numerics_are_named() -> None:
-    with pytest.raises(InputError, match="numerics must be one of exact, device, got 'fast'"):
+    with pytest.raises(InputError, match="numerics must be one of exact, device, none, got 'fast'"):
         spyre_mlir.compile(*mlp(), numerics="fast")
 
 

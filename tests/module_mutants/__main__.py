@@ -1,7 +1,7 @@
 """`python -m tests.module_mutants` changes a line in each of 40 modules and runs the mirrored test file of each alone.
 
-Prints a row per mutant: what changed, and the test that noticed. Fails if fewer than nine in ten are noticed. It works on
-copies; this checkout is only read.
+Prints a row per mutant: what changed, and the test that noticed. Fails if fewer than nine in ten are noticed.
+It works on copies; this checkout is only read.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import cache_from_source
 from pathlib import Path
 from queue import SimpleQueue
@@ -53,12 +54,10 @@ class Tree:
 
     def failure(self, tests: Sequence[str]) -> str:
         """The first failure of tests, or nothing."""
-        command = ["sh", "-c", LIMITED, "sh", *PYTEST, *tests]
+        run = partial(subprocess.run, capture_output=True, text=True, check=False, timeout=STUCK)
         environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         try:
-            done = subprocess.run(
-                command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=STUCK
-            )
+            done = run(["sh", "-c", LIMITED, "sh", *PYTEST, *tests], cwd=self.root, env=environment)
         except subprocess.TimeoutExpired:
             return "waits without end"
         if done.returncode == 0:

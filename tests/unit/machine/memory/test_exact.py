@@ -93,7 +93,7 @@ def test_an_element_has_the_bytes_of_its_format() -> None:
 
 
 def test_memory_without_regions_says_so() -> None:
-    with pytest.raises(MachineFault, match="out-of-bounds: bytes 0x10..0x12: memory has no regions"):
+    with pytest.raises(MachineFault, match=r"out-of-bounds: bytes 0x10\.\.0x12: memory has no regions"):
         ExactMemory().load(np.asarray([16]), HALF)
 
 
@@ -107,7 +107,7 @@ def test_the_last_element_of_a_region_is_in_it() -> None:
     region = memory.add_region("a", 128, 128)
     assert memory.locate(254, 256) is region
     assert memory.locate(128, 130) is region
-    with pytest.raises(MachineFault, match="nearest is a at 0x80..0x100"):
+    with pytest.raises(MachineFault, match=r"nearest is a at 0x80\.\.0x100"):
         memory.locate(255, 257)
 
 

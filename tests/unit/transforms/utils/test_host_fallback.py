@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
-from spyre_mlir.frontend import import_program
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import HOST, ORIGIN
 from spyre_mlir.errors import LoweringError, UnsupportedError
+from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import Lowered, lower
 from spyre_mlir.transforms.utils.host_fallback import (
     HostStep,
@@ -106,7 +106,7 @@ def test_host_steps_are_told_as_wanted() -> None:
     with pytest.warns(HostStepWarning, match="^a step of this program will run on the host") as caught:
         tell_host_steps([SORT], "warn")
     assert caught[0].filename == __file__
-    with pytest.raises(UnsupportedError, match="^.SPY-U001. a step of this program would run on the host") as refused:
+    with pytest.raises(UnsupportedError, match=r"^.SPY-U001. a step of this program would run") as refused:
         tell_host_steps([SORT, TOP][:1], "error")
     assert refused.value.where == "m.py:3"
     with pytest.raises(UnsupportedError) as nowhere:

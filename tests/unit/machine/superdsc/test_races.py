@@ -71,7 +71,7 @@ def test_a_race_names_the_core_that_reads_and_the_one_that_writes() -> None:
 def test_cores_of_a_race_are_those_of_tiles_by_core() -> None:
     whole = [[words(0, 8, FP32, 9), words(16, 8, FP32, 9)]]
     parts = [[words(16 * n, 4, FP32, n), words(16 + 16 * n, 4, FP32, n)] for n in (0, 1)]
-    with pytest.raises(MachineFault, match="16 bytes .* core 1 reads and core 0 writes"):
+    with pytest.raises(MachineFault, match=r"16 bytes .* core 1 reads and core 0 writes"):
         require_no_race(whole, FaultLog(), lambda: parts)
 
 

@@ -1,4 +1,4 @@
-"""Canonicalisation of the kernel level: unused buffers, kernels that write for nobody, transfers there and back.
+"""Canonicalisation of the kernel level: unused buffers, kernels whose result no op reads, transfers there and back.
 
 Buffers are memory, not values: a pattern looks at every use of the buffers that it concerns. Buffers with a place in
 the pool or a scratchpad keep their lives, because others may have the same bytes before and after.

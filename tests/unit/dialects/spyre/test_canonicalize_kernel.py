@@ -92,10 +92,23 @@ def test_a_restickify_there_and_back_goes() -> None:
         (ALLOCS[0], "%c = spyre.kernel.alloc at 0 : i64 : !rows", *RELAID),  # the pool is settled
         ("%b = spyre.kernel.alloc at 0 : i64 : !columns", ALLOCS[1], *RELAID),
         (*ALLOCS, *RELAID, "spyre.kernel.free %a : !rows"),
+        (
+            "%p = spyre.kernel.alloc at 0 : i64 : !rows",
+            run("neg", "%a", "%p"),
+            *ALLOCS,
+            relaid("%p", "%b"),
+            RELAID[1],
+        ),
     ],
 )
 def test_a_restickify_stays_if_a_buffer_has_another_life(lines: tuple[str, ...]) -> None:
     assert kept(*lines, back("%c")).count("restickify") == sum("restickify" in line for line in lines)
+
+
+def test_a_computed_original_without_a_place_is_read_instead() -> None:
+    computed = ("%p = spyre.kernel.alloc : !rows", run("neg", "%a", "%p"))
+    left = kept(*computed, *ALLOCS, relaid("%p", "%b"), RELAID[1], back("%c"))
+    assert left == ["to_device", "alloc", "compute", "from_device"]
 
 
 def test_only_readers_of_the_copy_change() -> None:

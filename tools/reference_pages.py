@@ -39,7 +39,7 @@ NOTES = {
 
 KINDS = {AtenOp: "aten ops", KernelOp: "kernel ops"}
 
-OPS_INTRO = """What an overload means, takes and becomes stands on the [aten page](../../dialects/aten/README.md).
+OPS_INTRO = """The [aten page](../../dialects/aten/README.md) has meaning, arguments and composition of every overload.
 An overload that is not here imports as `aten.call` and is named in the report."""
 ERRORS_INTRO = """Every error says what, where, what was expected, what was found, and what to try. Tools print it on
 stderr and end with its exit code; 0 means done, 70 a bug of ours."""

@@ -1,8 +1,8 @@
 """Pass `convert-spyre-loop-to-spyre-kernel`: one hardware function per nest, on stick layouts.
 
-Each nest gets one loop in the lanes. Operands whose layout does not suit it are sent in another layout by the
-host if they come from there, else re-laid by a restickify. What a product reads behind its operands' extents
-is set to 0 first. Work is not divided yet, and everything lives in HBM.
+Each nest gets one loop in the lanes. An operand in an unsuitable layout is sent in another one if it comes from
+the host, else a restickify relays it out. The padding that a product reads beyond its operands' extents is set to 0
+first. Work is not divided yet, and all tensors are in HBM.
 """
 
 from __future__ import annotations

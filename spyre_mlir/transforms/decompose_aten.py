@@ -3,8 +3,8 @@
 ```mlir
 %1 = aten.softmax.int(%0) {dim = -1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
 ```
-becomes amax, sub, exp, sum and div. The rewrites are the `decompose` functions of the op table. What they made for a
-result that nobody uses, as the positions of `sort` where only the values are read, is dropped.
+becomes amax, sub, exp, sum and div. The rewrites are the `decompose` functions of the op table. Ops for an
+unused result, such as the positions of a `sort` whose values alone are read, are dropped.
 
 An op that the device cannot run, and one that would take more kernels than `cap`, stays whole: attribute `spyre.host`
 says why the host runs it.

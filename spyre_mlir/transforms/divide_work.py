@@ -63,7 +63,7 @@ class DivideWorkPass(ModulePass):
 
     Attributes:
         cores: how many cores to use at most; all of the card if not given.
-        products: `fastest` lets products depart from the usual division where the cost model finds another clearly
+        products: `fastest` lets products depart from the default division where the cost model finds another clearly
             faster, `published` as the front end of June 2026 does, `default` never.
     """
 

@@ -1,4 +1,4 @@
-"""What approximations of functions are made of: polynomials, signs, and a logarithm that is exact near 1.
+"""Parts of function approximations: polynomials, signs, and a logarithm that is exact near 1.
 
 Coefficients in this folder are minimax fits of our own (Lawson's iteration on Chebyshev points against double
 precision); each function states its error as `tolerance` (exact arithmetic) and `ulps` (DL16).

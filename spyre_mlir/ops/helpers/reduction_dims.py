@@ -1,4 +1,4 @@
-"""What reductions, scans and orderings share: shapes after folding, neutral numbers, positions along a dimension."""
+"""Helpers of reductions, scans and orderings: shapes after folding, neutral numbers, positions along a dimension."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What convolutions, pools and folds share: windows that slide over the spatial dimensions of a tensor.
+"""Sliding windows over spatial dimensions, for convolutions, pools and folds.
 
 A window of several dimensions is taken dimension by dimension: the taps of a k-by-k window are 2k slices, not k*k.
 Slices step along dimensions that are not in the lanes, where every start and step can be addressed.

@@ -1,6 +1,6 @@
-"""Division to whole quotients, and what remains.
+"""Floor division and remainders.
 
-A quotient rounded up to a whole number is one too large: the remainder, computed exactly, then has the wrong sign.
+A quotient that is rounded up to an integer is one too large: the exact remainder then has the wrong sign.
 """
 
 from __future__ import annotations

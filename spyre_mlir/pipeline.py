@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 from spyre_mlir.choices import HostFallback
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
-from spyre_mlir.dialects.spyre.kernel import INTEGERS, AllocOp, ConvertOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import AllocOp, ConvertOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import trips_of
 from spyre_mlir.errors import InputError, LoweringError, UnsupportedError
@@ -298,7 +298,7 @@ def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     used = max((op.end for op in local), default=0)
     traffic = sum(op.hbm_bytes() * trips_of(op) for op in kernels)
     steps = len(host_steps_of(module))
-    integers = sum(INTEGERS in op.attributes for op in kernels)
+    integers = sum(op.is_watched for op in kernels)
     conversions = sum(isinstance(op, ConvertOp) for op in kernels)
     fewer = narrowed(module).total()
     return StageRecord(

@@ -6,7 +6,7 @@
 becomes amax, sub, exp, sum and div. The rewrites are the `decompose` functions of the op table. What they made for a
 result that nobody uses, as the positions of `sort` where only the values are read, is dropped.
 
-An op that the device cannot run, and one that would take more kernels than `cap`, stays whole: attribute `spyre.host`
+An op that the device cannot run, and one that would take more kernels than `cap`, stays whole: `host because "…"`
 says why the host runs it.
 """
 
@@ -23,7 +23,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp, make_op
-from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.aten_build import AtenBuild, spelled
 from spyre_mlir.dialects.aten_value import AtenValue, typed
 from spyre_mlir.dialects.tensors import element_of
@@ -90,8 +89,8 @@ class _Builder(AtenBuild):
         """Marks what a decomposition made in float32 as not rounded, but for its results and what is `rounded`."""
         kept = {_made(value) for value in (*results, *self._rounded)}
         for op in self.emitter.ops[self._first :]:
-            if op not in kept and any(element_of(r) == f32 for r in op.results):
-                op.attributes[UNROUNDED] = UnitAttr()
+            if isinstance(op, AtenOp) and op not in kept and any(element_of(r) == f32 for r in op.results):
+                op.wide = UnitAttr()
         self._rounded.clear()
 
     def rounded(self, value: Value) -> Value:
@@ -196,7 +195,7 @@ def _convert(op: Operation, builder: _Builder, value: dict[SSAValue, SSAValue]) 
             if reason is None and lowering_of(op) is None:
                 reason = NO_LOWERING
     new = op.clone(value_mapper=value)
-    if reason is not None:
+    if reason is not None and isinstance(new, AtenOp):
         mark(new, reason)
     builder.emitter.add(new)
     value.update(zip(op.results, new.results, strict=True))

@@ -269,7 +269,7 @@ def test_records_count_the_trips_of_loops_and_no_tile_twice() -> None:
             %dt = spyre.kernel.tile %d dim 0 at %i * 128 : {TILES} to {ROWS}
             %ot = spyre.kernel.tile %o dim 0 at %i * 128 : {TILES} to {ROWS}
             spyre.kernel.compute "relufwd" [d0 = 128, d1 = 128] ins(%dt[d0, d1] : {ROWS})
-              outs(%ot[d0, d1] : {ROWS}) attributes {{integers}}
+              outs(%ot[d0, d1] : {ROWS}) integers
           }}
           %r = spyre.kernel.from_device %o : {TILES} to tensor<512x128xf16>
           func.return %r : tensor<512x128xf16>

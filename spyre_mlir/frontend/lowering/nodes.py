@@ -171,11 +171,7 @@ class NodeLowering:
                 return op
         spelled = spell_by_schema(bound, lambda _, n: self.ssa(n))
         callee = overload if "::" in overload else f"aten.{overload}"
-        return CallOp(
-            spelled.operands,
-            {"callee": to_attribute(callee), **spelled.attributes},
-            types,
-        )
+        return CallOp(callee, spelled.operands, spelled.attributes, types)
 
     def _by_entry(self, entry: OpEntry, node: Node, bound: dict[str, BoundArgument]) -> Spelled:
         bound = named_as_in(entry, bound)

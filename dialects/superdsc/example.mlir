@@ -50,7 +50,7 @@ builtin.module {
     %1 = spyre.kernel.to_device %w : tensor<64x64xf32> to !spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
     %2 = spyre.kernel.to_device %b : tensor<64xf32> to !spyre.tensor<[64] x SEN169_FP16, order [0], stick 0, hbm>
     %3 = spyre.kernel.alloc : !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
-    spyre.kernel.launch @sdsc_bundle(%0, %1, %2, %3) {elements = {f32 = array<i64: 0, 1, 2>}} : !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>, !spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>, !spyre.tensor<[64] x SEN169_FP16, order [0], stick 0, hbm>, !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
+    spyre.kernel.launch @sdsc_bundle(%0, %1, %2, %3) elements {f32 = array<i64: 0, 1, 2>} : !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>, !spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>, !spyre.tensor<[64] x SEN169_FP16, order [0], stick 0, hbm>, !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
     %4 = spyre.kernel.from_device %3 : !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm> to tensor<2x64xf32>
     func.return %4 : tensor<2x64xf32>
   }

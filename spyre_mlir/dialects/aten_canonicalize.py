@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import to_attribute
+from spyre_mlir.dialects.aten_arguments import as_arguments, said_arguments, to_attribute
 from spyre_mlir.dialects.canonicalization import Patterns
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.ops.index_views import IndexView, NotAView
@@ -119,7 +119,8 @@ class MergePermutes(RewritePattern):
         both = None if view is None else _applied(op, view)
         if both is not None and (not op.is_wide or _passes_on([inner], inner.operands[0])):
             op.operands[0] = inner.operands[0]
-            op.attributes["dims"] = to_attribute([axes[0] for axes in both.dims])
+            order = to_attribute([axes[0] for axes in both.dims])
+            op.given = as_arguments({**said_arguments(op.given), "dims": order})
             rewriter.notify_op_modified(op)
 
 

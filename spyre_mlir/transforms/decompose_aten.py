@@ -6,7 +6,7 @@
 becomes amax, sub, exp, sum and div. The rewrites are the `decompose` functions of the op table. Ops for an
 unused result, such as the positions of a `sort` whose values alone are read, are dropped.
 
-An op that the device cannot run, and one that would take more kernels than `cap`, stays whole: attribute `spyre.host`
+An op that the device cannot run, and one that would take more kernels than `cap`, stays whole: `host because "…"`
 says why the host runs it.
 """
 
@@ -24,7 +24,6 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from spyre_mlir.dialects.aten import AtenOp, make_op
-from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.aten_build import AtenBuild, spelled
 from spyre_mlir.dialects.aten_value import AtenValue, typed
 from spyre_mlir.dialects.tensors import element_of
@@ -93,8 +92,8 @@ class _Builder(AtenBuild):
         """Marks what a decomposition made in float32 as not rounded, but for its results and what is `rounded`."""
         kept = {_made(value) for value in (*results, *self._rounded)}
         for op in self.emitter.ops:
-            if op not in kept and any(element_of(r) == f32 for r in op.results):
-                op.attributes[UNROUNDED] = UnitAttr()
+            if isinstance(op, AtenOp) and op not in kept and any(element_of(r) == f32 for r in op.results):
+                op.wide = UnitAttr()
 
     def rounded(self, value: Value) -> Value:
         """The value, which keeps no more digits than eager has there."""

@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import FloatAttr, f32, f64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.canonicalization import Patterns
 from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, LoopGatherOp, NestOp, YieldOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
@@ -44,7 +43,7 @@ def _is_rounded(value: SSAValue) -> bool:
         case Block() | EmptyOp():
             return True
         case NestOp() as nest:
-            return UNROUNDED not in nest.attributes and (nest.dest is None or _is_rounded(nest.dest))
+            return nest.wide is None and (nest.dest is None or _is_rounded(nest.dest))
         case LoopGatherOp() as gather:
             return _is_rounded(gather.table)
         case LoopConstantOp(value=FloatAttr() as number):
@@ -80,7 +79,7 @@ class DropIdentityNest(RewritePattern):
             return
         (source,) = op.inputs
         in_place = op.input_maps[0] == op.output_map and source.type == op.result.type
-        if in_place and (UNROUNDED in op.attributes or _is_rounded(source)):
+        if in_place and (op.wide is not None or _is_rounded(source)):
             rewriter.replace(op, (), [source])
 
 
@@ -96,6 +95,7 @@ class DropOverwrittenDest(RewritePattern):
             return
         body = op.detach_region(op.body)
         made = NestOp(op.space, op.inputs, op.maps.data, op.result.type, body)
+        made.wide = op.wide
         made.attributes.update(op.attributes)
         made.location = op.location
         rewriter.replace(op, made)
@@ -140,7 +140,7 @@ def _folded(op: NestOp, numbers: Sequence[float]) -> float | None:
     if isinstance(first, YieldOp):
         return numbers[0]
     compute = _EXACT.get(type(first))
-    if compute is None or UNROUNDED in op.attributes:
+    if compute is None or op.wide is not None:
         return None
     result = _as_float32(compute(numbers[0], numbers[1]))
     return None if result is None or isnan(result) else result

@@ -37,8 +37,9 @@ def device_tensor(value: SSAValue) -> DeviceTensor:
 KERNEL_FORMAT = (
     "custom<Space>($space) (`ins` `(` custom<AllReadAt>($inputs, type($inputs), $maps)^ `)`)? "
     "`outs` `(` custom<ReadAt>($output, type($output), ref($maps)) `)` "
-    "custom<SharedFirst>(ref($space), ref($maps)) attr-dict-with-keyword"
+    "custom<SharedFirst>(ref($space), ref($maps))"
 )
+ATTRIBUTES = "attr-dict-with-keyword"
 
 
 class KernelOp(IRDLOperation):
@@ -53,7 +54,7 @@ class KernelOp(IRDLOperation):
         MemoryReadEffect(), MemoryWriteEffect(), CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_kernel")
     )
     custom_directives = (Space, AllReadAt, ReadAt, SharedFirst)
-    assembly_format = KERNEL_FORMAT
+    assembly_format = f"{KERNEL_FORMAT} {ATTRIBUTES}"
 
     def __init__(
         self,
@@ -150,6 +151,16 @@ class KernelOp(IRDLOperation):
 
     def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:  # noqa: ARG002 - overrides look
         """Return whether the result may overwrite input `number` in LX: each element is read before it is written."""
+        return False
+
+    @property
+    def rounds_to(self) -> Attribute | None:
+        """The element type to which exact numerics round the result; None if they do not."""
+        return None
+
+    @property
+    def is_watched(self) -> bool:
+        """Return whether the machine watches the size of the integers in the result."""
         return False
 
     def space_splits(self) -> dict[str, int]:

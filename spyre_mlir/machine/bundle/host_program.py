@@ -8,25 +8,21 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import (
-    ELEMENTS,
-    INTEGER_KERNELS,
-    POOL_BYTES,
-    SEGMENT,
-    ZERO_PADDING,
     AllocOp,
     FromDeviceOp,
     KernelConstantOp,
     LaunchOp,
     ToDeviceOp,
     device_tensor,
+    segment_of,
 )
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError, SpyreError
@@ -81,26 +77,6 @@ class DeviceProgram:
 POOL = "pool"
 
 
-def _number(op: object, name: str) -> int | None:
-    """An attribute of an op, if it is there."""
-    attribute = op.attributes.get(name) if isinstance(op, Operation) else None
-    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
-
-
-def _pairs(op: Operation, name: str) -> dict[int, int]:
-    """A list of pairs of numbers among an op's attributes; empty if it is not there."""
-    attribute = op.attributes.get(name)
-    numbers = tuple(int(n) for n in attribute.get_values()) if isinstance(attribute, DenseArrayBase) else ()
-    return dict(zip(numbers[::2], numbers[1::2], strict=True))
-
-
-def _elements(op: LaunchOp) -> dict[int, str]:
-    """The element types of kernels' results, by the numbers of the kernels."""
-    said = op.attributes.get(ELEMENTS)
-    lists = dict(said.data) if isinstance(said, DictionaryAttr) else dict[str, Attribute]()
-    return {int(n): name for name, of in lists.items() if isinstance(of, DenseArrayBase) for n in of.get_values()}
-
-
 def _takes_none(bundle: ModuleOp, entry: str) -> bool:
     return not find_function(bundle, entry).function_type.inputs.data
 
@@ -141,7 +117,7 @@ class HostFunctions(InterpreterFunctions):
     def _place(self, op: Operation) -> _Placed:
         """Room for a tensor: at the start of the segment its bundle expects it in, or anywhere."""
         tensor = device_tensor(op.results[0])
-        name, size, segment = f"argument {self._count}", tensor.sticks * STICK_BYTES, _number(op, SEGMENT)
+        name, size, segment = f"argument {self._count}", tensor.sticks * STICK_BYTES, segment_of(op.results[0])
         self._count += 1
         self.memory.arguments.add(name)
         if segment is None:
@@ -178,7 +154,7 @@ class HostFunctions(InterpreterFunctions):
                 hint="write the bundle again",
             )
         sent = None
-        if ZERO_PADDING not in op.attributes:
+        if op.zero_padding is None:
             whole = np.ones(tensor.shape, np.bool_)
             sent = image.arrange(whole, tensor.layout, tensor.lanes, tensor.arrangement)
         values = encoding.decode(codes, tensor.format)
@@ -196,7 +172,7 @@ class HostFunctions(InterpreterFunctions):
         if not exact:
             self._note_overflow(op, host)
         values = sent_integers(op, host.values, device_tensor(op.result), source_name(op), exact=exact)
-        return (self._send(op, values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
+        return (self._send(op, values, host.defined, zero_padding=op.zero_padding is not None),)
 
     def _note_overflow(self, op: ToDeviceOp, host: HostArray) -> None:
         """Notes finite numbers of a tensor that DLFloat16 does not reach, unless they are what fills a mask."""
@@ -228,16 +204,16 @@ class HostFunctions(InterpreterFunctions):
         placed = cast(tuple[_Placed, ...], args)
         entry = op.bundle.root_reference.data
         fixed = _takes_none(self.program.bundle, entry) and bool(placed)
-        if fixed and any(_number(buffer.owner, SEGMENT) is None for buffer in op.buffers):
+        if fixed and any(segment_of(buffer) is None for buffer in op.buffers):
             raise InputError(
                 "the bundle's files hold addresses, and the host program does not say in which segments they lie",
                 hint="write the bundle again",
             )
-        pool = _number(op, POOL_BYTES)
+        pool = op.fixed_pool_bytes
         if pool is not None:
             self.memory.add_region(POOL, self._segment_base(op, 0), pool)
         bases = [] if fixed else [p.base for p in placed]
-        self.memory.integer_kernels, self.memory.elements = _pairs(op, INTEGER_KERNELS), _elements(op)
+        self.memory.integer_kernels, self.memory.elements = op.watched, op.element_names
         program = self.program
         plans = self.resident.plans
         run_bundle(program.bundle, self.memory, bases, program.load, program.watch, entry=entry, plans=plans)

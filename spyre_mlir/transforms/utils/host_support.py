@@ -12,19 +12,19 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import HOST, UNROUNDED, spell_arguments
+from spyre_mlir.dialects.aten_arguments import spell_arguments
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.ops.table import Family
 
 
-def mark(op: Operation, reason: str | None) -> None:
+def mark(op: AtenOp, reason: str | None) -> None:
     """Mark an op as run by the host; without a reason, it follows other host steps."""
-    op.attributes[HOST] = UnitAttr() if reason is None else StringAttr(reason)
+    op.host, op.reason = UnitAttr(), None if reason is None else StringAttr(reason)
 
 
 def is_marked(op: Operation) -> bool:
     """Return whether an op is marked to run on the host."""
-    return HOST in op.attributes
+    return isinstance(op, AtenOp) and op.on_host
 
 
 def loop_step(op: AtenOp, operands: Sequence[SSAValue]) -> LoopHostOp:
@@ -38,10 +38,8 @@ def loop_step(op: AtenOp, operands: Sequence[SSAValue]) -> LoopHostOp:
     mapped = dict(zip(op.operands, operands, strict=True))
     inputs, attributes = spell_arguments(arguments, SSAValue)
     callee = op.overload if "::" in op.overload else f"aten.{op.overload}"
-    reason = op.attributes[HOST]
-    said = reason.data if isinstance(reason, StringAttr) else None
-    attributes |= {UNROUNDED: UnitAttr()} if op.is_wide else {}
-    return LoopHostOp(callee, said, [mapped[v] for v in inputs], attributes, [r.type for r in op.results])
+    said, types = None if op.reason is None else op.reason.data, [r.type for r in op.results]
+    return LoopHostOp(callee, said, [mapped[v] for v in inputs], attributes, types, is_wide=op.is_wide)
 
 
 @dataclass

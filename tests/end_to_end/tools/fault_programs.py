@@ -71,9 +71,9 @@ def program(*files: str, launches: tuple[int, ...] | None = None, bound: tuple[i
         func.return
       }}
       func.func @main(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {{
-        %0 = spyre.kernel.to_device %x {{segment = 1 : i64}} : tensor<4x64xf32> to {tensor}
-        %1 = spyre.kernel.alloc {{segment = 2 : i64}} : {tensor}
-        spyre.kernel.launch @sdsc_bundle(%0, %1) {{pool_bytes = 1024 : i64}} : {tensor}, {tensor}
+        %0 = spyre.kernel.to_device %x segment 1 : tensor<4x64xf32> to {tensor}
+        %1 = spyre.kernel.alloc segment 2 : {tensor}
+        spyre.kernel.launch @sdsc_bundle(%0, %1) pool_bytes 1024 : {tensor}, {tensor}
         %2 = spyre.kernel.from_device %1 : {tensor} to tensor<4x64xf32> loc("model.py":99:0)
         func.return %2 : tensor<4x64xf32>
       }}"""

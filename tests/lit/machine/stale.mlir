@@ -49,9 +49,9 @@ func.func @sdsc_bundle() {
   func.return
 }
 func.func @main(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
-  %0 = spyre.kernel.to_device %x {segment = 1 : i64} : tensor<4x64xf32> to !t
-  %1 = spyre.kernel.alloc {segment = 2 : i64} : !t
-  spyre.kernel.launch @sdsc_bundle(%0, %1) {pool_bytes = 512 : i64} : !t, !t
+  %0 = spyre.kernel.to_device %x segment 1 : tensor<4x64xf32> to !t
+  %1 = spyre.kernel.alloc segment 2 : !t
+  spyre.kernel.launch @sdsc_bundle(%0, %1) pool_bytes 512 : !t, !t
   %2 = spyre.kernel.from_device %1 : !t to tensor<4x64xf32>
   func.return %2 : tensor<4x64xf32>
 }

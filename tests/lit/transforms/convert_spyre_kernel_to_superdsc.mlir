@@ -31,8 +31,8 @@ func.func @main(%x: tensor<2x64xf32>) -> tensor<2x64xf32> {
 // CONCRETE-NEXT:   sdscbundle.sdsc_execute () {sdsc_filename="sdsc_0.json"}
 // BOTH:          func.func @main
 // SYMBOLIC-NEXT:   %0 = spyre.kernel.to_device %x : tensor
-// CONCRETE-NEXT:   %0 = spyre.kernel.to_device %x {segment = 1 : i64} : tensor
-// CONCRETE-NEXT:   %1 = spyre.kernel.alloc {segment = 2 : i64} :
+// CONCRETE-NEXT:   %0 = spyre.kernel.to_device %x segment 1 : tensor
+// CONCRETE-NEXT:   %1 = spyre.kernel.alloc segment 2 :
 // BOTH:            spyre.kernel.launch @sdsc_bundle(%0, %1)
 // SYMBOLIC-SAME:      : !spyre
-// CONCRETE-SAME:     {pool_bytes = 512 : i64} : !spyre
+// CONCRETE-SAME:     pool_bytes 512 : !spyre

@@ -170,13 +170,13 @@ def test_an_address_outside_of_its_segment_is_a_fault(tmp_path: Path) -> None:
     directory = spyre_mlir.compile(model, inputs, addresses="concrete").save(tmp_path / "bundle")
     program = directory / "program.mlir"
     text = program.read_text()
-    program.write_text(text.replace("segment = 1 ", "segment = 4 "))
+    program.write_text(text.replace("segment 1 ", "segment 4 "))
     with pytest.raises(MachineFault, match="out-of-bounds"):
         run_from_disk(directory, {"x": inputs[0].numpy()}, DEVICE)
-    program.write_text(text.replace("segment = 1 ", "segment = 7 "))
+    program.write_text(text.replace("segment 1 ", "segment 7 "))
     with pytest.raises(InputError, match="segment 7 is none of the 7"):
         run_from_disk(directory, {"x": inputs[0].numpy()}, DEVICE)
-    program.write_text(text.replace("{segment = 1 : i64} ", ""))
+    program.write_text(text.replace("segment 1 ", ""))
     with pytest.raises(InputError, match="does not say in which segments"):
         run_from_disk(directory, {"x": inputs[0].numpy()}, DEVICE)
 

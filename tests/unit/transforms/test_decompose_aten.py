@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import HOST, UNROUNDED
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.transforms.decompose_aten import CAP, DecomposeAtenPass, reason_for
 from tests.unit.machine.modules import numbers
@@ -33,9 +32,8 @@ def overloads(made: ModuleOp) -> list[str]:
 
 
 def reasons(made: ModuleOp) -> list[str | None]:
-    """Why the host runs each op; None for those of the device."""
-    found = [op.attributes.get(HOST) for op in ops(made, AtenOp)]
-    return [None if r is None else r.data if isinstance(r, StringAttr) else "" for r in found]
+    """Why the host runs each op; None for those of the device, and "" for those that only follow others."""
+    return [None if not op.on_host else "" if op.reason is None else op.reason.data for op in ops(made, AtenOp)]
 
 
 def test_softmax_is_five_ops_that_are_softmax() -> None:
@@ -54,11 +52,11 @@ def test_what_has_a_lowering_stays_as_it_is() -> None:
 
 def test_parts_are_not_rounded_but_the_result_is() -> None:
     def wide(made: ModuleOp) -> list[bool]:
-        return [UNROUNDED in op.attributes for op in ops(made, AtenOp)]
+        return [op.is_wide for op in ops(made, AtenOp)]
 
     # Eager rounds what it subtracts and exponentiates too.
     assert wide(module(SOFTMAX))[-1] is False and wide(module(SOFTMAX))[0] is True
-    whole = SOFTMAX.replace("i64}", "i64, spyre.wide}")
+    whole = SOFTMAX.replace("i64}", "i64} wide")
     assert wide(module(whole))[-1] is True
     assert wide(module(f"exp(%x) : ({X}) -> {X}")) == [False]
     twice = module(f"{SOFTMAX}\n{SOFTMAX.replace('%x', '%0')}")
@@ -128,7 +126,7 @@ def test_arguments_without_a_composition_are_marked_with_its_reason() -> None:
 
 
 def test_what_is_marked_already_stays() -> None:
-    made = module(SOFTMAX.replace("i64}", 'i64, spyre.host = "asked"}'))
+    made = module(SOFTMAX.replace("i64}", 'i64} host because "asked"'))
     assert overloads(made) == ["softmax.int"] and reasons(made) == ["asked"]
 
 

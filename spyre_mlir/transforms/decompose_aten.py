@@ -87,7 +87,7 @@ class _Builder(AtenBuild):
         return op.results[0]
 
     def widen_inside(self, results: Sequence[SSAValue]) -> None:
-        """Marks what a decomposition made in float32 as not rounded, but for its results and what is `rounded`."""
+        """Marks float32 ops of a decomposition as not rounded, except results and `rounded` values."""
         kept = {_made(value) for value in (*results, *self._rounded)}
         for op in self.emitter.ops[self._first :]:
             if op not in kept and any(element_of(r) == f32 for r in op.results):
@@ -105,7 +105,7 @@ class _Builder(AtenBuild):
         return sum(entry is None or entry.family not in (Family.VIEW, Family.CREATION) for entry in made)
 
     def drop_unused(self) -> None:
-        """Erases the ops that were made and whose results nobody uses; those they alone used go with them."""
+        """Erases new ops without uses, also those that become unused by this."""
         for op in reversed(self.made):
             if not any(result.uses for result in op.results):
                 op.detach()

@@ -88,7 +88,8 @@ class CompileOptions:
     numerics: Numerics = _option(
         "device",
         "how calls compute; ``exact`` rounds float32 results once per operation, as eager does, ``device`` rounds to "
-        "the hardware's formats wherever something is stored. `CompiledModel.verify` is always exact",
+        "the hardware's formats wherever something is stored. ``none`` computes in float32, rounds nothing and looks "
+        "for no fault that depends on data: for looking at big models. `CompiledModel.verify` is always exact",
         of=Numerics,
         flag=False,
     )

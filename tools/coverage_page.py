@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from dialect_pages import EDIT, table
 
-from spyre_mlir.frontend.capture.export import whole_overloads
+from spyre_mlir.frontend.capture.decomposition import whole_overloads
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family
 

@@ -39,6 +39,7 @@ from spyre_mlir.dialects.aten_arguments import (
 )
 from spyre_mlir.dialects.aten_build import result_shapes
 from spyre_mlir.dialects.aten_types import Value
+from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.directives import Quoted
 from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.errors import RegistrationError, SpyreError, UnsupportedError
@@ -54,7 +55,7 @@ class AtenOp(IRDLOperation):
     inputs = var_operand_def()
     outputs = var_result_def()
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), CanonicalPatterns("spyre_mlir.dialects.aten_canonicalize"))
 
     ENTRY: ClassVar[OpEntry | None] = None
 

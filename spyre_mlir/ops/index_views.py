@@ -56,6 +56,20 @@ class IndexView:
         return any(a not in used for axes in self.dims for a in axes)
 
     @property
+    def is_identity(self) -> bool:
+        """Return whether the view is the base tensor: its shape, and every element at its own place."""
+        if any(self.offsets) or self.shape != self.base:
+            return False
+        for axes, row in zip(self.dims, self.terms, strict=True):
+            inner, steps = 1, dict[AxisIndex, int]()
+            for axis in reversed(axes):
+                steps[axis] = inner
+                inner *= self.extents[axis]
+            if dict(row) != steps:
+                return False
+        return True
+
+    @property
     def nests(self) -> bool:
         """Return whether the steps through every base dimension divide one another, as all walks through sticks do."""
         for row in self.terms:

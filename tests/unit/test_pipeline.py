@@ -316,3 +316,9 @@ def test_ktir_comes_of_the_kernel_level() -> None:
     assert "ktdp." in module_text(ktir) and "spyre.kernel." not in module_text(ktir)
     with pytest.raises(LoweringError):
         lower_to_ktir(program(), CONTEXT)
+
+
+def test_host_steps_are_known_from_the_loop_level_on() -> None:
+    for level in ("spyre.loop", "spyre.kernel"):
+        (step,) = lower(of_host(), CONTEXT, until=level, host_fallback="allow").host_steps
+        assert step.reason

@@ -15,6 +15,7 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, 
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds, loop_of
@@ -45,7 +46,7 @@ class TileOp(IRDLOperation):
     step = prop_def(IntegerAttr[I64])
     result = result_def(DeviceTensorType)
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_kernel"))
     assembly_format = "$source `dim` $dim `at` $index `*` $step attr-dict `:` type($source) `to` type($result)"
 
     def __init__(self, source: SSAValue, dim: int, index: SSAValue, step: int, result: Attribute) -> None:

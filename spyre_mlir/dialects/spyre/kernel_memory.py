@@ -19,6 +19,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, MemoryFreeEffect, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.directives import Number
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.core_view import CoreView
@@ -60,6 +61,8 @@ ZERO_PADDING = "zero_padding"
 # Constants of a hardware function, by their names in its file: an attribute of a kernel op, a dictionary of numbers.
 OP_INFO = "op_info"
 
+_CANONICAL = CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_kernel")
+
 
 @irdl_op_definition
 class AllocOp(IRDLOperation):
@@ -78,7 +81,7 @@ class AllocOp(IRDLOperation):
     offset = opt_prop_def(IntegerAttr)
     result = result_def(DeviceTensorType)
 
-    traits = traits_def(MemoryAllocEffect())
+    traits = traits_def(MemoryAllocEffect(), _CANONICAL)
     custom_directives = (Number,)
     assembly_format = "(`at` custom<Number>($offset)^)? attr-dict `:` type($result)"
 
@@ -171,6 +174,7 @@ class KernelConstantOp(IRDLOperation):
     value = prop_def()
     result = result_def(DeviceTensorType)
 
+    traits = traits_def(_CANONICAL)
     assembly_format = "$value attr-dict `:` type($result)"
 
     def __init__(self, value: Attribute, result: Attribute) -> None:
@@ -191,6 +195,7 @@ class ToDeviceOp(IRDLOperation):
     source = operand_def(TensorType)
     result = result_def(DeviceTensorType)
 
+    traits = traits_def(_CANONICAL)
     assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
 
     def __init__(self, source: SSAValue, result: Attribute) -> None:
@@ -212,7 +217,7 @@ class FromDeviceOp(IRDLOperation):
     source = operand_def(DeviceTensorType)
     result = result_def(TensorType)
 
-    traits = traits_def(MemoryReadEffect())
+    traits = traits_def(MemoryReadEffect(), _CANONICAL)
     assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
 
     def __init__(self, source: SSAValue, result: Attribute) -> None:

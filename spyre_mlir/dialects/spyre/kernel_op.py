@@ -11,6 +11,7 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, traits_def, var_oper
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import CoreLoop, CoreView, core_view, hbm_bytes, local_walk
 from spyre_mlir.dialects.spyre.kernel_facts import fact
@@ -48,7 +49,9 @@ class KernelOp(IRDLOperation):
     inputs = var_operand_def(DeviceTensorType)
     output = operand_def(DeviceTensorType)
 
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(
+        MemoryReadEffect(), MemoryWriteEffect(), CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_kernel")
+    )
     custom_directives = (Space, AllReadAt, ReadAt, SharedFirst)
     assembly_format = KERNEL_FORMAT
 

@@ -28,6 +28,7 @@ from xdsl.irdl import (
 from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.directives import Quoted, ValueDirective
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.scalars import entry_of, spelling
@@ -105,7 +106,9 @@ class NestOp(IRDLOperation):
     body = region_def("single_block")
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(RecursiveMemoryEffect(), Pure())
+    traits = traits_def(
+        RecursiveMemoryEffect(), Pure(), CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_loop")
+    )
     custom_directives = (Space, AllReadAt, ValueDirective, WrittenAt, SameType, Quoted)
     assembly_format = (
         "custom<Space>($space) (`ins` `(` custom<AllReadAt>($inputs, type($inputs), $maps)^ `)`)? "

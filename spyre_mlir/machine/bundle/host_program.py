@@ -41,7 +41,7 @@ from spyre_mlir.machine.levels.buffers import sent_integers, source_name
 from spyre_mlir.machine.levels.host_ops import HostExecutor, HostStepFunctions
 from spyre_mlir.machine.levels.loop import known_numbers
 from spyre_mlir.machine.levels.run import argument_name, bind_input, check_count, find_function
-from spyre_mlir.machine.memory.device_numerics import memory_for
+from spyre_mlir.machine.memory.choice import memory_for
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.options import MachineOptions
 
@@ -110,10 +110,10 @@ def _held(program: DeviceProgram, argument: SSAValue, name: str, options: Machin
     transfers = [use.operation for use in argument.uses]
     if not all(program.weight(op) for op in transfers):
         raise InputError(f"{name} has no value", hint="pass one")
-    if options.numerics == "exact" or options.overflow != "saturate":
+    if options.numerics != "device" or options.overflow != "saturate":
         raise InputError(
             f"{name} is there as the device has it, which is rounded; this run asks for "
-            + ("exact numbers" if options.numerics == "exact" else "another rule of overflow"),
+            + ("another rule of overflow" if options.numerics == "device" else f"numerics {options.numerics!r}"),
             hint="pass the weight as the model has it, or run in device numerics",
         )
 
@@ -192,7 +192,7 @@ class HostFunctions(InterpreterFunctions):
         (host,) = cast(tuple[HostArray | None], args)
         if host is None:
             return (self._send_codes(op),)
-        exact = self.options.numerics == "exact"
+        exact = self.options.numerics != "device"
         if not exact:
             self._note_overflow(op, host)
         values = sent_integers(op, host.values, device_tensor(op.result), source_name(op), exact=exact)
@@ -214,8 +214,8 @@ class HostFunctions(InterpreterFunctions):
     @impl(KernelConstantOp)
     def run_constant(self, _interpreter: Interpreter, op: KernelConstantOp, _args: PythonValues) -> PythonValues:
         """Write constant numbers to memory."""
-        tensor = device_tensor(op.result)
-        return (self._send(op, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
+        values = self.resident.constant(op, lambda: known_numbers(op.value, device_tensor(op.result).shape, op))
+        return (self._send(op, values, None, zero_padding=True),)
 
     @impl(AllocOp)
     def run_alloc(self, _interpreter: Interpreter, op: AllocOp, _args: PythonValues) -> PythonValues:
@@ -238,7 +238,9 @@ class HostFunctions(InterpreterFunctions):
             self.memory.add_region(POOL, self._segment_base(op, 0), pool)
         bases = [] if fixed else [p.base for p in placed]
         self.memory.integer_kernels, self.memory.elements = _pairs(op, INTEGER_KERNELS), _elements(op)
-        run_bundle(self.program.bundle, self.memory, bases, self.program.load, self.program.watch, entry=entry)
+        program = self.program
+        plans = self.resident.plans
+        run_bundle(program.bundle, self.memory, bases, program.load, program.watch, entry=entry, plans=plans)
         self.memory.remove_region(POOL)
         return ()
 
@@ -283,7 +285,7 @@ def run_program(
     for number, value in enumerate(inputs):
         if value is None:
             _held(program, main.args[number], argument_name(main, number), settings)
-    narrow = settings.numerics == "device"
+    narrow = settings.numerics != "exact"
     arguments = [None if x is None else bind_input(main, n, x, narrow=narrow) for n, x in enumerate(inputs)]
     interpreter = Interpreter(program.host)
     memory = memory_for(settings, spec_at(main))

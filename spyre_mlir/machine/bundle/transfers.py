@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from xdsl.ir import Operation
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.hw.arrangement import STANDARD, as_read, as_stored
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.arrays import Array, HostArray, Mask
+from spyre_mlir.machine.bundle.launch_trace import ProgramPlans
 from spyre_mlir.machine.faults import Place
 from spyre_mlir.machine.memory.exact import Memory, MemoryRegion, Spare
 from spyre_mlir.machine.memory.frames import Frame, StridedAxis, blocks
@@ -31,16 +34,30 @@ class _Image:
 
 @dataclass
 class ResidentTensors:
-    """Device tensors already sent for immutable arrays: weights go to the card once.
+    """Device tensors already sent for immutable arrays: weights go to the card once. Plans of launches as well.
 
     An array counts if it is read-only and holds its own elements. Whoever writes over one on the card gets a copy.
+
+    Attributes:
+        spare: contents of regions that are gone.
+        plans: what is known about the program's launches.
     """
 
     spare: Spare = field(default_factory=dict[int, "list[tuple[npt.NDArray[np.uint8], ShadowMemory]]"])
+    plans: ProgramPlans = field(default_factory=ProgramPlans)
+    _constants: dict[int, tuple[Operation, Array]] = field(default_factory=dict[int, tuple[Operation, Array]])
     _images: dict[tuple[Any, ...], _Image] = field(default_factory=dict[tuple[Any, ...], _Image])
     _files: dict[tuple[Any, ...], tuple[npt.NDArray[np.uint8], ShadowMemory]] = field(
         default_factory=dict[tuple[Any, ...], tuple[npt.NDArray[np.uint8], ShadowMemory]]
     )
+
+    def constant(self, op: Operation, make: Callable[[], Array]) -> Array:
+        """Return the numbers of a constant, made at the first request, as an array that counts."""
+        if id(op) not in self._constants:
+            values = np.array(make())
+            values.setflags(write=False)
+            self._constants[id(op)] = op, values
+        return self._constants[id(op)][1]
 
     def restore(self, key: tuple[Any, ...], array: Array, region: MemoryRegion) -> bool:
         """Put a tensor sent before into a region; False if there is none."""
@@ -52,7 +69,7 @@ class ResidentTensors:
 
     def remember(self, key: tuple[Any, ...], array: Array, region: MemoryRegion) -> None:
         """Keep the present contents of a region, if the array is immutable."""
-        if array.flags.writeable or array.base is not None or array.ndim == 0:
+        if array.flags.writeable or array.base is not None or isinstance(array, np.generic):
             return  # numpy's arithmetic makes numbers of arrays without dimensions
         whole = (id(array), *key)
         source = weakref.ref(array, lambda _: self._images.pop(whole, None))

@@ -17,10 +17,10 @@ func.func @main(%x: tensor<2x64xf32>) -> tensor<2x64xf32> {
 
 // BOTH:          superdsc.sdsc @"0_exp" splits {mb = 2, out = 1} attributes {labels = {mb = "m", out = "n"}} {
 // BOTH-NEXT:       superdsc.dsc exp sizes {mb = 2, out = 64} classes {OUTPUT = [mb, out] stick {out = 64}} {
-// SYMBOLIC-NEXT:     superdsc.allocate 0 in hbm [mb, out] symbolic start -1 + -1 * mb
-// SYMBOLIC-NEXT:     superdsc.allocate 1 in hbm [mb, out] symbolic start -3 + -1 * mb
-// CONCRETE-NEXT:     superdsc.allocate 0 in hbm [mb, out] start 17179869184 + 128 * mb
-// CONCRETE-NEXT:     superdsc.allocate 1 in hbm [mb, out] start 256 + 128 * mb
+// SYMBOLIC-NEXT:     %a0 = superdsc.allocate 0 in hbm [mb, out] symbolic start -1 + -1 * mb
+// SYMBOLIC-NEXT:     %a1 = superdsc.allocate 1 in hbm [mb, out] symbolic start -3 + -1 * mb
+// CONCRETE-NEXT:     %a0 = superdsc.allocate 0 in hbm [mb, out] start 17179869184 + 128 * mb
+// CONCRETE-NEXT:     %a1 = superdsc.allocate 1 in hbm [mb, out] start 256 + 128 * mb
 // BOTH:          superdsc.sdsc @"1_neg"
 // BOTH:          func.func @sdsc_bundle
 // SYMBOLIC-NEXT:   %[[X:.*]] = sdscbundle.input_arg_extract

@@ -222,7 +222,7 @@ def test_a_killed_writer_leaves_no_bundle_or_a_whole_one(layer_files: tuple[Path
     assert set(left) <= {"none", "old", "new"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="fifty processes; the default run kills three")
 def test_a_writer_killed_at_fifty_points(layer_files: tuple[Path, Path], tmp_path: Path) -> None:
     left = killed(layer_files, tmp_path, 50, 1)
     assert len(left) == 50

@@ -82,6 +82,18 @@ def test_views_and_known_numbers_are_no_kernels() -> None:
     assert overloads(made).count("cat") == 1 and len(overloads(made)) > 1 and reasons(made)[-1] is None
 
 
+def test_ops_read_in_lists_what_others_became() -> None:
+    made = module(
+        f"{SOFTMAX}\ncat(%0, %x) {{dim = 0 : i64}} : ({X}, {X}) -> tensor<8x8xf32>",
+        "tensor<8x8xf32>",
+    )
+    assert overloads(made) == [*PARTS, "cat"]
+    x = numbers(4, 8)
+    e = np.exp(x - x.max(1, keepdims=True))
+    (found,) = run_function(made, [x])
+    np.testing.assert_allclose(found, np.concatenate([e / e.sum(1, keepdims=True), x]), rtol=1e-6)
+
+
 def test_what_was_made_before_a_refusal_is_gone() -> None:
     """The second softmax is too large; the first stays taken apart."""
     made = module(f"log_softmax.int(%x) {{dim = -1 : i64}} : ({X}) -> {X}\nexp(%0) : ({X}) -> {X}", cap=3)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.dialects.test import TestOp
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.hw.sticks import UNIT, StickLayout
@@ -220,8 +221,7 @@ def test_an_array_that_cannot_change_is_restored() -> None:
 
 def test_an_array_that_may_change_is_sent_again() -> None:
     resident, region = ResidentTensors(), memory_of().locate(BASE, BASE + 1)
-    number = np.array(1.0)
-    number.setflags(write=False)
+    number = fixed(1.0, 2.0)[0]  # no array, so nothing tells when it is gone
     for array in (np.asarray([1.0]), fixed(1.0, 2.0)[:1], number):
         resident.remember((), array, region)
         assert not region.shared
@@ -250,3 +250,13 @@ def test_a_weight_of_the_files_is_restored_by_its_key() -> None:
     assert not resident.restore_file((2,), target)
     assert resident.restore_file((1,), target)
     assert (held(other, 640)[0] == 7).all()
+
+
+def test_a_constant_is_made_once_and_counts_as_immutable() -> None:
+    resident, region, op = ResidentTensors(), memory_of().locate(BASE, BASE + 1), TestOp()
+    values = resident.constant(op, lambda: np.full((), 3.0))
+    assert values.tolist() == 3.0
+    assert resident.constant(op, lambda: np.full((), 4.0)) is values
+    assert resident.constant(TestOp(), lambda: np.full(2, 4.0)).tolist() == [4.0, 4.0]
+    resident.remember((), values, region)
+    assert region.shared

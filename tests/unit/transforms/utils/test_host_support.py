@@ -7,7 +7,8 @@ from xdsl.ir import Operation
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import HOST, UNROUNDED
-from spyre_mlir.transforms.utils.host_support import is_marked, loop_step, mark, stay_on_host
+from spyre_mlir.transforms.utils.host_support import ReadOnHost, is_marked, loop_step, mark
+from spyre_mlir.transforms.utils.patterns import apply_once
 from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.levels import ops, passed
 
@@ -19,7 +20,7 @@ MARKED = ', spyre.host = "no entry"'
 def stayed(body: str) -> list[str]:
     """The ops behind copying: their overloads, those of the host with a star."""
     module = passed(f"func.func @main(%x: {X}, %y: {X}) {{\n{body}\nfunc.return\n}}")
-    stay_on_host(functions(module)[0].body.block)
+    apply_once(ReadOnHost(), functions(module)[0].body)
     module.verify()
     return [op.overload + "*" * is_marked(op) for op in ops(module, AtenOp)]
 
@@ -104,7 +105,7 @@ def test_copies_stand_before_their_reader_and_keep_their_location() -> None:
     lines = f"%0 = aten.t(%x) : ({X}) -> tensor<8x4xf32>\n%1 = {J1.format('%0', MARKED, '8x4')}\n"
     text = f"func.func @main(%x: {X}) {{\n{lines}func.return\n}}"
     module = passed(text)
-    stay_on_host(functions(module)[0].body.block)
+    apply_once(ReadOnHost(), functions(module)[0].body)
     original, copy, reader = ops(module, AtenOp)
     assert copy.location == original.location and reader.operands[0] is copy.results[0]
     assert copy.attributes[HOST] == UnitAttr() and not list(original.results[0].uses)

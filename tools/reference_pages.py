@@ -52,7 +52,7 @@ PASSES_INTRO = """`spyre-opt f.mlir -p first-pass,second-pass{option=1}` runs pa
 on a program from aten downwards, and verifies the module after each stage; `cse` is xDSL's, and a pass with a
 question mark runs when it is asked for:"""
 CANONICAL_INTRO = """xDSL's pass works with our ops: `spyre-opt f.mlir -p canonicalize` applies these patterns, those of
-xDSL's own dialects and its folds, and drops ops whose results nobody reads. No pattern changes a bit of a result in
+xDSL's own dialects and its folds, and drops ops with unused results. No pattern changes a bit of a result in
 exact numerics. The compiler does not run it, a plugin may. Ops of SuperDSC files and bundles have no pattern: their
 text is the file."""
 COST_INTRO = """One model of time serves `divide-work`, `compiled.report()` and `spyre-run --time`. It prices a kernel

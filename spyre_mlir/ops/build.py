@@ -23,7 +23,7 @@ class Build(Caller, Protocol):
         ...
 
     def rounded(self, value: Value) -> Value:
-        """A value that eager, too, rounds to the element type before it goes on: what a step is taken of."""
+        """A value that eager also rounds to the element type before the next step."""
         ...
 
     def full(self, shape: tuple[int, ...], number: float, element: str) -> Value:

@@ -89,7 +89,7 @@ class _Builder(AtenBuild):
         return op.results[0]
 
     def widen_inside(self, results: Sequence[SSAValue]) -> None:
-        """Marks what a decomposition made in float32 as not rounded, but for its results and what is `rounded`."""
+        """Marks float32 ops of a decomposition as not rounded, except results and `rounded` values."""
         kept = {_made(value) for value in (*results, *self._rounded)}
         for op in self.emitter.ops:
             if isinstance(op, AtenOp) and op not in kept and any(element_of(r) == f32 for r in op.results):
@@ -177,7 +177,7 @@ class DecomposeOp(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: AtenOp, rewriter: PatternRewriter, /) -> None:
-        """Rewrite one op of the program; its composition is written whole, with every part taken apart."""
+        """Rewrite one op of the program; its composition is written whole, with every part decomposed."""
         if op.on_host:
             return
         builder = _Builder(Emitter(op), self.cap)
@@ -193,7 +193,7 @@ class DecomposeOp(RewritePattern):
 
 @dataclass
 class DropUnused(RewritePattern):
-    """Erases an op of a composition whose results nobody uses; of the model's own ops, none.
+    """Erases unused ops of compositions; the model's own ops stay.
 
     Attributes:
         made: the ops that may go.

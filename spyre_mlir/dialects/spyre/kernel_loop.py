@@ -77,7 +77,7 @@ class TileOp(IRDLOperation):
         """Checks C1 to C6."""
         whole, tile, dim = device_tensor(self.source), device_tensor(self.result), self.dim.value.data
         if whole.space != "hbm":
-            raise VerifyException("what is in LX does not advance from trip to trip; try hbm for the tensor")
+            raise VerifyException("a tile of a tensor in LX cannot advance from trip to trip; try hbm for the tensor")
         if not 0 <= dim < len(whole.shape):
             raise VerifyException(f"dimension {dim} of a tensor of rank {len(whole.shape)}")
         wanted = (*whole.shape[:dim], min(tile.shape[dim : dim + 1], default=0), *whole.shape[dim + 1 :])

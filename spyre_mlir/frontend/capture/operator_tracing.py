@@ -32,7 +32,7 @@ _MOST_KEPT = 4096  # traced calls, from one program to the next
 
 @dataclass(frozen=True)
 class TensorForm:
-    """What a decomposition can see of a tensor."""
+    """Facts of a tensor that a decomposition can see."""
 
     dtype: torch.dtype
     shape: tuple[int, ...]
@@ -82,7 +82,7 @@ class TracedCall:
 
     @cached_property
     def walks(self) -> bool:
-        """Whether it goes through memory by strides."""
+        """Return whether the operator goes through memory by strides."""
         return any(walks(node) for node in self.nodes)
 
     @cached_property

@@ -52,17 +52,17 @@ class LaunchPlan:
 
     @cached_property
     def picks(self) -> bool:
-        """Whether indices select what it reads."""
+        """Return whether indices select the elements that the file reads."""
         return any(operand.indirect is not None for operand in self.view.operands)
 
     @cached_property
     def in_scratchpads(self) -> bool:
-        """Whether an operand lies in LX."""
+        """Return whether an operand is in LX."""
         return any(operand.component == "lx" for operand in self.view.operands)
 
     @cached_property
     def in_place(self) -> bool:
-        """Whether it writes exactly where it reads: it modifies existing tensors and makes none."""
+        """Return whether the file writes exactly where it reads: it modifies existing tensors and makes none."""
         if self.whole is None:
             return False
         *inputs, output = self.whole.accesses

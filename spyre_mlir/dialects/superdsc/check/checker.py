@@ -47,7 +47,7 @@ def consistent(sdsc: SdscJson) -> Iterator[Problem]:
         yield Problem(sdsc.top.path, "fields that agree", str(wrong.args[0]))
 
 
-@warning("what the machine of this project runs", "C")
+@warning("hardware model of this project", "C")
 def executable(sdsc: SdscJson) -> Iterator[Problem]:
     """The machine understands every feature that the file uses."""
     if not sdsc.dscs:

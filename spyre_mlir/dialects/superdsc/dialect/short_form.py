@@ -52,7 +52,7 @@ def _key(level: Level, name: str) -> str:
 
 @dataclass
 class Spelled:
-    """What the text of an object says.
+    """Contents of the text of an object.
 
     Args:
         fields: the explicit fields.

@@ -30,7 +30,7 @@ def _cubic(x: Lanes, a: float) -> Lanes:
 
 
 def resample_weights(size: Ints, mode: str, scale: float, offset: float) -> Lanes:
-    """What every old element [columns] gives to every new one [rows]; new element i lies at scale * i + offset."""
+    """Weights of old elements (columns) in new elements (rows); new element i is at scale * i + offset."""
     rows, columns = size
     place = scale * np.arange(rows) + offset
     if mode.endswith("_smoothed"):

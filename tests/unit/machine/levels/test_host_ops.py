@@ -94,7 +94,7 @@ def test_an_operand_has_values() -> None:
 
 
 def test_nobody_to_run_it() -> None:
-    with pytest.raises(UnsupportedError, match="nobody runs topk on the host here") as caught:
+    with pytest.raises(UnsupportedError, match="this interpreter has no host to run topk on") as caught:
         run_on_host(step(), (X,), None)
     assert caught.value.hint == "run the whole program"
     assert caught.value.where is not None
@@ -123,5 +123,5 @@ def test_steps_of_both_levels_run_in_the_interpreter(level: str, narrow: bool) -
     assert places.values.tolist() == [2, 0]
     alone = Interpreter(ModuleOp([]))
     alone.register_implementations(HostStepFunctions())
-    with pytest.raises(UnsupportedError, match="nobody runs topk"):
+    with pytest.raises(UnsupportedError, match="no host to run topk"):
         alone.run_op(step(level), (X,))

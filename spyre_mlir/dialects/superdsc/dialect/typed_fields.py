@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, BytesAttr, DenseArrayBase, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Attribute
@@ -108,7 +109,7 @@ def _give_texts(attribute: Attribute) -> Json:
 
 
 def _items(attribute: Attribute) -> Iterable[Attribute] | None:
-    return attribute if isinstance(attribute, ArrayAttr) else None
+    return cast("ArrayAttr[Attribute]", attribute) if isinstance(attribute, ArrayAttr) else None
 
 
 def _numbers(numbers: list[int] | None) -> Attribute | None:

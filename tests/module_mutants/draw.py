@@ -139,6 +139,8 @@ def _of_expression(node: ast.AST) -> Iterator[Change]:
         case ast.Call(func=ast.Name(id=name) as called, keywords=keywords):
             if (other := _FUNCTIONS.get(name)) and (other != "list" or not keywords):
                 yield called, other
+        case ast.Subscript(value=ast.Attribute(attr="results")):
+            pass  # the only result of an op
         case ast.Subscript(slice=ast.Constant(value=0) as at):
             yield at, "-1"
         case ast.Subscript(slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)) as at):

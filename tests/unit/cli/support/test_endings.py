@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, InterpretationError
 from xdsl.utils.lexer import Input, Span
 
+from spyre_mlir.cli.support import endings
 from spyre_mlir.cli.support.endings import (
     ToolArgumentParser,
     add_verbosity,
@@ -227,3 +228,13 @@ def test_a_dump_is_cut_to_the_neighbourhood_of_its_mark(capsys: pytest.CaptureFi
     for note in ("a\nb\nc\n  ^^^ here\nd\ne\nf\ng", "ours", "x\n^^^", "y" * 640):
         error.add_note(note)
     assert ended(error, capsys)[1] == "error: no\nours\nb\nc\n  ^^^ here\nd\ne\nf\n"
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), BrokenPipeError()])
+def test_what_cannot_be_written_is_dropped(
+    error: OSError, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[bool] = []
+    monkeypatch.setattr(endings, "drop_output", lambda: dropped.append(True))
+    ended(error, capsys)
+    assert dropped == [True]

@@ -60,6 +60,7 @@ def segment_of(buffer: SSAValue) -> int | None:
     """Return the segment that a bundle expects a buffer in; None if it may be anywhere."""
     return buffer.owner.segment_number if isinstance(buffer.owner, ArgumentOp) else None
 
+
 _CANONICAL = CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_kernel")
 
 

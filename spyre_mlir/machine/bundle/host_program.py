@@ -31,7 +31,7 @@ from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, USER_SEGMENTS, segment_base
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, tensor_type
 from spyre_mlir.machine.bundle.run import LaunchWatch, Loader, run_bundle
-from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, send, send_image
+from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, fills, send, send_image
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault, place_of
 from spyre_mlir.machine.levels.buffers import sent_integers, source_name
 from spyre_mlir.machine.levels.host_ops import HostExecutor, HostStepFunctions
@@ -75,6 +75,8 @@ class DeviceProgram:
 
 
 POOL = "pool"
+# What runs in other numerics than the device's compute on.
+_NUMBERS = {"exact": "exact numbers", "none": "numbers that nothing rounded"}
 
 
 def _takes_none(bundle: ModuleOp, entry: str) -> bool:
@@ -89,7 +91,7 @@ def _held(program: DeviceProgram, argument: SSAValue, name: str, options: Machin
     if options.numerics != "device" or options.overflow != "saturate":
         raise InputError(
             f"{name} is there as the device has it, which is rounded; this run asks for "
-            + ("another rule of overflow" if options.numerics == "device" else f"numerics {options.numerics!r}"),
+            + _NUMBERS.get(options.numerics, "another rule of overflow"),
             hint="pass the weight as the model has it, or run in device numerics",
         )
 
@@ -114,15 +116,16 @@ class HostFunctions(InterpreterFunctions):
     gaps: dict[int, Place] = field(default_factory=dict[int, Place])  # where undefined elements were read from
     _count: int = 0
 
-    def _place(self, op: Operation) -> _Placed:
+    def _place(self, op: Operation, *, zeroed: bool = True) -> _Placed:
         """Room for a tensor: at the start of the segment its bundle expects it in, or anywhere."""
         tensor = device_tensor(op.results[0])
         name, size, segment = f"argument {self._count}", tensor.sticks * STICK_BYTES, segment_of(op.results[0])
         self._count += 1
         self.memory.arguments.add(name)
         if segment is None:
-            return _Placed(tensor, self.memory.allocate(name, size).base)
-        return _Placed(tensor, self.memory.add_region(name, self._segment_base(op, segment), size).base)
+            return _Placed(tensor, self.memory.allocate(name, size, zeroed=zeroed).base)
+        base = self._segment_base(op, segment)
+        return _Placed(tensor, self.memory.add_region(name, base, size, zeroed=zeroed).base)
 
     def _segment_base(self, op: Operation, segment: int) -> int:
         if not 0 <= segment < USER_SEGMENTS:
@@ -130,7 +133,8 @@ class HostFunctions(InterpreterFunctions):
         return segment_base(segment)
 
     def _send(self, op: Operation, values: Array, known: Mask | None, *, zero_padding: bool) -> _Placed:
-        tensor, placed = device_tensor(op.results[0]), self._place(op)
+        tensor = device_tensor(op.results[0])
+        placed = self._place(op, zeroed=not (zero_padding or fills(tensor)))
         key, region = (tensor, zero_padding, self.options), self.memory.locate(placed.base, placed.base + 1)
         if known is None and self.resident.restore(key, values, region):
             return placed
@@ -168,11 +172,13 @@ class HostFunctions(InterpreterFunctions):
         (host,) = cast(tuple[HostArray | None], args)
         if host is None:
             return (self._send_codes(op),)
-        exact = self.options.numerics != "device"
-        if not exact:
-            self._note_overflow(op, host)
+        exact, before = self.options.numerics != "device", replace(self.memory.tally)
         values = sent_integers(op, host.values, device_tensor(op.result), source_name(op), exact=exact)
-        return (self._send(op, values, host.defined, zero_padding=op.zero_padding is not None),)
+        placed = self._send(op, values, host.defined, zero_padding=op.zero_padding is not None)
+        # What is there from an earlier run was rounded then.
+        if not exact and (self.memory.tally != before or self.memory.locate(placed.base, placed.base + 1).shared):
+            self._note_overflow(op, host)
+        return (placed,)
 
     def _note_overflow(self, op: ToDeviceOp, host: HostArray) -> None:
         """Notes finite numbers of a tensor that DLFloat16 does not reach, unless they are what fills a mask."""

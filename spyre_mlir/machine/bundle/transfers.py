@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,11 @@ def access_of(tensor: DeviceTensor, base: int) -> ByteAccess:
     return ByteAccess(base, tuple(axes), tuple(layout.extents), tensor.format, Place())
 
 
+def fills(tensor: DeviceTensor) -> bool:
+    """Return whether the elements of a tensor, padding included, are all there is in its sticks."""
+    return prod(tensor.layout.extents) == tensor.sticks * tensor.lanes
+
+
 def send(
     memory: Memory, tensor: DeviceTensor, base: int, values: Array, known: Mask | None, *, zero_padding: bool
 ) -> None:
@@ -106,7 +112,7 @@ def send(
     access = access_of(tensor, base)
     stick, order = tensor.layout.stick, tensor.arrangement
     padded = access.shape != tensor.shape or order != STANDARD
-    if zero_padding and (padded or known is not None or int(np.prod(access.shape)) != tensor.sticks * tensor.lanes):
+    if zero_padding and (padded or known is not None or not fills(tensor)):
         everything = StridedAxis(tensor.sticks, STICK_BYTES), StridedAxis(tensor.lanes, STICK_BYTES // tensor.lanes)
         _fill(memory, ByteAccess(base, (everything,), (tensor.sticks * tensor.lanes,), tensor.format, Place()), None)
     written = None
@@ -173,4 +179,4 @@ def fetch(memory: Memory, tensor: DeviceTensor, base: int) -> HostArray:
     return HostArray(values if access.shape == tensor.shape else np.array(values[box], order="C"), known)
 
 
-__all__ = ["ResidentTensors", "access_of", "fetch", "send", "send_image"]
+__all__ = ["ResidentTensors", "access_of", "fetch", "fills", "send", "send_image"]

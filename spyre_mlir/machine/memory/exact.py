@@ -73,14 +73,17 @@ class MemoryRegion:
     spare: Spare | None = field(default=None, compare=False, repr=False)
     # Whether programs use a little of it here and there, as of the scratchpads.
     sparse: bool = field(default=False, compare=False, repr=False)
+    # Whether bytes that nothing wrote read as 0; not needed where all of it is written at once.
+    zeroed: bool = field(default=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         kept = self.spare.pop(self.size * self.scale, []) if self.spare is not None else []
         if kept and self.spare is not None:
             self.cells, old = kept.pop()
             self.spare[self.size * self.scale] = kept
-            used = (old.writer > 0) | (old.known > 0)
-            self.cells.reshape(len(used), -1)[slice(None) if used.mean() > _MOST else used] = 0
+            if self.zeroed:
+                used = (old.writer > 0) | (old.known > 0)
+                self.cells.reshape(len(used), -1)[slice(None) if used.mean() > _MOST else used] = 0
         else:
             # zeros, not empty: the operating system commits a page at the first write only.
             count = self.size * self.scale
@@ -210,7 +213,7 @@ class Memory(ABC):
         """Return all regions by address."""
         return tuple(self._regions)
 
-    def add_region(self, name: str, base: int, size: int, *, sparse: bool = False) -> MemoryRegion:
+    def add_region(self, name: str, base: int, size: int, *, sparse: bool = False, zeroed: bool = True) -> MemoryRegion:
         """Add an address range, uninitialised.
 
         Args:
@@ -218,6 +221,7 @@ class Memory(ABC):
             base: first byte address.
             size: bytes.
             sparse: whether only a little of it will be used.
+            zeroed: whether bytes that nothing wrote read as 0.
 
         Raises:
             InputError: the base is not on a stick, the size is not whole sticks, or the region overlaps another.
@@ -226,7 +230,7 @@ class Memory(ABC):
         if base % stick or size % stick or size <= 0:
             raise InputError(f"region {name}: base {base:#x} and size {size} must be whole sticks of {stick} bytes")
         try:
-            region = MemoryRegion(base, size, name, self.scale, self.spare, sparse)
+            region = MemoryRegion(base, size, name, self.scale, self.spare, sparse, zeroed)
         except MemoryError as error:
             message = f"region {name}: the host cannot hold {size} bytes of device memory"
             raise InputError(message, hint="use symbolic addresses, with regions as large as the tensors") from error
@@ -243,8 +247,8 @@ class Memory(ABC):
         """The first byte behind all regions of the segments."""
         return max((region.end for region in self._regions if region.base < self.scratchpad_base), default=0)
 
-    def allocate(self, name: str, size: int) -> MemoryRegion:
-        """Add an address range behind all existing ones.
+    def allocate(self, name: str, size: int, *, zeroed: bool = True) -> MemoryRegion:
+        """Add an address range behind all existing ones; see `add_region`.
 
         Raises:
             InputError: the segments have no room left.
@@ -254,7 +258,7 @@ class Memory(ABC):
         if base + whole > self.scratchpad_base:
             message = f"region {name}: {size} bytes do not fit between {base:#x} and the end of the segments"
             raise InputError(message)
-        return self.add_region(name, base, whole)
+        return self.add_region(name, base, whole, zeroed=zeroed)
 
     def forget_scratchpads(self) -> None:
         """Drop the contents of the scratchpads, as between two programs."""
@@ -273,7 +277,7 @@ class Memory(ABC):
         self._bases = [region.base for region in self._regions]
         self._located.clear()
         for region in gone:
-            if not region.shared:
+            if not region.shared and self.tracked:  # or nothing says which bytes have to become zero
                 self.spare.setdefault(len(region.cells), []).append((region.cells, region.states))
 
     def scratchpad_address(self, core: int, address: int) -> int:

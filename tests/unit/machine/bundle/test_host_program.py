@@ -235,6 +235,7 @@ def test_a_value_that_nobody_has() -> None:
     ("options", "asks"),
     [
         (MachineOptions(), "this run asks for exact numbers"),
+        (MachineOptions(numerics="none"), "this run asks for numbers that nothing rounded"),
         (MachineOptions(numerics="device", overflow="nan"), "this run asks for another rule of overflow"),
     ],
 )

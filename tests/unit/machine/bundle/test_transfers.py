@@ -12,7 +12,7 @@ from xdsl.dialects.test import TestOp
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.hw.sticks import UNIT, StickLayout
-from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, send, send_image
+from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, fills, send, send_image
 from spyre_mlir.machine.faults import Place
 from spyre_mlir.machine.memory.exact import ExactMemory
 from spyre_mlir.machine.memory.frames import StridedAxis
@@ -260,3 +260,16 @@ def test_a_constant_is_made_once_and_counts_as_immutable() -> None:
     assert resident.constant(TestOp(), lambda: np.full(2, 4.0)).tolist() == [4.0, 4.0]
     resident.remember((), values, region)
     assert region.shared
+
+
+@pytest.mark.parametrize(
+    ("layout", "all_of_it"),
+    [
+        (StickLayout((0, 1), 1, (4, 64)), True),
+        (StickLayout((0, 1), 1, (4, 128)), True),  # a tensor of fewer columns, with padding
+        (StickLayout((0, UNIT), UNIT, (4,)), False),  # one lane of every stick
+    ],
+)
+def test_whether_elements_fill_their_sticks(layout: StickLayout, all_of_it: bool) -> None:
+    shape = (4, 64)[: len(layout.extents)]
+    assert fills(DeviceTensor(shape, DL16, layout)) == all_of_it

@@ -229,3 +229,33 @@ def test_bytes_are_stored_in_float32_and_parts_of_a_sum_stay() -> None:
     assert memory.stored_type(HALF) == np.float64
     assert memory.partial_sum(np.asarray([1 / 3]), HALF).tolist() == [1 / 3]
     assert memory.partial_sums_are_wide
+
+
+@pytest.mark.parametrize(("zeroed", "held"), [(True, 0.0), (False, 5.0)])
+def test_memory_that_is_written_as_a_whole_is_not_cleared_before(zeroed: bool, held: float) -> None:
+    memory = ExactMemory()
+    memory.add_region("one", 0, 128)
+    memory.store(np.asarray([0]), np.asarray([5.0]), "SEN169_FP16")
+    memory.remove_region("one")
+    region = memory.add_region("two", 1024, 128, zeroed=zeroed)
+    values, written = memory.load(np.asarray([1024]), "SEN169_FP16")
+    assert (values.tolist(), written.tolist()) == ([held], [False])
+    assert region.name == "two"
+
+
+def test_what_was_found_is_forgotten_when_regions_change() -> None:
+    memory = ExactMemory()
+    one = memory.add_region("one", 0, 128)
+    assert memory.locate(0, 128) is one
+    memory.remove_region("one")
+    with pytest.raises(MachineFault):
+        memory.locate(0, 128)
+    assert memory.add_region("two", 0, 256) is memory.locate(0, 128)
+
+
+def test_free_memory_begins_behind_the_regions_of_the_segments() -> None:
+    memory = ExactMemory()
+    memory.add_scratchpads()
+    assert memory.free == 0
+    memory.add_region("one", 1024, 128)
+    assert memory.free == 1152

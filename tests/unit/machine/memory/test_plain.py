@@ -59,6 +59,14 @@ def test_what_nothing_wrote_reads_as_zero() -> None:
     assert written.all()
 
 
+def test_memory_that_was_used_before_reads_as_zero() -> None:
+    made = memory()
+    made.store(np.asarray([0]), np.asarray([THIRD]), DL16)
+    made.remove_region("HBM")
+    made.add_region("HBM", 0, 8 * 128)
+    assert made.load(np.asarray([0]), DL16)[0].tolist() == [0.0]
+
+
 def test_another_format_is_read_as_it_lies() -> None:
     made = memory()
     made.store(np.asarray([0]), np.asarray([1.0]), FP32)

@@ -100,10 +100,10 @@ def _changes(tree: ast.AST) -> Iterator[Change]:
         return
     yield from _of_expression(tree)
     yield from _of_statement(tree)
-    for name, value in ast.iter_fields(tree):
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and name not in _SILENT_FIELDS:
-                yield from _changes(child)
+    silent = [getattr(tree, name, None) for name in _SILENT_FIELDS]
+    for child in ast.iter_child_nodes(tree):
+        if not any(child is value or (isinstance(value, list) and child in value) for value in silent):
+            yield from _changes(child)
 
 
 def _silent(node: ast.AST) -> bool:

@@ -80,16 +80,15 @@ def test_views_and_known_numbers_are_no_kernels() -> None:
     assert overloads(made).count("cat") == 1 and len(overloads(made)) > 1 and reasons(made)[-1] is None
 
 
-def test_ops_read_in_lists_what_others_became() -> None:
-    made = module(
-        f"{SOFTMAX}\ncat(%0, %x) {{dim = 0 : i64}} : ({X}, {X}) -> tensor<8x8xf32>",
-        "tensor<8x8xf32>",
-    )
-    assert overloads(made) == [*PARTS, "cat"]
+def test_compositions_read_in_lists_what_others_became() -> None:
+    """`stack` is a composition itself, of the five parts of a softmax and an argument."""
+    wide = "tensor<2x4x8xf32>"
+    made = module(f"{SOFTMAX}\nstack(%0, %x) {{dim = 0 : i64}} : ({X}, {X}) -> {wide}", wide)
+    assert overloads(made)[:5] == PARTS and "stack" not in overloads(made)
     x = numbers(4, 8)
     e = np.exp(x - x.max(1, keepdims=True))
     (found,) = run_function(made, [x])
-    np.testing.assert_allclose(found, np.concatenate([e / e.sum(1, keepdims=True), x]), rtol=1e-6)
+    np.testing.assert_allclose(found, np.stack([e / e.sum(1, keepdims=True), x]), rtol=1e-6)
 
 
 def test_what_was_made_before_a_refusal_is_gone() -> None:

@@ -1,8 +1,8 @@
 """Pass `convert-spyre-loop-to-spyre-kernel`: one hardware function per nest, on stick layouts.
 
-Each nest gets one loop in the lanes. Operands whose layout does not suit it are sent in another layout by the
-host if they come from there, else re-laid by a restickify. What a product reads behind its operands' extents
-is set to 0 first. Work is not divided yet, and everything lives in HBM.
+Each nest gets one loop in the lanes. An operand in an unsuitable layout is sent in another one if it comes from
+the host, else a restickify relays it out. The padding that a product reads beyond its operands' extents is set to 0
+first. Work is not divided yet, and all tensors are in HBM.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.spyre import host, kernel, loop
-from spyre_mlir.dialects.spyre.attributes import FROM_END
 from spyre_mlir.dialects.spyre.loop import body_function, combiner
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
@@ -196,7 +195,7 @@ def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp) -> None:
     if table.layout.order[0] != op.axis.value.data:
         raise UnsupportedError(f"a gather along dimension {op.axis.value.data} of a table of shape {table.shape}")
     numbers = _from_host(p, indices, StickLayout.of_indices(indices.shape, block_of(indices.format)))
-    numbers.rows = table.shape[op.axis.value.data] if FROM_END in op.attributes else None
+    numbers.rows = table.shape[op.axis.value.data] if op.from_end is not None else None
     _check_indices(numbers, index_map, op)
     versions = p.of(op.result)
     versions.format = form
@@ -340,10 +339,12 @@ def _emit(p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter, spec: Spy
             hosts.update(zip(item.origin.results, step.results, strict=True))
         else:
             made = emitter.add(kernel_op(item, values))
+            if not isinstance(made, kernel.ComputeOp):
+                continue
             if p.keep_float32 and is_narrowed(item):
-                made.attributes[kernel.NARROWED] = UnitAttr()
+                made.narrowed = UnitAttr()
             elif p.origins is not None and is_rounded(item, p.origins):
-                made.attributes[kernel.ROUNDED] = UnitAttr()
+                made.rounded = UnitAttr()
     emitter.current = returned
     emitter.add(func.ReturnOp(*brought(returned, results, values, hosts, emitter)))
 
@@ -361,11 +362,11 @@ def _definition(buffer: PlannedBuffer, hosts: Mapping[SSAValue, SSAValue]) -> Op
     if buffer.host is not None:
         op = kernel.ToDeviceOp(hosts.get(buffer.host, buffer.host), buffer.type)
         if buffer.saturate:
-            op.attributes[kernel.SATURATE] = UnitAttr()
+            op.saturate = UnitAttr()
         if buffer.zero_padding:
-            op.attributes[kernel.ZERO_PADDING] = UnitAttr()
+            op.zero_padding = UnitAttr()
         if buffer.rows is not None:
-            op.attributes[FROM_END] = IntegerAttr(buffer.rows, i64)
+            op.from_end = IntegerAttr(buffer.rows, i64)
         return op
     return (
         kernel.AllocOp(buffer.type)

@@ -6,16 +6,16 @@ import operator
 from typing import Any, cast
 
 import torch
-from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Node
 
+from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.torch_private import OpOverload
 
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
 
 
-def drop_checks(program: ExportedProgram) -> None:
+def drop_checks(program: FunctionalProgram) -> None:
     """Remove in place calls that only assert, as `torch.linalg.inv` has, and tokens that nothing else needs."""
     for node in list(program.graph.nodes):
         if _only_asserts(node):
@@ -34,7 +34,7 @@ def _only_asserts(node: Node) -> bool:
     return not cast(Any, node.args[1])._schema.returns and all(user.args[1] == 0 for user in node.users)
 
 
-def _drop_tokens(program: ExportedProgram) -> None:
+def _drop_tokens(program: FunctionalProgram) -> None:
     signature = program.graph_signature
     nodes = {node.name: node for node in program.graph.nodes}
     output = next(iter(program.graph.find_nodes(op="output")))

@@ -207,7 +207,7 @@ class _Walk:
 
     def _set(self, node: Node, value: Any) -> None:
         self._values[node] = value
-        for one in value if isinstance(value, list) else [value]:
+        for one in cast("list[object]", value) if isinstance(value, list) else [value]:
             if isinstance(one, Node):
                 self._memory.hold(node, one)
 
@@ -247,12 +247,12 @@ class _Walk:
         """Leaves to torch writes to tensors of the model that share memory with others."""
         tensors = {**self._exported.constants, **self._exported.state_dict}
         mine = tensors.get(written.target or "")
-        if isinstance(mine, torch.Tensor) and any(
-            isinstance(tensors.get(spec.target or ""), torch.Tensor)
-            and storage_identity(tensors[cast(str, spec.target)]) == storage_identity(mine)
-            for spec in self._exported.graph_signature.input_specs
-            if spec is not written
-        ):
+        others = [
+            tensors.get(spec.target or "") for spec in self._exported.graph_signature.input_specs if spec is not written
+        ]
+        if isinstance(mine, torch.Tensor) and storage_identity(mine) in {
+            storage_identity(other) for other in others if isinstance(other, torch.Tensor)
+        }:
             raise Unfollowed("shared memory")
 
 

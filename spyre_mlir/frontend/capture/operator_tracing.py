@@ -32,7 +32,7 @@ _MOST_KEPT = 4096  # traced calls, from one program to the next
 
 @dataclass(frozen=True)
 class TensorForm:
-    """What a decomposition can see of a tensor."""
+    """Facts of a tensor that a decomposition can see."""
 
     dtype: torch.dtype
     shape: tuple[int, ...]
@@ -82,7 +82,7 @@ class TracedCall:
 
     @cached_property
     def walks(self) -> bool:
-        """Whether it goes through memory by strides."""
+        """Return whether the operator goes through memory by strides."""
         return any(walks(node) for node in self.nodes)
 
     @cached_property
@@ -122,7 +122,8 @@ def trace_calls(tables: Tables, run: Callable[[Trace], None]) -> None:
 
     def traced() -> tuple[()]:
         # As torch does: C++ functionalization must not wrap what the Python one wraps already.
-        with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.Functionalize)):
+        native = cast(Any, torch)._C
+        with native._ExcludeDispatchKeyGuard(native.DispatchKeySet(native.DispatchKey.Functionalize)):
             run(_Tracing(mode).call)
         return ()
 
@@ -218,5 +219,6 @@ def _unwrapped(leaf: Any) -> Any:
     """The value that a functional tensor has now; anything else is itself."""
     if not isinstance(leaf, FunctionalTensor):
         return leaf
-    torch._sync(leaf)
-    return cast(Any, torch)._from_functional_tensor(leaf.elem)
+    private = cast(Any, torch)
+    private._sync(leaf)
+    return private._from_functional_tensor(leaf.elem)

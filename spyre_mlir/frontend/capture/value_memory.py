@@ -8,7 +8,7 @@ from torch.fx import Node
 
 
 class Unfollowed(Exception):  # no error: torch goes on
-    """What is done to memory, or called, is nothing that can be followed call by call."""
+    """Operations on memory, or calls, that cannot be followed call by call."""
 
 
 class ValueMemory:

@@ -172,16 +172,12 @@ class NodeLowering:
                 return op
         spelled = spell_by_schema(bound, lambda _, n: self.ssa(n))
         callee = overload if "::" in overload else f"aten.{overload}"
-        return CallOp(
-            spelled.operands,
-            {"callee": to_attribute(callee), **spelled.attributes},
-            types,
-        )
+        return CallOp(callee, spelled.operands, spelled.attributes, types)
 
     def _verify(self, op: AtenOp) -> None:
         """Verifies an op unless an equal one, as in another layer, is known to be right."""
-        operands = tuple(cast("SSAValue[Attribute]", o).type for o in op.operands)
-        form = (op.name, operands, tuple(op.attributes.items()), tuple(r.type for r in op.results))
+        operands = tuple(o.type for o in op.operands)
+        form = (op.name, operands, tuple(op.properties.items()), tuple(r.type for r in op.results))
         if form not in self._right:
             op.verify_()
             self._right.add(form)

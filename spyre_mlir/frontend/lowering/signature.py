@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
-from torch.export import ExportedProgram
 from torch.export.graph_signature import (
     ConstantArgument,
     InputKind,
@@ -20,6 +19,7 @@ from torch.export.graph_signature import (
 from torch.fx import Node
 
 from spyre_mlir.frontend.capture.as_strided import placed
+from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.unsupported import HIGHER, UnsupportedNode
 from spyre_mlir.frontend.program.program import Argument, ArgumentKind, TreeConstant
 from spyre_mlir.frontend.torch_private import TreeSpec, is_real, storage_identity, tree_flatten_with_path
@@ -77,7 +77,7 @@ class Signature:
     output_tree: TreeSpec
 
 
-def strange_inputs(exported: ExportedProgram) -> list[UnsupportedNode]:
+def strange_inputs(exported: FunctionalProgram) -> list[UnsupportedNode]:
     """Return inputs that are neither tensors nor plain constants, such as script objects."""
     return [
         UnsupportedNode(
@@ -88,7 +88,7 @@ def strange_inputs(exported: ExportedProgram) -> list[UnsupportedNode]:
     ]
 
 
-def read_signature(exported: ExportedProgram) -> Signature:
+def read_signature(exported: FunctionalProgram) -> Signature:
     """Name and order the arguments and results of a functional program without such inputs."""
     nodes = {n.name: n for n in exported.graph.nodes}
     places = placed(exported.graph)
@@ -119,7 +119,7 @@ def read_signature(exported: ExportedProgram) -> Signature:
     )
 
 
-def _mutated(exported: ExportedProgram) -> set[str]:
+def _mutated(exported: FunctionalProgram) -> set[str]:
     """Names of the placeholders whose new value is among the results."""
     specs = exported.graph_signature.input_specs
     by_target = {spec.target: spec.arg.name for spec in specs if spec.target is not None}
@@ -145,7 +145,7 @@ def _input_namer(specs: list[InputSpec]) -> Callable[[str], str]:
 
 
 def _slot(
-    exported: ExportedProgram, spec: InputSpec, node: Node, rename: Callable[[str], str], mutated: bool
+    exported: FunctionalProgram, spec: InputSpec, node: Node, rename: Callable[[str], str], mutated: bool
 ) -> PlaceholderSlot:
     example = cast(torch.Tensor, node.meta["val"])
     name = rename(node.name) if spec.target is None else spec.target
@@ -186,7 +186,7 @@ def _ties(slots: list[PlaceholderSlot]) -> dict[Node, Node]:
 
 
 def _results(
-    exported: ExportedProgram, nodes: Mapping[str, Node], arguments: Mapping[str, str]
+    exported: FunctionalProgram, nodes: Mapping[str, Node], arguments: Mapping[str, str]
 ) -> tuple[tuple[ProgramResult, ...], tuple[int | TreeConstant, ...]]:
     """The user's outputs, then the new values of mutated arguments."""
     specs = exported.graph_signature.output_specs

@@ -50,3 +50,23 @@ def test_a_saved_program_is_read(tmp_path: Path) -> None:
 
 def test_an_error_is_told_by_its_first_line() -> None:
     assert first_line(ValueError("\none\ntwo")) == "one"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "there is no such file"),
+        (b"text", "this is no .pt2 file: not a zip archive"),
+        (b"PK\3\4 and no more", "the file is truncated: its zip directory is missing"),
+    ],
+)
+def test_what_is_no_saved_program_is_refused(content: bytes | None, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.pt2"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ImportProgramError) as refused:
+        load_pt2(path)
+    assert refused.value.message == message
+    assert refused.value.where == str(path)
+    with pytest.raises(ImportProgramError, match="this is no file"):
+        load_pt2(tmp_path)

@@ -247,8 +247,8 @@ def test_rows_of_a_table_beyond_reach_are_chosen_by_the_host(call: str, more: st
 def test_what_is_not_rounded_is_marked() -> None:
     """All nests of a wide op, and those of others that do not lead to their result."""
 
-    def marks(attributes: str) -> list[bool]:
-        line = f"_to_copy(%x) {{dtype = i32{attributes}}} : ({X}) -> tensor<4x6xi32>"
+    def marks(mark: str) -> list[bool]:
+        line = f"_to_copy(%x) {{dtype = i32}}{mark} : ({X}) -> tensor<4x6xi32>"
         made = ops(module(f"%x: {X}", line, "tensor<4x6xi32>"), NestOp)
         return [op.wide is not None for op in made if element_of(op.result) == f32]
 

@@ -117,14 +117,14 @@ class FieldsOp(IRDLOperation, ABC):
     @override
     def verify_(self) -> None:
         verify.verify_complete(self)
-        linked = links.references(self.linked())
-        verify.verify_rest(self.rest, typed_fields.doubled(self.LEVEL, self.properties, linked))
-        fields = typed_fields.join(self.LEVEL, self.properties, linked)
-        verify.verify_kinds(self.LEVEL, fields)
-        self.verify_fields(fields)
+        rest = typed_fields.rest_of(self.properties)
+        linked = [key for key, values in self.linked().items() if values]
+        verify.verify_rest(self.rest, typed_fields.doubled(self.LEVEL, self.properties, linked, rest))
+        verify.verify_kinds(self.LEVEL, rest)  # the other fields have types
+        self.verify_fields(rest)
 
-    def verify_fields(self, fields: JsonObject) -> None:
-        """Check what the fields say of each other."""
+    def verify_fields(self, rest: JsonObject) -> None:
+        """Check what properties, links and the rest say of each other."""
 
 
 def _segments(groups: list[list[SSAValue]]) -> dict[str, Attribute]:

@@ -78,8 +78,13 @@ class AllocateOp(InDsc):
         _name_result(self.result, "a")
 
     @override
-    def verify_fields(self, fields: JsonObject) -> None:
-        verify.verify_allocate(fields)
+    def verify_fields(self, rest: JsonObject) -> None:
+        if self.start is not None:
+            verify.verify_starts(self.start.get_values(), self.symbolic is not None or bool(rest.get(keys.SYMBOLIC)))
+        held: JsonObject = {} if self.symbolic is None else {keys.SYMBOLIC: 1}
+        if self.order is not None:
+            held[keys.ORDER] = [dim.data for dim in self.order]
+        verify.verify_allocate(rest | held)
 
 
 @irdl_op_definition
@@ -107,7 +112,7 @@ class LabeledDsOp(InDsc):
         return {links.PLACES: self.operands}
 
     @override
-    def verify_fields(self, fields: JsonObject) -> None:
+    def verify_fields(self, rest: JsonObject) -> None:
         links.verify_places(links.number_of(self.result), self.operands)
 
 
@@ -163,7 +168,7 @@ class SdscComputeOp(InDsc):
         return dict(zip(links.GROUPS[self.LEVEL], (self.inputs, self.outputs, self.indices), strict=True))
 
     @override
-    def verify_fields(self, fields: JsonObject) -> None:
+    def verify_fields(self, rest: JsonObject) -> None:
         links.verify_references(self.linked())
 
 
@@ -227,7 +232,7 @@ class DscOp(FieldsOp):
         return [op for op in self.body.block.ops if isinstance(op, kind)]
 
     @override
-    def verify_fields(self, fields: JsonObject) -> None:
+    def verify_fields(self, rest: JsonObject) -> None:
         verify.verify_operands(
             [op[keys.INDEX] for op in self.items(AllocateOp)],
             [op[keys.INDEX] for op in self.items(LabeledDsOp)],
@@ -323,10 +328,11 @@ class SdscOp(FieldsOp):
         return [op for op in self.body.block.ops if isinstance(op, DscOp)]
 
     @override
-    def verify_fields(self, fields: JsonObject) -> None:
+    def verify_fields(self, rest: JsonObject) -> None:
         if self.version is not None:
             verify.verify_version(self.version.data)
-        verify.verify_cores(fields, spec_at(self))
+        splits: JsonObject = {} if self.splits is None else {keys.SPLITS: dict(self.splits.data)}
+        verify.verify_cores(rest | splits, spec_at(self))
 
 
 def name_attribute(name: str) -> StringAttr | JsonAttr:

@@ -113,7 +113,7 @@ def _items(attribute: Attribute) -> Iterable[Attribute] | None:
 
 
 def _numbers(numbers: list[int] | None) -> Attribute | None:
-    if numbers is None or not all(map(_fits, numbers)):
+    if numbers is None or (numbers and not (_fits(min(numbers)) and _fits(max(numbers)))):
         return None
     return DenseArrayBase(i64, BytesAttr(i64.pack(numbers)))  # checked already; `from_list` checks each number again
 
@@ -170,8 +170,8 @@ def _read_start(value: Json) -> Attribute | None:
     data = as_object(head.pop(keys.DATA, None))
     if not data or spell(head) != _start_head(len(data)) or next(reversed(as_object(value) or {})) != keys.DATA:
         return None
-    addresses = [number for number in map(_decimal, data.values()) if number is not None]
-    return _numbers(addresses) if tuple(data) == derived_values.core_keys(len(addresses)) else None
+    addresses = _decimals(as_texts(list(data.values())))
+    return _numbers(addresses) if tuple(data) == derived_values.core_keys(len(data)) else None
 
 
 @lru_cache(maxsize=1 << 6)
@@ -179,13 +179,15 @@ def _start_head(cores: int) -> str:
     return spell(derived_values.start_head(cores))
 
 
-def _decimal(value: Json) -> int | None:
-    """The number of a decimal string that is spelled as numbers are."""
-    text = as_text(value)
-    if text is None or natural(text.removeprefix("-")) is None:
+def _decimals(texts: list[str] | None) -> list[int] | None:
+    """The numbers of decimal strings that are spelled as numbers are."""
+    if texts is None:
         return None
-    number = int(text)
-    return number if str(number) == text else None
+    try:
+        numbers = list(map(int, texts))
+    except ValueError:
+        return None
+    return numbers if list(map(str, numbers)) == texts else None
 
 
 def _give_start(attribute: Attribute) -> Json:
@@ -283,7 +285,7 @@ def split(level: Level, fields: JsonObject, linked: Collection[str] = ()) -> dic
 
 def join(level: Level, properties: Mapping[str, Attribute], linked: JsonObject) -> JsonObject:
     """Return the object that properties and links hold, in the order of its file."""
-    fields = _rest(properties)
+    fields = rest_of(properties)
     for typed in TYPED[level].values():
         attribute = properties.get(typed.name)
         if attribute is not None:
@@ -296,7 +298,8 @@ def join(level: Level, properties: Mapping[str, Attribute], linked: JsonObject) 
     return {key: fields[key] for key in order}
 
 
-def _rest(properties: Mapping[str, Attribute]) -> JsonObject:
+def rest_of(properties: Mapping[str, Attribute]) -> JsonObject:
+    """Return the fields that no property of their own and no link holds."""
     rest = properties.get(REST)
     return rest.object if isinstance(rest, JsonAttr) else {}
 
@@ -307,10 +310,12 @@ def field(level: Level, properties: Mapping[str, Attribute], key: str) -> Json:
     attribute = None if typed is None else properties.get(typed.name)
     if typed is not None and attribute is not None:
         return typed.give(attribute)
-    return _rest(properties).get(key)
+    return rest_of(properties).get(key)
 
 
-def doubled(level: Level, properties: Mapping[str, Attribute], linked: Collection[str]) -> str | None:
+def doubled(
+    level: Level, properties: Mapping[str, Attribute], linked: Collection[str], rest: Collection[str]
+) -> str | None:
     """Return the first key that stands in the rest although a property or a link holds it."""
     held = {typed.key for typed in TYPED[level].values() if typed.name in properties} | set(linked)
-    return next((key for key in _rest(properties) if key in held), None) if held else None
+    return next((key for key in rest if key in held), None)

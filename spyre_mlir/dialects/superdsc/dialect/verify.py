@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
 from spyre_mlir.dialects.superdsc.dialect.links import operand_numbers
-from spyre_mlir.dialects.superdsc.model import keys
+from spyre_mlir.dialects.superdsc.model import derived_values, keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.dialects.superdsc.model.fields import FIELDS, JsonKind, Level
 from spyre_mlir.dialects.superdsc.model.file_context import FileContext
@@ -143,6 +143,13 @@ def verify_allocate(fields: JsonObject) -> None:
     limits = as_list(fields.get(keys.MAX_SIZES))
     if order is not None and limits is not None and len(order) != len(limits):
         raise VerifyException(f"maxDimSizes_ has {len(limits)} entries for {len(order)} dims of layoutDimOrder_")
+
+
+def verify_starts(addresses: Sequence[int], symbolic: bool) -> None:
+    """The start addresses of all cores are whole sticks, or symbol ids."""
+    for core, address in enumerate(addresses):
+        if (address >= 0) if symbolic else (address < 0 or address % STICK_BYTES):
+            _verify_start(f"start address of core {derived_values.core_key(core)}", address, symbolic)
 
 
 def _verify_start(what: str, address: int | None, symbolic: bool) -> None:

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
 from spyre_mlir.dialects.superdsc.dialect.layouts import DimsAttr, LayoutClassAttr, ScalarAttr
-from spyre_mlir.dialects.superdsc.dialect.typed_fields import TYPED, doubled, field, join, plain_text, split
+from spyre_mlir.dialects.superdsc.dialect.typed_fields import TYPED, doubled, field, join, plain_text, rest_of, split
 from spyre_mlir.dialects.superdsc.model.fields import Level
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 from tests.unit.dialects.superdsc.dialect.texts import constant, manager, starts
@@ -85,6 +85,11 @@ ODD: list[tuple[Level, str, Json]] = [
     (Level.ALLOCATE, "startAddressCoreCorelet_", starts()),
     (Level.ALLOCATE, "startAddressCoreCorelet_", starts(0, 128)),
     (Level.ALLOCATE, "startAddressCoreCorelet_", starts("0", "00")),
+    (Level.ALLOCATE, "startAddressCoreCorelet_", starts("0", "x")),
+    (Level.ALLOCATE, "startAddressCoreCorelet_", starts("0", "²")),
+    (Level.ALLOCATE, "startAddressCoreCorelet_", starts("0", "\u0663")),
+    (Level.ALLOCATE, "startAddressCoreCorelet_", starts("0", "9" * 5000)),
+    (Level.ALLOCATE, "startAddressCoreCorelet_", starts("0", "1_0")),
     (Level.ALLOCATE, "startAddressCoreCorelet_", starts("0", "-0")),
     (Level.ALLOCATE, "startAddressCoreCorelet_", starts("0", str(2**63))),
     (Level.ALLOCATE, "startAddressCoreCorelet_", starts("0") | {"more": 1}),
@@ -145,10 +150,11 @@ def test_linked_fields_are_left_to_the_links() -> None:
 def test_a_field_held_twice_is_found() -> None:
     rest = JsonAttr.of({"mine": 1, "exUnit": "sfp", "inputLabeledDs": []})
     unit = {"unit": StringAttr("pt"), "rest": rest}
-    assert doubled(Level.COMPUTE, unit, []) == "exUnit"
-    assert doubled(Level.COMPUTE, {"rest": rest}, ["inputLabeledDs"]) == "inputLabeledDs"
-    assert doubled(Level.COMPUTE, {"rest": rest}, []) is None
-    assert doubled(Level.COMPUTE, {"unit": StringAttr("pt")}, []) is None
+    assert doubled(Level.COMPUTE, unit, [], rest.object) == "exUnit"
+    assert doubled(Level.COMPUTE, {}, ["inputLabeledDs"], rest.object) == "inputLabeledDs"
+    assert doubled(Level.COMPUTE, {}, [], rest.object) is None
+    assert doubled(Level.COMPUTE, {"unit": StringAttr("pt")}, [], {}) is None
+    assert rest_of(unit) == rest.object
     assert join(Level.COMPUTE, unit, {})["exUnit"] == "pt"
 
 

@@ -165,6 +165,19 @@ def test_nodes_that_are_right(fields: dict[str, Json]) -> None:
     verify.verify_allocate(fields)
 
 
+def test_starts_that_are_numbers() -> None:
+    verify.verify_starts([0, 128], symbolic=False)
+    verify.verify_starts([-1, -7], symbolic=True)
+    what = "start address of core [1, 0, 0] is "
+    assert refused(lambda: verify.verify_starts([0, 1], symbolic=False)).startswith(
+        f"{what}1, which is no multiple of 128"
+    )
+    assert refused(lambda: verify.verify_starts([0, -128], symbolic=False)).startswith(f"{what}-128; negative ids need")
+    assert refused(lambda: verify.verify_starts([-1, 0], symbolic=True)).startswith(
+        f"{what}0; with isStartAddrSymbolic_"
+    )
+
+
 def test_limits_are_one_per_dim() -> None:
     fields: dict[str, Json] = {"layoutDimOrder_": ["mb", "out"], "maxDimSizes_": [-1]}
     message = "maxDimSizes_ has 1 entries for 2 dims of layoutDimOrder_"

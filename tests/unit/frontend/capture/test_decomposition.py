@@ -56,7 +56,7 @@ FOLLOWED: dict[str, nn.Module] = {
 BY_TORCH: dict[str, Callable[[torch.Tensor], Any]] = {
     "through a view": lambda x: (y := x + 1, y[0].fill_(3), y)[0],
     "behind a view": lambda x: (y := x + 1, z := y[0], y.mul_(2), z)[3],
-    "both sides of a write": lambda x: (y := x + 1, y.add_(y[0]))[1],
+    "both sides of a write": lambda x: (y := x + 1, y[1:].add_(y[0]), y)[2],
     "a part of several": lambda x: (parts := (x + 1).split(2), parts[0].mul_(2), parts[1].sum())[1],
 }
 

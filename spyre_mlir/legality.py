@@ -72,7 +72,7 @@ class OpFamily:
 
 @dataclass(frozen=True)
 class LegalForms:
-    """What may stand at a level.
+    """Ops and types that may stand at a level.
 
     Attributes:
         level: its name.

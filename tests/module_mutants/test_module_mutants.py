@@ -98,6 +98,6 @@ def test_a_test_that_fails_without_a_mutant_proves_nothing(checkout: Path) -> No
         list(outcomes(checkout, [Mutant(MODULE, 8, *KILLED)]))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="forty mutants, each a test run of its own")
 def test_mirrored_files_notice_nine_mutants_in_ten() -> None:
     assert main([]) == 0

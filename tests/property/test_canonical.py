@@ -106,7 +106,7 @@ def test_most_programs_that_move_elements_change() -> None:
     assert changed >= 6
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a thousand programs; a few run by default")
 @pytest.mark.parametrize("part", range(4))
 def test_many_programs(part: int) -> None:
     check_part(lambda random: check_program(moving(random)), part, 300)

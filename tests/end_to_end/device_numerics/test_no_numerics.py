@@ -19,7 +19,13 @@ from tests.oracles.dl16_emulation import double, rms_error
 FLOAT32 = 2e-6  # root mean square, of sums of some hundreds of terms; a DLFloat16 number has 5e-4
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if "layers" in n else []) for n in PROGRAMS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=[pytest.mark.slow(reason="the suite models runs the whole zoo")] if "layers" in n else [])
+        for n in PROGRAMS
+    ],
+)
 def test_models_agree_with_double_precision_within_float32(name: str) -> None:
     model, inputs = PROGRAMS[name]()
     compiled = spyre_mlir.compile(model, inputs, numerics="none")

@@ -51,7 +51,7 @@ def _key(level: Level, name: str) -> str:
 
 
 @dataclass
-class Spelled:
+class ShortForm:
     """Contents of the text of an object.
 
     Args:
@@ -92,12 +92,12 @@ def print_fields(
         print_word_list(printer, [_name(level, key) for key in fields])
 
 
-def parse_fields(parser: Parser, level: Level) -> Spelled:
+def parse_fields(parser: Parser, level: Level) -> ShortForm:
     """Parse an object's text."""
     head = Head()
     PARSE_HEAD[level](parser, head)
     links, empty = parse_links(parser, level)
-    spelled = Spelled(head.fields | empty, links, {"short": head.short})
+    spelled = ShortForm(head.fields | empty, links, {"short": head.short})
     if parser.parse_optional_keyword("fields"):
         named = parse_word_map(parser, lambda: parse_json(parser))
         spelled.fields |= {_key(level, name): value for name, value in named.items()}

@@ -15,10 +15,10 @@ func.func @views(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tens
 // Equal shapes do not make a permutation the identity, and the host keeps its steps.
 // CHECK-LABEL: func.func @views_that_move(
 // CHECK-NEXT:    aten.t(%x)
-// CHECK-NEXT:    aten.permute(%x) {dims = array<i64: 0, 1>, spyre.host = "asked"}
+// CHECK-NEXT:    aten.permute(%x) {dims = array<i64: 0, 1>} host because "asked"
 func.func @views_that_move(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
   %t = aten.t(%x) : (tensor<4x4xf32>) -> tensor<4x4xf32>
-  %host = aten.permute(%x) {dims = array<i64: 0, 1>, spyre.host = "asked"} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %host = aten.permute(%x) {dims = array<i64: 0, 1>} host because "asked" : (tensor<4x4xf32>) -> tensor<4x4xf32>
   func.return %t, %host : tensor<4x4xf32>, tensor<4x4xf32>
 }
 
@@ -56,11 +56,11 @@ func.func @copies(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4x
 // A copy that rounds what it copies is none.
 // CHECK-LABEL: func.func @copies_that_round(
 // CHECK-NEXT:    aten._to_copy(%x) {dtype = f16}
-// CHECK-NEXT:    %[[E:.*]] = aten.exp(%x) {spyre.wide}
+// CHECK-NEXT:    %[[E:.*]] = aten.exp(%x) wide
 // CHECK-NEXT:    aten.clone(%[[E]])
 func.func @copies_that_round(%x: tensor<4xf32>) -> (tensor<4xf16>, tensor<4xf32>) {
   %to = aten._to_copy(%x) {dtype = f16} : (tensor<4xf32>) -> tensor<4xf16>
-  %e = aten.exp(%x) {spyre.wide} : (tensor<4xf32>) -> tensor<4xf32>
+  %e = aten.exp(%x) wide : (tensor<4xf32>) -> tensor<4xf32>
   %clone = aten.clone(%e) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %to, %clone : tensor<4xf16>, tensor<4xf32>
 }

@@ -21,7 +21,7 @@ func.func @no_identity(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>
   ^bb0(%a: f32):
     spyre.loop.yield %a : f32
   }
-  %1 = spyre.loop.nest [m = 4, n = 4] ins(%x[m, n] : tensor<4x4xf32>, %x[m, n] : tensor<4x4xf32>) -> [m, n] : tensor<4x4xf32> attributes {spyre.wide} {
+  %1 = spyre.loop.nest [m = 4, n = 4] ins(%x[m, n] : tensor<4x4xf32>, %x[m, n] : tensor<4x4xf32>) -> [m, n] : tensor<4x4xf32> wide {
   ^bb0(%a: f32, %b: f32):
     %s = arith.addf %a, %b : f32
     spyre.loop.yield %s : f32

@@ -24,14 +24,14 @@ def nests(*lines: str, result: str = X) -> list[NestOp]:
 
 
 def copy(name: str, source: str, read_at: str = "m, n", attributes: str = "", into: str = "") -> str:
-    said = f"attributes {{{attributes}}} " if attributes else ""
+    said = f"{attributes} " if attributes else ""
     dest = f"into {into} " if into else ""
     return f"%{name} = spyre.loop.nest [m = 4, n = 4] ins({source}[{read_at}] : {X}) {dest}-> [m, n] : {X} {said}{COPY}"
 
 
 SUM = (
     f"%s = spyre.loop.nest [m = 4, n = 4] ins(%x[m, n] : {X}, %y[m, n] : {X}) -> [m, n] : {X} "
-    "attributes {spyre.wide} {\n^bb0(%a: f32, %b: f32):\n%t = arith.addf %a, %b : f32\nspyre.loop.yield %t : f32\n}"
+    "wide {\n^bb0(%a: f32, %b: f32):\n%t = arith.addf %a, %b : f32\nspyre.loop.yield %t : f32\n}"
 )
 
 
@@ -41,10 +41,10 @@ def test_identity_copies_go() -> None:
     assert nests(f"%e = spyre.loop.empty : {X}", copy("out", "%x", into="%e")) == []
 
 
-@pytest.mark.parametrize(("attributes", "left"), [("", 2), ("spyre.wide", 1)])
+@pytest.mark.parametrize(("attributes", "left"), [("", 2), ("wide", 1)])
 def test_a_copy_that_rounds_stays(attributes: str, left: int) -> None:
     assert len(nests(SUM, copy("out", "%s", attributes=attributes))) == left
-    assert len(nests(SUM.replace("spyre.wide", ""), copy("out", "%s", attributes=attributes))) == 1
+    assert len(nests(SUM.replace("wide", ""), copy("out", "%s", attributes=attributes))) == 1
 
 
 def test_what_a_destination_keeps_may_need_rounding() -> None:
@@ -53,7 +53,7 @@ def test_what_a_destination_keeps_may_need_rounding() -> None:
         copy("out", "%d"),
     )
     assert len(nests(SUM, *part)) == 3
-    assert len(nests(SUM.replace("spyre.wide", ""), *part)) == 2
+    assert len(nests(SUM.replace("wide", ""), *part)) == 2
 
 
 @pytest.mark.parametrize(("constant", "left"), [("0.1", 1), ("0.5", 0)])
@@ -101,7 +101,7 @@ def test_which_nests_write_every_element(space: str, target: str, result: str, w
 
 def folded(op: str, left: str, right: str, attributes: str = "") -> float | None:
     """What a nest over two constants becomes; None if it stays."""
-    said = f"attributes {{{attributes}}} " if attributes else ""
+    said = f"{attributes} " if attributes else ""
     operands = "ins(%c[] : tensor<f32>, %d[n] : tensor<4xf32>)"
     module = canonical(
         program(
@@ -136,7 +136,7 @@ def test_known_numbers_are_computed_in_float32() -> None:
         ("mulf", "3.0e38", "2.0", ""),
         ("subf", "0x7FF0000000000000", "0x7FF0000000000000", ""),
         ("addf", "0x7FF8000000000000", "1.0", ""),
-        ("addf", "0.5", "1.0", "spyre.wide"),
+        ("addf", "0.5", "1.0", "wide"),
     ],
 )
 def test_other_numbers_are_left_to_the_program(op: str, left: str, right: str, attributes: str) -> None:

@@ -166,7 +166,7 @@ def test_integers_that_a_format_does_not_hold_are_refused(
 
 
 def test_numbers_that_only_bound_saturate() -> None:
-    assert sent(transfer(attributes="{saturate}"), 1024, 1025, 5000, -1024, -1025) == [1024, 1026, 1026, -1024, -1026]
+    assert sent(transfer(attributes="saturate"), 1024, 1025, 5000, -1024, -1025) == [1024, 1026, 1026, -1024, -1026]
 
 
 def test_nothing_fits_anywhere() -> None:
@@ -174,7 +174,7 @@ def test_nothing_fits_anywhere() -> None:
 
 
 def test_negative_indices_count_from_the_end_of_their_table() -> None:
-    op = transfer("SENUINT32", "{from_end = 10 : i64}")
+    op = transfer("SENUINT32", "from_end 10")
     assert counted_from_end(op, np.asarray([-1, -10, -11, 0, 9])).tolist() == [9, 0, -11, 0, 9]
     assert counted_from_end(transfer(), np.asarray([-1])).tolist() == [-1]
 

@@ -97,7 +97,7 @@ def test_a_result_may_be_empty() -> None:
 
 
 def test_all_numbered_ops_are_refused_at_once_each_number_once() -> None:
-    op = "aten.exp(%x) {{spyre.origin = {} : i64}} : (tensor<0xf32>) -> tensor<0xf32>"
+    op = "aten.exp(%x) attributes {{spyre.origin = {} : i64}} : (tensor<0xf32>) -> tensor<0xf32>"
     body = "\n".join(f"%{n} = {op.format(number)}" for n, number in enumerate((4, 4, 7)))
     with pytest.raises(UnsupportedError) as refused:
         check_not_empty(function(body, "0xf32"))

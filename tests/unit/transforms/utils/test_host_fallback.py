@@ -11,7 +11,7 @@ from torch import Tensor
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import HOST, ORIGIN
+from spyre_mlir.dialects.aten_arguments import ORIGIN
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import Lowered, lower
@@ -136,7 +136,7 @@ def refusing(marked: str) -> Callable[[ModuleOp], list[str]]:
             error.origin = origin.value.data if isinstance(origin, IntegerAttr) else None
             raise error
         assert not second.on_host
-        return [str(op.attributes.get(HOST)) for op in (first, second)] + [str(ORIGIN in first.attributes)]
+        return [str(op.reason) for op in (first, second)] + [str(ORIGIN in first.attributes)]
 
     return lower_
 

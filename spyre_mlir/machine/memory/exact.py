@@ -394,15 +394,5 @@ class ExactMemory(Memory):
         return values
 
 
-__all__ = [
-    "Bools",
-    "ExactMemory",
-    "Floats",
-    "Ints",
-    "Memory",
-    "MemoryRegion",
-    "Stored",
-    "StridedWindow",
-    "Tags",
-    "element_bytes",
-]
+__all__ = ["Bools", "ExactMemory", "Floats", "Ints", "Memory", "MemoryRegion"]
+__all__ += ["Stored", "StridedWindow", "Tags", "element_bytes"]

@@ -1,6 +1,6 @@
 """Canonicalisation of the loop level: nests that copy a tensor to itself, and nests over known numbers.
 
-A nest whose result is not rounded (`spyre.wide`) may stand for others that are; what drops a nest looks at both.
+A nest whose result is not rounded (`wide`) may stand for others that are; what drops a nest looks at both.
 """
 
 from __future__ import annotations

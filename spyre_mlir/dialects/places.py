@@ -29,6 +29,12 @@ class Source:
     def __bool__(self) -> bool:
         return self.file is not None or bool(self.module)
 
+    def moved(self, home: str, to: str) -> Source:
+        """Return the same place in another module of the same kind: ``layers.0.mlp`` in ``layers.0`` is at `to`."""
+        if not home or not to or not f"{self.module}.".startswith(f"{home}."):
+            return self
+        return Source(self.file, self.line, to + self.module[len(home) :])
+
 
 def source_of(location: Attribute) -> Source:
     """Return the source of a location; an empty source where it holds none."""

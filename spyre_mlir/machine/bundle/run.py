@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.builtin import IntAttr, ModuleOp
@@ -11,8 +12,9 @@ from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, im
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.traits import SymbolTable
 
-from spyre_mlir.dialects.places import source_of
+from spyre_mlir.dialects.places import Rebase, source_of
 from spyre_mlir.dialects.sdscbundle import (
+    PARAMETER,
     ArgField,
     DeviceMemAllocateOp,
     InputArgExtractOp,
@@ -39,18 +41,41 @@ Loader = Callable[[str], Descriptor]
 LaunchWatch = Callable[[SdscExecuteOp, Descriptor, Memory, Mapping[int, int]], None]
 
 
+@dataclass(frozen=True)
+class Caller:
+    """What the host program says about one launch of a bundle function.
+
+    Attributes:
+        arguments: names of the regions of memory that are its arguments.
+        places: the places of its ops at this launch.
+    """
+
+    arguments: Sequence[str] = ()
+    places: Rebase = field(default_factory=Rebase)
+
+    def tensors(self, op: SdscExecuteOp) -> list[str | None]:
+        """Which region of memory each operand of a file is, where that is known."""
+        return [self._region(name) if name.startswith(PARAMETER) else name for name in op.tensors]
+
+    def _region(self, parameter: str) -> str | None:
+        number = int(parameter.removeprefix(PARAMETER))
+        return self.arguments[number] if number < len(self.arguments) else None
+
+
 def run_launch(
     op: SdscExecuteOp,
     view: Descriptor,
     memory: Memory,
     symbols: Mapping[int, int],
     history: History | None = None,
+    caller: Caller | None = None,
 ) -> None:
     """Run one file's operation on all its cores; a fault names the file, and its origin in the model."""
-    log, source = memory.log, source_of(op.location)
+    log, known = memory.log, caller or Caller()
+    source = known.places.source(source_of(op.location))
     log.standing = Standing(op.sdsc_filename.data, "superdsc", str(source) if source else None)
     try:
-        execute(view, memory, symbols, history, op.tensors)
+        execute(view, memory, symbols, history, known.tensors(op))
     except MachineFault as fault:
         log.keep(fault)
     finally:
@@ -69,10 +94,16 @@ class BundleFunctions(InterpreterFunctions):
     """
 
     def __init__(
-        self, memory: Memory, load: Loader, watch: LaunchWatch | None = None, run: LaunchWatch | None = None
+        self,
+        memory: Memory,
+        load: Loader,
+        watch: LaunchWatch | None = None,
+        run: LaunchWatch | None = None,
+        caller: Caller | None = None,
     ) -> None:
         self.memory = memory
         self.watch = watch
+        self._caller = caller
         self._instead = run
         self.pools: list[str] = []
         self._load = load
@@ -112,7 +143,7 @@ class BundleFunctions(InterpreterFunctions):
         if self._instead is not None:
             self._instead(op, self._loaded[filename], self.memory, symbols)
         else:
-            run_launch(op, self._loaded[filename], self.memory, symbols, self._history)
+            run_launch(op, self._loaded[filename], self.memory, symbols, self._history, self._caller)
         if self.watch is not None:
             self.watch(op, self._loaded[filename], self.memory, symbols)
         return ()
@@ -126,6 +157,7 @@ def run_bundle(
     watch: LaunchWatch | None = None,
     run: LaunchWatch | None = None,
     entry: str = ENTRY,
+    caller: Caller | None = None,
 ) -> None:
     """Run a bundle from its first launch to its last.
 
@@ -139,6 +171,7 @@ def run_bundle(
         watch: sees every launch after it ran.
         run: what a launch does, if it is not to run.
         entry: name of the bundle function.
+        caller: the launch in the host program.
 
     Raises:
         InputError: there is no bundle function, or it takes another number of arguments.
@@ -155,7 +188,7 @@ def run_bundle(
         if not op.name.startswith(GRAMMAR):
             message = f"{op.name} is no part of a bundle"
             raise UnsupportedError(message, where=place_of(op), hint="a bundle has loops with constant bounds, no more")
-    functions = BundleFunctions(memory, load, watch, run)
+    functions = BundleFunctions(memory, load, watch, run, caller)
     interpreter = Interpreter(module, index_bitwidth=_INDEX_BITS)
     for known in (functions, FuncFunctions(), AddressFunctions(), ForFunctions()):
         interpreter.register_implementations(known)

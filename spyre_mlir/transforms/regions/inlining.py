@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import LocationAttr, ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 from xdsl.traits import SymbolTable
 
-from spyre_mlir.dialects.places import Source, location_of, source_of
+from spyre_mlir.dialects.places import Rebase
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 
@@ -51,7 +51,7 @@ def _inline(function: func.FuncOp, called: set[str], open_: tuple[str, ...]) -> 
 
 def _replace(call: func.CallOp, callee: func.FuncOp) -> None:
     values: dict[SSAValue, SSAValue] = dict(zip(callee.body.block.args, call.arguments, strict=True))
-    home, place = call.parent_block(), Rebased.of(callee, call)
+    home, place = call.parent_block(), Rebase.of(callee.body.block.ops, call)
     for op in callee.body.block.ops:
         if isinstance(op, func.ReturnOp):
             for old, new in zip(call.results, op.operands, strict=True):
@@ -59,28 +59,7 @@ def _replace(call: func.CallOp, callee: func.FuncOp) -> None:
         elif home is not None:
             copy = op.clone(value_mapper=values)
             for inner in copy.walk():
-                inner.location = place.of_op(inner)
+                inner.location = place.location(inner.location)
             home.insert_op_before(copy, call)
     call.detach()
     call.erase()
-
-
-class Rebased:
-    """Places in the model of the ops of a region, at one of its calls."""
-
-    def __init__(self, region: str, call: str) -> None:
-        """Takes the module that the region's function was made from, and that of the call."""
-        self._region, self._call = region, call
-
-    @classmethod
-    def of(cls, callee: func.FuncOp, call: Operation) -> Rebased:
-        """Return the places at a call."""
-        return cls(source_of(callee.location).module, source_of(call.location).module)
-
-    def of_op(self, op: Operation) -> LocationAttr:
-        """Return the place of an op."""
-        return location_of(self.source(source_of(op.location)))
-
-    def source(self, source: Source) -> Source:
-        """Return a place under the module of the call."""
-        return source.moved(self._region, self._call)

@@ -12,7 +12,7 @@ from xdsl.ir import Region as Body
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.argument_notes import BOUNDS, KIND, PREPARED_KINDS
-from spyre_mlir.dialects.places import Source, location_of, source_of
+from spyre_mlir.dialects.places import Source, common_module, location_of, source_of
 from spyre_mlir.transforms.regions.isomorphism import (
     Region,
     clone_into,
@@ -59,7 +59,7 @@ def _part(ops: Sequence[Operation], signatures: list[int]) -> None:
 
 
 def _replace(module: ModuleOp, function: func.FuncOp, region: Region) -> None:
-    paths = [_common_path(o.ops) for o in region.occurrences]
+    paths = [common_module(o.ops) for o in region.occurrences]
     made = _function(module, function, region, paths[0])
     module.body.block.add_op(made)
     types = [region.occurrences[0].ops[n].results[m].type for n, m in region.results]
@@ -99,18 +99,6 @@ def _function(module: ModuleOp, caller: func.FuncOp, region: Region, path: str) 
 def _short(hint: str | None, path: str) -> str | None:
     """The name of a weight within its layer."""
     return None if hint is None else hint.removeprefix(f"p_{path.replace('.', '_')}_").removeprefix("p_") or hint
-
-
-def _common_path(ops: Sequence[Operation]) -> str:
-    """The module all ops are in; empty for the root."""
-    common: list[str] | None = None
-    for op in ops:
-        parts = source_of(op.location).module.split(".")
-        same = len(parts) if common is None else 0
-        while common is not None and same < min(len(parts), len(common)) and parts[same] == common[same]:
-            same += 1
-        common = parts[:same]
-    return ".".join(common or ())
 
 
 def _free_name(module: ModuleOp, path: str) -> str:

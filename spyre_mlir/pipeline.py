@@ -202,6 +202,11 @@ def lower(
     return lowered
 
 
+def has_calls(module: ModuleOp) -> bool:
+    """Return whether a module has regions that are functions."""
+    return bool(called_functions(module))
+
+
 def _with_regions(
     module: ModuleOp, context: Context, until: str, options: PassOptions, watch: PassWatcher | None
 ) -> Lowered | None:
@@ -209,7 +214,7 @@ def _with_regions(
     outlined = module.clone()
     for pass_ in _passes(STAGES[0], options):
         _apply(pass_, context, outlined, watch)
-    if not called_functions(outlined):
+    if not has_calls(outlined):
         return None
     flat = {name: values for name, values in options.items() if name != OUTLINE}
     try:

@@ -124,6 +124,11 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         block = function.body.block
         for placed in (function, *called.values()):
             check_placement(placed.body.block)
+        if self.addresses == "concrete" and called:
+            raise LoweringError(
+                "addresses in files are those of one launch, and a region is launched once per call",
+                hint="run inline-regions at the aten level, or use addresses=symbolic",
+            )
         launches = _launches(block, called)
         segments = _segments(launches) if self.addresses == "concrete" else {}
         failures, sdscs = Failures(), list[Operation]()

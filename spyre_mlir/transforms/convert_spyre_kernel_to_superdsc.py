@@ -150,7 +150,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
             block.insert_op_before(op, place)
             if isinstance(bundle, ConcreteBundle):
                 _say_segments(bundle, launch, op)
-            _hoist(op, block)
+            _hoist(op, launch, block)
         failures.raise_all()
         _erase(launches)
         for converted in (function, *called.values()):
@@ -355,14 +355,15 @@ def _check_lifetimes(launches: Sequence[_Launch]) -> None:
         seen |= own
 
 
-def _hoist(op: kernel.LaunchOp, block: Block) -> None:
-    """Puts what makes the arguments of a launch before it, where it stood among the kernels."""
-    positions = {inner: number for number, inner in enumerate(block.ops)}
-    for value in op.buffers:
-        owner = value.owner
-        if isinstance(owner, Operation) and positions[owner] > positions[op]:
-            owner.detach()
-            block.insert_op_before(owner, op)
+def _hoist(op: kernel.LaunchOp, launch: _Launch, block: Block) -> None:
+    """Puts what makes tensors among the kernels of a launch before it, in its order: it numbers the tensors."""
+    if launch.call is not None:
+        return
+    ops = list(block.ops)
+    for inner in ops[ops.index(op) : ops.index(launch.body[-1])]:
+        if inner.results and _is_argument(inner.results[0]):
+            inner.detach()
+            block.insert_op_before(inner, op)
 
 
 def _erase(launches: Sequence[_Launch]) -> None:

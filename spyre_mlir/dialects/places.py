@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc, StringAttr, UnknownLoc
 from xdsl.ir import Attribute, Operation
+from xdsl.traits import IsTerminator
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ def common_module(ops: Iterable[Operation]) -> str:
     """Return the module that all ops with a place are in; empty for the root."""
     common: list[str] | None = None
     for op in ops:
+        if op.has_trait(IsTerminator, value_if_unregistered=False):
+            continue
         source = source_of(op.location)
         parts = source.module.split(".")
         if common is None:

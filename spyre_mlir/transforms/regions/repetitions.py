@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 LEAST_CALLS = 3
-LEAST_SAVED = 60
+LEAST_SAVED = 40
+_CALL = 8  # ops whose lowering takes as long as that of a call
 _WINDOW = 4  # signatures that have to agree before a distance counts
 _NEAR = 8  # occurrences of a window whose distances count
 _DISTANCES = 8  # distances that are tried, the most frequent first
@@ -34,8 +35,8 @@ class Repetition:
 
     @property
     def saved(self) -> int:
-        """Ops that need not be there if the piece is there once."""
-        return (len(self.starts) - 1) * self.length
+        """Ops that need not be lowered if the piece is there once, less what its calls take."""
+        return (len(self.starts) - 1) * self.length - len(self.starts) * _CALL
 
 
 def numbered_prefixes(path: str) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 WIDTH, HEADS, TOKENS = 64, 2, 8
 
@@ -25,7 +24,7 @@ class Block(nn.Module):
         q, k, v = (t.reshape(batch, tokens, HEADS, -1).transpose(1, 2) for t in (q, k, v))
         scores = q @ k.transpose(-1, -2) * 0.2 + mask
         x = x + self.out((torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(batch, tokens, width))
-        return x + self.down(F.gelu(self.up(self.second(x)))) * self.scale
+        return x + self.down(nn.functional.gelu(self.up(self.second(x)))) * self.scale
 
 
 class Stack(nn.Module):

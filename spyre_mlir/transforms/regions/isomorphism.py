@@ -93,7 +93,9 @@ def equal_regions(pieces: Sequence[Sequence[Operation]], least: int) -> Region |
 
 
 def _wiring(ops: Sequence[Operation]) -> tuple[Hashable, Occurrence]:
-    inside = {result: (n, m) for n, op in enumerate(ops) for m, result in enumerate(op.results)}
+    inside: dict[SSAValue, tuple[int, int]] = {
+        result: (n, m) for n, op in enumerate(ops) for m, result in enumerate(op.results)
+    }
     wiring = tuple(inside.get(v) for op in ops for v in op.operands)
     outside = tuple(v for op in ops for v in op.operands if v not in inside)
     return wiring, Occurrence(tuple(ops), outside)

@@ -127,11 +127,17 @@ def _notes(caller: func.FuncOp, values: Sequence[SSAValue]) -> dict[str, Attribu
 
 
 def _bounds(given: Sequence[Mapping[str, Attribute]]) -> dict[str, Attribute]:
-    found = [b for entry in given if isinstance(b := entry.get(BOUNDS), DenseArrayBase)]
-    if len(found) != len(given):
+    pairs = [bounds for entry in given if (bounds := _pair(entry.get(BOUNDS))) is not None]
+    if len(pairs) != len(given):
         return {}
-    pairs = [[int(n) for n in bounds.get_values()] for bounds in found]
     return {BOUNDS: DenseArrayBase.from_list(i64, [min(low for low, _ in pairs), max(high for _, high in pairs)])}
+
+
+def _pair(bounds: Attribute | None) -> tuple[int, int] | None:
+    if not isinstance(bounds, DenseArrayBase):
+        return None
+    low, high = (int(n) for n in bounds.get_values())
+    return low, high
 
 
 __all__ = ["outline"]

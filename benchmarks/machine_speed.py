@@ -1,8 +1,11 @@
 """Speed of the machine beside numpy and torch eager in float32: whole calls in device numerics, all checks on.
 
 Every measurement is a process of its own with one thread; both sides run there, in turns, and the medians are
-compared. A call includes what goes to the device and what comes back; weights were sent by an earlier call.
-Run it alone on the machine: ``python benchmarks/machine_speed.py [--only softmax] [--repeat 5] [--profile]``.
+compared. A call includes what goes to the device and what comes back; weights were sent by an earlier call. `decode`
+is a step of hundreds of tiny kernels: its time is what a launch costs, ``us a kernel``. ``first/next`` is the first
+call, with writing and reading the bundle, over a later one.
+Run it alone on the machine: ``python benchmarks/machine_speed.py [--only softmax] [--numerics none] [--repeat 5]
+[--profile]``.
 """
 
 from __future__ import annotations
@@ -15,26 +18,41 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-LIMITS = {"add": 10.0, "softmax": 10.0, "matmul": 5.0, "llama": 10.0}
-SHAPES = {"add": "2048x4096", "softmax": "2048x1024", "matmul": "256x1024x512", "llama": "4 layers, 1024, 128 tokens"}
+LIMITS = {"add": 10.0, "softmax": 6.0, "matmul": 5.0, "llama": 6.0, "decode": 100.0}
+SHAPES = {
+    "add": "2048x4096",
+    "softmax": "2048x1024",
+    "matmul": "256x1024x512",
+    "llama": "4 layers, 1024, 128 tokens",
+    "decode": "2 layers, 64, one token",
+}
 
-Pair = tuple[Callable[[], Any], Callable[[], Any]]
 
-
-def pair(name: str) -> Pair:
+@dataclass(frozen=True)
+class Pair:
     """Our call and the one it is compared with, on the same random inputs."""
+
+    ours: Callable[[], Any]
+    theirs: Callable[[], Any]
+    kernels: int
+
+
+def pair(name: str, numerics: str = "device") -> Pair:
+    """The calls of a measurement."""
     import torch
 
     torch.manual_seed(0)
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
-    return llama() if name == "llama" else single(name)
+    return {"llama": llama, "decode": decode}.get(name, partial(single, name))(numerics)
 
 
-def single(name: str) -> Pair:
+def single(name: str, numerics: str) -> Pair:
     """One operation beside numpy."""
     import numpy as np
     import torch
@@ -55,11 +73,11 @@ def single(name: str) -> Pair:
     inputs = [torch.randn(shape) for shape in shapes]
     arrays = [x.numpy() for x in inputs]
     plain: dict[str, Callable[..., Any]] = {"add": np.add, "softmax": softmax, "matmul": np.matmul}
-    compiled = spyre_mlir.compile(Operation(), tuple(inputs))
-    return (lambda: compiled(*inputs)), (lambda: plain[name](*arrays))
+    compiled = spyre_mlir.compile(Operation(), tuple(inputs), numerics=numerics)
+    return Pair(lambda: compiled(*inputs), lambda: plain[name](*arrays), compiled.kernels)
 
 
-def llama() -> Pair:
+def llama(numerics: str) -> Pair:
     """A Llama with random weights beside torch eager."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -83,8 +101,44 @@ def llama() -> Pair:
         num_key_value_heads=8,
     )
     model, prompt = Logits(LlamaForCausalLM(config)).eval(), torch.randint(0, 512, (1, 128))
-    compiled = spyre_mlir.compile(model, (prompt,))
-    return (lambda: compiled(prompt)), (lambda: model(prompt))
+    compiled = spyre_mlir.compile(model, (prompt,), numerics=numerics)
+    return Pair(lambda: compiled(prompt), lambda: model(prompt), compiled.kernels)
+
+
+def decode(numerics: str) -> Pair:
+    """One token of a small Llama over a static cache of keys and values, beside torch eager."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
+
+    import spyre_mlir
+
+    class Step(torch.nn.Module):
+        def __init__(self, model: torch.nn.Module, config: LlamaConfig) -> None:
+            super().__init__()
+            self.model, self.cache = model, StaticCache(config=config, max_cache_len=32)
+            width = config.hidden_size // config.num_attention_heads
+            self.cache.early_initialization(1, config.num_key_value_heads, width, torch.float32, torch.device("cpu"))
+            for number, layer in enumerate(self.cache.layers):
+                for name, tensor in zip("kvn", (layer.keys, layer.values, layer.cumulative_length), strict=True):
+                    self.register_buffer(f"{name}{number}", tensor, persistent=False)
+
+        def forward(self, input_ids: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+            for number, layer in enumerate(self.cache.layers):
+                layer.keys, layer.values, layer.cumulative_length = (getattr(self, f"{n}{number}") for n in "kvn")
+                layer.cumulative_length.copy_(position)
+            return self.model(input_ids=input_ids, past_key_values=self.cache, use_cache=True).logits
+
+    config = LlamaConfig(
+        vocab_size=128,
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+    )
+    model, inputs = Step(LlamaForCausalLM(config), config).eval(), (torch.tensor([[5]]), torch.tensor(7))
+    compiled = spyre_mlir.compile(model, inputs, numerics=numerics)
+    return Pair(lambda: compiled(*inputs), lambda: model(*inputs), compiled.kernels)
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -94,31 +148,32 @@ def seconds(call: Callable[[], Any]) -> float:
     return time.perf_counter() - started
 
 
-def measure(name: str, repeat: int) -> dict[str, float]:
-    """Medians of both sides, after one call of each that is not counted."""
-    ours, theirs = pair(name)
-    first = seconds(ours)
-    theirs()
-    rows = [(seconds(ours), seconds(theirs)) for _ in range(repeat)]
+def measure(name: str, repeat: int, numerics: str) -> dict[str, float]:
+    """Medians of both sides, after two calls of ours that are not counted: the second fills the caches."""
+    calls = pair(name, numerics)
+    first = seconds(calls.ours)
+    calls.ours()
+    calls.theirs()
+    rows = [(seconds(calls.ours), seconds(calls.theirs)) for _ in range(repeat)]
     one, other = (statistics.median(column) for column in zip(*rows, strict=True))
-    return {"first": first, "ours": one, "theirs": other}
+    return {"first": first, "ours": one, "theirs": other, "kernels": float(calls.kernels)}
 
 
-def profile(name: str) -> None:
+def profile(name: str, numerics: str) -> None:
     """Prints where the time of one call goes."""
     import cProfile
     import pstats
 
-    ours, _ = pair(name)
+    ours = pair(name, numerics).ours
     ours()
     profiler = cProfile.Profile()
     profiler.runcall(ours)
     pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
 
 
-def in_fresh_process(name: str, repeat: int) -> dict[str, float]:
+def in_fresh_process(name: str, *options: str) -> dict[str, float]:
     """Runs one measurement with one thread."""
-    command = [sys.executable, "-W", "ignore", __file__, "--one", name, "--repeat", str(repeat)]
+    command = [sys.executable, "-W", "ignore", __file__, "--one", name, *options]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **ONE_THREAD})
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -128,28 +183,42 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=LIMITS, default=list(LIMITS))
     parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--numerics", choices=("device", "exact", "none"), default="device")
     parser.add_argument("--profile", action="store_true", help="print where one call of ours spends its time")
     parser.add_argument("--one", choices=LIMITS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one is not None:
         if arguments.profile:
-            profile(arguments.one)
+            profile(arguments.one, arguments.numerics)
         else:
-            print(json.dumps(measure(arguments.one, arguments.repeat)))
+            print(json.dumps(measure(arguments.one, arguments.repeat, arguments.numerics)))
         return 0
     if arguments.profile:
         for name in arguments.only:
-            command = [sys.executable, "-W", "ignore", __file__, "--one", name, "--profile"]
+            command = [
+                sys.executable,
+                "-W",
+                "ignore",
+                __file__,
+                "--one",
+                name,
+                "--profile",
+                "--numerics",
+                arguments.numerics,
+            ]
             subprocess.run(command, check=True, env={**os.environ, **ONE_THREAD})
         return 0
-    print("what      shape                        first s   call ms   baseline ms   ratio   limit")
+    print(
+        "what      shape                        first s  first/next   call ms  us a kernel  baseline ms   ratio   limit"
+    )
     over = False
     for name in arguments.only:
-        row = in_fresh_process(name, arguments.repeat)
+        row = in_fresh_process(name, "--repeat", str(arguments.repeat), "--numerics", arguments.numerics)
         ratio = row["ours"] / row["theirs"]
         over = over or ratio > LIMITS[name]
         print(
-            f"{name:8}  {SHAPES[name]:27}  {row['first']:7.2f}  {1e3 * row['ours']:8.1f}  {1e3 * row['theirs']:12.2f}"
+            f"{name:8}  {SHAPES[name]:27}  {row['first']:7.2f}  {row['first'] / row['ours']:10.1f}"
+            f"  {1e3 * row['ours']:8.1f}  {1e6 * row['ours'] / row['kernels']:11.0f}  {1e3 * row['theirs']:11.2f}"
             f"  {ratio:6.1f}  {LIMITS[name]:6.0f}",
             flush=True,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-Numerics = Literal["exact", "device"]
+Numerics = Literal["exact", "device", "none"]
 OnFault = Literal["raise", "warn", "collect"]
 OnOverflow = Literal["warn", "raise", "ignore"]
 HostFallback = Literal["warn", "allow", "error"]

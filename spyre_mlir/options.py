@@ -88,7 +88,8 @@ class CompileOptions:
     numerics: Numerics = _option(
         "device",
         "how calls compute; ``exact`` rounds float32 results once per operation, as eager does, ``device`` rounds to "
-        "the hardware's formats wherever something is stored. `CompiledModel.verify` is always exact",
+        "the hardware's formats wherever something is stored. ``none`` computes in float32, rounds nothing and looks "
+        "for no fault that depends on data: for looking at big models. `CompiledModel.verify` is always exact",
         of=Numerics,
         flag=False,
     )
@@ -132,14 +133,14 @@ class CompileOptions:
     )
     on_fault: OnFault = _option(
         "raise",
-        "what a call does when the program misbehaves: ``raise``, ``warn`` through `logging`, or ``collect``; "
-        "`CompiledModel.log` has what the last call met",
+        "reaction of a call to a fault of the program: ``raise``, ``warn`` through `logging`, or ``collect``; "
+        "`CompiledModel.log` has the faults of the last call",
         of=OnFault,
         flag=False,
     )
     host_fallback: HostFallback = _option(
         "warn",
-        "what the device cannot run becomes a host step: ``warn`` lists these steps once, ``allow`` says nothing, "
+        "host steps, for operations that the device cannot run: ``warn`` lists them once, ``allow`` is silent, "
         "``error`` refuses them",
         of=HostFallback,
     )
@@ -156,7 +157,7 @@ class CompileOptions:
     )
     on_overflow: OnOverflow = _option(
         "warn",
-        "what a call does when finite numbers go beyond the largest DLFloat16: ``warn`` warns once, with the "
+        "reaction of a call to finite numbers beyond the largest DLFloat16: ``warn`` warns once, with the "
         "operations and their lines, ``raise`` gives no results, ``ignore`` says nothing; `CompiledModel.log` has them "
         "in any case. Infinities that come from the host, and fillers of masks, do not count",
         of=OnOverflow,

@@ -1,4 +1,4 @@
-"""The levels in order, the passes that lead to each, and the legal ops of each; no other file defines the order."""
+"""The levels in order, the passes that lead to each, and what may stand there; no other file defines the order."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from spyre_mlir import legality
 from spyre_mlir.choices import HostFallback
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
-from spyre_mlir.dialects.spyre.kernel import INTEGERS, AllocOp, ConvertOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import AllocOp, ConvertOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import trips_of
 from spyre_mlir.errors import InputError, LoweringError, UnsupportedError
 from spyre_mlir.hw.spec import STICK_BYTES
+from spyre_mlir.legality import LegalForms
 from spyre_mlir.options import PassOptions
 from spyre_mlir.plugins import registry
 from spyre_mlir.text.render import verify_module
@@ -36,43 +38,38 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Stage:
-    """One level: the passes that reach it from the previous level, and its legal ops.
+    """One level: the passes that reach it from the previous level, and what may stand there.
 
     Attributes:
-        level: its name.
         passes: the pipeline that leads to it, as `spyre-opt -p` takes it; `name?` runs only when asked for,
             and at `@point` the passes of plugins run.
-        legal: prefixes of the names of ops that may stand there.
+        legal: its ops and types.
     """
 
-    level: str
     passes: str
-    legal: tuple[str, ...]
+    legal: LegalForms
+
+    @property
+    def level(self) -> str:
+        """The name of the level."""
+        return self.legal.level
 
 
 OUTLINE = "outline-regions"
 OPTIONAL = "?"
 POINT = "@"
-_COMMON = ("builtin.module", "func.")
-_LOOPS = ("scf.for", "scf.yield", "arith.constant")
 
 STAGES = (
-    Stage("aten", f"{OUTLINE}?", (*_COMMON, "aten.")),
+    Stage(f"{OUTLINE}?", legality.ATEN),
     Stage(
-        "spyre.loop",
         "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,schedule-host-steps,@spyre.loop",
-        (*_COMMON, "spyre.loop.", "arith.", "math."),
+        legality.LOOP,
     ),
     Stage(
-        "spyre.kernel",
         "convert-spyre-loop-to-spyre-kernel,@spyre.kernel,coarse-tile?,divide-work,place-lx,assign-pool",
-        (*_COMMON, "spyre.kernel.", *_LOOPS),
+        legality.KERNEL,
     ),
-    Stage(
-        "superdsc",
-        "convert-spyre-kernel-to-superdsc",
-        (*_COMMON, "spyre.kernel.", "superdsc.", "sdscbundle.", "arith.addi", "affine.apply", *_LOOPS),
-    ),
+    Stage("convert-spyre-kernel-to-superdsc", legality.SUPERDSC),
 )
 
 LEVELS = tuple(stage.level for stage in STAGES)
@@ -233,7 +230,7 @@ def _lower(module: ModuleOp, context: Context, until: str, options: PassOptions,
         for pass_ in _passes(stage, options):
             _apply(pass_, context, current, watch)
         verify_module(current)
-        check_legal(current, stage)
+        stage.legal.check(current)
         lowered.modules[stage.level] = current
         lowered.records.append(_record(stage.level, current, time.perf_counter() - started))
         log.info("%s", lowered.records[-1].summary())
@@ -286,7 +283,7 @@ def _factories() -> dict[str, Callable[[], type[ModulePass]]]:
 
 
 KTIR_PASS = "convert-spyre-kernel-to-ktdp"
-KTIR = Stage("ktir", KTIR_PASS, (*_COMMON, "ktdp.", "spyreop.", "arith.", "math.", "linalg.", "tensor.", "scf."))
+KTIR = Stage(KTIR_PASS, legality.KTIR)
 
 
 def lower_to_ktir(module: ModuleOp, context: Context) -> ModuleOp:
@@ -299,19 +296,8 @@ def lower_to_ktir(module: ModuleOp, context: Context) -> ModuleOp:
     lowered = module.clone()
     _factories()[KTIR_PASS]()().apply(context, lowered)
     verify_module(lowered)
-    check_legal(lowered, KTIR)
+    KTIR.legal.check(lowered)
     return lowered
-
-
-def check_legal(module: ModuleOp, stage: Stage) -> None:
-    """Raise LoweringError if the module holds an op that is illegal at this level."""
-    for op in module.walk():
-        if not op.name.startswith(stage.legal):
-            raise LoweringError(
-                f"{op.name} is not legal at the level {stage.level}",
-                where=str(op.location),
-                hint=f"legal are {', '.join(stage.legal)}",
-            )
 
 
 def _calls(op: KernelOp, calls: Mapping[str, int]) -> int:
@@ -337,7 +323,7 @@ def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     calls = Counter(op.callee.root_reference.data for op in ops if isinstance(op, func.CallOp))
     traffic = sum(op.hbm_bytes() * trips_of(op) * _calls(op, calls) for op in kernels)
     steps = len(host_steps_of(module))
-    integers = sum(INTEGERS in op.attributes for op in kernels)
+    integers = sum(op.is_watched for op in kernels)
     conversions = sum(isinstance(op, ConvertOp) for op in kernels)
     fewer = narrowed(module).total()
     return StageRecord(

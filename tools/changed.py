@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import subprocess
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,6 +66,16 @@ def reached(changed: set[str], graph: dict[str, set[str]]) -> set[str]:
     return found
 
 
+@cache
+def import_graph() -> dict[str, set[str]]:
+    """Modules that each module of the checkout imports; packages that find their modules at run time import all."""
+    known = modules()
+    graph = {name: imports(path, known) for name, path in known.items()}
+    for package in FINDERS:
+        graph[package] |= {name for name in known if name.startswith(f"{package}.")}
+    return graph
+
+
 def reachable_tests(changed: set[str]) -> list[str]:
     """Paths to give to pytest; the folder of all tests if anything can be concerned, nothing if nothing is."""
     known = modules()
@@ -73,10 +84,7 @@ def reachable_tests(changed: set[str]) -> list[str]:
     others = {path for path in changed if path not in paths and path not in lit}
     if any(not path.endswith(DOCS) for path in others):
         return ["tests"]
-    graph = {name: imports(path, known) for name, path in known.items()}
-    for package in FINDERS:
-        graph[package] |= {name for name in known if name.startswith(f"{package}.")}
-    hit = reached({paths[path] for path in changed if path in paths}, graph)
+    hit = reached({paths[path] for path in changed if path in paths}, import_graph())
     chosen = sorted(str(known[n].relative_to(ROOT)) for n in hit if known[n].name.startswith("test_"))
     chosen += ["tests/lit"] if hit & set(TOOLS) else lit
     return chosen + (["tests/tooling/test_pages.py"] if others and "tests/tooling/test_pages.py" not in chosen else [])

@@ -1,4 +1,4 @@
-"""Check the English of pages and of first lines of module docstrings: a list of phrases that no text here contains.
+"""Check the English of pages and of first lines of public docstrings: a list of phrases that no text here contains.
 
 `tools/data/english.txt` lists the files that still contain some, generated pages included; a file without any may not
 stay on the list. `--update` drops such files, and adds none.
@@ -51,6 +51,10 @@ PHRASES = (
     _phrase(r"\bwhole quotients?\b", "floor division"),
     _phrase(r"\b(?:foreign bundles?|bundles? of others)\b", "external bundle"),
     _phrase(r"\busual division\b", "default division"),
+    _phrase(r"\bwhole numbers?\b(?! of)", "integer"),
+    _phrase(r"\bbehind the point\b", "fraction"),
+    _phrase(r"\b(?:made|composition) of others\b", "name the operations"),
+    _phrase(r"\btaken apart\b", "decomposed"),
 )
 _FENCE = re.compile(r"^\s*```")
 _CODE = re.compile(r"`[^`]*`")
@@ -68,10 +72,13 @@ def prose_of_page(text: str) -> Iterator[tuple[int, str]]:
 
 
 def prose_of_module(text: str) -> Iterator[tuple[int, str]]:
-    """The first line of a module's docstring, without code."""
-    docstring = ast.get_docstring(ast.parse(text))
-    if docstring:
-        yield 1, _CODE.sub("`", docstring.splitlines()[0])
+    """Numbered first lines of the docstrings of a module and of its public classes and functions, without code."""
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            continue
+        docstring = ast.get_docstring(node)
+        if docstring and not getattr(node, "name", "").startswith("_"):
+            yield getattr(node, "lineno", 1), _CODE.sub("`", docstring.splitlines()[0])
 
 
 def phrases_in(path: Path) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from dialect_pages import EDIT, table
 
-from spyre_mlir.frontend.capture.export import whole_overloads
+from spyre_mlir.frontend.capture.decomposition import whole_overloads
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family
 
@@ -135,9 +135,9 @@ def _by_op(entries: dict[str, dict[str, int]]) -> str:
 
 # Beside torch-spyre.
 
-SPYRE_INTRO = """What torch-spyre does with an operation, from its public sources, tests and issues as of September 2026
-(issue numbers are its own), and what happens here. The column *ours* is asked of the op table: the hardware function,
-or *composed* of others, by us or by a decomposition of torch's. *OpInfo* counts the float32 samples of
+SPYRE_INTRO = """Support in torch-spyre, from its public sources, tests and issues as of September 2026 (issue numbers
+are its own), and support in this compiler. The column *ours* comes from the op table: the hardware function,
+or *composed*, by this compiler or by a decomposition of torch's. *OpInfo* counts the float32 samples of
 [the coverage page](coverage.md). A hardware function that takes float32 there is said on [the page of ops](ops.md)."""
 DATA_DEPENDENT = ("item", "is_nonzero")  # taken apart into what is
 # What import refuses by name, by the tag that PyTorch gives it.

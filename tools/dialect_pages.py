@@ -118,7 +118,8 @@ PAGES = (
         "superdsc",
         "spyre_mlir/dialects/superdsc",
         Superdsc,
-        "A mirror of the SuperDSC JSON: one `superdsc.sdsc` per file; reading and writing keeps every value.",
+        "A mirror of the SuperDSC JSON: one `superdsc.sdsc` per file; reading and writing keeps every value. Fields "
+        "that decide are properties, operands are SSA values, and the remainder is JSON.",
     ),
     Page(
         "sdscbundle",

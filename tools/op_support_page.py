@@ -1,4 +1,4 @@
-"""The page of support: what becomes of every overload that torch has, for `generate.py`."""
+"""The page of support of every ATen overload, for `generate.py`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dialect_pages import EDIT, table
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Support
 
-INTRO = """What becomes of every overload of ATen that torch {torch} has. *native*: one hardware function, or a view.
-*composed*: a composition of others; for some arguments there is none, and the host runs the step. *by PyTorch*: taken
-apart by PyTorch before we see it, and what it is made of has the support given here. *host*: a step of the host;
-what depends on no input is computed at import instead, whatever stands here.
-*refused*: random numbers, unless as in dropout outside training none are drawn, and results of which a number or a
-shape depends on data. Variants that write in place or into `out` are taken apart too, and are left out; complex numbers
+INTRO = """Support of every overload of ATen in torch {torch}. *native*: one hardware function, or a view.
+*composed*: a composition of other operators; the host runs calls for whose arguments there is none. *by PyTorch*:
+decomposed by PyTorch before import; the parts have the support given here. *host*: a host step. An op that depends on
+no input is computed at import, whatever its support.
+*refused*: random numbers, unless none are drawn, as in dropout outside training, and results whose number or shape
+depends on data. Variants that write in place or into `out` are decomposed too, and left out here; complex numbers
 are refused in any operator: see [the page about host steps](../tools/host-steps.md)."""
 APART, REFUSED = "by PyTorch", "refused"
 COLUMNS = (Support.NATIVE.value, Support.COMPOSED.value, APART, Support.HOST.value, REFUSED)
@@ -62,7 +62,7 @@ def op_support_page() -> str:
         totals.update({heading: len(those) for heading, those in found.items()})
         rows.append((f"`{operator}`", *(" ".join(found[heading]) for heading in COLUMNS)))
     parts = [
-        "# What becomes of every ATen overload",
+        "# Support of every ATen overload",
         EDIT.format(source="spyre_mlir/ops"),
         INTRO.format(torch=torch.__version__.partition("+")[0]),
         f"{sum(totals.values())} overloads: {', '.join(f'{totals[heading]} {heading}' for heading in COLUMNS)}.",

@@ -15,10 +15,15 @@ from dialect_pages import EDIT, table
 from differences_page import differences_page
 from op_support_page import op_support_page
 from options_page import options_page
+from slow_tests_page import slow_tests_page
 from superdsc_page import superdsc_page
 
 from spyre_mlir import errors
 from spyre_mlir.cli.support.lists import option_values
+from spyre_mlir.dialects import aten_canonicalize
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.spyre import canonicalize_kernel, canonicalize_loop
+from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.hw import cost_parameters, formats, spec
 from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.ops import ATEN
@@ -32,7 +37,9 @@ NOTES = {
     Family.COMPOSITE: "Rewritten into others by `decompose-aten`.",
 }
 
-OPS_INTRO = """What an overload means, takes and becomes stands on the [aten page](../../dialects/aten/README.md).
+KINDS = {AtenOp: "aten ops", KernelOp: "kernel ops"}
+
+OPS_INTRO = """The [aten page](../../dialects/aten/README.md) has meaning, arguments and composition of every overload.
 An overload that is not here imports as `aten.call` and is named in the report."""
 ERRORS_INTRO = """Every error says what, where, what was expected, what was found, and what to try. Tools print it on
 stderr and end with its exit code; 0 means done, 70 a bug of ours."""
@@ -44,6 +51,10 @@ from one."""
 PASSES_INTRO = """`spyre-opt f.mlir -p first-pass,second-pass{option=1}` runs passes one by one. The compiler runs these
 on a program from aten downwards, and verifies the module after each stage; `cse` is xDSL's, and a pass with a
 question mark runs when it is asked for:"""
+CANONICAL_INTRO = """xDSL's pass works with our ops: `spyre-opt f.mlir -p canonicalize` applies these patterns, those of
+xDSL's own dialects and its folds, and drops ops with unused results. No pattern changes a bit of a result in
+exact numerics. The compiler does not run it, a plugin may. Ops of SuperDSC files and bundles have no pattern: their
+text is the file."""
 COST_INTRO = """One model of time serves `divide-work`, `compiled.report()` and `spyre-run --time`. It prices a kernel
 from what its SuperDSC says: extents, divisions, layouts, places. No kernel is run for it.
 
@@ -108,6 +119,17 @@ def arrows(passes: str) -> str:
     return " → ".join(f"`{name}`" for name in passes.split(",") if name)
 
 
+def canonical_rows() -> list[tuple[str, ...]]:
+    """Ops and what `canonicalize` does to them, one row per pattern."""
+    ops: dict[str, list[str]] = {}
+    for module in (aten_canonicalize, canonicalize_loop, canonicalize_kernel):
+        for kind, patterns in module.PATTERNS.items():
+            for pattern in patterns:
+                text = " ".join(inspect.cleandoc(type(pattern).__doc__ or "").split("\n\n")[0].split())
+                ops.setdefault(text, []).append(f"`{kind.name}`" if "name" in vars(kind) else KINDS[kind])
+    return [(" ".join(names), text) for text, names in ops.items()]
+
+
 def passes_page() -> str:
     """Every pass: its module's text and its options."""
     parts = [
@@ -134,6 +156,7 @@ def passes_page() -> str:
                     ],
                 ),
             ]
+    parts += ["## `canonicalize`", CANONICAL_INTRO, table(("ops", "pattern"), canonical_rows())]
     return "\n\n".join(parts) + "\n"
 
 
@@ -221,5 +244,6 @@ def reference_files() -> dict[str, str]:
         "torch-spyre-coverage": torch_spyre_page,
         "op-support": op_support_page,
         "generator-differences": differences_page,
+        "slow-tests": slow_tests_page,
     }
     return {f"docs/reference/{name}.md": write() for name, write in pages.items()}

@@ -86,6 +86,7 @@ SUITES = (
     Suite("op-cases", "the op cases of another front end", ("tests/op_cases",)),
     Suite("opinfo", "PyTorch's operator database", ("tests/opinfo",), module="tests.opinfo"),
     Suite("mutants", "damaged programs are noticed", ("tests/mutants",)),
+    Suite("module-mutants", "changed lines are noticed by mirrored tests", ("tests/module_mutants",)),
     Suite("corruptions", "damaged files are noticed", ("tests/end_to_end/bundles/test_corruptions.py",)),
     Suite("fuzz", "damaged files and command lines", ("tests/fuzz",)),
     Suite("ktir-cpu", "KTIR and its authors' interpreter, where KTIR_CPU names it", ("tests/ktir_cpu",)),
@@ -96,7 +97,7 @@ SUITES = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns 1 if anything failed."""
     names = [suite.name for suite in SUITES]
-    listing = "\n".join(f"  {suite.name:12} {suite.what}" for suite in SUITES)
+    listing = "\n".join(f"  {suite.name:14} {suite.what}" for suite in SUITES)
     parser = argparse.ArgumentParser(
         prog="tools/dev.py suites",
         description=__doc__,
@@ -121,7 +122,7 @@ def shown(suite: Suite, jobs: int, *, quick: bool) -> bool:
     """Runs a suite, prints its line, and says whether nothing failed."""
     start = time.monotonic()
     counts = run(suite, jobs, quick=quick)
-    print(f"{suite.name:12} {counts.line()}, {time.monotonic() - start:,.0f} s")
+    print(f"{suite.name:14} {counts.line()}, {time.monotonic() - start:,.0f} s")
     for name in counts.failed[:SHOWN]:
         print(f"    failed: {name}")
     if len(counts.failed) > SHOWN:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
@@ -22,7 +22,7 @@ from spyre_mlir.backend.split import BUNDLE_FUNCTION, folder_of, launches
 from spyre_mlir.backend.weights import DeviceWeight, argument_names, launched_buffers
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
-from spyre_mlir.dialects.spyre.kernel import POOL_BYTES, SEGMENT, KernelConstantOp, LaunchOp, ToDeviceOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import KernelConstantOp, LaunchOp, ToDeviceOp, device_tensor, segment_of
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
@@ -81,8 +81,8 @@ def manifest_text(parts: Parts) -> str:
 def _pool_bytes(parts: Parts) -> int:
     """Return the pool size of a launch; of several launches, the largest: a pool ends with its launch."""
     pools = [op.size.value.data for op in parts.bundle.walk() if isinstance(op, DeviceMemAllocateOp)]
-    fixed = [op.attributes.get(POOL_BYTES) for op in parts.program.walk() if isinstance(op, LaunchOp)]
-    return max([*pools, *(size.value.data for size in fixed if isinstance(size, IntegerAttr))], default=0)
+    fixed = [op.fixed_pool_bytes for op in parts.program.walk() if isinstance(op, LaunchOp)]
+    return max([*pools, *(size for size in fixed if size is not None)], default=0)
 
 
 def _argument(number: int, buffer: SSAValue) -> JsonObject:
@@ -90,9 +90,8 @@ def _argument(number: int, buffer: SSAValue) -> JsonObject:
     entry: JsonObject = {"number": number, "holds": _contents(owner)}
     entry["layout"] = layout_text(buffer)
     entry["bytes"] = tensor.sticks * STICK_BYTES
-    segment = owner.attributes.get(SEGMENT) if isinstance(owner, Operation) else None
-    if isinstance(segment, IntegerAttr):
-        entry["address"] = segment_base(segment.value.data)
+    if (segment := segment_of(buffer)) is not None:
+        entry["address"] = segment_base(segment)
     return entry
 
 

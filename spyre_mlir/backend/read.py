@@ -10,7 +10,7 @@ from spyre_mlir.backend.json_file import load_text, read_text
 from spyre_mlir.dialects.superdsc import SdscOp
 from spyre_mlir.dialects.superdsc.codec.json_place import json_path
 from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_from_json
-from spyre_mlir.dialects.superdsc.dialect.ops import FieldsOp
+from spyre_mlir.dialects.superdsc.dialect.fields_op import FieldsOp
 from spyre_mlir.dialects.superdsc.dialect.verify import wrong_kind
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.json_value import spell
@@ -68,8 +68,8 @@ def _check_kinds(op: SdscOp, filename: str) -> None:
     for inner in op.walk():
         if not isinstance(inner, FieldsOp):
             continue
-        wrong = wrong_kind(inner.LEVEL, inner.fields.object)
+        wrong = wrong_kind(inner.LEVEL, inner.fields)
         if wrong is not None:
             key, expected = wrong
-            got = spell(inner.fields.object[key])[:_SHOWN]
+            got = spell(inner.fields[key])[:_SHOWN]
             raise ReadError(f"expected {expected}, got {got}", where=f"{filename}: {json_path(inner)}.{key}")

@@ -17,13 +17,12 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.backend.contained import contained
 from spyre_mlir.backend.manifest import Manifest, read_manifest
-from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import BUNDLE_FUNCTION, folder_of, launches
 from spyre_mlir.backend.tensors import read_tensor, read_tensors
+from spyre_mlir.backend.twins import read_descriptor
 from spyre_mlir.dialects.places import Source, location_of
 from spyre_mlir.dialects.sdscbundle import TENSORS
 from spyre_mlir.dialects.spyre.kernel import LaunchOp
-from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.dialects.target import set_target, spec_at
 from spyre_mlir.errors import ReadError
@@ -68,7 +67,7 @@ class StoredBundle:
         if filename not in self._read:
             path = contained(self.folders.get(filename, self.directory), filename)
             try:
-                self._read[filename] = describe(read_json(path, spec=spec_at(self.bundle)))
+                self._read[filename] = read_descriptor(path, spec_at(self.bundle))
             except ReadError as error:
                 if str(path) not in (error.where or ""):
                     error.where = f"{path}: {error.where}" if error.where else str(path)

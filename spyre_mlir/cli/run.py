@@ -136,7 +136,7 @@ def _load(path: Path, options: MachineOptions, met: FaultLog) -> Runnable:
         stored = read_bundle(path, context)
         program = stored_program(stored)
         values, held = stored.values(), stored.weight_names()
-        if options.numerics == "exact":
+        if options.numerics != "device":
             held -= values.keys()
         return Runnable(
             program.host,

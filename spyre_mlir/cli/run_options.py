@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import get_args
 
+from spyre_mlir.choices import Numerics
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity
 from spyre_mlir.cli.support.memory_limit import add_memory_limit
 from spyre_mlir.cli.support.timing import add_time_options, asks_for_time
@@ -30,9 +32,10 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--numerics",
-        choices=("exact", "device"),
+        choices=get_args(Numerics),
         default="exact",
-        help="exact rounds as eager (default); device as the card does, with a bundle's weights in the card's form",
+        help="exact rounds as eager (default); device as the card does, with a bundle's weights in the card's form; "
+        "none computes in float32, and looks for no fault that depends on data",
     )
     parser.add_argument("--seed", type=_seed, default=0, help="seed of random arguments (default 0)")
     parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")

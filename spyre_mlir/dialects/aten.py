@@ -1,8 +1,8 @@
 """The aten level: one op per ATen overload, its class made from the op table.
 
 ``aten.add.Tensor(%a, %b) {alpha = 2} : (tensor<…>, tensor<…>) -> tensor<…>``. Tensor arguments take the
-operands in the order of the schema; every other argument is an attribute under its schema name.
-A number in a tensor's place is an attribute under that tensor's name; `#aten.none` stands for an
+operands in the order of the schema; every other argument is in the property `arguments` under its schema name.
+A number in a tensor's place is there under that tensor's name; `#aten.none` stands for an
 absent tensor that has others behind it; `#aten.operands<n>` says how many operands a list takes.
 """
 
@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import ClassVar, Self, cast
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
-    attr_def,
     irdl_op_definition,
+    opt_prop_def,
+    prop_def,
     traits_def,
     var_operand_def,
     var_result_def,
@@ -29,32 +30,48 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.aten_arguments import (
-    HOST,
-    UNROUNDED,
     NoneAttr,
     OperandsAttr,
+    as_arguments,
     bound_arguments,
-    is_argument,
+    said_arguments,
     to_value,
+    verify_arguments,
 )
 from spyre_mlir.dialects.aten_build import result_shapes
 from spyre_mlir.dialects.aten_types import Value
-from spyre_mlir.dialects.directives import Quoted
+from spyre_mlir.dialects.canonicalization import CanonicalPatterns
+from spyre_mlir.dialects.directives import Arguments, Quoted
 from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.errors import RegistrationError, SpyreError, UnsupportedError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import ArgKind, OpEntry, Param
 
-_FORMAT = "`(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)"
+_FORMAT = (
+    "`(` $inputs `)` custom<Arguments>($arguments) (`wide` $wide^)? (`host` $host^)? "
+    "(`because` custom<Quoted>($reason)^)? attr-dict-with-keyword `:` functional-type($inputs, $outputs)"
+)
 
 
 class AtenOp(IRDLOperation):
-    """Base of every aten op: syntax, argument binding, verification."""
+    """Base of every aten op: syntax, argument binding, verification.
 
+    Attributes:
+        given: the arguments that are no operands.
+        wide: the float32 result is not rounded: the inside of a composition, or a program that has half precision.
+        host: the host runs the op.
+        reason: why the host runs it; none if it only follows other host steps.
+    """
+
+    given = opt_prop_def(DictionaryAttr, prop_name="arguments")
+    wide = opt_prop_def(UnitAttr)
+    host = opt_prop_def(UnitAttr)
+    reason = opt_prop_def(StringAttr)
     inputs = var_operand_def()
     outputs = var_result_def()
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), CanonicalPatterns("spyre_mlir.dialects.aten_canonicalize"))
+    custom_directives = (Arguments, Quoted)
 
     ENTRY: ClassVar[OpEntry | None] = None
 
@@ -62,7 +79,9 @@ class AtenOp(IRDLOperation):
         self, operands: Sequence[SSAValue], attributes: Mapping[str, Attribute], results: Sequence[Attribute]
     ) -> None:
         """Makes the op from its tensor operands, its other arguments and its result types."""
-        super().__init__(operands=[list(operands)], attributes=dict(attributes), result_types=[list(results)])
+        super().__init__(
+            operands=[list(operands)], properties={"arguments": as_arguments(attributes)}, result_types=[list(results)]
+        )
 
     @property
     def overload(self) -> str:
@@ -77,12 +96,12 @@ class AtenOp(IRDLOperation):
     @property
     def on_host(self) -> bool:
         """Return whether the host runs the op."""
-        return HOST in self.attributes
+        return self.host is not None
 
     @property
     def is_wide(self) -> bool:
         """Return whether a float32 result keeps more digits than float32 has."""
-        return UNROUNDED in self.attributes
+        return self.wide is not None
 
     def arguments(self) -> dict[str, Value]:
         """Every argument of the schema by name: SSA values, lists of them, or Python values.
@@ -91,20 +110,20 @@ class AtenOp(IRDLOperation):
             VerifyException: operands and attributes do not fit the schema.
         """
         if self.entry is None:
-            return bound_arguments(self.attributes, list(self.operands))
+            return bound_arguments(said_arguments(self.given), list(self.operands))
         queue, bound = list(self.operands), dict[str, Value]()
         for param in self.entry.params:
             bound[param.name] = self._argument(param, queue)
         if queue:
             raise VerifyException(f"{len(queue)} operands more than the schema of {self.name} takes")
-        for name in self.attributes:
-            if self.entry.param(name) is None and is_argument(name):
+        for name in said_arguments(self.given):
+            if self.entry.param(name) is None:
                 known = ", ".join(p.name for p in self.entry.params)
                 raise VerifyException(f"{self.name} has no argument '{name}'; its arguments are {known}")
         return bound
 
     def _argument(self, param: Param, queue: list[SSAValue]) -> Value:
-        attribute = self.attributes.get(param.name)
+        attribute = said_arguments(self.given).get(param.name)
         if param.kind is ArgKind.TENSORS and isinstance(attribute, ArrayAttr):
             holes = [isinstance(item, NoneAttr) for item in cast(ArrayAttr[Attribute], attribute)]
             return [None if hole else queue.pop(0) for hole in holes]
@@ -142,6 +161,9 @@ class AtenOp(IRDLOperation):
 
     def verify_(self) -> None:
         """Checks arguments against the schema, and the result shape against the declaration."""
+        verify_arguments(self, said_arguments(self.given))
+        if self.reason is not None and self.host is None:
+            raise VerifyException(f"{self.name} has a reason for the host and is not on the host; try host because …")
         bound = self.arguments()
         if self.entry is None:
             return
@@ -170,10 +192,20 @@ class CallOp(AtenOp):
 
     name = "aten.call"
 
-    callee = attr_def(StringAttr)
+    callee = prop_def(StringAttr)
 
-    custom_directives = (Quoted,)
     assembly_format = f"custom<Quoted>($callee) {_FORMAT}"
+
+    def __init__(
+        self,
+        callee: str,
+        operands: Sequence[SSAValue],
+        attributes: Mapping[str, Attribute],
+        results: Sequence[Attribute],
+    ) -> None:
+        """Makes the call of an operator, named with its namespace."""
+        super().__init__(operands, attributes, results)
+        self.callee = StringAttr(callee)
 
     @property
     def overload(self) -> str:
@@ -229,4 +261,4 @@ def make_op(
     if cls is not None:
         return cls(operands, attributes, results)
     callee = overload if "::" in overload else f"aten.{overload}"
-    return CallOp(operands, {"callee": StringAttr(callee), **attributes}, results)
+    return CallOp(callee, operands, attributes, results)

@@ -8,6 +8,7 @@ from typing import TypeVar, cast
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
+    DictionaryAttr,
     FloatAttr,
     IntAttr,
     IntegerAttr,
@@ -17,19 +18,18 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 OperandT = TypeVar("OperandT")
 
-# On an op that the host runs: why, as a string; a unit where it only follows other host steps.
-HOST = "spyre.host"
-# On an op whose float32 result is not rounded: the inside of a composition, or a program that has half precision.
-UNROUNDED = "spyre.wide"
-# While a program is lowered: the number of the aten op that an op comes from, so that an error can name it.
+# Discardable, while a program is lowered: the number of the aten op that an op comes from, for errors to name it.
 ORIGIN = "spyre.origin"
+# Spelling of two properties when they were discardable attributes, which would be ignored now.
+OLD_MARKS = ("spyre.host", "spyre.wide")
 
 
 @irdl_attr_definition
@@ -109,6 +109,47 @@ def to_value(attribute: Attribute) -> object:
             return attribute
 
 
+def said_arguments(given: DictionaryAttr | None) -> Mapping[str, Attribute]:
+    """Return the arguments in the property of an op, in the order given."""
+    return {} if given is None else given.data
+
+
+def as_arguments(attributes: Mapping[str, Attribute]) -> DictionaryAttr | None:
+    """Return arguments as the property of an op, which is absent if there are none."""
+    return DictionaryAttr(attributes) if attributes else None
+
+
+def verify_marks(op: Operation) -> None:
+    """Check that the marks of an op are properties.
+
+    Raises:
+        VerifyException: one is a discardable attribute, as in an older spelling.
+    """
+    if old := [name for name in OLD_MARKS if name in op.attributes]:
+        raise VerifyException(
+            f"'{old[0]}' of {op.name} is a discardable attribute, expected the property "
+            f"'{old[0].removeprefix('spyre.')}'; try tools/respell.py"
+        )
+
+
+def verify_arguments(op: Operation, given: Mapping[str, Attribute]) -> None:
+    """Check that arguments are among the properties of an op, and nothing else is among its arguments.
+
+    Raises:
+        VerifyException: an argument is a discardable attribute, which passes may drop, or has no name of an argument.
+    """
+    verify_marks(op)
+    if lost := [name for name in op.attributes if "." not in name]:
+        raise VerifyException(
+            f"'{lost[0]}' of {op.name} is a discardable attribute, expected an argument; "
+            f"try <{{arguments = {{{lost[0]} = …}}}}> in the generic form"
+        )
+    if strange := [name for name in given if "." in name]:
+        raise VerifyException(
+            f"'{strange[0]}' is no argument of {op.name}; try {strange[0].rpartition('.')[2]} behind the arguments"
+        )
+
+
 def bound_arguments(attributes: Mapping[str, Attribute], operands: Sequence[OperandT]) -> dict[str, object]:
     """Return arguments by name; attributes in schema order assign the operands.
 
@@ -126,12 +167,7 @@ def bound_arguments(attributes: Mapping[str, Attribute], operands: Sequence[Oper
             return [take(a) for a in cast("ArrayAttr[Attribute]", attribute)]
         return to_value(attribute)
 
-    return {name: take(attribute) for name, attribute in attributes.items() if is_argument(name)}
-
-
-def is_argument(name: str) -> bool:
-    """Return whether an attribute of an op is an operator argument; attributes added by the compiler contain a dot."""
-    return "." not in name and name != "callee"
+    return {name: take(attribute) for name, attribute in attributes.items()}
 
 
 def spell_arguments(

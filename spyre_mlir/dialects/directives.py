@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing_extensions import override
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.irdl import IRDLOperation
 from xdsl.irdl.declarative_assembly_format import (
     AttributeVariable,
@@ -41,6 +41,25 @@ class Quoted(CustomDirective):
     @override
     def is_anchorable(self) -> bool:
         return self.attribute.is_anchorable()
+
+
+@irdl_custom_directive
+class Arguments(CustomDirective):
+    """``{alpha = 2 : i64}``: a dictionary that is a property, in the order given; nothing if it is absent."""
+
+    attribute: AttributeVariable
+
+    @override
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        if found := parser.parse_optional_attr_dict():
+            self.attribute.set(state, DictionaryAttr(found))
+
+    @override
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        given = self.attribute.get(op)
+        if isinstance(given, DictionaryAttr):
+            printer.print_op_attributes(given.data)
+            state.last_was_punctuation, state.should_emit_space = False, True
 
 
 @irdl_custom_directive

@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import TensorType, bf16, f16
 from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.host import HostOp
 
@@ -58,4 +57,4 @@ class HostCall:
         source = source_of(op.location)
         where = f"{op.overload} at {source}" if source else op.overload
         halves = any(t.get_element_type() in (bf16, f16) for t in (*inputs, *outputs))
-        return HostCall(op.overload, arguments, inputs, outputs, where, halves or UNROUNDED in op.attributes)
+        return HostCall(op.overload, arguments, inputs, outputs, where, halves or op.is_wide)

@@ -18,8 +18,9 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.calling.call import is_complete
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.constant_folding import Folded
+from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.effects import drop_checks
-from spyre_mlir.frontend.capture.export import decompose, export_model, load_pt2
+from spyre_mlir.frontend.capture.export import export_model, load_pt2
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
 from spyre_mlir.frontend.lowering.liveness import find_aliases, live_nodes
 from spyre_mlir.frontend.lowering.nodes import NodeLowering

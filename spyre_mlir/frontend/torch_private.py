@@ -9,7 +9,7 @@ without any), `Module._parameters` and `_buffers` (where a module holds its tens
 compilation of Dynamo runs), `torch._dynamo.config`, `convert_frame` and `utils` (what it traces, for whom, and why it
 compiled again), `torch._inductor.list_mode_options` (what a mode of torch.compile stands for),
 `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
-programs, read as torch reads them).
+programs, read as torch reads them). `frontend.capture.operator_tracing` has those of tracing calls of operators.
 """
 
 from __future__ import annotations

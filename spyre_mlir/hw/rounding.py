@@ -6,7 +6,9 @@ rounded here equals ``dl16.decode(dl16.encode(x))`` for every float32 x; a test 
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,8 @@ _LARGEST = np.uint32(_bits(float(dl16.decode(dl16.MAX_CODE))))
 # The first magnitude that rounds to more than the largest code.
 _TOO_LARGE = np.uint32(int(_LARGEST) + int(_HALF))
 _SMALLEST = np.uint32(_bits(dl16.MIN_POSITIVE))
+_ONE = np.uint32(1)
+_SCRATCH = 1 << 16
 _TOO_SMALL = np.uint32(_bits(dl16.MIN_POSITIVE / 2))
 
 
@@ -56,6 +60,22 @@ class Tally:
         self.largest = max(self.largest, float(magnitudes.max(initial=0.0)))
 
 
+class _Scratch(threading.local):
+    """Numbers of one thread between two steps; they stay in the cache, which new memory would not."""
+
+    def __init__(self) -> None:
+        self.numbers = np.empty((2, _SCRATCH), np.uint32)
+
+
+_OWN = _Scratch()
+
+
+def _scratch(shape: tuple[int, ...], which: int) -> npt.NDArray[np.uint32]:
+    """Return one of two pieces of memory with any contents, until it is asked for again in this thread."""
+    count = prod(shape)
+    return np.empty(shape, np.uint32) if count > _SCRATCH else _OWN.numbers[which, :count].reshape(shape)
+
+
 def round_into(
     target: Values, values: Values, overflow: dl16.OverflowRule = dl16.OverflowRule.SATURATE, tally: Tally | None = None
 ) -> None:
@@ -67,14 +87,22 @@ def round_into(
         overflow: what becomes of finite values beyond the largest code.
         tally: counts them.
     """
-    # One number alone as a vector: of a tensor of rank 0, numpy makes scalars that nothing can be written to.
-    bits, out = np.atleast_1d(values.view(np.uint32)), np.atleast_1d(target.view(np.uint32))
+    bits, out = values.view(np.uint32), target.view(np.uint32)
+    if not bits.ndim:
+        # One number alone as a vector: of a tensor of rank 0, numpy makes scalars that nothing can be written to.
+        bits, out = bits.reshape(1), out.reshape(1)
     if not bits.size:
         return
-    magnitude = bits & _MAGNITUDE
-    largest = magnitude.max()
+    if not bits.flags.c_contiguous:
+        # Every pass over short runs costs several over one long run.
+        given, bits = bits, _scratch(bits.shape, 1)
+        np.copyto(bits, given)
+    magnitude = _scratch(bits.shape, 0)
+    np.bitwise_and(bits, _MAGNITUDE, out=magnitude)
+    largest = np.maximum.reduce(magnitude, axis=None)
     # Less one, so that zero is the largest of all and passes.
-    smallest = np.subtract(magnitude, np.uint32(1), out=magnitude).min()
+    np.subtract(magnitude, _ONE, out=magnitude)
+    smallest = np.minimum.reduce(magnitude, axis=None)
     if largest < _TOO_LARGE and smallest >= _SMALLEST - np.uint32(1):
         np.add(bits, _HALF, out=magnitude)
         np.bitwise_and(magnitude, _KEPT, out=out)

@@ -1,7 +1,7 @@
 """Arrays of the upper levels: host arrays with undefined elements, and strided views of them.
 
 Numbers are float64, integers int64, truth values bool. Inside one operator nothing is rounded; a float32 result is, as
-eager rounds it, unless its op is marked `spyre.wide`. So a difference between two levels is an error of the compiler.
+eager rounds it, unless its op is marked `wide`. So a difference between two levels is an error of the compiler.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ class MachineOptions:
 
     Args:
         numerics: ``exact`` keeps a wide number in every element slot, and rounds results of float32 operations of the
-            model as eager does; ``device`` rounds where the hardware does.
+            model as eager does; ``device`` rounds where the hardware does; ``none`` computes in float32, rounds
+            nothing, and checks nothing that depends on data: neither stale nor unwritten bytes nor overflows.
         on_fault: ``raise`` stops at the first fault, ``warn`` logs each once and goes on, ``collect`` goes on; what
             a run met is in its `FaultLog`. How an operation goes on is said at `spyre_mlir.machine.faults.GOES_ON`.
             Only bundles go on: the levels above have no bytes to go on with, and always raise.
@@ -39,7 +40,7 @@ class MachineOptions:
             take float64. Device numerics only; ``exact`` has float64 throughout.
 
     Raises:
-        InputError: a setting has no such value, or means nothing in exact numerics.
+        InputError: a setting has no such value, or means nothing in these numerics.
     """
 
     numerics: Numerics = "exact"
@@ -62,5 +63,8 @@ class MachineOptions:
             if value not in get_args(allowed):
                 raise InputError(f"{name} must be one of {', '.join(get_args(allowed))}, got {value!r}")
         rounding = (self.overflow, self.partial_sums, self.arithmetic)
-        if self.numerics == "exact" and rounding != ("saturate", "wide", "float32"):
-            raise InputError("overflow, partial_sums and arithmetic say how a card rounds, and exact numerics never do")
+        if self.numerics != "device" and rounding != ("saturate", "wide", "float32"):
+            which = "exact numerics" if self.numerics == "exact" else f"numerics {self.numerics!r}"
+            raise InputError(f"overflow, partial_sums and arithmetic say how a card rounds, and {which} never do")
+        if self.numerics == "none" and self.nan == "fault":
+            raise InputError("nan='fault' looks at every result, and numerics 'none' at none", hint="numerics='exact'")

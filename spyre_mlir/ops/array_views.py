@@ -1,4 +1,4 @@
-"""The same view methods on numpy arrays: what a view operation means at the aten level."""
+"""View methods on numpy arrays: the meaning of view operations at the aten level."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spyre_mlir.ops.annotations import Lanes, np
 
 
 class View(Protocol):
-    """What the body of a view declaration may do; `IndexView` and `ArrayView` both can."""
+    """Operations of the body of a view declaration; `IndexView` and `ArrayView` have all of them."""
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What the body of a composed operation may do: call other entries of the op table on values it knows by type only.
+"""Interface of composed bodies: calls of op-table entries on values of known type.
 
 The same body runs three ways: to write the ops of a program (`decompose-aten`), to compute numbers (the machine at
 the aten level), and to find the types of results (the verifier).
@@ -12,7 +12,7 @@ from spyre_mlir.ops.value import Argument, Caller, Operand, Value
 
 
 class Build(Caller, Protocol):
-    """What a decomposition may do: call other table entries on values of the program; see `Caller.call`."""
+    """Caller of other table entries on values of the program; see `Caller.call`."""
 
     def call_all(self, overload: str, *tensors: Operand, **attributes: Argument) -> tuple[Value, ...]:
         """Adds one op as `call` does, and gives all of its results."""
@@ -23,7 +23,7 @@ class Build(Caller, Protocol):
         ...
 
     def rounded(self, value: Value) -> Value:
-        """A value that eager, too, rounds to the element type before it goes on: what a step is taken of."""
+        """A value that eager also rounds to the element type before the next step."""
         ...
 
     def full(self, shape: tuple[int, ...], number: float, element: str) -> Value:

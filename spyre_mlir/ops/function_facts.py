@@ -25,7 +25,7 @@ class Special(Enum):
 
 
 class LaneOrder(Enum):
-    """What a copy does to the order of elements along the stick."""
+    """Effect of a copy on the order of elements along the stick."""
 
     KEPT = "kept"
     WIDENED = "widened"
@@ -45,7 +45,7 @@ class Group(Enum):
 
 
 class Seen(Enum):
-    """Where a function occurs in public."""
+    """Public occurrences of a function."""
 
     FILE = "real files"
     BOTH = "published list and front end"

@@ -62,7 +62,7 @@ class Arithmetic(Protocol[T]):
 
 
 def unary(name: str) -> Form:
-    """The form of a function that MLIR has by itself."""
+    """The form of a function that is one op of MLIR."""
 
     def form(f: Arithmetic[T], x: T) -> T:
         return f.unary(name, x)

@@ -354,19 +354,19 @@ def function_of(name: str) -> HardwareFunction | None:
 
 
 def special_of(name: str) -> Special | None:
-    """Which rules of its own a function follows, if any."""
+    """Return the special rules of a function, if any."""
     function = FUNCTIONS.get(name)
     return None if function is None else function.special
 
 
 def picks(name: str) -> bool:
-    """Whether every result of a function is one of its operands, or its negative: as exact as these."""
+    """Return whether every result of a function is one of its operands or its negative, and thus as exact."""
     function = function_of(name)
     return function is not None and function.picks
 
 
 def neutral_of(name: str, largest: float) -> float:
-    """What takes no part in a reduction, in a format without infinities: its largest number stands for them."""
+    """Return the neutral number of a reduction; the largest number of the format replaces infinities."""
     function = function_of(name)
     neutral = 0.0 if function is None else function.neutral
     return copysign(largest, neutral) if isinf(neutral) else 0.0

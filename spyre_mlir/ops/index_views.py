@@ -51,13 +51,27 @@ class IndexView:
 
     @property
     def repeats(self) -> bool:
-        """Whether several elements of the view are the same element of the base, by `expand`."""
+        """Return whether several elements of the view are the same element of the base, by `expand`."""
         used = {a for row in self.terms for a, _ in row}
         return any(a not in used for axes in self.dims for a in axes)
 
     @property
+    def is_identity(self) -> bool:
+        """Return whether the view is the base tensor: its shape, and every element at its own place."""
+        if any(self.offsets) or self.shape != self.base:
+            return False
+        for axes, row in zip(self.dims, self.terms, strict=True):
+            inner, steps = 1, dict[AxisIndex, int]()
+            for axis in reversed(axes):
+                steps[axis] = inner
+                inner *= self.extents[axis]
+            if dict(row) != steps:
+                return False
+        return True
+
+    @property
     def nests(self) -> bool:
-        """Whether the steps through every base dimension divide one another: no walk through sticks has others."""
+        """Return whether the steps through every base dimension divide one another, as all walks through sticks do."""
         for row in self.terms:
             steps = sorted((abs(c) for a, c in row if c and self.extents[a] > 1), reverse=True)
             if any(outer % inner for outer, inner in pairwise(steps)):

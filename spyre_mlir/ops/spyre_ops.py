@@ -1,4 +1,4 @@
-"""Operators of the namespace `spyre`: what programs written for torch-spyre call by name."""
+"""Operators of the namespace `spyre`, called by programs written for torch-spyre."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def spyre_silu(b: Build, input: Value) -> Value:
 
 @ATEN.composed(aten=["spyre::logical_not"], ulps=0)
 def spyre_logical_not(b: Build, input: Value) -> Value:
-    """Whether an element is 0."""
+    """1 where the element is 0, else 0."""
     return b.call("logical_not", input)
 
 
@@ -96,7 +96,7 @@ def topkvalue(b: Build, input: Value, *, k: int, dim: int = -1, largest: bool = 
 
 @ATEN.composed(aten=["spyre::topkindex"], ulps=0)
 def topkindex(b: Build, input: Value, *, k: int, dim: int = -1, largest: bool = True) -> Value:
-    """Where the k largest or smallest elements are."""
+    """Positions of the k largest or smallest elements."""
     return b.call_all("topk", input, k=k, dim=dim, largest=largest)[1]
 
 

@@ -31,7 +31,7 @@ class Family(Enum):
 
 
 class Support(Enum):
-    """What becomes of an operation, if its arguments allow it; else the host runs it."""
+    """Support of an operation; calls whose arguments it does not allow run on the host."""
 
     NATIVE = "native"
     COMPOSED = "composed"
@@ -46,7 +46,7 @@ class Unit(Enum):
 
 
 class ArgKind(Enum):
-    """What an argument of an operation holds."""
+    """Kind of an argument's value."""
 
     TENSOR = "tensor"
     TENSORS = "tensors"
@@ -83,7 +83,7 @@ KINDS: Mapping[str, ArgKind] = {
 
 @dataclass(frozen=True)
 class Param:
-    """One argument: its ATen name, what it holds, and its default if it has one."""
+    """One argument: its ATen name, its kind, and its default if it has one."""
 
     name: str
     kind: ArgKind
@@ -92,7 +92,7 @@ class Param:
 
     @property
     def is_tensor(self) -> bool:
-        """Whether the argument is a tensor or a list of tensors."""
+        """Return whether the argument is a tensor or a list of tensors."""
         return self.kind in (ArgKind.TENSOR, ArgKind.TENSORS)
 
 
@@ -258,7 +258,7 @@ class Table:
     def composed(
         self, *, aten: list[str], promote: bool = False, meaning: Callable[..., Any] | None = None, **facts: Any
     ) -> Callable[..., OpEntry]:
-        """Declares an operation by what it is made of: its body builds it from other entries of the table.
+        """Declares a composition: its body builds the operation from other entries of the table.
 
         The body's first parameter is the `Build`; it returns one value, or a tuple if the operation has several
         results. Shapes, element types and the meaning at the aten level come from running it, unless `meaning` says
@@ -298,7 +298,7 @@ class Table:
 
     @contextmanager
     def isolated(self) -> Generator[None]:
-        """What is declared inside the block is gone after it."""
+        """Undoes the declarations made inside the block."""
         tables = (self._entries, self._owners, self._by_opfunc)
         before = [dict(table) for table in tables]
         try:
@@ -317,7 +317,7 @@ class Table:
         return self._owners.get(overload)
 
     def support(self, overload: str) -> Support:
-        """What becomes of an ATen overload: a kernel or a view, a composition of others, or a host step."""
+        """Return the support of an ATen overload: native, composed or host."""
         entry = self.find(overload)
         if entry is None:
             return Support.HOST

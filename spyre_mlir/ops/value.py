@@ -22,7 +22,7 @@ Made: TypeAlias = "Value | tuple[Value, ...] | None"
 
 
 class Caller(Protocol):
-    """What calls an operation of the table."""
+    """Caller of operations of the table."""
 
     def call(self, overload: str, *tensors: Operand, **attributes: Argument) -> Value:
         """Adds one op and gives its result.
@@ -75,17 +75,17 @@ class Value(ABC):
 
     @property
     def is_bool(self) -> bool:
-        """Whether it holds truth values."""
+        """Return whether the value holds truth values."""
         return isinstance(self.number, bool) or self.element == "i1"
 
     @property
     def is_float(self) -> bool:
-        """Whether it holds floating-point numbers."""
+        """Return whether the value holds floating-point numbers."""
         return self.element in FLOATS
 
     @property
     def is_whole(self) -> bool:
-        """Whether it holds integers."""
+        """Return whether the value holds integers."""
         return self.element.startswith(("i", "ui", "si")) and not self.is_bool
 
     def __add__(self, other: Value | Number) -> Value:
@@ -137,27 +137,27 @@ class Value(ABC):
         return self.build.call(f"{comparison}.{kind}", self, other)
 
     def eq(self, other: Value | Number) -> Value:
-        """Where the elements are equal."""
+        """1 where the elements are equal."""
         return self._compared("eq", other)
 
     def ne(self, other: Value | Number) -> Value:
-        """Where the elements differ."""
+        """1 where the elements differ."""
         return self._compared("ne", other)
 
     def lt(self, other: Value | Number) -> Value:
-        """Where the element is less than the other."""
+        """1 where the element is less than the other."""
         return self._compared("lt", other)
 
     def le(self, other: Value | Number) -> Value:
-        """Where the element is at most the other."""
+        """1 where the element is at most the other."""
         return self._compared("le", other)
 
     def gt(self, other: Value | Number) -> Value:
-        """Where the element is more than the other."""
+        """1 where the element is more than the other."""
         return self._compared("gt", other)
 
     def ge(self, other: Value | Number) -> Value:
-        """Where the element is at least the other."""
+        """1 where the element is at least the other."""
         return self._compared("ge", other)
 
     def where(self, chosen: Value | Number, other: Value | Number) -> Value:

@@ -216,7 +216,7 @@ def _check_free(op: str, function: object) -> None:
         owner = taken.owner or _owner(taken.decompose if taken.family is Family.COMPOSITE else taken.meaning)
         raise RegistrationError(
             f"{op} is claimed by both {owner} and {_owner(function)}",
-            hint="register a decomposition instead: it goes before what the op table says",
+            hint="register a decomposition instead, which precedes the op table",
         )
 
 

@@ -14,7 +14,8 @@ class DeviceModule:
     """One device, always present; its memory is the host's and its arithmetic the hardware model's.
 
     Attributes:
-        numerics: ``device`` rounds what operations compute to the hardware's formats, ``exact`` does not round.
+        numerics: ``device`` rounds what operations compute to the hardware's formats, ``exact`` as eager does, ``none``
+            does neither, and looks for no fault that depends on data.
         on_overflow: what an operation does whose results go beyond DLFloat16, as for `spyre_mlir.compile`.
         host_steps: how often each operator ran on the host, because the device cannot do it or only moves memory.
     """

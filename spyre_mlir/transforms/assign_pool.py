@@ -7,6 +7,7 @@ long as they live, and a `spyre.kernel.free` behind their last use.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -14,6 +15,8 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.rewriter import InsertPoint
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import uses_with_tiles
@@ -22,6 +25,7 @@ from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.transforms.utils.launches import Launches, launch_numbers, one_launch
+from spyre_mlir.transforms.utils.patterns import apply_once
 from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 
 
@@ -80,7 +84,9 @@ class AssignPoolPass(ModulePass):
             block, spec = function.body.block, spec_of(ctx, op)
             launches = launch_numbers(block)
             check_card(list(block.ops), spec, launches)
-            _assign(block, FirstFit(spec.pool_bytes), spec, launches)
+            ends: dict[Operation, Operation] = {}
+            _assign(block, FirstFit(spec.pool_bytes), spec, launches, ends)
+            apply_once(FreeBehindLastUse(ends), function.body)
 
 
 def check_card(ops: list[Operation], spec: SpyreSpec, launches: Launches) -> None:
@@ -100,7 +106,26 @@ def check_card(ops: list[Operation], spec: SpyreSpec, launches: Launches) -> Non
         )
 
 
-def _assign(block: Block, pool: FirstFit, spec: SpyreSpec, launches: Launches) -> None:
+@dataclass
+class FreeBehindLastUse(RewritePattern):
+    """Ends the life of a placed buffer behind its last use.
+
+    Attributes:
+        ends: placed buffers' allocs, with the last op of their block that uses them.
+    """
+
+    ends: Mapping[Operation, Operation]
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: kernel.AllocOp, rewriter: PatternRewriter, /) -> None:
+        """Insert the free of one buffer."""
+        if (end := self.ends.get(op)) is not None:
+            rewriter.insert(kernel.FreeOp(op.result), InsertPoint.after(end))
+
+
+def _assign(
+    block: Block, pool: FirstFit, spec: SpyreSpec, launches: Launches, ends: dict[Operation, Operation]
+) -> None:
     """Places the buffers of a block; those of a loop are free again at the end of every trip."""
     ops = list(block.ops)
     numbers = {op: number for number, op in enumerate(ops)}
@@ -110,13 +135,13 @@ def _assign(block: Block, pool: FirstFit, spec: SpyreSpec, launches: Launches) -
             op.offset = IntegerAttr(_take(op, pool, spec), i64)
         if isinstance(op, kernel.AllocOp) and op.offset is not None:
             used = [numbers[ancestor_in(block, u.operation)] for u in uses_with_tiles(op.result)]
-            dying.setdefault(ops[max(used, default=numbers[op])], []).append(op)
+            ends[op] = ops[max(used, default=numbers[op])]
+            dying.setdefault(ends[op], []).append(op)
         if isinstance(op, scf.ForOp):
-            _assign(op.body.block, pool, spec, launches)
+            _assign(op.body.block, pool, spec, launches, ends)
         for dead in dying.pop(op, []):
             if dead.offset is not None and is_pooled(dead, launches):
                 pool.release(dead.offset.value.data)
-            block.insert_op_after(kernel.FreeOp(dead.result), op)
 
 
 def _take(alloc: kernel.AllocOp, pool: FirstFit, spec: SpyreSpec) -> int:

@@ -20,7 +20,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, NestOp
 from spyre_mlir.dialects.target import spec_of
@@ -338,4 +337,4 @@ def _widen(b: LoopBuilder, first: int, results: Sequence[TensorView], *, is_wide
             owner = owner if owner.dest is None else owner.dest.owner
     for op in b.emitter.ops[first:]:
         if isinstance(op, NestOp) and element_of(op.result) == f32 and op not in kept:
-            op.attributes[UNROUNDED] = UnitAttr()
+            op.wide = UnitAttr()

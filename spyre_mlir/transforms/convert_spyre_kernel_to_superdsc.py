@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp, i64
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.choices import Addresses, LoopForm, SdscVersion
@@ -71,15 +71,13 @@ class _Notes:
         if placed.element is not None:
             self.elements.setdefault(str(placed.element), []).append(number)
 
-    def attributes(self) -> dict[str, Attribute]:
-        """Attributes of the launch."""
-        made: dict[str, Attribute] = {}
+    def tell(self, launch: kernel.LaunchOp) -> None:
+        """Writes them at the launch."""
         if self.integers:
-            made[kernel.INTEGER_KERNELS] = DenseArrayBase.from_list(i64, self.integers)
+            launch.integer_kernels = DenseArrayBase.from_list(i64, self.integers)
         if self.elements:
             numbers = {name: DenseArrayBase.from_list(i64, found) for name, found in self.elements.items()}
-            made[kernel.ELEMENTS] = DictionaryAttr(numbers)
-        return made
+            launch.elements = DictionaryAttr(numbers)
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         launches = _launches(block, called)
         segments = _segments(launches) if self.addresses == "concrete" else {}
         failures, sdscs = Failures(), list[Operation]()
-        made: dict[str, tuple[func.FuncOp, dict[str, Attribute]]] = {}
+        made: dict[str, tuple[func.FuncOp, _Notes]] = {}
         several = len(launches) > 1
         for launch in launches:
             place = launch.call or launch.body[0]
@@ -142,11 +140,11 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
                 name = f"{BUNDLE}_{len(made)}" if several else BUNDLE
                 bundle, notes = self._fill(function, launch, self.first + len(sdscs), segments, spec, failures)
                 sdscs += bundle.sdscs
-                made[key] = bundle.function(name), notes.attributes()
-            entry, attributes = made[key]
+                made[key] = bundle.function(name), notes
+            entry, notes = made[key]
             op = kernel.LaunchOp(entry.sym_name.data, launch.operands)
             op.location = place.location if launch.call is not None else op.location
-            op.attributes.update(attributes)
+            notes.tell(op)
             block.insert_op_before(op, place)
             if isinstance(bundle, ConcreteBundle):
                 _say_segments(bundle, launch, op)
@@ -178,9 +176,8 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         def emit(op: kernel.KernelOp, trip: Trip) -> None:
             number = first + len(bundle.sdscs)
             try:
-                watched = _valid_lanes(op) if kernel.INTEGERS in op.attributes else None
-                element = op.attributes.get(kernel.ELEMENT)
-                placed = replace(describe_kernel(op, number, self.masks), watched=watched, element=element)
+                watched = _valid_lanes(op) if op.is_watched else None
+                placed = replace(describe_kernel(op, number, self.masks), watched=watched, element=op.rounds_to)
                 bundle.add(placed, [_base(bases, v, trip) for v in (*op.inputs, op.output)], op.location)
                 if first + len(bundle.sdscs) > number:
                     notes.add(number, placed)
@@ -226,14 +223,13 @@ def _valid_lanes(op: kernel.KernelOp) -> int:
 
 
 def _segments(launches: Sequence[_Launch]) -> dict[SSAValue, int]:
-    """The segments of buffers: what a test or a user asks for as attribute `segment`; else one for all launches."""
+    """The segments of buffers: what a test or a user asks for as `segment`; else one for all launches."""
     every = dict.fromkeys(v for launch in launches for v in launch.arguments)
     behind = 1 if any(launch.pooled for launch in launches) else 0
     found: dict[SSAValue, int] = {}
     for number, value in enumerate(every):
-        attribute = value.owner.attributes.get(kernel.SEGMENT) if isinstance(value.owner, Operation) else None
-        if isinstance(attribute, IntegerAttr):
-            found[value] = attribute.value.data
+        if (asked := kernel.segment_of(value)) is not None:
+            found[value] = asked
         elif len(launches) > 1:
             found[value] = number + behind
     return found
@@ -242,10 +238,10 @@ def _segments(launches: Sequence[_Launch]) -> dict[SSAValue, int]:
 def _say_segments(bundle: ConcreteBundle, launch: _Launch, op: kernel.LaunchOp) -> None:
     """Tells the host program where it must put what the files' addresses name."""
     for number, value in enumerate(launch.arguments):
-        if isinstance(value.owner, Operation):
-            value.owner.attributes[kernel.SEGMENT] = IntegerAttr(bundle.segment(number), i64)
+        if isinstance(value.owner, kernel.ArgumentOp):
+            value.owner.segment = IntegerAttr(bundle.segment(number), i64)
     if bundle.pool_bytes:
-        op.attributes[kernel.POOL_BYTES] = IntegerAttr(bundle.pool_bytes, i64)
+        op.pool_bytes = IntegerAttr(bundle.pool_bytes, i64)
 
 
 def _offset(alloc: kernel.AllocOp) -> int:

@@ -1,8 +1,8 @@
 """Pass `convert-spyre-loop-to-spyre-kernel`: one hardware function per nest, on stick layouts.
 
-Each nest gets one loop in the lanes. Operands whose layout does not suit it are sent in another layout by the
-host if they come from there, else re-laid by a restickify. What a product reads behind its operands' extents
-is set to 0 first. Work is not divided yet, and everything lives in HBM.
+Each nest gets one loop in the lanes. An operand in an unsuitable layout is sent in another one if it comes from
+the host, else a restickify relays it out. The padding that a product reads beyond its operands' extents is set to 0
+first. Work is not divided yet, and all tensors are in HBM.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of
 from spyre_mlir.dialects.spyre import host, loop
-from spyre_mlir.dialects.spyre.attributes import FROM_END
 from spyre_mlir.dialects.spyre.loop import body_function, combiner
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
@@ -194,7 +193,7 @@ def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp) -> None:
     if table.layout.order[0] != op.axis.value.data:
         raise UnsupportedError(f"a gather along dimension {op.axis.value.data} of a table of shape {table.shape}")
     numbers = _from_host(p, indices, StickLayout.of_indices(indices.shape, block_of(indices.format)))
-    numbers.rows = table.shape[op.axis.value.data] if FROM_END in op.attributes else None
+    numbers.rows = table.shape[op.axis.value.data] if op.from_end is not None else None
     _check_indices(numbers, index_map, op)
     versions = p.of(op.result)
     versions.format = form
@@ -307,7 +306,7 @@ class _Conversion:
         name = op.callee.root_reference.data
         if name not in self.regions:
             callee = SymbolTable.lookup_symbol(op, name)
-            if not isinstance(callee, func.FuncOp) or p.is_region:
+            if not isinstance(callee, func.FuncOp) or p.given is not None:
                 raise UnsupportedError(f"a call of @{name}", hint="run inline-regions first")
             region = self.regions[name] = PlannedRegion(name)
             self.convert(callee, region.planner(p, op, callee), region.emit)

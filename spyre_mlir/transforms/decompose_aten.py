@@ -3,16 +3,16 @@
 ```mlir
 %1 = aten.softmax.int(%0) {dim = -1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
 ```
-becomes amax, sub, exp, sum and div. The rewrites are the `decompose` functions of the op table. What they made for a
-result that nobody uses, as the positions of `sort` where only the values are read, is dropped.
+becomes amax, sub, exp, sum and div. The rewrites are the `decompose` functions of the op table. Ops for an
+unused result, such as the positions of a `sort` whose values alone are read, are dropped.
 
-An op that the device cannot run, and one that would take more kernels than `cap`, stays whole: attribute `spyre.host`
+An op that the device cannot run, and one that would take more kernels than `cap`, stays whole: `host because "…"`
 says why the host runs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -21,21 +21,22 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from spyre_mlir.dialects.aten import AtenOp, make_op
-from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.aten_build import AtenBuild, spelled
 from spyre_mlir.dialects.aten_value import AtenValue, typed
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops.native import movement
 from spyre_mlir.ops.table import Family, OpEntry
-from spyre_mlir.ops.value import Made, Value
+from spyre_mlir.ops.value import Value
 from spyre_mlir.plugins import registry
 from spyre_mlir.transforms.convert_aten_to_spyre_loop import lowering_of
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
-from spyre_mlir.transforms.utils.host_support import mark, stay_on_host
-from spyre_mlir.transforms.utils.rebuild import Emitter, functions, rebuild
+from spyre_mlir.transforms.utils.host_support import ReadOnHost, mark
+from spyre_mlir.transforms.utils.patterns import apply_once
+from spyre_mlir.transforms.utils.rebuild import Emitter, functions
 
 NO_ENTRY = "the op table has no entry for it"
 NO_LOWERING = "the op table says neither how it is lowered nor what it is made of"
@@ -49,31 +50,33 @@ class _TooManyError(Exception):
 
 @dataclass
 class _Builder(AtenBuild):
-    """Writes ops; every op a decomposition makes is decomposed in turn."""
+    """Writes the ops that one op of the program becomes; every op a decomposition makes is decomposed in turn."""
 
     emitter: Emitter
-    made: list[Operation] = field(default_factory=list[Operation])
     cap: int | None = None
     _rounded: list[SSAValue] = field(default_factory=list[SSAValue])
-    _first: int = 0  # ops before the decomposition at hand
 
-    def whole(self, entry: OpEntry, bound: Mapping[str, Any]) -> Made:
-        """Return the replacement of an op of the program, see `rewrite`; on failure nothing is written.
+    def whole(self, op: AtenOp, entry: OpEntry, bound: Mapping[str, Any]) -> list[SSAValue] | None:
+        """Return the replacements of the results of an op, see `rewrite`; on failure nothing is written.
 
         Raises:
             UnsupportedError: there is no composition for these arguments.
             _TooManyError: it has more kernels than are allowed.
         """
-        self._first = len(self.emitter.ops)
         try:
-            return self.rewrite(entry, bound)
+            replacement = self.rewrite(entry, bound)
+            if replacement is None:
+                return None
+            values = replacement if isinstance(replacement, tuple) else (replacement,)
+            if registry.find(registry.HookKind.DECOMPOSITION, op.overload):
+                _check_types(op, [typed(v) for v in values])
+            # Tracing types some results otherwise than eager: new running statistics of half precision as float32.
+            wanted = [AtenValue(self, result) for result in op.results]
+            return [_written(self.cast(v, like=w)) for v, w in zip(values, wanted, strict=True)]
         except (UnsupportedError, _TooManyError):
-            undone = self.emitter.ops[self._first :]
-            for op in reversed(undone):
-                op.erase(safe_erase=False)
-            del self.emitter.ops[self._first :]
-            self.made = [op for op in self.made if op not in set(undone)]
-            self._rounded.clear()
+            for made in reversed(self.emitter.ops):
+                made.erase(safe_erase=False)
+            self.emitter.ops.clear()
             raise
 
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> SSAValue:
@@ -81,18 +84,16 @@ class _Builder(AtenBuild):
         operands, attributes = spelled(entry, bound)
         op = make_op(overload, operands, attributes, [result])
         self.emitter.add(op)
-        if self.cap is not None and len(self.emitter.ops) - self._first > self.cap and self._kernels() > self.cap:
+        if self.cap is not None and len(self.emitter.ops) > self.cap and self._kernels() > self.cap:
             raise _TooManyError
-        self.made.append(op)
         return op.results[0]
 
     def widen_inside(self, results: Sequence[SSAValue]) -> None:
-        """Marks what a decomposition made in float32 as not rounded, but for its results and what is `rounded`."""
+        """Marks float32 ops of a decomposition as not rounded, except results and `rounded` values."""
         kept = {_made(value) for value in (*results, *self._rounded)}
-        for op in self.emitter.ops[self._first :]:
-            if op not in kept and any(element_of(r) == f32 for r in op.results):
-                op.attributes[UNROUNDED] = UnitAttr()
-        self._rounded.clear()
+        for op in self.emitter.ops:
+            if isinstance(op, AtenOp) and op not in kept and any(element_of(r) == f32 for r in op.results):
+                op.wide = UnitAttr()
 
     def rounded(self, value: Value) -> Value:
         """The value, which keeps no more digits than eager has there."""
@@ -100,16 +101,9 @@ class _Builder(AtenBuild):
         return value
 
     def _kernels(self) -> int:
-        """Return the number of kernels of the current decomposition: its ops, without those that move nothing."""
-        made = (op.entry for op in self.emitter.ops[self._first :] if isinstance(op, AtenOp))
+        """Return the number of kernels of the decomposition: its ops, without those that move nothing."""
+        made = (op.entry for op in self.emitter.ops if isinstance(op, AtenOp))
         return sum(entry is None or entry.family not in (Family.VIEW, Family.CREATION) for entry in made)
-
-    def drop_unused(self) -> None:
-        """Erases the ops that were made and whose results nobody uses; those they alone used go with them."""
-        for op in reversed(self.made):
-            if not any(result.uses for result in op.results):
-                op.detach()
-                op.erase()
 
 
 def _written(value: Value) -> SSAValue:
@@ -163,44 +157,70 @@ class DecomposeAtenPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decompose every function of the module."""
         for function in functions(op):
-            emitter = Emitter()
-            builder = _Builder(emitter, cap=None if self.prefer_device else self.cap)
-            value: dict[SSAValue, SSAValue] = {a: a for a in function.body.block.args}
-            rebuild(function, lambda o, b=builder, v=value: _convert(o, b, v), emitter)
-            builder.drop_unused()
-            stay_on_host(function.body.block)
+            decompose = DecomposeOp(None if self.prefer_device else self.cap)
+            apply_once(decompose, function.body)
+            apply_once(DropUnused(decompose.made), function.body, users_first=True)
+            apply_once(ReadOnHost(), function.body)
 
 
-def _convert(op: Operation, builder: _Builder, value: dict[SSAValue, SSAValue]) -> list[SSAValue]:
-    reason: str | None = None
-    if isinstance(op, AtenOp) and not op.on_host:
-        bound = {name: _mapped(argument, value) for name, argument in op.arguments().items()}
-        reason = _registered(op, builder, bound) or reason_for(op)
-        if reason is None and op.entry is not None:
-            try:
-                replacement = builder.whole(op.entry, bound)
-            except UnsupportedError as error:
-                replacement, reason = None, error.message
-            except _TooManyError:
-                replacement, reason = None, f"it would take more than {builder.cap} kernels"
-            if replacement is not None:
-                values = replacement if isinstance(replacement, tuple) else (replacement,)
-                if registry.find(registry.HookKind.DECOMPOSITION, op.overload):
-                    _check_types(op, [typed(v) for v in values])
-                # Tracing types some results otherwise than eager: new running statistics of half precision as float32.
-                wanted = [AtenValue(builder, result) for result in op.results]
-                made = [_written(builder.cast(v, like=w)) for v, w in zip(values, wanted, strict=True)]
-                builder.widen_inside(() if op.is_wide else made)
-                value.update(zip(op.results, made, strict=True))
-                return made
-            if reason is None and lowering_of(op) is None:
-                reason = NO_LOWERING
-    new = op.clone(value_mapper=value)
-    if reason is not None:
-        mark(new, reason)
-    builder.emitter.add(new)
-    value.update(zip(op.results, new.results, strict=True))
-    return list(new.results)
+@dataclass
+class DecomposeOp(RewritePattern):
+    """Replaces an op by its composition; one that has none and no lowering is marked for the host.
+
+    Attributes:
+        cap: most kernels that a composition may take, None for any number.
+        made: the ops of all compositions.
+    """
+
+    cap: int | None = None
+    made: set[Operation] = field(default_factory=set[Operation])
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: AtenOp, rewriter: PatternRewriter, /) -> None:
+        """Rewrite one op of the program; its composition is written whole, with every part decomposed."""
+        if op.on_host:
+            return
+        builder = _Builder(Emitter(op), self.cap)
+        results, reason = _composition(op, builder)
+        if results is not None:
+            builder.widen_inside(() if op.is_wide else results)
+            self.made.update(builder.emitter.ops)
+            rewriter.replace(op, builder.emitter.ops, results)
+        elif reason is not None:
+            mark(op, reason)
+            rewriter.notify_op_modified(op)
+
+
+@dataclass
+class DropUnused(RewritePattern):
+    """Erases unused ops of compositions; the model's own ops stay.
+
+    Attributes:
+        made: the ops that may go.
+    """
+
+    made: Container[Operation]
+
+    @override
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        """Erase the op if it was made in vain."""
+        if op in self.made and not any(result.uses for result in op.results):
+            rewriter.erase(op)
+
+
+def _composition(op: AtenOp, builder: _Builder) -> tuple[list[SSAValue] | None, str | None]:
+    """Return what the results of an op become, or None and why the host runs it if it does."""
+    bound, entry = op.arguments(), op.entry
+    reason = _registered(op, builder, bound) or reason_for(op)
+    if reason is not None or entry is None:
+        return None, reason
+    try:
+        results = builder.whole(op, entry, bound)
+    except UnsupportedError as error:
+        return None, error.message
+    except _TooManyError:
+        return None, f"it would take more than {builder.cap} kernels"
+    return results, NO_LOWERING if results is None and lowering_of(op) is None else None
 
 
 def _check_types(op: AtenOp, made: Sequence[object]) -> None:
@@ -212,11 +232,3 @@ def _check_types(op: AtenOp, made: Sequence[object]) -> None:
             f"the operation has {', '.join(str(r.type) for r in op.results)}",
             where=str(op.location),
         )
-
-
-def _mapped(argument: object, value: dict[SSAValue, SSAValue]) -> object:
-    if isinstance(argument, SSAValue):
-        return value[argument]
-    if isinstance(argument, list):
-        return [_mapped(a, value) for a in cast(list[object], argument)]
-    return argument

@@ -8,12 +8,15 @@ already stay as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Container
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.target import spec_of
@@ -22,6 +25,7 @@ from spyre_mlir.hw.division import DividedLoop, Footprint, SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.kernel_to_superdsc.fast_division import divided, fastest, published
+from spyre_mlir.transforms.utils.patterns import apply_once
 from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
 
 
@@ -59,7 +63,7 @@ class DivideWorkPass(ModulePass):
 
     Attributes:
         cores: how many cores to use at most; all of the card if not given.
-        products: `fastest` lets products depart from the usual division where the cost model finds another clearly
+        products: `fastest` lets products depart from the default division where the cost model finds another clearly
             faster, `published` as the front end of June 2026 does, `default` never.
     """
 
@@ -78,19 +82,62 @@ class DivideWorkPass(ModulePass):
                     hint=f"give a number from 1 to {spec.cores_per_card}",
                 )
             spec = replace(spec, cores_per_card=self.cores)
-        whole = [o for o in op.walk() if isinstance(o, kernel.KernelOp) and all(d.split == 1 for d in o.space.data)]
-        failures = Failures()
-        for inner in whole:
-            try:
-                divide_kernel(inner, spec)
-            except LoweringError as error:
-                failures.meet(error, inner)
-        failures.raise_all()
-        for inner in whole if self.products != "default" else []:
-            if inner.is_product:
-                loops = loops_of(inner)
-                choose = fastest if self.products == "fastest" else published
-                inner.space = divided(inner.space, choose(inner, loops, footprints(inner, loops), spec))
+        loops = DivideLoops(spec)
+        apply_once(loops, op.body)
+        loops.failures.raise_all()
+        if self.products != "default":
+            apply_once(DivideProduct(spec, self.products, loops.divided), op.body)
+
+
+@dataclass
+class DivideLoops(RewritePattern):
+    """Divides the loops of a kernel op that has no split yet.
+
+    Attributes:
+        spec: the machine.
+        divided: the ops that had none.
+        failures: errors about ops that no split suits.
+    """
+
+    spec: SpyreSpec
+    divided: set[Operation] = field(default_factory=set[Operation])
+    failures: Failures = field(default_factory=Failures)
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: kernel.KernelOp, rewriter: PatternRewriter, /) -> None:
+        """Set the split of one op."""
+        if any(d.split > 1 for d in op.space.data):
+            return
+        self.divided.add(op)
+        try:
+            divide_kernel(op, self.spec)
+        except LoweringError as error:
+            self.failures.meet(error, op)
+        rewriter.notify_op_modified(op)
+
+
+@dataclass
+class DivideProduct(RewritePattern):
+    """Gives a product another division where that is faster: its operands' divisions count, so all ops have one.
+
+    Attributes:
+        spec: the machine.
+        products: see `DivideWorkPass`.
+        divided: the ops whose division may change.
+    """
+
+    spec: SpyreSpec
+    products: Literal["fastest", "published"]
+    divided: Container[Operation]
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: kernel.KernelOp, rewriter: PatternRewriter, /) -> None:
+        """Set the split of one product."""
+        if op in self.divided and op.is_product:
+            loops = loops_of(op)
+            choose = fastest if self.products == "fastest" else published
+            op.space = divided(op.space, choose(op, loops, footprints(op, loops), self.spec))
+            rewriter.notify_op_modified(op)
 
 
 def divide_kernel(op: kernel.KernelOp, spec: SpyreSpec, only: str | None = None) -> None:

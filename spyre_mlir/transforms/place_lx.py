@@ -1,10 +1,10 @@
 """Pass `place-lx`: places intermediate buffers in the cores' scratchpads where this saves device-memory traffic.
 
-A buffer qualifies if only kernel ops use it and all of them give each core the same slice of it. What the host sends
-and several ops read in the same slices is copied to the scratchpads once. The buffers that save most choose first, at
+A buffer qualifies if only kernel ops use it and all of them give each core the same slice of it. A tensor from the host
+that several ops read in the same slices is copied to the scratchpads once. The buffers that save most choose first, at
 the lowest address that is free while they live; a pointwise result may take over the address of an operand that dies
-there. All other buffers stay in HBM: among them a buffer that several launches use, as scratchpads are undefined when
-a launch begins, and the operands of a restickify unless `restickify` asks for its form between scratchpads, which only
+there. All other buffers stay in HBM: among them a buffer that several launches use, as scratchpads are undefined when a
+launch begins, and the operands of a restickify unless `restickify` asks for its form between scratchpads, which only
 one research build writes. Buffers in LX that have an address keep it, those without one must find room.
 """
 

@@ -24,7 +24,14 @@ def compiled_program(name: str) -> tuple[CompiledModel, Any, Any]:
 SLOW = ("llama_2_layers",)  # the demo, which every run has, compiles two layers
 
 
-@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in sorted(PROGRAMS)])
+@pytest.fixture(
+    params=[
+        pytest.param(
+            n, marks=pytest.mark.slow(reason="a program of two layers; one layer runs by default") if n in SLOW else ()
+        )
+        for n in sorted(PROGRAMS)
+    ]
+)
 def program(request: pytest.FixtureRequest) -> tuple[CompiledModel, Any, Any]:
     """Compiled program, model, inputs."""
     return compiled_program(request.param)

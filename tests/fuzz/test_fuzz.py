@@ -39,7 +39,7 @@ def test_a_hundred_cases(files: Corpus) -> None:
     assert wrong(range(SMALL), files) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="ten thousand cases; a hundred run by default")
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_ten_thousand_cases(shard: int, files: Corpus) -> None:
     size = MANY // SHARDS
@@ -84,7 +84,7 @@ def test_soup_is_read_or_refused(name: str) -> None:
     parse(SOUPS[name](20_000))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="texts of a megabyte; shorter ones run by default")
 @pytest.mark.parametrize("name", SOUPS)
 def test_a_megabyte_of_soup_is_read_or_refused(name: str) -> None:
     parse(SOUPS[name](MEGABYTE))

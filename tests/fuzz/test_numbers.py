@@ -53,7 +53,7 @@ def test_an_address_that_no_card_has(number: int, tmp_path: Path, capsys: pytest
     assert "address" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="every number of every file")
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
 def test_any_number_is_another(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, path = file.read_text(), tmp_path / "sdsc_0.json"

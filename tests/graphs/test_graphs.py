@@ -16,7 +16,7 @@ def test_a_random_program(seed: int) -> None:
     assert verdict.status in ("ok", "refused"), verdict.detail
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a hundred programs; the default run has a few")
 @pytest.mark.parametrize("seed", range(1000, 1100))
 def test_many_random_programs(seed: int) -> None:
     verdict = judge(seed)

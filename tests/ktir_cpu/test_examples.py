@@ -164,7 +164,7 @@ def assert_near(got: Any, wanted: Any) -> None:
     assert np.abs(got.astype(np.float64) - wanted).max() <= 3e-3 * np.abs(wanted).max()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="replays every test of another project")
 def test_calls_of_its_own_tests_are_answered_alike(tmp_path: Path) -> None:
     """Its tests bind inputs to the examples and compare with numpy; ours give what theirs gave."""
     tests = checkout() / "tests" / "test_examples.py"

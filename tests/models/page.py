@@ -132,4 +132,4 @@ def _notes(rows: Mapping[str, Row]) -> str:
         if name in rows
         for callee, reason in sorted((rows[name].host or {}).items())
     ]
-    return "\n## What the host runs\n\n" + ("".join(lines) if lines else "Nothing.\n")
+    return "\n## Host steps\n\n" + ("".join(lines) if lines else "Nothing.\n")

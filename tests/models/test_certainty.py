@@ -10,7 +10,10 @@ from tests.models.examine import examined
 from tests.models.zoo import ZOO
 
 IN_EVERY_RUN = ("mlp",)
-CASES = [pytest.param(n, marks=() if n in IN_EVERY_RUN else pytest.mark.slow) for n in ZOO]
+CASES = [
+    pytest.param(n, marks=() if n in IN_EVERY_RUN else pytest.mark.slow(reason="the suite models runs the whole zoo"))
+    for n in ZOO
+]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -14,7 +14,7 @@ from tests.models.zoo import build
 from tests.oracles.dl16_emulation import double, rms_error
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="compiles a Llama in bfloat16")
 def test_a_half_precision_model_is_as_good_as_its_own_format() -> None:
     """bfloat16 has fewer bits than DL16: torch's own error is the larger."""
     model, inputs = build("llama_bf16")

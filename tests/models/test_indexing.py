@@ -86,7 +86,15 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
 LONG = ("zoo_writes", "two_tables", "index_computed", "index_broadcast", "put_sum")
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in CASES])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            n, marks=pytest.mark.slow(reason="a longer form of an indexing that runs by default") if n in LONG else ()
+        )
+        for n in CASES
+    ],
+)
 def test_case(name: str) -> None:
     function, args = CASES[name]
     wanted = function(*args)

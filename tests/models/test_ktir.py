@@ -17,7 +17,10 @@ from tests.unit.transforms.ktir_programs import program_of
 
 TOLERANCE = 1e-2  # a model of many layers in halves
 WHOLE = ("mlp", "llama", "gru", "lstm")
-CASES = [pytest.param(n, marks=() if n == "mlp" else pytest.mark.slow) for n in ZOO]
+CASES = [
+    pytest.param(n, marks=() if n == "mlp" else pytest.mark.slow(reason="the suite models runs the whole zoo"))
+    for n in ZOO
+]
 
 
 @pytest.mark.parametrize("name", CASES)

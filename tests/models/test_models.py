@@ -21,7 +21,12 @@ MARGINS = {"vit": 1.7, "losses": 1.7}
 
 def models(*in_every_run: str) -> list[object]:
     """The zoo; all but a few are slow."""
-    return [pytest.param(name, marks=() if name in in_every_run else pytest.mark.slow) for name in ZOO]
+    return [
+        pytest.param(
+            name, marks=() if name in in_every_run else pytest.mark.slow(reason="the suite models runs the whole zoo")
+        )
+        for name in ZOO
+    ]
 
 
 # Between the embedding and the logits of these nothing runs on the host.
@@ -76,7 +81,7 @@ def test_every_route_gives_what_torch_gives(route: str, name: str) -> None:
             assert torch.equal(a, b)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="compiles a prefill and a decode program")
 def test_prefill_then_decode_is_what_torch_generates() -> None:
     """The program for the prompt writes the cache that the program for single tokens goes on with."""
     prompt, _ = build("llama_static_prefill")
@@ -92,7 +97,7 @@ def test_prefill_then_decode_is_what_torch_generates() -> None:
         assert float((a - b).abs().max() / b.abs().max()) < TOLERANCE
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="compiles BERT")
 def test_padding_of_a_sentence_does_not_reach_the_other_words() -> None:
     """The mask is an input of the program: another one needs no other program."""
     model, (words, mask) = build("bert")

@@ -54,7 +54,14 @@ def llama() -> tuple[nn.Module, Any]:
 
 
 @pytest.mark.parametrize(
-    "first", [100_000, *(pytest.param(first, marks=pytest.mark.slow) for first in (0, 1000, 8000))]
+    "first",
+    [
+        100_000,
+        *(
+            pytest.param(first, marks=pytest.mark.slow(reason="other positions; the largest runs by default"))
+            for first in (0, 1000, 8000)
+        ),
+    ],
 )
 def test_logits_at_a_position(first: int) -> None:
     model, made = llama()
@@ -81,7 +88,7 @@ def largest_error(model: nn.Module, *inputs: torch.Tensor) -> float:
     return max(float((g.float() - w.float()).abs().max()) for g, w in pairs)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a second table; a third runs by default")
 def test_the_rotary_table_of_a_half_model() -> None:
     assert largest_error(HalfTable(), torch.tensor([[0, 1000, 8000, 100_000, 131_071]])) < 1e-3
 
@@ -97,7 +104,11 @@ class DecodeTable(HalfTable):
     ("table", "inputs"),
     [
         (DecodeTable, torch.tensor([131_068])),
-        pytest.param(HalfTable, torch.tensor([[0, 1000, 8000, 100_000, 131_071]]), marks=pytest.mark.slow),
+        pytest.param(
+            HalfTable,
+            torch.tensor([[0, 1000, 8000, 100_000, 131_071]]),
+            marks=pytest.mark.slow(reason="a second table; a third runs by default"),
+        ),
     ],
 )
 def test_a_rotary_table_built_without_values(table: type[HalfTable], inputs: torch.Tensor, tmp_path: Path) -> None:
@@ -124,7 +135,9 @@ class Sinusoidal(nn.Module):
         return torch.cat([angles.sin(), angles.cos()], 1)[None] + x * 0.125
 
 
-@pytest.mark.parametrize("offset", [0, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "offset", [0, pytest.param(100_000, marks=pytest.mark.slow(reason="a larger offset of the same embedding"))]
+)
 def test_computed_sinusoidal_embeddings(offset: int) -> None:
     x = torch.randn(1, 4, 16, generator=torch.Generator().manual_seed(0))
     made = spyre_mlir.compile(Sinusoidal(), (x, torch.tensor(0)))

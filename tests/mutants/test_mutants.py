@@ -44,7 +44,7 @@ def test_a_sample_is_noticed(layer: Image) -> None:
     assert any(v.verdict == EQUIVALENT for v in verdicts)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="five hundred mutants; a few run by default")
 def test_five_hundred_are_noticed(layer: Image) -> None:
     judge = Judge(layer)
     verdicts = [judge.verdict(m) for m in draw(layer, 500, SEED)]
@@ -55,7 +55,7 @@ def test_five_hundred_are_noticed(layer: Image) -> None:
     assert sum(named) >= NAMED * len(named), table(verdicts)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a hundred and twenty mutants; a few run by default")
 @pytest.mark.parametrize(("static", "names"), [(False, True), (True, False)])
 def test_less_is_noticed_with_a_check_off(layer: Image, static: bool, names: bool, tmp_path: Path) -> None:
     drawn = draw(layer, 120)

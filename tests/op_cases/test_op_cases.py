@@ -28,7 +28,7 @@ IN_EVERY_RUN = smallest_by_template()
 
 
 def _marked(case: Case) -> object:
-    marks = [] if case.id in IN_EVERY_RUN else [pytest.mark.slow]
+    marks = [] if case.id in IN_EVERY_RUN else [pytest.mark.slow(reason="the suite op-cases runs all cases")]
     if case.elements > LARGEST:
         marks.append(pytest.mark.skip(reason=TOO_LARGE))
     elif why := reason(case):

@@ -60,7 +60,14 @@ def counts() -> dict[str, dict[str, int]]:
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [pytest.param(*row, id="/".join(row), marks=pytest.mark.slow if "/".join(row) in LONG else ()) for row in ROWS],
+    [
+        pytest.param(
+            *row,
+            id="/".join(row),
+            marks=pytest.mark.slow(reason="samples that take minutes") if "/".join(row) in LONG else (),
+        )
+        for row in ROWS
+    ],
 )
 def test_samples_end_no_worse_than_the_page_says(name: str, dtype: str) -> None:
     known = counts().get(f"{name}/{dtype}")
@@ -93,7 +100,7 @@ def test_core_overloads_are_tried_with_what_others_call_them_with() -> None:
     assert judge(case).status in ("ok", "refused")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="every core overload; the subset runs by default")
 @pytest.mark.parametrize("part", range(4))
 def test_core_overloads_end_no_worse_than_the_page_says(part: int, tmp_path: Path) -> None:
     store = Store(tmp_path)

@@ -45,7 +45,7 @@ def test_programs_equal_their_kernels(seed: int) -> None:
     check(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="four hundred programs; a few run by default")
 @pytest.mark.parametrize("seed", range(400))
 def test_many_programs(seed: int) -> None:
     check(seed)

@@ -63,7 +63,7 @@ def test_an_index_tensor_with_one_index_per_stick() -> None:
     check_every_level(module, inputs, text=True, files=True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="three thousand programs; a few run by default")
 @pytest.mark.parametrize("part", range(6))
 def test_many_programs(part: int) -> None:
     check_part(lambda random: check(random, files=True), part, 500)

@@ -47,7 +47,7 @@ def test_chains_of_any_shape(random: Random) -> None:
     check(random)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="two thousand chains; a few run by default")
 @pytest.mark.parametrize("part", range(4))
 def test_many_chains(part: int) -> None:
     check_part(check, part, 500)

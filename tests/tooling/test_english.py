@@ -25,7 +25,7 @@ def checkout(tmp_path: Path) -> Path:
         "README.md": "# Title\n\nProse.\n",
         "CONTRIBUTING.md": "# Contributing\n",
         "docs/page.md": "# Page\n\nThe host runs the ops.\n",
-        "spyre_mlir/module.py": '"""Division of work."""\n\n\ndef f():\n    """What a function is."""\n',
+        "spyre_mlir/module.py": '"""Division of work."""\n\n\ndef _f():\n    """What a function is."""\n',
         ALLOWED: "# Files to mend.\n",
     }.items():
         path = tmp_path / name
@@ -63,6 +63,10 @@ def test_plain_prose_passes(checkout: Path) -> None:
         ("a whole quotient", "whole quotient"),
         ("bundles of others", "bundles of others"),
         ("the usual division", "usual division"),
+        ("a whole number", "whole number"),
+        ("digits behind the point", "behind the point"),
+        ("an op made of others", "made of others"),
+        ("It is taken apart.", "taken apart"),
     ],
 )
 def test_a_planted_phrase_is_found(checkout: Path, line: str, found: str) -> None:
@@ -75,6 +79,7 @@ def test_a_planted_phrase_is_found(checkout: Path, line: str, found: str) -> Non
     "text",
     [
         "It says what it does, whether it ends, and who runs it.",
+        "A whole number of sticks.",
         "The outdoors, a fatal error, ours of usual size.",
         "`culprit` is the attribute, [a page](fates.md#what) has more.",
         "```text\nculprit: sdsc_1.json\n```",
@@ -88,6 +93,16 @@ def test_code_and_words_inside_of_a_sentence_are_free(checkout: Path, text: str)
 def test_first_line_of_a_docstring_is_checked(checkout: Path) -> None:
     (checkout / "spyre_mlir" / "module.py").write_text('"""What a rule is.\n\nWho asks.\n"""\n')
     assert check_english.problems(checkout) == ["spyre_mlir/module.py:1: 'What'; try: begin with a noun or a verb"]
+
+
+def test_first_lines_of_public_names_are_checked(checkout: Path) -> None:
+    method = '    def f(self):\n        """Whether it ends.\n\n        What?\n        """\n'
+    text = f'"""A rule."""\n\n\nclass C:\n    """Who asks."""\n\n{method}'
+    (checkout / "spyre_mlir" / "module.py").write_text(text)
+    assert check_english.problems(checkout) == [
+        "spyre_mlir/module.py:4: 'Who'; try: begin with a noun or a verb",
+        "spyre_mlir/module.py:7: 'Whether'; try: begin with a noun or a verb",
+    ]
 
 
 def test_a_listed_file_is_free_until_it_is_mended(checkout: Path) -> None:

@@ -33,7 +33,7 @@ def generate(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow  # the checks ask the same
+@pytest.mark.slow(reason="tools/dev.py check asks the same")  # the checks ask the same
 def test_files_are_up_to_date() -> None:
     done = generate("--check")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -36,10 +36,11 @@ LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that looks like the checkout and may be written to, with our tools first on the path."""
-    for name in ("examples", "docs", "dialects", "tests", "pyproject.toml"):
+    for name in ("examples", "docs", "dialects", "tools", "pyproject.toml"):
         (tmp_path / name).symlink_to(ROOT / name)
-    # A copy: the tutorial adds an operation to it.
-    shutil.copytree(ROOT / "spyre_mlir", tmp_path / "spyre_mlir", ignore=shutil.ignore_patterns("__pycache__"))
+    # Copies: tutorials add modules and lit files. Compiled modules come along: their times are those of the sources.
+    for name in ("spyre_mlir", "tests"):
+        shutil.copytree(ROOT / name, tmp_path / name)
     tools = tmp_path / "bin"
     tools.mkdir()
     commands = {tool: f"-m spyre_mlir.cli.{module} " for tool, module in TOOLS.items()} | {"python": ""}

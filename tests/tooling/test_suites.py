@@ -73,7 +73,7 @@ def test_a_suite_prints_a_line_and_its_failures(tmp_path: Path, capsys: pytest.C
     with mock.patch.multiple(suites, SUITES=(suite,), KEPT=tmp_path, ROOT=tmp_path):
         assert suites.main(["two", "--jobs", "1"]) == 1
     first, second, *rest = capsys.readouterr().out.splitlines()
-    assert first.startswith("two          1 passed, 1 failed, 0 skipped, ")
+    assert first.startswith("two            1 passed, 1 failed, 0 skipped, ")
     assert second == "    failed: test_two::test_bad" and not rest
 
 

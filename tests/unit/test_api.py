@@ -16,7 +16,7 @@ X = torch.ones(2, 3)
 @pytest.mark.parametrize(
     ("option", "known"),
     [
-        ("numerics", "exact, device"),
+        ("numerics", "exact, device, none"),
         ("addresses", "symbolic, concrete"),
         ("loops", "loop, unroll"),
         ("on_fault", "raise, warn, collect"),

@@ -49,7 +49,7 @@ def test_an_optional_pass_runs_if_its_option_is_true() -> None:
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"numerics": "fast"}, "numerics must be one of exact, device, got 'fast'"),
+        ({"numerics": "fast"}, "numerics must be one of exact, device, none, got 'fast'"),
         ({"loops": ""}, "loops must be one of loop, unroll, got ''"),
         ({"sdsc_version": "TS27"}, "sdsc_version must be one of TS25, TS26, TSNEW"),
         ({"coarse_tile": "yes"}, "coarse_tile must be True or False, got 'yes'"),

@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 import pytest
 from xdsl.universe import Universe
 
+from spyre_mlir import universe
 from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.universe import SPYRE_UNIVERSE, UPSTREAM_DIALECTS, make_context
@@ -49,3 +50,10 @@ def test_clone_keeps_the_machine_and_the_registry():
     copy.get_optional_op("func.return")
     assert "func" in copy.registered_dialect_names or list(copy.loaded_dialects)
     assert list(context.loaded_dialects) == []
+
+
+def test_a_context_has_what_plugins_add(monkeypatch: pytest.MonkeyPatch):
+    loaded: list[str] = []
+    monkeypatch.setattr(universe, "load_plugins", lambda: loaded.append("all"))
+    make_context()
+    assert loaded == ["all"]

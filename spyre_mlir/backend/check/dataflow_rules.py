@@ -32,7 +32,7 @@ def argument_used(bundle: Bundle) -> Iterator[Problem]:
             yield Problem(line(bundle.function), f"a launch that uses argument {number}", "none")
 
 
-@warning("a value that nobody reads is not computed", "I")
+@warning("unused values are not computed", "I")
 def result_read(bundle: Bundle) -> Iterator[Problem]:
     """Data written by a launch in scratch memory or in a scratchpad is read before all of it is overwritten."""
     if any(isinstance(op, ForOp) for op in bundle.module.walk()):

@@ -13,9 +13,8 @@ from math import prod
 from typing import TypeVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import BlockArgument, Data, Operation, SSAValue
+from xdsl.ir import BlockArgument, Data, SSAValue
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
@@ -27,7 +26,7 @@ from spyre_mlir.backend.stored import MANIFEST_FILE, StoredBundle
 from spyre_mlir.backend.weights import launched_buffers
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr
 from spyre_mlir.dialects.spyre.core_view import CoreLoop, core_view, local_walk
-from spyre_mlir.dialects.spyre.kernel import SEGMENT, LaunchOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import LaunchOp, device_tensor, segment_of
 from spyre_mlir.dialects.superdsc.check import Problem
 from spyre_mlir.dialects.superdsc.check.rule import error
 from spyre_mlir.dialects.superdsc.model import keys
@@ -176,19 +175,13 @@ class _Memory:
         if isinstance(offset.owner, BlockArgument):
             number = offset.owner.index
             return device_tensor(self.buffers[number]) if number < len(self.buffers) else None
-        found = [buffer for buffer in self.buffers if offset.owner is None and _segment(buffer) == offset.segment]
+        found = [buffer for buffer in self.buffers if offset.owner is None and segment_of(buffer) == offset.segment]
         return device_tensor(found[0]) if found else None
 
     def internal(self, name: str) -> DeviceTensor | None:
         """The tensor of that name which kernels alone touch."""
         layout = None if name.startswith("argument") else self.stored.manifest.layouts.get(name)
         return None if layout is None else _tensor(layout)
-
-
-def _segment(buffer: SSAValue) -> int | None:
-    owner = buffer.owner
-    segment = owner.attributes.get(SEGMENT) if isinstance(owner, Operation) else None
-    return segment.value.data if isinstance(segment, IntegerAttr) else None
 
 
 def _wrong(one: _Walked, memory: _Memory, offset: _Offset | None, name: str) -> Iterator[tuple[str, str]]:

@@ -39,7 +39,7 @@ def add_memory_limit(parser: Any) -> None:
         type=size,
         default=None,
         metavar="SIZE",
-        help="fail when more memory than this is requested, such as 800M or 16G (default: what the machine has)",
+        help="fail when more memory than this is requested, such as 800M or 16G (default: all memory of the machine)",
     )
 
 

@@ -30,7 +30,7 @@ from spyre_mlir.dialects.ktdp.attributes import AccessTileType, TileFutureType
 def parse_dictionary(
     parser: Parser, known: Mapping[str, type[Attribute]], *, optional: Sequence[str] = ()
 ) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
-    """Parse a dictionary of attributes: those of the op, then the others.
+    """Parse a dictionary of attributes: the op's own, then all other ones.
 
     Args:
         parser: stands at the brace, or at whatever follows.

@@ -196,7 +196,7 @@ def _verify_transfer(tensor: SSAValue, tile: SSAValue) -> None:
 
 @irdl_op_definition
 class LoadOp(IRDLOperation):
-    """Copies what a tile covers into the scratchpad of this core, as a tensor.
+    """Copies a tile into the scratchpad of this core, as a tensor.
 
     Constraints:
         C1: the tensor has the shape of the tile.

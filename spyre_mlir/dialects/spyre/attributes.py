@@ -20,9 +20,6 @@ from spyre_mlir.hw import formats
 from spyre_mlir.hw.arrangement import block
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout
 
-# Of a gather, and with the rows of its table of the transfer of its indices: negative ones count from the end.
-FROM_END = "from_end"
-
 
 @dataclass(frozen=True)
 class IterDim:

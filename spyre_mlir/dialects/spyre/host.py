@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -22,23 +22,32 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from spyre_mlir.dialects.aten_arguments import bound_arguments
-from spyre_mlir.dialects.directives import Quoted
+from spyre_mlir.dialects.aten_arguments import as_arguments, bound_arguments, said_arguments, verify_arguments
+from spyre_mlir.dialects.directives import Arguments, Quoted
 
 
 class HostOp(IRDLOperation):
-    """Base of the host steps of two levels: syntax and arguments."""
+    """Base of the host steps of two levels: syntax and arguments.
+
+    Attributes:
+        callee: the operator with its namespace.
+        reason: why the host runs it; none if it only follows other steps.
+        given: the arguments, as `aten.call` spells them.
+        wide: the float32 results are not rounded.
+    """
 
     callee = prop_def(StringAttr)
     reason = opt_prop_def(StringAttr)
+    given = opt_prop_def(DictionaryAttr, prop_name="arguments")
+    wide = opt_prop_def(UnitAttr)
     inputs = var_operand_def(TensorType)
     outputs = var_result_def(TensorType)
 
     traits = traits_def(Pure())
-    custom_directives = (Quoted,)
+    custom_directives = (Arguments, Quoted)
     assembly_format = (
-        "custom<Quoted>($callee) (`because` custom<Quoted>($reason)^ ` `)? `(` $inputs `)` attr-dict "
-        "`:` functional-type($inputs, $outputs)"
+        "custom<Quoted>($callee) (`because` custom<Quoted>($reason)^ ` `)? `(` $inputs `)` "
+        "custom<Arguments>($arguments) (`wide` $wide^)? attr-dict-with-keyword `:` functional-type($inputs, $outputs)"
     )
 
     def __init__(
@@ -48,6 +57,8 @@ class HostOp(IRDLOperation):
         operands: Sequence[SSAValue],
         attributes: Mapping[str, Attribute],
         results: Sequence[Attribute],
+        *,
+        is_wide: bool = False,
     ) -> None:
         """Makes the step.
 
@@ -57,21 +68,33 @@ class HostOp(IRDLOperation):
             operands: host tensors.
             attributes: arguments as `aten.call` spells them.
             results: types of the results.
+            is_wide: whether float32 results are not rounded.
         """
-        said: dict[str, Attribute] = {"callee": StringAttr(callee)}
-        said |= {} if reason is None else {"reason": StringAttr(reason)}
-        super().__init__(
-            operands=[list(operands)], properties=said, attributes=dict(attributes), result_types=[list(results)]
-        )
+        said = {
+            "callee": StringAttr(callee),
+            "reason": None if reason is None else StringAttr(reason),
+            "arguments": as_arguments(attributes),
+            "wide": UnitAttr() if is_wide else None,
+        }
+        super().__init__(operands=[list(operands)], properties=said, result_types=[list(results)])
 
     @property
     def overload(self) -> str:
         """The overload called, with its namespace unless that is aten."""
         return self.callee.data.removeprefix("aten.")
 
+    @property
+    def is_wide(self) -> bool:
+        """Return whether a float32 result keeps more digits than float32 has."""
+        return self.wide is not None
+
+    def verify_(self) -> None:
+        """Check that the arguments are properties."""
+        verify_arguments(self, said_arguments(self.given))
+
     def arguments(self) -> dict[str, object]:
         """Every argument by name: SSA values, lists of them, or Python values."""
-        return bound_arguments(self.attributes, list(self.operands))
+        return bound_arguments(said_arguments(self.given), list(self.operands))
 
 
 @irdl_op_definition

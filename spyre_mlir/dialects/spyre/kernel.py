@@ -11,8 +11,9 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from types import MappingProxyType
 
 from typing_extensions import override
-from xdsl.dialects.builtin import I64, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr
-from xdsl.irdl import irdl_op_definition, prop_def
+from xdsl.dialects.builtin import I64, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, UnitAttr
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.directives import Quoted
@@ -20,26 +21,17 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_facts import fact
 from spyre_mlir.dialects.spyre.kernel_memory import (
-    ELEMENT,
-    ELEMENTS,
-    INTEGER_KERNELS,
-    INTEGERS,
-    NARROWED,
-    OP_INFO,
-    POOL_BYTES,
-    ROUNDED,
-    SATURATE,
-    SEGMENT,
-    ZERO_PADDING,
     AllocOp,
+    ArgumentOp,
     FreeOp,
     FromDeviceOp,
     KernelConstantOp,
     LaunchOp,
     ToDeviceOp,
+    segment_of,
     shared_view,
 )
-from spyre_mlir.dialects.spyre.kernel_op import KERNEL_FORMAT, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel_op import ATTRIBUTES, KERNEL_FORMAT, KernelOp, device_tensor
 from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED
 from spyre_mlir.hw.formats import DL16, FP8, FP32
 from spyre_mlir.hw.sticks import StickError
@@ -70,14 +62,30 @@ class ComputeOp(KernelOp):
         C4: operands with a dimension in the lanes have their elements in one order; a reduction of sticks in
             another order than `standard` runs over whole sticks, a product has none.
         C5: `op_info`, if there is one, holds numbers for constants of the function.
+
+    Attributes:
+        element: the element type that the result has in the model, where exact numerics must know it: they round
+            float32 as eager does.
+        integers: the result is integers in a format of floats; the machine watches their size.
+        op_info: constants of the function, by their names in its file.
+        narrowed: it computes in DL16 although the program keeps its float32; the function has no other form.
+        rounded: it reads numbers made from integers, which may be large, in DL16; the function has no other form.
     """
 
     name = "spyre.kernel.compute"
 
     function = prop_def(StringAttr)
+    element = opt_prop_def()
+    integers = opt_prop_def(UnitAttr)
+    op_info = opt_prop_def(DictionaryAttr)
+    narrowed = opt_prop_def(UnitAttr)
+    rounded = opt_prop_def(UnitAttr)
 
     custom_directives = (Quoted, *KernelOp.custom_directives)
-    assembly_format = f"custom<Quoted>($function) {KERNEL_FORMAT}"
+    assembly_format = (
+        f"custom<Quoted>($function) {KERNEL_FORMAT} (`element` $element^)? (`integers` $integers^)? "
+        f"(`op_info` $op_info^)? (`narrowed` $narrowed^)? (`rounded` $rounded^)? {ATTRIBUTES}"
+    )
 
     @property
     def function_name(self) -> str:
@@ -106,17 +114,25 @@ class ComputeOp(KernelOp):
         """Constants of the function, in the order of its file.
 
         Raises:
-            VerifyException: they are no dictionary of numbers, or not those of the function.
+            VerifyException: they are no numbers, or not those of the function.
         """
-        said = self.attributes.get(OP_INFO, DictionaryAttr({}))
-        if not isinstance(said, DictionaryAttr):
-            raise VerifyException(f"{OP_INFO} is {said}, expected a dictionary of numbers")
+        said = DictionaryAttr({}) if self.op_info is None else self.op_info
         numbers = {name: a.value.data for name, a in said.data.items() if isinstance(a, FloatAttr)}
         function = function_of(self.function.data)
         order = list(said.data) if function is None else function.constants
         if set(numbers) != set(said.data) or not set(numbers) <= set(order):
-            raise VerifyException(f"{OP_INFO} of {self.function.data} is {said}, expected numbers {', '.join(order)}")
+            raise VerifyException(f"op_info of {self.function.data} is {said}, expected numbers {', '.join(order)}")
         return {name: numbers[name] for name in order if name in numbers}
+
+    @property
+    def rounds_to(self) -> Attribute | None:
+        """The element type to which exact numerics round the result; None if they do not."""
+        return self.element
+
+    @property
+    def is_watched(self) -> bool:
+        """Return whether the machine watches the size of the integers in the result."""
+        return self.integers is not None
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -278,7 +294,7 @@ class GatherOp(KernelOp):
 
     axis = prop_def(IntegerAttr[I64])
 
-    assembly_format = f"`axis` $axis {KERNEL_FORMAT}"
+    assembly_format = f"`axis` $axis {KERNEL_FORMAT} {ATTRIBUTES}"
 
     @property
     def function_name(self) -> str:
@@ -328,19 +344,9 @@ class GatherOp(KernelOp):
 
 __all__ = [
     "CONVERSIONS",
-    "ELEMENT",
-    "ELEMENTS",
-    "INTEGERS",
-    "INTEGER_KERNELS",
-    "NARROWED",
-    "OP_INFO",
-    "POOL_BYTES",
     "RESTICKIFY",
-    "ROUNDED",
-    "SATURATE",
-    "SEGMENT",
-    "ZERO_PADDING",
     "AllocOp",
+    "ArgumentOp",
     "ComputeOp",
     "ConvertOp",
     "FreeOp",
@@ -352,5 +358,6 @@ __all__ = [
     "RestickifyOp",
     "ToDeviceOp",
     "device_tensor",
+    "segment_of",
     "shared_view",
 ]

@@ -15,6 +15,7 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, 
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds, loop_of
@@ -45,7 +46,7 @@ class TileOp(IRDLOperation):
     step = prop_def(IntegerAttr[I64])
     result = result_def(DeviceTensorType)
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_kernel"))
     assembly_format = "$source `dim` $dim `at` $index `*` $step attr-dict `:` type($source) `to` type($result)"
 
     def __init__(self, source: SSAValue, dim: int, index: SSAValue, step: int, result: Attribute) -> None:
@@ -76,7 +77,7 @@ class TileOp(IRDLOperation):
         """Checks C1 to C6."""
         whole, tile, dim = device_tensor(self.source), device_tensor(self.result), self.dim.value.data
         if whole.space != "hbm":
-            raise VerifyException("what is in LX does not advance from trip to trip; try hbm for the tensor")
+            raise VerifyException("a tile of a tensor in LX cannot advance from trip to trip; try hbm for the tensor")
         if not 0 <= dim < len(whole.shape):
             raise VerifyException(f"dimension {dim} of a tensor of rank {len(whole.shape)}")
         wanted = (*whole.shape[:dim], min(tile.shape[dim : dim + 1], default=0), *whole.shape[dim + 1 :])

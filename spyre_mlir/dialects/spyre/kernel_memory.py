@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, IntegerAttr, SymbolRefAttr, TensorType
+from xdsl.dialects.builtin import (
+    I64,
+    DenseArrayBase,
+    DictionaryAttr,
+    FlatSymbolRefAttrConstr,
+    IntegerAttr,
+    SymbolRefAttr,
+    TensorType,
+    UnitAttr,
+    i64,
+)
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -19,6 +29,8 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, MemoryFreeEffect, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.aten_arguments import said_arguments
+from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.directives import Number
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.core_view import CoreView
@@ -28,41 +40,32 @@ from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import StickError
 
-# Where a bundle with addresses in its files expects its arguments and its pool: attributes of the op that makes an
-# argument (its segment) and of the launch (the pool's size; it is in segment 0).
-SEGMENT = "segment"
-POOL_BYTES = "pool_bytes"
-# Kernels whose results are integers in a format of floats: an attribute of such an op, and of the launch, there as a
-# list of the numbers of their SuperDSCs, each with the elements in the lanes that are no padding. A result beyond what
-# the format holds exactly is a fault of the machine.
-INTEGERS = "integers"
-INTEGER_KERNELS = "integer_kernels"
 
-# The element type of the model that a kernel's result has, where exact numerics must know it: they round float32 as
-# eager does. An attribute of such an op, and of the launch, there as a dictionary from a type to the numbers of the
-# SuperDSCs.
-ELEMENT = "element"
-ELEMENTS = "elements"
+class ArgumentOp(IRDLOperation):
+    """Base of the ops whose result can be an argument of a launch.
 
-# Marks a kernel that computes in DL16 although the program keeps its float32: its function has no other form.
-NARROWED = "narrowed"
+    Attributes:
+        segment: where a bundle with addresses in its files expects the argument.
+    """
 
-# Marks a kernel that reads numbers made from integers, which may be large, in DL16: its function has no other form.
-ROUNDED = "rounded"
+    segment = opt_prop_def(IntegerAttr[I64])
 
-# A transfer of integers for comparisons with small ones only: the host sends those beyond DL16's integers as the next
-# number beyond these.
-SATURATE = "saturate"
+    @property
+    def segment_number(self) -> int | None:
+        """The segment; None if the argument may be anywhere."""
+        return None if self.segment is None else self.segment.value.data
 
-# A transfer that fills what the layout reserves beyond the tensor with zeros.
-ZERO_PADDING = "zero_padding"
 
-# Constants of a hardware function, by their names in its file: an attribute of a kernel op, a dictionary of numbers.
-OP_INFO = "op_info"
+def segment_of(buffer: SSAValue) -> int | None:
+    """Return the segment that a bundle expects a buffer in; None if it may be anywhere."""
+    return buffer.owner.segment_number if isinstance(buffer.owner, ArgumentOp) else None
+
+
+_CANONICAL = CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_kernel")
 
 
 @irdl_op_definition
-class AllocOp(IRDLOperation):
+class AllocOp(ArgumentOp):
     """A buffer in device memory; its contents are not defined. `offset` is its place in the pool, in bytes.
 
     A buffer in LX has one slice in the scratchpad of each core, all at byte `offset`.
@@ -78,9 +81,9 @@ class AllocOp(IRDLOperation):
     offset = opt_prop_def(IntegerAttr)
     result = result_def(DeviceTensorType)
 
-    traits = traits_def(MemoryAllocEffect())
+    traits = traits_def(MemoryAllocEffect(), _CANONICAL)
     custom_directives = (Number,)
-    assembly_format = "(`at` custom<Number>($offset)^)? attr-dict `:` type($result)"
+    assembly_format = "(`at` custom<Number>($offset)^)? (`segment` $segment^)? attr-dict `:` type($result)"
 
     def __init__(self, result: Attribute) -> None:
         """Makes a buffer of a device tensor type."""
@@ -160,7 +163,7 @@ class FreeOp(IRDLOperation):
 
 
 @irdl_op_definition
-class KernelConstantOp(IRDLOperation):
+class KernelConstantOp(ArgumentOp):
     """A device tensor of known numbers, which the host provides with the program; its padding is 0.
 
     The value is one number everywhere, `#spyre.iota` or `#spyre.first_ones`.
@@ -171,7 +174,8 @@ class KernelConstantOp(IRDLOperation):
     value = prop_def()
     result = result_def(DeviceTensorType)
 
-    assembly_format = "$value attr-dict `:` type($result)"
+    traits = traits_def(_CANONICAL)
+    assembly_format = "$value (`segment` $segment^)? attr-dict `:` type($result)"
 
     def __init__(self, value: Attribute, result: Attribute) -> None:
         """Makes a constant from its value attribute."""
@@ -183,19 +187,36 @@ class KernelConstantOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ToDeviceOp(IRDLOperation):
-    """Sends a host tensor to the device, in the layout of the result's type."""
+class ToDeviceOp(ArgumentOp):
+    """Sends a host tensor to the device, in the layout of the result's type.
+
+    `saturate`, of integers for comparisons with small ones only: those beyond DL16's integers are sent as the next
+    number beyond these. `zero_padding` fills what the layout reserves beyond the tensor with zeros. `from_end`, of
+    the indices of a gather: negative ones count from the end of a table of so many rows.
+    """
 
     name = "spyre.kernel.to_device"
 
     source = operand_def(TensorType)
+    saturate = opt_prop_def(UnitAttr)
+    zero_padding = opt_prop_def(UnitAttr)
+    from_end = opt_prop_def(IntegerAttr[I64])
     result = result_def(DeviceTensorType)
 
-    assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
+    traits = traits_def(_CANONICAL)
+    assembly_format = (
+        "$source (`saturate` $saturate^)? (`zero_padding` $zero_padding^)? (`from_end` $from_end^)? "
+        "(`segment` $segment^)? attr-dict `:` type($source) `to` type($result)"
+    )
 
     def __init__(self, source: SSAValue, result: Attribute) -> None:
         """Sends `source` to the device."""
         super().__init__(operands=[source], result_types=[result])
+
+    @property
+    def rows(self) -> int | None:
+        """Rows of the table from whose end negative indices count; None if they do not."""
+        return None if self.from_end is None else self.from_end.value.data
 
     def verify_(self) -> None:
         """Shapes agree, and the host reaches the memory."""
@@ -212,7 +233,7 @@ class FromDeviceOp(IRDLOperation):
     source = operand_def(DeviceTensorType)
     result = result_def(TensorType)
 
-    traits = traits_def(MemoryReadEffect())
+    traits = traits_def(MemoryReadEffect(), _CANONICAL)
     assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
 
     def __init__(self, source: SSAValue, result: Attribute) -> None:
@@ -227,19 +248,59 @@ class FromDeviceOp(IRDLOperation):
 
 @irdl_op_definition
 class LaunchOp(IRDLOperation):
-    """Runs a bundle on the device: its function's parameters are the addresses of these buffers."""
+    """Runs a bundle on the device: its function's parameters are the addresses of these buffers.
+
+    `integer_kernels` are pairs: the number of a SuperDSC whose result is integers in a format of floats, and its
+    elements in the lanes that are no padding; a result beyond what the format holds exactly is a fault of the machine.
+    `elements` lists the numbers of SuperDSCs by the element type their result has in the model, to which exact numerics
+    round it. `pool_bytes` is the size of the pool where addresses are in the files; it is in segment 0.
+
+    Constraints:
+        C1: `integer_kernels` holds whole pairs, `elements` lists of numbers.
+    """
 
     name = "spyre.kernel.launch"
 
     bundle = prop_def(FlatSymbolRefAttrConstr)
     buffers = var_operand_def(DeviceTensorType)
+    integer_kernels = opt_prop_def(DenseArrayBase.constr(i64))
+    elements = opt_prop_def(DictionaryAttr)
+    pool_bytes = opt_prop_def(IntegerAttr[I64])
 
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$bundle `(` $buffers `)` attr-dict `:` type($buffers)"
+    assembly_format = (
+        "$bundle `(` $buffers `)` (`integer_kernels` $integer_kernels^)? (`elements` $elements^)? "
+        "(`pool_bytes` $pool_bytes^)? attr-dict `:` type($buffers)"
+    )
 
     def __init__(self, bundle: str, buffers: Sequence[SSAValue]) -> None:
         """Launches the bundle function called `bundle`."""
         super().__init__(operands=[list(buffers)], properties={"bundle": SymbolRefAttr(bundle)})
+
+    @property
+    def watched(self) -> dict[int, int]:
+        """The numbers of SuperDSCs whose results are integers, with their elements that are no padding."""
+        numbers = () if self.integer_kernels is None else tuple(int(n) for n in self.integer_kernels.get_values())
+        return dict(zip(numbers[::2], numbers[1::2], strict=True))
+
+    @property
+    def element_names(self) -> dict[int, str]:
+        """The element types of results, by the numbers of SuperDSCs."""
+        lists = said_arguments(self.elements)
+        return {int(n): name for name, of in lists.items() if isinstance(of, DenseArrayBase) for n in of.get_values()}
+
+    @property
+    def fixed_pool_bytes(self) -> int | None:
+        """The size of the pool where addresses are in the files; None if there is none, or they are not."""
+        return None if self.pool_bytes is None else self.pool_bytes.value.data
+
+    def verify_(self) -> None:
+        """Checks C1."""
+        if self.integer_kernels is not None and len(self.integer_kernels) % 2:
+            raise VerifyException(f"integer_kernels has {len(self.integer_kernels)} numbers, expected pairs")
+        for name, numbers in said_arguments(self.elements).items():
+            if not isinstance(numbers, DenseArrayBase):
+                raise VerifyException(f"elements has {numbers} for {name}, expected a list of numbers array<i64: …>")
 
 
 def _host_reaches(buffer: SSAValue) -> None:

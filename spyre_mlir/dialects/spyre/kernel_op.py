@@ -11,6 +11,7 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, traits_def, var_oper
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import CoreLoop, CoreView, core_view, hbm_bytes, local_walk
 from spyre_mlir.dialects.spyre.kernel_facts import fact
@@ -36,8 +37,9 @@ def device_tensor(value: SSAValue) -> DeviceTensor:
 KERNEL_FORMAT = (
     "custom<Space>($space) (`ins` `(` custom<AllReadAt>($inputs, type($inputs), $maps)^ `)`)? "
     "`outs` `(` custom<ReadAt>($output, type($output), ref($maps)) `)` "
-    "custom<SharedFirst>(ref($space), ref($maps)) attr-dict-with-keyword"
+    "custom<SharedFirst>(ref($space), ref($maps))"
 )
+ATTRIBUTES = "attr-dict-with-keyword"
 
 
 class KernelOp(IRDLOperation):
@@ -48,9 +50,11 @@ class KernelOp(IRDLOperation):
     inputs = var_operand_def(DeviceTensorType)
     output = operand_def(DeviceTensorType)
 
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(
+        MemoryReadEffect(), MemoryWriteEffect(), CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_kernel")
+    )
     custom_directives = (Space, AllReadAt, ReadAt, SharedFirst)
-    assembly_format = KERNEL_FORMAT
+    assembly_format = f"{KERNEL_FORMAT} {ATTRIBUTES}"
 
     def __init__(
         self,
@@ -147,6 +151,16 @@ class KernelOp(IRDLOperation):
 
     def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:  # noqa: ARG002 - overrides look
         """Return whether the result may overwrite input `number` in LX: each element is read before it is written."""
+        return False
+
+    @property
+    def rounds_to(self) -> Attribute | None:
+        """The element type to which exact numerics round the result; None if they do not."""
+        return None
+
+    @property
+    def is_watched(self) -> bool:
+        """Return whether the machine watches the size of the integers in the result."""
         return False
 
     def space_splits(self) -> dict[str, int]:

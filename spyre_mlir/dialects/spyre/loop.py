@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr, StringAttr, TensorType, i1, i64
+from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr, StringAttr, TensorType, UnitAttr, i1, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -28,6 +28,8 @@ from xdsl.irdl import (
 from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.aten_arguments import verify_marks
+from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.directives import Quoted, ValueDirective
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.scalars import entry_of, spelling
@@ -92,6 +94,8 @@ class NestOp(IRDLOperation):
         C2: the body is one scalar function of its arguments, or a copy.
         C3: without `combine`, every point writes an element of its own.
         C4: with a destination, the result has its type; elements not written keep its values.
+
+    `wide` says that exact numerics do not round a float32 result: it is the inside of a composition.
     """
 
     name = "spyre.loop.nest"
@@ -99,19 +103,22 @@ class NestOp(IRDLOperation):
     space = prop_def(SpaceAttr)
     maps = prop_def(ArrayAttr[IndexMapAttr])
     combine = opt_prop_def(StringAttr)
+    wide = opt_prop_def(UnitAttr)
     inputs = var_operand_def()
     dest = opt_operand_def()
     result = result_def(TensorType)
     body = region_def("single_block")
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(RecursiveMemoryEffect(), Pure())
+    traits = traits_def(
+        RecursiveMemoryEffect(), Pure(), CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_loop")
+    )
     custom_directives = (Space, AllReadAt, ValueDirective, WrittenAt, SameType, Quoted)
     assembly_format = (
         "custom<Space>($space) (`ins` `(` custom<AllReadAt>($inputs, type($inputs), $maps)^ `)`)? "
         "(`into` custom<ValueDirective>($dest)^)? `->` custom<WrittenAt>(ref($maps)) `:` type($result) "
         "custom<SameType>(ref($dest), type($dest), ref(type($result))) "
-        "(`reduce` custom<Quoted>($combine)^)? attr-dict-with-keyword $body"
+        "(`reduce` custom<Quoted>($combine)^)? (`wide` $wide^)? attr-dict-with-keyword $body"
     )
 
     def __init__(
@@ -152,7 +159,8 @@ class NestOp(IRDLOperation):
         return tuple(d.name for d in self.space.data if d.name not in self.output_map.names)
 
     def verify_(self) -> None:
-        """Checks C1 to C4."""
+        """Checks C1 to C4, and that its mark is a property."""
+        verify_marks(self)
         if len(self.maps.data) != len(self.inputs) + 1:
             raise VerifyException(f"{len(self.maps.data)} maps for {len(self.inputs)} inputs and one result")
         for number, (value, index) in enumerate(zip(self.inputs, self.input_maps, strict=True)):
@@ -207,7 +215,7 @@ class LoopGatherOp(IRDLOperation):
 
     ``spyre.loop.gather [s = 64, h = 256] rows(%ids[s] : …) of axis 0 in %table[0, h] : … -> [s, h] : …``.
 
-    With the attribute `from_end`, negative indices count from the end of the table.
+    With `from_end`, negative indices count from the end of the table.
 
     Constraints:
         C1: every map stays inside its tensor; the table's expression at `axis` is 0.
@@ -218,6 +226,7 @@ class LoopGatherOp(IRDLOperation):
     space = prop_def(SpaceAttr)
     maps = prop_def(ArrayAttr[IndexMapAttr])
     axis = prop_def(IntegerAttr[I64])
+    from_end = opt_prop_def(UnitAttr)
     indices = operand_def(TensorType)
     table = operand_def(TensorType)
     result = result_def(TensorType)
@@ -227,7 +236,8 @@ class LoopGatherOp(IRDLOperation):
     assembly_format = (
         "custom<Space>($space) `rows` `(` custom<ReadAt>($indices, type($indices), $maps) `)` "
         "`of` `axis` $axis `in` custom<ReadAt>($table, type($table), ref($maps)) "
-        "`->` custom<WrittenAt>(ref($maps)) `:` type($result) attr-dict-with-keyword"
+        "`->` custom<WrittenAt>(ref($maps)) `:` type($result) (`from_end` $from_end^)? "
+        "attr-dict-with-keyword"
     )
 
     def __init__(

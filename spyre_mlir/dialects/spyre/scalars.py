@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, StringAttr, f64, i1
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, StringAttr, f64, i1
 from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -18,7 +19,8 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.directives import Quoted
+from spyre_mlir.dialects.aten_arguments import as_arguments, said_arguments
+from spyre_mlir.dialects.directives import Arguments, Quoted
 from spyre_mlir.dialects.tensors import integer_bits, is_unsigned
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import OpEntry
@@ -28,18 +30,22 @@ from spyre_mlir.ops.table import OpEntry
 class ApplyOp(IRDLOperation):
     """A scalar function that arith and math lack: ``spyre.loop.apply "silu"(%x) : (f32) -> f32``.
 
-    Arguments that are no tensors are attributes: ``spyre.loop.apply "softplus"(%x) {beta = 2.0 : f64} : …``.
+    Arguments that are no tensors are its `numbers`: ``spyre.loop.apply "softplus"(%x) {beta = 2.0 : f64} : …``.
     """
 
     name = "spyre.loop.apply"
 
     function = prop_def(StringAttr)
+    given = opt_prop_def(DictionaryAttr, prop_name="numbers")
     args = var_operand_def()
     result = result_def()
 
     traits = traits_def(Pure())
-    custom_directives = (Quoted,)
-    assembly_format = "custom<Quoted>($function) `(` $args `)` attr-dict `:` functional-type($args, $result)"
+    custom_directives = (Arguments, Quoted)
+    assembly_format = (
+        "custom<Quoted>($function) `(` $args `)` custom<Arguments>($numbers) attr-dict-with-keyword "
+        "`:` functional-type($args, $result)"
+    )
 
     def __init__(
         self, function: str, args: Sequence[SSAValue], result: Attribute, numbers: Mapping[str, Attribute] | None = None
@@ -47,15 +53,14 @@ class ApplyOp(IRDLOperation):
         """Applies the op-table entry called `function` to scalars; `numbers` are its other arguments."""
         super().__init__(
             operands=[list(args)],
-            properties={"function": StringAttr(function)},
+            properties={"function": StringAttr(function), "numbers": as_arguments(numbers or {})},
             result_types=[result],
-            attributes=dict(numbers or {}),
         )
 
     @property
     def numbers(self) -> dict[str, float]:
         """The non-tensor arguments."""
-        return {name: float(a.value.data) for name, a in self.attributes.items() if isinstance(a, FloatAttr)}
+        return {name: float(a.value.data) for name, a in said_arguments(self.given).items() if isinstance(a, FloatAttr)}
 
     def verify_(self) -> None:
         """The function is in the op table, and takes numbers of these names."""
@@ -63,7 +68,7 @@ class ApplyOp(IRDLOperation):
         if entry is None:
             known = ", ".join(e.name for e in ATEN if _applied(e.name))
             raise VerifyException(f"no op-table entry is called '{self.function.data}'; known: {known}")
-        for name, value in self.attributes.items():
+        for name, value in said_arguments(self.given).items():
             if name not in entry.op_info or not isinstance(value, FloatAttr):
                 known = ", ".join(entry.op_info) or "none"
                 raise VerifyException(f"'{entry.name}' takes no number {name} = {value}; it takes {known}")

@@ -3,6 +3,13 @@
 from xdsl.ir import Dialect
 
 from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
+from spyre_mlir.dialects.superdsc.dialect.layouts import (
+    AllocationType,
+    DimsAttr,
+    LabeledDsType,
+    LayoutClassAttr,
+    ScalarAttr,
+)
 from spyre_mlir.dialects.superdsc.dialect.ops import (
     AllocateOp,
     DscOp,
@@ -12,6 +19,10 @@ from spyre_mlir.dialects.superdsc.dialect.ops import (
     SdscOp,
 )
 
-Superdsc = Dialect("superdsc", [SdscOp, DscOp, AllocateOp, LabeledDsOp, SdscConstantOp, SdscComputeOp], [JsonAttr])
+Superdsc = Dialect(
+    "superdsc",
+    [SdscOp, DscOp, AllocateOp, LabeledDsOp, SdscConstantOp, SdscComputeOp],
+    [JsonAttr, DimsAttr, LayoutClassAttr, ScalarAttr, AllocationType, LabeledDsType],
+)
 
 __all__ = ["AllocateOp", "DscOp", "JsonAttr", "LabeledDsOp", "SdscComputeOp", "SdscConstantOp", "SdscOp", "Superdsc"]

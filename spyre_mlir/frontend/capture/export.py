@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import zipfile
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
-from functools import cache, lru_cache
-from operator import getitem
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,13 +14,12 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
-from spyre_mlir.errors import ImportProgramError, RegistrationError, UnsupportedError
-from spyre_mlir.frontend.arguments import bind
+from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from spyre_mlir.frontend.capture.archive import check_archive
 from spyre_mlir.frontend.capture.constant_values import ConstantValues
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.unsupported import DATA
-from spyre_mlir.frontend.locations import place_in, place_of, raised_at, raised_by_torch
+from spyre_mlir.frontend.locations import place_of, raised_at, raised_by_torch
 from spyre_mlir.frontend.torch_private import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -35,91 +32,15 @@ from spyre_mlir.frontend.torch_private import (
     TorchDynamoException,
     UnsupportedOperatorException,
     holders,
-    is_composite,
     is_fake,
     schema_of,
     tree_map,
 )
-from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import Family
-from spyre_mlir.plugins import registry
 
 # What torch cannot trace, because it traces without the values of tensors.
 NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
 # What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit.
 REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError)
-# The host runs these, or the import where they depend on no input; the op table has none of them.
-_WITHOUT_ENTRY = frozenset(
-    {
-        # Taken apart, these make integers of what lies between float ends; torch makes integers of the ends first.
-        "linspace.default",
-        "linspace.Scalar_Tensor",
-        "linspace.Tensor_Scalar",
-        "linspace.Tensor_Tensor",
-        # Taken apart, these check for errors by an op with side effects, which becomes a higher-order one.
-        "linalg_inv.default",
-        "linalg_solve.default",
-        "linalg_cholesky.default",
-        "linalg_lu_factor.default",
-        "linalg_ldl_factor.default",
-    }
-)
-
-
-def _left_whole(exported: ExportedProgram) -> frozenset[str]:
-    """Return overloads exempt from torch's decompositions in a program, except writes missing from the schema."""
-    secret = {"instance_norm.default"} if any(map(_updates_statistics, exported.graph.nodes)) else set[str]()
-    return whole_overloads() - secret
-
-
-def _updates_statistics(node: torch.fx.Node) -> bool:
-    """Return whether a node is an instance norm that writes its running statistics; only its parts show the writing."""
-    if node.target is not torch.ops.aten.instance_norm.default:
-        return False
-    bound = bind(node)
-    return bound["running_mean"].value is not None and bool(bound["use_input_stats"].value)
-
-
-def whole_overloads() -> frozenset[str]:
-    """Return overloads exempt from torch's decompositions, as `add.Tensor`: those of the op table that make tensors.
-
-    Views are torch's to take apart, as is what may give its input back: torch follows which memory is whose.
-    """
-    table = _overloads(o for e in ATEN if e.family is not Family.VIEW for o in e.overloads)
-    asked = _overloads(registry.kept_whole())
-    return frozenset(o for o in table if not _gives_back(o)) | asked | _WITHOUT_ENTRY
-
-
-def _overloads(names: Iterable[str]) -> frozenset[str]:
-    """Those of torch's own operators, with the name of the overload."""
-    return frozenset(name if "." in name else f"{name}.default" for name in names if "::" not in name)
-
-
-@cache
-def _gives_back(name: str) -> bool:
-    """Return whether a result of an overload may be its input, as the schema says; torch may have no such overload."""
-    operator = _operator(name)
-    return operator is not None and any(r.alias_info is not None for r in schema_of(operator).returns)
-
-
-def _operator(name: str) -> Any:
-    """The overload of torch's own operators; None if torch has none of this name."""
-    packet, overload = name.rsplit(".", 1)
-    return getattr(getattr(torch.ops.aten, packet, None), overload, None)
-
-
-@lru_cache(maxsize=2)
-def _table(whole: frozenset[str]) -> Any:
-    """The default decompositions of torch without those of the ops that stay whole; building it takes 0.05 s."""
-    table = cast("dict[Any, Any]", torch.export.default_decompositions())
-    for name in whole:
-        operator = _operator(name)
-        if operator is None:
-            raise RegistrationError(
-                f"torch has no operator aten.{name} that could be kept whole", hint="name an overload, as 'max.dim'"
-            )
-        table.pop(operator, None)
-    return table
 
 
 def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -222,7 +143,7 @@ def _export(
             f"{name} has a shape that depends on the data", where=raised_at(error), hint=DATA
         ) from error
     except GuardOnDataDependentSymNode as error:
-        text = f"{name} decides its control flow or a shape by the values of a tensor: {_first_line(error)}"
+        text = f"{name} decides its control flow or a shape by the values of a tensor: {first_line(error)}"
         raise UnsupportedError(
             text,
             where=raised_at(error),
@@ -232,7 +153,7 @@ def _export(
         if not raised_by_torch(error):
             raise  # an error of the model's own says best what it means
         raise ImportProgramError(
-            f"torch.export cannot trace {name}: {_first_line(error)}",
+            f"torch.export cannot trace {name}: {first_line(error)}",
             where=raised_at(error),
             hint="see if model(*args) and torch.export.export(model, args) work alone",
         ) from error
@@ -253,7 +174,8 @@ def without_values(
     return UnsupportedError(what, where=raised_at(error), hint=hint)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says."""
     return str(error).strip().split("\n", 1)[0]
 
 
@@ -274,46 +196,6 @@ def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:
                 return node
             reached.add(node)
     return None
-
-
-def decompose(exported: ExportedProgram) -> ExportedProgram:
-    """Bring an exported program to functional form; operators of the op table stay whole.
-
-    Raises:
-        UnsupportedError: an operator has a shape or a Python value as its result that depends on the data.
-        ImportProgramError: torch cannot write without side effects what the model does to memory.
-    """
-    whole = _left_whole(exported)
-    table = _table(whole)
-    # Torch takes 0.3 s to find that there is nothing to do; but it does merge equal constants.
-    if not exported.constants and all(_stays(node, table, whole) for node in exported.graph.nodes):
-        return exported
-    try:
-        with torch_noise_hidden(), torch.no_grad():
-            return cast(Any, exported).run_decompositions(table)
-    except NEEDS_VALUES as error:
-        raise without_values(error) from error
-    except REFUSED as error:
-        # Torch runs a graph here, in which no line is the model's own: its place is in the text, if anywhere.
-        raise ImportProgramError(
-            f"torch.export cannot write the model without side effects: {_first_line(error)}",
-            where=place_in(str(error)),
-            hint="write to clones of views, do not resize tensors or set their memory, and take no derivatives",
-        ) from error
-
-
-def _stays(node: torch.fx.Node, table: Any, whole: frozenset[str]) -> bool:
-    """Return whether decomposition by a table leaves a node as it is: a functional operator that nothing decomposes."""
-    if node.op != "call_function":
-        return node.op in ("placeholder", "output")
-    target = cast(object, node.target)
-    if target is getitem:
-        return True
-    if not isinstance(target, OpOverload) or target in table or not node.users:  # what nobody reads may be a check
-        return False
-    called = cast(Operator, target)
-    left = str(called).removeprefix("aten.") in whole
-    return (left or not is_composite(called)) and not schema_of(called).is_mutable
 
 
 def load_pt2(path: str | Path) -> ExportedProgram:
@@ -343,7 +225,7 @@ def load_pt2(path: str | Path) -> ExportedProgram:
             if program.call_spec.out_spec is None:
                 raise ValueError("it does not say how it is called")
         except (*REFUSED, SpecViolationError, OSError, zipfile.BadZipFile) as error:
-            what = f"this is no .pt2 file that torch can read: {_first_line(error)}"
+            what = f"this is no .pt2 file that torch can read: {first_line(error)}"
             if (operator := _unknown_operator(hidden)) is not None:
                 what = f"the program calls {operator}, which is not registered with torch"
                 hint = "import the module that registers it first; a plugin does so for the command line"

@@ -66,6 +66,7 @@ class NodeLowering:
         self._several: dict[Node, dict[int, SSAValue]] = {}
         self._casts: dict[tuple[SSAValue, torch.dtype], SSAValue] = {}
         self._constants: dict[object, SSAValue] = {}
+        self._right: set[object] = set()
         for slot, value in zip(signature.slots, self.block.args, strict=True):
             value.name_hint = slot.node.name
             self._ssa[slot.node] = value
@@ -164,18 +165,22 @@ class NodeLowering:
             try:
                 spelled = self._by_entry(entry, node, bound)
                 op = make_op(overload, spelled.operands, spelled.attributes, types)
-                op.verify_()
+                self._verify(op)
             except (NotInTableError, VerifyException):
                 pass  # the table knows a narrower op; the call keeps every argument
             else:
                 return op
         spelled = spell_by_schema(bound, lambda _, n: self.ssa(n))
         callee = overload if "::" in overload else f"aten.{overload}"
-        return CallOp(
-            spelled.operands,
-            {"callee": to_attribute(callee), **spelled.attributes},
-            types,
-        )
+        return CallOp(callee, spelled.operands, spelled.attributes, types)
+
+    def _verify(self, op: AtenOp) -> None:
+        """Verifies an op unless an equal one, as in another layer, is known to be right."""
+        operands = tuple(cast("SSAValue[Attribute]", o).type for o in op.operands)
+        form = (op.name, operands, tuple(op.properties.items()), tuple(r.type for r in op.results))
+        if form not in self._right:
+            op.verify_()
+            self._right.add(form)
 
     def _by_entry(self, entry: OpEntry, node: Node, bound: dict[str, BoundArgument]) -> Spelled:
         bound = named_as_in(entry, bound)

@@ -6,7 +6,6 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr, bf16, f16, f32
 from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.tensors import as_tensor_type
 
 
@@ -20,7 +19,7 @@ def keep_wide(module: ModuleOp) -> None:
     """Mark values computed in or from float32 as not rounded."""
     for op in module.walk():
         if isinstance(op, AtenOp) and any(_element(v.type) == f32 for v in (*op.operands, *op.results)):
-            op.attributes[UNROUNDED] = UnitAttr()
+            op.wide = UnitAttr()
 
 
 def _element(type_: Attribute) -> Attribute | None:

@@ -23,11 +23,12 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.hw.formats import device_format
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
 from spyre_mlir.machine.arrays import Array
+from spyre_mlir.machine.bundle.launch_trace import BoundLaunch
 from spyre_mlir.machine.bundle.probes import operand_labels, operand_values
-from spyre_mlir.machine.bundle.run import ENTRY, Loader, run_bundle, run_launch
+from spyre_mlir.machine.bundle.run import ENTRY, Loader, run_bundle
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.levels.run import find_function
-from spyre_mlir.machine.memory.device_numerics import memory_for
+from spyre_mlir.machine.memory.choice import memory_for
 from spyre_mlir.machine.memory.exact import ExactMemory, Ints, Memory
 from spyre_mlir.machine.memory.operand_views import OperandLayout, slice_table
 from spyre_mlir.machine.options import MachineOptions
@@ -285,7 +286,7 @@ def run_foreign(
             raise InputError(f"{tensor.name} has no value", hint="pass one")
         _fill(memory, tensor, values[tensor.name])
     for step in program.steps:
-        run_launch(step.op, step.view, memory, step.symbols, history)
+        BoundLaunch(step.op, step.view, step.symbols).run(memory, history)
         if watch is not None:
             watch(step, memory)
     return {r.name: operand_values(r.step.view, r.index, memory, r.step.symbols) for r in program.results}

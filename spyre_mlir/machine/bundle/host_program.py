@@ -8,27 +8,23 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.places import Rebase, source_of
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import (
-    ELEMENTS,
-    INTEGER_KERNELS,
-    POOL_BYTES,
-    SEGMENT,
-    ZERO_PADDING,
     AllocOp,
     FromDeviceOp,
     KernelConstantOp,
     LaunchOp,
     ToDeviceOp,
     device_tensor,
+    segment_of,
 )
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError, SpyreError
@@ -36,14 +32,15 @@ from spyre_mlir.hw import dl16, encoding, image
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, USER_SEGMENTS, segment_base
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, tensor_type
-from spyre_mlir.machine.bundle.run import Caller, LaunchWatch, Loader, run_bundle
-from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, send, send_image
+from spyre_mlir.machine.bundle.launch_trace import Caller
+from spyre_mlir.machine.bundle.run import LaunchWatch, Loader, run_bundle
+from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, fills, send, send_image
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault, place_of
 from spyre_mlir.machine.levels.buffers import sent_integers, source_name
 from spyre_mlir.machine.levels.host_ops import HostExecutor, HostStepFunctions
 from spyre_mlir.machine.levels.loop import known_numbers
 from spyre_mlir.machine.levels.run import argument_name, bind_input, check_count, find_function
-from spyre_mlir.machine.memory.device_numerics import memory_for
+from spyre_mlir.machine.memory.choice import memory_for
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.options import MachineOptions
 
@@ -90,26 +87,8 @@ class DeviceProgram:
 
 
 POOL = "pool"
-
-
-def _number(op: object, name: str) -> int | None:
-    """An attribute of an op, if it is there."""
-    attribute = op.attributes.get(name) if isinstance(op, Operation) else None
-    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
-
-
-def _pairs(op: Operation, name: str) -> dict[int, int]:
-    """A list of pairs of numbers among an op's attributes; empty if it is not there."""
-    attribute = op.attributes.get(name)
-    numbers = tuple(int(n) for n in attribute.get_values()) if isinstance(attribute, DenseArrayBase) else ()
-    return dict(zip(numbers[::2], numbers[1::2], strict=True))
-
-
-def _elements(op: LaunchOp) -> dict[int, str]:
-    """The element types of kernels' results, by the numbers of the kernels."""
-    said = op.attributes.get(ELEMENTS)
-    lists = dict(said.data) if isinstance(said, DictionaryAttr) else dict[str, Attribute]()
-    return {int(n): name for name, of in lists.items() if isinstance(of, DenseArrayBase) for n in of.get_values()}
+# What runs in other numerics than the device's compute on.
+_NUMBERS = {"exact": "exact numbers", "none": "numbers that nothing rounded"}
 
 
 def _takes_none(bundle: ModuleOp, entry: str) -> bool:
@@ -121,10 +100,10 @@ def _held(program: DeviceProgram, argument: SSAValue, name: str, options: Machin
     transfers = [use.operation for use in argument.uses]
     if not all(program.weight(op) for op in transfers):
         raise InputError(f"{name} has no value", hint="pass one")
-    if options.numerics == "exact" or options.overflow != "saturate":
+    if options.numerics != "device" or options.overflow != "saturate":
         raise InputError(
             f"{name} is there as the device has it, which is rounded; this run asks for "
-            + ("exact numbers" if options.numerics == "exact" else "another rule of overflow"),
+            + _NUMBERS.get(options.numerics, "another rule of overflow"),
             hint="pass the weight as the model has it, or run in device numerics",
         )
 
@@ -149,15 +128,16 @@ class HostFunctions(InterpreterFunctions):
     gaps: dict[int, Place] = field(default_factory=dict[int, Place])  # where undefined elements were read from
     _count: int = 0
 
-    def _place(self, op: Operation) -> _Placed:
+    def _place(self, op: Operation, *, zeroed: bool = True) -> _Placed:
         """Room for a tensor: at the start of the segment its bundle expects it in, or anywhere."""
         tensor = device_tensor(op.results[0])
-        name, size, segment = f"argument {self._count}", tensor.sticks * STICK_BYTES, _number(op, SEGMENT)
+        name, size, segment = f"argument {self._count}", tensor.sticks * STICK_BYTES, segment_of(op.results[0])
         self._count += 1
         self.memory.arguments.add(name)
         if segment is None:
-            return _Placed(tensor, self.memory.allocate(name, size).base)
-        return _Placed(tensor, self.memory.add_region(name, self._segment_base(op, segment), size).base)
+            return _Placed(tensor, self.memory.allocate(name, size, zeroed=zeroed).base)
+        base = self._segment_base(op, segment)
+        return _Placed(tensor, self.memory.add_region(name, base, size, zeroed=zeroed).base)
 
     def _segment_base(self, op: Operation, segment: int) -> int:
         if not 0 <= segment < USER_SEGMENTS:
@@ -165,7 +145,8 @@ class HostFunctions(InterpreterFunctions):
         return segment_base(segment)
 
     def _send(self, op: Operation, values: Array, known: Mask | None, *, zero_padding: bool) -> _Placed:
-        tensor, placed = device_tensor(op.results[0]), self._place(op)
+        tensor = device_tensor(op.results[0])
+        placed = self._place(op, zeroed=not (zero_padding or fills(tensor)))
         key, region = (tensor, zero_padding, self.options), self.memory.locate(placed.base, placed.base + 1)
         if known is None and self.resident.restore(key, values, region):
             return placed
@@ -189,7 +170,7 @@ class HostFunctions(InterpreterFunctions):
                 hint="write the bundle again",
             )
         sent = None
-        if ZERO_PADDING not in op.attributes:
+        if op.zero_padding is None:
             whole = np.ones(tensor.shape, np.bool_)
             sent = image.arrange(whole, tensor.layout, tensor.lanes, tensor.arrangement)
         values = encoding.decode(codes, tensor.format)
@@ -203,11 +184,13 @@ class HostFunctions(InterpreterFunctions):
         (host,) = cast(tuple[HostArray | None], args)
         if host is None:
             return (self._send_codes(op),)
-        exact = self.options.numerics == "exact"
-        if not exact:
-            self._note_overflow(op, host)
+        exact, before = self.options.numerics != "device", replace(self.memory.tally)
         values = sent_integers(op, host.values, device_tensor(op.result), source_name(op), exact=exact)
-        return (self._send(op, values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
+        placed = self._send(op, values, host.defined, zero_padding=op.zero_padding is not None)
+        # What is there from an earlier run was rounded then.
+        if not exact and (self.memory.tally != before or self.memory.locate(placed.base, placed.base + 1).shared):
+            self._note_overflow(op, host)
+        return (placed,)
 
     def _note_overflow(self, op: ToDeviceOp, host: HostArray) -> None:
         """Notes finite numbers of a tensor that DLFloat16 does not reach, unless they are what fills a mask."""
@@ -225,8 +208,8 @@ class HostFunctions(InterpreterFunctions):
     @impl(KernelConstantOp)
     def run_constant(self, _interpreter: Interpreter, op: KernelConstantOp, _args: PythonValues) -> PythonValues:
         """Write constant numbers to memory."""
-        tensor = device_tensor(op.result)
-        return (self._send(op, known_numbers(op.value, tensor.shape, op), None, zero_padding=True),)
+        values = self.resident.constant(op, lambda: known_numbers(op.value, device_tensor(op.result).shape, op))
+        return (self._send(op, values, None, zero_padding=True),)
 
     @impl(AllocOp)
     def run_alloc(self, _interpreter: Interpreter, op: AllocOp, _args: PythonValues) -> PythonValues:
@@ -239,19 +222,20 @@ class HostFunctions(InterpreterFunctions):
         placed = cast(tuple[_Placed, ...], args)
         entry = op.bundle.root_reference.data
         fixed = _takes_none(self.program.bundle, entry) and bool(placed)
-        if fixed and any(_number(buffer.owner, SEGMENT) is None for buffer in op.buffers):
+        if fixed and any(segment_of(buffer) is None for buffer in op.buffers):
             raise InputError(
                 "the bundle's files hold addresses, and the host program does not say in which segments they lie",
                 hint="write the bundle again",
             )
-        pool = _number(op, POOL_BYTES)
+        pool = op.fixed_pool_bytes
         if pool is not None:
             self.memory.add_region(POOL, self._segment_base(op, 0), pool)
         bases = [] if fixed else [p.base for p in placed]
-        self.memory.integer_kernels, self.memory.elements = _pairs(op, INTEGER_KERNELS), _elements(op)
-        caller = self._caller(op, placed)
+        self.memory.integer_kernels, self.memory.elements = op.watched, op.element_names
+        program, caller = self.program, self._caller(op, placed)
+        plans = self.resident.plans
         run_bundle(
-            self.program.bundle, self.memory, bases, self.program.load, self.program.watch, entry=entry, caller=caller
+            program.bundle, self.memory, bases, program.load, program.watch, entry=entry, plans=plans, caller=caller
         )
         self.memory.remove_region(POOL)
         return ()
@@ -302,7 +286,7 @@ def run_program(
     for number, value in enumerate(inputs):
         if value is None:
             _held(program, main.args[number], argument_name(main, number), settings)
-    narrow = settings.numerics == "device"
+    narrow = settings.numerics != "exact"
     arguments = [None if x is None else bind_input(main, n, x, narrow=narrow) for n, x in enumerate(inputs)]
     interpreter = Interpreter(program.host)
     memory = memory_for(settings, spec_at(main))

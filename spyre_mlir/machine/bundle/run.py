@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.builtin import IntAttr, ModuleOp
@@ -12,9 +11,7 @@ from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, im
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.traits import SymbolTable
 
-from spyre_mlir.dialects.places import Rebase, source_of
 from spyre_mlir.dialects.sdscbundle import (
-    PARAMETER,
     ArgField,
     DeviceMemAllocateOp,
     InputArgExtractOp,
@@ -22,12 +19,13 @@ from spyre_mlir.dialects.sdscbundle import (
     SdscExecuteOp,
 )
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
-from spyre_mlir.errors import InputError, MachineFault, SpyreError, UnsupportedError
+from spyre_mlir.errors import InputError, SpyreError, UnsupportedError
 from spyre_mlir.machine.bundle.addresses import AddressFunctions
-from spyre_mlir.machine.faults import Standing, place_of
+from spyre_mlir.machine.bundle.launch_trace import BoundLaunch, Caller, PoolAllocation, ProgramPlans, Trace
+from spyre_mlir.machine.faults import place_of
 from spyre_mlir.machine.levels.for_loops import ForFunctions
 from spyre_mlir.machine.memory.exact import Memory
-from spyre_mlir.machine.superdsc.run import execute
+from spyre_mlir.machine.superdsc.launch_plans import LaunchPlans
 from spyre_mlir.machine.superdsc.stale_reads import History
 
 ENTRY = "sdsc_bundle"
@@ -41,47 +39,6 @@ Loader = Callable[[str], Descriptor]
 LaunchWatch = Callable[[SdscExecuteOp, Descriptor, Memory, Mapping[int, int]], None]
 
 
-@dataclass(frozen=True)
-class Caller:
-    """What the host program says about one launch of a bundle function.
-
-    Attributes:
-        arguments: names of the regions of memory that are its arguments.
-        places: the places of its ops at this launch.
-    """
-
-    arguments: Sequence[str] = ()
-    places: Rebase = field(default_factory=Rebase)
-
-    def tensors(self, op: SdscExecuteOp) -> list[str | None]:
-        """Which region of memory each operand of a file is, where that is known."""
-        return [self._region(name) if name.startswith(PARAMETER) else name for name in op.tensors]
-
-    def _region(self, parameter: str) -> str | None:
-        number = int(parameter.removeprefix(PARAMETER))
-        return self.arguments[number] if number < len(self.arguments) else None
-
-
-def run_launch(
-    op: SdscExecuteOp,
-    view: Descriptor,
-    memory: Memory,
-    symbols: Mapping[int, int],
-    history: History | None = None,
-    caller: Caller | None = None,
-) -> None:
-    """Run one file's operation on all its cores; a fault names the file, and its origin in the model."""
-    log, known = memory.log, caller or Caller()
-    source = known.places.source(source_of(op.location))
-    log.standing = Standing(op.sdsc_filename.data, "superdsc", str(source) if source else None)
-    try:
-        execute(view, memory, symbols, history, known.tensors(op))
-    except MachineFault as fault:
-        log.keep(fault)
-    finally:
-        log.standing = None
-
-
 @register_impls
 class BundleFunctions(InterpreterFunctions):
     """Meaning of the sdscbundle ops on one memory.
@@ -91,6 +48,7 @@ class BundleFunctions(InterpreterFunctions):
         load: gives the descriptor of a file name, as bundle.mlir spells it.
         watch: sees every launch after it ran.
         run: what a launch does, if it is not to run.
+        plans: those of earlier runs.
     """
 
     def __init__(
@@ -99,16 +57,19 @@ class BundleFunctions(InterpreterFunctions):
         load: Loader,
         watch: LaunchWatch | None = None,
         run: LaunchWatch | None = None,
+        plans: LaunchPlans | None = None,
         caller: Caller | None = None,
     ) -> None:
         self.memory = memory
         self.watch = watch
-        self._caller = caller
+        self._caller = caller or Caller()
         self._instead = run
         self.pools: list[str] = []
+        self.trace: Trace = []
         self._load = load
         self._loaded: dict[str, Descriptor] = {}
         self._history = History()
+        self._plans = plans
 
     @impl(InputArgExtractOp)
     def run_extract(self, _interpreter: Interpreter, op: InputArgExtractOp, args: PythonValues) -> PythonValues:
@@ -122,11 +83,16 @@ class BundleFunctions(InterpreterFunctions):
     @impl(DeviceMemAllocateOp)
     def run_allocate(self, _interpreter: Interpreter, op: DeviceMemAllocateOp, _args: PythonValues) -> PythonValues:
         """Allocate scratch memory with undefined contents."""
+        return (self.allocate(PoolAllocation(op.size.value.data)),)
+
+    def allocate(self, pool: PoolAllocation) -> int:
+        """Allocate a pool, and return its address."""
         name = f"pool {len(self.pools)}"
-        region = self.memory.allocate(name, op.size.value.data)
+        region = self.memory.allocate(name, pool.size)
         region.scratch = True
         self.pools.append(name)
-        return (region.base,)
+        self.trace.append(pool)
+        return region.base
 
     @impl(ApplyOp)
     def run_apply(self, _interpreter: Interpreter, op: ApplyOp, args: PythonValues) -> PythonValues:
@@ -140,13 +106,26 @@ class BundleFunctions(InterpreterFunctions):
         if filename not in self._loaded:
             self._loaded[filename] = self._load(filename)
         symbols = dict(zip(op.ids, args, strict=True))
-        if self._instead is not None:
-            self._instead(op, self._loaded[filename], self.memory, symbols)
-        else:
-            run_launch(op, self._loaded[filename], self.memory, symbols, self._history, self._caller)
-        if self.watch is not None:
-            self.watch(op, self._loaded[filename], self.memory, symbols)
+        self.launch(BoundLaunch(op, self._loaded[filename], symbols, self._caller))
         return ()
+
+    def launch(self, bound: BoundLaunch) -> None:
+        """Run a launch, and show it to the watcher."""
+        self.trace.append(bound)
+        if self._instead is not None:
+            self._instead(bound.op, bound.view, self.memory, bound.symbols)
+        else:
+            bound.run(self.memory, self._history, self._plans)
+        if self.watch is not None:
+            self.watch(bound.op, bound.view, self.memory, bound.symbols)
+
+    def replay(self, trace: Trace) -> None:
+        """Do what a trace says."""
+        for step in trace:
+            if isinstance(step, PoolAllocation):
+                self.allocate(step)
+            else:
+                self.launch(step)
 
 
 def run_bundle(
@@ -157,6 +136,7 @@ def run_bundle(
     watch: LaunchWatch | None = None,
     run: LaunchWatch | None = None,
     entry: str = ENTRY,
+    plans: ProgramPlans | None = None,
     caller: Caller | None = None,
 ) -> None:
     """Run a bundle from its first launch to its last.
@@ -171,6 +151,7 @@ def run_bundle(
         watch: sees every launch after it ran.
         run: what a launch does, if it is not to run.
         entry: name of the bundle function.
+        plans: those of earlier runs of the same module; takes this one's.
         caller: the launch in the host program.
 
     Raises:
@@ -184,21 +165,33 @@ def run_bundle(
     expected = len(function.function_type.inputs)
     if expected != len(arguments):
         raise InputError(f"the bundle takes {expected} arguments, got {len(arguments)}")
+    kept = plans or ProgramPlans()
+    memory.forget_scratchpads()
+    functions = BundleFunctions(memory, load, watch, run, kept.launches, caller)
+    addresses = (*arguments, memory.free)
+    trace = kept.trace(function, addresses)
+    try:
+        if trace is not None:
+            functions.replay(trace)
+        else:
+            _interpret(module, function, arguments, functions)
+            kept.keep(function, addresses, functions.trace)
+    finally:
+        for name in functions.pools:
+            memory.remove_region(name)
+
+
+def _interpret(module: ModuleOp, function: FuncOp, arguments: Sequence[int], functions: BundleFunctions) -> None:
     for op in function.walk():
         if not op.name.startswith(GRAMMAR):
             message = f"{op.name} is no part of a bundle"
             raise UnsupportedError(message, where=place_of(op), hint="a bundle has loops with constant bounds, no more")
-    functions = BundleFunctions(memory, load, watch, run, caller)
     interpreter = Interpreter(module, index_bitwidth=_INDEX_BITS)
     for known in (functions, FuncFunctions(), AddressFunctions(), ForFunctions()):
         interpreter.register_implementations(known)
-    memory.forget_scratchpads()
     try:
         interpreter.call_op(function, tuple(arguments))
     except SpyreError as error:
         # The interpreter attaches the whole module as a note at every level; the error says where by itself.
         error.__notes__ = []
         raise
-    finally:
-        for name in functions.pools:
-            memory.remove_region(name)

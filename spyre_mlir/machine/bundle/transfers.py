@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from xdsl.ir import Operation
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.hw.arrangement import STANDARD, as_read, as_stored
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.arrays import Array, HostArray, Mask
+from spyre_mlir.machine.bundle.launch_trace import ProgramPlans
 from spyre_mlir.machine.faults import Place
 from spyre_mlir.machine.memory.exact import Memory, MemoryRegion, Spare
 from spyre_mlir.machine.memory.frames import Frame, StridedAxis, blocks
@@ -31,16 +35,30 @@ class _Image:
 
 @dataclass
 class ResidentTensors:
-    """Device tensors already sent for immutable arrays: weights go to the card once.
+    """Device tensors already sent for immutable arrays: weights go to the card once. Plans of launches as well.
 
     An array counts if it is read-only and holds its own elements. Whoever writes over one on the card gets a copy.
+
+    Attributes:
+        spare: contents of regions that are gone.
+        plans: what is known about the program's launches.
     """
 
     spare: Spare = field(default_factory=dict[int, "list[tuple[npt.NDArray[np.uint8], ShadowMemory]]"])
+    plans: ProgramPlans = field(default_factory=ProgramPlans)
+    _constants: dict[int, tuple[Operation, Array]] = field(default_factory=dict[int, tuple[Operation, Array]])
     _images: dict[tuple[Any, ...], _Image] = field(default_factory=dict[tuple[Any, ...], _Image])
     _files: dict[tuple[Any, ...], tuple[npt.NDArray[np.uint8], ShadowMemory]] = field(
         default_factory=dict[tuple[Any, ...], tuple[npt.NDArray[np.uint8], ShadowMemory]]
     )
+
+    def constant(self, op: Operation, make: Callable[[], Array]) -> Array:
+        """Return the numbers of a constant, made at the first request, as an array that counts."""
+        if id(op) not in self._constants:
+            values = np.array(make())
+            values.setflags(write=False)
+            self._constants[id(op)] = op, values
+        return self._constants[id(op)][1]
 
     def restore(self, key: tuple[Any, ...], array: Array, region: MemoryRegion) -> bool:
         """Put a tensor sent before into a region; False if there is none."""
@@ -52,7 +70,7 @@ class ResidentTensors:
 
     def remember(self, key: tuple[Any, ...], array: Array, region: MemoryRegion) -> None:
         """Keep the present contents of a region, if the array is immutable."""
-        if array.flags.writeable or array.base is not None or array.ndim == 0:
+        if array.flags.writeable or array.base is not None or isinstance(array, np.generic):
             return  # numpy's arithmetic makes numbers of arrays without dimensions
         whole = (id(array), *key)
         source = weakref.ref(array, lambda _: self._images.pop(whole, None))
@@ -82,6 +100,11 @@ def access_of(tensor: DeviceTensor, base: int) -> ByteAccess:
     return ByteAccess(base, tuple(axes), tuple(layout.extents), tensor.format, Place())
 
 
+def fills(tensor: DeviceTensor) -> bool:
+    """Return whether the elements of a tensor, padding included, are all there is in its sticks."""
+    return prod(tensor.layout.extents) == tensor.sticks * tensor.lanes
+
+
 def send(
     memory: Memory, tensor: DeviceTensor, base: int, values: Array, known: Mask | None, *, zero_padding: bool
 ) -> None:
@@ -89,7 +112,7 @@ def send(
     access = access_of(tensor, base)
     stick, order = tensor.layout.stick, tensor.arrangement
     padded = access.shape != tensor.shape or order != STANDARD
-    if zero_padding and (padded or known is not None or int(np.prod(access.shape)) != tensor.sticks * tensor.lanes):
+    if zero_padding and (padded or known is not None or not fills(tensor)):
         everything = StridedAxis(tensor.sticks, STICK_BYTES), StridedAxis(tensor.lanes, STICK_BYTES // tensor.lanes)
         _fill(memory, ByteAccess(base, (everything,), (tensor.sticks * tensor.lanes,), tensor.format, Place()), None)
     written = None
@@ -156,4 +179,4 @@ def fetch(memory: Memory, tensor: DeviceTensor, base: int) -> HostArray:
     return HostArray(values if access.shape == tensor.shape else np.array(values[box], order="C"), known)
 
 
-__all__ = ["ResidentTensors", "access_of", "fetch", "send", "send_image"]
+__all__ = ["ResidentTensors", "access_of", "fetch", "fills", "send", "send_image"]

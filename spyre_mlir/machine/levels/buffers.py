@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
-from spyre_mlir.dialects.spyre.attributes import FROM_END, DeviceTensor
-from spyre_mlir.dialects.spyre.kernel import SATURATE, ToDeviceOp
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.arrangement import as_read, as_stored
 from spyre_mlir.hw.dl16 import round_trip
@@ -94,10 +94,9 @@ def receive(buffer: DeviceBuffer) -> tuple[Array, Mask]:
 
 def counted_from_end(op: ToDeviceOp, values: Array) -> Array:
     """Return indices with negative ones counted from the end of their table, if the transfer asks for it."""
-    rows = op.attributes.get(FROM_END)
-    if not isinstance(rows, IntegerAttr):
+    if op.rows is None:
         return values
-    wrapped = values + rows.value.data
+    wrapped = values + op.rows
     return np.where((values < 0) & (wrapped >= 0), wrapped, values)
 
 
@@ -120,7 +119,7 @@ def sent_integers(
     form = device_format(tensor.format)
     if values.size == 0 or (form.floating and values.dtype.kind != "i"):
         return values
-    if SATURATE in op.attributes:
+    if op.saturate is not None:
         most = EXACT_INTEGERS[form.name]
         beyond = most + 2  # the next number of the format
         return np.where(values > most, beyond, np.where(values < -most, -beyond, values))

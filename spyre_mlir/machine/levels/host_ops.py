@@ -69,7 +69,7 @@ def run_on_host(
     """
     if executor is None:
         raise UnsupportedError(
-            f"nobody runs {op.overload} on the host here", where=place_of(op), hint="run the whole program"
+            f"this interpreter has no host to run {op.overload} on", where=place_of(op), hint="run the whole program"
         )
     call = HostCall.of(op)
     operands = [  # device memory has integers, and float32, in types that torch lacks

@@ -14,7 +14,6 @@ import numpy as np
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 
 from spyre_mlir.dialects.spyre.kernel import (
-    ZERO_PADDING,
     AllocOp,
     ComputeOp,
     ConvertOp,
@@ -228,11 +227,11 @@ class KernelFunctions(InterpreterFunctions):
 
     @impl(ToDeviceOp)
     def run_to_device(self, _interpreter: Interpreter, op: ToDeviceOp, args: PythonValues) -> PythonValues:
-        """Lay a host tensor out in sticks; the attribute `zero_padding` fills the rest with zeros."""
+        """Lay a host tensor out in sticks; `zero_padding` fills the rest with zeros."""
         (host,) = cast(tuple[HostArray], args)
         tensor = device_tensor(op.result)
         values = sent_integers(op, host.values, tensor, source_name(op))
-        return (send(tensor, values, host.defined, zero_padding=ZERO_PADDING in op.attributes),)
+        return (send(tensor, values, host.defined, zero_padding=op.zero_padding is not None),)
 
     @impl(FromDeviceOp)
     def run_from_device(self, _interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:

@@ -19,8 +19,7 @@ from xdsl.interpreter import (
 )
 from xdsl.ir import Attribute, Operation
 
-from spyre_mlir.dialects.aten_arguments import UNROUNDED
-from spyre_mlir.dialects.spyre.attributes import FROM_END, FirstOnesAttr, IndexMapAttr, IotaAttr, ResampleAttr
+from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IndexMapAttr, IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.loop import (
     EmptyOp,
     LoopConstantOp,
@@ -172,7 +171,7 @@ class LoopFunctions(InterpreterFunctions):
         dest = cast(HostArray, args[-1]) if op.dest is not None else None
         element = tensor_type(op.result.type).get_element_type()
         values = in_width(_evaluate(interpreter, op, inputs), element)
-        values = values if UNROUNDED in op.attributes else as_eager(values, str(element))
+        values = values if op.wide is not None else as_eager(values, str(element))
         return (_write(op, op.output_map, values, _kept(op), _target(op, dest)),)
 
     @impl_terminator(YieldOp)
@@ -189,7 +188,7 @@ class LoopFunctions(InterpreterFunctions):
         names, extents, axis = [d.name for d in op.space.data], op.space.extents, op.axis.value.data
         used = [n for n in names if n in op.maps.data[0].names]
         rows = _read(indices, op.maps.data[0], op, used, "the indices")
-        if FROM_END in op.attributes:
+        if op.from_end is not None:
             rows = np.where(rows < 0, rows + table.values.shape[axis], rows)
         rows = gather_rows(rows, table.values.shape[axis], op)
         rows = rows.reshape([extents[n] if n in used else 1 for n in names])

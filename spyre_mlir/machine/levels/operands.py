@@ -9,7 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from spyre_mlir.dialects.spyre.kernel import ELEMENT, KernelOp
+from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.hw.sticks import StickAccess
 from spyre_mlir.machine.arrays import Array, Mask, first_index, strided
 from spyre_mlir.machine.eager_rounding import as_eager, operands_as
@@ -114,7 +114,7 @@ class WalkedOperand:
 
     def values(self, axes: Sequence[Sub]) -> Array:
         """Return the elements along axes."""
-        element = self.op.attributes.get(ELEMENT)
+        element = self.op.rounds_to
         values = self.view(self.buffer.values, axes)
         return values if element is None or self.is_output else operands_as(values, str(element))
 
@@ -146,7 +146,7 @@ def write(out: WalkedOperand, values: Array, initialised: Mask, *, copies: bool)
     axes = out.own_axes
     if not copies:
         _check_first_lanes(out, axes, initialised)
-    states, element = out.initialised(axes), out.op.attributes.get(ELEMENT)
+    states, element = out.initialised(axes), out.op.rounds_to
     values = values if element is None else as_eager(values, str(element))
     target = out.values(axes)
     target[...] = np.where(initialised, values.astype(target.dtype), np.nan)

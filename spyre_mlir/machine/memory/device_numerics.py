@@ -29,9 +29,8 @@ from spyre_mlir.hw import dl16, encoding
 from spyre_mlir.hw.formats import DL16, FORMATS, FP32, INDEX, INFINITY_STAND_IN, INT32
 from spyre_mlir.hw.rounding import round_into
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
-from spyre_mlir.machine.faults import FaultLog
-from spyre_mlir.machine.memory.exact import ExactMemory, Floats, Memory, Stored, element_bytes
-from spyre_mlir.machine.memory.shadow import Tags
+from spyre_mlir.machine.memory.exact import Floats, Memory, Stored, element_bytes
+from spyre_mlir.machine.memory.shadow import Tags, spread
 from spyre_mlir.machine.options import MachineOptions
 
 # Formats whose values are numbers of a small floating-point type; torch-spyre csrc/types_mapping.h for the fp8 pair.
@@ -53,6 +52,18 @@ _STORED: dict[str, np.dtype[Any]] = {
     "SENINT16": np.dtype(np.int16),
 }
 _STAND_IN = float(dl16.round_trip(INFINITY_STAND_IN))
+
+
+def stored_type(format_name: str) -> np.dtype[Any]:
+    """Return the numpy type of a format's values, of twice the size.
+
+    Raises:
+        UnsupportedError: the machine has no arithmetic for the format.
+    """
+    if format_name not in _STORED:
+        hint = f"it has {', '.join(_STORED)}; numerics='exact' takes every format of whole bytes"
+        raise UnsupportedError(f"device numerics have no format {format_name} yet", hint=hint)
+    return _STORED[format_name]
 
 
 class DeviceMemory(Memory):
@@ -78,10 +89,7 @@ class DeviceMemory(Memory):
         Raises:
             UnsupportedError: the machine has no arithmetic for the format.
         """
-        if format_name not in _STORED:
-            hint = f"it has {', '.join(_STORED)}; numerics='exact' takes every format of whole bytes"
-            raise UnsupportedError(f"device numerics have no format {format_name} yet", hint=hint)
-        return _STORED[format_name]
+        return stored_type(format_name)
 
     def put(self, target: Stored, values: npt.ArrayLike, format_name: str, *, from_host: bool = False) -> None:
         """Round to the format, and store.
@@ -111,7 +119,7 @@ class DeviceMemory(Memory):
 
     def _round(self, target: Stored, given: Floats) -> None:
         if given.dtype == np.float32:
-            round_into(target, np.broadcast_to(given, target.shape), self._overflow, self.tally)
+            round_into(target, spread(given, target.shape), self._overflow, self.tally)
             return
         # Two roundings in a row are not one, so wider numbers go to the format directly.
         wide = given.astype(np.float64)
@@ -156,11 +164,3 @@ def _codes(values: Stored, format_name: str) -> Stored:
     if format_name == DL16.name:
         return encoding.encode(values, format_name)
     return values.astype(_LIBRARY.get(format_name, values.dtype))
-
-
-def memory_for(options: MachineOptions, spec: SpyreSpec = SPYRE) -> Memory:
-    """Make empty memory of the numerics that a run asks for."""
-    memory = ExactMemory(spec) if options.numerics == "exact" else DeviceMemory(spec, options)
-    memory.log = FaultLog(options.on_fault)
-    memory.nan_is_a_fault = options.nan == "fault"
-    return memory

@@ -23,6 +23,7 @@ from spyre_mlir.hw.rounding import Tally
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, USER_SEGMENTS, SpyreSpec, segment_base
 from spyre_mlir.machine.eager_rounding import as_eager, operands_as, slot_type
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
+from spyre_mlir.machine.memory.pages import sparse_zeros
 from spyre_mlir.machine.memory.shadow import Bools, Ints, ShadowMemory, Tags
 
 Floats = npt.NDArray[Any]  # float64; in device numerics float32 where that is exact
@@ -70,17 +71,23 @@ class MemoryRegion:
     scratch: bool = field(init=False, default=False, compare=False, repr=False)
 
     spare: Spare | None = field(default=None, compare=False, repr=False)
+    # Whether programs use a little of it here and there, as of the scratchpads.
+    sparse: bool = field(default=False, compare=False, repr=False)
+    # Whether bytes that nothing wrote read as 0; not needed where all of it is written at once.
+    zeroed: bool = field(default=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         kept = self.spare.pop(self.size * self.scale, []) if self.spare is not None else []
         if kept and self.spare is not None:
             self.cells, old = kept.pop()
             self.spare[self.size * self.scale] = kept
-            used = (old.writer > 0) | (old.known > 0)
-            self.cells.reshape(len(used), -1)[slice(None) if used.mean() > _MOST else used] = 0
+            if self.zeroed:
+                used = (old.writer > 0) | (old.known > 0)
+                self.cells.reshape(len(used), -1)[slice(None) if used.mean() > _MOST else used] = 0
         else:
             # zeros, not empty: the operating system commits a page at the first write only.
-            self.cells = np.zeros(self.size * self.scale, dtype=np.uint8)
+            count = self.size * self.scale
+            self.cells = sparse_zeros(count) if self.sparse else np.zeros(count, dtype=np.uint8)
         self.states = ShadowMemory(self.size)
 
     @property
@@ -130,6 +137,8 @@ class Memory(ABC):
 
     # Bytes the host spends per byte of the device.
     scale: int
+    # Whether it is kept what was written where, and in which format.
+    tracked = True
     # Whether cores that share a sum hand their parts on unchanged, so that it may be computed in one go.
     partial_sums_are_wide = True
 
@@ -181,6 +190,9 @@ class Memory(ABC):
         # Scratchpads get addresses after the last segment, so that one number names any byte on the card.
         self.scratchpad_base = segment_base(USER_SEGMENTS + 1)
         self._regions: list[MemoryRegion] = []
+        self._bases: list[int] = []
+        # What `locate` found since regions last changed: launches ask for the same bytes several times.
+        self._located: dict[tuple[int, int], MemoryRegion] = {}
         # Which launch is running; 0 is the host.
         self.step = 0
         self.log = FaultLog()
@@ -201,8 +213,15 @@ class Memory(ABC):
         """Return all regions by address."""
         return tuple(self._regions)
 
-    def add_region(self, name: str, base: int, size: int) -> MemoryRegion:
+    def add_region(self, name: str, base: int, size: int, *, sparse: bool = False, zeroed: bool = True) -> MemoryRegion:
         """Add an address range, uninitialised.
+
+        Args:
+            name: for messages.
+            base: first byte address.
+            size: bytes.
+            sparse: whether only a little of it will be used.
+            zeroed: whether bytes that nothing wrote read as 0.
 
         Raises:
             InputError: the base is not on a stick, the size is not whole sticks, or the region overlaps another.
@@ -211,7 +230,7 @@ class Memory(ABC):
         if base % stick or size % stick or size <= 0:
             raise InputError(f"region {name}: base {base:#x} and size {size} must be whole sticks of {stick} bytes")
         try:
-            region = MemoryRegion(base, size, name, self.scale, self.spare)
+            region = MemoryRegion(base, size, name, self.scale, self.spare, sparse, zeroed)
         except MemoryError as error:
             message = f"region {name}: the host cannot hold {size} bytes of device memory"
             raise InputError(message, hint="use symbolic addresses, with regions as large as the tensors") from error
@@ -219,21 +238,27 @@ class Memory(ABC):
             if other.base < region.end and region.base < other.end:
                 raise InputError(f"region {name} at {base:#x}..{region.end:#x} overlaps {other.name}")
         insort(self._regions, region)
+        insort(self._bases, base)
+        self._located.clear()
         return region
 
-    def allocate(self, name: str, size: int) -> MemoryRegion:
-        """Add an address range behind all existing ones.
+    @property
+    def free(self) -> int:
+        """The first byte behind all regions of the segments."""
+        return max((region.end for region in self._regions if region.base < self.scratchpad_base), default=0)
+
+    def allocate(self, name: str, size: int, *, zeroed: bool = True) -> MemoryRegion:
+        """Add an address range behind all existing ones; see `add_region`.
 
         Raises:
             InputError: the segments have no room left.
         """
-        stick = STICK_BYTES
-        base = max((region.end for region in self._regions if region.base < self.scratchpad_base), default=0)
+        stick, base = STICK_BYTES, self.free
         whole = -(-size // stick) * stick
         if base + whole > self.scratchpad_base:
             message = f"region {name}: {size} bytes do not fit between {base:#x} and the end of the segments"
             raise InputError(message)
-        return self.add_region(name, base, whole)
+        return self.add_region(name, base, whole, zeroed=zeroed)
 
     def forget_scratchpads(self) -> None:
         """Drop the contents of the scratchpads, as between two programs."""
@@ -249,8 +274,10 @@ class Memory(ABC):
 
     def _release(self, gone: list[MemoryRegion]) -> None:
         self._regions = [region for region in self._regions if all(region is not other for other in gone)]
+        self._bases = [region.base for region in self._regions]
+        self._located.clear()
         for region in gone:
-            if not region.shared:
+            if not region.shared and self.tracked:  # or nothing says which bytes have to become zero
                 self.spare.setdefault(len(region.cells), []).append((region.cells, region.states))
 
     def scratchpad_address(self, core: int, address: int) -> int:
@@ -262,7 +289,8 @@ class Memory(ABC):
         for region in self._regions:
             if region.base == self.scratchpad_base:
                 return region
-        region = self.add_region("LX", self.scratchpad_base, self.spec.cores_per_card * self.spec.lx_bytes)
+        size = self.spec.cores_per_card * self.spec.lx_bytes
+        region = self.add_region("LX", self.scratchpad_base, size, sparse=True)
         region.scratch = True
         return region
 
@@ -272,8 +300,12 @@ class Memory(ABC):
         Raises:
             MachineFault: ``out-of-bounds``, naming the nearest region.
         """
-        at = bisect_right(self._regions, low, key=lambda region: region.base) - 1
-        if at >= 0 and self._regions[at].base <= low and high <= self._regions[at].end:
+        known = self._located.get((low, high))
+        if known is not None:
+            return known
+        at = bisect_right(self._bases, low) - 1
+        if at >= 0 and high <= self._regions[at].end:
+            self._located[low, high] = self._regions[at]
             return self._regions[at]
         where = place or Place(low=low, high=high)
         if not self._regions:
@@ -297,7 +329,8 @@ class Memory(ABC):
         stored = np.empty(at.shape, self.stored_type(format_name))
         self.put(stored, wide, format_name)
         self._elements(region, width, format_name)[at] = stored
-        region.states.write_elements(at, width, format_name, None, self.step)
+        if self.tracked:
+            region.states.write_elements(at, width, format_name, None, self.step)
 
     def load(self, addresses: Ints, format_name: str) -> tuple[Floats, Bools]:
         """Read single elements, as a transfer to the host does.

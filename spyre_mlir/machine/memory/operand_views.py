@@ -8,7 +8,7 @@ stick dim from stick to stick) and the lane.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 
 import numpy as np
@@ -16,8 +16,8 @@ import numpy as np
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, IndirectKind, OpClass, Operand
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import STICK_BYTES
-from spyre_mlir.machine.faults import FaultKind, Place, fault
-from spyre_mlir.machine.memory.exact import Ints, Memory, element_bytes
+from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
+from spyre_mlir.machine.memory.exact import Bools, Ints, Memory, element_bytes
 from spyre_mlir.machine.memory.frames import StridedAxis
 from spyre_mlir.machine.memory.strided_access import ByteAccess, TrackedArray
 
@@ -28,7 +28,7 @@ class OperandLayout:
     Args:
         view: the descriptor.
         index: which operand.
-        memory: gives the scratchpads' place.
+        memory: gives the scratchpads' place; it is not kept, so that a plan may hold the layout.
         symbols: byte address per symbol id.
 
     Raises:
@@ -39,11 +39,13 @@ class OperandLayout:
         self.view = view
         self.index = index
         self.operand: Operand = view.operands[index]
-        self.memory = memory
         self.spec = memory.spec
         self.word_bytes = element_bytes(self.operand.format)
-        self.place = Place(op=f"{view.index}:{view.op_func_name}", tensor=f"Tensor{index}")
-        self.starts = self._resolve(symbols or {})
+        # The writer's layout in LX that was last found to divide the tensor in the same way.
+        self.agrees_with: OperandLayout | None = None
+        self.name = f"{view.index}:{view.op_func_name}"
+        self.place = Place(op=self.name, tensor=f"Tensor{index}")
+        self.starts = self._resolve(memory, symbols or {})
         strides = self.operand.stick_strides()
         self._strides = {k: n * STICK_BYTES for k, n in strides.items() if k not in _picked(view, index)}
 
@@ -55,7 +57,7 @@ class OperandLayout:
     def _at(self, core: int, low: int | None = None, high: int | None = None) -> Place:
         return Place(op=self.place.op, tensor=self.place.tensor, core=core, low=low, high=high)
 
-    def _resolve(self, symbols: Mapping[int, int]) -> Ints:
+    def _resolve(self, memory: Memory, symbols: Mapping[int, int]) -> Ints:
         try:
             starts = _numbers(self.operand.start)
             if self.operand.symbolic:
@@ -70,14 +72,14 @@ class OperandLayout:
             raise fault(FaultKind.MISALIGNED, message, self._at(core, int(starts[core])))
         if self.operand.component != "lx":
             return starts
-        self.memory.add_scratchpads()
+        memory.add_scratchpads()
         last = starts + self.operand.allocated_sticks() * stick
         if (off := (last > self.spec.lx_bytes) | (starts < 0)).any():
             core = int(off.argmax())
             text = f"{int(starts[core]):#x}..{int(last[core]):#x}"
             message = f"LX bytes {text} do not fit the scratchpad of {self.spec.lx_bytes:#x} bytes"
             raise fault(FaultKind.LX_OVERFLOW, message, self._at(core, int(starts[core]), int(last[core])))
-        bases = self.memory.scratchpad_address(0, 0) + self.spec.lx_bytes * np.arange(len(starts), dtype=np.int64)
+        bases = memory.scratchpad_address(0, 0) + self.spec.lx_bytes * np.arange(len(starts), dtype=np.int64)
         return starts + bases
 
     def _bound(self, ids: Ints, symbols: Mapping[int, int]) -> Ints:
@@ -92,8 +94,11 @@ class OperandLayout:
             made[where] = symbols[symbol]
         return made
 
-    def require_span(self) -> None:
+    def require_span(self, log: FaultLog) -> None:
         """Refuse an operand whose addresses on one core lie too far apart.
+
+        Args:
+            log: takes the fault.
 
         Raises:
             MachineFault: ``span``.
@@ -107,7 +112,7 @@ class OperandLayout:
         if reach > self.spec.span_bytes:
             message = f"one core spans {reach} bytes of one tensor, at most {self.spec.span_bytes} are reachable"
             hint = "split an outer dim over more cores"
-            self.memory.log.meet(fault(FaultKind.SPAN, message, access.span, hint=hint))
+            log.meet(fault(FaultKind.SPAN, message, access.span, hint=hint))
 
     def core(self, core: int) -> ByteAccess:
         """Return the elements one core touches; addresses in LX are card-wide."""
@@ -122,20 +127,54 @@ class OperandLayout:
         Args:
             slices: slice number per core and iteration dim.
         """
-        steps: list[int] = []
+        none = np.zeros(len(self.view.dims), dtype=np.int64)
+        origin = int(self.starts[_core_of(slices, none)])
+        steps = none.copy()
         for place, dim in enumerate(self.view.dims):
-            unit = np.zeros(len(self.view.dims), dtype=np.int64)
-            unit[place] = 1
-            steps.append(0 if dim.split == 1 else int(self.starts[_core_of(slices, unit)] - self._origin(slices)))
-        if not np.array_equal(self.starts, self._origin(slices) + slices @ np.asarray(steps, dtype=np.int64)):
+            if dim.split > 1:
+                unit = none.copy()
+                unit[place] = 1
+                steps[place] = self.starts[_core_of(slices, unit)] - origin
+        if not np.array_equal(self.starts, origin + slices @ steps):
             return None
-        pairs = tuple(zip(self.view.dims, steps, strict=True))
+        pairs = tuple(zip(self.view.dims, steps.tolist(), strict=True))
         axes = tuple(self._axes(dim, dim.per_core, step) for dim, step in pairs)
         shape = tuple(dim.extent if self._has(dim) or step else 1 for dim, step in pairs)
-        return ByteAccess(self._origin(slices), axes, shape, self.operand.format, self.place)
+        return ByteAccess(origin, axes, shape, self.operand.format, self.place)
 
-    def _origin(self, slices: Ints) -> int:
-        return int(self.starts[_core_of(slices, np.zeros(len(self.view.dims), dtype=np.int64))])
+    @cached_property
+    def tensor_extents(self) -> tuple[int, ...]:
+        """Sticks, or steps, of the whole tensor in LX along each dimension that has several, innermost first."""
+        splits = {dim.label: dim.split for dim in self.view.dims}
+        counts = zip(self.operand.order, self.operand.counts(), strict=True)
+        whole = [count * splits.get(label, 1) for label, count in counts]
+        return tuple(extent for extent in whole if extent > 1)
+
+    @cached_property
+    def stick_places(self) -> Ints:
+        """Per core, the place in the whole tensor of each of its sticks in LX, in the order of their addresses."""
+        counts, slices = self.operand.counts(), slice_table(self.view)
+        labels = [dim.label for dim in self.view.dims]
+        splits = [self.view.dims[labels.index(label)].split if label in labels else 1 for label in self.operand.order]
+        steps = [prod(n * s for n, s in zip(counts[:at], splits[:at], strict=True)) for at in range(len(counts))]
+        result = np.zeros((len(slices), 1), dtype=np.int64)
+        for label, count, step in zip(self.operand.order, counts, steps, strict=True):
+            own = slices[:, labels.index(label)] * count * step if label in labels else np.zeros(len(slices), np.int64)
+            line = own[:, None] + np.arange(count) * step
+            # The first entry of the order is the innermost, so earlier dims run fastest.
+            result = (line[:, :, None] + result[:, None, :]).reshape(len(slices), -1)
+        return result
+
+    @cached_property
+    def accessed_sticks(self) -> Bools:
+        """Return which sticks of a core in LX, in address order, are accessed and not gaps between accessed ones."""
+        held = self.operand.stick_lanes
+        touched = {dim.label: -(-dim.per_core // held.get(dim.label, 1)) for dim in self.view.dims}
+        result = np.ones(1, dtype=np.bool_)
+        for label, count in zip(self.operand.order, self.operand.counts(), strict=True):
+            line = np.arange(count) < touched.get(label, count)
+            result = (line[:, None] & result[None, :]).reshape(-1)
+        return result
 
     def _has(self, dim: Dim) -> bool:
         return dim.label in self._strides

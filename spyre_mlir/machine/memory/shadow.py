@@ -7,7 +7,7 @@ in its first byte, and marks the others as its continuation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from spyre_mlir.hw.formats import FORMATS, INDEX, INT32
 from spyre_mlir.hw.spec import STICK_BYTES
+from spyre_mlir.machine.memory.pages import sparse_zeros
 
 Tags = npt.NDArray[np.uint8]
 Number = TypeVar("Number", bound=np.generic)
@@ -57,6 +58,17 @@ _WIDTHS = np.ones(256, dtype=np.int64)
 for _name, _tag in FORMAT_TAGS.items():
     _WIDTHS[_tag] = max(1, FORMATS[_name].bits // 8)
 _BYTES = np.arange(STICK)
+_LANES = np.arange(STICK, dtype=np.uint8)
+
+
+def everywhere(mask: Bools) -> bool:
+    """Return whether all of a mask is set; quicker on a few elements than numpy's own."""
+    return int(np.count_nonzero(mask)) == mask.size
+
+
+def spread(array: npt.NDArray[Number], shape: Sequence[int]) -> npt.NDArray[Number]:
+    """Return an array broadcast to a shape; itself if it has that."""
+    return array if array.shape == tuple(shape) else np.broadcast_to(array, shape)
 
 
 @dataclass(frozen=True)
@@ -85,7 +97,7 @@ class StickBox:
     def view(self, array: npt.NDArray[Number]) -> npt.NDArray[Number]:
         """Return the box in an array with one entry per stick."""
         size = array.itemsize
-        strides = tuple(step * size for step in self.steps)
+        strides = self.steps if size == 1 else tuple([step * size for step in self.steps])
         return np.ndarray(self.shape, array.dtype, array.data, self.first * size, strides)
 
     def sticks(self) -> Ints:
@@ -143,13 +155,15 @@ class ShadowMemory:
             scratch: whether memory is used again by other tensors: what another format left there, beside elements of
                 this one, lies in padding and counts as never written.
         """
-        tags, known = box.view(self.tags), box.view(self.known)
-        right = tags == FORMAT_TAGS[format_name]
+        tags, known, tag = box.view(self.tags), box.view(self.known), FORMAT_TAGS[format_name]
+        if everywhere(tags == tag) and everywhere(known >= box.bytes):
+            return ShadowRead(None)
+        right = tags == tag
         for other in RELABELS.get(format_name, ()):
             right |= tags == FORMAT_TAGS[other]
-        if right.all() and (known >= box.bytes).all():
+        if everywhere(right) and everywhere(known >= box.bytes):
             return ShadowRead(None)
-        if (tags == MIXED).any():
+        if self._bytes is not None and np.count_nonzero(tags == MIXED):
             rows = self._rows(box.sticks().reshape(-1))[:, : box.bytes]
             return _reading(rows.reshape(*box.shape, box.lanes, box.width), format_name, scratch=scratch)
         wrong = ~right & (tags != UNINITIALISED)
@@ -159,21 +173,24 @@ class ShadowMemory:
             at = _first(wrong)
             return ShadowRead(None, (*at, 0), tag_name(int(tags[at])))
         lanes = _constant(known) // box.width
-        return ShadowRead(lanes[..., None] > np.arange(box.lanes, dtype=np.uint8))
+        return ShadowRead(lanes[..., None] > _LANES[: box.lanes])
 
     def write(self, box: StickBox, format_name: str, written: Bools | None, writer: int) -> None:
         """Record a write to a box; elements that are unset in `written` become uninitialised."""
         tags, known, tag = box.view(self.tags), box.view(self.known), FORMAT_TAGS[format_name]
         box.view(self.writer)[...] = writer
         whole = box.bytes == STICK
-        lasting = np.False_ if whole else ((tags != tag) & (known > box.bytes)).any()
+        lasting = not whole and bool(np.count_nonzero((tags != tag) & (known > box.bytes)))
         if written is None and not lasting:
-            np.maximum(known, np.uint8(box.bytes), out=known)
+            if whole:
+                known[...] = STICK
+            else:
+                np.maximum(known, np.uint8(box.bytes), out=known)
             tags[...] = tag
             return
-        if written is not None and not lasting and (whole or (known <= box.bytes).all()):
-            counts = np.broadcast_to(written, (*written.shape[:-1], box.lanes)).sum(axis=-1)
-            if (written == (np.arange(box.lanes) < counts[..., None])).all():
+        if written is not None and not lasting and (whole or everywhere(known <= box.bytes)):
+            counts = spread(written, (*written.shape[:-1], box.lanes)).sum(axis=-1)
+            if everywhere(written == (_LANES[: box.lanes] < counts[..., None])):
                 tags[...] = np.where(counts > 0, tag, UNINITIALISED)
                 known[...] = counts * box.width
                 return
@@ -243,7 +260,7 @@ class ShadowMemory:
         self.known[sticks] = np.where(short, known, STICK)
         if not short.all():
             if self._bytes is None:
-                self._bytes = np.zeros(len(self.tags) * STICK, dtype=np.uint8)
+                self._bytes = sparse_zeros(len(self.tags) * STICK)
             self._bytes.reshape(-1, STICK)[sticks[~short]] = rows[~short]
 
 
@@ -271,6 +288,8 @@ def _first(mask: npt.NDArray[np.bool_]) -> tuple[int, ...]:
 
 def _constant(array: Tags) -> Tags:
     """The same numbers with size one along axes where they do not change."""
+    if everywhere(array == array[(0,) * array.ndim]):
+        return array[(slice(0, 1),) * array.ndim]
     for axis in range(array.ndim):
         head = array[tuple(slice(0, 1) if at == axis else slice(None) for at in range(array.ndim))]
         if array.shape[axis] > 1 and (array == head).all():
@@ -278,4 +297,15 @@ def _constant(array: Tags) -> Tags:
     return array
 
 
-__all__ = ["CONTINUATION", "FORMAT_TAGS", "MIXED", "STICK", "UNINITIALISED", "ShadowMemory", "ShadowRead", "StickBox"]
+__all__ = [
+    "CONTINUATION",
+    "FORMAT_TAGS",
+    "MIXED",
+    "STICK",
+    "UNINITIALISED",
+    "ShadowMemory",
+    "ShadowRead",
+    "StickBox",
+    "everywhere",
+    "spread",
+]

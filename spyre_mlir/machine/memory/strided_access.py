@@ -23,7 +23,7 @@ from spyre_mlir.machine.memory.exact import (
     element_bytes,
 )
 from spyre_mlir.machine.memory.frames import Frame, StridedAxis, fine_axes
-from spyre_mlir.machine.memory.shadow import STICK, ShadowRead, StickBox
+from spyre_mlir.machine.memory.shadow import STICK, ShadowRead, StickBox, spread
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -72,19 +72,23 @@ class ByteAccess:
     @property
     def visible(self) -> tuple[int, ...]:
         """Extent per iteration dim that lies inside the buffer."""
+        return self._visible
+
+    @cached_property
+    def _visible(self) -> tuple[int, ...]:
         return tuple(prod(axis.count for axis in axes) for axes in self.axes)
 
-    @property
+    @cached_property
     def low(self) -> int:
         """First byte touched."""
         return self.base + sum(min(0, a.stride * (a.count - 1)) for a in self.flat_axes)
 
-    @property
+    @cached_property
     def high(self) -> int:
         """One past the last byte touched."""
         return self.base + sum(max(0, a.stride * (a.count - 1)) for a in self.flat_axes) + self.word_bytes
 
-    @property
+    @cached_property
     def injective(self) -> bool:
         """Return whether different indices are known to be different bytes; False when in doubt."""
         reach = self.word_bytes
@@ -119,7 +123,7 @@ class ByteAccess:
         stored = self._window(memory).elements(memory.stored_type(self.format))
         values = memory.numbers(stored, self.format).reshape(self.visible)
         if written is not None:
-            written = np.broadcast_to(written, self.visible)
+            written = spread(written, self.visible)
         if self.visible == self.shape:
             return TrackedArray(values, written)
         inside = tuple(slice(0, n) for n in self.visible)
@@ -145,10 +149,16 @@ class ByteAccess:
         Raises:
             MachineFault: out of bounds.
         """
-        axes = [axis for place, own in enumerate(self.axes) for axis in fine_axes(own, frame.counts[place])]
-        region = self._region(memory)
-        shape, steps = tuple(axis.count for axis in axes), tuple(axis.stride for axis in axes)
+        if frame not in self._framed:
+            axes = [axis for place, own in enumerate(self.axes) for axis in fine_axes(own, frame.counts[place])]
+            self._framed[frame] = tuple(axis.count for axis in axes), tuple(axis.stride for axis in axes)
+        region, (shape, steps) = self._region(memory), self._framed[frame]
         return StridedWindow(region, self.base - region.base, shape, steps).elements(memory.stored_type(self.format))
+
+    @cached_property
+    def _framed(self) -> dict[Frame, tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Shape and steps along the axes of a frame."""
+        return {}
 
     def written(self, memory: Memory) -> Bools | None:
         """Return which elements were ever written; one axis per iteration dim, of size one where all are equal.
@@ -157,6 +167,8 @@ class ByteAccess:
             MachineFault: out of bounds, or an element was last written in another format.
         """
         region = self._region(memory)
+        if not memory.tracked:
+            return None
         found = self._box(region)
         if found is None:
             addresses = self.addresses()
@@ -185,16 +197,18 @@ class ByteAccess:
         """
         region = self._region(memory)
         region.own()
+        if not memory.tracked:
+            return
         found = self._box(region)
         if found is None:
             at = self.addresses() - region.base
-            known = None if written is None else np.broadcast_to(written, at.shape)
+            known = None if written is None else spread(written, at.shape)
             region.states.write_elements(at, self.word_bytes, self.format, known, memory.step)
             return
         box, lane = found
         known = None if written is None else self._by_axes(written)
         if known is not None:
-            known = known[..., None] if lane is None else np.moveaxis(known, lane, -1)
+            known = known[..., None] if lane is None else _lane_last(known, lane)
         region.states.write(box, self.format, known, memory.step)
 
     def _wrong(self, reading: ShadowRead, flat: int) -> NoReturn:
@@ -203,8 +217,17 @@ class ByteAccess:
 
     def _box(self, region: MemoryRegion) -> tuple[StickBox, int | None] | None:
         """The sticks touched, and which of the flat axes runs inside one; None if the access is no box of sticks."""
+        if region.base not in self._boxes:
+            self._boxes[region.base] = self._made_box(self.base - region.base)
+        return self._boxes[region.base]
+
+    @cached_property
+    def _boxes(self) -> dict[int, tuple[StickBox, int | None] | None]:
+        """The box by the base of the region that it lies in."""
+        return {}
+
+    def _made_box(self, first: int) -> tuple[StickBox, int | None] | None:
         lanes = [place for place, axis in enumerate(self.flat_axes) if axis.stride % STICK]
-        first = self.base - region.base
         if len(lanes) > 1 or first % STICK:
             return None
         lane = lanes[0] if lanes else None
@@ -217,13 +240,19 @@ class ByteAccess:
 
     def sticks_in(self, array: npt.NDArray[Number], first: int) -> npt.NDArray[Number]:
         """Return a view of the touched sticks in an array with an entry per stick, the first being stick `first`."""
+        shape, steps = self._touched
+        size = array.itemsize
+        strides = tuple(step * size for step in steps)
+        return np.ndarray(shape, array.dtype, array.data, (self.base // STICK - first) * size, strides)
+
+    @cached_property
+    def _touched(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Counts and steps of the touched sticks; the last axis runs over the sticks that one row of lanes reaches."""
         axes = [axis for axis in self.flat_axes if axis.stride % STICK == 0]
         lanes = [axis for axis in self.flat_axes if axis.stride % STICK]
         # Lanes that reach beyond their stick, in a contiguous index tensor, touch all sticks up to their last.
         reach = sum(axis.stride * (axis.count - 1) for axis in lanes) + self.base % STICK
-        shape, size = (*(axis.count for axis in axes), reach // STICK + 1), array.itemsize
-        strides = (*(axis.stride // STICK * size for axis in axes), size)
-        return np.ndarray(shape, array.dtype, array.data, (self.base // STICK - first) * size, strides)
+        return (*(a.count for a in axes), reach // STICK + 1), (*(a.stride // STICK for a in axes), 1)
 
     def _by_dims(self, mask: Bools) -> Bools:
         """From one axis per flat axis to one per iteration dim."""
@@ -236,7 +265,7 @@ class ByteAccess:
             at += len(own)
             shape.append(1 if prod(given) == 1 else prod(own))
             wide.extend(given if prod(given) == 1 else own)
-        return np.broadcast_to(mask, wide).reshape(shape)
+        return spread(mask, wide).reshape(shape)
 
     def _by_axes(self, mask: Bools) -> Bools:
         """The other way round."""
@@ -247,7 +276,7 @@ class ByteAccess:
         return mask.reshape(shape)
 
     def _region(self, memory: Memory) -> MemoryRegion:
-        return memory.locate(self.low, self.high, self._at(self.low, self.high))
+        return memory.locate(self.low, self.high, self.span)
 
     def _window(self, memory: Memory) -> StridedWindow:
         region = self._region(memory)
@@ -261,7 +290,7 @@ class ByteAccess:
     def _at(self, low: int, high: int) -> Place:
         return Place(op=self.place.op, tensor=self.place.tensor, core=self.place.core, low=low, high=high)
 
-    @property
+    @cached_property
     def span(self) -> Place:
         """Return the place of everything touched."""
         return self._at(self.low, self.high)
@@ -278,4 +307,11 @@ def _with_lane(index: tuple[int, ...], lane: int | None) -> tuple[int, ...]:
 
 
 def _moved_lane(mask: Bools, lane: int | None) -> Bools:
-    return mask[..., 0] if lane is None else np.moveaxis(mask, -1, lane)
+    if lane is None:
+        return mask[..., 0]
+    outer = range(mask.ndim - 1)
+    return mask.transpose((*outer[:lane], mask.ndim - 1, *outer[lane:]))
+
+
+def _lane_last(mask: Bools, lane: int) -> Bools:
+    return mask.transpose((*range(lane), *range(lane + 1, mask.ndim), lane))

@@ -17,6 +17,7 @@ from spyre_mlir.machine.hardware_functions import Meaning, Movement, Pointwise, 
 from spyre_mlir.machine.memory.exact import Bools, Floats, Memory
 from spyre_mlir.machine.memory.frames import Frame, blocks
 from spyre_mlir.machine.memory.operand_views import ByteAccess, TrackedArray
+from spyre_mlir.machine.memory.shadow import spread
 from spyre_mlir.machine.superdsc.constants import decode_constant
 from spyre_mlir.machine.superdsc.gather import gather
 from spyre_mlir.machine.superdsc.poison import contracted_written, folded_written, pointwise_written, require_lane_zero
@@ -118,7 +119,7 @@ def run_in_place(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory)
     for parts, target in blocks(views, output.view(memory, tile.frame)):
         values = [memory.numbers(part, access.format) for part, access in zip(parts, inputs, strict=True)]
         result = meaning.apply(values, constants) if isinstance(meaning, Pointwise) else values[0]
-        memory.put(target, np.broadcast_to(result, target.shape), output.format)
+        memory.put(target, spread(result, target.shape), output.format)
     return True
 
 
@@ -169,7 +170,7 @@ def _in_order(tensor: TrackedArray, frame: Frame, axis: int, lanes: LaneOrder, n
     values = frame.cut(rearranged(joined, axis, lanes, narrow))
     if tensor.written is None:
         return TrackedArray(values)
-    return TrackedArray(values, rearranged(np.broadcast_to(tensor.written, joined.shape), axis, lanes, narrow))
+    return TrackedArray(values, rearranged(spread(tensor.written, joined.shape), axis, lanes, narrow))
 
 
 def _shaped(tensor: TrackedArray, tile: Tile) -> TrackedArray:
@@ -184,9 +185,7 @@ def _shaped(tensor: TrackedArray, tile: Tile) -> TrackedArray:
         message = f"a result of shape {frame.joined(tensor.values).shape} for an output of shape {output.shape}"
         raise UnsupportedError(message, where=str(output.place))
     written = tensor.written
-    return TrackedArray(
-        np.broadcast_to(tensor.values, shape), None if written is None else np.broadcast_to(written, output.shape)
-    )
+    return TrackedArray(spread(tensor.values, shape), None if written is None else spread(written, output.shape))
 
 
 def _masked(view: Descriptor, tile: Tile, index: int, tensor: TrackedArray) -> TrackedArray:
@@ -204,7 +203,7 @@ def _masked(view: Descriptor, tile: Tile, index: int, tensor: TrackedArray) -> T
         written = tensor.written
         if written is not None:
             sizes = [n if at == place else m for at, (n, m) in enumerate(zip(values.shape, written.shape, strict=True))]
-            written = np.broadcast_to(written, sizes).copy()
+            written = spread(written, sizes).copy()
             written[beyond] = True
         tensor = TrackedArray(tile.frame.cut(values), written)
     return tensor

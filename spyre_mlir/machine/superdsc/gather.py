@@ -15,18 +15,18 @@ import numpy as np
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKind, Operand
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import STICK_BYTES
-from spyre_mlir.machine.faults import FaultKind, fault
+from spyre_mlir.machine.faults import FaultKind, FaultLog, fault
 from spyre_mlir.machine.memory.exact import Ints, Memory
 from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray
 
 
-def share_table(layout: OperandLayout) -> None:
+def share_table(layout: OperandLayout, log: FaultLog) -> None:
     """Give all cores of a gather the table of core 0: the address computation from an index has one start only.
 
     Raises:
         MachineFault: ``divided-table``: the file wants another start on some core, or a part of the rows on each.
     """
-    table, view, log = layout.operand, layout.view, layout.memory.log
+    table, view = layout.operand, layout.view
     if table.component == "lx" or table.indirect is None or table.indirect.kind is not IndirectKind.VALUE:
         return
     hint = "divide the indices, in whole sticks, or use fewer cores"

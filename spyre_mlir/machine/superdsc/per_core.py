@@ -10,7 +10,7 @@ import numpy as np
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.machine.memory.exact import Bools, Memory
-from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray, slice_table
+from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray
 from spyre_mlir.machine.superdsc.constants import decode_constant
 from spyre_mlir.machine.superdsc.core_places import settled
 from spyre_mlir.machine.superdsc.races import require_disjoint, require_no_race
@@ -83,20 +83,19 @@ def run_by_core(view: Descriptor, memory: Memory, symbols: Symbols | None, rule:
     """
     layouts = [OperandLayout(view, index, memory, symbols) for index in range(len(view.operands))]
     for layout in layouts:
-        layout.require_span()
+        layout.require_span(memory.log)
     works: list[CoreWork] = []
     for core, row in enumerate(view.core_slices):
         origin = tuple(row[dim.label] * dim.per_core for dim in view.dims)
         works.append(CoreWork(view, core, origin, tuple(layout.core(core) for layout in layouts), memory))
     require_no_race([work.accesses for work in works], memory.log)
-    slices = slice_table(view)
     for number, layout in enumerate(layouts[:-1]):
         for work in works:
-            past.require_own(memory, layout, work.accesses[number], slices, None)
+            past.require_own(memory, layout, work.accesses[number], None)
     memory.log.settle = lambda found: settled(found, layouts, memory)
     memory.log.why = lambda address: past.why(memory, address)
     write_all([rule(work) for work in works], memory)
-    past.wrote(memory, layouts[-1], None, slices, None)
+    past.wrote(memory, layouts[-1], None, None)
 
 
 def write_all(results: Sequence[Sequence[tuple[ByteAccess, TrackedArray]]], memory: Memory) -> None:

@@ -16,6 +16,7 @@ from spyre_mlir.machine.faults import FaultKind, FaultLog, fault
 from spyre_mlir.machine.hardware_functions import Pointwise
 from spyre_mlir.machine.memory.exact import Bools
 from spyre_mlir.machine.memory.operand_views import ByteAccess, TrackedArray
+from spyre_mlir.machine.memory.shadow import spread
 
 
 def _first(bad: Bools) -> tuple[int, ...]:
@@ -119,4 +120,4 @@ def contracted_written(
     result = known[0]
     for other in known[1:]:
         result = result & other
-    return np.broadcast_to(result, accesses[-1].shape)
+    return spread(result, accesses[-1].shape)

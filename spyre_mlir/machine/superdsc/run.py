@@ -13,15 +13,15 @@ import numpy as np
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.machine.faults import FaultKind, Place, fault
-from spyre_mlir.machine.hardware_functions import Meaning, Reduction, meaning_of
-from spyre_mlir.machine.memory.exact import Bools, ExactMemory, Ints, Memory
-from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray, slice_table
+from spyre_mlir.machine.faults import FaultKind, fault
+from spyre_mlir.machine.hardware_functions import Meaning, Reduction
+from spyre_mlir.machine.memory.exact import ExactMemory, Ints, Memory
+from spyre_mlir.machine.memory.operand_views import OperandLayout, TrackedArray
 from spyre_mlir.machine.superdsc.bound_sizes import resolved
 from spyre_mlir.machine.superdsc.compute import Tile, compute, keep, run_in_place
 from spyre_mlir.machine.superdsc.core_places import settled
 from spyre_mlir.machine.superdsc.core_rules import run_special
-from spyre_mlir.machine.superdsc.gather import share_table
+from spyre_mlir.machine.superdsc.launch_plans import LaunchPlan, LaunchPlans, make_plan
 from spyre_mlir.machine.superdsc.races import require_disjoint, require_no_race
 from spyre_mlir.machine.superdsc.result_checks import counted, require_integers, require_numbers
 from spyre_mlir.machine.superdsc.stale_reads import History, require_tensor
@@ -57,6 +57,7 @@ def execute(
     symbols: Mapping[int, int] | None = None,
     history: History | None = None,
     tensors: Sequence[str | None] = (),
+    plans: LaunchPlans | None = None,
 ) -> None:
     """Run one descriptor: read every input, apply the function, write the output.
 
@@ -66,128 +67,79 @@ def execute(
         symbols: byte address per symbol id.
         history: what earlier launches of the same bundle wrote.
         tensors: which tensor each operand is, where that is known.
+        plans: those of earlier runs of the same program; takes this one's.
 
     Raises:
         MachineFault: the program misbehaved; memory may be partly written.
         UnsupportedError: the machine has no rule for what the descriptor asks.
     """
-    memory.element = memory.elements.get(view.index)
+    memory.element, memory.step = memory.elements.get(view.index), memory.step + 1
+    past = history or History()
+
+    def make() -> LaunchPlan | None:
+        sized = resolved(view, symbols)
+        with np.errstate(all="ignore"), counted(sized, memory):
+            special = run_special(sized, memory, symbols, past)
+        return None if special else make_plan(sized, memory, symbols)
+
     try:
-        _execute(resolved(view, symbols), memory, symbols, history or History(), tensors)
+        plan = (plans or LaunchPlans()).plan(view, memory, symbols, make)
+        if plan is not None:
+            _run(plan, memory, past, tensors)
     finally:
         memory.element = None
 
 
-def _execute(
-    view: Descriptor, memory: Memory, symbols: Mapping[int, int] | None, past: History, tensors: Sequence[str | None]
-) -> None:
-    memory.step += 1
-    with np.errstate(all="ignore"), counted(view, memory):
-        special = run_special(view, memory, symbols, past)
-    if special:
+def _run(plan: LaunchPlan, memory: Memory, past: History, tensors: Sequence[str | None]) -> None:
+    if not memory.tracked:
+        _run_untracked(plan, memory)
         return
-    meaning = meaning_of(view.op_func)
-    layouts = [OperandLayout(view, index, memory, symbols) for index in range(len(view.operands))]
-    memory.log.settle = lambda found: settled(found, layouts, memory)
-    slices = _schedule(view, memory)
-    for layout in layouts:
-        share_table(layout)
-        layout.require_span()
+    layouts, view, log = plan.layouts, plan.view, memory.log
+    log.settle = lambda found: settled(found, layouts, memory)
     names = [*tensors, *[None] * (len(layouts) - len(tensors))]
-    cut_sum = any(dim.split > 1 and dim.label not in view.output.order for dim in view.dims)
-    tile = None if cut_sum and not memory.partial_sums_are_wide else _all_cores(view, layouts, slices)
     with np.errstate(all="ignore"), counted(view, memory):
-        if tile is None:
-            for layout, name in zip(layouts[:-1], names, strict=False):
-                for core in range(view.cores if layout.operand.indirect is None else 0):
-                    past.require_own(memory, layout, layout.core(core), slices, name)
-            for core in range(view.cores):
-                require_tensor(memory, layouts[-1].core(core), names[len(layouts) - 1])
-            tiles = _by_cores(view, meaning, memory, layouts, slices)
-        else:
-            cores = range(view.cores)
-            require_no_race([tile.accesses], memory.log, lambda: [[x.core(core) for x in layouts] for core in cores])
-            for layout, access, name in zip(layouts[:-1], tile.accesses, names, strict=False):
-                if layout.operand.indirect is None:
-                    past.require_own(memory, layout, access, slices, name)
+        tiles = plan.by_core if plan.whole is None else (plan.whole,)
+        for place, layout in enumerate(layouts[:-1]):
+            if layout.operand.indirect is None:
+                for tile in tiles:
+                    past.require_own(memory, layout, tile.accesses[place], names[place])
+        for tile in tiles:
             require_tensor(memory, tile.accesses[-1], names[len(layouts) - 1])
-            _at_once(view, meaning, memory, tile, past)
-            tiles = [tile]
+        if plan.whole is None:
+            _by_cores(plan, memory)
+        else:
+            _at_once(plan, plan.whole, memory, past)
         require_numbers(tiles, memory)
         for done in tiles:
-            require_integers(view, meaning, done, memory)
-    past.wrote(memory, layouts[-1], None if tile is None else tile.accesses[-1], slices, names[len(layouts) - 1])
+            require_integers(view, plan.meaning, done, memory)
+    written = None if plan.whole is None else plan.whole.accesses[-1]
+    past.wrote(memory, layouts[-1], written, names[len(layouts) - 1])
 
 
-def _schedule(view: Descriptor, memory: Memory) -> Ints:
-    """Return the slices of every core.
-
-    Raises:
-        MachineFault: ``bad-schedule``.
-    """
-    slices = slice_table(view)
-    name = f"{view.index}:{view.op_func_name}"
-    if len(slices) != view.cores or view.cores > memory.spec.cores_per_card:
-        message = f"{len(slices)} cores for {view.cores} slices, on a card of {memory.spec.cores_per_card} cores"
-        raise fault(FaultKind.BAD_SCHEDULE, message, Place(op=name))
-    seen: dict[bytes, int] = {}
-    splits = np.asarray([dim.split for dim in view.dims], dtype=np.int64)
-    outside: Bools = np.any((slices < 0) | (slices >= splits), axis=1)
-    for core, row in enumerate(slices):
-        other = seen.setdefault(row.tobytes(), core)
-        if outside[core] or other != core:
-            text = "a slice that is not there" if outside[core] else f"the slices of core {other}"
-            message = f"core {core} works on {text}: {dict(view.core_slices[core])}"
-            raise fault(FaultKind.BAD_SCHEDULE, message, Place(op=name, core=core))
-    return slices
+def _run_untracked(plan: LaunchPlan, memory: Memory) -> None:
+    """The computation alone."""
+    with np.errstate(all="ignore"):
+        if plan.whole is None:
+            _by_cores(plan, memory)
+        elif not run_in_place(plan.view, plan.meaning, plan.whole, memory):
+            keep(plan.whole, compute(plan.view, plan.meaning, plan.whole, memory), memory)
 
 
-def _at_once(view: Descriptor, meaning: Meaning, memory: Memory, tile: Tile, past: History) -> None:
+def _at_once(plan: LaunchPlan, tile: Tile, memory: Memory, past: History) -> None:
     """One pass for all cores."""
-    picks = any(operand.indirect is not None for operand in view.operands)
-    doomed = [] if picks or _in_place(tile) else past.doomed(memory, tile.accesses[-1])
+    doomed = [] if plan.picks or plan.in_place else past.doomed(memory, tile.accesses[-1])
     memory.log.why = lambda address: past.why(memory, address)
-    if not run_in_place(view, meaning, tile, memory):
-        keep(tile, compute(view, meaning, tile, memory), memory)
-    past.end(memory, doomed, f"{view.index}:{view.op_func_name}")
+    if not run_in_place(plan.view, plan.meaning, tile, memory):
+        keep(tile, compute(plan.view, plan.meaning, tile, memory), memory)
+    past.end(memory, doomed, plan.name)
 
 
-def _by_cores(
-    view: Descriptor, meaning: Meaning, memory: Memory, layouts: Sequence[OperandLayout], slices: Ints
-) -> list[Tile]:
-    """One core after the other; returns what each did."""
-    tiles = [_one_core(view, layouts, slices, core) for core in range(view.cores)]
-    require_no_race([tile.accesses for tile in tiles], memory.log)
+def _by_cores(plan: LaunchPlan, memory: Memory) -> None:
+    """One core after the other."""
+    require_no_race([tile.accesses for tile in plan.by_core], memory.log)
     # Every core reads before any core writes: an in-place operation must not see its own results.
-    parts = [compute(view, meaning, tile, memory) for tile in tiles]
-    _write_cohorts(view, meaning, memory, list(zip(tiles, parts, strict=True)))
-    return tiles
-
-
-def _all_cores(view: Descriptor, layouts: Sequence[OperandLayout], slices: Ints) -> Tile | None:
-    """One pass for all cores, where that is exactly what the cores do one by one."""
-    accesses: list[ByteAccess] = []
-    for layout in layouts:
-        access = layout.whole(slices)
-        if access is None:
-            return None
-        accesses.append(access)
-    output = accesses[-1]
-    lacks = [dim.label not in view.output.order for dim in view.dims]
-    if not output.injective or any(lack and n != 1 for lack, n in zip(lacks, output.shape, strict=True)):
-        return None
-    return Tile(tuple(range(view.cores)), (0,) * len(view.dims), tuple(accesses))
-
-
-def _one_core(view: Descriptor, layouts: Sequence[OperandLayout], slices: Ints, core: int) -> Tile:
-    origin = tuple(int(s) * dim.per_core for s, dim in zip(slices[core], view.dims, strict=True))
-    return Tile((core,), origin, tuple(layout.core(core) for layout in layouts))
-
-
-def _in_place(tile: Tile) -> bool:
-    """Return whether an operation writes exactly where it reads: it modifies existing tensors and makes none."""
-    *inputs, output = tile.accesses
-    return any((a.base, a.axes) == (output.base, output.axes) for a in inputs)
+    parts = [compute(plan.view, plan.meaning, tile, memory) for tile in plan.by_core]
+    _write_cohorts(plan.view, plan.meaning, memory, list(zip(plan.by_core, parts, strict=True)))
 
 
 def _write_cohorts(

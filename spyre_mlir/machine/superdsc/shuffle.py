@@ -11,7 +11,7 @@ from spyre_mlir.dialects.superdsc.codec.coordinate_rules import own_splits
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.memory.exact import Memory
-from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray, slice_table
+from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray
 from spyre_mlir.machine.superdsc.per_core import Symbols, write_all
 from spyre_mlir.machine.superdsc.races import require_no_race
 from spyre_mlir.machine.superdsc.stale_reads import History
@@ -32,10 +32,9 @@ def run_shuffle(view: Descriptor, memory: Memory, symbols: Symbols | None, past:
     if len(view.operands) != 2 or view.operands[0].format != view.output.format:
         raise UnsupportedError("a shuffle of several operands, or with a change of format", where=where)
     layouts = [_layout(view, index, memory, symbols) for index in (0, 1)]
-    tables = [slice_table(layout.view) for layout in layouts]
     sources, targets = (_parts(layout) for layout in layouts)
     for access, _ in sources:
-        past.require_own(memory, layouts[0], access, tables[0], None)
+        past.require_own(memory, layouts[0], access, None)
     require_no_race([(source, target) for (source, _), (target, _) in zip(sources, targets, strict=True)], memory.log)
     whole = [dim.extent for dim in view.dims]
     values, written = np.zeros(whole), np.zeros(whole, dtype=np.bool_)
@@ -43,7 +42,7 @@ def run_shuffle(view: Descriptor, memory: Memory, symbols: Symbols | None, past:
         tensor = access.read(memory)
         values[place], written[place] = tensor.values, True if tensor.written is None else tensor.written
     write_all([[(access, TrackedArray(values[place], written[place]))] for access, place in targets], memory)
-    past.wrote(memory, layouts[1], None, tables[1], None)
+    past.wrote(memory, layouts[1], None, None)
 
 
 def _layout(view: Descriptor, index: int, memory: Memory, symbols: Symbols | None) -> OperandLayout:

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand
 from spyre_mlir.machine.faults import FaultKind, Place, fault
-from spyre_mlir.machine.memory.exact import Ints, Memory
+from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout
 from spyre_mlir.machine.memory.shadow import STICK, UNINITIALISED
 
@@ -30,21 +27,20 @@ class Producer:
 
     Args:
         step: number of the launch.
-        op: the operation, as ``2:add``.
+        layout: the tensor as the operation's output.
         access: where; None if every core wrote by itself.
-        numbers: in LX, per core the tensor's sticks in the order of their addresses, by their place in the tensor.
-        first: in LX, per core the number of the first of these sticks.
         tensor: what the caller calls it.
-        extents: in LX, how many sticks, or steps, the whole tensor has along each dimension, innermost first.
     """
 
     step: int
-    op: str
+    layout: OperandLayout
     access: ByteAccess | None
-    numbers: Ints | None
-    first: Ints
     tensor: str | None
-    extents: tuple[int, ...] = ()
+
+    @property
+    def op(self) -> str:
+        """The operation, as ``2:add``."""
+        return self.layout.name
 
 
 @dataclass
@@ -54,25 +50,20 @@ class History:
     producers: dict[int, Producer] = field(default_factory=dict[int, Producer])
     ended: dict[int, str] = field(default_factory=dict[int, str])
 
-    def wrote(
-        self, memory: Memory, layout: OperandLayout, access: ByteAccess | None, slices: Ints, tensor: str | None
-    ) -> None:
+    def wrote(self, memory: Memory, layout: OperandLayout, access: ByteAccess | None, tensor: str | None) -> None:
         """Record the output of the running launch."""
-        lx = layout.operand.component == "lx"
-        numbers = _numbers(layout.view, layout.operand, slices) if lx else None
-        place = f"{layout.view.index}:{layout.view.op_func_name}"
-        extents = _extents(layout.view, layout.operand) if lx else ()
-        first = layout.starts // STICK
-        self.producers[memory.step] = Producer(memory.step, place, access, numbers, first, tensor, extents)
+        if not memory.tracked:
+            return
+        self.producers[memory.step] = Producer(memory.step, layout, access, tensor)
 
-    def require_own(
-        self, memory: Memory, layout: OperandLayout, access: ByteAccess, slices: Ints, tensor: str | None
-    ) -> None:
+    def require_own(self, memory: Memory, layout: OperandLayout, access: ByteAccess, tensor: str | None) -> None:
         """Refuse to read data left by another operation, or by another core.
 
         Raises:
             MachineFault: ``stale-read``, ``foreign-slice``, or ``out-of-bounds`` of the argument it should be.
         """
+        if not memory.tracked:
+            return
         require_tensor(memory, access, tensor)
         region = memory.locate(access.low, access.high, access.span)
         first = region.base // STICK
@@ -86,7 +77,7 @@ class History:
             steps = [newest] if alone else [int(n) for n in np.unique(writer[known > 0])]
             self._require_tensor_last(memory, access, tensor, steps)
         if alone and layout.operand.component == "lx" and (owner := self.producers.get(newest)) is not None:
-            self._same_division(memory, layout, access, owner, slices)
+            self._same_division(memory, layout, access, owner)
 
     def _require_tensor_last(self, memory: Memory, access: ByteAccess, tensor: str, steps: Sequence[int]) -> None:
         """Refuse what was written over a tensor since; what lies in its padding from before counts as nothing."""
@@ -135,28 +126,31 @@ class History:
         region = memory.locate(address, address + 1)
         return self.ended.get(int(region.states.writer[(address - region.base) // STICK]))
 
-    def _same_division(
-        self, memory: Memory, layout: OperandLayout, access: ByteAccess, owner: Producer, slices: Ints
-    ) -> None:
+    def _same_division(self, memory: Memory, layout: OperandLayout, access: ByteAccess, owner: Producer) -> None:
+        theirs = owner.layout
+        if layout.agrees_with is theirs:
+            return
         if (
-            owner.numbers is None
-            or len(owner.numbers) != len(layout.starts)
+            theirs.operand.component != "lx"
+            or len(theirs.starts) != len(layout.starts)
             or len(layout.labels) != len(layout.operand.order)
             # Who reads one entry of an inner dimension does not say so: its places are those of another tensor.
-            or _extents(layout.view, layout.operand)[:-1] != owner.extents[: max(0, len(owner.extents) - 1)]
+            or layout.tensor_extents[:-1] != theirs.tensor_extents[: max(0, len(theirs.tensor_extents) - 1)]
         ):
             return
-        mine = _numbers(layout.view, layout.operand, slices)
-        shift = layout.starts // STICK - owner.first
-        low, high = max(0, int(shift.max())), min(owner.numbers.shape[1], int(shift.min()) + mine.shape[1])
+        mine, written = layout.stick_places, theirs.stick_places
+        shift = (layout.starts - theirs.starts) // STICK
+        low, high = max(0, int(shift.max())), min(written.shape[1], int(shift.min()) + mine.shape[1])
         if high <= low or (shift != shift[0]).any():
             return
-        wanted = _wanted(layout.view, layout.operand)[low - shift[0] : high - shift[0]]
+        wanted = layout.accessed_sticks[low - shift[0] : high - shift[0]]
         if not wanted.any():
             return
-        apart = mine[:, low - shift[0] : high - shift[0]] - owner.numbers[:, low:high]
+        apart = mine[:, low - shift[0] : high - shift[0]] - written[:, low:high]
         off = (apart != apart[0, wanted.argmax()]) & wanted
-        if off.any():
+        if not off.any():
+            layout.agrees_with = theirs
+        else:
             core, at = (int(n) for n in np.argwhere(off)[0])
             address = int(layout.starts[core]) + (at + low - int(shift[0])) * STICK
             place = Place(op=access.place.op, tensor=access.place.tensor, core=core, low=address, high=address + STICK)
@@ -186,39 +180,6 @@ def require_tensor(memory: Memory, access: ByteAccess, tensor: str | None) -> No
 
 def _inside(inner: ByteAccess, outer: ByteAccess) -> bool:
     return outer.low <= inner.low and inner.high <= outer.high
-
-
-def _extents(view: Descriptor, operand: Operand) -> tuple[int, ...]:
-    """Sticks, or steps, of the whole tensor along each dimension that has several, innermost first."""
-    splits = {dim.label: dim.split for dim in view.dims}
-    whole = [count * splits.get(label, 1) for label, count in zip(operand.order, operand.counts(), strict=True)]
-    return tuple(extent for extent in whole if extent > 1)
-
-
-def _numbers(view: Descriptor, operand: Operand, slices: Ints) -> Ints:
-    """Per core, the place in the whole tensor of each of its sticks in LX, in the order of their addresses."""
-    counts = operand.counts()
-    labels = [dim.label for dim in view.dims]
-    splits = [view.dims[labels.index(label)].split if label in labels else 1 for label in operand.order]
-    steps = [prod(n * s for n, s in zip(counts[:at], splits[:at], strict=True)) for at in range(len(counts))]
-    result = np.zeros((len(slices), 1), dtype=np.int64)
-    for label, count, step in zip(operand.order, counts, steps, strict=True):
-        own = slices[:, labels.index(label)] * count * step if label in labels else np.zeros(len(slices), np.int64)
-        line = own[:, None] + np.arange(count) * step
-        # The first entry of the order is the innermost, so earlier dims run fastest.
-        result = (line[:, :, None] + result[:, None, :]).reshape(len(slices), -1)
-    return result
-
-
-def _wanted(view: Descriptor, operand: Operand) -> NDArray[np.bool_]:
-    """Return which sticks of a core in LX, in address order, are accessed and not gaps between accessed ones."""
-    held = operand.stick_lanes
-    touched = {dim.label: -(-dim.per_core // held.get(dim.label, 1)) for dim in view.dims}
-    result = np.ones(1, dtype=np.bool_)
-    for label, count in zip(operand.order, operand.counts(), strict=True):
-        line = np.arange(count) < touched.get(label, count)
-        result = (line[:, None] & result[None, :]).reshape(-1)
-    return result
 
 
 __all__ = ["History", "Producer", "require_tensor"]

@@ -15,7 +15,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpCla
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.memory.exact import Floats, Memory
-from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray, slice_table
+from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray
 from spyre_mlir.machine.superdsc.per_core import CoreWork, Symbols, require_whole, write_all
 from spyre_mlir.machine.superdsc.stale_reads import History
 
@@ -32,16 +32,15 @@ def run_windows(view: Descriptor, memory: Memory, symbols: Symbols | None, past:
     _refuse_unclear(view)
     layouts = [OperandLayout(view, index, memory, symbols) for index in range(1, len(view.operands))]
     results: list[list[tuple[ByteAccess, TrackedArray]]] = []
-    slices = slice_table(view)
     for core, row in enumerate(view.core_slices):
         origin = tuple(row[dim.label] * dim.per_core for dim in view.dims)
         layout = _input_layout(view, core, memory, symbols)
         source = layout.core(0)
-        past.require_own(memory, layout, source, slices, None)
+        past.require_own(memory, layout, source, None)
         accesses = (source, *(layout.core(core) for layout in layouts))
         results.append(_one_core(CoreWork(view, core, origin, accesses, memory)))
     write_all(results, memory)
-    past.wrote(memory, layouts[-1], None, slices, None)
+    past.wrote(memory, layouts[-1], None, None)
 
 
 def _refuse_unclear(view: Descriptor) -> None:
@@ -71,7 +70,7 @@ def _input_layout(view: Descriptor, core: int, memory: Memory, symbols: Symbols 
     alone = replace(view.operands[0], start=(view.operands[0].start[core],))
     part = replace(view, dims=dims, operands=(alone, *view.operands[1:]), windows=(), slices=())
     layout = OperandLayout(part, 0, memory, symbols)
-    layout.require_span()
+    layout.require_span(memory.log)
     return layout
 
 

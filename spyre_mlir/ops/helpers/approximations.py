@@ -1,4 +1,4 @@
-"""What approximations of functions are made of: polynomials, signs, and a logarithm that is exact near 1.
+"""Parts of function approximations: polynomials, signs, and a logarithm that is exact near 1.
 
 Coefficients in this folder are minimax fits of our own (Lawson's iteration on Chebyshev points against double
 precision); each function states its error as `tolerance` (exact arithmetic) and `ulps` (DL16).
@@ -28,7 +28,7 @@ def with_sign_of(x: Value, magnitude: Value, *, keeps_zero: bool = False) -> Val
 
 
 def has_minus(b: Build, x: Value) -> Value:
-    """Whether x is below 0 or a negative zero, whose inverse is minus infinity; DL16 has no sign of such an inverse."""
+    """1 where x is below 0 or a negative zero, whose inverse is minus infinity; in DL16 that inverse has no sign."""
     below = x.lt(0)
     if not x.is_float:
         return below
@@ -36,7 +36,7 @@ def has_minus(b: Build, x: Value) -> Value:
 
 
 def log_of_one_plus(x: Value) -> Value:
-    """log(1 + x), exact near 0: what 1 + x rounds away is added again.
+    """log(1 + x), exact near 0: the rounding error of 1 + x is added again.
 
     With u = 1 + x rounded, log(1 + x) = log(u) + (x - (u - 1)) / u up to the square of the last term.
     """

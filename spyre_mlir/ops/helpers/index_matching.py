@@ -28,7 +28,7 @@ def from_end(index: Value, count: int) -> Value:
 
 
 def named(b: Build, index: Value, count: int) -> Value:
-    """[…, m, n]: whether the m-th index names place n."""
+    """[…, m, n]: 1 where the m-th index names place n."""
     total = prod(index.shape) * count
     if total > MOST_COMPARISONS:
         raise UnsupportedError(f"{total} comparisons of indices with places", hint="use fewer indices at a time")
@@ -37,7 +37,7 @@ def named(b: Build, index: Value, count: int) -> Value:
 
 
 def all_named(b: Build, indices: list[Value], extents: list[int]) -> Value:
-    """[m, n]: whether the m-th indices together name place n of the extents' row-major product."""
+    """[m, n]: 1 where the m-th indices together name place n of the extents' row-major product."""
     hits = named(b, indices[0], extents[0])
     for index, extent in zip(indices[1:], extents[1:], strict=True):
         inner = named(b, index, extent).unsqueeze(1)
@@ -87,7 +87,7 @@ def _summed(b: Build, values: Value, ones: Value) -> Value:
 
 
 def covered(b: Build, hits: Value) -> Value:
-    """[…, n]: whether any index names place n."""
+    """[…, n]: 1 where an index names place n."""
     return b.cast(hits, "f32").amax(-2).ne(0.0)
 
 

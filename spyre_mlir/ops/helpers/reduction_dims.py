@@ -1,4 +1,4 @@
-"""What reductions, scans and orderings share: shapes after folding, neutral numbers, positions along a dimension."""
+"""Helpers of reductions, scans and orderings: shapes after folding, neutral numbers, positions along a dimension."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def without(b: Build, value: Value, dims: Ints, keepdim: bool) -> Value:
 
 
 def is_empty(value: Value) -> bool:
-    """Whether a tensor has no elements: what folding gives is then neutral, or nothing at all."""
+    """Return whether a tensor has no elements; its reduction is the neutral number, or empty."""
     return 0 in value.shape
 
 
@@ -65,12 +65,12 @@ def positions(b: Build, shape: tuple[int, ...], dim: int) -> Value:
 
 
 def without_nan(value: Value, stand_in: float = INF) -> Value:
-    """A value with infinity, or another number, in place of what is not a number, so that comparisons order it."""
+    """A value with infinity, or another number, in place of NaN, so that comparisons order it."""
     return value.ne(value).where(stand_in, value) if value.is_float else value
 
 
 def or_nan(b: Build, truth: Value, value: Value) -> Value:
-    """A truth value, or that a value is not a number."""
+    """A truth value, or 1 where a value is NaN."""
     return b.call("logical_or", truth, value.ne(value)) if value.is_float else truth
 
 

@@ -1,6 +1,6 @@
-"""What compositions do with shapes: parts cut out of dimensions, put side by side, and laid out anew.
+"""Slices, concatenations and relayouts for compositions.
 
-Nothing is built where nothing changes.
+A call that changes nothing builds nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What convolutions, pools and folds share: windows that slide over the spatial dimensions of a tensor.
+"""Sliding windows over spatial dimensions, for convolutions, pools and folds.
 
 A window of several dimensions is taken dimension by dimension: the taps of a k-by-k window are 2k slices, not k*k.
 Slices step along dimensions that are not in the lanes, where every start and step can be addressed.
@@ -34,7 +34,7 @@ def bordered(b: Build, x: Value, dim: int, before: int, after: int, kernel: int,
 
 
 def taps(b: Build, x: Value, dim: int, kernel: int, stride: int, dilation: int = 1) -> list[Value]:
-    """What tap 0, tap 1, … of the window meet as it slides along `dim`."""
+    """Elements under tap 0, tap 1, … of a window that slides along `dim`."""
     count = (x.shape[dim] - reach(kernel, dilation)) // stride + 1
     if count < 1:
         raise UnsupportedError(f"a window of {reach(kernel, dilation)} over {x.shape[dim]} elements")

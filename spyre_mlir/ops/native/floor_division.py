@@ -1,11 +1,11 @@
-"""The whole quotient of two integers, which other operations are made of; the device computes it in several steps."""
+"""Floor division of two integers, a part of other operations; the device computes it in several steps."""
 
 from __future__ import annotations
 
 from spyre_mlir.ops.annotations import Lanes, np
 from spyre_mlir.ops.aten import ATEN
 
-# What compositions call: ATen has an overload for floats and integers in one, and it may wrap.
+# Called by compositions: ATen has one overload for floats and integers, and it may wrap.
 WHOLE_QUOTIENT = "spyre::whole_quotient"
 
 

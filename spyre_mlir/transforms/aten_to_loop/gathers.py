@@ -7,7 +7,7 @@ from math import prod
 from xdsl.dialects.builtin import FloatAttr, IntegerType, TensorType, UnitAttr, f32, f64, i1
 from xdsl.ir import Attribute, BlockArgument
 
-from spyre_mlir.dialects.spyre.attributes import FROM_END, IndexMapAttr, IotaAttr
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IotaAttr
 from spyre_mlir.dialects.spyre.loop import LoopConstantOp, LoopGatherOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
@@ -113,7 +113,7 @@ def _gather(
 ) -> TensorView:
     gather = LoopGatherOp(loops.space(), indices.base, table.base, 0, [IndexMapAttr(m) for m in loops.maps], result)
     if from_end:
-        gather.attributes[FROM_END] = UnitAttr()
+        gather.from_end = UnitAttr()
     return whole(b.emitter.add(gather).results[0])
 
 

@@ -83,7 +83,7 @@ def _kind(buffer: SSAValue) -> str:
     shape = list(kernel.device_tensor(buffer).shape)
     op = buffer.owner
     if isinstance(op, kernel.ToDeviceOp):
-        padding = ", padding 0" if kernel.ZERO_PADDING in op.attributes else ""
+        padding = ", padding 0" if op.zero_padding is not None else ""
         written = any(is_written(use) for use in uses_with_tiles(buffer))
         return f"input {shape}{padding}" + (", written by the program" if written else "")
     if isinstance(op, kernel.KernelConstantOp):

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import Float8E4M3FNType, IntegerType, f32, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
@@ -155,7 +154,7 @@ def eager_element(op: loop.NestOp, form: str) -> Attribute | None:
     element = element_of(op.result)
     if is_integer(element):
         return element if form == FP32.name and not wraps(element) else None
-    return element if element == f32 and UNROUNDED not in op.attributes else None
+    return element if element == f32 and op.wide is None else None
 
 
 def is_watched(p: LayoutPlanner, op: loop.NestOp, function: str, form: str) -> bool:

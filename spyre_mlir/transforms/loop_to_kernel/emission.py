@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.attributes import FROM_END
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.loop_to_kernel.buffers import Define, Item, PlannedBuffer, PlannedCall, PlannedHostOp
@@ -58,10 +57,12 @@ class Emission:
                 pass
             case _:
                 made = self.emitter.add(kernel_op(item, self.values))
+                if not isinstance(made, kernel.ComputeOp):
+                    return
                 if p.keep_float32 and is_narrowed(item):
-                    made.attributes[kernel.NARROWED] = UnitAttr()
+                    made.narrowed = UnitAttr()
                 elif p.origins is not None and is_rounded(item, p.origins):
-                    made.attributes[kernel.ROUNDED] = UnitAttr()
+                    made.rounded = UnitAttr()
 
 
 def settled(p: LayoutPlanner, spec: SpyreSpec) -> None:
@@ -95,11 +96,11 @@ def _definition(buffer: PlannedBuffer, hosts: Mapping[SSAValue, SSAValue]) -> Op
     if buffer.host is not None:
         op = kernel.ToDeviceOp(hosts.get(buffer.host, buffer.host), buffer.type)
         if buffer.saturate:
-            op.attributes[kernel.SATURATE] = UnitAttr()
+            op.saturate = UnitAttr()
         if buffer.zero_padding:
-            op.attributes[kernel.ZERO_PADDING] = UnitAttr()
+            op.zero_padding = UnitAttr()
         if buffer.rows is not None:
-            op.attributes[FROM_END] = IntegerAttr(buffer.rows, i64)
+            op.from_end = IntegerAttr(buffer.rows, i64)
         return op
     return (
         kernel.AllocOp(buffer.type)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.dialects.spyre import host, kernel
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedHostOp
 from spyre_mlir.transforms.utils.rebuild import Emitter
@@ -29,4 +30,5 @@ def host_op(step: PlannedHostOp, operands: Sequence[SSAValue]) -> Operation:
     """Return the host step of the kernel level."""
     op = step.origin
     reason = None if op.reason is None else op.reason.data
-    return host.KernelHostOp(op.callee.data, reason, operands, op.attributes, [r.type for r in op.results])
+    types = [r.type for r in op.results]
+    return host.KernelHostOp(op.callee.data, reason, operands, said_arguments(op.given), types, is_wide=op.is_wide)

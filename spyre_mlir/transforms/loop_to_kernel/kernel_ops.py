@@ -33,10 +33,7 @@ def kernel_op(step: PlannedKernel, values: Mapping[PlannedBuffer, SSAValue]) -> 
     if step.function == GATHER_STEP:
         return kernel.GatherOp(space, inputs, output, maps, {"axis": IntegerAttr(step.axis or 0, 64)})
     op = kernel.ComputeOp(space, inputs, output, maps, {"function": StringAttr(step.function)})
-    if step.element is not None:
-        op.attributes[kernel.ELEMENT] = step.element
-    if step.integers:
-        op.attributes[kernel.INTEGERS] = UnitAttr()
-    if step.constants:
-        op.attributes[kernel.OP_INFO] = as_attribute(step.constants)
+    op.element = step.element
+    op.integers = UnitAttr() if step.integers else None
+    op.op_info = as_attribute(step.constants) if step.constants else None
     return op

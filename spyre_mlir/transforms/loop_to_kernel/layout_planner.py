@@ -73,8 +73,8 @@ class DeviceForms:
     @property
     def free_layout(self) -> bool:
         """Return whether the host, or the caller of a region, can provide any layout at no cost to this function."""
-        comes = self.host is not None or self.argument is not None
-        return self.prepared or self.constant is not None or (comes and not self.buffers)
+        comes = self.host or self.argument
+        return self.prepared or self.constant is not None or (comes is not None and not self.buffers)
 
     @property
     def provided(self) -> bool:
@@ -93,8 +93,7 @@ class LayoutPlanner:
         """Starts with an empty plan; `keep_float32` stores float32 as it is."""
         self.keep_float32 = keep_float32
         self.origins: Origins | None = None
-        self.given: dict[SSAValue, Known] = {}  # what a caller knows of its region's arguments on the device
-        self.is_region = False
+        self.given: dict[SSAValue, Known] | None = None  # of a region: what its caller knows of its arguments
         self.items: list[Item] = []
         self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
         self.versions: dict[SSAValue, DeviceForms] = {}

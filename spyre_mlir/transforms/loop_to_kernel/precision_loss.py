@@ -47,7 +47,7 @@ def is_narrowed(step: PlannedKernel) -> bool:
 
 def narrowed(module: ModuleOp) -> Counter[str]:
     """Return hardware functions that compute in DL16 although float32 is to be kept, with their kernel counts."""
-    ops = [op for op in module.walk() if isinstance(op, kernel.ComputeOp) and kernel.NARROWED in op.attributes]
+    ops = [op for op in module.walk() if isinstance(op, kernel.ComputeOp) and op.narrowed is not None]
     return Counter(op.function_name for op in ops)
 
 
@@ -62,7 +62,7 @@ def narrowed_text(module: ModuleOp) -> str:
 
 def rounded_text(module: ModuleOp) -> str:
     """Return the message about kernels that round values from integers; empty if there are none."""
-    ops = [op for op in module.walk() if isinstance(op, kernel.ComputeOp) and kernel.ROUNDED in op.attributes]
+    ops = [op for op in module.walk() if isinstance(op, kernel.ComputeOp) and op.rounded is not None]
     if not ops:
         return ""
     found = Counter(f"{op.function_name} at {describe_location(op)}" for op in ops)

@@ -31,6 +31,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
 )
 from spyre_mlir.transforms.loop_to_kernel.emission import Emission, returned_form, settled
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP, DeviceForms, LayoutPlanner
+from spyre_mlir.transforms.utils.integer_origins import Known
 from spyre_mlir.transforms.utils.rebuild import Emitter, describe_location
 
 _FLAT = "inline-regions makes a program without calls"
@@ -64,7 +65,7 @@ class PlannedRegion:
         An argument is the host's if its kind is noted: it is one of the caller's arguments at every call.
         """
         made = LayoutPlanner(keep_float32=caller.keep_float32)
-        made.is_region = True
+        made.given = given = dict[SSAValue, Known]()
         for number, (argument, value) in enumerate(zip(callee.body.block.args, op.arguments, strict=True)):
             if kind_of(callee, number) is not None:
                 continue
@@ -72,7 +73,7 @@ class PlannedRegion:
             form = form if value in caller.hosts else caller.of(value).format
             made.versions[argument] = DeviceForms(shape_of(value), form, argument=argument)
             if caller.origins is not None:
-                made.given[argument] = caller.origins.known(value)
+                given[argument] = caller.origins.known(value)
         return made
 
     def emit(self, p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter, spec: SpyreSpec) -> None:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
+from typing_extensions import override
 from xdsl.dialects.builtin import StringAttr, UnitAttr
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import HOST, UNROUNDED, spell_arguments
+from spyre_mlir.dialects.aten_arguments import spell_arguments
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.ops.table import Family
 
 
-def mark(op: Operation, reason: str | None) -> None:
+def mark(op: AtenOp, reason: str | None) -> None:
     """Mark an op as run by the host; without a reason, it follows other host steps."""
-    op.attributes[HOST] = UnitAttr() if reason is None else StringAttr(reason)
+    op.host, op.reason = UnitAttr(), None if reason is None else StringAttr(reason)
 
 
 def is_marked(op: Operation) -> bool:
     """Return whether an op is marked to run on the host."""
-    return HOST in op.attributes
+    return isinstance(op, AtenOp) and op.on_host
 
 
 def loop_step(op: AtenOp, operands: Sequence[SSAValue]) -> LoopHostOp:
@@ -35,63 +38,52 @@ def loop_step(op: AtenOp, operands: Sequence[SSAValue]) -> LoopHostOp:
     mapped = dict(zip(op.operands, operands, strict=True))
     inputs, attributes = spell_arguments(arguments, SSAValue)
     callee = op.overload if "::" in op.overload else f"aten.{op.overload}"
-    reason = op.attributes[HOST]
-    said = reason.data if isinstance(reason, StringAttr) else None
-    attributes |= {UNROUNDED: UnitAttr()} if op.is_wide else {}
-    return LoopHostOp(callee, said, [mapped[v] for v in inputs], attributes, [r.type for r in op.results])
+    said, types = None if op.reason is None else op.reason.data, [r.type for r in op.results]
+    return LoopHostOp(callee, said, [mapped[v] for v in inputs], attributes, types, is_wide=op.is_wide)
 
 
-def stay_on_host(block: Block) -> None:
-    """Duplicate for the host the ops that only move elements that it already has.
+@dataclass
+class ReadOnHost(RewritePattern):
+    """Makes a step of the host read a copy, run by the host, of an op that only moves elements that the host has.
 
-    A view of an argument that a host step reads need not go to the device and come back.
+    A view of an argument that the host reads need not go to the device and come back.
 
-    Args:
-        block: of a function; ops that the host runs are marked.
+    Attributes:
+        known: values by what stands for them on the host, None if the device computes them.
     """
-    stays = _Stays()
-    for op in list(block.ops):
+
+    known: dict[SSAValue, SSAValue | None] = field(default_factory=dict[SSAValue, "SSAValue | None"])
+
+    @override
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        """Rewrite the operands of one marked op; the copies stand before the first op that reads them."""
         if not is_marked(op):
-            continue
+            return
         for number, value in enumerate(op.operands):
-            copy = stays.on_host(value)
+            copy = self._on_host(value, rewriter)
             if copy is not None and copy is not value:
                 op.operands[number] = copy
-        for copy in stays.taken():
-            block.insert_op_before(copy, op)
+                rewriter.notify_op_modified(op)
 
-
-class _Stays:
-    """Copies of ops that the host can run on what it has."""
-
-    def __init__(self) -> None:
-        self._known: dict[SSAValue, SSAValue | None] = {}
-        self._made: list[Operation] = []
-
-    def taken(self) -> list[Operation]:
-        """The copies made since the last time."""
-        made, self._made = self._made, []
-        return made
-
-    def on_host(self, value: SSAValue) -> SSAValue | None:
+    def _on_host(self, value: SSAValue, rewriter: PatternRewriter) -> SSAValue | None:
         """The value on the host, None if the device computes it."""
-        if value not in self._known:
-            self._known[value] = self._find(value)
-        return self._known[value]
+        if value not in self.known:
+            self.known[value] = self._found(value, rewriter)
+        return self.known[value]
 
-    def _find(self, value: SSAValue) -> SSAValue | None:
+    def _found(self, value: SSAValue, rewriter: PatternRewriter) -> SSAValue | None:
         if isinstance(value, BlockArgument) or is_marked(cast(Operation, value.owner)):
             return value
         op = value.owner
         if not isinstance(op, AtenOp) or op.entry is None or not _moves(op):
             return None
-        operands = [self.on_host(v) for v in op.operands]
+        operands = [self._on_host(v, rewriter) for v in op.operands]
         if any(v is None for v in operands):
             return None
         copy = op.clone(value_mapper=dict(zip(op.operands, cast("list[SSAValue]", operands), strict=True)))
         mark(copy, None)
         copy.location = op.location
-        self._made.append(copy)
+        rewriter.insert(copy)
         return next(new for old, new in zip(op.results, copy.results, strict=True) if old is value)
 
 
@@ -101,4 +93,4 @@ def _moves(op: AtenOp) -> bool:
     return entry is not None and entry.decompose is None and entry.family in (Family.VIEW, Family.CREATION)
 
 
-__all__ = ["is_marked", "loop_step", "mark", "stay_on_host"]
+__all__ = ["ReadOnHost", "is_marked", "loop_step", "mark"]

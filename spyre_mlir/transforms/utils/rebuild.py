@@ -21,10 +21,10 @@ def functions(module: ModuleOp) -> list[func.FuncOp]:
 class Emitter:
     """Collector of the new ops of a block; each takes the location of the op it replaces."""
 
-    def __init__(self) -> None:
-        """Starts with an empty block."""
+    def __init__(self, current: Operation | None = None) -> None:
+        """Starts with an empty block; new ops replace `current`."""
         self.ops: list[Operation] = []
-        self.current: Operation | None = None
+        self.current = current
 
     def add(self, op: Operation) -> Operation:
         """Append an op and give it the current location unless it has one."""

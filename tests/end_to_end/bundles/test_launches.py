@@ -161,5 +161,5 @@ def _host_value(model: CompiledModel) -> str:
 def test_nobody_runs_a_host_step_without_an_executor(waves: tuple[CompiledModel, torch.Tensor]) -> None:
     model, x = waves
     module = model._lowered.modules["spyre.loop"]  # pyright: ignore[reportPrivateUsage]
-    with pytest.raises(UnsupportedError, match="nobody runs"):
+    with pytest.raises(UnsupportedError, match="has no host to run"):
         run_function(module, model._inputs((x,), {}))  # pyright: ignore[reportPrivateUsage]

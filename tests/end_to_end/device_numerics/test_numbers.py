@@ -11,7 +11,8 @@ import pytest
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, Dim, OpClass, Operand
 from spyre_mlir.errors import MachineFault
-from spyre_mlir.machine.memory.device_numerics import DeviceMemory, memory_for
+from spyre_mlir.machine.memory.choice import memory_for
+from spyre_mlir.machine.memory.device_numerics import DeviceMemory
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.superdsc.run import execute

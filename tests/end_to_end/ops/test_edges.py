@@ -91,7 +91,18 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
 SLOW = {"bags_largest_with_an_end"}
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in CASES])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=pytest.mark.slow(reason="takes seconds; other edges of the same function run by default")
+            if name in SLOW
+            else (),
+        )
+        for name in CASES
+    ],
+)
 def test_edges_are_as_torch_has_them(name: str) -> None:
     function, args = CASES[name]
     model = FunctionModel(function)

@@ -95,8 +95,12 @@ def _wrong_types(entry: OpEntry, overload: str, sample: Sample, dtype: torch.dty
     ("dtype", "numbers"),
     [
         (torch.float16, BEYOND),
-        *(pytest.param(d, n, marks=pytest.mark.slow) for d in (torch.bfloat16, torch.float32) for n in ({}, BEYOND)),
-        pytest.param(torch.float16, {}, marks=pytest.mark.slow),
+        *(
+            pytest.param(d, n, marks=pytest.mark.slow(reason="the suite halves runs every type and form"))
+            for d in (torch.bfloat16, torch.float32)
+            for n in ({}, BEYOND)
+        ),
+        pytest.param(torch.float16, {}, marks=pytest.mark.slow(reason="the suite halves runs every type and form")),
     ],
 )
 def test_decompositions_keep_the_types_of_torch(
@@ -136,7 +140,7 @@ def test_large_tensors_of_half_precision(name: str, dtype: torch.dtype, monkeypa
     checked(import_program(FunctionModel(function), inputs), function, inputs, {}, monkeypatch)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="the suite halves runs every sample")
 @FORMS
 @HALVES
 @pytest.mark.parametrize(("entry", "overload", "sample"), cases.good_cases(), ids=cases.case_id)

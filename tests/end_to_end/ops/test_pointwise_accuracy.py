@@ -100,7 +100,16 @@ def allowed(overload: str) -> float:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] if len(g[2]) > len(POSITIVE) else []) for n, g in GRIDS.items()]
+    "name",
+    [
+        pytest.param(
+            n,
+            marks=[pytest.mark.slow(reason="grids with negative numbers repeat the positive ones")]
+            if len(g[2]) > len(POSITIVE)
+            else [],
+        )
+        for n, g in GRIDS.items()
+    ],
 )
 def test_device_error_is_within_what_the_table_says(name: str) -> None:
     low, high, functions = GRIDS[name]
@@ -145,7 +154,7 @@ SMALL: dict[str, Function] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a denser grid")
 def test_functions_that_vanish_at_zero_keep_their_relative_error_there() -> None:
     """A naive e^x - 1 or log(1 + x) has no right bit below 2^-10."""
     x = torch.from_numpy(round_trip(np.concatenate([-np.logspace(-5, -2, 160), np.logspace(-5, -2, 160)]))).float()
@@ -170,7 +179,7 @@ def test_rounding_goes_to_even() -> None:
 SIGNS = torch.tensor([[7.5, 7.5, -7.5, -7.5, 6.0, -6.0, 0.0, 5.0], [2.0, -2.0, 2.0, -2.0, 3.0, 3.0, 4.0, 7.0]])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="other values of a tested function")
 def test_remainders_have_the_signs_that_torch_gives_them() -> None:
     class Remainders(torch.nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:

@@ -30,7 +30,12 @@ SIDES = pytest.mark.parametrize("side", ["near", "far"])
 IN_EVERY_RUN = (torch.float16,)
 DTYPES = pytest.mark.parametrize("dtype", FLOATS, ids=str)
 MOST_DTYPES = pytest.mark.parametrize(
-    "dtype", [pytest.param(d, marks=[] if d in IN_EVERY_RUN else pytest.mark.slow) for d in FLOATS], ids=str
+    "dtype",
+    [
+        pytest.param(d, marks=[] if d in IN_EVERY_RUN else pytest.mark.slow(reason="the suite halves runs every type"))
+        for d in FLOATS
+    ],
+    ids=str,
 )
 
 
@@ -50,7 +55,7 @@ def test_both_forms_are_those_of_torch(name: str, dtype: torch.dtype, monkeypatc
     assert forms[0] != forms[1], "the number does not change the form"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="real sizes take minutes")
 @SIDES
 @DTYPES
 @pytest.mark.parametrize("name", NAMES)

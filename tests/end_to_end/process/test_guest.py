@@ -56,14 +56,14 @@ def test_importing_claims_nothing_and_another_device_is_named_where_ours_is_aske
     assert lines[-1] == "[2.0, 2.0]"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a second order of the same imports")
 def test_beside_a_package_that_has_the_name_first() -> None:
     out, _ = run(THEIRS + SWITCH + COMPILES + "print(torch.spyre is theirs)")
     assert "and 'spyre', <module 'torch_spyre'>, is there already" in out
     assert out.endswith("[2.0, 2.0]\nTrue\n")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a third order of the same imports")
 def test_beside_a_package_that_takes_the_name_later() -> None:
     out, _ = run("import spyre_mlir" + COMPILES + THEIRS + COMPILES + SWITCH + "print(torch.spyre is theirs)")
     assert out.count("[2.0, 2.0]") == 2

@@ -31,21 +31,23 @@ class At:
         start = f"{self.base}" if self.component == LX else f"{self.base} + {self.step} * mb"
         start = start if self.starts is None else str(list(self.starts))
         start = f"symbolic start {self.base} + -1 * mb" if self.symbolic else f"start {start}"
-        return f"superdsc.allocate {number} in {self.component} [mb, out] {start}"
+        return f"%a{number} = superdsc.allocate {number} in {self.component} [mb, out] {start}"
 
 
 def sdsc(number: int, function: str, *operands: At, rows: int = 4, splits: tuple[int, int] = (2, 1), columns: int = 64,
          fields: str = "") -> str:  # fmt: skip
     """A function on rows of `columns` elements; its line of the model is 10 times its number."""
-    last = len(operands) - 1
+    *inputs, output = (f"%t{n}" for n in range(len(operands)))
     nodes = "\n".join(operand.text(n) for n, operand in enumerate(operands))
-    entries = "\n".join(f"superdsc.labeled_ds {n} OUTPUT {o.format} scale [1, 1]" for n, o in enumerate(operands))
+    entries = "\n".join(
+        f"%t{n} = superdsc.labeled_ds {n} OUTPUT {o.format} scale [1, 1] at %a{n}" for n, o in enumerate(operands)
+    )
     return f"""
       superdsc.sdsc @"{number}_{function}" splits {{mb = {splits[0]}, out = {splits[1]}}} {fields} {{
         superdsc.dsc {function} sizes {{mb = {rows}, out = {columns}}} classes {{OUTPUT = [mb, out] stick {{out = 64}}}} {{
           {nodes}
           {entries}
-          superdsc.compute sfp {function} SEN169_FP16 {list(range(last))} -> [{last}]
+          superdsc.compute sfp {function} SEN169_FP16 ({", ".join(inputs)}) -> ({output})
         }}
       }} loc("model.py":{number}0:0)"""
 
@@ -69,9 +71,9 @@ def program(*files: str, launches: tuple[int, ...] | None = None, bound: tuple[i
         func.return
       }}
       func.func @main(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {{
-        %0 = spyre.kernel.to_device %x {{segment = 1 : i64}} : tensor<4x64xf32> to {tensor}
-        %1 = spyre.kernel.alloc {{segment = 2 : i64}} : {tensor}
-        spyre.kernel.launch @sdsc_bundle(%0, %1) {{pool_bytes = 1024 : i64}} : {tensor}, {tensor}
+        %0 = spyre.kernel.to_device %x segment 1 : tensor<4x64xf32> to {tensor}
+        %1 = spyre.kernel.alloc segment 2 : {tensor}
+        spyre.kernel.launch @sdsc_bundle(%0, %1) pool_bytes 1024 : {tensor}, {tensor}
         %2 = spyre.kernel.from_device %1 : {tensor} to tensor<4x64xf32> loc("model.py":99:0)
         func.return %2 : tensor<4x64xf32>
       }}"""

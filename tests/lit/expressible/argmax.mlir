@@ -11,7 +11,7 @@ func.func @main(%x: tensor<4x65xf32>) -> tensor<4xi64> {
 }
 
 // CHECK:      func.func @main(%[[X:.*]]: tensor<4x65xf32>)
-// CHECK-NEXT: %[[BEST:.*]] = aten.amax(%[[X]]) {dim = array<i64: 1>, keepdim = true, spyre.wide}
+// CHECK-NEXT: %[[BEST:.*]] = aten.amax(%[[X]]) {dim = array<i64: 1>, keepdim = true} wide
 // CHECK-NEXT: %[[SAME:.*]] = aten.eq.Tensor(%[[X]], %[[BEST]])
 // CHECK-NEXT: %[[NAN:.*]] = aten.ne.Tensor(%[[X]], %[[X]])
 // CHECK-NEXT: %[[HIT:.*]] = aten.where.self(%[[SAME]], %[[NAN]]) {self = true}

@@ -22,13 +22,13 @@ func.func @whole(%x: tensor<65x3xi32>) -> tensor<65x3xi64> {
 }
 
 // CHECK-LABEL: func.func @short
-// CHECK:       %[[COLUMNS:.*]] = aten.unsqueeze(%{{.*}}) {dim = 1 : i64, spyre.wide}
+// CHECK:       %[[COLUMNS:.*]] = aten.unsqueeze(%{{.*}}) {dim = 1 : i64} wide
 // CHECK:       %[[BEFORE:.*]] = aten.le.Tensor(
 // CHECK:       %[[TERMS:.*]] = aten.where.self(%[[BEFORE]], %[[COLUMNS]]
 // CHECK-NEXT:  aten.sum.dim_IntList(%[[TERMS]]) {dim = array<i64: 2>}
 
 // CHECK-LABEL: func.func @long
-// CHECK:       aten.slice.Tensor(%{{.*}}) {dim = 1 : i64, start = 0 : i64, end = 1029 : i64, spyre.wide}
+// CHECK:       aten.slice.Tensor(%{{.*}}) {dim = 1 : i64, start = 0 : i64, end = 1029 : i64} wide
 // CHECK-COUNT-11: aten.cat(
 // CHECK-NOT:   aten.cat(
 

@@ -17,29 +17,29 @@
 
 superdsc.sdsc @"0_exp" splits {mb = 2, out = 1} {
   superdsc.dsc exp sizes {mb = 4, out = 64} classes {OUTPUT = [mb, out] stick {out = 64}} {
-    superdsc.allocate 0 in hbm [mb, out] start 17179869184 + 256 * mb
-    superdsc.allocate 1 in lx [mb, out] start 0
-    superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1, 1]
-    superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [1, 1]
-    superdsc.compute sfp exp SEN169_FP16 [0] -> [1]
+    %a0 = superdsc.allocate 0 in hbm [mb, out] start 17179869184 + 256 * mb
+    %a1 = superdsc.allocate 1 in lx [mb, out] start 0
+    %t0 = superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1, 1] at %a0
+    %t1 = superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [1, 1] at %a1
+    superdsc.compute sfp exp SEN169_FP16 (%t0) -> (%t1)
   }
 }
 superdsc.sdsc @"1_abs" splits {mb = 2, out = 1} {
   superdsc.dsc abs sizes {mb = 4, out = 64} classes {OUTPUT = [mb, out] stick {out = 64}} {
-    superdsc.allocate 0 in hbm [mb, out] start 17179869184 + 256 * mb
-    superdsc.allocate 1 in lx [mb, out] start 128
-    superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1, 1]
-    superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [1, 1]
-    superdsc.compute sfp abs SEN169_FP16 [0] -> [1]
+    %a0 = superdsc.allocate 0 in hbm [mb, out] start 17179869184 + 256 * mb
+    %a1 = superdsc.allocate 1 in lx [mb, out] start 128
+    %t0 = superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1, 1] at %a0
+    %t1 = superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [1, 1] at %a1
+    superdsc.compute sfp abs SEN169_FP16 (%t0) -> (%t1)
   }
 }
 superdsc.sdsc @"2_neg" splits {mb = 2, out = 1} {
   superdsc.dsc neg sizes {mb = 4, out = 64} classes {OUTPUT = [mb, out] stick {out = 64}} {
-    superdsc.allocate 0 in lx [mb, out] start 0
-    superdsc.allocate 1 in hbm [mb, out] start 34359738368 + 256 * mb
-    superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1, 1]
-    superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [1, 1]
-    superdsc.compute sfp neg SEN169_FP16 [0] -> [1]
+    %a0 = superdsc.allocate 0 in lx [mb, out] start 0
+    %a1 = superdsc.allocate 1 in hbm [mb, out] start 34359738368 + 256 * mb
+    %t0 = superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1, 1] at %a0
+    %t1 = superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [1, 1] at %a1
+    superdsc.compute sfp neg SEN169_FP16 (%t0) -> (%t1)
   }
 }
 func.func @sdsc_bundle() {
@@ -49,9 +49,9 @@ func.func @sdsc_bundle() {
   func.return
 }
 func.func @main(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
-  %0 = spyre.kernel.to_device %x {segment = 1 : i64} : tensor<4x64xf32> to !t
-  %1 = spyre.kernel.alloc {segment = 2 : i64} : !t
-  spyre.kernel.launch @sdsc_bundle(%0, %1) {pool_bytes = 512 : i64} : !t, !t
+  %0 = spyre.kernel.to_device %x segment 1 : tensor<4x64xf32> to !t
+  %1 = spyre.kernel.alloc segment 2 : !t
+  spyre.kernel.launch @sdsc_bundle(%0, %1) pool_bytes 512 : !t, !t
   %2 = spyre.kernel.from_device %1 : !t to tensor<4x64xf32>
   func.return %2 : tensor<4x64xf32>
 }

@@ -17,10 +17,10 @@ func.func @main(%x: tensor<2x64xf32>) -> tensor<2x64xf32> {
 
 // BOTH:          superdsc.sdsc @"0_exp" splits {mb = 2, out = 1} attributes {labels = {mb = "m", out = "n"}} {
 // BOTH-NEXT:       superdsc.dsc exp sizes {mb = 2, out = 64} classes {OUTPUT = [mb, out] stick {out = 64}} {
-// SYMBOLIC-NEXT:     superdsc.allocate 0 in hbm [mb, out] symbolic start -1 + -1 * mb
-// SYMBOLIC-NEXT:     superdsc.allocate 1 in hbm [mb, out] symbolic start -3 + -1 * mb
-// CONCRETE-NEXT:     superdsc.allocate 0 in hbm [mb, out] start 17179869184 + 128 * mb
-// CONCRETE-NEXT:     superdsc.allocate 1 in hbm [mb, out] start 256 + 128 * mb
+// SYMBOLIC-NEXT:     %a0 = superdsc.allocate 0 in hbm [mb, out] symbolic start -1 + -1 * mb
+// SYMBOLIC-NEXT:     %a1 = superdsc.allocate 1 in hbm [mb, out] symbolic start -3 + -1 * mb
+// CONCRETE-NEXT:     %a0 = superdsc.allocate 0 in hbm [mb, out] start 17179869184 + 128 * mb
+// CONCRETE-NEXT:     %a1 = superdsc.allocate 1 in hbm [mb, out] start 256 + 128 * mb
 // BOTH:          superdsc.sdsc @"1_neg"
 // BOTH:          func.func @sdsc_bundle
 // SYMBOLIC-NEXT:   %[[X:.*]] = sdscbundle.input_arg_extract
@@ -31,8 +31,8 @@ func.func @main(%x: tensor<2x64xf32>) -> tensor<2x64xf32> {
 // CONCRETE-NEXT:   sdscbundle.sdsc_execute () {sdsc_filename="sdsc_0.json"}
 // BOTH:          func.func @main
 // SYMBOLIC-NEXT:   %0 = spyre.kernel.to_device %x : tensor
-// CONCRETE-NEXT:   %0 = spyre.kernel.to_device %x {segment = 1 : i64} : tensor
-// CONCRETE-NEXT:   %1 = spyre.kernel.alloc {segment = 2 : i64} :
+// CONCRETE-NEXT:   %0 = spyre.kernel.to_device %x segment 1 : tensor
+// CONCRETE-NEXT:   %1 = spyre.kernel.alloc segment 2 :
 // BOTH:            spyre.kernel.launch @sdsc_bundle(%0, %1)
 // SYMBOLIC-SAME:      : !spyre
-// CONCRETE-SAME:     {pool_bytes = 512 : i64} : !spyre
+// CONCRETE-SAME:     pool_bytes 512 : !spyre

@@ -29,8 +29,8 @@ func.func @main(%x: tensor<512x128xf16>) -> tensor<512x128xf16> {
 
 // The file says 128 rows of a buffer with a gap of 384 behind them, and the loop moves the start.
 // CHECK-LABEL: superdsc.sdsc @"0_exp"
-// CHECK:       superdsc.allocate 0 in hbm [mb, out] symbolic start -1 + -1 * mb fields {back_gap = {"mb": {"-1": "384"}}}
-// CHECK-NEXT:  superdsc.allocate 1 in lx [mb, out] start 256
+// CHECK:       %a0 = superdsc.allocate 0 in hbm [mb, out] symbolic start -1 + -1 * mb fields {back_gap = {"mb": {"-1": "384"}}}
+// CHECK-NEXT:  %a1 = superdsc.allocate 1 in lx [mb, out] start 256
 // CHECK:       func.func @sdsc_bundle
 // CHECK-DAG:   %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK-DAG:   %[[FOUR:.*]] = arith.constant 4 : index

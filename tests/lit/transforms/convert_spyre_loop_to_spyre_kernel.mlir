@@ -13,7 +13,7 @@ func.func @main(%x: tensor<16x130xf32>, %w: tensor<32x130xf32> {aten.kind = "par
 }
 
 // CHECK:      %[[X:.*]] = spyre.kernel.to_device %x : tensor<16x130xf32> to !spyre.tensor<[16, 130] x SEN169_FP16, order [1, 0], stick 1, hbm>
-// CHECK-NEXT: %[[W:.*]] = spyre.kernel.to_device %w {zero_padding} : tensor<32x130xf32> to !spyre.tensor<[32, 130] x SEN169_FP16, order [0, 1], stick 0, extents [64, 192], hbm>
+// CHECK-NEXT: %[[W:.*]] = spyre.kernel.to_device %w zero_padding : tensor<32x130xf32> to !spyre.tensor<[32, 130] x SEN169_FP16, order [0, 1], stick 0, extents [64, 192], hbm>
 // CHECK-NEXT: %[[MASK:.*]] = spyre.kernel.constant #spyre.first_ones<2>
 // CHECK-NEXT: %[[ZERO:.*]] = spyre.kernel.constant 0.000000e+00
 // CHECK-NEXT: spyre.kernel.compute "where3" [d0 = 16, d1 = 64] ins(%[[MASK]][d1] : {{.*}}, %[[X]][d0, d1 + 128] : {{.*}}, %[[ZERO]][] : {{.*}}) outs(%[[X]][d0, d1 + 128] :

@@ -9,10 +9,10 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 }
 
 // CHECK:      func.func @main(%[[X:.*]]: tensor<4x8xf32>)
-// CHECK-NEXT: %[[MAX:.*]] = aten.amax(%[[X]]) {dim = array<i64: -1>, keepdim = true, spyre.wide}
+// CHECK-NEXT: %[[MAX:.*]] = aten.amax(%[[X]]) {dim = array<i64: -1>, keepdim = true} wide
 // CHECK-NEXT: %[[SHIFTED:.*]] = aten.sub.Tensor(%[[X]], %[[MAX]])
 // CHECK-NEXT: %[[E:.*]] = aten.exp(%[[SHIFTED]])
-// CHECK-NEXT: %[[SUM:.*]] = aten.sum.dim_IntList(%[[E]]) {dim = array<i64: -1>, keepdim = true, spyre.wide}
+// CHECK-NEXT: %[[SUM:.*]] = aten.sum.dim_IntList(%[[E]]) {dim = array<i64: -1>, keepdim = true} wide
 // CHECK-NEXT: %[[Q:.*]] = aten.div.Tensor(%[[E]], %[[SUM]])
 // CHECK-NEXT: %[[OUT:.*]] = aten.exp(%[[Q]])
 // CHECK-NEXT: func.return %[[OUT]]

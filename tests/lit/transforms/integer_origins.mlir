@@ -13,6 +13,6 @@ func.func @main(%i: tensor<65xi64> {aten.kind = "input"}, %w: tensor<65xf16> {at
 
 // CHECK: spyre.kernel.compute "mul" [d0 = 65] ins({{.*}} x IEEE_FP32, {{.*}} x IEEE_FP32, {{.*}}) outs({{.*}} x IEEE_FP32,
 // CHECK: spyre.kernel.convert [d0 = 65] ins({{.*}} x IEEE_FP32, {{.*}}) outs({{.*}} x SEN169_FP16,
-// CHECK: spyre.kernel.compute "log" [d0 = 65] ins({{.*}} x SEN169_FP16, {{.*}}) {{.*}} attributes {element = f32, rounded}
+// CHECK: spyre.kernel.compute "log" [d0 = 65] ins({{.*}} x SEN169_FP16, {{.*}}) {{.*}} element f32 rounded
 // CHECK-NOT: spyre.kernel.convert
 // CHECK: spyre.kernel.compute "add" [d0 = 65] ins({{.*}} x SEN169_FP16, {{.*}} x SEN169_FP16, {{.*}}) outs({{.*}} x SEN169_FP16,

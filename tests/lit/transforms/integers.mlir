@@ -24,10 +24,10 @@ func.func @squares(%a: tensor<5x80xi64>, %x: tensor<5x80xf16>, %y: tensor<5x80xf
 }
 
 // CHECK-LABEL: @squares
-// CHECK: to_device %a {zero_padding} : tensor<5x80xi64> to !spyre.tensor<[5, 80] x IEEE_FP32, order [1, 0], stick 1, extents [5, 128], hbm, dl16_to_fp32>
-// CHECK: compute "mul" {{.*}} {element = i{{[0-9]+}}, integers}
+// CHECK: to_device %a zero_padding : tensor<5x80xi64> to !spyre.tensor<[5, 80] x IEEE_FP32, order [1, 0], stick 1, extents [5, 128], hbm, dl16_to_fp32>
+// CHECK: compute "mul" {{.*}} element i{{[0-9]+}} integers
 // CHECK: compute "greaterthan"
-// CHECK-NOT: {element = i{{[0-9]+}}, integers}
+// CHECK-NOT: element i{{[0-9]+}} integers
 // CHECK: spyre.kernel.convert {{.*}} outs({{.*}} x SEN169_FP16, order [1, 0], stick 1, hbm>)
 // CHECK: compute "where3"
 
@@ -68,6 +68,6 @@ func.func @positions(%at: tensor<7xi64>) -> tensor<7x100xi1> {
 }
 
 // CHECK-LABEL: @positions
-// CHECK: to_device %at {saturate} : tensor<7xi64> to !spyre.tensor<[7] x SEN169_FP16
+// CHECK: to_device %at saturate : tensor<7xi64> to !spyre.tensor<[7] x SEN169_FP16
 // CHECK: compute "lesserequal"
 // CHECK-NOT: IEEE_FP32

@@ -12,7 +12,7 @@ func.func @main(%x: tensor<4x65xf32>, %y: tensor<4x65xf32>) -> tensor<4x65xf32> 
 
 // CHECK: spyre.kernel.compute "add" [d0 = 4, d1 = 65] ins({{.*}} x IEEE_FP32, {{.*}}) outs({{.*}} x IEEE_FP32,
 // CHECK: spyre.kernel.convert [d0 = 4, d1 = 65] ins({{.*}} x IEEE_FP32, {{.*}}) outs({{.*}} x SEN169_FP16,
-// CHECK: spyre.kernel.compute "tanh" [d0 = 4, d1 = 65] {{.*}} attributes {element = f32, narrowed}
+// CHECK: spyre.kernel.compute "tanh" [d0 = 4, d1 = 65] {{.*}} element f32 narrowed
 // CHECK: spyre.kernel.convert [d0 = 4, d1 = 65] ins({{.*}} x SEN169_FP16, {{.*}}) outs({{.*}} x IEEE_FP32,
 // CHECK: spyre.kernel.compute "mul" [d0 = 4, d1 = 65] ins({{.*}} x IEEE_FP32, {{.*}}) outs({{.*}} x IEEE_FP32,
 

@@ -10,4 +10,4 @@ func.func @main(%x: tensor<4x65xf32>) -> tensor<4x65xf32> {
 
 // LOOP: spyre.loop.apply "softplus"(%{{.*}}) {beta = 2.000000e+00 : f64, threshold = 8.000000e+00 : f64} : (f32) -> f32
 
-// CHECK: spyre.kernel.compute "softplus" [d0 = 4, d1 = 65] {{.*}} attributes {element = f32, op_info = {softplusBeta = 2.000000e+00 : f64, softplusThresh = 8.000000e+00 : f64}}
+// CHECK: spyre.kernel.compute "softplus" [d0 = 4, d1 = 65] {{.*}} element f32 op_info {softplusBeta = 2.000000e+00 : f64, softplusThresh = 8.000000e+00 : f64}

@@ -18,11 +18,11 @@ def kernel(root: str, function: str = "relufwd", extra: str = "") -> str:
     labels = '{labels = {mb = "m", out = "n"}}'
     return f"""superdsc.sdsc @"{root}" {extra} splits {{mb = 2, out = 1}} attributes {labels} {{
   superdsc.dsc {function} sizes {{mb = 64, out = 128}} classes {{OUTPUT = [mb, out] stick {{out = 64}}}} {{
-    superdsc.allocate 0 in hbm [mb, out] start 17179869184 + 4096 * mb
-    superdsc.allocate 1 in hbm [mb, out] start 34359738368 + 4096 * mb
-    superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1, 1]
-    superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [1, 1]
-    superdsc.compute sfp {function} SEN169_FP16 [0] -> [1]
+    %a0 = superdsc.allocate 0 in hbm [mb, out] start 17179869184 + 4096 * mb
+    %a1 = superdsc.allocate 1 in hbm [mb, out] start 34359738368 + 4096 * mb
+    %t0 = superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1, 1] at %a0
+    %t1 = superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [1, 1] at %a1
+    superdsc.compute sfp {function} SEN169_FP16 (%t0) -> (%t1)
   }}
 }}
 """

@@ -53,3 +53,10 @@ def test_a_level_that_is_no_mlir_or_lies_elsewhere_is_refused(tmp_path: Path) ->
     (folder / "aten.mlir").symlink_to(tmp_path / "outside.mlir")
     with pytest.raises(ReadError, match=r"levels/aten\.mlir', which leads out of its directory"):
         read_levels(folder.parent, make_context())
+
+
+def test_levels_are_read_by_name_in_whatever_order_they_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = make_context()
+    write_levels(tmp_path, {name: parse_module("func.func @f() { func.return }", context) for name in ("b", "a", "c")})
+    monkeypatch.setattr(Path, "glob", lambda folder, pattern: [folder / f"{name}.mlir" for name in ("c", "a", "b")])
+    assert list(read_levels(tmp_path, context)) == ["a", "b", "c"]

@@ -82,13 +82,13 @@ def test_a_file_without_labels_and_one_that_rests_on_less_than_certain() -> None
 
 
 ARGUMENTS = f"""func.func @main(%x: {HOST} {{aten.name = "x"}}, %y: {HOST}) {{
-  %0 = spyre.kernel.to_device %y {{segment = 3 : i64}} : {HOST} to {DEVICE}
+  %0 = spyre.kernel.to_device %y segment 3 : {HOST} to {DEVICE}
   %h = spyre.kernel.host "aten.relu" (%x) {{self = #aten.operands<1>}} : ({HOST}) -> {HOST}
   %1 = spyre.kernel.to_device %h : {HOST} to {DEVICE}
   %2 = spyre.kernel.constant #spyre.first_ones<33> : {DEVICE}
   %3 = spyre.kernel.alloc : {DEVICE}
   %4 = spyre.kernel.to_device %x : {HOST} to {DEVICE}
-  spyre.kernel.launch @sdsc_bundle(%0, %1, %2, %3, %4) {{pool_bytes = 512 : i64}} : {", ".join([DEVICE] * 5)}
+  spyre.kernel.launch @sdsc_bundle(%0, %1, %2, %3, %4) pool_bytes 512 : {", ".join([DEVICE] * 5)}
   func.return
 }}
 """
@@ -116,7 +116,7 @@ def test_the_pool_is_the_largest_of_all_launches(first: int, second: int, fixed:
         return bundle(name=name).replace("  func.return", body)
 
     main = host("sdsc_bundle_0", "sdsc_bundle_1").replace(
-        "@sdsc_bundle_1(%0, %1)", f"@sdsc_bundle_1(%0, %1) {{pool_bytes = {fixed} : i64}}"
+        "@sdsc_bundle_1(%0, %1)", f"@sdsc_bundle_1(%0, %1) pool_bytes {fixed}"
     )
     assert (
         written(allocating(first, "sdsc_bundle_0") + allocating(second, "sdsc_bundle_1") + main)["pool_bytes"] == most

@@ -170,3 +170,16 @@ def test_results_that_cannot_be_written(pristine: Path, tmp_path: Path, refused:
 @pytest.mark.parametrize("seed", ["-1", "x"])
 def test_wrong_seed(seed: str, pristine: Path, refused: Refused) -> None:
     refused(run_tool.run, [pristine, f"--seed={seed}"], "--seed", "spyre-run --help")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.zeros((0, 3)), "0x3, empty"),
+        (np.float32(2.5), "scalar, min 2.5, mean 2.5, max 2.5"),
+        (np.asarray([[1, 2], [3, 6]]), "2x2, min 1, mean 3, max 6"),
+        (np.asarray([True, False]), "2, min 0, mean 0.5, max 1"),
+    ],
+)
+def test_a_result_in_a_line(value: np.ndarray, text: str) -> None:
+    assert run_tool._summary(value) == text

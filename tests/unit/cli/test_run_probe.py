@@ -123,6 +123,13 @@ def test_bisect_needs_the_levels(bundle: Path, capsys: pytest.CaptureFixture[str
     assert "written with --levels" in capsys.readouterr().err
 
 
+def test_bisect_needs_the_lowest_level(with_levels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    less = shutil.copytree(with_levels, tmp_path / "less")
+    (less / "levels/superdsc.mlir").unlink()
+    assert run_tool.run([str(less), "--bisect"]) == 1
+    assert "written with --levels" in capsys.readouterr().err
+
+
 def test_inputs_of_a_safetensors_file(bundle: Path, tmp_path: Path) -> None:
     save_file({"x": X}, tmp_path / "in.safetensors")
     assert run_tool.run([str(bundle), "--input", str(tmp_path / "in.safetensors"), "--output", str(tmp_path)]) == 0

@@ -234,7 +234,7 @@ def _pairs(compiled: CompiledModel, inputs: tuple[torch.Tensor, ...]) -> dict[st
     return {"aten": walk.unlike_torch(torch_values(modules["aten"], arrays)), **found}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a Llama layer takes seconds; small programs run by default")
 def test_a_right_program_has_no_divergence(llama: tuple[CompiledModel, torch.Tensor]) -> None:
     """Views that are read through, kernels that write a part of a tensor, gathers: nobody is accused."""
     compiled, words = llama
@@ -246,7 +246,9 @@ class Attention(torch.nn.Module):
         return torch.softmax(q @ k.transpose(-1, -2), -1) @ v
 
 
-@pytest.mark.parametrize("loops", ["loop", pytest.param("unroll", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "loops", ["loop", pytest.param("unroll", marks=pytest.mark.slow(reason="unrolled loops take longer than loops"))]
+)
 def test_a_loop_over_heads(loops: Any) -> None:
     """Every launch of the loop runs four times; nobody is accused, and a spoiled file is, in its first trip."""
     generator = torch.Generator().manual_seed(0)
@@ -264,7 +266,7 @@ def test_a_loop_over_heads(loops: Any) -> None:
     assert (divergence.file, divergence.op) == (path.name, "exp")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a Llama layer takes seconds; small programs run by default")
 @pytest.mark.parametrize("seed", range(4))
 def test_a_spoiled_file_of_a_llama_layer_is_named(seed: int, llama: tuple[CompiledModel, torch.Tensor]) -> None:
     """One operand's order of dims is another; the seeds are ones that change the logits."""

@@ -20,8 +20,8 @@ from tests.unit.backend.programs import HOST, bundle, host, kernel, read
 STEP = f'%s = spyre.kernel.host "aten.neg" because "…" (%2) {{self = #aten.operands<1>}} : ({HOST}) -> {HOST}'
 PROGRAM = (
     host("sdsc_bundle")
-    .replace("%x :", "%x {segment = 1 : i64} :")
-    .replace("kernel.alloc :", "kernel.alloc {segment = 2 : i64} :")
+    .replace("%x :", "%x segment 1 :")
+    .replace("kernel.alloc :", "kernel.alloc segment 2 :")
     .replace("func.return %2", f"{STEP}\n  func.return %s")
 )
 MANIFEST = {

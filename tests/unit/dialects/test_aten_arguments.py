@@ -8,6 +8,7 @@ import pytest
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
+    DictionaryAttr,
     FloatAttr,
     IntegerAttr,
     StringAttr,
@@ -18,21 +19,22 @@ from xdsl.dialects.builtin import (
     i8,
     i64,
 )
+from xdsl.dialects.test import TestOp
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
-from xdsl.utils.exceptions import ParseError
+from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.dialects.aten_arguments import (
-    HOST,
     ORIGIN,
-    UNROUNDED,
     NoneAttr,
     OperandsAttr,
+    as_arguments,
     bound_arguments,
-    is_argument,
+    said_arguments,
     spell_arguments,
     to_attribute,
     to_value,
+    verify_arguments,
 )
 from spyre_mlir.universe import make_context
 
@@ -104,8 +106,6 @@ def test_operands_are_bound_in_the_order_of_the_attributes() -> None:
         "indices": ArrayAttr([NoneAttr(), OperandsAttr(1)]),
         "none_at_all": OperandsAttr(0),
         "k": IntegerAttr(2, i64),
-        "callee": StringAttr("aten.topk"),
-        HOST: StringAttr("no kernel"),
     }
     assert bound_arguments(attributes, ["a", "b", "c", "d"]) == {
         "self": "a",
@@ -116,9 +116,39 @@ def test_operands_are_bound_in_the_order_of_the_attributes() -> None:
     }
 
 
-def test_marks_are_no_arguments() -> None:
-    assert (HOST, UNROUNDED, ORIGIN) == ("spyre.host", "spyre.wide", "spyre.origin")
-    assert [is_argument(name) for name in (HOST, "callee", "dim")] == [False, False, True]
+def test_a_mark_of_lowering_is_discardable() -> None:
+    assert ORIGIN == "spyre.origin"
+
+
+def test_no_arguments_are_no_property() -> None:
+    assert as_arguments({}) is None and said_arguments(None) == {}
+    given = {"k": IntegerAttr(2, i64), "dim": IntegerAttr(0, i64)}
+    property_ = as_arguments(given)
+    assert property_ == DictionaryAttr(given) and list(said_arguments(property_)) == ["k", "dim"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "given", "message"),
+    [
+        ({"a.note": UnitAttr()}, {"k": UnitAttr()}, None),
+        ({"k": UnitAttr()}, {}, "'k' of test.op is a discardable attribute, expected an argument"),
+        (
+            {"spyre.wide": UnitAttr()},
+            {},
+            "'spyre.wide' of test.op is a discardable attribute, expected the property 'wide'",
+        ),
+        ({}, {"spyre.wide": UnitAttr()}, "'spyre.wide' is no argument of test.op; try wide behind the arguments"),
+    ],
+)
+def test_arguments_are_properties(
+    attributes: dict[str, Attribute], given: dict[str, Attribute], message: str | None
+) -> None:
+    op = TestOp(attributes=attributes)
+    if message is None:
+        verify_arguments(op, given)
+        return
+    with pytest.raises(VerifyException, match=message):
+        verify_arguments(op, given)
 
 
 @dataclass(frozen=True)

@@ -36,3 +36,13 @@ def test_parts_of_a_nest_may_be_left_out_whole(into: str, reduce: str) -> None:
 def test_a_keyword_alone_is_refused(text: str, message: str) -> None:
     with pytest.raises(ParseError, match=message):
         parse_module(text, make_context())
+
+
+@pytest.mark.parametrize("given", ["", " {b = 2 : i64, a = 1 : i64}"])
+def test_arguments_keep_their_order(given: str) -> None:
+    text = f'func.func @f(%x: f32) {{\n%0 = aten.call "acme::some"(){given} : () -> tensor<f32>\nfunc.return\n}}'
+    module = parse_module(text, make_context())
+    assert f'"acme::some"(){given} :' in module_text(module)
+    generic = module_text(module, generic=True)
+    assert (f"arguments ={given}}}>" in generic) == bool(given)
+    assert module_text(parse_module(generic, make_context())) == module_text(module)

@@ -10,7 +10,7 @@ from xdsl.dialects.test import TestOp
 from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.aten import make_op
-from spyre_mlir.dialects.aten_arguments import UNROUNDED, NoneAttr, OperandsAttr
+from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr
 from spyre_mlir.dialects.host_call import HostCall, OperandSlot
 from spyre_mlir.dialects.places import Source, location_of
 from spyre_mlir.dialects.spyre.host import LoopHostOp
@@ -65,6 +65,5 @@ def test_half_precision_and_a_mark_keep_digits(
 ) -> None:
     (x,) = TestOp(result_types=[TensorType(given, [4])]).results
     op = LoopHostOp("aten.some", None, [x], {"self": OperandsAttr(1)}, [TensorType(result, [4])])
-    if marked:
-        op.attributes[UNROUNDED] = UnitAttr()
+    op.wide = UnitAttr() if marked else None
     assert HostCall.of(op).is_wide is is_wide

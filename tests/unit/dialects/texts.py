@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.transforms.canonicalize import CanonicalizePass
 
 from spyre_mlir.text.render import module_text, parse_module, verify_module
 from spyre_mlir.universe import make_context
@@ -20,6 +21,14 @@ Wanted = TypeVar("Wanted", bound=Operation)
 def read(text: str) -> ModuleOp:
     """A module that verifies, without the places of its ops in the text."""
     module = parse_module(text, make_context(), locations=False)
+    verify_module(module)
+    return module
+
+
+def canonical(text: str) -> ModuleOp:
+    """The module after `canonicalize`."""
+    module = read(text)
+    CanonicalizePass().apply(make_context(), module)
     verify_module(module)
     return module
 

@@ -12,6 +12,7 @@ import torch.nn.functional as F  # noqa: N812
 from xdsl.dialects.builtin import f16, f32
 
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.frontend import Program, import_program
 from tests.end_to_end.importing.evaluate import evaluate
 from tests.functions import FunctionModel
@@ -47,7 +48,7 @@ def test_default_is_dropped() -> None:
 def test_attention_keeps_scale_and_says_the_mask_is_absent_only_if_needed() -> None:
     q = torch.randn(1, 2, 4, 8)
     (op,) = ops(imported(lambda q: F.scaled_dot_product_attention(q, q, q, scale=0.5), q))
-    assert dict(op.attributes).keys() == {"scale"}
+    assert said_arguments(op.given).keys() == {"scale"}
     assert "5.000000e-01" in str(op)
 
 
@@ -127,7 +128,7 @@ def test_stacked_list_of_one_stays_a_list() -> None:
 
 def test_dtype_is_an_element_type_and_device_is_dropped() -> None:
     (op,) = ops(imported(lambda x: x.to("cpu", torch.float16), X))
-    assert op.attributes["dtype"] == f16
+    assert said_arguments(op.given)["dtype"] == f16
     assert "device" not in str(op)
 
 
@@ -145,7 +146,7 @@ def test_promotion_is_an_explicit_cast() -> None:
     whole = torch.tensor([[1, 2, 3], [4, 5, 6]])
     program = imported(lambda x, i: x * i, X, whole)
     cast, product = ops(program)
-    assert cast.attributes["dtype"] == f32
+    assert said_arguments(cast.given)["dtype"] == f32
     assert product.operands[1] is cast.outputs[0]
     assert np.array_equal(evaluate(program, (X, whole))[0], (X * whole).numpy())
 
@@ -154,7 +155,7 @@ def test_comparison_is_made_in_the_promoted_type() -> None:
     whole = torch.tensor([[1, 2, 3], [4, 5, 6]])
     program = imported(lambda i: i > 2.5, whole)
     cast, compare = ops(program)
-    assert cast.attributes["dtype"] == f32
+    assert said_arguments(cast.given)["dtype"] == f32
     assert str(compare.outputs[0].type) == "tensor<2x3xi1>"
     assert np.array_equal(evaluate(program, (whole,))[0], (whole > 2.5).numpy())
 
@@ -168,8 +169,8 @@ def test_sum_of_truth_values_counts_in_integers() -> None:
 def test_softmax_in_another_type_is_a_cast_and_a_softmax() -> None:
     program = imported(lambda x: torch.softmax(x, -1, dtype=torch.float32), X.half())
     cast, softmax = ops(program)
-    assert cast.attributes["dtype"] == f32
-    assert "dtype" not in softmax.attributes
+    assert said_arguments(cast.given)["dtype"] == f32
+    assert "dtype" not in said_arguments(softmax.given)
 
 
 def test_one_cast_serves_all_its_users() -> None:

@@ -14,7 +14,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import UNROUNDED, to_attribute
+from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.frontend.importer import _bounds, _identifier, _root_class, import_program
 from spyre_mlir.frontend.program.program import Program, TreeConstant
@@ -156,7 +156,7 @@ def test_a_check_is_no_part_of_a_program() -> None:
 @pytest.mark.parametrize(("function", "marked"), [(lambda x: x.half().float(), [True, True]), (lambda x: -x, [False])])
 def test_programs_in_half_precision_keep_float32_wide(function: Callable[..., Any], marked: list[bool]) -> None:
     found = import_program(FunctionModel(function), (X,))
-    assert [UNROUNDED in op.attributes for op in found.module.walk() if isinstance(op, AtenOp)] == marked
+    assert [op.is_wide for op in found.module.walk() if isinstance(op, AtenOp)] == marked
 
 
 class Unserialised:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spyre_mlir.hw.division import DividedLoop, Footprint, SpanError, divide, divisors, span_bytes
+from spyre_mlir.hw.division import DividedLoop, Footprint, SpanError, divide, divisions, divisors, span_bytes
 from spyre_mlir.hw.spec import SPYRE
 
 LOOPS = st.lists(
@@ -117,3 +117,17 @@ def test_a_relayout_that_cannot_be_divided() -> None:
     write = Footprint({"h": 64, "v": 2816}, piece=63)
     with pytest.raises(SpanError, match="it reaches 268431360"):
         divide(loops, [read, write], SPYRE)
+
+
+def test_divisions_over_several_cores_divide_one_summed_loop_at_most() -> None:
+    """Loops of two units each: rows are kept, r and s are summed, f is never divided."""
+    loops = [
+        DividedLoop("rows", 2, True),
+        DividedLoop("r", 2, False),
+        DividedLoop("s", 2, False),
+        DividedLoop("f", 2, True, divisible=False),
+    ]
+    found = [tuple(made.values()) for made in divisions(loops, [], 2, SPYRE)]
+    assert sorted(found) == [(1, 1, 2, 1), (1, 2, 1, 1), (2, 1, 1, 1), (2, 1, 2, 1), (2, 2, 1, 1)]
+    kept = [DividedLoop("m", 2, True), DividedLoop("n", 2, True)]
+    assert [tuple(made.values()) for made in divisions(kept, [], 4, SPYRE)] == [(2, 2)]

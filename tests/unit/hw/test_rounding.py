@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -44,3 +46,25 @@ def test_arrays_without_dimensions(number: float) -> None:
     target = np.empty((), np.float32)
     round_into(target, values)
     np.testing.assert_array_equal(target, dl16.round_trip(values))
+
+
+@pytest.mark.parametrize("count", [1, 4096, 3 << 16])
+def test_values_and_target_in_pieces_give_what_they_give_in_a_row(count: int) -> None:
+    rng = np.random.default_rng(1)
+    wide = (rng.standard_normal((count, 2)) * 2.0 ** rng.integers(-40, 40, (count, 2))).astype(np.float32)
+    row, pieces = np.empty(count, np.float32), np.empty((count, 3), np.float32)
+    round_into(row, np.ascontiguousarray(wide[:, 0]))
+    round_into(pieces[:, 1], wide[:, 0])
+    assert np.array_equal(pieces[:, 1], row)
+    assert np.array_equal(row, dl16.round_trip(wide[:, 0]).astype(np.float32))
+
+
+def test_threads_do_not_share_what_is_in_between() -> None:
+    def rounded(value: float) -> bool:
+        out = np.empty((500, 64), np.float32)
+        return all(
+            not round_into(out, np.full((500, 64), value, np.float32)) and (out == value).all() for _ in range(50)
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(rounded, [1.0, 2.0, 3.0, 4.0]))

@@ -70,7 +70,7 @@ def host(shape: Sequence[int], element: str = "f16") -> str:
 
 
 def send(name: str, shape: Sequence[int], type_: str, *, zeros: bool = False, element: str = "f16") -> str:
-    padding = " {zero_padding}" if zeros else ""
+    padding = " zero_padding" if zeros else ""
     return f"%d{name} = spyre.kernel.to_device %{name}{padding} : {host(shape, element)} to {type_}\n"
 
 

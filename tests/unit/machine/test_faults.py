@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
+from xdsl.dialects.test import TestOp
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, Indirect, IndirectKind, OpClass, Operand
-from spyre_mlir.errors import MachineFault, UnsupportedError
+from spyre_mlir.errors import FaultKind, MachineFault, UnsupportedError
+from spyre_mlir.machine.faults import fault
 from spyre_mlir.machine.memory.exact import ExactMemory
 from spyre_mlir.machine.superdsc.run import execute
 from tests.oracles.superdsc_decoder import Decoder
@@ -296,3 +299,21 @@ def test_what_the_machine_has_no_rule_for_is_no_fault() -> None:
     unknown = Descriptor(0, "conv2d", "pt", view.op_class, view.dims, view.operands, slices=view.slices)
     with pytest.raises(UnsupportedError, match="conv2d"):
         execute(unknown, ExactMemory())
+
+
+def test_the_place_of_an_op_has_its_core_if_known() -> None:
+    op = TestOp()
+    assert fault(FaultKind.DEADLOCK, "two wait", op).where == "test.op"
+    found = fault(FaultKind.LX_OVERFLOW, "too large", op, core=0, tensor="input 1", span=(128, 256), hint="less")
+    assert (found.kind, found.where, found.hint) == ("lx-overflow", "test.op, core 0", "less")
+    place = found.place
+    assert (place.op, place.tensor, place.core, place.low, place.high) == ("test.op", "input 1", 0, 128, 256)
+    assert (place.level, place.line) == ("test", None)
+
+
+def test_the_place_of_an_op_has_its_line_if_known() -> None:
+    op = TestOp()
+    op.location = FileLineColLoc(StringAttr("m.py"), IntAttr(3), IntAttr(1))
+    found = fault(FaultKind.DEADLOCK, "two wait", op)
+    assert found.place.line == "m.py:3"
+    assert found.where == f"test.op {op.location}"

@@ -19,7 +19,7 @@ def test_exact_numerics_that_stop_at_the_first_fault_are_the_default() -> None:
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("numerics", ["exact", "device"]),
+        ("numerics", ["exact", "device", "none"]),
         ("on_fault", ["raise", "warn", "collect"]),
         ("nan", ["allow", "fault"]),
         ("overflow", ["saturate", "nan"]),
@@ -40,6 +40,17 @@ def test_a_setting_takes_these_values_and_no_other(name: str, values: list[str])
 def test_exact_numerics_refuse_each_rule_of_rounding(setting: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="exact numerics never do"):
         MachineOptions(**setting)
+
+
+@pytest.mark.parametrize("setting", [{"overflow": "nan"}, {"partial_sums": "rounded"}, {"arithmetic": "float64"}])
+def test_numerics_none_refuse_each_rule_of_rounding(setting: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="numerics 'none' never do"):
+        MachineOptions(numerics="none", **setting)
+
+
+def test_numerics_none_refuse_to_look_at_results() -> None:
+    with pytest.raises(InputError, match="nan='fault' looks at every result, and numerics 'none' at none"):
+        MachineOptions(numerics="none", nan="fault")
 
 
 @pytest.mark.parametrize("setting", [{"on_fault": "collect"}, {"nan": "fault"}])

@@ -106,6 +106,27 @@ def test_chains_of_views_read_what_numpy_reads(seed: int) -> None:
         assert view.shape == array.shape
         np.testing.assert_array_equal(read(view, base), array)
         assert view.repeats == (len(np.unique(array)) < array.size)
+        assert not view.is_identity or np.array_equal(array, base)
+
+
+@pytest.mark.parametrize(
+    ("view", "same"),
+    [
+        (IndexView.identity((2, 1, 6)), True),
+        (IndexView.identity(()), True),
+        (IndexView.identity((2, 6)).reshape((2, 2, 3)).reshape((2, 6)), True),
+        (IndexView.identity((2, 6)).transpose(0, 1).transpose(-1, 0), True),
+        (IndexView.identity((2, 6)).slice(1, 0, 9), True),
+        (IndexView.identity((2, 2)).transpose(0, 1), False),
+        (IndexView.identity((2, 6)).reshape((2, 2, 3)).permute((0, 2, 1)).reshape((2, 6)), False),
+        (IndexView.identity((2, 6)).reshape((12,)), False),
+        (IndexView.identity((3, 6)).slice(0, 1, 3), False),
+        (IndexView.identity((6,)).slice(0, 1, 2).expand((6,)), False),
+        (IndexView.identity((1, 6)).expand((6, 6)), False),
+    ],
+)
+def test_a_view_that_is_the_base(view: IndexView, same: bool) -> None:
+    assert view.is_identity is same
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 import spyre_mlir
 from spyre_mlir.errors import RegistrationError
-from spyre_mlir.frontend.capture.export import whole_overloads
+from spyre_mlir.frontend.capture.decomposition import whole_overloads
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.annotations import Ints, Lanes, Number
 from spyre_mlir.ops.value import Value

@@ -108,7 +108,7 @@ class Program:
             match op:
                 case ToDeviceOp():
                     assert isinstance(op.source, BlockArgument)
-                    padding = 0 if "zero_padding" in op.attributes else GARBAGE
+                    padding = 0 if op.zero_padding is not None else GARBAGE
                     self.arrays[name] = on_device(inputs[op.source.index], tensor, padding)
                 case KernelConstantOp():
                     self.arrays[name] = on_device(known_numbers(op.value, tensor.shape, op), tensor, 0)

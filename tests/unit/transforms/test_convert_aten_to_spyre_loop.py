@@ -11,7 +11,6 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp, f32
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, LoopGatherOp, NestOp
 from spyre_mlir.dialects.tensors import element_of
@@ -221,7 +220,7 @@ def test_host_steps_take_whole_tensors() -> None:
     made = module(
         f"%x: {X}",
         f"t(%x) : ({X}) -> {XT}\n"
-        f'call "aten.special_bessel_j1"(%0) {{self = #aten.operands<1>, spyre.host = "no"}} : ({XT}) -> {XT}\n'
+        f'call "aten.special_bessel_j1"(%0) {{self = #aten.operands<1>}} host because "no" : ({XT}) -> {XT}\n'
         f"neg(%1) : ({XT}) -> {XT}",
         XT,
     )
@@ -251,17 +250,17 @@ def test_what_is_not_rounded_is_marked() -> None:
     def marks(attributes: str) -> list[bool]:
         line = f"_to_copy(%x) {{dtype = i32{attributes}}} : ({X}) -> tensor<4x6xi32>"
         made = ops(module(f"%x: {X}", line, "tensor<4x6xi32>"), NestOp)
-        return [UNROUNDED in op.attributes for op in made if element_of(op.result) == f32]
+        return [op.wide is not None for op in made if element_of(op.result) == f32]
 
-    assert marks("") == [True] * 5 and marks(", spyre.wide") == [True] * 5
-    neg = f"neg(%x) {{spyre.wide}} : ({X}) -> {X}"
-    assert [UNROUNDED in op.attributes for op in ops(module(f"%x: {X}", neg, X), NestOp)] == [True]
+    assert marks("") == [True] * 5 and marks(" wide") == [True] * 5
+    neg = f"neg(%x) wide : ({X}) -> {X}"
+    assert [op.wide is not None for op in ops(module(f"%x: {X}", neg, X), NestOp)] == [True]
     plain = module(
         f"%x: {X}",
         f"neg(%x) : ({X}) -> {X}\ncat(%0, %x) {{dim = 0 : i64}} : ({X}, {X}) -> tensor<8x6xf32>",
         "tensor<8x6xf32>",
     )
-    assert not any(UNROUNDED in op.attributes for op in ops(plain, NestOp))
+    assert not any(op.wide is not None for op in ops(plain, NestOp))
 
 
 def test_lowerings_are_found_by_entry_and_by_family() -> None:

@@ -130,7 +130,13 @@ SLOW = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in CASES])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=[pytest.mark.slow(reason="a larger program of the same kind")] if n in SLOW else [])
+        for n in CASES
+    ],
+)
 def test_a_program_equals_torch(name: str, compiled: Callable[[str], CompiledModel]) -> None:
     model = compiled(name)
     program = program_of(model.mlir("spyre.kernel"), model.ktir())
@@ -139,7 +145,9 @@ def test_a_program_equals_torch(name: str, compiled: Callable[[str], CompiledMod
     expect(program, name)
 
 
-@pytest.mark.parametrize("tile", [100, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "tile", [100, pytest.param(1000, marks=pytest.mark.slow(reason="a larger tile of the same program"))]
+)
 @pytest.mark.parametrize(
     "name", ["bias", "sum_on_the_stick", "sum_off_the_stick", "matmul", "softmax", "gather_of_sentences"]
 )

@@ -45,9 +45,7 @@ class Case:
 
     def text(self) -> str:
         """A function with buffers and the op; the last tensor is the result."""
-        lines = [
-            f"%{n} = spyre.kernel.alloc {{segment = {t.segment} : i64}} : {t.type}" for n, t in enumerate(self.tensors)
-        ]
+        lines = [f"%{n} = spyre.kernel.alloc segment {t.segment} : {t.type}" for n, t in enumerate(self.tensors)]
         uses = [f"%{n}[{t.index}] : {t.type}" for n, t in enumerate(self.tensors)]
         lines.append(f"{self.op} ins({', '.join(uses[:-1])}) outs({uses[-1]})")
         return "func.func @main() {\n" + "\n".join(lines) + "\nfunc.return\n}"

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, f32
+from xdsl.dialects.builtin import ModuleOp, f32
 
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.attributes import FROM_END
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel import (
     AllocOp,
@@ -43,7 +42,7 @@ def test_a_pointwise_nest_is_a_kernel() -> None:
         ToDeviceOp, AllocOp, kernel.ComputeOp, FromDeviceOp,
     ]  # fmt: skip
     (op,) = ops(made, KernelOp)
-    assert op.attributes[kernel.ELEMENT] == f32
+    assert op.rounds_to == f32
     x = numbers(4, 64)
     np.testing.assert_allclose(run_function(made, [x])[0], np.exp(x), rtol=1e-6)
 
@@ -59,7 +58,7 @@ def test_an_argument_that_is_returned_needs_no_device() -> None:
 def test_weights_are_laid_out_ahead_of_time(kind: str, prepared: bool) -> None:
     made = lowered(f'%x: {X} {{aten.kind = "{kind}"}}', [f"exp(%x) : ({X}) -> {X}"], X)
     (sent,) = ops(made, ToDeviceOp)
-    assert (kernel.ZERO_PADDING in sent.attributes) == prepared
+    assert (sent.zero_padding is not None) == prepared
 
 
 def product(m: int, k: int, n: int, keep: bool = False) -> ModuleOp:
@@ -84,8 +83,8 @@ def test_a_product_reads_zeros_behind_its_operands(k: int) -> None:
 def test_a_product_is_in_dl16_and_says_so() -> None:
     made = product(4, 64, 64, keep=True)
     matmul = next(op for op in ops(made, KernelOp) if op.is_product)
-    assert {t.format for t in matmul.tensors} == {"SEN169_FP16"} and kernel.NARROWED in matmul.attributes
-    assert not any(kernel.NARROWED in op.attributes for op in ops(product(4, 64, 64), KernelOp))
+    assert {t.format for t in matmul.tensors} == {"SEN169_FP16"} and matmul.narrowed is not None
+    assert not any("narrowed" in op.properties for op in ops(product(4, 64, 64), KernelOp))
 
 
 def test_columns_of_the_first_operand_change_sides() -> None:
@@ -195,7 +194,7 @@ def test_a_gather_has_its_table_by_rows_and_its_indices_in_sticks() -> None:
     assert (table.layout.order, table.layout.stick, out.layout.stick) == ((0, 1), 1, 1)
     t, at = numbers(50, 70), np.arange(40) * 7 % 50
     assert np.array_equal(run_function(made, [at, t])[0], t[at])
-    assert all(FROM_END not in sent.attributes for sent in ops(made, ToDeviceOp))
+    assert all(sent.from_end is None for sent in ops(made, ToDeviceOp))
     kept = ops(rows(TABLE, AT, ROWS, *ASKED, keep=True), KernelOp)[-1]
     assert kept.tensors[1].format == "IEEE_FP32"
     whole = ops(rows("tensor<50x70xi32>", AT, "tensor<40x70xi32>", *ASKED), KernelOp)[-1]
@@ -205,9 +204,9 @@ def test_a_gather_has_its_table_by_rows_and_its_indices_in_sticks() -> None:
 
 
 def test_negative_indices_are_told_the_rows_of_the_table() -> None:
-    made = rows(TABLE, AT, ROWS, *ASKED, more=f"attributes {{{FROM_END}}}")
-    found = [sent.attributes.get(FROM_END) for sent in ops(made, ToDeviceOp)]
-    assert sorted(map(str, found)) == sorted(["None", str(IntegerAttr(50, 64))])
+    made = rows(TABLE, AT, ROWS, *ASKED, more="from_end")
+    found = [sent.rows for sent in ops(made, ToDeviceOp)]
+    assert sorted(map(str, found)) == ["50", "None"]
 
 
 def test_gathers_that_the_hardware_lacks_are_refused() -> None:

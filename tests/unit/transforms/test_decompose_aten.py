@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import HOST, UNROUNDED
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.transforms.decompose_aten import CAP, DecomposeAtenPass, reason_for
 from tests.unit.machine.modules import numbers
@@ -33,9 +32,8 @@ def overloads(made: ModuleOp) -> list[str]:
 
 
 def reasons(made: ModuleOp) -> list[str | None]:
-    """Why the host runs each op; None for those of the device."""
-    found = [op.attributes.get(HOST) for op in ops(made, AtenOp)]
-    return [None if r is None else r.data if isinstance(r, StringAttr) else "" for r in found]
+    """Why the host runs each op; None for those of the device, and "" for those that only follow others."""
+    return [None if not op.on_host else "" if op.reason is None else op.reason.data for op in ops(made, AtenOp)]
 
 
 def test_softmax_is_five_ops_that_are_softmax() -> None:
@@ -54,11 +52,11 @@ def test_what_has_a_lowering_stays_as_it_is() -> None:
 
 def test_parts_are_not_rounded_but_the_result_is() -> None:
     def wide(made: ModuleOp) -> list[bool]:
-        return [UNROUNDED in op.attributes for op in ops(made, AtenOp)]
+        return [op.is_wide for op in ops(made, AtenOp)]
 
     # Eager rounds what it subtracts and exponentiates too.
     assert wide(module(SOFTMAX))[-1] is False and wide(module(SOFTMAX))[0] is True
-    whole = SOFTMAX.replace("i64}", "i64, spyre.wide}")
+    whole = SOFTMAX.replace("i64}", "i64} wide")
     assert wide(module(whole))[-1] is True
     assert wide(module(f"exp(%x) : ({X}) -> {X}")) == [False]
     twice = module(f"{SOFTMAX}\n{SOFTMAX.replace('%x', '%0')}")
@@ -80,6 +78,17 @@ def test_views_and_known_numbers_are_no_kernels() -> None:
     line = f"stack(%x, %x) {{dim = 0 : i64}} : ({X}, {X}) -> tensor<2x4x8xf32>"
     made = module(line, "tensor<2x4x8xf32>", cap=1)
     assert overloads(made).count("cat") == 1 and len(overloads(made)) > 1 and reasons(made)[-1] is None
+
+
+def test_compositions_read_in_lists_what_others_became() -> None:
+    """`stack` is a composition itself, of the five parts of a softmax and an argument."""
+    wide = "tensor<2x4x8xf32>"
+    made = module(f"{SOFTMAX}\nstack(%0, %x) {{dim = 0 : i64}} : ({X}, {X}) -> {wide}", wide)
+    assert overloads(made)[:5] == PARTS and "stack" not in overloads(made)
+    x = numbers(4, 8)
+    e = np.exp(x - x.max(1, keepdims=True))
+    (found,) = run_function(made, [x])
+    np.testing.assert_allclose(found, np.stack([e / e.sum(1, keepdims=True), x]), rtol=1e-6)
 
 
 def test_what_was_made_before_a_refusal_is_gone() -> None:
@@ -116,7 +125,7 @@ def test_arguments_without_a_composition_are_marked_with_its_reason() -> None:
 
 
 def test_what_is_marked_already_stays() -> None:
-    made = module(SOFTMAX.replace("i64}", 'i64, spyre.host = "asked"}'))
+    made = module(SOFTMAX.replace("i64}", 'i64} host because "asked"'))
     assert overloads(made) == ["softmax.int"] and reasons(made) == ["asked"]
 
 

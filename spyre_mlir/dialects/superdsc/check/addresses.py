@@ -34,7 +34,7 @@ def start_per_core(sdsc: SdscJson) -> Iterator[Problem]:
 
 @error("SpyreCode specification", "C")
 def start_aligned(sdsc: SdscJson) -> Iterator[Problem]:
-    """A start address is a whole number of sticks."""
+    """A start address is a multiple of the stick."""
     for operand in sdsc.operands:
         for place in operand.starts:
             rest = place.number() % STICK_BYTES

@@ -12,7 +12,7 @@ from spyre_mlir.dialects.superdsc.check.rule import Finding, Problem, Rule, Seve
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor, Misread
 from spyre_mlir.dialects.superdsc.codec.json_place import json_path
 from spyre_mlir.dialects.superdsc.dialect.derived_fields import implied
-from spyre_mlir.dialects.superdsc.dialect.ops import FieldsOp
+from spyre_mlir.dialects.superdsc.dialect.fields_op import FieldsOp
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, same, spell
 from spyre_mlir.dialects.target import in_module_for
@@ -47,7 +47,7 @@ def consistent(sdsc: SdscJson) -> Iterator[Problem]:
         yield Problem(sdsc.top.path, "fields that agree", str(wrong.args[0]))
 
 
-@warning("what the machine of this project runs", "C")
+@warning("hardware model of this project", "C")
 def executable(sdsc: SdscJson) -> Iterator[Problem]:
     """The machine understands every feature that the file uses."""
     if not sdsc.dscs:
@@ -63,7 +63,7 @@ def usual_value(sdsc: SdscJson) -> Iterator[Problem]:
     for inner in sdsc.op.walk():
         if not isinstance(inner, FieldsOp):
             continue
-        fields = inner.fields.object
+        fields = inner.fields
         for key, wanted in implied(inner.LEVEL, fields, inner.context()).items():
             if key in fields.keys() - _DEFAULTS and not same(fields[key], wanted):
                 yield Problem(f"{json_path(inner)}.{key}", spell(wanted)[:_SHOWN], spell(fields[key])[:_SHOWN])

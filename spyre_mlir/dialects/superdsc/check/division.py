@@ -25,7 +25,7 @@ def splits_product(sdsc: SdscJson) -> Iterator[Problem]:
 
 @error("torch-spyre, 32 cores per card", "C")
 def cores_on_card(sdsc: SdscJson) -> Iterator[Problem]:
-    """The card has as many cores as the file uses."""
+    """The file uses no more cores than the card has."""
     place = sdsc.top.at(keys.CORES_USED)
     if not 1 <= place.integer() <= sdsc.spec.cores_per_card:
         yield problem(place, f"1 to {sdsc.spec.cores_per_card}, the card's cores", hint="split less")

@@ -14,8 +14,8 @@ from math import prod
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
 from spyre_mlir.dialects.superdsc.codec.describe import describe_json
 from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_from_json
+from spyre_mlir.dialects.superdsc.dialect.links import operand_numbers
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
-from spyre_mlir.dialects.superdsc.dialect.syntax import operand_numbers
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
 from spyre_mlir.dialects.superdsc.model.fields import Visit, visit
 from spyre_mlir.dialects.superdsc.model.json_value import as_object

@@ -47,7 +47,7 @@ def field_value(sdsc: SdscJson) -> Iterator[Problem]:
 
 @error("the public tools are C++ and keep numbers in 64 bits; real files hold unsigned ones", "L")
 def number_range(sdsc: SdscJson) -> Iterator[Problem]:
-    """Every whole number fits into 64 bits, signed or unsigned."""
+    """Every integer fits into 64 bits, signed or unsigned."""
     rest = [sdsc.top]
     while rest:
         place = rest.pop()

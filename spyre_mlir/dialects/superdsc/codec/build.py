@@ -10,14 +10,8 @@ from spyre_mlir.dialects.superdsc.codec import symbolic_fields, window_fields
 from spyre_mlir.dialects.superdsc.codec.check_descriptor import check
 from spyre_mlir.dialects.superdsc.codec.coordinate_rules import coordinate_rules
 from spyre_mlir.dialects.superdsc.codec.gaps import back_gaps
-from spyre_mlir.dialects.superdsc.dialect.ops import (
-    AllocateOp,
-    DscOp,
-    LabeledDsOp,
-    SdscComputeOp,
-    SdscConstantOp,
-    SdscOp,
-)
+from spyre_mlir.dialects.superdsc.codec.linked_body import linked_body
+from spyre_mlir.dialects.superdsc.dialect.ops import DscOp, InDsc, SdscOp
 from spyre_mlir.dialects.superdsc.dialect.short_form import complete
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
 from spyre_mlir.dialects.superdsc.model.descriptor import (
@@ -93,9 +87,7 @@ def build(descriptor: Descriptor, version: Version = Version.TS26, spec: SpyreSp
     return op
 
 
-def _dsc(
-    descriptor: Descriptor, context: FileContext
-) -> tuple[JsonObject, list[AllocateOp | LabeledDsOp | SdscConstantOp | SdscComputeOp]]:
+def _dsc(descriptor: Descriptor, context: FileContext) -> tuple[JsonObject, list[InDsc]]:
     placed = _classify(descriptor, context.version)
     head = _dsc_head(descriptor, placed)
     context.read_dsc(head)
@@ -108,14 +100,17 @@ def _dsc(
         context.read_labeled_ds(fields)
     for fields in nodes:
         context.read_allocate(fields)
-    body: list[AllocateOp | LabeledDsOp | SdscConstantOp | SdscComputeOp] = []
-    body += [AllocateOp(complete(Level.ALLOCATE, fields, {}, context)) for fields in nodes]
-    body += [LabeledDsOp(complete(Level.LABELED_DS, fields, {}, context)) for fields in operands]
+    constants: dict[str, JsonObject] = {}
     for number, constant in enumerate(descriptor.constants):
         fields: JsonObject = {keys.FORMAT: constant.format, keys.NAME: constant.name}
         short: JsonObject = {"short": {keys.DATA: constant.bits}}
-        body.append(SdscConstantOp(str(number), complete(Level.CONSTANT, fields, short, context)))
-    body.append(SdscComputeOp(complete(Level.COMPUTE, _compute(descriptor), {}, context)))
+        constants[str(number)] = complete(Level.CONSTANT, fields, short, context)
+    body = linked_body(
+        [complete(Level.ALLOCATE, fields, {}, context) for fields in nodes],
+        [complete(Level.LABELED_DS, fields, {}, context) for fields in operands],
+        constants,
+        [complete(Level.COMPUTE, _compute(descriptor), {}, context)],
+    )
     return complete(Level.DSC, head, {}, context), body
 
 
@@ -294,7 +289,7 @@ def _compute(descriptor: Descriptor) -> JsonObject:
     fields: JsonObject = {
         keys.UNIT: descriptor.unit,
         keys.FUNCTION: descriptor.op_func_name,
-        keys.ATTRIBUTES: {keys.FORMAT: kind, keys.FIDELITY: "regular"},
+        keys.ATTRIBUTES: derived_values.operation_attributes(kind),
         keys.INPUTS: [derived_values.operand_reference(number) for number in data],
         keys.OUTPUTS: [derived_values.operand_reference(count - 1)],
     }

@@ -16,8 +16,8 @@ from spyre_mlir.dialects.superdsc.codec.describe_operand import read_operands
 from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
 from spyre_mlir.dialects.superdsc.codec.symbolic_fields import read_symbolic
 from spyre_mlir.dialects.superdsc.codec.window_fields import read_windows
+from spyre_mlir.dialects.superdsc.dialect.links import operand_numbers
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
-from spyre_mlir.dialects.superdsc.dialect.syntax import operand_numbers
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
 from spyre_mlir.dialects.superdsc.model.descriptor import (
     ACCUMULATING,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from spyre_mlir.dialects.superdsc.dialect.ops import DscOp, FieldsOp, SdscConstantOp, SdscOp
+from spyre_mlir.dialects.superdsc.dialect.fields_op import FieldsOp
+from spyre_mlir.dialects.superdsc.dialect.ops import DscOp, SdscConstantOp, SdscOp, name_text
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.fields import Level
-from spyre_mlir.dialects.superdsc.model.json_value import as_text
 
 _LISTS = {Level.ALLOCATE: keys.SCHEDULE_TREE, Level.LABELED_DS: keys.LABELED_DS, Level.COMPUTE: keys.COMPUTE}
 
@@ -16,9 +16,9 @@ def json_path(op: FieldsOp) -> str:
     if isinstance(op, SdscOp) or not isinstance(parent, FieldsOp):
         return f"$.{op.root_key}" if isinstance(op, SdscOp) else "$"
     if isinstance(op, DscOp):
-        return f"{json_path(parent)}.{keys.DSCS}[{_place(op)}].{as_text(op.op_name.value)}"
+        return f"{json_path(parent)}.{keys.DSCS}[{_place(op)}].{name_text(op.op_name)}"
     if isinstance(op, SdscConstantOp):
-        return f"{json_path(parent)}.{keys.CONSTANTS}.{as_text(op.key.value)}"
+        return f"{json_path(parent)}.{keys.CONSTANTS}.{name_text(op.key)}"
     return f"{json_path(parent)}.{_LISTS[op.LEVEL]}[{_place(op)}]"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from spyre_mlir.dialects.superdsc.codec.linked_body import linked_body
 from spyre_mlir.dialects.superdsc.dialect.ops import (
     AllocateOp,
     DscOp,
@@ -14,12 +15,11 @@ from spyre_mlir.dialects.superdsc.dialect.ops import (
     SdscComputeOp,
     SdscConstantOp,
     SdscOp,
+    name_text,
 )
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.file_context import version_of
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject, as_list, as_object, as_text, same
-
-_Entry = AllocateOp | LabeledDsOp | SdscComputeOp
 
 
 def sdsc_from_json(root: str, fields: JsonObject) -> SdscOp:
@@ -44,16 +44,15 @@ def _one_key_objects(value: Json) -> list[tuple[str, JsonObject]] | None:
 
 def _dsc_from_json(name: str, fields: JsonObject) -> DscOp:
     kept = dict(fields)
-    body: list[AllocateOp | LabeledDsOp | SdscConstantOp | SdscComputeOp] = []
-    body += _take(kept, keys.SCHEDULE_TREE, AllocateOp, _is_allocate)
-    body += _take(kept, keys.LABELED_DS, LabeledDsOp)
+    nodes = _take(kept, keys.SCHEDULE_TREE, _is_allocate)
+    operands, computes = _take(kept, keys.LABELED_DS), _take(kept, keys.COMPUTE)
     constants = as_object(fields.get(keys.CONSTANTS)) or {}
-    items = [(key, item) for key, item in constants.items() if isinstance(item, dict)]
-    if items and len(items) == len(constants):
+    items = {key: item for key, item in constants.items() if isinstance(item, dict)}
+    if not items or len(items) != len(constants):
+        items = {}
+    else:
         kept[keys.CONSTANTS] = {}
-        body += [SdscConstantOp(key, item) for key, item in items]
-    body += _take(kept, keys.COMPUTE, SdscComputeOp)
-    return DscOp(name, kept, body)
+    return DscOp(name, kept, linked_body(nodes, operands, items, computes))
 
 
 def _is_allocate(fields: JsonObject) -> bool:
@@ -61,40 +60,37 @@ def _is_allocate(fields: JsonObject) -> bool:
 
 
 def _take(
-    fields: JsonObject,
-    key: str,
-    make: Callable[[JsonObject], _Entry],
-    fits: Callable[[JsonObject], bool] = lambda _entry: True,
-) -> Sequence[_Entry]:
-    """Move a list of objects out of the fields into ops, if every entry fits."""
+    fields: JsonObject, key: str, fits: Callable[[JsonObject], bool] = lambda _entry: True
+) -> Sequence[JsonObject]:
+    """Move a list of objects out of the fields, if every entry fits."""
     entries = as_list(fields.get(key)) or []
     objects = [entry for entry in entries if isinstance(entry, dict) and fits(entry)]
     if not objects or len(objects) != len(entries):
         return []
     fields[key] = []
-    return [make(entry) for entry in objects]
+    return objects
 
 
 def sdsc_to_json(op: SdscOp) -> JsonObject:
     """Return the file's value: one root key and its object."""
-    fields = op.fields.object
+    fields = op.fields
     dscs = op.dscs()
     if dscs:
-        fields[keys.DSCS] = [{as_text(dsc.op_name.value) or "": _dsc_to_json(dsc)} for dsc in dscs]
+        fields[keys.DSCS] = [{name_text(dsc.op_name): _dsc_to_json(dsc)} for dsc in dscs]
     return {op.root_key: fields}
 
 
 def _dsc_to_json(op: DscOp) -> JsonObject:
-    fields = op.fields.object
+    fields = op.fields
     lists = {keys.SCHEDULE_TREE: AllocateOp, keys.LABELED_DS: LabeledDsOp, keys.COMPUTE: SdscComputeOp}
     for key, kind in lists.items():
-        entries: list[Json] = [item.fields.object for item in op.items(kind)]
+        entries: list[Json] = [item.fields for item in op.items(kind)]
         if entries:
             fields[key] = entries
     constants: JsonObject = {}
     for item in op.items(SdscConstantOp):
         if isinstance(item, SdscConstantOp):
-            constants[as_text(item.key.value) or ""] = item.fields.object
+            constants[name_text(item.key)] = item.fields
     if constants:
         fields[keys.CONSTANTS] = constants
     return fields

@@ -1,183 +1,176 @@
 """The ops of the superdsc dialect: one per object of the file that deserves its own line.
 
-Every op holds the fields of its object exactly as the file has them, except the lists that its region holds as ops:
-those stand as an empty list (constants: an empty object) in the fields. The custom syntax leaves out what follows
-from the rest; the generic form shows everything.
+Every op holds the fields of its object exactly as the file has them: those that decide the others as typed properties
+and links, the remainder as JSON. The lists that its region holds as ops stand as an empty list (constants: an empty
+object) in the fields. The custom syntax leaves out what follows from the rest; the generic form shows everything.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from typing_extensions import override
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute, Block, Region
+from xdsl.dialects.builtin import I64, ArrayAttr, DenseArrayBase, IntegerAttr, StringAttr, UnitAttr
+from xdsl.ir import Attribute, Block, OpResult, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
+    AttrSizedOperandSegments,
     irdl_op_definition,
     lazy_traits_def,
     opt_prop_def,
     prop_def,
     region_def,
+    result_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import HasParent, NoTerminator, SymbolOpInterface
+from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInterface
 
-from spyre_mlir.dialects.superdsc.dialect import short_form, verify
+from spyre_mlir.dialects.superdsc.dialect import links, typed_fields, verify
 from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr, parse_word, print_word
+from spyre_mlir.dialects.superdsc.dialect.fields_op import FieldsOp
+from spyre_mlir.dialects.superdsc.dialect.layouts import (
+    AllocationType,
+    DimsAttr,
+    LabeledDsType,
+    LayoutClassAttr,
+    ScalarAttr,
+)
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.dialects.superdsc.model.fields import Level
 from spyre_mlir.dialects.superdsc.model.file_context import FileContext
-from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject, as_text
+from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, as_text
 from spyre_mlir.dialects.target import spec_at
 
 
-class FieldsOp(IRDLOperation, ABC):
-    """An op that mirrors one JSON object."""
-
-    LEVEL: ClassVar[Level]
-
-    fields = prop_def(JsonAttr)
-
-    def __getitem__(self, key: str) -> Json:
-        """Value of a field, by its key in the file; None where the file has no such key."""
-        return self.fields.object.get(key)
-
-    @abstractmethod
-    def context(self) -> FileContext:
-        """Facts from the rest of the file that this op needs."""
-
-    def own_body(self) -> Region | None:
-        """The region that holds the op's lists, if it has one."""
-        return None
-
-    def print_name(self, printer: Printer) -> None:
-        """Print the part in front of the head."""
-
-    @classmethod
-    def parse_name(cls, parser: Parser) -> dict[str, Attribute]:  # noqa: ARG003 - overrides read it
-        """Parse the part in front of the head, as properties."""
-        return {}
-
-    @override
-    def print(self, printer: Printer) -> None:
-        self.print_name(printer)
-        short_form.print_fields(printer, self.LEVEL, self.fields.object, self.context())
-        shown = {key: value for key, value in self.attributes.items() if key != short_form.PARTIAL}
-        printer.print_op_attributes(shown, print_keyword=True)
-        body = self.own_body()
-        if body is not None:
-            printer.print_string(" ")
-            printer.print_region(body, print_empty_block=False)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> Self:
-        properties = cls.parse_name(parser)
-        fields, partial = short_form.parse_fields(parser, cls.LEVEL)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls.create(
-            properties={**properties, "fields": fields},
-            attributes={**(attributes.data if attributes else {}), short_form.PARTIAL: partial},
-            regions=[_parse_body(parser)] if cls.LEVEL in (Level.SDSC, Level.DSC) else [],
-        )
-        if isinstance(op, SdscOp):
-            op.finish()
-        return op
-
-    def finish_fields(self) -> None:
-        """Fill in the fields omitted from the text, now that the context is known."""
-        partial = self.attributes.pop(short_form.PARTIAL, None)
-        if isinstance(partial, JsonAttr):
-            fields = short_form.complete(self.LEVEL, self.fields.object, partial.object, self.context())
-            self.properties["fields"] = JsonAttr.of(fields)
-
-    @override
-    def verify_(self) -> None:
-        verify.verify_complete(self)
-        verify.verify_kinds(self.LEVEL, self.fields)
-
-
-def _parse_body(parser: Parser) -> Region:
-    region = parser.parse_region()
-    if not region.blocks:
-        region.add_block(Block())
-    return region
-
-
-class _InDsc(FieldsOp, ABC):
+class InDsc(FieldsOp, ABC):
     """An op that mirrors an entry of one of a DSC's lists."""
 
     traits = lazy_traits_def(lambda: (HasParent(DscOp),))
 
-    def __init__(self, fields: JsonObject) -> None:
-        super().__init__(properties={"fields": JsonAttr.of(fields)})
-
+    @override
     def context(self) -> FileContext:
         parent = self.parent_op()
         return parent.context() if isinstance(parent, DscOp) else FileContext()
 
-    @property
-    def index(self) -> Json:
-        """`ldsIdx_`, whatever the file has there."""
-        return self[keys.INDEX]
-
 
 @irdl_op_definition
-class AllocateOp(_InDsc):
+class AllocateOp(InDsc):
     """An allocate node: where one operand lives, in which order, and where each core starts."""
 
     name = "superdsc.allocate"
     LEVEL: ClassVar[Level] = Level.ALLOCATE
+    RESULTS: ClassVar[Sequence[Attribute]] = (AllocationType(),)
+
+    index = opt_prop_def(IntegerAttr[I64])
+    component = opt_prop_def(StringAttr)
+    symbolic = opt_prop_def(UnitAttr)
+    order = opt_prop_def(ArrayAttr[StringAttr])
+    start = opt_prop_def(DenseArrayBase[I64])
+    result = result_def(AllocationType)
+
+    def __init__(self, fields: JsonObject) -> None:
+        super().__init__(properties=typed_fields.split(self.LEVEL, fields), result_types=[AllocationType()])
+        _name_result(self.result, "a")
 
     @override
-    def verify_(self) -> None:
-        super().verify_()
-        verify.verify_allocate(self.fields.object)
+    def verify_fields(self, fields: JsonObject) -> None:
+        verify.verify_allocate(fields)
 
 
 @irdl_op_definition
-class LabeledDsOp(_InDsc):
-    """An operand: its layout class, its scales and its format."""
+class LabeledDsOp(InDsc):
+    """An operand: its layout class, its scales and its format, and the allocations that hold it."""
 
     name = "superdsc.labeled_ds"
     LEVEL: ClassVar[Level] = Level.LABELED_DS
+    RESULTS: ClassVar[Sequence[Attribute]] = (LabeledDsType(),)
+
+    places = var_operand_def(AllocationType)
+    index = opt_prop_def(IntegerAttr[I64])
+    layout_class = opt_prop_def(StringAttr, prop_name="class")
+    scale = opt_prop_def(DenseArrayBase[I64])
+    format = opt_prop_def(StringAttr)
+    result = result_def(LabeledDsType)
+
+    def __init__(self, fields: JsonObject, places: Sequence[SSAValue] = ()) -> None:
+        properties = typed_fields.split(self.LEVEL, fields)
+        super().__init__(operands=[places], properties=properties, result_types=[LabeledDsType()])
+        _name_result(self.result, "t")
+
+    @override
+    def linked(self) -> links.Links:
+        return {links.PLACES: self.operands}
+
+    @override
+    def verify_fields(self, fields: JsonObject) -> None:
+        links.verify_places(links.number_of(self.result), self.operands)
 
 
 @irdl_op_definition
-class SdscConstantOp(_InDsc):
+class SdscConstantOp(InDsc):
     """A named scalar; `key` is its number in `constantInfo_`."""
 
     name = "superdsc.constant"
     LEVEL: ClassVar[Level] = Level.CONSTANT
 
-    key = prop_def(JsonAttr)
+    key = prop_def(StringAttr | JsonAttr)
+    format = opt_prop_def(StringAttr)
+    label = opt_prop_def(StringAttr, prop_name="name")
+    data = opt_prop_def(ScalarAttr)
 
     def __init__(self, key: str, fields: JsonObject) -> None:
-        super(FieldsOp, self).__init__(properties={"key": JsonAttr.of(key), "fields": JsonAttr.of(fields)})
+        super().__init__(properties={"key": name_attribute(key), **typed_fields.split(self.LEVEL, fields)})
 
     @override
     def print_name(self, printer: Printer) -> None:
         printer.print_string(" ")
-        print_word(printer, as_text(self.key.value) or "")
+        print_word(printer, name_text(self.key))
 
     @classmethod
     @override
     def parse_name(cls, parser: Parser) -> dict[str, Attribute]:
-        return {"key": JsonAttr.of(parse_word(parser))}
+        return {"key": name_attribute(parse_word(parser))}
 
 
 @irdl_op_definition
-class SdscComputeOp(_InDsc):
+class SdscComputeOp(InDsc):
     """The hardware function that runs, and which operands it reads and writes."""
 
     name = "superdsc.compute"
     LEVEL: ClassVar[Level] = Level.COMPUTE
+
+    inputs = var_operand_def(LabeledDsType)
+    outputs = var_operand_def(LabeledDsType)
+    indices = var_operand_def(LabeledDsType)
+    unit = opt_prop_def(StringAttr)
+    function = opt_prop_def(StringAttr)
+    format = opt_prop_def(StringAttr)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(self, fields: JsonObject, operands: Mapping[int, SSAValue] | None = None) -> None:
+        found = links.find_links(fields, operands or {})
+        groups = [found.get(group, []) for group in links.GROUPS[self.LEVEL]]
+        super().__init__(operands=groups, properties=typed_fields.split(self.LEVEL, fields, found))
+
+    @override
+    def linked(self) -> links.Links:
+        return dict(zip(links.GROUPS[self.LEVEL], (self.inputs, self.outputs, self.indices), strict=True))
+
+    @override
+    def verify_fields(self, fields: JsonObject) -> None:
+        links.verify_references(self.linked())
+
+
+def _name_result(result: OpResult, letter: str) -> None:
+    number = links.number_of(result)
+    if number is not None and number >= 0:
+        result.name_hint = f"{letter}{number}"
 
 
 @irdl_op_definition
@@ -187,15 +180,16 @@ class DscOp(FieldsOp):
     name = "superdsc.dsc"
     LEVEL: ClassVar[Level] = Level.DSC
 
-    op_name = prop_def(JsonAttr)
+    op_name = prop_def(StringAttr | JsonAttr)
+    sizes = opt_prop_def(DimsAttr)
+    classes = opt_prop_def(ArrayAttr[LayoutClassAttr])
     body = region_def("single_block")
 
-    traits = lazy_traits_def(lambda: (HasParent(SdscOp), NoTerminator()))
+    traits = lazy_traits_def(lambda: (HasParent(SdscOp), NoTerminator(), IsolatedFromAbove()))
 
-    def __init__(self, op_name: str, fields: JsonObject, body: Sequence[_InDsc]) -> None:
-        super().__init__(
-            properties={"op_name": JsonAttr.of(op_name), "fields": JsonAttr.of(fields)}, regions=[Region(Block(body))]
-        )
+    def __init__(self, op_name: str, fields: JsonObject, body: Sequence[InDsc]) -> None:
+        properties = {"op_name": name_attribute(op_name), **typed_fields.split(self.LEVEL, fields)}
+        super().__init__(properties=properties, regions=[Region(Block(body))])
 
     @override
     def own_body(self) -> Region:
@@ -205,13 +199,13 @@ class DscOp(FieldsOp):
     def context(self) -> FileContext:
         parent = self.parent_op()
         context = parent.context() if isinstance(parent, SdscOp) else FileContext()
-        context.read_dsc(self.fields.object)
+        context.read_dsc(self.pick(keys.SIZES, keys.CLASSES))
         for op in self.body.block.ops:
             match op:
                 case LabeledDsOp():
-                    context.read_labeled_ds(op.fields.object)
+                    context.read_labeled_ds(op.pick(keys.INDEX, keys.CLASS, keys.SCALE, keys.FORMAT))
                 case AllocateOp():
-                    context.read_allocate(op.fields.object)
+                    context.read_allocate(op.pick(keys.INDEX, keys.COMPONENT))
                 case SdscConstantOp():
                     context.has_constants = True
                 case _:
@@ -221,24 +215,23 @@ class DscOp(FieldsOp):
     @override
     def print_name(self, printer: Printer) -> None:
         printer.print_string(" ")
-        print_word(printer, as_text(self.op_name.value) or "")
+        print_word(printer, name_text(self.op_name))
 
     @classmethod
     @override
     def parse_name(cls, parser: Parser) -> dict[str, Attribute]:
-        return {"op_name": JsonAttr.of(parse_word(parser))}
+        return {"op_name": name_attribute(parse_word(parser))}
 
-    def items(self, kind: type[_InDsc]) -> list[_InDsc]:
+    def items(self, kind: type[InDsc]) -> list[InDsc]:
         """Return the ops of one kind in the region, in order."""
         return [op for op in self.body.block.ops if isinstance(op, kind)]
 
     @override
-    def verify_(self) -> None:
-        super().verify_()
+    def verify_fields(self, fields: JsonObject) -> None:
         verify.verify_operands(
-            [op.index for op in self.items(AllocateOp)],
-            [op.index for op in self.items(LabeledDsOp)],
-            [op.fields.object for op in self.items(SdscComputeOp)],
+            [op[keys.INDEX] for op in self.items(AllocateOp)],
+            [op[keys.INDEX] for op in self.items(LabeledDsOp)],
+            [op.pick(*links.GROUPS[op.LEVEL]) for op in self.items(SdscComputeOp)],
             spec_at(self),
         )
         verify.verify_division(self.context())
@@ -254,13 +247,18 @@ class SdscOp(FieldsOp):
     sym_name = prop_def(StringAttr)
     root = opt_prop_def(JsonAttr)
     version = opt_prop_def(StringAttr)
+    splits = opt_prop_def(DimsAttr)
     body = region_def("single_block")
 
     traits = traits_def(SymbolOpInterface(), NoTerminator())
 
     def __init__(self, root: str, fields: JsonObject, body: Sequence[DscOp], version: Version = Version.TS26) -> None:
         super().__init__(
-            properties={**root_properties(root), **_version_property(version), "fields": JsonAttr.of(fields)},
+            properties={
+                **root_properties(root),
+                **_version_property(version),
+                **typed_fields.split(self.LEVEL, fields),
+            },
             regions=[Region(Block(body))],
         )
 
@@ -288,7 +286,7 @@ class SdscOp(FieldsOp):
     @override
     def context(self) -> FileContext:
         context = FileContext(version=self.generation)
-        context.read_sdsc(self.fields.object)
+        context.read_sdsc(self.pick(keys.SPLITS))
         return context
 
     @override
@@ -312,6 +310,7 @@ class SdscOp(FieldsOp):
             properties["version"] = StringAttr(word)
         return properties
 
+    @override
     def finish(self) -> None:
         """Fill in elided fields here and in every op of the region."""
         self.finish_fields()
@@ -324,11 +323,20 @@ class SdscOp(FieldsOp):
         return [op for op in self.body.block.ops if isinstance(op, DscOp)]
 
     @override
-    def verify_(self) -> None:
-        super().verify_()
+    def verify_fields(self, fields: JsonObject) -> None:
         if self.version is not None:
             verify.verify_version(self.version.data)
-        verify.verify_cores(self.fields.object, spec_at(self))
+        verify.verify_cores(fields, spec_at(self))
+
+
+def name_attribute(name: str) -> StringAttr | JsonAttr:
+    """Return the attribute of a name: a string, unless its spelling needs escapes."""
+    return StringAttr(name) if typed_fields.plain_text(name) else JsonAttr.of(name)
+
+
+def name_text(attribute: StringAttr | JsonAttr) -> str:
+    """Return the name that an attribute holds."""
+    return attribute.data if isinstance(attribute, StringAttr) else as_text(attribute.value) or ""
 
 
 def root_properties(root: str) -> dict[str, Attribute]:

@@ -1,17 +1,20 @@
 """Fields that the custom syntax omits from an object, and their reconstruction.
 
-Text holds: the head; `fields {…}` for values that are not implied; `without [...]` for implied keys the file lacks;
-`order [...]` where the keys do not stand in the front end's order. Putting back is exact: values, types, key order.
+Text holds: the head; the links; `fields {…}` for values that are not implied; `without [...]` for implied keys that
+the file lacks; `order [...]` where the keys do not stand in the front end's order. Putting back is exact: values,
+types, key order.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+from xdsl.ir import SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from spyre_mlir.dialects.superdsc.dialect import compact
 from spyre_mlir.dialects.superdsc.dialect.attributes import (
-    JsonAttr,
     parse_json,
     parse_word_list,
     parse_word_map,
@@ -20,10 +23,11 @@ from spyre_mlir.dialects.superdsc.dialect.attributes import (
     print_word_map,
 )
 from spyre_mlir.dialects.superdsc.dialect.derived_fields import implied
+from spyre_mlir.dialects.superdsc.dialect.links import Links, parse_links, print_links
 from spyre_mlir.dialects.superdsc.dialect.syntax import PARSE_HEAD, PRINT_HEAD, Head
 from spyre_mlir.dialects.superdsc.model.fields import FIELDS, Level, in_file_order, key_of
 from spyre_mlir.dialects.superdsc.model.file_context import FileContext
-from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, as_object, as_texts, same
+from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject, as_object, as_texts, same
 
 PARTIAL = "partial"
 """Attribute of an op whose elided fields are not put back yet: short values, absent keys, key order."""
@@ -46,9 +50,27 @@ def _key(level: Level, name: str) -> str:
     return key_of(level, name) or name
 
 
-def print_fields(printer: Printer, level: Level, fields: JsonObject, context: FileContext) -> None:
-    """Print an object: its head, then every field that is not implied."""
+@dataclass
+class Spelled:
+    """Contents of the text of an object.
+
+    Args:
+        fields: the explicit fields.
+        links: the SSA values that stand for others.
+        partial: what `complete` needs to add the rest: short values, absent keys, key order.
+    """
+
+    fields: JsonObject
+    links: dict[str, list[SSAValue]] = field(default_factory=dict[str, "list[SSAValue]"])
+    partial: JsonObject = field(default_factory=dict[str, Json])
+
+
+def print_fields(
+    printer: Printer, level: Level, fields: JsonObject, context: FileContext, links: Links | None = None
+) -> None:
+    """Print an object: its head, its links, then every field that is not implied."""
     shown = PRINT_HEAD[level](printer, fields, context)
+    shown |= print_links(printer, level, fields, links or {})
     derived = implied(level, fields, context)
     rest = {
         key: value
@@ -70,19 +92,20 @@ def print_fields(printer: Printer, level: Level, fields: JsonObject, context: Fi
         print_word_list(printer, [_name(level, key) for key in fields])
 
 
-def parse_fields(parser: Parser, level: Level) -> tuple[JsonAttr, JsonAttr]:
-    """Parse an object's text: its explicit fields, and the data that `complete` needs to add the others."""
+def parse_fields(parser: Parser, level: Level) -> Spelled:
+    """Parse an object's text."""
     head = Head()
     PARSE_HEAD[level](parser, head)
+    links, empty = parse_links(parser, level)
+    spelled = Spelled(head.fields | empty, links, {"short": head.short})
     if parser.parse_optional_keyword("fields"):
         named = parse_word_map(parser, lambda: parse_json(parser))
-        head.fields |= {_key(level, name): value for name, value in named.items()}
-    partial: JsonObject = {"short": head.short}
+        spelled.fields |= {_key(level, name): value for name, value in named.items()}
     for word in ("without", "order"):
         if parser.parse_optional_keyword(word):
             names = as_texts(parse_word_list(parser)) or []
-            partial[word] = [_key(level, name) for name in names]
-    return JsonAttr.of(head.fields), JsonAttr.of(partial)
+            spelled.partial[word] = [_key(level, name) for name in names]
+    return spelled
 
 
 def complete(level: Level, fields: JsonObject, partial: JsonObject, context: FileContext) -> JsonObject:

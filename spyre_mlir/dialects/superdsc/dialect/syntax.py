@@ -20,6 +20,13 @@ from spyre_mlir.dialects.superdsc.dialect.attributes import (
     print_word_list,
     print_word_map,
 )
+from spyre_mlir.dialects.superdsc.dialect.layouts import (
+    parse_class,
+    parse_numbers,
+    plain_class,
+    print_class,
+    print_numbers,
+)
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
 from spyre_mlir.dialects.superdsc.model.fields import Level
 from spyre_mlir.dialects.superdsc.model.file_context import FileContext, plain_sizes
@@ -29,11 +36,9 @@ from spyre_mlir.dialects.superdsc.model.json_value import (
     as_int,
     as_int_map,
     as_ints,
-    as_list,
     as_object,
     as_text,
     as_texts,
-    natural,
     same,
 )
 
@@ -67,13 +72,13 @@ def _print_sdsc(printer: Printer, fields: Fields, _context: FileContext) -> Show
     if splits is None:
         return set()
     printer.print_string(" splits ")
-    print_word_map(printer, dict(splits), _print_int(printer))
+    print_numbers(printer, splits)
     return {keys.SPLITS}
 
 
 def _parse_sdsc(parser: Parser, head: Head) -> None:
     if parser.parse_optional_keyword("splits"):
-        head.fields[keys.SPLITS] = parse_word_map(parser, lambda: parser.parse_integer(False))
+        head.fields[keys.SPLITS] = dict(parse_numbers(parser))
 
 
 # superdsc.dsc -------------------------------------------------------------------------------------------------------
@@ -84,47 +89,21 @@ def _print_dsc(printer: Printer, fields: Fields, _context: FileContext) -> Shown
     sizes = plain_sizes(fields.get(keys.SIZES))
     if sizes is not None:
         printer.print_string(" sizes ")
-        print_word_map(printer, dict(sizes), _print_int(printer))
+        print_numbers(printer, sizes)
         shown.add(keys.SIZES)
     classes = as_object(fields.get(keys.CLASSES))
-    if classes is not None and all(_plain_class(entry) for entry in classes.values()):
+    if classes is not None and all(plain_class(entry) for entry in classes.values()):
         printer.print_string(" classes ")
-        print_word_map(printer, classes, lambda entry: _print_class(printer, entry))
+        print_word_map(printer, classes, lambda entry: print_class(printer, entry))
         shown.add(keys.CLASSES)
     return shown
 
 
-def _plain_class(value: Json) -> bool:
-    entry = as_object(value) or {}
-    if list(entry) != [keys.ORDER, keys.STICK_DIMS, keys.STICK_SIZES]:
-        return False
-    sticks, sizes = as_texts(entry[keys.STICK_DIMS]), as_ints(entry[keys.STICK_SIZES])
-    if as_texts(entry[keys.ORDER]) is None or sticks is None or sizes is None:
-        return False
-    return len(sticks) == len(sizes) == len(set(sticks))
-
-
-def _print_class(printer: Printer, value: Json) -> None:
-    entry = as_object(value) or {}
-    print_word_list(printer, as_texts(entry.get(keys.ORDER)) or [])
-    printer.print_string(" stick ")
-    sticks, sizes = as_texts(entry.get(keys.STICK_DIMS)) or [], as_ints(entry.get(keys.STICK_SIZES)) or []
-    print_word_map(printer, dict(zip(sticks, sizes, strict=True)), _print_int(printer))
-
-
 def _parse_dsc(parser: Parser, head: Head) -> None:
     if parser.parse_optional_keyword("sizes"):
-        sizes = as_int_map(parse_word_map(parser, lambda: parser.parse_integer(False)))
-        head.fields[keys.SIZES] = derived_values.named_sizes(sizes or {})
+        head.fields[keys.SIZES] = derived_values.named_sizes(parse_numbers(parser))
     if parser.parse_optional_keyword("classes"):
-        head.fields[keys.CLASSES] = parse_word_map(parser, lambda: _parse_class(parser))
-
-
-def _parse_class(parser: Parser) -> Json:
-    order = parse_word_list(parser)
-    parser.parse_keyword("stick")
-    sticks = parse_word_map(parser, lambda: parser.parse_integer(False))
-    return {keys.ORDER: order, keys.STICK_DIMS: list(sticks), keys.STICK_SIZES: list(sticks.values())}
+        head.fields[keys.CLASSES] = parse_word_map(parser, lambda: parse_class(parser))
 
 
 # superdsc.allocate --------------------------------------------------------------------------------------------------
@@ -243,35 +222,18 @@ def _parse_constant(parser: Parser, head: Head) -> None:
 # superdsc.compute ---------------------------------------------------------------------------------------------------
 
 
-def operand_numbers(value: Json) -> list[int] | None:
-    """Return the operand numbers of a list of `Tensor0-idx0` references, or None where one is written otherwise."""
-    numbers: list[int] = []
-    for reference in as_texts(value) or []:
-        number = natural(reference.rpartition("-idx")[2])
-        if number is None or derived_values.operand_reference(number) != reference:
-            return None
-        numbers.append(number)
-    return None if as_list(value) is None or len(numbers) != len(as_list(value) or []) else numbers
-
-
 def _print_compute(printer: Printer, fields: Fields, _context: FileContext) -> Shown:
     unit, name = as_text(fields.get(keys.UNIT)), as_text(fields.get(keys.FUNCTION))
     attributes = as_object(fields.get(keys.ATTRIBUTES)) or {}
     kind = as_text(attributes.get(keys.FORMAT))
-    inputs, outputs = operand_numbers(fields.get(keys.INPUTS)), operand_numbers(fields.get(keys.OUTPUTS))
-    if unit not in _UNITS or name is None or kind is None or inputs is None or outputs is None:
+    if unit not in _UNITS or name is None or kind is None:
         return set()
-    if not same(attributes, _attributes(kind)):
+    if not same(attributes, derived_values.operation_attributes(kind)):
         return set()
     for word in (unit, name, kind):
         printer.print_string(" ")
         print_word(printer, word)
-    printer.print_string(f" {inputs} -> {outputs}")
-    return {keys.UNIT, keys.FUNCTION, keys.ATTRIBUTES, keys.INPUTS, keys.OUTPUTS}
-
-
-def _attributes(kind: str) -> JsonObject:
-    return {keys.FORMAT: kind, keys.FIDELITY: "regular"}
+    return {keys.UNIT, keys.FUNCTION, keys.ATTRIBUTES}
 
 
 def _parse_compute(parser: Parser, head: Head) -> None:
@@ -281,16 +243,8 @@ def _parse_compute(parser: Parser, head: Head) -> None:
     head.fields |= {
         keys.UNIT: unit,
         keys.FUNCTION: parse_word(parser),
-        keys.ATTRIBUTES: _attributes(parse_word(parser)),
+        keys.ATTRIBUTES: derived_values.operation_attributes(parse_word(parser)),
     }
-    head.fields[keys.INPUTS] = _parse_references(parser)
-    parser.parse_punctuation("->")
-    head.fields[keys.OUTPUTS] = _parse_references(parser)
-
-
-def _parse_references(parser: Parser) -> list[Json]:
-    numbers = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_integer(False, False))
-    return [derived_values.operand_reference(number) for number in numbers]
 
 
 PRINT_HEAD: dict[Level, Callable[[Printer, Fields, FileContext], Shown]] = {

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
+from xdsl.ir import Operation
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
-from spyre_mlir.dialects.superdsc.dialect.syntax import operand_numbers
+from spyre_mlir.dialects.superdsc.dialect.links import operand_numbers
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.dialects.superdsc.model.fields import FIELDS, JsonKind, Level
@@ -27,12 +27,11 @@ from spyre_mlir.dialects.superdsc.model.json_value import (
     as_text,
     natural,
     same,
+    spell,
 )
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 
-if TYPE_CHECKING:
-    from spyre_mlir.dialects.superdsc.dialect.ops import FieldsOp
-
+_SHOWN = 60
 _TYPES: dict[JsonKind, tuple[type, ...]] = {
     JsonKind.INT: (int,),
     JsonKind.NUMBER: (int, float),
@@ -60,7 +59,7 @@ def wrong_kind(level: Level, fields: JsonObject) -> tuple[str, str] | None:
     return None
 
 
-def verify_complete(op: FieldsOp) -> None:
+def verify_complete(op: Operation) -> None:
     """The short form of an inner op has no meaning outside the short form of a `superdsc.sdsc`."""
     if "partial" in op.attributes:
         raise VerifyException(
@@ -68,14 +67,20 @@ def verify_complete(op: FieldsOp) -> None:
         )
 
 
-def verify_kinds(level: Level, fields: JsonAttr) -> None:
-    """Fields are an object, and each known one has its JSON type."""
-    if not isinstance(fields.value, dict):
-        raise VerifyException(f"fields must be a JSON object, got {fields.data[:60]}")
-    wrong = wrong_kind(level, fields.object)
+def verify_rest(rest: JsonAttr | None, doubled: str | None) -> None:
+    """The rest is an object, and holds no field that a property or a link holds."""
+    if rest is not None and not rest.data.startswith("{"):
+        raise VerifyException(f"rest must be a JSON object, got {rest.data[:_SHOWN]}")
+    if doubled is not None:
+        raise VerifyException(f"{doubled} stands in rest and in a property or operand of its own; remove one")
+
+
+def verify_kinds(level: Level, fields: JsonObject) -> None:
+    """Each known field has its JSON type."""
+    wrong = wrong_kind(level, fields)
     if wrong is not None:
         key, expected = wrong
-        raise VerifyException(f"{key} must be {expected}, got {JsonAttr.of(fields.object[key]).data[:60]}")
+        raise VerifyException(f"{key} must be {expected}, got {spell(fields[key])[:_SHOWN]}")
 
 
 def verify_version(version: str) -> None:

@@ -7,6 +7,7 @@ is not plain from real files.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Dim, OpClass, Version, core_slices
@@ -59,18 +60,35 @@ def core_key(core: int) -> str:
     return f"[{core}, 0, 0]"
 
 
+@lru_cache(maxsize=1 << 6)
+def core_keys(cores: int) -> tuple[str, ...]:
+    """Return the keys of all cores."""
+    return tuple(map(core_key, range(cores)))
+
+
 def start_folds(addresses: Sequence[str]) -> JsonObject:
     """Return `startAddressCoreCorelet_` for one address per core."""
+    data: JsonObject = dict(zip(core_keys(len(addresses)), addresses, strict=True))
+    result = start_head(len(addresses))
+    result[keys.DATA] = data
+    return result
+
+
+def start_head(cores: int) -> JsonObject:
+    """Return the members of `startAddressCoreCorelet_` in front of its addresses."""
     return {
         keys.FUNCS: [{keys.MAP: {}}, {keys.CONST: {}}, {keys.CONST: {}}],
-        keys.PROPS: _core_props(len(addresses)),
-        keys.DATA: {core_key(core): address for core, address in enumerate(addresses)},
+        keys.PROPS: _core_props(cores),
     }
 
 
 def constant_folds(cores: int, bits: int, version: Version) -> JsonObject:
     """Return `data_` of a constant; newer files write the number as a string."""
-    word: Json = str(bits) if version is Version.TSNEW else bits
+    return word_folds(cores, str(bits) if version is Version.TSNEW else bits)
+
+
+def word_folds(cores: int, word: int | str) -> JsonObject:
+    """Return `data_` of a constant whose word is known."""
     return {
         keys.FUNCS: [{keys.CONST: {}}, {keys.CONST: {}}, {keys.MAP: {}}],
         keys.PROPS: _core_props(cores),
@@ -160,6 +178,11 @@ def operand_name(index: int) -> str:
 def operand_reference(index: int) -> str:
     """Return the reference of `computeOp_` to an operand."""
     return f"Tensor{index}-idx{index}"
+
+
+def operation_attributes(kind: str) -> JsonObject:
+    """Return `attributes_` of an operation in a data format."""
+    return {keys.FORMAT: kind, keys.FIDELITY: "regular"}
 
 
 def memories(component: str, index_tensor: bool) -> JsonObject:

@@ -6,7 +6,7 @@ real file agree, or two independent sources), L likely (one source), I inferred.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from spyre_mlir.dialects.superdsc.model.field import Field, FieldTable, FieldWriter, Inner, JsonKind, Level, Shape
@@ -37,10 +37,11 @@ def key_of(level: Level, name: str) -> str | None:
     return next((field.key for field in FIELDS[level].values() if field.name == name), None)
 
 
-def in_file_order(level: Level, keys: list[str]) -> list[str]:
+def in_file_order(level: Level, keys: Iterable[str]) -> list[str]:
     """Return known keys in the front end's order, then the others in the order given."""
-    known = [key for key in FIELDS[level] if key in keys]
-    return known + [key for key in keys if key not in FIELDS[level]]
+    given = dict.fromkeys(keys)
+    known = [key for key in FIELDS[level] if key in given]
+    return known if len(known) == len(given) else known + [key for key in given if key not in FIELDS[level]]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from spyre_mlir.dialects.superdsc.model.field import (
 )
 
 LABELS = {
-    "in": "input features; what a product sums over",
+    "in": "input features; the dim that a product sums over",
     "out": "output features; the last dim of most ops",
     "mb": "batch",
     "i": "rows of the output image",
@@ -137,7 +137,7 @@ NESTED: dict[Level, FieldTable] = {
     ),
     Level.AFFINE: table(
         Field(keys.ALPHA, "", JsonKind.INT, "what one step adds", "C"),
-        Field(keys.BETA, "", JsonKind.INT, "what is added in any case", "C", default="0"),
+        Field(keys.BETA, "", JsonKind.INT, "constant term", "C", default="0"),
     ),
     Level.SIZES: _SIZES,
     Level.STAGE: table(

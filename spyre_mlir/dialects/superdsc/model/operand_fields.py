@@ -61,7 +61,7 @@ ALLOCATE: FieldTable = table(
         keys.INDEX_TYPE,
         "index_type",
         JsonKind.TEXT,
-        "on index tensors: what the numbers are",
+        "on index tensors: meaning of the numbers",
         "L",
         FieldWriter.TS26,
         "index",

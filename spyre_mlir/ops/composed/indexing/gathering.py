@@ -17,7 +17,7 @@ from spyre_mlir.ops.value import Value
 
 @ATEN.composed(aten=["gather"], ulps=1)
 def gather(b: Build, self: Value, index: Value, *, dim: int, sparse_grad: bool = False) -> Value:
-    """The elements of `self` whose place along `dim` `index` names, at the index's place along the others.
+    """The elements of `self` at places along `dim` that `index` names, and at the index's own place elsewhere.
 
     An index outside `self` gives NaN, or 0 in integers: the device has no way to refuse it.
     """
@@ -54,7 +54,7 @@ def take(b: Build, self: Value, index: Value) -> Value:
 
 @ATEN.composed(aten=["index.Tensor", "_unsafe_index.Tensor"], ulps=1)
 def index(b: Build, self: Value, indices: Sequence[Value | None]) -> Value:
-    """The elements that index tensors name together; a dimension without one is kept whole.
+    """The elements at the places that the index tensors name together; a dimension without an index tensor is copied.
 
     The dimensions of the indices stand where the first indexed one was if those stand side by side, else in front.
     """
@@ -118,7 +118,7 @@ class Indexed:
         return permuted(value, (*range(self.at), *range(count, count + inner), *range(self.at, count)))
 
     def arranged(self, value: Value) -> Value:
-        """What is written, of a result's shape or one that broadcasts to it, as [kept elements, indices]."""
+        """The written values, broadcast to the result's shape, as [kept elements, indices]."""
         full = (*self.kept[: self.at], *self.common, *self.kept[self.at :])
         value = widened(value, full)
         count = len(self.common)

@@ -1,4 +1,4 @@
-"""Entries of one dimension written: at places known beforehand as parts of a whole, else by comparing positions."""
+"""Writes to entries of one dimension: by concatenation if the places are known, else by comparison of positions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spyre_mlir.ops.value import Value
 def index_copy_shape(
     self: tuple[int, ...], index: tuple[int, ...], source: tuple[int, ...], *, dim: int
 ) -> tuple[int, ...]:
-    """Shape of self, once the others fit."""
+    """Shape of self, after a check of the other shapes."""
     at = dim % max(len(self), 1)
     expected = (*self[:at], index[0] if index else 1, *self[at + 1 :]) if self else ()
     require("C1", source == expected, f"source of shape {source}, expected {expected}")

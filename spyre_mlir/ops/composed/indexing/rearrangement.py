@@ -240,7 +240,7 @@ def full_like(
 
 @ATEN.composed(aten=["zeros_like", "empty_like"], ulps=0)
 def zeros_like(b: Build, self: Value, *, dtype: DType | None = None, memory_format: str | None = None) -> Value:
-    """0 in the shape of `self`; what is empty may hold that too."""
+    """Zeros in the shape of `self`; uninitialised tensors get zeros too."""
     return b.full(self.shape, 0, dtype or self.element)
 
 
@@ -258,7 +258,7 @@ def new_full(b: Build, self: Value, *, size: Ints, fill_value: Number, dtype: DT
 
 @ATEN.composed(aten=["new_zeros", "new_empty"], ulps=0)
 def new_zeros(b: Build, self: Value, *, size: Ints, dtype: DType | None = None) -> Value:
-    """0 everywhere, in the element type of `self`; what is empty may hold that too."""
+    """Zeros in the element type of `self`; uninitialised tensors get zeros too."""
     return b.full(tuple(size), 0, dtype or self.element)
 
 

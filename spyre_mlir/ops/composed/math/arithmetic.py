@@ -1,4 +1,4 @@
-"""Arithmetic that is a few operations: mixtures, products added, bounds, lengths, stand-ins for what is no number."""
+"""Arithmetic of a few operations: interpolation, multiply-add, bounds, lengths, replacement of NaN."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def clamp_tensor(b: Build, self: Value, min: Value | None = None, max: Value | N
 def nan_to_num(
     b: Build, self: Value, *, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Value:
-    """`nan` for what is no number, `posinf` and `neginf` for infinities; 0 and the largest numbers if not given."""
+    """Replaces NaN by `nan` and infinities by `posinf` and `neginf`; the defaults are 0 and the largest numbers."""
     if not self.is_float:
         return self.clone()
     largest = _LARGEST[self.element]

@@ -1,4 +1,4 @@
-"""Bit operations on whole numbers, by arithmetic: shifts are products and quotients, the rest comes from `and`."""
+"""Bit operations on integers, by arithmetic: shifts are products and quotients, the rest follows from `and`."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def logical_xor(b: Build, self: Value, other: Value) -> Value:
 
 @ATEN.composed(aten=["bitwise_not"], promote=True, ulps=1)
 def bitwise_not(b: Build, self: Value) -> Value:
-    """Every bit turned: not for truth values, -x - 1 for whole numbers."""
+    """Inverts every bit: logical not for truth values, -x - 1 for integers."""
     if self.is_bool:
         return self.where(False, True)
     if self.element.startswith("u"):

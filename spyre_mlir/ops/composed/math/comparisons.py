@@ -1,4 +1,4 @@
-"""Signs, choices, and what a number is: not a number, infinite, finite."""
+"""Signs, choices, and tests for NaN, infinite and finite numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sign(b: Build, self: Value) -> Value:
 
 @ATEN.composed(aten=["signbit"], ulps=1)
 def signbit(b: Build, self: Value) -> Value:
-    """Whether an element is below 0, or a negative zero."""
+    """1 where the element is below 0 or a negative zero, else 0."""
     return b.full(self.shape, 0, "i1") if self.is_bool else has_minus(b, self)
 
 
@@ -46,13 +46,13 @@ def heaviside(b: Build, self: Value, values: Value) -> Value:
 
 @ATEN.composed(aten=["isnan"], ulps=1)
 def isnan(b: Build, self: Value) -> Value:
-    """Whether an element is no number: it differs from itself."""
+    """1 where the element is NaN, which differs from itself, else 0."""
     return self.ne(self) if self.is_float else b.full(self.shape, 0, "i1")
 
 
 @ATEN.composed(aten=["isinf"], ulps=1)
 def isinf(b: Build, self: Value) -> Value:
-    """Whether an element is infinite: beyond every number, as a comparison with the stand-in sees it."""
+    """1 where the element is infinite, by comparison with the number that stands for infinity, else 0."""
     if not self.is_float:
         return b.full(self.shape, 0, "i1")
     return abs(self).eq(INF)
@@ -60,7 +60,7 @@ def isinf(b: Build, self: Value) -> Value:
 
 @ATEN.composed(aten=["isfinite"], ulps=1)
 def isfinite(b: Build, self: Value) -> Value:
-    """Whether an element is a number and not infinite."""
+    """1 where the element is a finite number, else 0."""
     if not self.is_float:
         return b.full(self.shape, 1, "i1")
     # Not a comparison by size: on the device there are numbers beyond what stands in for infinity.
@@ -70,18 +70,18 @@ def isfinite(b: Build, self: Value) -> Value:
 
 @ATEN.composed(aten=["fmax"], promote=True, ulps=1)
 def fmax(b: Build, self: Value, other: Value) -> Value:
-    """The larger of two elements, the other one where one is no number."""
+    """The larger of two elements, the other one where one is NaN."""
     return _passing_over_nan(self.maximum(other), self, other)
 
 
 @ATEN.composed(aten=["fmin"], promote=True, ulps=1)
 def fmin(b: Build, self: Value, other: Value) -> Value:
-    """The smaller of two elements, the other one where one is no number."""
+    """The smaller of two elements, the other one where one is NaN."""
     return _passing_over_nan(self.minimum(other), self, other)
 
 
 def _passing_over_nan(out: Value, x: Value, y: Value) -> Value:
-    """What was chosen of two elements, or the other one where one is no number."""
+    """Return the chosen one of two elements, or the other one where one is NaN."""
     if not x.is_float:
         return out
     out = x.eq(x).where(out, y)

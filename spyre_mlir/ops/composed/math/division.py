@@ -1,6 +1,6 @@
-"""Division to whole quotients, and what remains.
+"""Floor division and remainders.
 
-A quotient rounded up to a whole number is one too large: the remainder, computed exactly, then has the wrong sign.
+A quotient that is rounded up to an integer is one too large: the exact remainder then has the wrong sign.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _with_room(b: Build, x: Value, y: Divisor, compute: Callable[[Build, Value, 
 
 
 def floor_division(b: Build, x: Value, y: Divisor) -> Value:
-    """The largest whole number not above x / y."""
+    """The largest integer not above x / y."""
     x, y = _operands(b, x, y)
     quotient = _floor_of_quotient(b, x, y)
     if not x.is_float or (not isinstance(y, Value) and abs(y) == 1):
@@ -98,7 +98,7 @@ def floor_division(b: Build, x: Value, y: Divisor) -> Value:
 
 
 def truncated_division(b: Build, x: Value, y: Divisor) -> Value:
-    """x / y without what is behind the point."""
+    """x / y without its fraction."""
     return _with_room(b, x, y, _truncated)
 
 
@@ -122,7 +122,7 @@ def div_mode(b: Build, self: Value, other: Value, *, rounding_mode: str | None =
 
 @ATEN.composed(aten=["remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor"], promote=True, ulps=8)
 def remainder(b: Build, self: Value, other: Value) -> Value:
-    """What remains of a division rounded towards minus infinity: it has the sign of the divisor."""
+    """Remainder of a division rounded towards minus infinity; it has the sign of the divisor."""
     return floored_remainder(b, self, other)
 
 
@@ -145,7 +145,7 @@ def _floored_rest(b: Build, x: Value, y: Divisor) -> Value:
 
 @ATEN.composed(aten=["fmod.Tensor", "fmod.Scalar"], promote=True, ulps=8)
 def fmod(b: Build, self: Value, other: Value) -> Value:
-    """What remains of a division rounded towards 0: it has the sign of `self`."""
+    """Remainder of a division rounded towards 0; it has the sign of `self`."""
     return _with_room(b, self, other, _truncated_rest)
 
 

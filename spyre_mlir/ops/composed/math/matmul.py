@@ -11,7 +11,7 @@ from spyre_mlir.ops.value import Value
 
 
 def weighted(value: Value, product: Value, beta: Number, alpha: Number) -> Value:
-    """beta * value + alpha * product; of integers with whole factors; a beta of 0 drops the value, whatever it is."""
+    """beta * value + alpha * product; integers take integer factors; a beta of 0 drops the value, NaN included."""
     if not product.is_float:
         beta, alpha = int(beta), int(alpha)
     product = product if alpha == 1 else product * alpha
@@ -33,7 +33,7 @@ def _addmm_meaning(self: Lanes, mat1: Lanes, mat2: Lanes, *, beta: Number, alpha
 
 @ATEN.composed(aten=["addmm"], promote=True, meaning=_addmm_meaning, shape=_addmm_shape)
 def addmm(b: Build, self: Value, mat1: Value, mat2: Value, *, beta: Number = 1, alpha: Number = 1) -> Value:
-    """beta * self + alpha * mat1 @ mat2; of integers with whole factors."""
+    """beta * self + alpha * mat1 @ mat2; integers take integer factors."""
     return weighted(self, b.call("mm", mat1, mat2), beta, alpha)
 
 

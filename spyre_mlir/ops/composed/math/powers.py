@@ -1,4 +1,4 @@
-"""Powers: whole exponents by squaring, roots by the hardware, the rest by the exponential of a logarithm."""
+"""Powers: integer exponents by squaring, roots by the hardware, other exponents by the exponential of a logarithm."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _power(x: Value, exponent: Number) -> Value:
 
 @ATEN.composed(aten=["pow.Tensor_Scalar"], promote=True, ulps=8)
 def pow(b: Build, self: Value, *, exponent: Number) -> Value:
-    """self to a constant power: the whole part by squaring, the rest by a root or a logarithm."""
+    """self to a constant power: the integer part by squaring, the fraction by a root or a logarithm."""
     if exponent in _ROOTS and self.is_float:
         return b.call(_ROOTS[exponent], self)
     if exponent == 0:
@@ -99,7 +99,7 @@ def _general(b: Build, x: Value, y: Value) -> Value:
 
 @ATEN.composed(aten=["pow.Tensor_Tensor", "pow.Scalar"], promote=True, ulps=16)
 def pow_tensor(b: Build, self: Value, exponent: Value) -> Value:
-    """self to the power of `exponent`; a negative base has powers of whole exponents only."""
+    """self to the power of `exponent`; negative bases need integer exponents."""
     if not exponent.is_float:
         raise UnsupportedError("an integer to the power of a tensor", hint="convert one of them to float first")
     if self.number is not None:

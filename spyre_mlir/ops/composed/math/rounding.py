@@ -1,4 +1,4 @@
-"""Rounding to whole numbers; whole numbers are what they are."""
+"""Rounding to integers; integers stay unchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spyre_mlir.ops.value import Value
 
 
 def nearest_even(x: Value) -> Value:
-    """The nearest whole number, the even one of two: x + 0.5 is no exact number where x is small or large."""
+    """The nearest integer, ties to even: x + 0.5 is not exact where x is small or large."""
     below = x.floor()
     rest = x - below
     # Not below + 1: what is rounded up to zero is a negative zero.
@@ -21,13 +21,13 @@ def nearest_even(x: Value) -> Value:
 
 @ATEN.composed(aten=["ceil"], promote=True, ulps=1)
 def ceil(b: Build, self: Value) -> Value:
-    """The smallest whole number not below the element."""
+    """The smallest integer not below the element."""
     return -(-self).floor() if self.is_float else self.clone()
 
 
 @ATEN.composed(aten=["trunc", "fix"], promote=True, ulps=1)
 def trunc(b: Build, self: Value) -> Value:
-    """The element without what is behind the point."""
+    """The element without its fraction."""
     if not self.is_float:
         return self.clone()
     above = -(-self).floor()
@@ -36,7 +36,7 @@ def trunc(b: Build, self: Value) -> Value:
 
 @ATEN.composed(aten=["round"], promote=True, ulps=1)
 def round(b: Build, self: Value) -> Value:
-    """The nearest whole number, the even one of two that are equally near."""
+    """The nearest integer, ties to even."""
     return nearest_even(self) if self.is_float else self.clone()
 
 

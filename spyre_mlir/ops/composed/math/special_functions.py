@@ -164,7 +164,7 @@ def ndtri(b: Build, self: Value) -> Value:
 
 @ATEN.composed(aten=["sinc"], promote=True, ulps=8, tolerance=_FIT)
 def sinc(b: Build, self: Value) -> Value:
-    """sin(pi x) / (pi x), 1 at 0: the nearest whole number is taken off before the product with pi."""
+    """sin(pi x) / (pi x), 1 at 0: the nearest integer is subtracted before the product with pi."""
     count = (self + 0.5).floor()
     rest = self - count
     rest = is_odd(count).where(-rest, rest)

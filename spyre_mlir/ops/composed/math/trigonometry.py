@@ -71,7 +71,7 @@ def _reduced(angle: Value, count: Value, unit: float, widest: float) -> Value:
 
 
 def is_odd(count: Value) -> Value:
-    """Where a whole number is odd: its half is none."""
+    """1 where an integer is odd: its half is not an integer."""
     half = count * 0.5
     return half.floor().ne(half)
 

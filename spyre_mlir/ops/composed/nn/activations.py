@@ -1,4 +1,4 @@
-"""Activation functions made of others."""
+"""Composed activation functions."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def hardswish(b: Build, self: Value) -> Value:
 
 @ATEN.composed(aten=["softshrink"], promote=True, ulps=1)
 def softshrink(b: Build, self: Value, *, lambd: Number = 0.5) -> Value:
-    """x moved towards 0 by `lambd`, 0 where it would pass: x less what of it lies in [-lambd, lambd]."""
+    """x moved towards 0 by `lambd`, and 0 between -lambd and lambd."""
     return self - self.clamp(min=-float(lambd), max=float(lambd))
 
 

@@ -15,7 +15,7 @@ from spyre_mlir.ops.value import Value
 
 @ATEN.composed(aten=["im2col"], ulps=0)
 def im2col(b: Build, self: Value, *, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Value:
-    """What a window over the last two dimensions meets at every place, as a column per place."""
+    """Elements under a window over the last two dimensions, a column per place of the window."""
     (kernel, gaps, steps), pads = (spread(v, 2) for v in (kernel_size, dilation, stride)), spread(padding, 2, (0,))
 
     def columns(x: Value) -> Value:

@@ -193,7 +193,7 @@ def _of_several_labels(b: Build, self: Value, target: Value, reduction: int) -> 
 
 @ATEN.composed(aten=["multilabel_margin_loss"])
 def multilabel_margin_loss(b: Build, self: Value, target: Value, *, reduction: int = MEAN) -> Value:
-    """What each label of a row lacks to be 1 above every class that is none; labels end at a negative number."""
+    """Margins by which labels of a row fall short of 1 above all other classes; a negative number ends the labels."""
     return _of_several_labels(b, self, target, reduction)[0]
 
 

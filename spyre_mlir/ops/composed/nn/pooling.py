@@ -159,7 +159,7 @@ def max_pool_with_indices(
     dilation: Ints = (1,),
     ceil_mode: bool = False,
 ) -> tuple[Value, Value]:
-    """The largest element of every window, and where the first such element stands in its channel."""
+    """The largest element of every window, and the position of the first such element in its channel."""
     slides = _slides(self.shape, kernel_size, stride, padding, dilation, ceil_mode, len(kernel_size))
     return _largest_with_places(b, self, slides)
 
@@ -254,7 +254,7 @@ def adaptive_avg_pool(b: Build, self: Value, *, output_size: Ints) -> Value:
 
 @ATEN.composed(aten=["adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"], ulps=0)
 def adaptive_max_pool(b: Build, self: Value, *, output_size: Ints) -> tuple[Value, Value]:
-    """The largest elements of as many windows as the result has elements, and where they stand in their channel."""
+    """The largest elements of as many windows as the result has elements, and their positions in the channel."""
     x, sizes, strides = self, _sizes(self.shape, output_size), _strides(self.shape, len(output_size))
     where: list[Value] = []
     for dim, places in sizes:

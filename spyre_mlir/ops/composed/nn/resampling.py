@@ -30,7 +30,7 @@ def _cubic(x: Lanes, a: float) -> Lanes:
 
 
 def resample_weights(size: Ints, mode: str, scale: float, offset: float) -> Lanes:
-    """What every old element [columns] gives to every new one [rows]; new element i lies at scale * i + offset."""
+    """Weights of old elements (columns) in new elements (rows); new element i is at scale * i + offset."""
     rows, columns = size
     place = scale * np.arange(rows) + offset
     if mode.endswith("_smoothed"):
@@ -114,7 +114,8 @@ def _interpolated(b: Build, x: Value, sizes: Ints, mode: str, align: bool, scale
         else:
             scale = 1.0 / given if given else old / new
             offset = 0.5 * scale - 0.5
-        if new != old or (scale, offset) != (1.0, 0.0):
+        # Only the cubic curve follows a factor that does not change the size.
+        if new != old or (mode == "cubic" and (scale, offset) != (1.0, 0.0)):
             x = _along(b, x, at, _matrix(b, x, (new, old), mode, scale, offset))
     return x
 

@@ -1,4 +1,4 @@
-"""Questions about all elements of a dimension: whether any, or all, are not 0."""
+"""Reductions to truth values: any or all elements of a dimension are not 0."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _answer(b: Build, self: Value, truth: Value) -> Value:
 
 @ATEN.composed(aten=["any", "any.dim", "any.dims"], ulps=0)
 def any_of(b: Build, self: Value, *, dim: Ints | None = None, keepdim: bool = False) -> Value:
-    """Whether an element over `dim` is not 0."""
+    """1 if an element over `dim` is not 0, else 0."""
     if is_empty(self):
         return _answer(b, self, b.full(folded_shape(self, dim, keepdim), 0, "i1"))
     if dim == ():
@@ -30,7 +30,7 @@ def any_of(b: Build, self: Value, *, dim: Ints | None = None, keepdim: bool = Fa
 
 @ATEN.composed(aten=["all", "all.dim", "all.dims"], ulps=0)
 def all_of(b: Build, self: Value, *, dim: Ints | None = None, keepdim: bool = False) -> Value:
-    """Whether every element over `dim` is not 0."""
+    """1 if no element over `dim` is 0, else 0."""
     if is_empty(self):
         return _answer(b, self, b.full(folded_shape(self, dim, keepdim), 1, "i1"))
     if dim == ():

@@ -36,7 +36,7 @@ def searchsorted(
     right: bool = False,
     side: str | None = None,
 ) -> Value:
-    """Where each value would be put into the sorted lists of the last dimension: before or, `right`, behind equals.
+    """Insertion positions in the sorted lists of the last dimension: before equal elements, or after them if `right`.
 
     `side`, "left" or "right", goes before `right`.
     """

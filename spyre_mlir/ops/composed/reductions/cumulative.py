@@ -26,7 +26,7 @@ Values = tuple[Value, ...]
 
 
 def fits_a_square(value: Value, dim: int) -> bool:
-    """Whether a dimension may be compared with itself."""
+    """Return whether a dimension is short enough to be compared with itself."""
     shape = value.shape
     return prod(shape) * shape[dim] <= SQUARE
 

@@ -13,7 +13,7 @@ from spyre_mlir.ops.value import Value
 
 
 def where_first(b: Build, overload: str, self: Value, dim: int | None, keepdim: bool) -> Value:
-    """Position of the first extreme element: `overload` is amax or amin, and what is not a number wins.
+    """Position of the first extreme element: `overload` is amax or amin, and NaN wins.
 
     Without `dim` the position counts all elements in row-major order.
     """

@@ -153,7 +153,7 @@ def _all_sorted(b: Build, self: Value, dim: int, descending: bool) -> Pair:
 
 @ATEN.composed(aten=["argsort", "argsort.stable"], ulps=1)
 def argsort(b: Build, self: Value, *, stable: bool = False, dim: int = -1, descending: bool = False) -> Value:
-    """Where the elements along `dim` stood, in order; equal elements keep their order."""
+    """Positions of the elements along `dim`, in sorted order; equal elements keep their order."""
     return _all_sorted(b, self, dim, descending)[1]
 
 

@@ -62,7 +62,7 @@ func.func @tile_c1_index(%d: !t) {
 
 !t = !spyre.tensor<[512, 128] x SEN169_FP16, order [1, 0], stick 1, lx>
 !p = !spyre.tensor<[128, 128] x SEN169_FP16, order [1, 0], stick 1, extents [512, 128], lx>
-// CHECK: what is in LX does not advance from trip to trip; try hbm for the tensor
+// CHECK: a tile of a tensor in LX cannot advance from trip to trip; try hbm for the tensor
 func.func @tile_c2(%d: !t) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

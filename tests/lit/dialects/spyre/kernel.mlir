@@ -10,9 +10,9 @@
 
 // CHECK-LABEL: func.func @ops
 func.func @ops(%a: tensor<64x128xf16>, %i: tensor<64xi64>, %t: tensor<10x128xf16>) -> tensor<64xf16> {
-  // CHECK-NEXT: %{{.*}} = spyre.kernel.to_device %a {zero_padding} : tensor<64x128xf16> to !spyre.tensor<[64, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>
-  // GENERIC: "spyre.kernel.to_device"(%a) {zero_padding}
-  %da = spyre.kernel.to_device %a {zero_padding} : tensor<64x128xf16> to !rows
+  // CHECK-NEXT: %{{.*}} = spyre.kernel.to_device %a zero_padding : tensor<64x128xf16> to !spyre.tensor<[64, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>
+  // GENERIC: "spyre.kernel.to_device"(%a) <{zero_padding}>
+  %da = spyre.kernel.to_device %a zero_padding : tensor<64x128xf16> to !rows
   %di = spyre.kernel.to_device %i : tensor<64xi64> to !index
   %dt = spyre.kernel.to_device %t : tensor<10x128xf16> to !table
   // CHECK: spyre.kernel.constant #spyre.first_ones<33> : !spyre.tensor<[64, 128] x SEN169_FP16
@@ -27,9 +27,9 @@ func.func @ops(%a: tensor<64x128xf16>, %i: tensor<64xi64>, %t: tensor<10x128xf16
   // CHECK: spyre.kernel.compute "add" [m = 64 over 16, n = 128 over 2] ins(%{{.*}}[m, n] : !spyre.tensor<{{.*}}>, %{{.*}}[m, n] : !spyre.tensor<{{.*}}>) outs(%{{.*}}[m, n] : !spyre.tensor<{{.*}}>)
   // GENERIC: "spyre.kernel.compute"(%{{.*}}, %{{.*}}, %{{.*}}) <{space = #spyre.space<m = 64 over 16, n = 128 over 2>, maps = [#spyre.map<m, n>, #spyre.map<m, n>, #spyre.map<m, n>], function = "add"}>
   spyre.kernel.compute "add" [m = 64 over 16, n = 128 over 2] ins(%da[m, n] : !rows, %c[m, n] : !rows) outs(%o[m, n] : !rows)
-  // CHECK-NEXT: spyre.kernel.compute "clip" [m = 64, n = 128] {{.*}} attributes {op_info = {clipMin = -5.000000e-01 : f64, clipMax = 1.500000e+00 : f64}}
-  // GENERIC: function = "clip"}> {op_info = {clipMin = -5.000000e-01 : f64, clipMax = 1.500000e+00 : f64}}
-  spyre.kernel.compute "clip" [m = 64, n = 128] ins(%da[m, n] : !rows) outs(%o[m, n] : !rows) attributes {op_info = {clipMin = -0.5 : f64, clipMax = 1.5 : f64}}
+  // CHECK-NEXT: spyre.kernel.compute "clip" [m = 64, n = 128] {{.*}} op_info {clipMin = -5.000000e-01 : f64, clipMax = 1.500000e+00 : f64}
+  // GENERIC: function = "clip", op_info = {clipMin = -5.000000e-01 : f64, clipMax = 1.500000e+00 : f64}}>
+  spyre.kernel.compute "clip" [m = 64, n = 128] ins(%da[m, n] : !rows) outs(%o[m, n] : !rows) op_info {clipMin = -0.5 : f64, clipMax = 1.5 : f64}
   // CHECK-NEXT: spyre.kernel.restickify [m = 64, n = 128] ins(
   // GENERIC: "spyre.kernel.restickify"
   spyre.kernel.restickify [m = 64, n = 128] ins(%o[m, n] : !rows) outs(%p[m, n] : !columns)

@@ -35,7 +35,7 @@ func.func @ops(%a: tensor<4x8xf32>, %b: tensor<2x4x6xf32>, %ids: tensor<3xi64>) 
   %6 = spyre.loop.nest [j = 8] ins(%1[j] : tensor<8xf32>) -> [j] : tensor<8xf32> {
   ^bb0(%x: f32):
     // CHECK: spyre.loop.apply "softplus"(%{{.*}}) {beta = 2.000000e+00 : f64, threshold = 8.000000e+00 : f64} : (f32) -> f32
-    // GENERIC: "spyre.loop.apply"(%{{.*}}) <{function = "softplus"}> {beta = 2.000000e+00 : f64, threshold = 8.000000e+00 : f64}
+    // GENERIC: "spyre.loop.apply"(%{{.*}}) <{function = "softplus", numbers = {beta = 2.000000e+00 : f64, threshold = 8.000000e+00 : f64}}>
     %z = spyre.loop.apply "softplus"(%x) {beta = 2.0 : f64, threshold = 8.0 : f64} : (f32) -> f32
     spyre.loop.yield %z : f32
   }

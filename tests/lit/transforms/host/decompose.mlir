@@ -5,13 +5,13 @@
 // What has no entry, no composition for its arguments, or elements the device has no form for, stays whole. A view that
 // only a host step reads is copied for it, and so stays on the host too.
 
-// CHECK: %0 = aten.scaled_dot_product_attention{{.*}}spyre.host = "attention with dropout 0.5"
+// CHECK: %0 = aten.scaled_dot_product_attention{{.*}}host because "attention with dropout 0.5"
 // CHECK: %1 = aten.t(%x) : {{.*}}
-// CHECK-NEXT: %2 = aten.t(%x) {spyre.host}
-// CHECK-NEXT: %3 = aten.call "aten.special_bessel_j1"(%2) {self = #aten.operands<1>, spyre.host = "the op table has no entry for it"}
-// CHECK-NEXT: %4 = aten._to_copy(%3) {{.*}}spyre.host = "the device has no form for elements of type f64"
+// CHECK-NEXT: %2 = aten.t(%x) host
+// CHECK-NEXT: %3 = aten.call "aten.special_bessel_j1"(%2) {self = #aten.operands<1>} host because "the op table has no entry for it"
+// CHECK-NEXT: %4 = aten._to_copy(%3) {{.*}}host because "the device has no form for elements of type f64"
 // CHECK-NOT: aten.softmax
-// CAP: aten.softmax.int{{.*}}spyre.host = "it would take more than 2 kernels"
+// CAP: aten.softmax.int{{.*}}host because "it would take more than 2 kernels"
 // DEVICE-NOT: aten.softmax
 func.func @main(%q: tensor<1x1x4x8xf32>, %x: tensor<4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<8x4xf64>, tensor<4x8xf32>) {
   %0 = aten.scaled_dot_product_attention(%q, %q, %q) {dropout_p = 0.5 : f64} : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>

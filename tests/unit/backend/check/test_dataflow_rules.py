@@ -61,7 +61,7 @@ def test_the_rules() -> None:
         ("result-read", Severity.WARNING, "I"),
     ]
     assert argument_used.source == "a bundle has the arguments that its model needs"
-    assert result_read.source == "a value that nobody reads is not computed"
+    assert result_read.source == "unused values are not computed"
 
 
 def test_every_argument_is_used() -> None:

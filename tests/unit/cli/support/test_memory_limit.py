@@ -52,7 +52,7 @@ def test_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parser.parse_args(["--memory-limit", "1K"]).memory_limit == 1024
     assert " ".join(parser.format_help().split()).endswith(
         "--memory-limit SIZE fail when more memory than this is requested, such as 800M or 16G "
-        "(default: what the machine has)"
+        "(default: all memory of the machine)"
     )
 
 

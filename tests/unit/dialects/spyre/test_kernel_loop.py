@@ -137,7 +137,7 @@ def test_a_buffer_that_comes_back_is_not_written() -> None:
     [
         (
             tile(whole=WHOLE.replace("hbm", "lx"), part=ROWS.replace("hbm", "lx")),
-            "what is in LX does not advance from trip to trip; try hbm for the tensor",
+            "a tile of a tensor in LX cannot advance from trip to trip; try hbm for the tensor",
         ),
         (tile("%p = spyre.kernel.tile %d dim 2 at %i * 128"), "dimension 2 of a tensor of rank 2"),
         (

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import pytest
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, TensorType, f16, f64, i64
+from xdsl.dialects.func import FuncOp
 from xdsl.dialects.test import TestOp
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.spyre import kernel_memory
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_memory import (
     AllocOp,
+    ArgumentOp,
     FreeOp,
     FromDeviceOp,
     KernelConstantOp,
     LaunchOp,
     ToDeviceOp,
+    segment_of,
     shared_view,
 )
 from spyre_mlir.hw.sticks import StickError, StickLayout
@@ -40,23 +42,6 @@ def program(*lines: str, host: str = "64x128xf16") -> ModuleOp:
     return read(function(f"%h: tensor<{host}>, %d: {tensor()}", *lines))
 
 
-def test_names_of_attributes_in_programs() -> None:
-    names = {name: value for name, value in vars(kernel_memory).items() if name.isupper() and isinstance(value, str)}
-    assert names == {
-        "SEGMENT": "segment",
-        "POOL_BYTES": "pool_bytes",
-        "INTEGERS": "integers",
-        "INTEGER_KERNELS": "integer_kernels",
-        "ELEMENT": "element",
-        "ELEMENTS": "elements",
-        "NARROWED": "narrowed",
-        "ROUNDED": "rounded",
-        "SATURATE": "saturate",
-        "ZERO_PADDING": "zero_padding",
-        "OP_INFO": "op_info",
-    }
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -65,9 +50,9 @@ def test_names_of_attributes_in_programs() -> None:
         f"spyre.kernel.free %d {{note}} : {tensor()}",
         f"%c = spyre.kernel.constant 2.500000e+00 : f64 {{note}} : {tensor()}",
         f"%c = spyre.kernel.constant #spyre.first_ones<33> : {tensor()}",
-        f"%c = spyre.kernel.to_device %h {{zero_padding}} : tensor<64x128xf16> to {tensor()}",
+        f"%c = spyre.kernel.to_device %h zero_padding : tensor<64x128xf16> to {tensor()}",
         f"%c = spyre.kernel.from_device %d {{note}} : {tensor()} to tensor<64x128xf16>",
-        f"spyre.kernel.launch @bundle(%d, %d) {{pool_bytes = 128 : i64}} : {tensor()}, {tensor()}",
+        f"spyre.kernel.launch @bundle(%d, %d) pool_bytes 128 : {tensor()}, {tensor()}",
     ],
 )
 def test_text(line: str) -> None:
@@ -188,3 +173,49 @@ def test_a_place_is_a_property() -> None:
     buffer = AllocOp(DEVICE)
     buffer.offset = IntegerAttr(256, i64)
     assert (buffer.start, buffer.end) == (256, 256 + 16_384)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%c = spyre.kernel.alloc{} : ",
+        "%c = spyre.kernel.constant 1.0 : f64{} : ",
+        "%c = spyre.kernel.to_device %h{} : ",
+    ],
+)
+def test_an_argument_has_its_segment(line: str) -> None:
+    kind = f"tensor<64x128xf16> to {tensor()}" if "to_device" in line else tensor()
+    for given, wanted in (("", None), (" segment 3", 3)):
+        module = program(line.format(given) + kind)
+        made = only(module, ArgumentOp)
+        assert made.segment_number == segment_of(made.results[0]) == wanted
+        assert "attributes" not in str(made) and not made.attributes
+    (block,) = (op.body.block for op in module.ops if isinstance(op, FuncOp))
+    assert segment_of(block.args[0]) is None
+
+
+def test_a_transfer_knows_the_rows_of_its_table() -> None:
+    for given, rows in (("", None), (" from_end 10", 10)):
+        line = f"%c = spyre.kernel.to_device %h{given} : tensor<64x128xf16> to {tensor()}"
+        assert only(program(line), ToDeviceOp).rows == rows
+
+
+def test_what_a_launch_says_of_its_kernels() -> None:
+    said = " integer_kernels [3, 64, 5, 10] elements {i64 = array<i64: 3, 5>, f32 = array<i64: 7>} pool_bytes 256"
+    launch = only(program(f"spyre.kernel.launch @bundle(%d){said} : {tensor()}"), LaunchOp)
+    assert (launch.watched, launch.fixed_pool_bytes) == ({3: 64, 5: 10}, 256)
+    assert launch.element_names == {3: "i64", 5: "i64", 7: "f32"}
+    silent = only(program(f"spyre.kernel.launch @bundle(%d) : {tensor()}"), LaunchOp)
+    assert (silent.watched, silent.element_names, silent.fixed_pool_bytes) == ({}, {}, None)
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("integer_kernels [3, 64, 5]", "integer_kernels has 3 numbers, expected pairs"),
+        ("elements {f32 = 7 : i64}", "elements has 7 : i64 for f32, expected a list of numbers"),
+    ],
+)
+def test_lists_of_kernels_have_their_form(said: str, message: str) -> None:
+    with pytest.raises(VerifyException, match=message):
+        program(f"spyre.kernel.launch @bundle(%d) {said} : {tensor()}")

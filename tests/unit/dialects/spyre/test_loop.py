@@ -150,6 +150,13 @@ def test_parts_of_a_nest() -> None:
     assert op.attributes == {"note": UnitAttr()}
 
 
+def test_the_older_spelling_of_a_mark_is_refused() -> None:
+    head = f"[i = 4, j = 8] ins(%a[i, j] : {MATRIX}) -> [i, j] : {MATRIX}"
+    assert only(read(function(ARGUMENTS, *nest(f"{head} wide"))), NestOp).wide is not None
+    with pytest.raises(VerifyException, match=r"'spyre.wide' of spyre.loop.nest .* expected the property 'wide'"):
+        read(function(ARGUMENTS, *nest(f"{head} attributes {{spyre.wide}}")))
+
+
 def copying(element: Attribute = f32) -> Region:
     block = Block(arg_types=[element])
     block.add_op(YieldOp.build(operands=[[block.args[0]]]))
@@ -225,7 +232,7 @@ def gather(table: str = "0, h", axis: str = "0", rows: str = "s", result: str = 
     )
 
 
-@pytest.mark.parametrize("more", ["", " attributes {from_end}"])
+@pytest.mark.parametrize("more", ["", " from_end"])
 def test_text_of_gathers(more: str) -> None:
     line = gather() + more
     module = read(function(GATHER_ARGUMENTS, line))
@@ -234,7 +241,9 @@ def test_text_of_gathers(more: str) -> None:
     maps = [(LinearExpr.of("s"),), (LinearExpr(), LinearExpr.of("h")), (LinearExpr.of("s"), LinearExpr.of("h"))]
     assert [index.data for index in op.maps] == maps
     again = LoopGatherOp(op.space, op.indices, op.table, 0, list(op.maps), op.result.type)
+    again.from_end = op.from_end
     assert (again.properties, list(again.operands)) == (op.properties, list(op.operands))
+    assert (op.from_end is not None) == bool(more)
     assert again.axis == IntegerAttr(0, i64)
 
 

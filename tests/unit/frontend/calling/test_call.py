@@ -15,6 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import spyre_mlir
 from spyre_mlir.errors import ImportProgramError, InputError
 from spyre_mlir.frontend import Argument, import_program, load_pt2, torch_reference
+from spyre_mlir.frontend.calling.call import signature_of
 from spyre_mlir.frontend.torch_private import treespec_loads
 from tests.end_to_end.importing.evaluate import evaluate
 
@@ -338,3 +339,10 @@ def test_model_on_meta_imports_to_the_same_module() -> None:
     assert str(empty.module) == str(full.module)
     assert len(empty.values) == 2
     assert weightless.a.weight.device.type == "meta"  # the model is as it was
+
+
+def test_a_signature_has_shapes_and_types_and_no_numbers_of_tensors() -> None:
+    x = torch.zeros(2, 3)
+    assert signature_of((x,), {}) == signature_of((x + 1,), {})
+    others = [((x.double(),), {}), ((x[:1],), {}), ((x, 1), {}), ((x, 2), {}), ((), {"x": x}), (([x],), {})]
+    assert len({signature_of((x,), {}), *(signature_of(args, kwargs) for args, kwargs in others)}) == 7

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from spyre_mlir.frontend.calling.output_memory import output_memory
-from spyre_mlir.frontend.capture.export import decompose
+from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.lowering.signature import read_signature
 from spyre_mlir.frontend.program.result_memory import MemoryPlace, ResultMemory
 from tests.unit.frontend.graphs import exported

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from torch import nn
 from torch.export import ExportedProgram
 
 import spyre_mlir
+from spyre_mlir.errors import ImportProgramError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.frontend.capture import export
 from spyre_mlir.ops.aten import ATEN
@@ -95,3 +97,23 @@ def test_lines_of_integers_between_float_ends(line: Callable[[torch.Tensor], tor
     x = torch.tensor(4.3)
     compiled = spyre_mlir.compile(FunctionModel(line), (x,), numerics="exact")
     torch.testing.assert_close(compiled(x), line(x))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "there is no such file"),
+        (b"text", "this is no .pt2 file: not a zip archive"),
+        (b"PK\3\4 and no more", "the file is truncated: its zip directory is missing"),
+    ],
+)
+def test_what_is_no_saved_program_is_refused(content: bytes | None, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.pt2"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ImportProgramError) as refused:
+        export.load_pt2(path)
+    assert refused.value.message == message
+    assert refused.value.where == str(path)
+    with pytest.raises(ImportProgramError, match="this is no file"):
+        export.load_pt2(tmp_path)

@@ -12,6 +12,7 @@ from torch import nn
 from xdsl.dialects.builtin import FileLineColLoc, TensorType, f16, f32, i64
 
 from spyre_mlir.dialects.aten import AtenOp, CallOp
+from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.program.program import Argument, Program
 from spyre_mlir.plugins import registry
@@ -69,7 +70,7 @@ def test_parts_of_a_split_are_ops_of_their_own() -> None:
 
 def test_one_cast_serves_all_its_users_and_constants_need_none() -> None:
     cast, product, total = ops(lambda x, i: x * i + i, X, WHOLE)
-    assert (cast.overload, cast.attributes["dtype"]) == ("_to_copy", f32)
+    assert (cast.overload, said_arguments(cast.given)["dtype"]) == ("_to_copy", f32)
     assert product.operands[1] is total.operands[1] is cast.results[0]
     assert cast.results[0].type == TensorType(f32, [2, 3])
     program = imported(lambda x: x * torch.tensor([1, 2, 3]), X)
@@ -192,7 +193,7 @@ def test_operators_of_another_namespace_keep_it() -> None:
 
 def test_a_softmax_in_another_type_is_a_cast_before_it() -> None:
     cast, softmax = ops(lambda x: torch.softmax(x, -1, dtype=torch.float32), X.half())
-    assert (cast.attributes["dtype"], "dtype" in softmax.attributes) == (f32, False)
+    assert (said_arguments(cast.given)["dtype"], "dtype" in said_arguments(softmax.given)) == (f32, False)
     assert cast.operands[0].type == TensorType(f16, [2, 3])
 
 
@@ -213,7 +214,7 @@ def test_attention_says_that_it_is_causal_instead_of_carrying_the_mask(
     mask: torch.Tensor, said: set[str], operands: int
 ) -> None:
     found = ops(lambda q: F.scaled_dot_product_attention(q, q, q, mask.clone()), Q)
-    assert (set(found[-1].attributes) & {"is_causal"}, len(found[-1].operands)) == (said, operands)
+    assert (set(said_arguments(found[-1].given)) & {"is_causal"}, len(found[-1].operands)) == (said, operands)
 
 
 def test_a_mask_that_a_call_gives_is_carried() -> None:

@@ -21,7 +21,7 @@ from torch.export.graph_signature import (
 from torch.fx import Graph
 from torch.utils import _pytree
 
-from spyre_mlir.frontend.capture.export import decompose
+from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.unsupported import HIGHER, UnsupportedNode
 from spyre_mlir.frontend.lowering.signature import (
     PlaceholderSlot,

@@ -174,3 +174,7 @@ def test_results_are_counted(outputs: Sequence[str]) -> None:
     with pytest.raises(InputError) as refused:
         PROGRAM.unflatten(outputs)
     assert refused.value.message == f"expected 3 results (sum, rest.1, new.y), got {len(outputs)}"
+
+
+def test_an_argument_is_only_read_unless_said_otherwise() -> None:
+    assert (WANTED_X.mutated, WANTED_X.placement) == (False, None)

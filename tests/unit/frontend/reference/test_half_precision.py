@@ -6,7 +6,6 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.frontend.reference.half_precision import has_halves, keep_wide
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
@@ -52,6 +51,6 @@ def test_what_is_computed_in_float32_or_of_it_is_marked(source: str, target: str
     module = cast_of(source, target)
     keep_wide(module)
     ops = [op for op in module.walk() if isinstance(op, AtenOp)]
-    assert [op.overload for op in ops if UNROUNDED in op.attributes] == marked
-    assert all(op.attributes[UNROUNDED] == UnitAttr() for op in ops if op.overload in marked)
-    assert not any(UNROUNDED in op.attributes for op in module.walk() if not isinstance(op, AtenOp))
+    assert [op.overload for op in ops if op.is_wide] == marked
+    assert all(op.wide == UnitAttr() for op in ops if op.overload in marked)
+    assert not any("wide" in op.properties for op in module.walk() if not isinstance(op, AtenOp))

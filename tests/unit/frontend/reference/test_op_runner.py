@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, UnitAttr
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.host_call import HostCall, OperandSlot
 from spyre_mlir.dialects.tensors import ELEMENTS
 from spyre_mlir.errors import FaultKind, MachineFault, RegistrationError, UnsupportedError
@@ -238,7 +237,7 @@ def test_every_op_of_a_function_has_its_values(wide: bool) -> None:
     ops = [op for op in module.walk() if isinstance(op, AtenOp)]
     if wide:
         for op in ops:
-            op.attributes[UNROUNDED] = op.attributes.get(UNROUNDED, _unit())
+            op.wide = UnitAttr()
     found = torch_values(module, [X])
     first, second = ops
     assert list(found) == ops

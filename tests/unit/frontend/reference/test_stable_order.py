@@ -66,12 +66,12 @@ class Sorted(torch.nn.Module):
         return *torch.sort(x), *torch.topk(x, 3), torch.mode(x, 0)[1]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="compiles a sort; the order itself is tested by default")
 def test_equals_do_not_count_as_errors() -> None:
     assert spyre_mlir.compile(Sorted(), (X,)).verify(X)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="compiles a sort; the order itself is tested by default")
 def test_a_host_step_keeps_the_order_too() -> None:
     """An ordering that is too long for the device is no other ordering."""
     x = torch.randint(0, 5, (9000,), generator=torch.Generator().manual_seed(0)).float()

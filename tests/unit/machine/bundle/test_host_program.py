@@ -79,20 +79,20 @@ def test_tensors_without_a_place_lie_one_after_the_other() -> None:
 
 def test_tensors_lie_in_the_segments_that_the_program_says() -> None:
     watch = Watch()
-    text = host("{segment = 6 : i64}", "{segment = 2 : i64}")
+    text = host("segment 6", "segment 2")
     assert np.array_equal(ran(program(text, watch=watch)), -numbers())
     assert watch.regions == [{"argument 0": (6 * SEGMENT, 512), "argument 1": (2 * SEGMENT, 512)}]
 
 
 @pytest.mark.parametrize("segment", [7, -1])
 def test_a_segment_that_is_none_is_refused(segment: int) -> None:
-    met = refused(program(host(f"{{segment = {segment} : i64}}")), f"segment {segment} is none of the 7 for tensors")
+    met = refused(program(host(f"segment {segment}")), f"segment {segment} is none of the 7 for tensors")
     assert met.where is not None
     assert met.where.startswith("spyre.kernel.to_device")
 
 
 FIXED = 'func.func @sdsc_bundle() {\nsdscbundle.sdsc_execute () {sdsc_filename="sdsc_0.json"}\nfunc.return\n}'
-PLACED = host("{segment = 1 : i64}", "{segment = 2 : i64}")
+PLACED = host("segment 1", "segment 2")
 
 
 def starts(segment: int) -> str:
@@ -102,7 +102,7 @@ def starts(segment: int) -> str:
 def test_files_that_hold_addresses_take_no_arguments() -> None:
     files = {"sdsc_0.json": negation(starts(1), starts(2), symbolic=False)}
     assert np.array_equal(ran(program(PLACED, files, FIXED)), -numbers())
-    for text in (host(), host("{segment = 1 : i64}")):
+    for text in (host(), host("segment 1")):
         met = refused(program(text, files, FIXED), "does not say in which segments they lie")
         assert met.hint == "write the bundle again"
 
@@ -114,9 +114,9 @@ def test_the_pool_lies_in_the_first_segment_while_a_launch_runs() -> None:
     }
     second = 'sdscbundle.sdsc_execute () {sdsc_filename="sdsc_1.json"}\nfunc.return'
     text, watch = FIXED.replace("func.return", second), Watch()
-    pooled = PLACED.replace("(%d, %o)", "(%d, %o) {pool_bytes = 1024 : i64}")
+    pooled = PLACED.replace("(%d, %o)", "(%d, %o) pool_bytes 1024")
     again = pooled.replace(
-        "      %r =", f"spyre.kernel.launch @sdsc_bundle (%d, %o) {{pool_bytes = 512 : i64}} : {ROWS}, {ROWS}\n%r ="
+        "      %r =", f"spyre.kernel.launch @sdsc_bundle (%d, %o) pool_bytes 512 : {ROWS}, {ROWS}\n%r ="
     )
     assert np.array_equal(ran(program(again, files, text, watch=watch)), numbers())
     assert [seen["pool"] for seen in watch.regions] == [(0, 1024)] * 2 + [(0, 512)] * 2
@@ -124,7 +124,7 @@ def test_the_pool_lies_in_the_first_segment_while_a_launch_runs() -> None:
 
 def test_a_launch_says_which_kernels_compute_integers_and_in_which_types() -> None:
     watch = Watch()
-    said = "{integer_kernels = array<i64: 3, 64, 5, 10>, elements = {i64 = array<i64: 3, 5>, f32 = array<i64: 7>}}"
+    said = "integer_kernels [3, 64, 5, 10] elements {i64 = array<i64: 3, 5>, f32 = array<i64: 7>}"
     ran(program(host(launch=said), watch=watch))
     assert watch.kernels == [{3: 64, 5: 10}]
     assert watch.elements == [{3: "i64", 5: "i64", 7: "f32"}]
@@ -143,7 +143,7 @@ def test_padding_holds_what_the_transfer_says() -> None:
     def watch(op: object, view: Descriptor, memory: Memory, symbols: Mapping[int, int]) -> None:
         seen.append(bool(memory.load(np.arange(512 // 2) * 2, "SEN169_FP16")[1].all()))
 
-    for mark in ("", "{zero_padding}"):
+    for mark in ("", "zero_padding"):
         assert np.array_equal(ran(program(text(mark), watch=watch), x), -x)
     assert seen == [False, True]
 
@@ -210,7 +210,7 @@ def test_padding_of_a_weight_has_a_value_where_the_transfer_says_so() -> None:
     def watch(op: object, view: Descriptor, memory: Memory, symbols: Mapping[int, int]) -> None:
         seen.append(int(memory.load(np.arange(256) * 2, "SEN169_FP16")[1].sum()))
 
-    for mark in ("", "{zero_padding}"):
+    for mark in ("", "zero_padding"):
         of, _ = held(codes, host(mark, type_=narrow).replace("4x64x", "4x3x"))
         found = ran(replace(of, watch=watch), None, options=DEVICE)
         assert np.array_equal(found, -numbers()[:, :3])
@@ -235,6 +235,7 @@ def test_a_value_that_nobody_has() -> None:
     ("options", "asks"),
     [
         (MachineOptions(), "this run asks for exact numbers"),
+        (MachineOptions(numerics="none"), "this run asks for numbers that nothing rounded"),
         (MachineOptions(numerics="device", overflow="nan"), "this run asks for another rule of overflow"),
     ],
 )
@@ -369,7 +370,7 @@ def test_a_host_step_goes_to_the_executor() -> None:
     assert np.array_equal(ran(of), -2 * numbers())
     assert np.array_equal(ran(of, numbers().astype(np.float32), options=DEVICE), -2 * numbers())
     assert kinds == [(np.float64, False), (np.float32, False)]
-    with pytest.raises(UnsupportedError, match="nobody runs exp"):
+    with pytest.raises(UnsupportedError, match="no host to run exp"):
         ran(program(text))
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.dialects.test import TestOp
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.hw.sticks import UNIT, StickLayout
-from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, send, send_image
+from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, fills, send, send_image
 from spyre_mlir.machine.faults import Place
 from spyre_mlir.machine.memory.exact import ExactMemory
 from spyre_mlir.machine.memory.frames import StridedAxis
@@ -220,8 +221,7 @@ def test_an_array_that_cannot_change_is_restored() -> None:
 
 def test_an_array_that_may_change_is_sent_again() -> None:
     resident, region = ResidentTensors(), memory_of().locate(BASE, BASE + 1)
-    number = np.array(1.0)
-    number.setflags(write=False)
+    number = fixed(1.0, 2.0)[0]  # no array, so nothing tells when it is gone
     for array in (np.asarray([1.0]), fixed(1.0, 2.0)[:1], number):
         resident.remember((), array, region)
         assert not region.shared
@@ -250,3 +250,26 @@ def test_a_weight_of_the_files_is_restored_by_its_key() -> None:
     assert not resident.restore_file((2,), target)
     assert resident.restore_file((1,), target)
     assert (held(other, 640)[0] == 7).all()
+
+
+def test_a_constant_is_made_once_and_counts_as_immutable() -> None:
+    resident, region, op = ResidentTensors(), memory_of().locate(BASE, BASE + 1), TestOp()
+    values = resident.constant(op, lambda: np.full((), 3.0))
+    assert values.tolist() == 3.0
+    assert resident.constant(op, lambda: np.full((), 4.0)) is values
+    assert resident.constant(TestOp(), lambda: np.full(2, 4.0)).tolist() == [4.0, 4.0]
+    resident.remember((), values, region)
+    assert region.shared
+
+
+@pytest.mark.parametrize(
+    ("layout", "all_of_it"),
+    [
+        (StickLayout((0, 1), 1, (4, 64)), True),
+        (StickLayout((0, 1), 1, (4, 128)), True),  # a tensor of fewer columns, with padding
+        (StickLayout((0, UNIT), UNIT, (4,)), False),  # one lane of every stick
+    ],
+)
+def test_whether_elements_fill_their_sticks(layout: StickLayout, all_of_it: bool) -> None:
+    shape = (4, 64)[: len(layout.extents)]
+    assert fills(DeviceTensor(shape, DL16, layout)) == all_of_it

@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from spyre_mlir.machine.ktdp.arithmetic import _defined
+from spyre_mlir.machine.ktdp.values import Data
 from tests.unit.machine.ktdp.ktir_programs import (
     Array,
     box,
@@ -336,3 +339,19 @@ def test_the_first_grid_dimension_is_fastest() -> None:
     )
     found = run(function("%y: index", body, grid="[2, 4]"), y=np.zeros((2, 4), np.int32))["y"]
     assert found.tolist() == [[0, 2, 4, 6], [1, 3, 5, 7]]
+
+
+def test_a_result_has_a_value_where_all_operands_have_one() -> None:
+    """Of eight elements three operands lack some each; a choice lacks those of what it picks, and of the condition."""
+    numbers = np.arange(8)
+    known = [(numbers >> bit & 1).astype(bool) for bit in range(3)]
+    chosen = numbers < 4
+    inputs = [Data(chosen, known[0]), Data(numbers, known[1]), Data(numbers, known[2])]
+    assert _defined(named("math.fma"), inputs).tolist() == [n == 7 for n in range(8)]
+    assert _defined(named("arith.select"), inputs).tolist() == [n in (3, 5, 7) for n in range(8)]
+    assert _defined(named("math.fma"), [Data(numbers, None)] * 3) is None
+    assert _defined(named("arith.addi"), [Data(numbers, None), Data(numbers, known[0])]).tolist() == [0, 1] * 4
+
+
+def named(name: str) -> Any:
+    return SimpleNamespace(name=name)

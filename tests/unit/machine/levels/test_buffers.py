@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spyre_mlir.errors import MachineFault
-from tests.unit.machine.modules import Array, close, device, numbers, program, run, send
+from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
+from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
+from spyre_mlir.errors import InputError, MachineFault
+from spyre_mlir.machine.levels.buffers import DeviceBuffer, counted_from_end, sent_integers, source_name
+from tests.unit.machine.modules import Array, close, device, numbers, parse, program, run, send
 
 
 def test_reading_a_buffer_nobody_wrote() -> None:
@@ -118,3 +121,77 @@ def test_double_free() -> None:
     body = send("a", (2, 64), t) + f"spyre.kernel.free %da : {t}\nspyre.kernel.free %da : {t}"
     with pytest.raises(MachineFault, match="double-free"):
         run(program({"a": (2, 64)}, body, t, (2, 64)), numbers(2, 64))
+
+
+def transfer(form: str = "SEN169_FP16", attributes: str = "") -> ToDeviceOp:
+    """A transfer of (1, 64) integers that a function is given; the argument has a name."""
+    t = device((1, 64), 1, form=form)
+    module = parse(f"""func.func @main(%a: tensor<1x64xi64> {{aten.name = "ids"}}) -> tensor<1x64xi64> {{
+      %d = spyre.kernel.to_device %a {attributes} : tensor<1x64xi64> to {t}
+      %h = spyre.kernel.from_device %d : {t} to tensor<1x64xi64>
+      func.return %h : tensor<1x64xi64>
+    }}""")
+    return next(op for op in module.walk() if isinstance(op, ToDeviceOp))
+
+
+def sent(op: ToDeviceOp, *values: int, exact: bool = True) -> list[int]:
+    assert isinstance(op.result.type, DeviceTensorType)
+    return sent_integers(op, np.asarray([values]), op.result.type.data, "ids", exact=exact)[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("form", "fits", "beyond", "exact", "known"),
+    [
+        # DL16 has nine stored bits of a fraction: every number up to 1,024, and beyond that only even ones.
+        ("SEN169_FP16", [1024, -1024, 1026, 0], 1025, False, "SEN169_FP16 holds every whole number up to 1,024"),
+        ("IEEE_FP32", [2**24 - 1, 1 - 2**24], 2**24 + 1, False, r"IEEE_FP32 holds -16,777,21\d to 16,777,21\d"),
+        ("SENUINT32", [0, 2**31], -1, True, "SENUINT32 holds 0 to"),
+        ("IEEE_INT32", [2**31 - 1, -(2**31)], 2**31, True, "IEEE_INT32 holds -2,147,483,648 to 2,147,483,647"),
+        (
+            "SEN169_FP16",
+            [1025, 2**53],
+            2**53 + 1,
+            True,
+            "exact numerics hold SEN169_FP16 integers up to 9,007,199,254,740,992",
+        ),
+    ],
+)
+def test_integers_that_a_format_does_not_hold_are_refused(
+    form: str, fits: list[int], beyond: int, exact: bool, known: str
+) -> None:
+    op = transfer(form)
+    assert sent(op, *fits, exact=exact) == fits
+    with pytest.raises(InputError, match=rf"ids holds {beyond:,} at \[0, 1\], and {known}"):
+        sent(op, 0, beyond, exact=exact)
+
+
+def test_numbers_that_only_bound_saturate() -> None:
+    assert sent(transfer(attributes="{saturate}"), 1024, 1025, 5000, -1024, -1025) == [1024, 1026, 1026, -1024, -1026]
+
+
+def test_nothing_fits_anywhere() -> None:
+    assert sent(transfer("SENUINT32")) == []
+
+
+def test_negative_indices_count_from_the_end_of_their_table() -> None:
+    op = transfer("SENUINT32", "{from_end = 10 : i64}")
+    assert counted_from_end(op, np.asarray([-1, -10, -11, 0, 9])).tolist() == [9, 0, -11, 0, 9]
+    assert counted_from_end(transfer(), np.asarray([-1])).tolist() == [-1]
+
+
+def test_a_transfer_is_named_by_the_argument_it_sends() -> None:
+    assert source_name(transfer()) == "argument 0, 'ids',"
+    t = device((6, 64), 1)
+    module = parse(program({"a": (6, 64)}, send("a", (6, 64), t) + f"spyre.kernel.free %da : {t}", t, (6, 64)))
+    assert source_name(next(op for op in module.walk() if isinstance(op, ToDeviceOp))) == "argument 0"
+
+
+def test_a_tile_is_dead_with_the_buffer_it_is_of() -> None:
+    op = transfer()
+    assert isinstance(op.result.type, DeviceTensorType)
+    whole = DeviceBuffer.poisoned(op.result.type.data)
+    tile = DeviceBuffer(whole.tensor, whole.values, whole.initialised, whole=whole)
+    assert not tile.dead
+    assert np.isnan(whole.values).all() and not whole.initialised.any() and whole.values.shape == (1, 64)
+    whole.freed = True
+    assert tile.dead

@@ -7,7 +7,7 @@ import pytest
 from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import Attribute
 
-from spyre_mlir.dialects.spyre.kernel import ELEMENT, KernelOp
+from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.errors import FaultKind, MachineFault
 from spyre_mlir.hw.sticks import StickAccess
 from spyre_mlir.machine.arrays import Array, Mask
@@ -159,7 +159,7 @@ def test_a_walk_is_in_a_buffer_that_is_there() -> None:
 @pytest.mark.parametrize(("element", "kind"), [(i64, np.int64), (f32, np.float64)])
 def test_inputs_of_integers_are_integers(element: Attribute, kind: type) -> None:
     op = add()
-    op.attributes[ELEMENT] = element
+    op.element = element
     left, _, out = filled(op)
     axes = Grid.of(op).axes
     assert left.values(axes).dtype == kind
@@ -187,7 +187,7 @@ def test_results_are_written_where_they_lie() -> None:
 
 def test_results_are_rounded_as_eager_does() -> None:
     op = add()
-    op.attributes[ELEMENT] = f32
+    op.element = f32
     out, made, known = results(op, 0.1)
     write(out, made, known, copies=False)
     assert (out.buffer.values == np.float64(np.float32(0.1))).all()

@@ -35,7 +35,7 @@ WITH_ELEMENTS = [
 def first_of_each(found: list[tuple[OpEntry, str, Sample]]) -> list[Any]:
     """The cases as parameters; all but the first of every entry take long together, and are marked so."""
     firsts = {entry.name: case for case in reversed(found) for entry in case[:1]}
-    slow = (pytest.mark.slow,)
+    slow = (pytest.mark.slow(reason="a second sample of an op; the first runs by default"),)
     return [pytest.param(*c, marks=() if firsts[c[0].name] is c else slow) for c in found]
 
 

@@ -84,3 +84,17 @@ def test_a_result_in_another_order_may_not(address: int) -> None:
     %out = spyre.kernel.from_device %0 : {HBM} to {HOST}"""
     with pytest.raises(MachineFault, match=r"reads bytes 0 to 8192 of the scratchpads and writes into them"):
         run(main(f"%x: {HOST}", body, HOST), numbers(64, 128))
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_result_may_not_be_a_row_beyond_an_operand(number: int) -> None:
+    """The rows that a core writes first are those that it reads next."""
+    reads = f"%0:{HBM}; %1:{LX}" if number else f"%1:{LX}; %0:{HBM}"
+    body = f"""%0 = spyre.kernel.to_device %x : {HOST} to {HBM}
+    %1 = spyre.kernel.alloc at 0 : i64 : {LX}
+    {op("exp", f"%0:{HBM}", f"%1:{LX}")}
+    %2 = spyre.kernel.alloc at 128 : i64 : {LX}
+    {op("add", reads, f"%2:{LX}")}
+    %out = spyre.kernel.from_device %0 : {HBM} to {HOST}"""
+    with pytest.raises(MachineFault, match=r"read-write-race: add reads bytes 0 to 8192 of the scratchpads"):
+        run(main(f"%x: {HOST}", body, HOST), numbers(64, 128))

@@ -178,23 +178,24 @@ def spanning(sticks: int, split: int = 1, component: str = "hbm") -> OperandLayo
 
 def test_one_core_reaches_so_far_and_no_further() -> None:
     most = SPYRE.span_bytes // 128
-    spanning(most).require_span()
-    spanning(2 * most, 2).require_span()
+    log = FaultLog()
+    spanning(most).require_span(log)
+    spanning(2 * most, 2).require_span(log)
     wide = spanning(most + 1)
     with pytest.raises(MachineFault, match=f"spans {SPYRE.span_bytes + 128} bytes .* {SPYRE.span_bytes}") as caught:
-        wide.require_span()
+        wide.require_span(log)
     assert caught.value.kind == FaultKind.SPAN
     assert caught.value.place == Place(op="3:neg", tensor="Tensor0", core=0, low=0, high=SPYRE.span_bytes + 128)
-    wide.memory.log = FaultLog("collect")
-    wide.require_span()
-    assert [met.kind for met in wide.memory.log.faults] == [FaultKind.SPAN]
+    log = FaultLog("collect")
+    wide.require_span(log)
+    assert [met.kind for met in log.faults] == [FaultKind.SPAN]
 
 
 def test_a_scratchpad_is_all_in_reach() -> None:
     one = operand(0, order=("out",), extents=(64,), component="lx")
     made = layout((Dim("out", 64),), one)
     made.operand = replace(one, extents=(SPYRE.span_bytes,))
-    made.require_span()
+    made.require_span(FaultLog())
 
 
 def test_a_core_s_elements_are_whole_sticks() -> None:

@@ -24,7 +24,7 @@ from spyre_mlir.dialects.superdsc.model.function_constants import named_constant
 from spyre_mlir.errors import EmitError, InputError, UnsupportedError
 from spyre_mlir.hw.dl16 import round_trip
 from spyre_mlir.machine.hardware_functions import known_op_funcs
-from spyre_mlir.machine.memory.device_numerics import memory_for
+from spyre_mlir.machine.memory.choice import memory_for
 from spyre_mlir.machine.memory.exact import ExactMemory
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.superdsc.run import execute

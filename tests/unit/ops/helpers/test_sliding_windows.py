@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -13,8 +14,11 @@ from xdsl.dialects.builtin import TensorType, f32
 import spyre_mlir
 from spyre_mlir.dialects.aten_build import result_types
 from spyre_mlir.dialects.tensors import TypedValue
+from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.helpers.sliding_windows import bordered, reach, taps
 from tests.functions import FunctionModel
+from tests.unit.ops.evaluation import run
 
 
 def kernels(model: nn.Module, *args: torch.Tensor) -> int:
@@ -37,7 +41,7 @@ def types(overload: str, *tensors: Any, **attributes: Any) -> list[tuple[int, ..
     return [t.get_shape() for t in result_types(entry, bound | attributes)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="compiles two large convolutions")
 def test_a_window_costs_the_sum_of_its_extents_not_their_product() -> None:
     torch.manual_seed(0)
     small = kernels(nn.Conv2d(64, 64, 3), torch.randn(1, 64, 8, 8))
@@ -93,3 +97,22 @@ def test_padding_loses_to_numbers_below_the_halves() -> None:
     compiled = spyre_mlir.compile(pool, (x,))
     assert compiled.verify(x), compiled.verify(x)
     torch.testing.assert_close(compiled(x)[0], functional.max_pool2d(x, 3, 2, 1), rtol=2e-3, atol=0)
+
+
+def test_taps_are_neighbours_unless_said_otherwise() -> None:
+    x = np.arange(6.0)
+    plain = run(lambda b, x: tuple(taps(b, x, 0, 2, 1)), x)
+    assert [one.tolist() for one in plain] == [[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]]
+    wide = run(lambda b, x: tuple(taps(b, x, 0, 3, 1, 2)), x)
+    assert [one.tolist() for one in wide] == [[0, 1], [2, 3], [4, 5]]
+    steps = run(lambda b, x: tuple(taps(b, x, 0, 2, 3)), x)
+    assert [one.tolist() for one in steps] == [[0, 3], [1, 4]]
+    with pytest.raises(UnsupportedError, match="a window of 7 over 6 elements"):
+        run(lambda b, x: tuple(taps(b, x, 0, 7, 1)), x)
+
+
+def test_a_border_reaches_as_far_as_the_last_place() -> None:
+    """Windows of 2, three apart, over five elements and a zero on either side: places 0 and 3, elements 0 to 4."""
+    (out,) = run(lambda b, x: bordered(b, x, 0, 1, 1, 2, 3, 1), np.arange(1.0, 6.0))
+    assert out.tolist() == [0, 1, 2, 3, 4]
+    assert (reach(3), reach(3, 2)) == (3, 5)

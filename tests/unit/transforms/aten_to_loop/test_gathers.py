@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import TensorType, f16, f32, i1, i32, i64
+from xdsl.dialects.builtin import TensorType, UnitAttr, f16, f32, i1, i32, i64
 from xdsl.ir import Attribute
 
-from spyre_mlir.dialects.spyre.attributes import FROM_END
 from spyre_mlir.dialects.spyre.loop import LoopConstantOp, LoopGatherOp, NestOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import SPYRE
@@ -44,7 +43,7 @@ def test_a_table_and_indices_of_the_host_are_gathered() -> None:
     built, result = rows((5, 8), (2, 3))
     made = lower_rows(built.b, built.arg(0), built.arg(1), result)
     (op,) = built.made
-    assert isinstance(op, LoopGatherOp) and op.axis.value.data == 0 and FROM_END not in op.attributes
+    assert isinstance(op, LoopGatherOp) and op.axis.value.data == 0 and op.from_end is None
     assert dict(op.space.extents) == {"d0": 2, "d1": 3, "d2": 8}
     table = numbers(5, 8)
     assert np.array_equal(built.run(made, table, INDICES), table[INDICES])
@@ -53,7 +52,8 @@ def test_a_table_and_indices_of_the_host_are_gathered() -> None:
 def test_negative_indices_count_from_the_end_where_asked() -> None:
     built, result = rows((5, 8), (4,))
     made = lower_rows(built.b, built.arg(0), built.arg(1), result, from_end=True)
-    assert FROM_END in built.made[0].attributes
+    (gather,) = built.made[:1]
+    assert isinstance(gather, LoopGatherOp) and gather.from_end == UnitAttr()
     table, indices = numbers(5, 8), np.array([-1, 0, -5, 2])
     assert np.array_equal(built.run(made, table, indices), table[indices])
 

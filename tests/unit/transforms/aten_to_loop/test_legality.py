@@ -82,7 +82,7 @@ PART = "%a = aten.slice.Tensor(%x) {dim = 0 : i64, start = 4 : i64} : (tensor<4x
     [
         PART,
         PART + "%b = aten.cat(%x, %a) {dim = 0 : i64} : (tensor<4xf32>, tensor<0xf32>) -> tensor<4xf32>",
-        PART + '%b = aten.exp(%a) {spyre.host = "no"} : (tensor<0xf32>) -> tensor<0xf32>',
+        PART + '%b = aten.exp(%a) host because "no" : (tensor<0xf32>) -> tensor<0xf32>',
         "%a = aten.full() {size = array<i64: 0>, fill_value = 1.0 : f64} : () -> tensor<0xf32>",
         f"%a = {EXP}\n%b = arith.constant 0 : index",
     ],

@@ -83,7 +83,7 @@ def test_names_that_are_taken_are_numbered() -> None:
 def test_what_an_argument_is() -> None:
     neg = 'spyre.kernel.compute "neg" [m = 4, n = 128]'
     body = f"""%b = spyre.kernel.alloc : {T}
-    %z = spyre.kernel.to_device %x {{zero_padding}} : {HOST} to {T}
+    %z = spyre.kernel.to_device %x zero_padding : {HOST} to {T}
     %k = spyre.kernel.constant 2.5 : f64 : {T}
     {neg} ins(%i0[m, n] : {T}) outs(%b[m, n] : {T})
     {neg} ins(%b[m, n] : {T}) outs(%z[m, n] : {T})"""

@@ -75,7 +75,7 @@ def test_a_number_needs_no_memory() -> None:
 
 def test_constants_of_functions_reach_the_program() -> None:
     """Beyond the threshold, softplus is its argument."""
-    numbers = "attributes {op_info = {softplusBeta = 2.0 : f64, softplusThresh = 4.0 : f64}}"
+    numbers = "op_info {softplusBeta = 2.0 : f64, softplusThresh = 4.0 : f64}"
     body = f'spyre.kernel.compute "softplus" [m = 4, n = 128] ins(%a[m, n] : {T}) outs(%out[m, n] : {T}) {numbers}'
     a = whole(4, 128)
     wanted = np.where(2.0 * a > 4, a, np.log1p(np.exp(2.0 * a.astype(np.float64))) / 2)

@@ -122,7 +122,7 @@ def test_a_choice_takes_the_second_where_the_first_is_not_0() -> None:
 
 @pytest.mark.parametrize(("beta", "threshold"), [(1.0, 20.0), (2.0, 3.0), (0.5, -1.0)])
 def test_softplus_is_its_argument_above_the_threshold(beta: float, threshold: float) -> None:
-    numbers = f"attributes {{op_info = {{softplusBeta = {beta} : f64, softplusThresh = {threshold} : f64}}}}"
+    numbers = f"op_info {{softplusBeta = {beta} : f64, softplusThresh = {threshold} : f64}}"
     wanted = np.where(beta * NUMBERS > threshold, NUMBERS, np.log1p(np.exp(beta * NUMBERS)) / beta)
     close(run("softplus", NUMBERS, more=numbers), wanted)
 
@@ -131,7 +131,7 @@ def test_nothing_overflows_on_the_way() -> None:
     large = np.full((1, 32), 200.0)
     close(run("mish", large), large)
     close(run("mish", -large), 0 * large)
-    numbers = "attributes {op_info = {softplusBeta = 1.0 : f64, softplusThresh = 500.0 : f64}}"
+    numbers = "op_info {softplusBeta = 1.0 : f64, softplusThresh = 500.0 : f64}"
     close(run("softplus", large, more=numbers), large)
 
 

@@ -11,8 +11,11 @@ import torch
 import spyre_mlir
 from spyre_mlir.backend.write import write_json
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
+from spyre_mlir.dialects.superdsc.model.descriptor import OpClass
+from spyre_mlir.errors import LoweringError
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.transforms.convert_spyre_kernel_to_superdsc import ConvertSpyreKernelToSuperdscPass
+from spyre_mlir.transforms.kernel_to_superdsc.descriptors import _labels
 from spyre_mlir.universe import make_context
 
 
@@ -51,3 +54,23 @@ def test_whole_numbers_beyond_half(extent: int, sign: int) -> None:
     compiled = spyre_mlir.compile(Extremes(), (x,), numerics="device")
     for got, wanted in zip(compiled(x), Extremes()(x), strict=True):
         assert torch.equal(got, wanted)
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "labels"),
+    [
+        (["a"], OpClass.POINTWISE, {"a": "out"}),
+        (["a", "b"], OpClass.POINTWISE, {"a": "mb", "b": "out"}),
+        (["m", "n", "k"], OpClass.MATMUL, {"m": "mb", "n": "out", "k": "in"}),
+    ],
+)
+def test_loops_have_the_labels_of_published_files(names: list[str], kind: OpClass, labels: dict[str, str]) -> None:
+    assert _labels(names, kind) == labels
+
+
+@pytest.mark.parametrize(("kind", "most"), [(OpClass.POINTWISE, 8), (OpClass.MATMUL, 7)])
+def test_loops_beyond_the_labels_are_refused(kind: OpClass, most: int) -> None:
+    names = [f"d{number}" for number in range(most + 1)]
+    assert len(set(_labels(names[:most], kind).values())) == most
+    with pytest.raises(LoweringError, match=rf"{most + 1} loops \(d0, d1, .*\), the file format has"):
+        _labels(names, kind)

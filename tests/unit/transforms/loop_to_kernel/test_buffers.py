@@ -73,7 +73,10 @@ def interleaved(x: torch.Tensor, w: torch.Tensor, v: torch.Tensor) -> tuple[torc
     return w @ q, turned, q.transpose(1, 2) + 1
 
 
-@pytest.mark.parametrize(("tokens", "width"), [(33, 70), pytest.param(257, 128, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("tokens", "width"),
+    [(33, 70), pytest.param(257, 128, marks=pytest.mark.slow(reason="a larger tensor of the same layout"))],
+)
 def test_no_layout_is_the_common_multiple_of_two_extents(tokens: int, width: int, tmp_path: Path) -> None:
     """257 rows lie as 257 in one layout and as 320 in another: 320 serve both, 82,240 would too."""
     inputs = numbers(1, tokens, width), numbers(2, tokens), numbers(width, width) / 8

@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import FloatAttr, UnitAttr, f16, f32, i1, i8, i16, i3
 from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
-from spyre_mlir.dialects.aten_arguments import UNROUNDED
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.machine.levels.run import run_function
@@ -232,7 +231,7 @@ def test_what_eager_rounds_to() -> None:
     assert eager_element(nest(two(ADD_I, "i32")), DL16) is None
     assert eager_element(nest(two(ADD_I, "i8")), FP32) is None  # these wrap in steps of their own
     op = nest(two(ADD_F, "f32"))
-    op.attributes[UNROUNDED] = UnitAttr()
+    op.wide = UnitAttr()
     assert eager_element(op, DL16) is None
 
 

@@ -29,8 +29,6 @@ def test_transfers_kernels_and_results_in_order() -> None:
     assert kinds[-2:] == [kernel.FromDeviceOp, ReturnOp]
     sent = [op for op in ops if isinstance(op, kernel.ToDeviceOp)]
     # Weights are laid out ahead of time, with zeros behind them; inputs are not.
-    assert [kernel.ZERO_PADDING in op.attributes for op in sent] == [
-        op.source is main.body.block.args[1] for op in sent
-    ]
+    assert [op.zero_padding is not None for op in sent] == [op.source is main.body.block.args[1] for op in sent]
     # A host tensor that is returned as it is never goes to the device and back.
     assert ops[-1].operands[1] is main.body.block.args[0]

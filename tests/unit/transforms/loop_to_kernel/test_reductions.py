@@ -7,7 +7,6 @@ import pytest
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, f32, i32
 from xdsl.utils.hints import isa
 
-from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel import KernelConstantOp, KernelOp
 from spyre_mlir.machine.levels.run import run_function
 from tests.unit.machine.modules import Array, numbers
@@ -73,15 +72,15 @@ def test_integers_have_the_ends_of_int64_behind_them() -> None:
 
 def test_sums_of_integers_are_watched_and_choices_are_not() -> None:
     total = reduced("sum.dim_IntList", (5, 70), 1, element="i32")
-    watched = {op.function_name for op in ops(total, KernelOp) if kernel.INTEGERS in op.attributes}
+    watched = {op.function_name for op in ops(total, KernelOp) if op.is_watched}
     assert watched == {"sum"}
     chosen = reduced("amax", (5, 70), 1, element="i32")
-    assert not [op for op in ops(chosen, KernelOp) if kernel.INTEGERS in op.attributes]
+    assert not [op for op in ops(chosen, KernelOp) if op.is_watched]
 
 
 def test_folds_say_what_eager_rounds_them_to() -> None:
     def element(module: ModuleOp, function: str) -> object:
-        return next(op for op in ops(module, KernelOp) if op.function_name == function).attributes.get(kernel.ELEMENT)
+        return next(op for op in ops(module, KernelOp) if op.function_name == function).rounds_to
 
     assert element(reduced("amax", (5, 70), 1, keep=True), "max") == f32
     assert element(reduced("amax", (5, 70), 1, element="i32"), "max") == i32

@@ -82,7 +82,7 @@ def test_files_hold_words_of_the_format_of_the_operand(form: str, word: int) -> 
       %a = spyre.kernel.alloc : {t}
       %b = spyre.kernel.alloc : {t}
       spyre.kernel.compute "softplus" [m = 2, n = 64] ins(%a[m, n] : {t}) outs(%b[m, n] : {t})
-        attributes {{op_info = {{softplusBeta = 1.5 : f64, softplusThresh = 1.5 : f64}}}}
+        op_info {{softplusBeta = 1.5 : f64, softplusThresh = 1.5 : f64}}
       func.return
     }}""")
     found = file_constants(ops(module, KernelOp)[0])

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.aten_arguments import HOST, ORIGIN
+from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import Lowered, lower
+from spyre_mlir.transforms.utils.host_fallback import (
+    HostStep,
+    HostStepWarning,
+    frames_of_ours,
+    listed,
+    lower_with_more_on_host,
+    tell_host_steps,
+    warning_text,
+)
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
+from tests.unit.machine.modules import parse
 
 NINE_LOOPS = (2, 3, 2, 3, 2, 3, 2, 3, 2)  # more than a kernel has, which the kernel level finds out
 LONG = 200_000_003  # one dimension beyond a core's reach that is summed: no division helps, which divide-work finds out
@@ -64,3 +78,80 @@ def test_two_passes_refuse_some_each(times: int) -> None:
     assert count == 5
     ops = [s.op for s in made.host_steps]
     assert (ops.count("aten.add.Tensor"), ops.count("aten.sum")) == (times, times)
+
+
+SORT, TOP = HostStep("aten.sort", "no sort", "m.py:3"), HostStep("aten.topk", "too wide", "")
+
+
+def test_steps_are_listed_by_operator_and_reason() -> None:
+    others = [HostStep("aten.sort", "no sort", f"m.py:{line}") for line in (3, 4, 5)]
+    assert listed([SORT, TOP, *others]) == (
+        "  4 x aten.sort: no sort\n      m.py:3, m.py:4, m.py:5\n  1 x aten.topk: too wide"
+    )
+    many = [HostStep("aten.sort", "no sort", f"m.py:{line}") for line in range(1, 6)]
+    assert listed(many) == "  5 x aten.sort: no sort\n      m.py:1, m.py:2, m.py:3, and 2 more"
+
+
+def test_a_warning_counts_steps() -> None:
+    assert warning_text([TOP]) == "a step of this program will run on the host\n  1 x aten.topk: too wide"
+    assert warning_text([TOP, TOP]) == "2 steps of this program will run on the host\n  2 x aten.topk: too wide"
+
+
+def test_host_steps_are_told_as_wanted() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tell_host_steps([SORT], "allow")
+        tell_host_steps([], "warn")
+        tell_host_steps([], "error")
+    with pytest.warns(HostStepWarning, match="^a step of this program will run on the host") as caught:
+        tell_host_steps([SORT], "warn")
+    assert caught[0].filename == __file__
+    with pytest.raises(UnsupportedError, match=r"^.SPY-U001. a step of this program would run") as refused:
+        tell_host_steps([SORT, TOP][:1], "error")
+    assert refused.value.where == "m.py:3"
+    with pytest.raises(UnsupportedError) as nowhere:
+        tell_host_steps([TOP], "error")
+    assert nowhere.value.where is None
+
+
+def test_no_frame_of_this_file_is_the_package_s() -> None:
+    assert frames_of_ours() == 1
+
+
+TWO = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = aten.exp(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = aten.neg(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}"""
+
+
+def refusing(marked: str) -> Callable[[ModuleOp], list[str]]:
+    """A lowering that refuses the first op unless the host runs it."""
+
+    def lower_(module: ModuleOp) -> list[str]:
+        first, second = (op for op in module.walk() if isinstance(op, AtenOp))
+        if not first.on_host:
+            error = UnsupportedError(marked)
+            origin = first.attributes.get(ORIGIN)
+            error.origin = origin.value.data if isinstance(origin, IntegerAttr) else None
+            raise error
+        assert not second.on_host
+        return [str(op.attributes.get(HOST)) for op in (first, second)] + [str(ORIGIN in first.attributes)]
+
+    return lower_
+
+
+def test_an_op_that_is_refused_goes_to_the_host_with_its_reason() -> None:
+    module = parse(TWO)
+    before = str(module)
+    found = lower_with_more_on_host(module, refusing("too hot"), UnsupportedError("too hot"))
+    assert found == ['"too hot"', "None", "False"]
+    assert str(module) == before
+
+
+def test_a_refusal_of_no_op_stays() -> None:
+    def lower_(module: ModuleOp) -> None:
+        raise LoweringError("no memory")
+
+    with pytest.raises(LoweringError, match="no memory"):
+        lower_with_more_on_host(parse(TWO), lower_, UnsupportedError("first"))

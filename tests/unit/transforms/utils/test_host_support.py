@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
-from xdsl.ir import Operation
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import HOST, UNROUNDED
-from spyre_mlir.transforms.utils.host_support import is_marked, loop_step, mark, stay_on_host
+from spyre_mlir.dialects.aten_arguments import said_arguments
+from spyre_mlir.transforms.utils.host_support import ReadOnHost, is_marked, loop_step, mark
+from spyre_mlir.transforms.utils.patterns import apply_once
 from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.levels import ops, passed
 
 X = "tensor<4x8xf32>"
-J1 = 'aten.call "aten.special_bessel_j1"({0}) {{self = #aten.operands<1>{1}}} : (tensor<{2}xf32>) -> tensor<{2}xf32>'
-MARKED = ', spyre.host = "no entry"'
+J1 = 'aten.call "aten.special_bessel_j1"({0}) {{self = #aten.operands<1>}}{1} : (tensor<{2}xf32>) -> tensor<{2}xf32>'
+MARKED = ' host because "no entry"'
 
 
 def stayed(body: str) -> list[str]:
     """The ops behind copying: their overloads, those of the host with a star."""
     module = passed(f"func.func @main(%x: {X}, %y: {X}) {{\n{body}\nfunc.return\n}}")
-    stay_on_host(functions(module)[0].body.block)
+    apply_once(ReadOnHost(), functions(module)[0].body)
     module.verify()
     return [op.overload + "*" * is_marked(op) for op in ops(module, AtenOp)]
 
 
 def test_marks_have_a_reason_or_follow_others() -> None:
-    op: Operation = ops(
-        passed(f"func.func @main(%x: {X}) {{\n%0 = aten.exp(%x) : ({X}) -> {X}\nfunc.return\n}}"), AtenOp
-    )[0]
+    op = ops(passed(f"func.func @main(%x: {X}) {{\n%0 = aten.exp(%x) : ({X}) -> {X}\nfunc.return\n}}"), AtenOp)[0]
     assert not is_marked(op)
     mark(op, "no entry")
-    assert is_marked(op) and op.attributes[HOST] == StringAttr("no entry")
+    assert is_marked(op) and op.reason == StringAttr("no entry")
     mark(op, None)
-    assert is_marked(op) and op.attributes[HOST] == UnitAttr()
+    assert is_marked(op) and op.host == UnitAttr() and op.reason is None
 
 
 def step(call: str) -> tuple[ModuleOp, AtenOp]:
@@ -41,21 +39,21 @@ def step(call: str) -> tuple[ModuleOp, AtenOp]:
 
 
 def test_a_host_step_has_the_call_and_the_new_operands() -> None:
-    _, op = step(f'add.Tensor(%x, %y) {{alpha = 2.0 : f64, spyre.host = "why"}} : ({X}, {X}) -> {X}')
+    _, op = step(f'add.Tensor(%x, %y) {{alpha = 2.0 : f64}} host because "why" : ({X}, {X}) -> {X}')
     new = passed(f"func.func @main(%x: {X}, %y: {X}) {{\nfunc.return\n}}")
     operands = list(functions(new)[0].body.block.args)
     made = loop_step(op, operands)
     assert made.callee.data == "aten.add.Tensor" and made.reason is not None and made.reason.data == "why"
     assert list(made.operands) == operands and [r.type for r in made.results] == [r.type for r in op.results]
-    assert str(made.attributes["self"]) == str(made.attributes["other"]) == "#aten.operands<1>"
-    assert UNROUNDED not in made.attributes and HOST not in made.attributes
+    assert str(said_arguments(made.given)["self"]) == str(said_arguments(made.given)["other"]) == "#aten.operands<1>"
+    assert not made.is_wide
 
 
 def test_a_host_step_without_reason_that_is_not_rounded() -> None:
-    given = "{self = #aten.operands<1>, spyre.host, spyre.wide}"
+    given = "{self = #aten.operands<1>} wide host"
     _, op = step(f'call "acme::thing"(%x) {given} : ({X}) -> {X}')
     made = loop_step(op, list(op.operands))
-    assert made.callee.data == "acme::thing" and made.reason is None and UNROUNDED in made.attributes
+    assert made.callee.data == "acme::thing" and made.reason is None and made.is_wide
 
 
 def test_views_of_what_the_host_has_are_copied_for_it() -> None:
@@ -104,7 +102,7 @@ def test_copies_stand_before_their_reader_and_keep_their_location() -> None:
     lines = f"%0 = aten.t(%x) : ({X}) -> tensor<8x4xf32>\n%1 = {J1.format('%0', MARKED, '8x4')}\n"
     text = f"func.func @main(%x: {X}) {{\n{lines}func.return\n}}"
     module = passed(text)
-    stay_on_host(functions(module)[0].body.block)
+    apply_once(ReadOnHost(), functions(module)[0].body)
     original, copy, reader = ops(module, AtenOp)
     assert copy.location == original.location and reader.operands[0] is copy.results[0]
-    assert copy.attributes[HOST] == UnitAttr() and not list(original.results[0].uses)
+    assert copy.on_host and copy.reason is None and not list(original.results[0].uses)

@@ -60,7 +60,16 @@ BECOMES_FLOAT: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("mode", ["device", *(pytest.param(m, marks=pytest.mark.slow) for m in ("exact", "kept"))])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "device",
+        *(
+            pytest.param(m, marks=pytest.mark.slow(reason="device numerics are the stricter case"))
+            for m in ("exact", "kept")
+        ),
+    ],
+)
 @pytest.mark.parametrize("name", BECOMES_FLOAT)
 def test_integers_of_any_size_become_floats(name: str, mode: str) -> None:
     function = BECOMES_FLOAT[name]
@@ -70,7 +79,9 @@ def test_integers_of_any_size_become_floats(name: str, mode: str) -> None:
     torch.testing.assert_close(got, wanted, rtol=3e-7, atol=0)
 
 
-@pytest.mark.parametrize("mode", ["device", pytest.param("kept", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "mode", ["device", pytest.param("kept", marks=pytest.mark.slow(reason="device numerics are the stricter case"))]
+)
 def test_angles_are_those_of_float32(mode: str) -> None:
     positions = torch.tensor([0, 1, 1000, 1025, 8000, 65_537, 100_000, LAST])
     made = compiled(rotary, torch.zeros_like(positions), **MODES[mode])
@@ -98,7 +109,7 @@ def test_angles_of_computed_positions() -> None:
         assert float((made(first) - model(first)).abs().max()) < 1e-5
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="device numerics are the stricter case")
 def test_exact_numerics_take_positions_of_any_size() -> None:
     positions = torch.tensor([7, 1025, 8000])
     for got, wanted in zip(
@@ -121,7 +132,9 @@ class Weightless(nn.Module):
         return (positions.float()[:, None] * (self.frequencies.float() / 2)).cos()
 
 
-@pytest.mark.parametrize("start", [LAST - 5, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "start", [LAST - 5, pytest.param(None, marks=pytest.mark.slow(reason="the last positions are the stricter case"))]
+)
 def test_frequencies_without_values(start: int | None, tmp_path: Path) -> None:
     given = torch.tensor([0, 1025, 8000, 100_000, LAST])
     known = None if start is None else torch.arange(start, start + 5)

@@ -111,7 +111,16 @@ CASTS_IN_EVERY_RUN = (torch.bool, torch.int64, torch.float32)
 
 @pytest.mark.parametrize(
     "target",
-    [pytest.param(k, marks=() if k in CASTS_IN_EVERY_RUN else pytest.mark.slow, id=str(k)) for k in KINDS],
+    [
+        pytest.param(
+            k,
+            marks=()
+            if k in CASTS_IN_EVERY_RUN
+            else pytest.mark.slow(reason="other pairs of types; one of each kind runs by default"),
+            id=str(k),
+        )
+        for k in KINDS
+    ],
 )
 def test_every_cast(target: torch.dtype) -> None:
     """From every type, of an input and of a computed value; towards 0, and a short integer wraps."""
@@ -152,7 +161,7 @@ def test_whole_quotients_at_the_limits(a: list[int], b: list[int]) -> None:
     exact(lambda a, b: torch.div(a, b, rounding_mode="floor"), torch.tensor(a), torch.tensor(b))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="other values of a tested function")
 def test_remainders_at_the_limits() -> None:
     """The product of the floored quotient is beyond 2^24, that of the one nearer to 0 is not."""
     a = torch.tensor([-LARGEST, LARGEST, -LARGEST, LARGEST, -LARGEST, 7, -7, 0])
@@ -160,7 +169,9 @@ def test_remainders_at_the_limits() -> None:
     exact(lambda a: torch.stack([a % 10, a % -10, a % 16, a & 60]), a)
 
 
-@pytest.mark.parametrize("dtype", [pytest.param(torch.int8, marks=pytest.mark.slow), torch.int16])
+@pytest.mark.parametrize(
+    "dtype", [pytest.param(torch.int8, marks=pytest.mark.slow(reason="int16 is the wider case")), torch.int16]
+)
 def test_the_least_number_of_a_short_type_is_divided(dtype: torch.dtype) -> None:
     """It has no magnitude there."""
     least = torch.iinfo(dtype).min

@@ -83,3 +83,12 @@ def test_addresses_may_be_given_from_outside() -> None:
     assert wrong == [(START.format(1), expected, "128"), (START.format(31), expected, "256")]
     with pytest.raises(ValueError, match="shorter"):
         list(astray(view.dscs[0].operands[1], [0] * 31))
+
+
+def test_two_cores_do_not_share_a_stick_of_indices() -> None:
+    """96 indices over two cores are 48 each, a stick and a half; 128 are two sticks each."""
+    two = update(lambda f: f.top["numWkSlicesPerDim_"], mb=2)
+    expected = ("slices of whole sticks of 32 indices", "2 slices of 48", "split mb less, or pad it")
+    uneven = put(lambda f: f.dsc["N_"], "mb_", 96)
+    assert found(gathers.gather_division, ADD, gather("mb"), two, uneven) == [("numWkSlicesPerDim_.mb", *expected)]
+    assert found(gathers.gather_division, ADD, gather("mb"), two) == []

@@ -6,7 +6,8 @@ import json
 
 from spyre_mlir.dialects.superdsc.codec.json_place import json_path
 from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_from_json
-from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp, DscOp, FieldsOp, SdscConstantOp, SdscOp
+from spyre_mlir.dialects.superdsc.dialect.fields_op import FieldsOp
+from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp, DscOp, SdscConstantOp, SdscOp
 from tests.paths import DATA
 
 

@@ -89,13 +89,13 @@ def test_short_text_of_an_add() -> None:
         "builtin.module {\n"
         '  superdsc.sdsc @"0_add" splits {mb = 32, out = 1} {\n'
         "    superdsc.dsc add sizes {mb = 128, out = 256} classes {OUTPUT = [mb, out] stick {out = 64}} {\n"
-        "      superdsc.allocate 0 in hbm [mb, out] start 0 + 512 * mb\n"
-        "      superdsc.allocate 1 in hbm [mb, out] start 17179869184 + 512 * mb\n"
-        "      superdsc.allocate 2 in hbm [mb, out] start 34359738368 + 512 * mb\n"
-        "      superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1, 1]\n"
-        "      superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [1, 1]\n"
-        "      superdsc.labeled_ds 2 OUTPUT SEN169_FP16 scale [1, 1]\n"
-        "      superdsc.compute sfp add SEN169_FP16 [0, 1] -> [2]\n"
+        "      %a0 = superdsc.allocate 0 in hbm [mb, out] start 0 + 512 * mb\n"
+        "      %a1 = superdsc.allocate 1 in hbm [mb, out] start 17179869184 + 512 * mb\n"
+        "      %a2 = superdsc.allocate 2 in hbm [mb, out] start 34359738368 + 512 * mb\n"
+        "      %t0 = superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1, 1] at %a0\n"
+        "      %t1 = superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [1, 1] at %a1\n"
+        "      %t2 = superdsc.labeled_ds 2 OUTPUT SEN169_FP16 scale [1, 1] at %a2\n"
+        "      superdsc.compute sfp add SEN169_FP16 (%t0, %t1) -> (%t2)\n"
         "    }\n"
         "  }\n"
         "}"
@@ -151,6 +151,37 @@ EDITS: dict[str, Any] = {
     "odd constants": lambda top, dsc: dsc.update(constantInfo_={"0": {"name_": "c"}, "k": {"data_": []}}),
     "two sticks": lambda top, dsc: dsc["primaryDsInfo_"]["OUTPUT"].update(
         stickDimOrder_=["a", "a"], stickSize_=[2, 64]
+    ),
+    "reference to nothing": lambda top, dsc: dsc["computeOp_"][0].update(
+        inputLabeledDs=["Tensor0-idx0", "Tensor7-idx7"]
+    ),
+    "outputs alone are regular": lambda top, dsc: dsc["computeOp_"][0].update(inputLabeledDs="Tensor0-idx0"),
+    "no inputs": lambda top, dsc: dsc["computeOp_"][0].update(inputLabeledDs=[], outputLabeledDs=[]),
+    "indices": lambda top, dsc: dsc["computeOp_"][0].update(indirectAccessIndexLabeledDs=["Tensor1-idx1"]),
+    "indices in front": lambda top, dsc: (
+        dsc["computeOp_"][0].update(indirectAccessIndexLabeledDs=["Tensor1-idx1"]),
+        _reverse(dsc["computeOp_"][0]),
+    ),
+    "two nodes of an operand": lambda top, dsc: dsc["scheduleTree_"].append(
+        dict(dsc["scheduleTree_"][0], component_="lx")
+    ),
+    "two operands of a number": lambda top, dsc: dsc["labeledDs_"].append(dict(dsc["labeledDs_"][0])),
+    "numbers of other kinds": lambda top, dsc: (
+        dsc["scheduleTree_"][0].update(ldsIdx_="0"),
+        dsc["scheduleTree_"][1].update(ldsIdx_=10**30),
+        dsc["labeledDs_"][1].update(ldsIdx_=1.0),
+        dsc["labeledDs_"][2].update(ldsIdx_=-2),
+    ),
+    "linked without a head": lambda top, dsc: (
+        dsc["labeledDs_"][0].update(scale_="x"),
+        dsc["computeOp_"][0].update(attributes_=None),
+    ),
+    "two operations": lambda top, dsc: dsc["computeOp_"].append(copy.deepcopy(dsc["computeOp_"][0])),
+    "words of the text": lambda top, dsc: dsc["labeledDs_"][0].update(dsType_="at", dataFormat_="scale"),
+    "names beyond ASCII": lambda top, dsc: (
+        top["dscs_"].append({"añadir": top["dscs_"][0].pop("add")}),
+        top["dscs_"].pop(0),
+        dsc.update(constantInfo_={"ä": {"name_": "ü"}}),
     ),
     "gap": lambda top, dsc: dsc["scheduleTree_"][0].update(backGapCore_={"mb": {"-1": "12800"}}),
     "huge splits": lambda top, dsc: (top.update(numWkSlicesPerDim_={"mb": 10**12}), top.pop("numCoresUsed_")),
@@ -234,7 +265,7 @@ def test_verifier_accepts_the_files() -> None:
 
 
 def test_short_inner_op_outside_is_refused() -> None:
-    text = '"superdsc.sdsc"() <{sym_name = "a", fields = #superdsc.json<{}>}> ({ superdsc.dsc add {} }) : () -> ()'
+    text = '"superdsc.sdsc"() <{sym_name = "a", rest = #superdsc.json<{}>}> ({ superdsc.dsc add {} }) : () -> ()'
     with pytest.raises(VerifyException, match="short form outside"):
         parse(text)
 

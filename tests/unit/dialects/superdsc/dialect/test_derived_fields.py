@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spyre_mlir.dialects.superdsc.dialect.derived_fields import implied
-from spyre_mlir.dialects.superdsc.dialect.ops import FieldsOp
+from spyre_mlir.dialects.superdsc.dialect.fields_op import FieldsOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.dialects.superdsc.model.fields import Level
 from spyre_mlir.dialects.superdsc.model.file_context import FileContext, LabeledDs, LayoutClass
@@ -43,7 +43,7 @@ def test_public_files_have_what_follows(name: str) -> None:
             wanted = set(KEYS[inner.LEVEL].split())
             if "real/01" in name:
                 wanted -= {"indirectAllocType_"}  # the oldest generation has none
-            fields = inner.fields.object
+            fields = inner.fields
             found = implied(inner.LEVEL, fields, inner.context())
             assert set(found) == wanted
             assert {key for key, value in found.items() if fields[key] != value} <= FILES[name]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i64
 from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern, op_type_rewrite_pattern
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
+from spyre_mlir.dialects.superdsc.dialect.fields_op import FieldsOp
 from spyre_mlir.dialects.superdsc.dialect.ops import (
     AllocateOp,
     DscOp,
-    FieldsOp,
     LabeledDsOp,
     SdscComputeOp,
     SdscConstantOp,
     SdscOp,
+    name_attribute,
+    name_text,
     root_properties,
 )
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
@@ -26,10 +29,10 @@ from tests.unit.dialects.superdsc.dialect.texts import parsed, written
 TEXT = """\
 superdsc.sdsc @"0_clip" version TSNEW splits {mb = 2} {
   superdsc.dsc clip sizes {mb = 4} classes {OUTPUT = [mb] stick {mb = 2}} {
-    superdsc.allocate 0 in hbm [mb] start 0 + 128 * mb
-    superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1]
+    %a0 = superdsc.allocate 0 in hbm [mb] start 0 + 128 * mb
+    %t0 = superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1] at %a0
     superdsc.constant "7" bits 3 of SEN169_FP16 named "clip min"
-    superdsc.compute sfp clip SEN169_FP16 [0] -> [0]
+    superdsc.compute sfp clip SEN169_FP16 (%t0) -> (%t0)
   }
 }"""
 
@@ -67,6 +70,32 @@ def test_what_the_text_leaves_out_is_there_after_reading() -> None:
     assert data["data_"] == {"[0, 0, 0]": ["3"]}  # the newest files hold texts
 
 
+def test_what_decides_is_typed() -> None:
+    (dsc,) = sdsc(TEXT).dscs()
+    node, operand, constant, compute = dsc.body.block.ops
+    assert isinstance(node, AllocateOp)
+    assert (node.index, node.component, node.symbolic) == (IntegerAttr(0, i64), StringAttr("hbm"), None)
+    assert node.start is not None
+    assert node.start.get_values() == (0, 128)
+    assert isinstance(operand, LabeledDsOp)
+    assert (operand.layout_class, operand.format) == (StringAttr("OUTPUT"), StringAttr("SEN169_FP16"))
+    assert list(operand.places) == [node.result]
+    assert isinstance(constant, SdscConstantOp)
+    assert (constant.key, constant.label) == (StringAttr("7"), StringAttr("clip min"))
+    assert constant.data is not None
+    assert constant.data.bits == 3
+    assert isinstance(compute, SdscComputeOp)
+    assert (compute.unit, compute.function) == (StringAttr("sfp"), StringAttr("clip"))
+    assert (list(compute.inputs), list(compute.outputs)) == ([operand.result], [operand.result])
+    assert (compute.rest, compute.key_order) == (JsonAttr.of({"location": "Inner"}), None)
+
+
+def test_names_with_escapes_are_json() -> None:
+    assert (name_attribute("add"), name_attribute("ö")) == (StringAttr("add"), JsonAttr.of("ö"))
+    assert [name_text(name_attribute(name)) for name in ("add", "ö", 'a"')] == ["add", "ö", 'a"']
+    assert name_text(JsonAttr.of(3)) == ""
+
+
 def test_ops_know_the_rest_of_their_file() -> None:
     op = sdsc(TEXT)
     (dsc,) = op.dscs()
@@ -83,14 +112,6 @@ def test_ops_know_the_rest_of_their_file() -> None:
     assert all(inner.context() == expected for inner in dsc.body.block.ops if isinstance(inner, FieldsOp))
     assert op.context() == FileContext(version=Version.TSNEW, splits={"mb": 2})
     assert AllocateOp({}).context() == DscOp("a", {}, []).context() == FileContext()
-
-
-def test_an_entry_has_the_operands_number() -> None:
-    assert (AllocateOp({"ldsIdx_": 3}).index, LabeledDsOp({"ldsIdx_": "x"}).index, SdscComputeOp({}).index) == (
-        3,
-        "x",
-        None,
-    )
 
 
 def test_root_keys_that_are_no_ascii_stand_beside_the_symbol() -> None:
@@ -141,7 +162,7 @@ def test_other_attributes_are_written_after_the_fields() -> None:
 
 
 def test_the_short_form_of_an_op_alone_is_unfinished() -> None:
-    op = parsed("superdsc.compute sfp add SEN169_FP16 [0] -> [1]")
+    op = parsed("superdsc.compute sfp add SEN169_FP16 () -> ()")
     assert list(op.attributes) == ["partial"]
     assert "partial" not in text_of(op)
     with pytest.raises(VerifyException, match="in short form outside"):
@@ -171,6 +192,60 @@ def test_verifiers_look_at_every_op() -> None:
     ):
         with pytest.raises(VerifyException, match=message):
             wrong.verify()
+
+
+def test_links_are_to_places_and_operands_of_the_same_number() -> None:
+    place, operand = AllocateOp({"ldsIdx_": 1}), LabeledDsOp({"ldsIdx_": 0})
+    operand.operands = [place.result]
+    with pytest.raises(VerifyException, match="operand 0 is at an allocation of operand 1"):
+        _dsc(place, operand, LabeledDsOp({"ldsIdx_": 1})).verify()
+    unnumbered = LabeledDsOp({})
+    compute = SdscComputeOp({"inputLabeledDs": ["Tensor0-idx0"]}, {0: unnumbered.result})
+    with pytest.raises(VerifyException, match="inputLabeledDs is linked to an operand without a number"):
+        _dsc(unnumbered, compute).verify()
+
+
+def test_links_stay_inside_their_dsc() -> None:
+    operand = LabeledDsOp({"ldsIdx_": 0})
+    compute = SdscComputeOp({"inputLabeledDs": ["Tensor0-idx0"]}, {0: operand.result})
+    other = DscOp("b", {}, [LabeledDsOp({"ldsIdx_": 0}), compute])
+    with pytest.raises(VerifyException, match="value defined out of its IsolatedFromAbove parent"):
+        SdscOp("a", {}, [DscOp("a", {}, [operand]), other]).verify()
+
+
+RELU = """\
+superdsc.sdsc @"0_relufwd" splits {mb = 2} {
+  superdsc.dsc relufwd sizes {mb = 4} classes {OUTPUT = [mb] stick {mb = 2}} {
+    %a0 = superdsc.allocate 0 in SPACE [mb] start 0
+    %a1 = superdsc.allocate 1 in hbm [mb] start 128
+    %t0 = superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1] at %a0
+    %t1 = superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [1] at %a1
+    superdsc.compute sfp relufwd SEN169_FP16 (%t0) -> (%t1)
+  }
+}"""
+
+
+class _MarkReadersOfLx(RewritePattern):
+    """Marks an operation that reads an operand in LX: what a pass at this level sees, without reading JSON."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: SdscComputeOp, rewriter: PatternRewriter) -> None:
+        operands = [value.owner for value in op.inputs]
+        places = [place.owner for operand in operands if isinstance(operand, LabeledDsOp) for place in operand.places]
+        if "reads_lx" not in op.attributes and any(
+            isinstance(place, AllocateOp) and place.component == StringAttr("lx") for place in places
+        ):
+            op.attributes["reads_lx"] = UnitAttr()
+            rewriter.notify_op_modified(op)
+
+
+@pytest.mark.parametrize(("space", "marks"), [("lx", 1), ("hbm", 0)])
+def test_a_pattern_sees_where_an_input_lies(space: str, marks: int) -> None:
+    op = sdsc(RELU.replace("SPACE", space))
+    module = ModuleOp([op])
+    changed = PatternRewriteWalker(_MarkReadersOfLx()).rewrite_module(module)
+    assert changed == bool(marks)
+    assert text_of(op).count(" attributes {reads_lx}") == marks
 
 
 def test_ops_stand_in_their_parents() -> None:

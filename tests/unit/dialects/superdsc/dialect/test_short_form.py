@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
 from spyre_mlir.dialects.superdsc.dialect.short_form import PARTIAL, complete, parse_fields, print_fields
 from spyre_mlir.dialects.superdsc.model.fields import Level
 from spyre_mlir.dialects.superdsc.model.file_context import FileContext
@@ -19,10 +18,8 @@ COMPUTE: JsonObject = {
     "opFuncName": "add",
     "attributes_": {"dataFormat_": "SEN169_FP16", "fidelity_": "regular"},
     "location": "Inner",
-    "inputLabeledDs": ["Tensor0-idx0"],
-    "outputLabeledDs": ["Tensor1-idx1"],
 }
-HEAD = " sfp add SEN169_FP16 [0] -> [1]"
+HEAD = " sfp add SEN169_FP16"
 
 
 def without(key: str) -> JsonObject:
@@ -34,17 +31,19 @@ FORMS: list[tuple[JsonObject, str]] = [
     (COMPUTE | {"location": "Outer"}, f'{HEAD} fields {{location = "Outer"}}'),
     (without("location"), f"{HEAD} without [location]"),
     (COMPUTE | {"mine": 1, "b": {}}, f"{HEAD} fields {{mine = 1, b = {{}}}}"),
-    (COMPUTE | {"indirectAccessIndexLabeledDs": []}, f"{HEAD} fields {{indices = []}}"),
+    (COMPUTE | {"indirectAccessIndexLabeledDs": []}, f"{HEAD} indices ()"),
+    (COMPUTE | {"inputLabeledDs": [], "outputLabeledDs": []}, f"{HEAD} () -> ()"),
+    (COMPUTE | {"inputLabeledDs": ["Tensor0-idx0"]}, f'{HEAD} fields {{inputs = ["Tensor0-idx0"]}}'),
     # Unknown keys that read as a known one's name in text, or as such a key.
     (COMPUTE | {"unit": 1}, f'{HEAD} fields {{"=unit" = 1}}'),
     (COMPUTE | {"=unit": 1}, f'{HEAD} fields {{"==unit" = 1}}'),
     (
-        without("location") | {"location": "Inner"},
-        f"{HEAD} order [unit, function, attributes, inputs, outputs, location]",
+        {key: COMPUTE[key] for key in ("exUnit", "attributes_", "opFuncName", "location")},
+        f"{HEAD} order [unit, attributes, function, location]",
     ),
     (
         {"mine": 1} | without("location"),
-        f"{HEAD} fields {{mine = 1}} without [location] order [mine, unit, function, attributes, inputs, outputs]",
+        f"{HEAD} fields {{mine = 1}} without [location] order [mine, unit, function, attributes]",
     ),
     ({"location": "Inner"}, ""),
     ({}, " without [location]"),
@@ -54,8 +53,8 @@ FORMS: list[tuple[JsonObject, str]] = [
 @pytest.mark.parametrize(("fields", "text"), FORMS)
 def test_objects_are_written_short_and_put_back(fields: JsonObject, text: str) -> None:
     assert written(lambda printer: print_fields(printer, Level.COMPUTE, fields, FileContext())) == text
-    spelled, partial = parse_fields(reader(text), Level.COMPUTE)
-    again = complete(Level.COMPUTE, spelled.object, partial.object, FileContext())
+    spelled = parse_fields(reader(text), Level.COMPUTE)
+    again = complete(Level.COMPUTE, spelled.fields, spelled.partial, FileContext())
     assert json.dumps(again) == json.dumps(fields)
 
 
@@ -68,15 +67,14 @@ def test_an_equal_value_of_another_type_is_written() -> None:
 
 def test_what_the_text_says_is_kept_apart_until_the_context_is_known() -> None:
     text = "0 in hbm [mb] start 0 + 128 * mb fields {prev = 3} without [name, coordinates] order [prev, mine]"
-    spelled, partial = parse_fields(reader(text), Level.ALLOCATE)
-    assert spelled == JsonAttr.of({"ldsIdx_": 0, "component_": "hbm", "layoutDimOrder_": ["mb"], "prev_": 3})
-    assert partial == JsonAttr.of(
-        {
-            "short": {"startAddressCoreCorelet_": {"base": 0, "steps": {"mb": 128}}},
-            "without": ["name_", "coordinates_"],
-            "order": ["prev_", "mine"],
-        }
-    )
+    spelled = parse_fields(reader(text), Level.ALLOCATE)
+    assert spelled.fields == {"ldsIdx_": 0, "component_": "hbm", "layoutDimOrder_": ["mb"], "prev_": 3}
+    assert spelled.links == {}
+    assert spelled.partial == {
+        "short": {"startAddressCoreCorelet_": {"base": 0, "steps": {"mb": 128}}},
+        "without": ["name_", "coordinates_"],
+        "order": ["prev_", "mine"],
+    }
     assert PARTIAL == "partial"
 
 

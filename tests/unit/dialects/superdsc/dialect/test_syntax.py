@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from xdsl.utils.exceptions import ParseError
 
-from spyre_mlir.dialects.superdsc.dialect.syntax import PARSE_HEAD, PRINT_HEAD, Head, operand_numbers
+from spyre_mlir.dialects.superdsc.dialect.syntax import PARSE_HEAD, PRINT_HEAD, Head
 from spyre_mlir.dialects.superdsc.model.fields import Level
 from spyre_mlir.dialects.superdsc.model.file_context import FileContext
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
@@ -24,8 +24,6 @@ COMPUTE: JsonObject = {
     "exUnit": "sfp",
     "opFuncName": "sum",
     "attributes_": ATTRIBUTES,
-    "inputLabeledDs": ["Tensor0-idx0", "Tensor1-idx1"],
-    "outputLabeledDs": ["Tensor1-idx1"],
 }
 
 
@@ -58,8 +56,8 @@ HEADS: list[tuple[Level, JsonObject, str]] = [
     (Level.ALLOCATE, NODE, ' 0 in hbm [mb, "a b"]'),
     (Level.ALLOCATE, NODE | {"isStartAddrSymbolic_": 1}, ' 0 in hbm [mb, "a b"] symbolic'),
     (Level.LABELED_DS, OPERAND, " 1 OUTPUT SEN169_FP16 scale [1, -2]"),
-    (Level.COMPUTE, COMPUTE, " sfp sum SEN169_FP16 [0, 1] -> [1]"),
-    (Level.COMPUTE, COMPUTE | {"exUnit": "pt", "inputLabeledDs": []}, " pt sum SEN169_FP16 [] -> [1]"),
+    (Level.COMPUTE, COMPUTE, " sfp sum SEN169_FP16"),
+    (Level.COMPUTE, COMPUTE | {"exUnit": "pt"}, " pt sum SEN169_FP16"),
 ]
 
 
@@ -116,8 +114,6 @@ ODD: list[tuple[Level, JsonObject]] = [
     (Level.COMPUTE, COMPUTE | {"exUnit": "pe"}),
     (Level.COMPUTE, COMPUTE | {"attributes_": ATTRIBUTES | {"fidelity_": "high"}}),
     (Level.COMPUTE, COMPUTE | {"attributes_": {"dataFormat_": 3, "fidelity_": "regular"}}),
-    (Level.COMPUTE, COMPUTE | {"inputLabeledDs": ["Tensor0"]}),
-    (Level.COMPUTE, COMPUTE | {"outputLabeledDs": ["Tensor0"]}),
 ]
 
 
@@ -139,25 +135,6 @@ def test_a_head_may_be_missing(level: Level) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "numbers"),
-    [
-        (["Tensor0-idx0", "Tensor12-idx12"], [0, 12]),
-        ([], []),
-        (["Tensor0-idx1"], None),
-        (["Tensor0"], None),
-        (["Tensor01-idx01"], None),
-        (["Tensor²-idx²"], None),
-        ([f"Tensor{'9' * 5000}-idx{'9' * 5000}"], None),
-        (["Tensor0-idx0", 3], None),
-        ("Tensor0-idx0", None),
-        (None, None),
-    ],
-)
-def test_references_are_numbers(value: Json, numbers: list[int] | None) -> None:
-    assert operand_numbers(value) == numbers
-
-
-@pytest.mark.parametrize(
     ("level", "text"),
     [
         (Level.SDSC, "splits {mb = x}"),
@@ -167,9 +144,7 @@ def test_references_are_numbers(value: Json, numbers: list[int] | None) -> None:
         (Level.LABELED_DS, "0 OUTPUT SEN169_FP16 [1]"),
         (Level.CONSTANT, "bits 7 SEN169_FP16"),
         (Level.CONSTANT, "bits 7 of SEN169_FP16 clip"),
-        (Level.COMPUTE, "sfp sum SEN169_FP16 [0] [1]"),
-        (Level.COMPUTE, "sfp sum SEN169_FP16 [-1] -> [1]"),
-        (Level.COMPUTE, "sfp sum SEN169_FP16 [true] -> [1]"),
+        (Level.COMPUTE, "sfp sum [SEN169_FP16]"),
         (Level.SDSC, "splits {mb = true}"),
         (Level.DSC, "sizes {mb = true}"),
         (Level.DSC, "classes {A = [mb] stick {mb = true}}"),

@@ -50,11 +50,18 @@ def test_the_first_field_of_another_kind_is_named() -> None:
     fields: dict[str, Json] = {"mine": 1, "ldsIdx_": 0, "dsName_": 3, "scale_": {}}
     assert verify.wrong_kind(Level.LABELED_DS, fields) == ("dsName_", "a string")
     assert verify.wrong_kind(Level.LABELED_DS, {"mine": 1, "ldsIdx_": 0}) is None
-    verify.verify_kinds(Level.LABELED_DS, JsonAttr.of({"ldsIdx_": 0}))
-    message = refused(lambda: verify.verify_kinds(Level.LABELED_DS, JsonAttr.of({"dsName_": [3] * 40})))
+    verify.verify_kinds(Level.LABELED_DS, {"ldsIdx_": 0})
+    message = refused(lambda: verify.verify_kinds(Level.LABELED_DS, {"dsName_": [3] * 40}))
     assert message == "dsName_ must be a string, got " + ("[" + "3," * 40)[:60]
-    message = refused(lambda: verify.verify_kinds(Level.LABELED_DS, JsonAttr.of("x" * 60)))
-    assert message == 'fields must be a JSON object, got "' + "x" * 59
+
+
+def test_the_rest_is_an_object_of_other_fields() -> None:
+    verify.verify_rest(None, None)
+    verify.verify_rest(JsonAttr.of({}), None)
+    message = refused(lambda: verify.verify_rest(JsonAttr.of("x" * 60), None))
+    assert message == 'rest must be a JSON object, got "' + "x" * 59
+    message = refused(lambda: verify.verify_rest(JsonAttr.of({}), "ldsIdx_"))
+    assert message == "ldsIdx_ stands in rest and in a property or operand of its own; remove one"
 
 
 def test_short_forms_stand_inside_a_file() -> None:

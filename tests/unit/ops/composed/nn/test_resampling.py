@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -12,8 +14,9 @@ from xdsl.dialects.builtin import FloatAttr, StringAttr, f64
 import spyre_mlir
 from spyre_mlir.dialects.spyre.attributes import ResampleAttr
 from spyre_mlir.errors import ConstraintError, UnsupportedError
-from spyre_mlir.ops.composed.nn.resampling import nearest_places, resample, resample_weights
+from spyre_mlir.ops.composed.nn.resampling import _runs, nearest_places, resample, resample_weights
 from tests.unit.machine.modules import parse
+from tests.unit.ops.evaluation import check_samples, made, result, same, taking_apart
 
 
 @pytest.mark.parametrize("old", [1, 2, 3, 5, 7, 12])
@@ -90,3 +93,80 @@ def test_places_near_the_middle_of_a_grid_are_fine() -> None:
     grid = torch.stack([torch.linspace(-0.03, 0.03, 16), torch.zeros(16)], -1)[None, None].half().float()
     got = spyre_mlir.compile(Sampled(), (image, grid))(image, grid)
     assert (got - Sampled()(image, grid)).abs().max() < 2e-3
+
+
+LINE, IMAGE, CUBE = (2, 3, 5), (2, 3, 4, 5), (1, 2, 3, 2, 4)
+UPSAMPLED: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
+    ("upsample_nearest1d", LINE, {"output_size": (8,), "scales": 1.7}),
+    ("upsample_nearest1d", LINE, {"output_size": (7,)}),
+    ("upsample_nearest2d", IMAGE, {"output_size": (3, 9), "scales_h": 0.8}),
+    ("upsample_nearest3d", CUBE, {"output_size": (5, 3, 6), "scales_d": 1.7, "scales_h": 1.6, "scales_w": 1.5}),
+    # Factors that do not make the new size of the old one: each kind has a rule of its own.
+    ("upsample_nearest1d", LINE, {"output_size": (5,), "scales": 1.3}),
+    ("upsample_nearest3d", CUBE, {"output_size": (2, 3, 4), "scales_d": 1.4, "scales_h": 1.3, "scales_w": 1.2}),
+    ("_upsample_nearest_exact2d", IMAGE, {"output_size": (4, 10), "scales_h": 1.24, "scales_w": 2.1}),
+    ("upsample_trilinear3d", CUBE, {"output_size": (2, 6, 4), "align_corners": False, "scales_d": 1.4}),
+    ("upsample_bicubic2d", IMAGE, {"output_size": (4, 5), "align_corners": False, "scales_h": 1.2}),
+    ("_upsample_bicubic2d_aa", IMAGE, {"output_size": (4, 10), "align_corners": False, "scales_h": 1.2}),
+    ("upsample_nearest2d.vec", IMAGE, {"output_size": None, "scale_factors": (1.5, 0.5)}),
+    ("_upsample_nearest_exact1d", LINE, {"output_size": (8,), "scales": 1.7}),
+    ("_upsample_nearest_exact2d", IMAGE, {"output_size": (3, 7)}),
+    ("_upsample_nearest_exact1d.vec", LINE, {"output_size": None, "scale_factors": (2.0,)}),
+    ("upsample_linear1d", LINE, {"output_size": (8,), "align_corners": False, "scales": 1.7}),
+    ("upsample_linear1d", LINE, {"output_size": (1,), "align_corners": True}),
+    ("upsample_bilinear2d", IMAGE, {"output_size": (7, 3), "align_corners": True}),
+    ("upsample_bilinear2d", IMAGE, {"output_size": (4, 8), "align_corners": False, "scales_h": 1.6}),
+    ("upsample_trilinear3d", CUBE, {"output_size": (2, 4, 1), "align_corners": True}),
+    ("upsample_bicubic2d", IMAGE, {"output_size": (6, 8), "align_corners": False, "scales_w": 1.7}),
+    ("upsample_bicubic2d.vec", IMAGE, {"output_size": None, "align_corners": True, "scale_factors": (2.0, 1.5)}),
+    ("_upsample_bilinear2d_aa", IMAGE, {"output_size": (2, 8), "align_corners": False}),
+    ("_upsample_bicubic2d_aa", IMAGE, {"output_size": (3, 2), "align_corners": False}),
+]
+
+
+@pytest.mark.parametrize(("overload", "shape", "attributes"), UPSAMPLED)
+def test_an_image_is_resampled_as_by_torch(overload: str, shape: tuple[int, ...], attributes: dict[str, Any]) -> None:
+    x = torch.rand(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    name, _, kind = overload.partition(".")
+    wanted = getattr(getattr(torch.ops.aten, name), kind or "default")(x, **attributes)
+    same(result(overload, x.numpy(), **attributes), wanted.numpy(), rtol=1e-6, atol=1e-6)
+
+
+def test_an_image_of_its_size_stays() -> None:
+    x = np.zeros((1, 1, 4))
+    for overload, more in (("upsample_linear1d", {"align_corners": False}), ("upsample_nearest1d", {})):
+        assert made(taking_apart(overload, output_size=(4,), **more), x) == []
+
+
+def test_a_doubled_image_repeats_its_elements_without_slices() -> None:
+    called = made(taking_apart("upsample_nearest1d", output_size=(8,)), np.zeros((1, 1, 4)))
+    assert "cat" not in called and "expand" in called
+
+
+@pytest.mark.parametrize("overload", ["upsample_linear1d", "upsample_nearest1d"])
+def test_a_size_of_nothing_is_refused(overload: str) -> None:
+    more = {"align_corners": True} if "linear" in overload else {}
+    with pytest.raises(ConstraintError, match="C1: a size of 0"):
+        made(taking_apart(overload, output_size=(0,), **more), np.zeros((1, 1, 4)))
+
+
+@pytest.mark.parametrize(
+    ("places", "runs"),
+    [
+        ([0, 1, 2], [(0, 1, 3)]),
+        ([0, 2, 4, 5], [(0, 2, 3), (5, 1, 1)]),
+        ([0, 0, 0, 1, 2, 4], [(0, 0, 3), (1, 1, 2), (4, 1, 1)]),
+        ([3], [(3, 1, 1)]),
+    ],
+)
+def test_places_in_runs(places: list[int], runs: list[tuple[int, int, int]]) -> None:
+    assert _runs(places) == runs
+
+
+def test_nearest_weights_choose_one_element_each() -> None:
+    """Places 0.5, 2 and 3.5 of three elements: the first, the last, and what is beyond the last."""
+    assert resample_weights((3, 3), "nearest", 1.5, 0.5).tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
+
+
+def test_samples_fit() -> None:
+    check_samples("spyre_mlir.ops.composed.nn.resampling")

@@ -1,0 +1,153 @@
+"""From an exported program to a functional ATen graph, by torch's decompositions; composites of the op table stay.
+
+A call is taken apart once for each form of its arguments, whatever the number of layers that have it. Torch decomposes
+the graph as a whole where writes through views, or operations on graphs, have to be followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
+from typing import Any, cast
+
+import torch
+from torch.export import ExportedProgram
+
+from spyre_mlir.errors import ImportProgramError, RegistrationError
+from spyre_mlir.frontend.arguments import bind
+from spyre_mlir.frontend.capture.export import NEEDS_VALUES, REFUSED, first_line, without_values
+from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram, functional_program
+from spyre_mlir.frontend.capture.operator_tracing import Tables
+from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
+from spyre_mlir.frontend.capture.value_memory import Unfollowed
+from spyre_mlir.frontend.locations import place_in
+from spyre_mlir.frontend.torch_private import Operator, is_composite, schema_of
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.table import Family
+from spyre_mlir.plugins import registry
+
+# The host runs these, or the import where they depend on no input; the op table has none of them.
+_WITHOUT_ENTRY = frozenset(
+    {
+        # Taken apart, these make integers of what lies between float ends; torch makes integers of the ends first.
+        "linspace.default",
+        "linspace.Scalar_Tensor",
+        "linspace.Tensor_Scalar",
+        "linspace.Tensor_Tensor",
+        # Taken apart, these check for errors by an op with side effects, which becomes a higher-order one.
+        "linalg_inv.default",
+        "linalg_solve.default",
+        "linalg_cholesky.default",
+        "linalg_lu_factor.default",
+        "linalg_ldl_factor.default",
+    }
+)
+
+
+def _left_whole(exported: ExportedProgram) -> frozenset[str]:
+    """Return overloads exempt from torch's decompositions in a program, except writes missing from the schema."""
+    secret = {"instance_norm.default"} if any(map(_updates_statistics, exported.graph.nodes)) else set[str]()
+    return whole_overloads() - secret
+
+
+def _updates_statistics(node: torch.fx.Node) -> bool:
+    """Return whether a node is an instance norm that writes its running statistics; only its parts show the writing."""
+    if node.target is not torch.ops.aten.instance_norm.default:
+        return False
+    bound = bind(node)
+    return bound["running_mean"].value is not None and bool(bound["use_input_stats"].value)
+
+
+def whole_overloads() -> frozenset[str]:
+    """Return overloads exempt from torch's decompositions, as `add.Tensor`: those of the op table that make tensors.
+
+    Views are torch's to take apart, as is what may give its input back: torch follows which memory is whose.
+    """
+    table = _overloads(o for e in ATEN if e.family is not Family.VIEW for o in e.overloads)
+    asked = _overloads(registry.kept_whole())
+    return frozenset(o for o in table if not _gives_back(o)) | asked | _WITHOUT_ENTRY
+
+
+def _overloads(names: Iterable[str]) -> frozenset[str]:
+    """Those of torch's own operators, with the name of the overload."""
+    return frozenset(name if "." in name else f"{name}.default" for name in names if "::" not in name)
+
+
+@cache
+def _gives_back(name: str) -> bool:
+    """Return whether a result of an overload may be its input, as the schema says; torch may have no such overload."""
+    operator = _operator(name)
+    return operator is not None and any(r.alias_info is not None for r in schema_of(operator).returns)
+
+
+def _operator(name: str) -> Any:
+    """The overload of torch's own operators; None if torch has none of this name."""
+    packet, overload = name.rsplit(".", 1)
+    return getattr(getattr(torch.ops.aten, packet, None), overload, None)
+
+
+@lru_cache(maxsize=2)
+def _table(whole: frozenset[str]) -> Any:
+    """The default decompositions of torch without those of the ops that stay whole; building it takes 0.05 s."""
+    table = cast("dict[Any, Any]", torch.export.default_decompositions())
+    for name in whole:
+        operator = _operator(name)
+        if operator is None:
+            raise RegistrationError(
+                f"torch has no operator aten.{name} that could be kept whole", hint="name an overload, as 'max.dim'"
+            )
+        table.pop(operator, None)
+    return table
+
+
+@lru_cache(maxsize=2)
+def _tables(whole: frozenset[str]) -> Tables:
+    """The same in two parts, with the calls that were taken apart by it."""
+    return Tables(_table(whole))
+
+
+def decompose(exported: ExportedProgram) -> FunctionalProgram:
+    """Bring an exported program to functional form; operators of the op table stay whole.
+
+    Raises:
+        UnsupportedError: an operator has a shape or a Python value as its result that depends on the data.
+        ImportProgramError: torch cannot write without side effects what the model does to memory.
+    """
+    whole = _left_whole(exported)
+    table = _table(whole)
+
+    @cache
+    def stays(operator: Operator) -> bool:
+        return _stays(operator, table, whole)
+
+    try:
+        with torch_noise_hidden(), torch.no_grad():
+            return functional_program(exported, _tables(whole), stays)
+    except (Unfollowed, *NEEDS_VALUES, *REFUSED):
+        return _decomposed_by_torch(exported, table)
+
+
+def _decomposed_by_torch(exported: ExportedProgram, table: Any) -> FunctionalProgram:
+    """The program as torch decomposes it as a whole, with torch's own refusals."""
+    try:
+        with torch_noise_hidden(), torch.no_grad():
+            return FunctionalProgram.of(cast(Any, exported).run_decompositions(table))
+    except NEEDS_VALUES as error:
+        raise without_values(error) from error
+    except REFUSED as error:
+        # Torch runs a graph here, in which no line is the model's own: its place is in the text, if anywhere.
+        raise ImportProgramError(
+            f"torch.export cannot write the model without side effects: {first_line(error)}",
+            where=place_in(str(error)),
+            hint="write to clones of views, do not resize tensors or set their memory, and take no derivatives",
+        ) from error
+
+
+def _stays(operator: Operator, table: Mapping[Operator, Any], whole: frozenset[str]) -> bool:
+    """Return whether an operator is left as it is: it is to stay whole, or is a view that torch has no parts for."""
+    schema = schema_of(operator)
+    if operator in table or schema.is_mutable:
+        return False
+    if str(operator).removeprefix("aten.") in whole:
+        return True
+    return any(result.alias_info is not None for result in schema.returns) and not is_composite(operator)

@@ -1,0 +1,222 @@
+"""Trace of single calls of operators into functional parts, with torch's private machinery for `run_decompositions`.
+
+Used, all private: `export.exported_program` (how a table of decompositions is split, and composite operators are kept
+whole), `export._trace` (decompositions of backends, left out), `FunctionalTensor` (writes as new values),
+`proxy_tensor` (inputs of a trace that is under way, and the nodes of tensors), `_dispatch.python`, and the dispatch key
+of functionalization. These are what `ExportedProgram.run_decompositions` itself opens around a whole graph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import torch
+from torch._dispatch.python import enable_python_dispatcher
+from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
+from torch.export import _trace, exported_program
+from torch.fx import Graph, Node
+from torch.fx.experimental import proxy_tensor
+
+from spyre_mlir.frontend.arguments import walks
+from spyre_mlir.frontend.capture.value_memory import Unfollowed
+from spyre_mlir.frontend.torch_private import FakeTensorMode, Operator, disable_modes, storage_identity, tree_map
+
+Composites = Mapping[Operator, Callable[..., Any]]
+_SUFFIX = re.compile(r"_\d+$")
+_MOST_KEPT = 4096  # traced calls, from one program to the next
+
+
+@dataclass(frozen=True)
+class TensorForm:
+    """Facts of a tensor that a decomposition can see."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int
+    device: str
+    requires_grad: bool
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor, *, offset: bool) -> TensorForm:
+        """Return the form of a tensor, with or without its start in its memory."""
+        start = int(tensor.storage_offset()) if offset else 0
+        shape, stride = tuple(tensor.shape), tuple(tensor.stride())
+        return cls(tensor.dtype, shape, stride, start, tensor.device.type, tensor.requires_grad)
+
+    def made(self) -> torch.Tensor:
+        """Return a new tensor of this form."""
+        reach = 0 if 0 in self.shape else 1 + sum((e - 1) * s for e, s in zip(self.shape, self.stride, strict=True))
+        memory = torch.empty(self.offset + reach, dtype=self.dtype, device=self.device)
+        return memory.as_strided(self.shape, self.stride, self.offset).detach().requires_grad_(self.requires_grad)
+
+
+@dataclass(frozen=True)
+class TensorNumber:
+    """The number of a tensor among those that a call reads."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class TracedCall:
+    """One call in functional form.
+
+    Attributes:
+        inputs: placeholders of the call's tensors.
+        nodes: the calls it consists of, in order; some may have no use.
+        results: the value of the call: nodes, in the structure of the result.
+        written: the new values of the tensors that the call writes, by number.
+        views: results to the input, or the earlier result, whose memory they lie in.
+    """
+
+    inputs: tuple[Node, ...]
+    nodes: tuple[Node, ...]
+    results: Any
+    written: Mapping[int, Node]
+    views: Mapping[Node, Node]
+
+    @cached_property
+    def walks(self) -> bool:
+        """Return whether the operator goes through memory by strides."""
+        return any(walks(node) for node in self.nodes)
+
+    @cached_property
+    def names(self) -> Mapping[Node, str]:
+        """Names of the nodes before they are numbered."""
+        return {node: _SUFFIX.sub("", node.name) for node in self.nodes}
+
+    @cached_property
+    def forms(self) -> Mapping[Node, TensorForm]:
+        """Forms of the nodes that are tensors, as far as they start where the inputs were said to start."""
+        values = {node: node.meta["val"] for node in self.nodes}
+        return {node: TensorForm.of(v, offset=True) for node, v in values.items() if isinstance(v, torch.Tensor)}
+
+
+Trace = Callable[[Operator, Any, Any, Sequence[TensorForm]], TracedCall]
+
+
+class Tables:
+    """A table of decompositions, in the two parts that torch applies in different ways, and what they gave so far."""
+
+    def __init__(self, table: Mapping[Operator, Callable[..., Any]]) -> None:
+        """Splits the table."""
+        parts: Any = cast(Any, exported_program)._split_decomp_table_to_cia_and_python_decomp(dict(table))
+        self.composites, self.others = cast("tuple[Composites, Composites]", parts)
+        self.traced: dict[Hashable, TracedCall] = {}
+
+    def keep(self, key: Hashable, traced: TracedCall) -> None:
+        """Keep a traced call."""
+        if len(self.traced) >= _MOST_KEPT:
+            self.traced.clear()
+        self.traced[key] = traced
+
+
+def trace_calls(tables: Tables, run: Callable[[Trace], None]) -> None:
+    """Run a function that traces calls of operators, one by one."""
+    private_exported, private_trace = cast(Any, exported_program), cast(Any, _trace)
+
+    def traced() -> tuple[()]:
+        # As torch does: C++ functionalization must not wrap what the Python one wraps already.
+        with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.Functionalize)):
+            run(_Tracing(mode).call)
+        return ()
+
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    with (
+        mode,
+        private_trace._ignore_backend_decomps(),
+        torch.no_grad(),
+        private_exported._override_composite_implicit_decomp(dict(tables.composites)),
+        enable_python_dispatcher(),
+        FunctionalTensorMode(export=True, _allow_token_discovery=True),
+    ):
+        proxy_tensor.make_fx(traced, decomposition_table=dict(tables.others))()
+
+
+class _Tracing:
+    """A trace under way."""
+
+    def __init__(self, mode: FakeTensorMode) -> None:
+        self._mode = mode
+        self._tracer: Any = cast(Any, proxy_tensor.get_proxy_mode()).tracer
+        self._inputs = 0
+
+    def call(self, operator: Operator, args: Any, kwargs: Any, forms: Sequence[TensorForm]) -> TracedCall:
+        """Trace a call; its arguments have a `TensorNumber` in the place of every tensor."""
+        with disable_modes(), self._mode:
+            fakes = [form.made() for form in forms]
+        inputs = [self._input(fake) for fake in fakes]
+        last = next(iter(reversed(self._tracer.graph.nodes)), None)
+        wrapped: list[torch.Tensor] = [FunctionalTensor.to_functional(fake) for fake in fakes]
+
+        def tensor(leaf: object) -> object:
+            return wrapped[leaf.number] if isinstance(leaf, TensorNumber) else leaf
+
+        out = operator(*tree_map(tensor, args), **tree_map(tensor, kwargs))
+        results = tree_map(_unwrapped, out)
+        after = [_unwrapped(leaf) for leaf in wrapped]
+        kept = _Kept(inputs, self._made_since(last))
+        memory = {storage_identity(fake): node for fake, node in zip(fakes, kept.inputs, strict=True)}
+        views: dict[Node, Node] = {}
+
+        def node_of(leaf: object) -> object:
+            if not isinstance(leaf, torch.Tensor):
+                return leaf
+            node = kept.nodes[self._node(leaf)]
+            of = memory.setdefault(storage_identity(leaf), node)
+            if of is not node:
+                views[node] = of
+            return node
+
+        written = {
+            n: kept.nodes[self._node(new)]
+            for n, (old, new) in enumerate(zip(fakes, after, strict=True))
+            if old is not new
+        }
+        return TracedCall(tuple(kept.inputs), tuple(kept.calls), tree_map(node_of, results), written, views)
+
+    def _input(self, fake: torch.Tensor) -> Node:
+        self._inputs += 1
+        proxy: Any = self._tracer.create_proxy("placeholder", f"input_of_{self._inputs}", (), {})
+        cast(Any, proxy_tensor).track_tensor_tree(fake, proxy, constant=None, tracer=self._tracer)
+        return proxy.node
+
+    def _made_since(self, last: Node | None) -> list[Node]:
+        """The nodes behind another one."""
+        made: list[Node] = []
+        for node in reversed(self._tracer.graph.nodes):
+            if node is last:
+                break
+            made.append(node)
+        return made[::-1]
+
+    def _node(self, fake: torch.Tensor) -> Node:
+        return cast(Any, proxy_tensor).get_proxy_slot(fake, self._tracer).proxy.node
+
+
+class _Kept:
+    """Nodes of a trace in a graph of their own, since torch drops what is left without use."""
+
+    def __init__(self, inputs: Sequence[Node], calls: Sequence[Node]) -> None:
+        graph = Graph()
+        self.nodes: dict[Node, Node] = {}
+        for node in (*inputs, *calls):
+            if node.op not in ("placeholder", "call_function"):
+                raise Unfollowed(f"{node.op} in a decomposition")
+            self.nodes[node] = graph.node_copy(node, lambda read: self.nodes[read])
+            self.nodes[node].meta = {"val": node.meta.get("val")}
+        self.inputs = [self.nodes[node] for node in inputs]
+        self.calls = [self.nodes[node] for node in calls]
+
+
+def _unwrapped(leaf: Any) -> Any:
+    """The value that a functional tensor has now; anything else is itself."""
+    if not isinstance(leaf, FunctionalTensor):
+        return leaf
+    torch._sync(leaf)
+    return cast(Any, torch)._from_functional_tensor(leaf.elem)

@@ -1,0 +1,130 @@
+"""Trace of a bundle function with given addresses: its allocations and launches, in order.
+
+A function has no branches, so its arguments and the free memory settle every address. A trace of one run replaces the
+interpreter in the next with the same arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from xdsl.dialects.func import FuncOp
+
+from spyre_mlir.dialects.places import Rebase, source_of
+from spyre_mlir.dialects.sdscbundle import PARAMETER, SdscExecuteOp
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
+from spyre_mlir.errors import MachineFault
+from spyre_mlir.machine.faults import Standing
+from spyre_mlir.machine.memory.exact import Memory
+from spyre_mlir.machine.superdsc.launch_plans import LaunchPlans
+from spyre_mlir.machine.superdsc.run import execute
+from spyre_mlir.machine.superdsc.stale_reads import History
+
+# Steps of a function that are kept; a loop adds those of every trip.
+_LONGEST = 1 << 13
+
+
+@dataclass(frozen=True)
+class PoolAllocation:
+    """Scratch memory that a function allocates.
+
+    Attributes:
+        size: its bytes.
+    """
+
+    size: int
+
+
+@dataclass(frozen=True)
+class Caller:
+    """What the host program says about one launch of a bundle function.
+
+    Attributes:
+        arguments: names of the regions of memory that are its arguments.
+        places: the places of its ops at this launch.
+    """
+
+    arguments: Sequence[str] = ()
+    places: Rebase = field(default_factory=Rebase)
+
+    def tensors(self, op: SdscExecuteOp) -> tuple[str | None, ...]:
+        """Return which region of memory each operand of a file is, where that is known."""
+        return tuple(self._region(name) if name.startswith(PARAMETER) else name for name in op.tensors)
+
+    def _region(self, parameter: str) -> str | None:
+        number = int(parameter.removeprefix(PARAMETER))
+        return self.arguments[number] if number < len(self.arguments) else None
+
+
+@dataclass(frozen=True)
+class BoundLaunch:
+    """A launch with the values of its symbols.
+
+    Attributes:
+        op: the launch.
+        view: what its file says.
+        symbols: byte address, or size, per symbol id.
+        caller: the launch of the host program that it is a part of.
+    """
+
+    op: SdscExecuteOp
+    view: Descriptor
+    symbols: Mapping[int, int]
+    caller: Caller = field(default_factory=Caller)
+
+    @cached_property
+    def _standing(self) -> Standing:
+        source = self.caller.places.source(source_of(self.op.location))
+        return Standing(self.op.sdsc_filename.data, "superdsc", str(source) if source else None)
+
+    @cached_property
+    def _tensors(self) -> tuple[str | None, ...]:
+        return self.caller.tensors(self.op)
+
+    def run(self, memory: Memory, history: History | None = None, plans: LaunchPlans | None = None) -> None:
+        """Run the operation on all its cores; a fault names the file, and its origin in the model."""
+        log = memory.log
+        log.standing = self._standing
+        try:
+            execute(self.view, memory, self.symbols, history, self._tensors, plans)
+        except MachineFault as fault:
+            log.keep(fault)
+        finally:
+            log.standing = None
+
+
+Trace = list[PoolAllocation | BoundLaunch]
+
+
+@dataclass
+class ProgramPlans:
+    """Everything about a program's launches that does not depend on data, kept from run to run.
+
+    Attributes:
+        launches: the plans of single launches.
+    """
+
+    launches: LaunchPlans = field(default_factory=LaunchPlans)
+    _traces: dict[tuple[int, tuple[int, ...]], tuple[FuncOp, Trace]] = field(
+        default_factory=dict[tuple[int, tuple[int, ...]], tuple[FuncOp, Trace]]
+    )
+
+    def trace(self, function: FuncOp, addresses: Sequence[int]) -> Trace | None:
+        """Return the trace of a function.
+
+        Args:
+            function: a bundle function.
+            addresses: the values of its arguments, and where free memory begins.
+        """
+        known = self._traces.get((id(function), tuple(addresses)))
+        return None if known is None else known[1]
+
+    def keep(self, function: FuncOp, addresses: Sequence[int], trace: Trace) -> None:
+        """Keep the trace of a run that came to its end, unless it is very long."""
+        if len(trace) <= _LONGEST:
+            self._traces[id(function), tuple(addresses)] = function, trace
+
+
+__all__ = ["BoundLaunch", "Caller", "PoolAllocation", "ProgramPlans", "Trace"]

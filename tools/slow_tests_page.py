@@ -1,0 +1,63 @@
+"""Page of the tests that the default run leaves out, for `reference_pages.py`: reads the marks, runs nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dialect_pages import EDIT, table
+
+ROOT = Path(__file__).resolve().parent.parent
+INTRO = """Tests marked `slow` are left out of `python3 tools/dev.py test`. Each mark gives its reason.
+`python3 tools/dev.py suites` runs all of them, suite by suite; the command of a row runs the slow tests of one file."""
+
+
+@dataclass(frozen=True)
+class SlowMark:
+    """A mark `pytest.mark.slow`.
+
+    Attributes:
+        path: the test file, relative to the root.
+        line: where the mark is.
+        test: the test or fixture that it stands in or above; "" for a constant of the module.
+        reason: why the default run leaves the test out; "" if the mark has none.
+    """
+
+    path: str
+    line: int
+    test: str
+    reason: str
+
+
+def slow_marks(path: Path) -> Iterator[SlowMark]:
+    """Marks of a test file, in order."""
+    name = str(path.relative_to(ROOT))
+    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+        test = statement.name if isinstance(statement, ast.FunctionDef) else ""
+        called = {id(node.func): node for node in ast.walk(statement) if isinstance(node, ast.Call)}
+        marks = (n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and n.attr == "slow")
+        for mark in sorted(marks, key=lambda node: node.lineno):
+            call = called.get(id(mark))
+            given = {} if call is None else {k.arg: ast.literal_eval(k.value) for k in call.keywords}
+            yield SlowMark(name, mark.lineno, test, str(given.get("reason", "")))
+
+
+def all_slow_marks() -> list[SlowMark]:
+    """Marks of every test file."""
+    return [mark for path in sorted((ROOT / "tests").rglob("*.py")) for mark in slow_marks(path)]
+
+
+def slow_tests_page() -> str:
+    """A row per mark: file, test, reason, command."""
+    rows = [
+        (f"`{m.path}`", f"`{m.test}`" if m.test else "", m.reason, f"`python3 tools/dev.py test {m.path} -m slow`")
+        for m in all_slow_marks()
+    ]
+    return (
+        "\n\n".join(
+            ["# Slow tests", EDIT.format(source="tests/"), INTRO, table(("file", "test", "reason", "command"), rows)]
+        )
+        + "\n"
+    )

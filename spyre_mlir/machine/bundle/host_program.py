@@ -32,7 +32,7 @@ from spyre_mlir.hw import dl16, encoding, image
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, USER_SEGMENTS, segment_base
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, tensor_type
-from spyre_mlir.machine.bundle.launch_trace import Caller
+from spyre_mlir.machine.bundle.launch_trace import LaunchSite
 from spyre_mlir.machine.bundle.run import LaunchWatch, Loader, run_bundle
 from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, fills, send, send_image
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault, place_of
@@ -240,10 +240,10 @@ class HostFunctions(InterpreterFunctions):
         self.memory.remove_region(POOL)
         return ()
 
-    def _caller(self, op: LaunchOp, placed: Sequence[_Placed]) -> Caller:
+    def _caller(self, op: LaunchOp, placed: Sequence[_Placed]) -> LaunchSite:
         executes = self.program.executes(op.bundle.root_reference.data)
         names = [self.memory.locate(p.base, p.base + 1).name for p in placed]
-        return Caller(names, Rebase.of(executes, op))
+        return LaunchSite(names, Rebase.of(executes, op))
 
     @impl(FromDeviceOp)
     def run_from_device(self, _interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:

@@ -38,7 +38,7 @@ class PoolAllocation:
 
 
 @dataclass(frozen=True)
-class Caller:
+class LaunchSite:
     """What the host program says about one launch of a bundle function.
 
     Attributes:
@@ -72,7 +72,7 @@ class BoundLaunch:
     op: SdscExecuteOp
     view: Descriptor
     symbols: Mapping[int, int]
-    caller: Caller = field(default_factory=Caller)
+    caller: LaunchSite = field(default_factory=LaunchSite)
 
     @cached_property
     def _standing(self) -> Standing:
@@ -127,4 +127,4 @@ class ProgramPlans:
             self._traces[id(function), tuple(addresses)] = function, trace
 
 
-__all__ = ["BoundLaunch", "Caller", "PoolAllocation", "ProgramPlans", "Trace"]
+__all__ = ["BoundLaunch", "LaunchSite", "PoolAllocation", "ProgramPlans", "Trace"]

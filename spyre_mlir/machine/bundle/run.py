@@ -21,7 +21,7 @@ from spyre_mlir.dialects.sdscbundle import (
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import InputError, SpyreError, UnsupportedError
 from spyre_mlir.machine.bundle.addresses import AddressFunctions
-from spyre_mlir.machine.bundle.launch_trace import BoundLaunch, Caller, PoolAllocation, ProgramPlans, Trace
+from spyre_mlir.machine.bundle.launch_trace import BoundLaunch, LaunchSite, PoolAllocation, ProgramPlans, Trace
 from spyre_mlir.machine.faults import place_of
 from spyre_mlir.machine.levels.for_loops import ForFunctions
 from spyre_mlir.machine.memory.exact import Memory
@@ -58,11 +58,11 @@ class BundleFunctions(InterpreterFunctions):
         watch: LaunchWatch | None = None,
         run: LaunchWatch | None = None,
         plans: LaunchPlans | None = None,
-        caller: Caller | None = None,
+        caller: LaunchSite | None = None,
     ) -> None:
         self.memory = memory
         self.watch = watch
-        self._caller = caller or Caller()
+        self._caller = caller or LaunchSite()
         self._instead = run
         self.pools: list[str] = []
         self.trace: Trace = []
@@ -137,7 +137,7 @@ def run_bundle(
     run: LaunchWatch | None = None,
     entry: str = ENTRY,
     plans: ProgramPlans | None = None,
-    caller: Caller | None = None,
+    caller: LaunchSite | None = None,
 ) -> None:
     """Run a bundle from its first launch to its last.
 

@@ -1,4 +1,4 @@
-"""What a bundle function does with given addresses: its allocations and launches, in order.
+"""Trace of a bundle function with given addresses: its allocations and launches, in order.
 
 A function has no branches, so its arguments and the free memory settle every address. A trace of one run replaces the
 interpreter in the next with the same arguments.

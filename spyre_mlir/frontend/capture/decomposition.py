@@ -6,6 +6,7 @@ the graph as a whole where writes through views, or operations on graphs, have t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any, cast
@@ -25,6 +26,8 @@ from spyre_mlir.frontend.torch_private import Operator, is_composite, schema_of
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family
 from spyre_mlir.plugins import registry
+
+log = logging.getLogger(__name__)
 
 # The host runs these, or the import where they depend on no input; the op table has none of them.
 _WITHOUT_ENTRY = frozenset(
@@ -123,7 +126,8 @@ def decompose(exported: ExportedProgram) -> FunctionalProgram:
     try:
         with torch_noise_hidden(), torch.no_grad():
             return functional_program(exported, _tables(whole), stays)
-    except (Unfollowed, *NEEDS_VALUES, *REFUSED):
+    except (Unfollowed, *NEEDS_VALUES, *REFUSED) as error:
+        log.debug("torch decomposes the graph as a whole: %s: %s", type(error).__name__, first_line(error))
         return _decomposed_by_torch(exported, table)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
@@ -240,8 +240,7 @@ class _Walk:
             if node.op == "call_function" and not node.users:
                 self._graph.erase_node(node)
         signature = ExportGraphSignature(list(signature.input_specs), [spec for _, spec in results])
-        program = FunctionalProgram.of(self._exported)
-        return FunctionalProgram(self._graph, signature, program.state_dict, program.constants, program.call_spec)
+        return replace(FunctionalProgram.of(self._exported), graph=self._graph, graph_signature=signature)
 
     def _check_apart(self, written: InputSpec) -> None:
         """Leaves to torch writes to tensors of the model that share memory with others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import (
     I64,
@@ -29,7 +29,6 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, MemoryFreeEffect, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.directives import Number
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
@@ -286,8 +285,12 @@ class LaunchOp(IRDLOperation):
     @property
     def element_names(self) -> dict[int, str]:
         """The element types of results, by the numbers of SuperDSCs."""
-        lists = said_arguments(self.elements)
-        return {int(n): name for name, of in lists.items() if isinstance(of, DenseArrayBase) for n in of.get_values()}
+        lists = self._element_lists.items()
+        return {int(n): name for name, of in lists if isinstance(of, DenseArrayBase) for n in of.get_values()}
+
+    @property
+    def _element_lists(self) -> Mapping[str, Attribute]:
+        return {} if self.elements is None else self.elements.data
 
     @property
     def fixed_pool_bytes(self) -> int | None:
@@ -298,7 +301,7 @@ class LaunchOp(IRDLOperation):
         """Checks C1."""
         if self.integer_kernels is not None and len(self.integer_kernels) % 2:
             raise VerifyException(f"integer_kernels has {len(self.integer_kernels)} numbers, expected pairs")
-        for name, numbers in said_arguments(self.elements).items():
+        for name, numbers in self._element_lists.items():
             if not isinstance(numbers, DenseArrayBase):
                 raise VerifyException(f"elements has {numbers} for {name}, expected a list of numbers array<i64: …>")
 

@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
 from spyre_mlir.dialects.superdsc.dialect.links import operand_numbers
+from spyre_mlir.dialects.superdsc.dialect.short_form import PARTIAL
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.dialects.superdsc.model.fields import FIELDS, JsonKind, Level
@@ -61,7 +62,7 @@ def wrong_kind(level: Level, fields: JsonObject) -> tuple[str, str] | None:
 
 def verify_complete(op: Operation) -> None:
     """The short form of an inner op has no meaning outside the short form of a `superdsc.sdsc`."""
-    if "partial" in op.attributes:
+    if PARTIAL in op.attributes:
         raise VerifyException(
             f"{op.name} is in short form outside a superdsc.sdsc in custom syntax; write all its fields"
         )

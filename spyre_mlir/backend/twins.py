@@ -7,7 +7,6 @@ everything but the numbers themselves, so a twin of a file that was read, checke
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -85,7 +84,7 @@ class _Read:
         return replace(self.view, index=skeleton.index, operands=tuple(operands))
 
 
-_read: OrderedDict[tuple[bytes, SpyreSpec], _Read] = OrderedDict()
+_read: dict[tuple[bytes, SpyreSpec], _Read] = {}
 
 
 def read_descriptor(path: Path, spec: SpyreSpec) -> Descriptor:
@@ -102,7 +101,6 @@ def read_descriptor(path: Path, spec: SpyreSpec) -> Descriptor:
     text = read_text(path)
     skeleton = _Skeleton.of(text)
     if skeleton is not None and (known := _read.get((skeleton.digest, spec))) is not None:
-        _read.move_to_end((skeleton.digest, spec))
         view = known.twin(skeleton)
         if view is not None:
             return view
@@ -111,9 +109,9 @@ def read_descriptor(path: Path, spec: SpyreSpec) -> Descriptor:
         read = _Read(view, nodes)
         # Only if the numbers that were cut out are those that the descriptor has.
         if len(nodes) == len(skeleton.starts) == len(view.operands) and read.twin(skeleton) == view:
+            if len(_read) >= _KEPT:
+                _read.clear()
             _read[skeleton.digest, spec] = read
-            if len(_read) > _KEPT:
-                _read.popitem(last=False)
     return view
 
 

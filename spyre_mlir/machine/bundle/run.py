@@ -160,7 +160,7 @@ def run_bundle(
     expected = len(function.function_type.inputs)
     if expected != len(arguments):
         raise InputError(f"the bundle takes {expected} arguments, got {len(arguments)}")
-    kept = plans or ProgramPlans()
+    kept = ProgramPlans() if plans is None else plans
     memory.forget_scratchpads()
     functions = BundleFunctions(memory, load, watch, run, kept.launches)
     addresses = (*arguments, memory.free)

@@ -83,7 +83,7 @@ def execute(
         return None if special else make_plan(sized, memory, symbols)
 
     try:
-        plan = (plans or LaunchPlans()).plan(view, memory, symbols, make)
+        plan = (LaunchPlans() if plans is None else plans).plan(view, memory, symbols, make)
         if plan is not None:
             _run(plan, memory, past, tensors)
     finally:

@@ -1,7 +1,7 @@
 """Prints digests of everything the compiler writes; a refactoring is held to them by comparing two checkouts.
 
-    git worktree add /tmp/before <commit>
-    PYTHONPATH=/tmp/before .venv/bin/python tools/digests.py > before.txt   # lit files and zoo of the old checkout
+    git worktree add ../before <commit>
+    PYTHONPATH=../before .venv/bin/python tools/digests.py > before.txt   # lit files and zoo of the old checkout
     .venv/bin/python tools/digests.py > after.txt && diff before.txt after.txt
 
 One line per output: `lit FILE RUN CODE OUTPUT` for the tools' part of every RUN line, `zoo MODEL FILE` for each public

@@ -51,13 +51,12 @@ def all_slow_marks() -> list[SlowMark]:
 
 def slow_tests_page() -> str:
     """A row per mark: file, test, reason, command."""
-    rows = [
-        (f"`{m.path}`", f"`{m.test}`" if m.test else "", m.reason, f"`python3 tools/dev.py test {m.path} -m slow`")
-        for m in all_slow_marks()
-    ]
-    return (
-        "\n\n".join(
-            ["# Slow tests", EDIT.format(source="tests/"), INTRO, table(("file", "test", "reason", "command"), rows)]
-        )
-        + "\n"
-    )
+    rows = [(f"`{m.path}`", f"`{m.test}`" if m.test else "", m.reason, f"`{command(m)}`") for m in all_slow_marks()]
+    parts = ["# Slow tests", EDIT.format(source="tests/"), INTRO, table(("file", "test", "reason", "command"), rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def command(mark: SlowMark) -> str:
+    """Return the command that runs the tests behind a mark: those of a folder if it is at a fixture of the folder."""
+    path = Path(mark.path)
+    return f"python3 tools/dev.py test {path.parent if path.name == 'conftest.py' else path} -m slow"

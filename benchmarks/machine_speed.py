@@ -173,9 +173,13 @@ def profile(name: str, numerics: str) -> None:
 
 def in_fresh_process(name: str, *options: str) -> dict[str, float]:
     """Runs one measurement with one thread."""
+    return json.loads(run_one(name, *options, capture_output=True).stdout.splitlines()[-1])
+
+
+def run_one(name: str, *options: str, **how: Any) -> subprocess.CompletedProcess[str]:
+    """Runs this script on one measurement, in a process with one thread."""
     command = [sys.executable, "-W", "ignore", __file__, "--one", name, *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **ONE_THREAD})
-    return json.loads(done.stdout.splitlines()[-1])
+    return subprocess.run(command, text=True, check=True, env={**os.environ, **ONE_THREAD}, **how)
 
 
 def main() -> int:
@@ -195,18 +199,7 @@ def main() -> int:
         return 0
     if arguments.profile:
         for name in arguments.only:
-            command = [
-                sys.executable,
-                "-W",
-                "ignore",
-                __file__,
-                "--one",
-                name,
-                "--profile",
-                "--numerics",
-                arguments.numerics,
-            ]
-            subprocess.run(command, check=True, env={**os.environ, **ONE_THREAD})
+            run_one(name, "--profile", "--numerics", arguments.numerics)
         return 0
     print(
         "what      shape                        first s  first/next   call ms  us a kernel  baseline ms   ratio   limit"

@@ -101,12 +101,11 @@ def test_a_long_trace_is_not_kept() -> None:
     assert plans.trace(function, BASES[:1]) is None
 
 
-def test_a_fault_of_a_replayed_launch_names_the_file() -> None:
+def test_a_trace_has_the_files_of_its_run_and_new_plans_read_them_again() -> None:
     of, resident = program(), ResidentTensors()
     run_program(of, [numbers()], resident=resident)
     wrong = replace(of, load=lambda _: negation("-1 -2", "-9 -4"))
-    # The trace has the descriptor of the first run: a program that is read again has another `ResidentTensors`.
-    run_program(wrong, [numbers()], resident=resident)
+    run_program(wrong, [numbers()], resident=resident)  # a replay, with the file that the first run read
     with pytest.raises(MachineFault) as caught:
         run_program(wrong, [numbers()], resident=ResidentTensors())
     assert caught.value.kind == FaultKind.UNBOUND_SYMBOL

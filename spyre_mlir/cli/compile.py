@@ -6,8 +6,8 @@ import argparse
 import logging
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import Sequence, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 

@@ -292,7 +292,7 @@ class _Conversion:
         for number, argument in enumerate(function.body.block.args):
             if argument not in planner.versions:
                 planner.hosts[argument] = kind_of(function, number) in PREPARED_KINDS
-        prepared = {a: planner.hosts.get(a, False) for a in function.body.block.args}
+        prepared: dict[SSAValue, bool] = {a: planner.hosts.get(a, False) for a in function.body.block.args}
         planner.origins = Origins(function, prepared, planner.given)
         rebuild(
             function,

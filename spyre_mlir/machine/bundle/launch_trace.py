@@ -39,7 +39,7 @@ class PoolAllocation:
 
 @dataclass(frozen=True)
 class LaunchSite:
-    """What the host program says about one launch of a bundle function.
+    """One launch of a bundle function, as the host program has it.
 
     Attributes:
         arguments: names of the regions of memory that are its arguments.

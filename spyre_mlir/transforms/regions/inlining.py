@@ -13,7 +13,7 @@ from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 
 
 def inline_all(module: ModuleOp) -> None:
-    """Replace every call by the ops of the function it calls, and drop the private functions nobody calls then.
+    """Replace every call by the ops of the function it calls, and drop the private functions that no call is left of.
 
     Raises:
         LoweringError: functions call each other in a circle.

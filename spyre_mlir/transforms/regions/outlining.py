@@ -98,7 +98,8 @@ def _function(module: ModuleOp, caller: func.FuncOp, region: Region, path: str) 
 
 def _short(hint: str | None, path: str) -> str | None:
     """The name of a weight within its layer."""
-    return None if hint is None else hint.removeprefix(f"p_{path.replace('.', '_')}_").removeprefix("p_") or hint
+    short = "" if hint is None else hint.removeprefix(f"p_{path.replace('.', '_')}_").removeprefix("p_")
+    return short if SSAValue.is_valid_name(short) and not short[:1].isdigit() else hint
 
 
 def _free_name(module: ModuleOp, path: str) -> str:

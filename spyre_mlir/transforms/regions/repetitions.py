@@ -146,7 +146,7 @@ def _cut(start: int, end: int, length: int, paths: Sequence[str], widths: Sequen
         before = set(numbered_prefixes(paths[at - 1])) if at else set[str]()
         fresh = [p for p in numbered_prefixes(paths[at]) if p not in before]
         if fresh and fresh[0] not in numbered_prefixes(paths[at + length]):
-            return at, length, True
+            return at, length, fresh[0] in numbered_prefixes(paths[at + length - 1])  # one module, not two or more
     most = (end - start) // length
     possible = [at for at in range(start, start + length) if (end - at) // length == most]
     return min(possible, key=lambda at: widths[at]), length, False

@@ -2,7 +2,7 @@
 
 from xdsl.dialects.builtin import StringAttr
 
-from spyre_mlir.dialects.places import source_of
+from spyre_mlir.dialects.places import Source, location_of, source_of
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.regions.outlining import outline
 from tests.unit.transforms.regions.programs import OPS, calls, functions, layer, program, stacked
@@ -64,3 +64,23 @@ def test_small_programs_stay_flat() -> None:
     for module in (stacked(2), stacked(3, ops=5)):
         outline(module, functions(module)["main"])
         assert not calls(module)
+
+
+def test_parameters_have_names_within_their_layer() -> None:
+    module = stacked(3)
+    for number, weight in enumerate(functions(module)["main"].body.block.args[1:]):
+        weight.name_hint = f"p_layers_{number}_inner_weight"
+    outline(module, functions(module)["main"])
+    assert [a.name_hint for a in functions(module)["layers"].body.block.args] == ["x0", "weight"]
+
+
+def test_a_name_that_would_begin_with_a_digit_stays_whole() -> None:
+    ops = [OPS[n % 5] for n in range(35)]
+    module = program([layer(n, ops, path="") for n in range(3)], 3)
+    for op in (op for op in module.walk() if op.name.startswith("aten.")):
+        op.location = location_of(Source(module="layers"))
+    for number, weight in enumerate(functions(module)["main"].body.block.args[1:]):
+        weight.name_hint = f"p_layers_{number}_weight"
+    outline(module, functions(module)["main"])
+    (made,) = [f for name, f in functions(module).items() if name != "main"]
+    assert [a.name_hint for a in made.body.block.args][1] == "p_layers_0_weight"

@@ -58,3 +58,11 @@ def test_pieces_do_not_overlap() -> None:
 def test_numbered_prefixes() -> None:
     assert numbered_prefixes("encoder.0.block.12.mlp") == ["encoder.0", "encoder.0.block.12"]
     assert numbered_prefixes("head") == []
+
+
+def test_a_layer_is_a_piece_and_not_two_of_them() -> None:
+    """Half as many calls of twice the ops would save a little more."""
+    paths = [f"layers.{n}" for n in range(16) for _ in PIECE]
+    repeated = found(PIECE * 16, paths)
+    assert repeated is not None
+    assert (len(repeated.starts), repeated.length) == (16, 40)

@@ -52,6 +52,11 @@ class _Launch:
     local: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
 
     @property
+    def key(self) -> str | int:
+        """Equal for launches of one bundle function: the name of the region, or a number of the launch's own."""
+        return id(self) if self.call is None else self.call.callee.root_reference.data
+
+    @property
     def operands(self) -> list[SSAValue]:
         """The buffers it is launched with."""
         return self.arguments if self.call is None else list(self.call.arguments)
@@ -130,18 +135,17 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         launches = _launches(block, called)
         segments = _segments(launches) if self.addresses == "concrete" else {}
         failures, sdscs = Failures(), list[Operation]()
-        made: dict[str, tuple[func.FuncOp, _Notes]] = {}
-        several = len(launches) > 1
+        made: dict[str | int, tuple[func.FuncOp, _Notes]] = {}
+        several = len({launch.key for launch in launches}) > 1
         for launch in launches:
             place = launch.call or launch.body[0]
-            key = f"{len(made)}" if launch.call is None else f"@{launch.call.callee.root_reference.data}"
             bundle = None
-            if key not in made:
+            if launch.key not in made:
                 name = f"{BUNDLE}_{len(made)}" if several else BUNDLE
                 bundle, notes = self._fill(function, launch, self.first + len(sdscs), segments, spec, failures)
                 sdscs += bundle.sdscs
-                made[key] = bundle.function(name), notes
-            entry, notes = made[key]
+                made[launch.key] = bundle.function(name), notes
+            entry, notes = made[launch.key]
             op = kernel.LaunchOp(entry.sym_name.data, launch.operands)
             op.location = place.location if launch.call is not None else op.location
             notes.tell(op)

@@ -23,7 +23,7 @@ from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.universe import make_context
 from tests.end_to_end.models import llama
-from tests.end_to_end.regions.stacks import Stack, pairs, stack
+from tests.end_to_end.regions.stacks import Block, Stack, pairs, stack
 
 Built = tuple[nn.Module, tuple[Tensor, ...]]
 # Models by name: what they are, calls, launches of the bundle.
@@ -139,17 +139,30 @@ def test_float32_is_kept_in_layers() -> None:
 
 @pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
 def test_a_layer_that_needs_the_host_makes_the_program_flat() -> None:
-    class Hosted(Stack):
+    class Hosted(Block):
+        def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+            return torch.special.bessel_j1(super().forward(x, mask))
+
+    model, inputs = stack(1.5, 1.5, 1.5, 1.5)
+    model.layers = nn.ModuleList(Hosted() for _ in range(4)).eval()
+    flat = compiled((model, inputs))
+    assert "func.call" not in flat.mlir("aten")
+    assert len(flat.host_steps) == 4
+    assert flat.verify(*inputs)
+
+
+@pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
+def test_the_host_may_have_a_part_between_layers() -> None:
+    class Between(Stack):
         def forward(self, x: Tensor, mask: Tensor) -> Tensor:
             for layer in self.layers:
                 x = torch.special.bessel_j1(layer(x, mask))
             return x
 
-    torch.manual_seed(0)
     _, inputs = stack(1.5)
-    model = compiled((Hosted((1.5, 1.5, 1.5, 1.5)).eval(), inputs))
-    assert "func.call" not in model.mlir("aten")
-    assert model.verify(*inputs)
+    made = compiled((Between((1.5,) * 4).eval(), inputs))
+    assert made.mlir("spyre.kernel").count("func.call @") == len(made.host_steps) == 4
+    assert made.verify(*inputs)
 
 
 def test_ktir_comes_from_the_flat_program() -> None:

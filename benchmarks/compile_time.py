@@ -1,7 +1,8 @@
 """Compile time of a Llama by stage and by number of layers, beside torch.compile (Inductor, CPU) in the same run.
 
 Every measurement is a fresh process with cold caches; ``import torch`` and building the model are not counted.
-Run it alone on the machine: ``python benchmarks/compile_time.py [--layers 1 2 4 8] [--repeat 3]``.
+Run it alone on the machine: ``python benchmarks/compile_time.py [--layers 1 2 4 8] [--repeat 3] [--flat]``.
+Seconds of import, lowering and writing are CPU seconds; text is the length of the kernel level.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 
 HIDDEN, TOKENS, VOCABULARY = 256, 128, 512
 
@@ -43,28 +46,33 @@ def build(layers: int) -> tuple[object, object]:
     return Logits(LlamaForCausalLM(config)).eval(), torch.randint(0, VOCABULARY, (1, TOKENS))
 
 
-def measure_ours(layers: int) -> dict[str, float]:
-    """Seconds of import, of every stage, and of writing the bundle; ops at the aten level."""
+def measure_ours(layers: int, *, regions: bool = True) -> dict[str, float]:
+    """Seconds of import, of every stage, of lowering, and of writing the bundle without weights; sizes."""
     model, prompt = build(layers)
-    from spyre_mlir.frontend import import_program, to_numpy
+    from spyre_mlir.frontend import import_program
 
-    started = time.perf_counter()
+    started = time.process_time()
     program = import_program(model, (prompt,))
-    times = {"import": time.perf_counter() - started}
+    times = {"import": time.process_time() - started}
     from pathlib import Path
 
     from spyre_mlir.backend.directory import write_bundle
+    from spyre_mlir.options import CompileOptions
     from spyre_mlir.pipeline import lower
+    from spyre_mlir.text.render import module_text
     from spyre_mlir.universe import make_context
 
-    lowered = lower(program.module, make_context())
+    begun = time.process_time()
+    lowered = lower(program.module, make_context(), options=CompileOptions(regions=regions).passes())
+    times["lower"] = time.process_time() - begun
     times |= {record.level: record.seconds for record in lowered.records}
-    values = {name: to_numpy(value) for name, value in program.values.items()}
-    begun = time.perf_counter()
+    begun = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        write_bundle(Path(folder) / "bundle", lowered.modules["superdsc"], values)
-    times["write"] = time.perf_counter() - begun
-    times["total"] = time.perf_counter() - started
+        write_bundle(Path(folder) / "bundle", lowered.modules["superdsc"], {})
+    times["write"] = time.process_time() - begun
+    times["total"] = time.process_time() - started
+    times["text"] = float(len(module_text(lowered.modules["spyre.kernel"])))
+    times["MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     times["aten ops"] = float(lowered.records[0].ops)
     times["kernels"] = float(lowered.records[-1].kernels)
     return times
@@ -109,16 +117,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layers", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--flat", action="store_true", help="every layer by itself, without regions")
     parser.add_argument("--one", nargs=2, metavar=("WHAT", "LAYERS"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one is not None:
-        measure = {"ours": measure_ours, "inductor": measure_inductor}[arguments.one[0]]
+        measures = {"ours": measure_ours, "flat": partial(measure_ours, regions=False), "inductor": measure_inductor}
+        measure = measures[arguments.one[0]]
         print(json.dumps(measure(int(arguments.one[1]))))
         return 0
-    columns = ("import", "spyre.loop", "spyre.kernel", "superdsc", "write", "total")
+    columns = ("import", "lower", "write", "total", "text", "MB")
     print("layers  " + "  ".join(f"{c:>12}" for c in columns) + "   kernels  us per op  inductor  ratio")
+    ours_is = "flat" if arguments.flat else "ours"
     for layers in arguments.layers:
-        ours = median([in_fresh_process("ours", layers) for _ in range(arguments.repeat)])
+        ours = median([in_fresh_process(ours_is, layers) for _ in range(arguments.repeat)])
         theirs = median([in_fresh_process("inductor", layers) for _ in range(arguments.repeat)])
         per_op = 1e6 * (ours["total"] - ours["import"]) / ours["aten ops"]
         cells = "  ".join(f"{ours[c]:12.3f}" for c in columns)

@@ -91,7 +91,7 @@ def info(
     from spyre_mlir.report.model_info import model_info
 
     program = import_program(model, _as_tuple(example_inputs), example_kwargs)
-    options = CompileOptions(prefer_device=prefer_device).passes()
+    options = CompileOptions(prefer_device=prefer_device, regions=False).passes()
     return model_info(program, lower(program.module, make_context(), until="spyre.kernel", options=options))
 
 

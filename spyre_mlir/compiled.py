@@ -32,7 +32,7 @@ from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.overflows import DL16OverflowWarning, Overflow, tell_overflows
 from spyre_mlir.options import CompileOptions
-from spyre_mlir.pipeline import LEVELS, HostStep, Lowered, check_level, lower_to_ktir
+from spyre_mlir.pipeline import LEVELS, HostStep, Lowered, check_level, has_calls, lower, lower_to_ktir
 from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
 from spyre_mlir.report.host_steps import host_steps
 from spyre_mlir.report.page import page_text
@@ -141,7 +141,11 @@ class CompiledModel:
         return function_texts(self._ktir(), older_spaces=older_spaces)
 
     def _ktir(self) -> ModuleOp:
-        return lower_to_ktir(self._lowered.modules["spyre.kernel"], make_context())
+        module, context = self._lowered.modules["spyre.kernel"], make_context(self._options.spec)
+        if has_calls(module):
+            flat = replace(self._options, regions=False).passes()
+            module = lower(self._program.module, context, until="spyre.kernel", options=flat).modules["spyre.kernel"]
+        return lower_to_ktir(module, context)
 
     def save(self, directory: str | Path, *, host_weights: bool = True, levels: bool = False) -> Path:
         """Write the bundle directory, all or nothing.
@@ -280,7 +284,7 @@ class CompiledModel:
 
         levels = [VerifiedLevel.of(level, results, expected) for level, results in found.items()]
         aten = LEVELS[0]
-        module, own = self._lowered.modules[aten], found[aten]
+        module, own = self._program.module, found[aten]  # without regions: every op runs once
         steps = None if isinstance(own, str) else RoundingSteps.of(module, inputs)
         if steps is None or isinstance(own, str):
             return Verification(tuple(levels), tolerance)
@@ -300,7 +304,8 @@ class CompiledModel:
         if first == 0:
             from spyre_mlir.frontend import torch_values
 
-            return walk.unlike_torch(torch_values(self._lowered.modules[LEVELS[0]], inputs))
+            flat = replace(walk, modules={LEVELS[0]: self._program.module})
+            return flat.unlike_torch(torch_values(self._program.module, inputs))
         return walk.find(names[first], names[first - 1], stored_program(self._bundle()))
 
     def probe(self, name: str, *args: Any, **kwargs: Any) -> Array:

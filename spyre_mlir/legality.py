@@ -179,7 +179,7 @@ LOOP = LegalForms(
 KERNEL = LegalForms(
     "spyre.kernel",
     lambda: (
-        *_around(TENSORS),
+        *_around(TENSORS | DEVICE),
         _TRANSFERS,
         _HOST_STEPS,
         OpFamily(

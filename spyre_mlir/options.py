@@ -99,6 +99,12 @@ class CompileOptions:
         of=Addresses,
         sets=(_TO_SUPERDSC, "addresses"),
     )
+    regions: bool = _option(
+        True,
+        "equal layers become one function, which is lowered and written once and launched per layer; a program stays "
+        "flat if that saves too little, or if the host has a part in a layer",
+        sets=("outline-regions",),
+    )
     share_files: bool = _option(
         False,
         "equal operations at different addresses share one SuperDSC file, whose symbol ids every launch binds anew; "

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Protocol
 
 from xdsl.context import Context
+from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
@@ -29,6 +31,7 @@ from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import narrowed
 from spyre_mlir.transforms.utils.host_fallback import HostStep, host_steps_of, lower_with_more_on_host, tell_host_steps
+from spyre_mlir.transforms.utils.launches import called_functions
 
 log = logging.getLogger(__name__)
 
@@ -52,11 +55,12 @@ class Stage:
         return self.legal.level
 
 
+OUTLINE = "outline-regions"
 OPTIONAL = "?"
 POINT = "@"
 
 STAGES = (
-    Stage("", legality.ATEN),
+    Stage(f"{OUTLINE}?", legality.ATEN),
     Stage(
         "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,schedule-host-steps,@spyre.loop",
         legality.LOOP,
@@ -78,11 +82,11 @@ class StageRecord:
     Attributes:
         level: the level reached.
         ops: operations of the module, bodies included.
-        kernels: hardware functions to run.
+        kernels: hardware functions to run; those of a region count once, however often it is called.
         device_bytes: bytes of device memory (HBM), padding included; at the superdsc level buffers that live at
             different times share the pool.
         lx_bytes: bytes of each core's scratchpad in use, at the kernel level.
-        traffic_bytes: bytes of device memory that kernels read and write in all trips, at the kernel level.
+        traffic_bytes: bytes of device memory that kernels read and write in all trips and calls, at the kernel level.
         integers: kernels whose results are integers of unknown size, at the kernel level; the machine watches them.
         conversions: kernels that change the format of a tensor, at the kernel level.
         narrowed: kernels that compute in DL16 although float32 was to be kept, at the kernel level.
@@ -164,7 +168,8 @@ def lower(
 ) -> Lowered:
     """Lower an aten module through the levels; the input module is not modified.
 
-    An op that cannot be lowered becomes a host step, and the program is lowered again.
+    An op that cannot be lowered becomes a host step, and the program is lowered again. A program with regions that
+    cannot be lowered is lowered without them first.
 
     Args:
         module: verified, at the aten level.
@@ -180,9 +185,12 @@ def lower(
         LoweringError: the program does not fit the machine, or a pass left an op that is not legal.
     """
     _check_options(options or {})
-    run = partial(_lower, context=context, until=check_level(until), options=options or {}, watch=watch)
+    check_level(until)
+    lowered = _with_regions(module, context, until, options or {}, watch) if OUTLINE in (options or {}) else None
+    flat = {name: values for name, values in (options or {}).items() if name != OUTLINE}
+    run = partial(_lower, context=context, until=until, options=flat, watch=watch)
     try:
-        lowered = run(module)
+        lowered = lowered or run(module)
     except (UnsupportedError, LoweringError) as refused:
         lowered = lower_with_more_on_host(module, run, refused)
         lowered.modules[LEVELS[0]] = module
@@ -191,12 +199,34 @@ def lower(
     return lowered
 
 
+def has_calls(module: ModuleOp) -> bool:
+    """Return whether a module has regions that are functions."""
+    return bool(called_functions(module))
+
+
+def _with_regions(
+    module: ModuleOp, context: Context, until: str, options: PassOptions, watch: PassWatcher | None
+) -> Lowered | None:
+    """The program lowered with its regions as functions; None if it has none, or they cannot be lowered."""
+    outlined = module.clone()
+    for pass_ in _passes(STAGES[0], options):
+        _apply(pass_, context, outlined, watch)
+    if not has_calls(outlined):
+        return None
+    flat = {name: values for name, values in options.items() if name != OUTLINE}
+    try:
+        return _lower(outlined, context, until, flat, watch)
+    except (UnsupportedError, LoweringError) as refused:
+        log.info("regions are inlined: %s", refused.message)
+        return None
+
+
 def _lower(module: ModuleOp, context: Context, until: str, options: PassOptions, watch: PassWatcher | None) -> Lowered:
     """One try; see `lower`."""
     lowered, current = Lowered(), module
     for stage in STAGES:
         started = time.perf_counter()
-        current = current.clone() if lowered.modules or stage.passes else current
+        current = current.clone() if lowered.modules else current
         for pass_ in _passes(stage, options):
             _apply(pass_, context, current, watch)
         verify_module(current)
@@ -270,6 +300,14 @@ def lower_to_ktir(module: ModuleOp, context: Context) -> ModuleOp:
     return lowered
 
 
+def _calls(op: KernelOp, calls: Mapping[str, int]) -> int:
+    """How often the function of a kernel is called; once if it is the program."""
+    function = op.parent_op()
+    while function is not None and not isinstance(function, func.FuncOp):
+        function = function.parent_op()
+    return 1 if function is None else calls.get(function.sym_name.data, 1)
+
+
 def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     ops = list(module.walk())
     kernels = [op for op in ops if isinstance(op, KernelOp)]
@@ -282,7 +320,8 @@ def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
         op for op in ops if isinstance(op, AllocOp) and op.offset is not None and device_tensor(op.result).space == "lx"
     ]
     used = max((op.end for op in local), default=0)
-    traffic = sum(op.hbm_bytes() * trips_of(op) for op in kernels)
+    calls = Counter(op.callee.root_reference.data for op in ops if isinstance(op, func.CallOp))
+    traffic = sum(op.hbm_bytes() * trips_of(op) * _calls(op, calls) for op in kernels)
     steps = len(host_steps_of(module))
     integers = sum(op.is_watched for op in kernels)
     conversions = sum(isinstance(op, ConvertOp) for op in kernels)

@@ -72,6 +72,7 @@ def manifest_text(parts: Parts) -> str:
         "weights": {weight.key: _weight(weight, parts) for weight in parts.weights},
         "files": {file: _file(op) for file, op in parts.files.items()},
         "launches": _launches(parts),
+        "calls": [source_of(op.location).module for op in parts.program.walk() if isinstance(op, LaunchOp)],
         "digests": dict(parts.digests),
     }
     return dump_text(value)
@@ -174,6 +175,7 @@ class Manifest:
         weight_layouts: per buffer of the launch that a weight fills, the layout in the file of weights.
         extents: per file the logical extent of every label; 0 for a label that stands for no loop.
         digests: per file of the directory its digest when it was written; empty in bundles of earlier versions.
+        calls: per launch of the program, the module of the model that it stands for; empty where it is none.
     """
 
     launches: tuple[tuple[str, Source], ...] = ()
@@ -184,6 +186,7 @@ class Manifest:
     weight_layouts: Mapping[int, str] = field(default_factory=dict[int, str])
     extents: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
+    calls: tuple[str, ...] = ()
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -213,6 +216,7 @@ def read_manifest(path: Path) -> Manifest:
             {_number(entry["argument"]): _text(entry["layout"]) for entry in map(_object, weights.values())},
             _read_extents(files, ordered),
             {file: _text(digest) for file, digest in _object(value.get("digests", {})).items()},
+            tuple(map(_text, _list(value.get("calls", [])))),
         )
     except (KeyError, TypeError) as error:
         raise ReadError(f"the manifest lacks or misspells {error}", where=str(path), hint=AGAIN) from error

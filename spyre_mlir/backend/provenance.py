@@ -10,6 +10,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from spyre_mlir.dialects.places import Source, source_of
+from spyre_mlir.dialects.sdscbundle import PARAMETER
+from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import AllocOp, GatherOp, KernelConstantOp, KernelOp, ToDeviceOp
 from spyre_mlir.dialects.spyre.kernel_loop import origin_of
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
@@ -61,25 +63,47 @@ def layout_text(value: SSAValue) -> str:
 
 
 def tensor_names(kernels: ModuleOp) -> dict[SSAValue, str]:
-    """Name the buffers of a module of kernels: bundle arguments by their number, pool buffers by theirs."""
+    """Name the buffers of a module of kernels: bundle arguments by their number, pool buffers by theirs.
+
+    What a region takes has another name at every launch; here it is a parameter.
+    """
     arguments: list[SSAValue] = []
     buffers: list[SSAValue] = []
+    parameters: dict[SSAValue, str] = {}
     for op in kernels.walk():
         if isinstance(op, (ToDeviceOp, KernelConstantOp)) or (isinstance(op, AllocOp) and op.offset is None):
             arguments.append(op.results[0])
         elif isinstance(op, AllocOp):
             buffers.append(op.result)
-    names = {value: f"argument {number}" for number, value in enumerate(arguments)}
+        elif isinstance(op, func.FuncOp) and op.body.blocks:
+            own = [a for a in op.body.block.args if isinstance(a.type, DeviceTensorType)]
+            parameters |= {argument: f"{PARAMETER}{argument.index}" for argument in own}
+    names = parameters | {value: f"argument {number}" for number, value in enumerate(arguments)}
     return names | {value: f"{_BUFFER}{number}" for number, value in enumerate(buffers)}
 
 
 def _launched(module: ModuleOp, launches: int) -> list[tuple[int, KernelOp]] | None:
     """The number and op of every launch, whether loops were kept or unrolled; None if the counts do not agree."""
-    kernels = list(enumerate(op for op in module.walk() if isinstance(op, KernelOp)))
+    parts = _in_launch_order(module)
+    kernels = list(enumerate(kernel for part in parts for kernel in part.walk() if isinstance(kernel, KernelOp)))
     if len(kernels) != launches:
         numbers = {op: number for number, op in kernels}
-        kernels = [(numbers[op], op) for function in module.ops for op in _unrolled(function)]
+        kernels = [(numbers[op], op) for part in parts for op in _unrolled(part)]
     return kernels if len(kernels) == launches else None
+
+
+def _in_launch_order(module: ModuleOp) -> list[Operation]:
+    """The functions of a module, that of a region in place of its first call."""
+    called = {op.callee.root_reference.data for op in module.walk() if isinstance(op, func.CallOp)}
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
+    found: dict[Operation, None] = {}
+    for function in functions.values():
+        if function.sym_name.data in called:
+            continue
+        for op in (op for block in function.body.blocks for op in block.ops):
+            callee = functions.get(op.callee.root_reference.data) if isinstance(op, func.CallOp) else None
+            found[callee or op] = None
+    return list(found)
 
 
 def _unrolled(op: Operation) -> list[KernelOp]:

@@ -20,7 +20,7 @@ from spyre_mlir.backend.manifest import Manifest, read_manifest
 from spyre_mlir.backend.split import BUNDLE_FUNCTION, folder_of, launches
 from spyre_mlir.backend.tensors import read_tensor, read_tensors
 from spyre_mlir.backend.twins import read_descriptor
-from spyre_mlir.dialects.places import location_of
+from spyre_mlir.dialects.places import Source, location_of
 from spyre_mlir.dialects.sdscbundle import TENSORS
 from spyre_mlir.dialects.spyre.kernel import LaunchOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
@@ -111,6 +111,7 @@ def read_bundle(directory: Path, context: Context) -> StoredBundle:
     if manifest.weights:
         _check_there(directory, WEIGHTS_FILE, MANIFEST_FILE, "names")
     _tell_places(bundle, manifest, named)
+    _tell_calls(program, manifest)
     return StoredBundle(directory, program, bundle, manifest, folders)
 
 
@@ -157,6 +158,14 @@ def _tell_places(bundle: ModuleOp, manifest: Manifest, named: list[str]) -> None
             op.location = location_of(source)
         if tensors:
             op.attributes[TENSORS] = ArrayAttr([StringAttr(name) for name in tensors])
+
+
+def _tell_calls(program: ModuleOp | None, manifest: Manifest) -> None:
+    """Gives the launches of a host program the modules of the model that they stand for."""
+    calls = [] if program is None else [op for op in program.walk() if isinstance(op, LaunchOp)]
+    for op, module in zip(calls, manifest.calls, strict=False):
+        if module and len(calls) == len(manifest.calls):
+            op.location = location_of(Source(module=module))
 
 
 def read_module(path: Path, context: Context) -> ModuleOp:

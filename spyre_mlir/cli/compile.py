@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,6 +123,8 @@ def _compile(arguments: argparse.Namespace) -> int:
 
     options = chosen_options(arguments)
     ktir = arguments.target == "ktir" and arguments.emit is None
+    if ktir:
+        options = replace(options, regions=False)  # KTIR has no calls
     wanted = arguments.emit or ("spyre.kernel" if ktir else LEVELS[-1])
     pending = pending_ktir(arguments.output, split=arguments.split) if ktir else None
     with progress(wanted, wanted=not arguments.verbose) as step:

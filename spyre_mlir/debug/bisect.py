@@ -295,7 +295,9 @@ class BisectSession:
         verdicts: dict[Operation, Divergence | None] = {}
         for expected in wanted:
             candidates = [c for c in by_place.get(expected.source, []) if c.values.size == expected.values.size]
-            if candidates and not _moves(expected.op):
+            # An op of a region runs once per call; the first that differs counts.
+            if candidates and not _moves(expected.op) and verdicts.get(expected.op) is None:
+                verdicts.pop(expected.op, None)
                 verdicts[expected.op] = self._unmatched(expected, candidates, level, above)
         guilty = (divergence for op, divergence in verdicts.items() if divergence is not None and _spoils(op, verdicts))
         return next(guilty, None)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc, StringAttr, UnknownLoc
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
+from xdsl.traits import IsTerminator
 
 
 @dataclass(frozen=True)
@@ -47,3 +50,57 @@ def location_of(source: Source) -> LocationAttr:
     if known:
         place = FileLineColLoc(StringAttr(source.file or ""), IntAttr(source.line), IntAttr(0))
     return NameLoc(StringAttr(source.module), place) if source.module else place
+
+
+def common_module(ops: Iterable[Operation]) -> str:
+    """Return the module that all ops with a place are in; empty for the root."""
+    common: list[str] | None = None
+    for op in ops:
+        if op.has_trait(IsTerminator, value_if_unregistered=False):
+            continue
+        source = source_of(op.location)
+        parts = source.module.split(".")
+        if common is None:
+            common = parts if source else None
+        elif source:
+            pairs = enumerate(zip(common, parts, strict=False))
+            common = common[: next((n for n, (a, b) in pairs if a != b), min(len(common), len(parts)))]
+    return ".".join(common or ())
+
+
+@dataclass(frozen=True)
+class Rebase:
+    """Places of the ops of a region at one of its calls: ``layers.0.mlp`` becomes ``layers.3.mlp``.
+
+    The function of a region keeps the places of the layer that it was made from.
+
+    Attributes:
+        home: that layer's module.
+        to: the module of the call; empty if it is not known, which leaves places as they are.
+    """
+
+    home: str = ""
+    to: str = ""
+
+    @staticmethod
+    def of(ops: Iterable[Operation], call: Operation) -> Rebase:
+        """Return the places of a function's ops at a call of it."""
+        to = source_of(call.location).module
+        parts, depth = common_module(ops).split("."), len(to.split("."))
+        # Lowering may leave only ops of one submodule: the layer is as deep as the call says.
+        return Rebase(".".join(parts[:depth]), to) if to and len(parts) >= depth else Rebase()
+
+    def source(self, source: Source) -> Source:
+        """Return a place at the call."""
+        if not self.to or not f"{source.module}.".startswith(f"{self.home}."):
+            return source
+        return Source(source.file, source.line, self.to + source.module[len(self.home) :])
+
+    def location(self, location: LocationAttr) -> LocationAttr:
+        """Return a location at the call."""
+        moved = self.source(source_of(location))
+        return location_of(moved) if moved else location
+
+    def text(self, text: str) -> str:
+        """Return a message about places of the function as one about places at the call."""
+        return re.sub(rf"(?<![\w.]){re.escape(self.home)}(?!\w)", lambda _: self.to, text) if self.to else text

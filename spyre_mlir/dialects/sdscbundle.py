@@ -91,6 +91,8 @@ def _optional(number: int | None) -> IntAttr | NoneAttr:
 
 # Attribute of a launch that was read from disk: which tensor each of its operands is, where the manifest says it.
 TENSORS = "tensors"
+# How it calls what is another tensor at every launch of a region: by the number of the bundle function's argument.
+PARAMETER = "parameter "
 
 
 @irdl_custom_directive

@@ -47,7 +47,7 @@ def module_timeline(module: ModuleOp, profile: Profile = "calibrated") -> Timeli
     """Build the timeline of a module at the superdsc level, with source lines of the model."""
     program, bundle, files = split_module(module)
     host = host_times(program, profile)
-    return bundle_timeline(bundle, lambda name: describe(files[name]), profile, sources_of(files), host)
+    return bundle_timeline(bundle, lambda name: describe(files[name]), profile, sources_of(files), host, program)
 
 
 def bundle_timeline(
@@ -56,9 +56,11 @@ def bundle_timeline(
     profile: Profile = "calibrated",
     sources: Mapping[str, str] | None = None,
     host: Sequence[HostStepTime] = (),
+    program: ModuleOp | None = None,
 ) -> Timeline:
     """Build the timeline of a bundle whose files `load` reads; it is empty if the bundle has no device function."""
-    return make_timeline(read_schedule(bundle, load) if bundle.body.block.ops else Schedule(()), profile, sources, host)
+    schedule = read_schedule(bundle, load, program) if bundle.body.block.ops else Schedule(())
+    return make_timeline(schedule, profile, sources, host)
 
 
 def sources_of(files: Mapping[str, SdscOp]) -> dict[str, str]:

@@ -17,6 +17,8 @@ from spyre_mlir.plugins import registry
 from spyre_mlir.text.render import verify_module
 
 PASSES: dict[str, str] = {
+    "outline-regions": "OutlineRegionsPass",
+    "inline-regions": "InlineRegionsPass",
     "decompose-aten": "DecomposeAtenPass",
     "convert-aten-to-spyre-loop": "ConvertAtenToSpyreLoopPass",
     "schedule-host-steps": "ScheduleHostStepsPass",

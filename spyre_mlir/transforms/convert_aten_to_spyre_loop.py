@@ -299,6 +299,10 @@ def _convert(op: Operation, b: LoopBuilder, spec: SpyreSpec) -> Sequence[SSAValu
     if isinstance(op, func.ReturnOp):
         b.emitter.add(func.ReturnOp(*[_given(b, v) for v in op.operands]))
         return ()
+    if isinstance(op, func.CallOp):
+        call = func.CallOp(op.callee, [_given(b, v) for v in op.arguments], op.result_types)
+        b.readings.update((old, whole(new)) for old, new in zip(op.results, b.emitter.add(call).results, strict=True))
+        return ()
     if isinstance(op, AtenOp) and not op.on_host and (reason := _table_beyond_reach(op, b, spec)) is not None:
         mark(op, reason)
     if isinstance(op, AtenOp) and op.on_host:

@@ -2,7 +2,8 @@
 
 The module then holds the SuperDSCs, a bundle function that runs them in order with every core's addresses, and
 the host program: what goes to the device, the launch, what comes back. Host steps divide the kernels into several
-launches, each with a bundle function of its own; without kernels there is none.
+launches, each with a bundle function of its own; without kernels there is none. The function of a region becomes one
+bundle function, which is launched once per call.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from spyre_mlir.transforms.kernel_to_superdsc.bundle_function import Base, Concr
 from spyre_mlir.transforms.kernel_to_superdsc.bundle_loops import LoopNest, Trip, schedule
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Masks, Placed, describe_kernel
 from spyre_mlir.transforms.place_lx import check_placement
+from spyre_mlir.transforms.utils.launches import called_functions, launch_ops
 from spyre_mlir.transforms.utils.rebuild import Failures, describe_location, functions
 
 BUNDLE = "sdsc_bundle"
@@ -37,12 +39,27 @@ BUNDLE = "sdsc_bundle"
 
 @dataclass
 class _Launch:
-    """The kernels of one launch, and the buffers they use by where these are."""
+    """The kernels of one launch, and the buffers they use by where these are.
 
+    Attributes:
+        call: the call that launches them, if they are a region's.
+    """
+
+    call: func.CallOp | None = None
     body: list[Operation] = field(default_factory=list[Operation])
     arguments: list[SSAValue] = field(default_factory=list[SSAValue])
     pooled: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
     local: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
+
+    @property
+    def key(self) -> str | int:
+        """Equal for launches of one bundle function: the name of the region, or a number of the launch's own."""
+        return id(self) if self.call is None else self.call.callee.root_reference.data
+
+    @property
+    def operands(self) -> list[SSAValue]:
+        """The buffers it is launched with."""
+        return self.arguments if self.call is None else list(self.call.arguments)
 
 
 @dataclass
@@ -94,38 +111,53 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert the one function of the module that has kernel ops."""
-        chosen = [f for f in functions(op) if any(isinstance(o, kernel.KernelOp) for o in f.walk())]
+        called = called_functions(op)
+        chosen = [f for f in functions(op) if f.sym_name.data not in called and launch_ops(f)]
         if len(chosen) > 1:
             raise LoweringError(
                 f"{len(chosen)} functions have kernel ops, a bundle comes from one",
                 hint="put them into separate modules",
             )
         for function in chosen:
-            self._convert(op, function, spec_of(ctx, op))
+            self._convert(op, function, called, spec_of(ctx, op))
 
-    def _convert(self, module: ModuleOp, function: func.FuncOp, spec: SpyreSpec) -> None:
+    def _convert(
+        self, module: ModuleOp, function: func.FuncOp, called: Mapping[str, func.FuncOp], spec: SpyreSpec
+    ) -> None:
         block = function.body.block
-        check_placement(block)
-        launches = _launches(block)
+        for placed in (function, *called.values()):
+            check_placement(placed.body.block)
+        if self.addresses == "concrete" and called:
+            raise LoweringError(
+                "addresses in files are those of one launch, and a region is launched once per call",
+                hint="run inline-regions at the aten level, or use addresses=symbolic",
+            )
+        launches = _launches(block, called)
         segments = _segments(launches) if self.addresses == "concrete" else {}
-        failures, made = Failures(), list[Operation]()
-        sdscs: list[Operation] = []
-        for number, launch in enumerate(launches):
-            name = BUNDLE if len(launches) == 1 else f"{BUNDLE}_{number}"
-            bundle, notes = self._fill(function, launch, self.first + len(sdscs), segments, spec, failures)
-            sdscs += bundle.sdscs
-            made.append(bundle.function(name))
-            op = kernel.LaunchOp(name, launch.arguments)
+        failures, sdscs = Failures(), list[Operation]()
+        made: dict[str | int, tuple[func.FuncOp, _Notes]] = {}
+        several = len({launch.key for launch in launches}) > 1
+        for launch in launches:
+            place = launch.call or launch.body[0]
+            bundle = None
+            if launch.key not in made:
+                name = f"{BUNDLE}_{len(made)}" if several else BUNDLE
+                bundle, notes = self._fill(function, launch, self.first + len(sdscs), segments, spec, failures)
+                sdscs += bundle.sdscs
+                made[launch.key] = bundle.function(name), notes
+            entry, notes = made[launch.key]
+            op = kernel.LaunchOp(entry.sym_name.data, launch.operands)
+            op.location = place.location if launch.call is not None else op.location
             notes.tell(op)
-            block.insert_op_before(op, launch.body[0])
+            block.insert_op_before(op, place)
             if isinstance(bundle, ConcreteBundle):
                 _say_segments(bundle, launch, op)
-            _hoist(op, block)
+            _hoist(op, launch, block)
         failures.raise_all()
-        for launch in launches:
-            _erase(launch)
-        function.detach()
-        module.body.block.add_ops([*sdscs, *made, function])
+        _erase(launches)
+        for converted in (function, *called.values()):
+            converted.detach()
+        module.body.block.add_ops([*sdscs, *(entry for entry, _ in made.values()), function])
 
     def _fill(
         self,
@@ -230,13 +262,15 @@ def _base(bases: Mapping[SSAValue, Base], value: SSAValue, trip: Trip) -> Base:
     return replace(base, offset_bytes=base.offset_bytes + fixed, steps=steps)
 
 
-def _launches(block: Block) -> list[_Launch]:
-    """The launches of a function, in order: the ops between two host steps that are no matter of the host."""
+def _launches(block: Block, called: Mapping[str, func.FuncOp]) -> list[_Launch]:
+    """The launches of a function, in order: calls, and the ops between two of them or of the host steps."""
     found = [_Launch()]
     for op in block.ops:
         match op:
             case KernelHostOp():
                 found.append(_Launch())
+            case func.CallOp():
+                found += [_of_call(op, called), _Launch()]
             case kernel.ToDeviceOp() | kernel.KernelConstantOp() | kernel.FromDeviceOp() | func.ReturnOp():
                 pass
             case kernel.AllocOp() if _is_argument(op.result):
@@ -244,17 +278,37 @@ def _launches(block: Block) -> list[_Launch]:
             case _:
                 _check_kept(op)
                 found[-1].body.append(op)
-    found = [launch for launch in found if any(isinstance(o, kernel.KernelOp) for op in launch.body for o in op.walk())]
+    found = [launch for launch in found if launch.call is not None or _runs_kernels(launch.body)]
     order: dict[SSAValue, int] = {
         value: number for number, value in enumerate(r for op in block.walk() for r in op.results)
     }
     for launch in found:
+        if launch.call is not None:
+            continue
         kernels = [o for op in launch.body for o in op.walk() if isinstance(o, kernel.KernelOp)]
         used = {origin_of(v).buffer for op in kernels for v in op.operands}
         for value in sorted(used, key=lambda v: order[v]):
             _sort(value, launch)
     _check_lifetimes(found)
     return found
+
+
+def _runs_kernels(ops: Sequence[Operation]) -> bool:
+    return any(isinstance(o, kernel.KernelOp) for op in ops for o in op.walk())
+
+
+def _of_call(call: func.CallOp, called: Mapping[str, func.FuncOp]) -> _Launch:
+    """The launch of a region's kernels: its arguments are the parameters of the function, used or not."""
+    block = called[call.callee.root_reference.data].body.block
+    launch = _Launch(call, arguments=list(block.args))
+    for op in block.ops:
+        if not isinstance(op, func.ReturnOp):
+            _check_kept(op)
+            launch.body.append(op)
+        for inner in op.walk():
+            if isinstance(inner, kernel.AllocOp):
+                _sort(inner.result, launch)
+    return launch
 
 
 def _is_argument(value: SSAValue) -> bool:
@@ -289,6 +343,8 @@ def _check_lifetimes(launches: Sequence[_Launch]) -> None:
     """Raises LoweringError if a buffer in a pool or in the scratchpads would have to outlive a launch."""
     seen: set[kernel.AllocOp] = set()
     for launch in launches:
+        if launch.call is not None:
+            continue
         own = {*launch.pooled, *launch.local}
         for op in own & seen:
             raise LoweringError(
@@ -299,17 +355,20 @@ def _check_lifetimes(launches: Sequence[_Launch]) -> None:
         seen |= own
 
 
-def _hoist(op: kernel.LaunchOp, block: Block) -> None:
-    """Puts what makes the arguments of a launch before it, where it stood among the kernels."""
-    positions = {inner: number for number, inner in enumerate(block.ops)}
-    for value in op.buffers:
-        owner = value.owner
-        if isinstance(owner, Operation) and positions[owner] > positions[op]:
-            owner.detach()
-            block.insert_op_before(owner, op)
+def _hoist(op: kernel.LaunchOp, launch: _Launch, block: Block) -> None:
+    """Puts what makes tensors among the kernels of a launch before it, in its order: it numbers the tensors."""
+    if launch.call is not None:
+        return
+    ops = list(block.ops)
+    for inner in ops[ops.index(op) : ops.index(launch.body[-1])]:
+        if inner.results and _is_argument(inner.results[0]):
+            inner.detach()
+            block.insert_op_before(inner, op)
 
 
-def _erase(launch: _Launch) -> None:
-    for op in reversed(launch.body):
-        op.detach()
-        op.erase(safe_erase=False)
+def _erase(launches: Sequence[_Launch]) -> None:
+    """Takes from a function what its launches run."""
+    for launch in launches:
+        for op in [launch.call] if launch.call is not None else reversed(launch.body):
+            op.detach()
+            op.erase(safe_erase=False)

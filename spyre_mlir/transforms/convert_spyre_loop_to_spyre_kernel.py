@@ -7,28 +7,30 @@ first. Work is not divided yet, and all tensors are in HBM.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i64
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.traits import SymbolTable
 
-from spyre_mlir.dialects.spyre import host, kernel, loop
+from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of
+from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.loop import body_function, combiner
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError, UnsupportedError
-from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
+from spyre_mlir.hw.formats import DL16, FP32
 from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.ops.native import contractions, floor_division, pointwise
 from spyre_mlir.transforms.aten_to_loop.gathers import table_beyond_reach
-from spyre_mlir.transforms.loop_to_kernel.buffers import Define, PlannedBuffer, PlannedHostOp, PlannedKernel, Use
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedHostOp, PlannedKernel, Use
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import candidates, lane_for, lane_of_result, read_cost, write_cost
 from spyre_mlir.transforms.loop_to_kernel.data_formats import (
     cast,
@@ -38,19 +40,15 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import (
     keeps_float32,
     wrapped,
 )
-from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
-from spyre_mlir.transforms.loop_to_kernel.host_ops import brought, host_op
-from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP, kernel_op
+from spyre_mlir.transforms.loop_to_kernel.emission import Emit, emit, returned_buffer
+from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner, block_of, lanes_of
-from spyre_mlir.transforms.loop_to_kernel.precision_loss import is_narrowed, is_rounded
-from spyre_mlir.transforms.loop_to_kernel.reachable_layouts import bring_within_reach
 from spyre_mlir.transforms.loop_to_kernel.reductions import lower_quotient, lower_reduction, output_of
+from spyre_mlir.transforms.loop_to_kernel.region_plans import PlannedRegion
 from spyre_mlir.transforms.utils.function_constants import function_constants
 from spyre_mlir.transforms.utils.integer_origins import Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, holds, inside, is_integer, wraps
 from spyre_mlir.transforms.utils.rebuild import Emitter, functions, rebuild
-
-PREPARED_KINDS = ("parameter", "buffer", "constant")
 
 
 def lower_empty(p: LayoutPlanner, op: loop.EmptyOp) -> None:
@@ -273,25 +271,47 @@ class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every function of the module."""
-        spec = spec_of(ctx, op)
+        called = {call.callee.root_reference.data for call in op.walk() if isinstance(call, func.CallOp)}
+        conversion = _Conversion(spec_of(ctx, op), self.keep_float32)
         for function in functions(op):
-            emitter, planner = Emitter(), LayoutPlanner(keep_float32=self.keep_float32)
-            for number, argument in enumerate(function.body.block.args):
-                planner.hosts[argument] = _kind(function, number) in PREPARED_KINDS
-            planner.origins = Origins(function, planner.hosts)
-            rebuild(
-                function,
-                lambda o, p=planner, e=emitter: _convert(o, p, e, spec),
-                emitter,
-                lambda o, p=planner: _stand_in(o, p),
-            )
+            if function.sym_name.data not in called:
+                conversion.convert(function, LayoutPlanner(keep_float32=self.keep_float32), emit)
 
 
-def _kind(function: func.FuncOp, number: int) -> str:
-    if function.arg_attrs is None:
-        return "input"
-    kind = function.arg_attrs.data[number].data.get("aten.kind")
-    return kind.data if isinstance(kind, StringAttr) else "input"
+@dataclass
+class _Conversion:
+    """The conversion of a module; the functions of regions are converted at their first calls."""
+
+    spec: SpyreSpec
+    keep_float32: bool
+    regions: dict[str, PlannedRegion] = field(default_factory=dict[str, PlannedRegion])
+
+    def convert(self, function: func.FuncOp, planner: LayoutPlanner, finish: Emit) -> None:
+        """Convert a function; `planner` knows the arguments that are no host tensors."""
+        emitter = Emitter()
+        for number, argument in enumerate(function.body.block.args):
+            if argument not in planner.versions:
+                planner.hosts[argument] = kind_of(function, number) in PREPARED_KINDS
+        prepared: dict[SSAValue, bool] = {a: planner.hosts.get(a, False) for a in function.body.block.args}
+        planner.origins = Origins(function, prepared, planner.given)
+        rebuild(
+            function,
+            lambda o: _convert(o, planner, self, lambda r: finish(planner, r, emitter, self.spec)),
+            emitter,
+            lambda o: _stand_in(o, planner),
+        )
+
+    def call(self, p: LayoutPlanner, op: func.CallOp) -> None:
+        """Plan a call, and at the first one the function."""
+        name = op.callee.root_reference.data
+        if name not in self.regions:
+            callee = SymbolTable.lookup_symbol(op, name)
+            if not isinstance(callee, func.FuncOp) or p.given is not None:
+                raise UnsupportedError(f"a call of @{name}", hint="run inline-regions first")
+            region = self.regions[name] = PlannedRegion(name)
+            self.convert(callee, region.planner(p, op, callee), region.emit)
+            region.drop_old(callee)
+        self.regions[name].call(p, op)
 
 
 def _stand_in(op: Operation, p: LayoutPlanner) -> None:
@@ -301,7 +321,9 @@ def _stand_in(op: Operation, p: LayoutPlanner) -> None:
         p.hosts[result] = False
 
 
-def _convert(op: Operation, p: LayoutPlanner, emitter: Emitter, spec: SpyreSpec) -> Sequence[SSAValue]:
+def _convert(
+    op: Operation, p: LayoutPlanner, conversion: _Conversion, finish: Callable[[func.ReturnOp], None]
+) -> Sequence[SSAValue]:
     p.origin = op
     match op:
         case loop.NestOp():
@@ -310,66 +332,16 @@ def _convert(op: Operation, p: LayoutPlanner, emitter: Emitter, spec: SpyreSpec)
             lower_empty(p, op)
         case loop.LoopGatherOp():
             lower_gather(p, op)
-            _check_table(p, spec)
+            _check_table(p, conversion.spec)
         case loop.LoopConstantOp():
             lower_constant(p, op)
         case host.LoopHostOp():
-            p.items.append(PlannedHostOp(op, [_returned(p, v) for v in op.operands]))
+            p.items.append(PlannedHostOp(op, [returned_buffer(p, v) for v in op.operands]))
             p.hosts.update(dict.fromkeys(op.results, False))
         case func.ReturnOp():
-            _emit(p, op, emitter, spec)
+            finish(op)
+        case func.CallOp():
+            conversion.call(p, op)
         case _:
             raise UnsupportedError(f"{op.name} at the loop level", hint="run convert-aten-to-spyre-loop first")
     return ()
-
-
-def _emit(p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter, spec: SpyreSpec) -> None:
-    """Writes the plan as ops, now that every layout is known."""
-    results = [_returned(p, v) for v in returned.operands]
-    settle(p)
-    bring_within_reach(p, spec)
-    values: dict[PlannedBuffer, SSAValue] = {}
-    hosts: dict[SSAValue, SSAValue] = {}
-    for item in p.items:
-        emitter.current = item.origin
-        if isinstance(item, Define):
-            values[item.buffer] = emitter.add(_definition(item.buffer, hosts)).results[0]
-        elif isinstance(item, PlannedHostOp):
-            step = emitter.add(host_op(item, brought(item.origin, item.buffers, values, hosts, emitter)))
-            hosts.update(zip(item.origin.results, step.results, strict=True))
-        else:
-            made = emitter.add(kernel_op(item, values))
-            if not isinstance(made, kernel.ComputeOp):
-                continue
-            if p.keep_float32 and is_narrowed(item):
-                made.narrowed = UnitAttr()
-            elif p.origins is not None and is_rounded(item, p.origins):
-                made.rounded = UnitAttr()
-    emitter.current = returned
-    emitter.add(func.ReturnOp(*brought(returned, results, values, hosts, emitter)))
-
-
-def _returned(p: LayoutPlanner, value: SSAValue) -> PlannedBuffer | None:
-    """The buffer to bring back for a result; None for a host tensor returned as it is."""
-    if value in p.hosts:
-        return None
-    versions = p.of(value)
-    sent = {INDEX.name: FP32.name, FP8.name: DL16.name}.get(versions.format, versions.format)
-    return p.some(p.form(value, sent))
-
-
-def _definition(buffer: PlannedBuffer, hosts: Mapping[SSAValue, SSAValue]) -> Operation:
-    if buffer.host is not None:
-        op = kernel.ToDeviceOp(hosts.get(buffer.host, buffer.host), buffer.type)
-        if buffer.saturate:
-            op.saturate = UnitAttr()
-        if buffer.zero_padding:
-            op.zero_padding = UnitAttr()
-        if buffer.rows is not None:
-            op.from_end = IntegerAttr(buffer.rows, i64)
-        return op
-    return (
-        kernel.AllocOp(buffer.type)
-        if buffer.constant is None
-        else kernel.KernelConstantOp(buffer.constant, buffer.type)
-    )

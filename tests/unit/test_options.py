@@ -36,12 +36,14 @@ def test_fields_of_passes_follow_from_the_options() -> None:
         },
         "convert-spyre-loop-to-spyre-kernel": {"keep_float32": True},
         "decompose-aten": {"prefer_device": False},
+        "outline-regions": {},
     }
 
 
 def test_an_optional_pass_runs_if_its_option_is_true() -> None:
     assert "coarse-tile" not in CompileOptions().passes()
     assert CompileOptions(coarse_tile=True).passes()["coarse-tile"] == {}
+    assert "outline-regions" not in CompileOptions(regions=False).passes()
 
 
 @pytest.mark.parametrize(

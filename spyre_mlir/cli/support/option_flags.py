@@ -16,8 +16,8 @@ def option_flags() -> list[Field[Any]]:
 
 
 def flag(entry: Field[Any]) -> str:
-    """The flag of an option: ``--share-files`` for ``share_files``."""
-    return f"--{entry.name.replace('_', '-')}"
+    """The flag of an option: ``--share-files`` for ``share_files``, ``--no-regions`` for ``regions``, which is on."""
+    return f"--{'no-' if entry.default is True else ''}{entry.name.replace('_', '-')}"
 
 
 def add_option(parser: argparse.ArgumentParser, entry: Field[Any]) -> None:
@@ -30,7 +30,8 @@ def add_option(parser: argparse.ArgumentParser, entry: Field[Any]) -> None:
     elif option.read is not None:
         parser.add_argument(flag(entry), metavar="NAME=NUMBER,…", type=_reader(entry), default=entry.default, help=text)
     else:
-        parser.add_argument(flag(entry), action="store_true", help=text)
+        turns, text = ("store_false", f"not: {text}") if entry.default is True else ("store_true", text)
+        parser.add_argument(flag(entry), dest=entry.name, action=turns, help=text)
 
 
 def _reader(entry: Field[Any]) -> Any:

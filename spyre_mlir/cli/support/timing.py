@@ -111,7 +111,8 @@ def timeline_of(path: Path, profile: Profile) -> tuple[Timeline, Sequence[HostWo
         stored = read_bundle(path, make_context())
         host = [] if stored.program is None else host_steps(stored.program)
         steps = () if stored.program is None else host_times(stored.program, profile)
-        return bundle_timeline(stored.bundle, stored.descriptor, profile, host=steps), host
+        program = stored.program
+        return bundle_timeline(stored.bundle, stored.descriptor, profile, host=steps, program=program), host
     from spyre_mlir.backend.directory import split_module
     from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
     from spyre_mlir.text.render import parse_module, verify_module

@@ -9,11 +9,13 @@ from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Operation, SSAValue
 
-from spyre_mlir.dialects.places import source_of
+from spyre_mlir.dialects.places import Rebase, source_of
+from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import (
     AllocOp,
@@ -30,6 +32,7 @@ from spyre_mlir.hw import dl16, encoding, image
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, USER_SEGMENTS, segment_base
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, tensor_type
+from spyre_mlir.machine.bundle.launch_trace import LaunchSite
 from spyre_mlir.machine.bundle.run import LaunchWatch, Loader, run_bundle
 from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, fills, send, send_image
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault, place_of
@@ -67,6 +70,15 @@ class DeviceProgram:
         """Source of the codes that a transfer sends, if they are stored with the program."""
         number = self._numbers.get(op.results[0]) if isinstance(op, ToDeviceOp) else None
         return None if number is None else self.weights.get(number)
+
+    def executes(self, entry: str) -> list[Operation]:
+        """The ops of a bundle function that run files."""
+        return self._executes.get(entry, [])
+
+    @cached_property
+    def _executes(self) -> dict[str, list[Operation]]:
+        functions = [f for f in self.bundle.ops if isinstance(f, FuncOp)]
+        return {f.sym_name.data: [op for op in f.walk() if isinstance(op, SdscExecuteOp)] for f in functions}
 
     @cached_property
     def _numbers(self) -> dict[SSAValue, int]:
@@ -220,11 +232,18 @@ class HostFunctions(InterpreterFunctions):
             self.memory.add_region(POOL, self._segment_base(op, 0), pool)
         bases = [] if fixed else [p.base for p in placed]
         self.memory.integer_kernels, self.memory.elements = op.watched, op.element_names
-        program = self.program
+        program, caller = self.program, self._caller(op, placed)
         plans = self.resident.plans
-        run_bundle(program.bundle, self.memory, bases, program.load, program.watch, entry=entry, plans=plans)
+        run_bundle(
+            program.bundle, self.memory, bases, program.load, program.watch, entry=entry, plans=plans, caller=caller
+        )
         self.memory.remove_region(POOL)
         return ()
+
+    def _caller(self, op: LaunchOp, placed: Sequence[_Placed]) -> LaunchSite:
+        executes = self.program.executes(op.bundle.root_reference.data)
+        names = [self.memory.locate(p.base, p.base + 1).name for p in placed]
+        return LaunchSite(names, Rebase.of(executes, op))
 
     @impl(FromDeviceOp)
     def run_from_device(self, _interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:

@@ -12,8 +12,8 @@ from functools import cached_property
 
 from xdsl.dialects.func import FuncOp
 
-from spyre_mlir.dialects.places import source_of
-from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
+from spyre_mlir.dialects.places import Rebase, source_of
+from spyre_mlir.dialects.sdscbundle import PARAMETER, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import MachineFault
 from spyre_mlir.machine.faults import Standing
@@ -38,6 +38,27 @@ class PoolAllocation:
 
 
 @dataclass(frozen=True)
+class LaunchSite:
+    """One launch of a bundle function, as the host program has it.
+
+    Attributes:
+        arguments: names of the regions of memory that are its arguments.
+        places: the places of its ops at this launch.
+    """
+
+    arguments: Sequence[str] = ()
+    places: Rebase = field(default_factory=Rebase)
+
+    def tensors(self, op: SdscExecuteOp) -> tuple[str | None, ...]:
+        """Return which region of memory each operand of a file is, where that is known."""
+        return tuple(self._region(name) if name.startswith(PARAMETER) else name for name in op.tensors)
+
+    def _region(self, parameter: str) -> str | None:
+        number = int(parameter.removeprefix(PARAMETER))
+        return self.arguments[number] if number < len(self.arguments) else None
+
+
+@dataclass(frozen=True)
 class BoundLaunch:
     """A launch with the values of its symbols.
 
@@ -45,20 +66,22 @@ class BoundLaunch:
         op: the launch.
         view: what its file says.
         symbols: byte address, or size, per symbol id.
+        caller: the launch of the host program that it is a part of.
     """
 
     op: SdscExecuteOp
     view: Descriptor
     symbols: Mapping[int, int]
+    caller: LaunchSite = field(default_factory=LaunchSite)
 
     @cached_property
     def _standing(self) -> Standing:
-        source = source_of(self.op.location)
+        source = self.caller.places.source(source_of(self.op.location))
         return Standing(self.op.sdsc_filename.data, "superdsc", str(source) if source else None)
 
     @cached_property
-    def _tensors(self) -> tuple[str, ...]:
-        return self.op.tensors
+    def _tensors(self) -> tuple[str | None, ...]:
+        return self.caller.tensors(self.op)
 
     def run(self, memory: Memory, history: History | None = None, plans: LaunchPlans | None = None) -> None:
         """Run the operation on all its cores; a fault names the file, and its origin in the model."""
@@ -104,4 +127,4 @@ class ProgramPlans:
             self._traces[id(function), tuple(addresses)] = function, trace
 
 
-__all__ = ["BoundLaunch", "PoolAllocation", "ProgramPlans", "Trace"]
+__all__ = ["BoundLaunch", "LaunchSite", "PoolAllocation", "ProgramPlans", "Trace"]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp
 from xdsl.interpreter import Interpreter, PythonValues
 from xdsl.ir import Operation, SSAValue
 
-from spyre_mlir.dialects.places import Source, source_of
+from spyre_mlir.dialects.places import Rebase, Source, source_of
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
@@ -19,6 +20,7 @@ from spyre_mlir.errors import InputError, MachineFault
 from spyre_mlir.machine.arrays import Array, HostArray
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
 from spyre_mlir.machine.levels.buffers import DeviceBuffer, receive
+from spyre_mlir.machine.levels.calls import places_at
 from spyre_mlir.machine.levels.host_ops import HostExecutor
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.memory.exact import Memory
@@ -38,17 +40,19 @@ class Observed:
         name: what the text calls its value, or the buffer it writes.
         values: the elements; NaN where nothing was written.
         function: the hardware function of a launch, as its file names it.
+        places: the places of the ops of the region that the op is in, at the call that ran it.
     """
 
     op: Operation
     name: str
     values: Array
     function: str = ""
+    places: Rebase = field(default_factory=Rebase)
 
     @property
     def source(self) -> Source:
         """Its location in the model."""
-        return source_of(self.op.location)
+        return self.places.source(source_of(self.op.location))
 
     @property
     def called(self) -> str:
@@ -123,14 +127,19 @@ class Recorder(Interpreter.Listener):
         self.seen: list[Observed] = []
         self._names = names
         self._outputs: list[DeviceBuffer] = []
+        self._calls: list[Rebase] = [Rebase()]
 
     def will_interpret_op(self, op: Operation, args: PythonValues) -> None:
-        """Remember the output of a kernel."""
+        """Remember the output of a kernel, and the layer of a call."""
+        if isinstance(op, CallOp):
+            self._calls.append(places_at(op))
         if isinstance(op, KernelOp):
             self._outputs.append(cast(DeviceBuffer, args[-1]))
 
     def did_interpret_op(self, op: Operation, results: PythonValues) -> None:
         """Copy the results of the op."""
+        if isinstance(op, CallOp):
+            self._calls.pop()
         if isinstance(op, KernelOp):
             values, known = receive(_padded(self._outputs.pop()))
             self._add(op, op.output, np.where(known, values, np.nan))
@@ -140,7 +149,7 @@ class Recorder(Interpreter.Listener):
                 self._add(op, value, _with_nan(result))
 
     def _add(self, op: Operation, value: SSAValue, values: Array) -> None:
-        self.seen.append(Observed(op, f"%{self._names.get(value, '')}", values))
+        self.seen.append(Observed(op, f"%{self._names.get(value, '')}", values, places=self._calls[-1]))
 
 
 def _padded(buffer: DeviceBuffer) -> DeviceBuffer:

@@ -21,7 +21,7 @@ from spyre_mlir.dialects.sdscbundle import (
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import InputError, SpyreError, UnsupportedError
 from spyre_mlir.machine.bundle.addresses import AddressFunctions
-from spyre_mlir.machine.bundle.launch_trace import BoundLaunch, PoolAllocation, ProgramPlans, Trace
+from spyre_mlir.machine.bundle.launch_trace import BoundLaunch, LaunchSite, PoolAllocation, ProgramPlans, Trace
 from spyre_mlir.machine.faults import place_of
 from spyre_mlir.machine.levels.for_loops import ForFunctions
 from spyre_mlir.machine.memory.exact import Memory
@@ -58,9 +58,11 @@ class BundleFunctions(InterpreterFunctions):
         watch: LaunchWatch | None = None,
         run: LaunchWatch | None = None,
         plans: LaunchPlans | None = None,
+        caller: LaunchSite | None = None,
     ) -> None:
         self.memory = memory
         self.watch = watch
+        self._caller = caller or LaunchSite()
         self._instead = run
         self.pools: list[str] = []
         self.trace: Trace = []
@@ -103,7 +105,8 @@ class BundleFunctions(InterpreterFunctions):
         filename = op.sdsc_filename.data
         if filename not in self._loaded:
             self._loaded[filename] = self._load(filename)
-        self.launch(BoundLaunch(op, self._loaded[filename], dict(zip(op.ids, args, strict=True))))
+        symbols = dict(zip(op.ids, args, strict=True))
+        self.launch(BoundLaunch(op, self._loaded[filename], symbols, self._caller))
         return ()
 
     def launch(self, bound: BoundLaunch) -> None:
@@ -134,6 +137,7 @@ def run_bundle(
     run: LaunchWatch | None = None,
     entry: str = ENTRY,
     plans: ProgramPlans | None = None,
+    caller: LaunchSite | None = None,
 ) -> None:
     """Run a bundle from its first launch to its last.
 
@@ -148,6 +152,7 @@ def run_bundle(
         run: what a launch does, if it is not to run.
         entry: name of the bundle function.
         plans: those of earlier runs of the same module; takes this one's.
+        caller: the launch in the host program.
 
     Raises:
         InputError: there is no bundle function, or it takes another number of arguments.
@@ -162,7 +167,7 @@ def run_bundle(
         raise InputError(f"the bundle takes {expected} arguments, got {len(arguments)}")
     kept = ProgramPlans() if plans is None else plans
     memory.forget_scratchpads()
-    functions = BundleFunctions(memory, load, watch, run, kept.launches)
+    functions = BundleFunctions(memory, load, watch, run, kept.launches, caller)
     addresses = (*arguments, memory.free)
     trace = kept.trace(function, addresses)
     try:

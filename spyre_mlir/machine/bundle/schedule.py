@@ -17,7 +17,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
+from spyre_mlir.dialects.spyre.kernel import LaunchOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError
@@ -50,6 +52,7 @@ class Launch:
         opens: how many of these loops begin with it, counted from the innermost.
         source: file and line of the model, if known.
         part: number of the launch that runs it, if a program has several.
+        layer: module of the model that the launch stands for, if it is one of several calls of a region.
     """
 
     file: str
@@ -59,6 +62,7 @@ class Launch:
     opens: int = 0
     source: str = ""
     part: int = 0
+    layer: str = ""
 
     @property
     def trips(self) -> int:
@@ -95,12 +99,13 @@ class Schedule:
     spec: SpyreSpec = SPYRE
 
 
-def read_schedule(bundle: ModuleOp, load: Loader) -> Schedule:
+def read_schedule(bundle: ModuleOp, load: Loader, program: ModuleOp | None = None) -> Schedule:
     """Return the launches and loops of a bundle as a tree.
 
     Args:
-        bundle: a parsed ``bundle.mlir``.
+        bundle: a parsed ``bundle.mlir``, or the functions of several.
         load: gives the descriptor of a file name.
+        program: the host program, which may launch a function several times; without it each runs once.
 
     Raises:
         InputError: there is no bundle function.
@@ -108,8 +113,24 @@ def read_schedule(bundle: ModuleOp, load: Loader) -> Schedule:
     functions = [op for op in bundle.ops if isinstance(op, FuncOp) and op.sym_name.data.startswith(ENTRY)]
     if not functions:
         raise InputError(f"a bundle has a func.func @{ENTRY}, this module has none")
-    items = tuple(item for function in functions for item in _read(function.body.block, load, (), 0))
-    return Schedule(items, spec_at(bundle))
+    named = {function.sym_name.data: function for function in functions}
+    calls = [op for op in program.walk() if isinstance(op, LaunchOp)] if program is not None else []
+    order = [(f, "") for f in functions] if not calls else [(named[_entry(op)], _layer(op)) for op in calls]
+    several = len(order) > 1
+    items = (
+        item
+        for number, (function, layer) in enumerate(order)
+        for item in _Reader(load, number if several else None, layer).read(function.body.block, (), 0)
+    )
+    return Schedule(tuple(items), spec_at(bundle))
+
+
+def _entry(op: LaunchOp) -> str:
+    return op.bundle.root_reference.data
+
+
+def _layer(op: LaunchOp) -> str:
+    return source_of(op.location).module
 
 
 def launches(items: Items) -> Iterator[Launch]:
@@ -131,20 +152,67 @@ def unrolled(items: Items) -> Iterator[Launch]:
                 yield from unrolled(item.body)
 
 
-def _read(block: Block, load: Loader, loops: tuple[int | None, ...], opens: int) -> Iterator[Launch | BundleLoop]:
-    """The launches of a block; the first one, if a loop is first, the first in it, begins `opens` loops."""
-    for op in block.ops:
-        if isinstance(op, SdscExecuteOp):
-            descriptor = load(op.sdsc_filename.data)
-            values = dict(zip(op.ids, op.addresses, strict=True))
-            buffers = tuple(_buffer(operand, values) for operand in descriptor.operands)
-            line = source_line(str(op.location))
-            yield Launch(op.sdsc_filename.data, descriptor, buffers, loops, opens, line, _part_of(op))
-            opens = 0
-        elif isinstance(op, ForOp):
-            trips = _trips(op)
-            yield BundleLoop(trips, tuple(_read(op.body.block, load, (*loops, trips), opens + 1)))
-            opens = 0
+@dataclass(frozen=True)
+class _Reader:
+    """Reads the launches of one bundle function.
+
+    Attributes:
+        number: which launch of the program runs it; None if it is the only one.
+        layer: see `Launch`.
+    """
+
+    load: Loader
+    number: int | None
+    layer: str
+
+    def read(self, block: Block, loops: tuple[int | None, ...], opens: int) -> Iterator[Launch | BundleLoop]:
+        """The launches of a block; the first one, if a loop is first, the first in it, begins `opens` loops."""
+        for op in block.ops:
+            if isinstance(op, SdscExecuteOp):
+                yield self._launch(op, loops, opens)
+                opens = 0
+            elif isinstance(op, ForOp):
+                trips = _trips(op)
+                yield BundleLoop(trips, tuple(self.read(op.body.block, (*loops, trips), opens + 1)))
+                opens = 0
+
+    def _launch(self, op: SdscExecuteOp, loops: tuple[int | None, ...], opens: int) -> Launch:
+        descriptor = self.load(op.sdsc_filename.data)
+        values = dict(zip(op.ids, op.addresses, strict=True))
+        buffers = tuple(self._buffer(operand, values) for operand in descriptor.operands)
+        line = source_line(str(op.location))
+        return Launch(op.sdsc_filename.data, descriptor, buffers, loops, opens, line, self.number or 0, self.layer)
+
+    def _buffer(self, operand: Operand, values: Mapping[int, SSAValue]) -> str:
+        """The buffer of an operand, and where in it core 0 starts."""
+        first = operand.start[0] if operand.start else "0"
+        if operand.component == "lx":
+            return f"{SCRATCHPAD} {first}"
+        if not operand.symbolic or int(first) not in values:
+            return f"{MEMORY} {first}"
+        return " + ".join(self._terms(values[int(first)]))
+
+    @property
+    def _launch_of(self) -> str:
+        """The suffix that distinguishes the buffers of launches, if a program has several."""
+        return "" if self.number is None else f" of launch {self.number}"
+
+    def _terms(self, value: SSAValue) -> list[str]:
+        """Return the summands of an address: an argument or the pool first, then constants and terms of loops."""
+        owner = value.owner
+        if isinstance(owner, InputArgExtractOp):
+            return self._terms(owner.arg)
+        if isinstance(owner, DeviceMemAllocateOp):
+            return [POOL + self._launch_of]
+        if isinstance(value, BlockArgument):
+            function = value.block.parent_op()
+            return [f"{ARGUMENT} {value.index}{self._launch_of}" if isinstance(function, FuncOp) else "loop"]
+        constant = _constant(value)
+        if constant is not None:
+            return [str(constant)]
+        operands = owner.operands if isinstance(owner, Operation) else ()
+        terms = [term for operand in operands for term in self._terms(operand)]
+        return sorted(terms, key=lambda term: not term.startswith((ARGUMENT, POOL)))
 
 
 def _trips(loop: ForOp) -> int | None:
@@ -159,44 +227,3 @@ def _constant(value: SSAValue) -> int | None:
     if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
         return owner.value.value.data
     return None
-
-
-def _buffer(operand: Operand, values: Mapping[int, SSAValue]) -> str:
-    """The buffer of an operand, and where in it core 0 starts."""
-    first = operand.start[0] if operand.start else "0"
-    if operand.component == "lx":
-        return f"{SCRATCHPAD} {first}"
-    if not operand.symbolic or int(first) not in values:
-        return f"{MEMORY} {first}"
-    return " + ".join(_terms(values[int(first)]))
-
-
-def _launch_of(function: Operation | None) -> str:
-    """Return the suffix that distinguishes the buffers of launches, if a program has several."""
-    name = function.sym_name.data if isinstance(function, FuncOp) else ENTRY
-    return "" if name == ENTRY else f" of launch {name.removeprefix(ENTRY).lstrip('_')}"
-
-
-def _part_of(op: Operation) -> int:
-    """The number of the bundle function that an op is in; 0 if it is the only one."""
-    while not isinstance(op, FuncOp) and (parent := op.parent_op()) is not None:
-        op = parent
-    number = _launch_of(op).split(" ")[-1]
-    return int(number) if number.isdigit() else 0
-
-
-def _terms(value: SSAValue) -> list[str]:
-    """Return the summands of an address: an argument or the pool first, then constants and loop-dependent terms."""
-    owner = value.owner
-    if isinstance(owner, InputArgExtractOp):
-        return _terms(owner.arg)
-    if isinstance(owner, DeviceMemAllocateOp):
-        return [POOL + _launch_of(owner.parent_op())]
-    if isinstance(value, BlockArgument):
-        function = value.block.parent_op()
-        return [f"{ARGUMENT} {value.index}{_launch_of(function)}" if isinstance(function, FuncOp) else "loop"]
-    constant = _constant(value)
-    if constant is not None:
-        return [str(constant)]
-    terms = [term for operand in owner.operands for term in _terms(operand)] if isinstance(owner, Operation) else []
-    return sorted(terms, key=lambda term: not term.startswith((ARGUMENT, POOL)))

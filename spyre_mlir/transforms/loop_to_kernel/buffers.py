@@ -56,6 +56,8 @@ class PlannedBuffer:
         filled: dimensions whose padding has been overwritten by the program, and with what.
         saturate: whether the host sends numbers beyond DL16's integers as the next number beyond these.
         rows: the rows of the table that it indexes, if negative indices count from the end of it.
+        argument: the argument of a region's function that the device has already, if it is one.
+        fixed: whether it lies as a region's function takes it, so that its layout may not change any more.
     """
 
     shape: tuple[int, ...]
@@ -67,6 +69,8 @@ class PlannedBuffer:
     filled: dict[int, float] = field(default_factory=dict[int, float])
     saturate: bool = False
     rows: int | None = None
+    argument: SSAValue | None = None
+    fixed: bool = False
     steps: dict[int, int] = field(default_factory=dict[int, int])
 
     @property
@@ -104,6 +108,8 @@ class PlannedBuffer:
 
     def has_room(self, dim: int, multiple: int, least: int = 0) -> bool:
         """Return whether that is at most a few times the tensor; coprime demands on one layout reserve far more."""
+        if self.fixed:
+            return self.reserved(dim, multiple, least) == self.layout.extents[dim]
         return self.reserved(dim, multiple, least) <= MOST_PADDING * round_up(self.shape[dim], self.lanes)
 
     def pad(self, dim: int, multiple: int, least: int = 0) -> None:
@@ -142,6 +148,18 @@ class PlannedBuffer:
     def type(self) -> DeviceTensorType:
         """Return the type of the finished buffer."""
         return DeviceTensorType(DeviceTensor(self.shape, self.format, self.layout, arrangement=self.arrangement))
+
+    def fix(self, layout: StickLayout) -> bool:
+        """Settle on a layout if it only reserves more than this one; return whether it does."""
+        own = self.layout
+        alike = (own.order, own.stick, own.unit_extent) == (layout.order, layout.stick, layout.unit_extent)
+        grows = all(
+            wanted == extent or (not self.fixed and wanted > extent and wanted % self.unit(dim) == 0)
+            for dim, (extent, wanted) in enumerate(zip(own.extents, layout.extents, strict=True))
+        )
+        if alike and grows:
+            self.layout, self.fixed = layout, True
+        return alike and grows
 
 
 Use = tuple[PlannedBuffer, IndexMap]
@@ -182,6 +200,21 @@ class PlannedKernel:
 
 
 @dataclass(frozen=True)
+class PlannedCall:
+    """One planned call of a region's function.
+
+    Attributes:
+        origin: the loop-level op.
+        callee: name of the function.
+        buffers: what the function takes, results included.
+    """
+
+    origin: Operation
+    callee: str
+    buffers: Sequence[PlannedBuffer]
+
+
+@dataclass(frozen=True)
 class PlannedHostOp:
     """One planned host operator.
 
@@ -192,3 +225,6 @@ class PlannedHostOp:
 
     origin: LoopHostOp
     buffers: Sequence[PlannedBuffer | None]
+
+
+Item = Define | PlannedKernel | PlannedCall | PlannedHostOp

@@ -10,7 +10,7 @@ from math import lcm
 
 from spyre_mlir.dialects.spyre.attributes import IterDim
 from spyre_mlir.hw.sticks import UNIT, LinearExpr
-from spyre_mlir.transforms.loop_to_kernel.buffers import Define, PlannedBuffer, PlannedHostOp, PlannedKernel
+from spyre_mlir.transforms.loop_to_kernel.buffers import Item, PlannedBuffer, PlannedKernel
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP, LayoutPlanner
 
 
@@ -32,10 +32,10 @@ def _runs_over_all(step: PlannedKernel) -> bool:
     return all(extents.get(f"d{d}", 1) == b.layout.extents[d] for b in buffers for d in range(len(b.shape)))
 
 
-def _over_all(p: LayoutPlanner, step: PlannedKernel) -> list[Define | PlannedHostOp | PlannedKernel]:
+def _over_all(p: LayoutPlanner, step: PlannedKernel) -> list[Item]:
     """The restickify with equal extents; of a copy where its buffers have no such extents of a sane size."""
     source, made = step.inputs[0][0], step.output[0]
-    before: list[Define | PlannedHostOp | PlannedKernel] = []
+    before: list[Item] = []
     if not _have_room(source, made):
         source, before = _copied(p, source, step)
     for dim, (unit, least) in enumerate(_demands(source, made)):
@@ -59,9 +59,7 @@ def _have_room(source: PlannedBuffer, made: PlannedBuffer) -> bool:
     return all(b.has_room(dim, unit, least) for dim, (unit, least) in demands for b in (source, made))
 
 
-def _copied(
-    p: LayoutPlanner, source: PlannedBuffer, step: PlannedKernel
-) -> tuple[PlannedBuffer, list[Define | PlannedHostOp | PlannedKernel]]:
+def _copied(p: LayoutPlanner, source: PlannedBuffer, step: PlannedKernel) -> tuple[PlannedBuffer, list[Item]]:
     """A copy of the source without padding, and what makes it."""
     count, p.origin = len(p.items), step.origin
     copy = p.copy(source)

@@ -21,13 +21,13 @@ from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_
 from spyre_mlir.ops.hardware_functions import COPY, SELECT
 from spyre_mlir.transforms.loop_to_kernel.buffers import (
     Define,
+    Item,
     PlannedBuffer,
-    PlannedHostOp,
     PlannedKernel,
     Use,
     stored_format,
 )
-from spyre_mlir.transforms.utils.integer_origins import Origins
+from spyre_mlir.transforms.utils.integer_origins import Known, Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, Ranges, inside, is_integer
 
 RESTICKIFY_STEP = "restickify"
@@ -57,6 +57,7 @@ class DeviceForms:
         constant: the number or pattern it is, if it is one.
         origin: the same tensor in the format it was computed in, if this is a conversion.
         saturate: whether the host limits the numbers to what comparisons need; see `PlannedBuffer`.
+        argument: the argument of a region's function that it is, if the caller has it on the device.
     """
 
     shape: tuple[int, ...]
@@ -67,11 +68,13 @@ class DeviceForms:
     constant: Attribute | None = None
     origin: DeviceForms | None = None
     saturate: bool = False
+    argument: SSAValue | None = None
 
     @property
     def free_layout(self) -> bool:
-        """Return whether the host can provide any layout at no cost to the device."""
-        return self.prepared or self.constant is not None or (self.host is not None and not self.buffers)
+        """Return whether the host, or the caller of a region, can provide any layout at no cost to this function."""
+        comes = self.host or self.argument
+        return self.prepared or self.constant is not None or (comes is not None and not self.buffers)
 
     @property
     def provided(self) -> bool:
@@ -90,7 +93,8 @@ class LayoutPlanner:
         """Starts with an empty plan; `keep_float32` stores float32 as it is."""
         self.keep_float32 = keep_float32
         self.origins: Origins | None = None
-        self.items: list[Define | PlannedKernel | PlannedHostOp] = []
+        self.given: dict[SSAValue, Known] | None = None  # of a region: what its caller knows of its arguments
+        self.items: list[Item] = []
         self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
         self.versions: dict[SSAValue, DeviceForms] = {}
         self.origin: Operation | None = None
@@ -226,21 +230,27 @@ class LayoutPlanner:
             return made
         # A sparse form of an input is sent again: re-laying on the device would move 64 times its bytes.
         if versions.free_layout or (versions.host is not None and stick == UNIT):
-            layout = StickLayout.published(versions.shape, stick, block_of(versions.format))
-            made = self.define(
-                PlannedBuffer(
-                    versions.shape,
-                    versions.format,
-                    layout,
-                    versions.host,
-                    zero_padding=versions.prepared or versions.format == FP32.name,
-                    saturate=versions.saturate,
-                )
-            )
+            made = self._provided(versions, stick)
         else:
             made = self.restickify(versions.buffers[0], stick)
         versions.buffers.append(made)
         return made
+
+    def _provided(self, versions: DeviceForms, stick: int) -> PlannedBuffer:
+        """A buffer that the host fills, or the caller of a region."""
+        ours = versions.argument is None
+        made = self.define(
+            PlannedBuffer(
+                versions.shape,
+                versions.format,
+                StickLayout.published(versions.shape, stick, block_of(versions.format)),
+                versions.host,
+                zero_padding=ours and (versions.prepared or versions.format == FP32.name),
+                saturate=versions.saturate,
+                argument=versions.argument,
+            )
+        )
+        return made if ours else self._started(made)
 
     def _from_origin(self, versions: DeviceForms, origin: DeviceForms, stick: int) -> PlannedBuffer | None:
         """A converted buffer; DL16 is re-laid before it is widened and after it is narrowed, as it takes less."""
@@ -290,6 +300,7 @@ class LayoutPlanner:
 
     def _restickify(self, source: PlannedBuffer, stick: int) -> PlannedBuffer:
         block = block_of(source.format)
+        source = self.copy(source) if source.fixed and stick == UNIT else source
         source = self.with_room(source, {stick: block} if stick != UNIT else {})
         made = PlannedBuffer(source.shape, source.format, StickLayout.published(source.shape, stick, block))
         moved = (source.layout.stick, stick)

@@ -117,7 +117,7 @@ def _best(p: LayoutPlanner, step: PlannedKernel, spec: SpyreSpec) -> _Change | N
 
 def _orders(step: PlannedKernel, spec: SpyreSpec) -> list[_Change]:
     """Other orders of the large buffers' dimensions, the fewest changes first."""
-    large = [b for b in _beyond(step, spec) if step.function != GATHER_STEP]
+    large = [b for b in _beyond(step, spec) if step.function != GATHER_STEP and not b.fixed]
     options = [_orders_of(b.layout) for b in large]
     chosen = sorted(product(*options), key=lambda c: sum(o != b.layout.order for b, o in zip(large, c, strict=True)))
     return [_Change(dict(zip(large, orders, strict=True))) for orders in chosen[1:]]
@@ -155,7 +155,7 @@ def _walked(index: IndexMap, loop: str) -> list[int]:
 def _walks_whole(buffer: PlannedBuffer, index: IndexMap, loop: str, step: PlannedKernel) -> bool:
     """Return whether a loop walks a whole dimension of a buffer, or none."""
     extent = next(d.extent for d in step.space if d.name == loop)
-    return all(
+    return not (buffer.fixed and _walked(index, loop)) and all(
         d < len(buffer.shape) and index[d] == LinearExpr.of(loop) and extent >= buffer.shape[d]
         for d in _walked(index, loop)
     )

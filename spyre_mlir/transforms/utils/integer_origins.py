@@ -44,6 +44,7 @@ class FloatOrigin(IntEnum):
 
 
 _UNKNOWN: FloatBounds = (-inf, inf)
+Known = tuple[FloatOrigin, FloatBounds]
 
 
 class Origins:
@@ -53,8 +54,16 @@ class Origins:
         wide: ops whose result starts from integers, or goes into such a result: they compute in FP32.
     """
 
-    def __init__(self, function: func.FuncOp, prepared: Mapping[SSAValue, bool]) -> None:
-        """Finds them; `prepared` says of each argument whether the host lays it out ahead of time."""
+    def __init__(
+        self, function: func.FuncOp, prepared: Mapping[SSAValue, bool], given: Mapping[SSAValue, Known] | None = None
+    ) -> None:
+        """Finds them.
+
+        Args:
+            function: at the loop level.
+            prepared: of each argument, whether the host lays it out ahead of time.
+            given: what the caller of a region knows of arguments that it computes.
+        """
         self.wide: set[Operation] = set()
         self._ranges = Ranges(checks=False)  # the conversion refuses, op by op
         self._origins: dict[SSAValue, FloatOrigin] = {}
@@ -64,10 +73,16 @@ class Origins:
             origin = FloatOrigin.WEIGHTS if prepared[argument] else FloatOrigin.DATA
             self._origins[argument] = origin if noted is None else FloatOrigin.INTEGERS
             self._bounds[argument] = noted or _UNKNOWN
+        for argument, (origin, bounds) in (given or {}).items():
+            self._origins[argument], self._bounds[argument] = origin, bounds
         for op in function.body.block.ops:
             self._origins.update(dict.fromkeys(op.results, self._origin(op)))
             self._bounds.update(dict.fromkeys(op.results, self._bound(op)))
         self._widen(list(function.body.block.ops))
+
+    def known(self, value: SSAValue) -> Known:
+        """Return the origin and the bounds of a value."""
+        return self._origins[value], self._bounds[value]
 
     def rounds(self, op: loop.NestOp) -> bool:
         """Return whether a nest loses digits by reading operands in DL16: numbers from integers that may be large."""
@@ -90,6 +105,8 @@ class Origins:
                 return FloatOrigin.DATA if found is FloatOrigin.WEIGHTS else found  # rows of a weight are an embedding
             case loop.LoopConstantOp() if not inside(self._bound(op), (-DL16_LARGEST, DL16_LARGEST)):
                 return FloatOrigin.DATA  # stands for infinity in a mask, which DL16 has in a form of its own
+            case func.CallOp():
+                return FloatOrigin.DATA  # the function knows better, and computes in the format it should
             case host.LoopHostOp():
                 return FloatOrigin.INTEGERS if long else FloatOrigin.SHORT
             case _:
@@ -153,4 +170,4 @@ def _is_float(value: SSAValue) -> bool:
     return not isinstance(element_of(value), IntegerType)
 
 
-__all__ = ["FloatOrigin", "Origins", "is_product"]
+__all__ = ["FloatOrigin", "Known", "Origins", "is_product"]

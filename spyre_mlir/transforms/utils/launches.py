@@ -1,9 +1,11 @@
-"""The launch that a kernel runs in: host steps separate launches."""
+"""The launch that a kernel runs in: host steps separate launches, and a call of a region is one of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
 from spyre_mlir.dialects.spyre.host import KernelHostOp
@@ -12,13 +14,31 @@ from spyre_mlir.dialects.spyre.kernel import KernelOp
 Launches = Mapping[Operation, int]
 
 
+def called_functions(module: ModuleOp) -> dict[str, func.FuncOp]:
+    """Return the functions of a module that it calls, by name, in the order of their first calls."""
+    known = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
+    names = dict.fromkeys(op.callee.root_reference.data for op in module.walk() if isinstance(op, func.CallOp))
+    return {name: known[name] for name in names if name in known}
+
+
+def launch_ops(function: func.FuncOp) -> list[Operation]:
+    """Return the ops of a function that run on the device: kernels and calls."""
+    return [op for op in function.walk() if isinstance(op, KernelOp | func.CallOp)]
+
+
 def launch_numbers(block: Block) -> dict[Operation, int]:
-    """Return the launch of every kernel op of a block and its loops: kernels with no host step between share one."""
+    """Return the launch of every kernel op of a block and its loops, and of every call.
+
+    Kernels with neither a host step nor a call between share one.
+    """
     numbers: dict[Operation, int] = {}
     number, used = 0, False
     for op in block.ops:
-        if isinstance(op, KernelHostOp):
+        if isinstance(op, KernelHostOp | func.CallOp):
             number, used = number + used, False
+            if isinstance(op, func.CallOp):
+                numbers[op] = number
+                number += 1
             continue
         inside = [inner for inner in op.walk() if isinstance(inner, KernelOp)]
         numbers.update(dict.fromkeys(inside, number))
@@ -27,5 +47,6 @@ def launch_numbers(block: Block) -> dict[Operation, int]:
 
 
 def one_launch(users: Iterable[Operation], numbers: Launches) -> bool:
-    """Return whether all kernels among a buffer's users run in one launch; only HBM survives between two launches."""
-    return len({numbers[op] for op in users if op in numbers}) <= 1
+    """Return whether all users of a buffer are kernels of one launch; only HBM survives between two launches."""
+    found = [op for op in users if op in numbers]
+    return len({numbers[op] for op in found}) <= 1 and not any(isinstance(op, func.CallOp) for op in found)

@@ -2,7 +2,7 @@
 // RUN: spyre-opt --list-ops | filecheck %s --check-prefix=OPS
 
 // PASSES: {{^}}pass{{.}}from{{.}}options{{.}}meaning
-// PASSES-NEXT: decompose-aten{{.}}spyre
+// PASSES-NEXT: outline-regions{{.}}spyre
 // PASSES: {{^}}convert-spyre-kernel-to-superdsc{{.}}spyre{{.}}addresses=symbolic|concrete
 // PASSES: {{^}}cse{{.}}xdsl
 // OPS: {{^}}op{{.}}support{{.}}family{{.}}hardware function{{.}}unit{{.}}formats

@@ -51,6 +51,7 @@ def test_a_program_of_one_launch() -> None:
             {"file": f"sdsc_{n}.json", "source": {"file": "program.mlir", "line": line, "module": ""}}
             for n, line in enumerate(lines)
         ],
+        "calls": [""],
         "digests": {"bundle.mlir": "crc32:00000001"},
     }
     assert list(value)[:3] == ["format", "version", "name"]

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc, StringAttr, UnitAttr, UnknownLoc
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import (
+    FileLineColLoc,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+    UnitAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute, Operation
 
-from spyre_mlir.dialects.places import Source, location_of, source_of
+from spyre_mlir.dialects.places import Rebase, Source, common_module, location_of, source_of
 
 LINE = FileLineColLoc(StringAttr("model.py"), IntAttr(12), IntAttr(0))
 
@@ -47,3 +56,33 @@ def test_a_place_is_known_by_what_it_says() -> None:
 def test_other_locations_say_nothing(other: Attribute) -> None:
     assert source_of(other) == Source()
     assert not source_of(other)
+
+
+def ops_at(*modules: str) -> list[Operation]:
+    made: list[Operation] = []
+    for module in modules:
+        made.append(ModuleOp([]))
+        made[-1].location = location_of(Source("m.py", 3, module))
+    return made
+
+
+def test_the_module_that_ops_share() -> None:
+    assert common_module(ops_at("layers.0.mlp.up", "layers.0.mlp", "layers.0.norm")) == "layers.0"
+    assert common_module([*ops_at("layers.0.mlp"), ModuleOp([])]) == "layers.0.mlp"
+    assert common_module([]) == ""
+
+
+def test_places_at_a_call_of_a_region() -> None:
+    (call,) = ops_at("layers.3")
+    places = Rebase.of(ops_at("layers.0.mlp.up", "layers.0.mlp"), call)
+    assert places == Rebase("layers.0", "layers.3")
+    assert places.source(Source("m.py", 3, "layers.0.mlp")) == Source("m.py", 3, "layers.3.mlp")
+    assert places.source(Source("m.py", 3, "layers.01")) == Source("m.py", 3, "layers.01")
+    assert places.text("m.py:3 (layers.0.mlp), layers.01") == "m.py:3 (layers.3.mlp), layers.01"
+    assert source_of(places.location(ops_at("layers.0")[0].location)).module == "layers.3"
+
+
+def test_a_call_without_a_place_leaves_places_as_they_are() -> None:
+    places = Rebase.of(ops_at("layers.0"), ModuleOp([]))
+    assert places.source(Source("m.py", 3, "layers.0")).module == "layers.0"
+    assert places.text("layers.0") == "layers.0"

@@ -52,3 +52,7 @@ def test_help_says_what_an_option_means(capsys: pytest.CaptureFixture[str]) -> N
         parsed("--help")
     text = " ".join(capsys.readouterr().out.split())
     assert "symbolic binds addresses at run time, concrete writes them into the files (default symbolic)" in text
+
+
+def test_a_switch_that_is_on_has_a_flag_that_turns_it_off() -> None:
+    assert parsed("--no-regions") == CompileOptions(regions=False)

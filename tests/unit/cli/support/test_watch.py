@@ -56,7 +56,7 @@ def test_list_passes_for_a_pipe(capsys: Capture) -> None:
     assert opt.main(["--list-passes"]) == 0
     head, *rows = columns(capsys.readouterr().out)
     assert head == ["pass", "from", "options", "meaning"]
-    assert rows[0][:2] == ["decompose-aten", "spyre"]
+    assert rows[0][:2] == ["outline-regions", "spyre"]
     assert ["cse", "xdsl", "", ""] in rows
     options = next(row[2] for row in rows if row[0] == "convert-spyre-kernel-to-superdsc")
     assert "version=TS25|TS26|TSNEW" in options
@@ -166,7 +166,7 @@ def test_concrete_addresses(saved: Path, capsys: Capture) -> None:
 def test_emit_stops_at_its_level(saved: Path, tmp_path: Path, capsys: Capture) -> None:
     assert compile_tool.run([str(saved), "--emit", "spyre.loop", "--dump-dir", str(tmp_path)]) == 0
     assert "spyre.loop.nest" in capsys.readouterr().out
-    assert sorted(path.name for path in tmp_path.iterdir())[-1] == "04-schedule-host-steps.mlir"
+    assert sorted(path.name for path in tmp_path.iterdir())[-1] == "05-schedule-host-steps.mlir"
 
 
 def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,10 @@ import pytest
 from xdsl.ir import Operation
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
-from spyre_mlir.transforms.utils.launches import launch_numbers, one_launch
+from spyre_mlir.text.render import parse_module
+from spyre_mlir.transforms.utils.launches import called_functions, launch_numbers, launch_ops, one_launch
 from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.universe import make_context
 from tests.unit.transforms.levels import ops, passed
 
 T = "!spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>"
@@ -60,3 +62,30 @@ def test_users_outside_of_launches_do_not_count() -> None:
     assert one_launch([three], launches)
     assert one_launch([], launches)
     assert not one_launch([two, three], launches)
+
+
+CALLING = f"""
+func.func @main(%x: tensor<2x64xf32>) {{
+  %a = spyre.kernel.to_device %x : tensor<2x64xf32> to {T}
+  {KERNEL}
+  func.call @layers(%a) : ({T}) -> ()
+  func.call @layers(%a) : ({T}) -> ()
+  {KERNEL}
+  func.return
+}}
+func.func private @layers(%a: {T}) {{
+  {KERNEL}
+  func.return
+}}"""
+
+
+def test_a_call_is_a_launch_of_its_own() -> None:
+    module = parse_module(CALLING, make_context(), "main.mlir")
+    main = functions(module)[0]
+    found = launch_numbers(main.body.block)
+    assert list(found.values()) == [0, 1, 2, 3]
+    ops = list(found)
+    assert not one_launch([ops[1]], found)
+    assert one_launch([ops[0]], found)
+    assert list(called_functions(module)) == ["layers"]
+    assert launch_ops(main) == ops

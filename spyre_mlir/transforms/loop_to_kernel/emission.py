@@ -1,0 +1,114 @@
+"""The plan of a function as ops, once every layout is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
+from xdsl.ir import Operation, SSAValue
+
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.transforms.loop_to_kernel.buffers import Define, Item, PlannedBuffer, PlannedCall, PlannedHostOp
+from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
+from spyre_mlir.transforms.loop_to_kernel.host_ops import brought, host_op
+from spyre_mlir.transforms.loop_to_kernel.kernel_ops import kernel_op
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.precision_loss import is_narrowed, is_rounded
+from spyre_mlir.transforms.loop_to_kernel.reachable_layouts import bring_within_reach
+from spyre_mlir.transforms.utils.rebuild import Emitter
+
+
+@dataclass
+class Emission:
+    """Ops made of a plan.
+
+    Attributes:
+        values: device tensors by the buffers that they became.
+        hosts: host tensors of the kernel level by those of the loop level.
+    """
+
+    emitter: Emitter
+    values: dict[PlannedBuffer, SSAValue] = field(default_factory=dict[PlannedBuffer, SSAValue])
+    hosts: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+
+    def write(self, p: LayoutPlanner) -> None:
+        """Write the ops of a settled plan; buffers that have a value already are not made."""
+        for item in p.items:
+            self.emitter.current = item.origin
+            if isinstance(item, Define):
+                if item.buffer not in self.values:
+                    self.values[item.buffer] = self.emitter.add(_definition(item.buffer, self.hosts)).results[0]
+            else:
+                self._step(p, item)
+
+    def _step(self, p: LayoutPlanner, item: Item) -> None:
+        match item:
+            case PlannedHostOp():
+                operands = brought(item.origin, item.buffers, self.values, self.hosts, self.emitter)
+                step = self.emitter.add(host_op(item, operands))
+                self.hosts.update(zip(item.origin.results, step.results, strict=True))
+            case PlannedCall():
+                self.emitter.add(func.CallOp(item.callee, [self.values[b] for b in item.buffers], []))
+            case Define():
+                pass
+            case _:
+                made = self.emitter.add(kernel_op(item, self.values))
+                if not isinstance(made, kernel.ComputeOp):
+                    return
+                if p.keep_float32 and is_narrowed(item):
+                    made.narrowed = UnitAttr()
+                elif p.origins is not None and is_rounded(item, p.origins):
+                    made.rounded = UnitAttr()
+
+
+def settled(p: LayoutPlanner, spec: SpyreSpec) -> None:
+    """Bring every layout of a plan to its final form."""
+    settle(p)
+    bring_within_reach(p, spec)
+
+
+def emit(p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter, spec: SpyreSpec) -> None:
+    """Write the plan of a function that gives host tensors."""
+    results = [returned_buffer(p, v) for v in returned.operands]
+    settled(p, spec)
+    emission = Emission(emitter)
+    emission.write(p)
+    emitter.current = returned
+    emitter.add(func.ReturnOp(*brought(returned, results, emission.values, emission.hosts, emitter)))
+
+
+def returned_buffer(p: LayoutPlanner, value: SSAValue) -> PlannedBuffer | None:
+    """Return the buffer to bring back for a result; None for a host tensor returned as it is."""
+    return None if value in p.hosts else p.some(returned_form(p, value))
+
+
+def returned_form(p: LayoutPlanner, value: SSAValue) -> DeviceForms:
+    """Return a result in the format in which it leaves a function."""
+    versions = p.of(value)
+    return p.form(value, {INDEX.name: FP32.name, FP8.name: DL16.name}.get(versions.format, versions.format))
+
+
+def _definition(buffer: PlannedBuffer, hosts: Mapping[SSAValue, SSAValue]) -> Operation:
+    if buffer.host is not None:
+        op = kernel.ToDeviceOp(hosts.get(buffer.host, buffer.host), buffer.type)
+        if buffer.saturate:
+            op.saturate = UnitAttr()
+        if buffer.zero_padding:
+            op.zero_padding = UnitAttr()
+        if buffer.rows is not None:
+            op.from_end = IntegerAttr(buffer.rows, i64)
+        return op
+    return (
+        kernel.AllocOp(buffer.type)
+        if buffer.constant is None
+        else kernel.KernelConstantOp(buffer.constant, buffer.type)
+    )
+
+
+Emit = Callable[[LayoutPlanner, func.ReturnOp, Emitter, SpyreSpec], None]
+
+__all__ = ["Emission", "Emit", "emit", "returned_buffer", "returned_form", "settled"]

@@ -1,0 +1,202 @@
+"""Functions of regions on the device, and their calls: what they take and give, each in one layout.
+
+The function of a region is planned at its first call. Its parameters become device tensors: arguments in the layouts
+that its steps ask for, an argument asked for in two by two parameters if the host provides it; the constants of its
+steps, which the caller provides once for all calls; and its results, which it writes into buffers of the caller.
+A caller sends weights and inputs as they are asked for, and hands over what it has computed if it lies like that, else
+a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FunctionType
+from xdsl.ir import BlockArgument, SSAValue
+
+from spyre_mlir.dialects.argument_notes import kind_of
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.errors import LoweringError
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.sticks import StickLayout
+from spyre_mlir.ops.hardware_functions import COPY
+from spyre_mlir.transforms.loop_to_kernel.buffers import (
+    Define,
+    PlannedBuffer,
+    PlannedCall,
+    PlannedKernel,
+    stored_format,
+)
+from spyre_mlir.transforms.loop_to_kernel.emission import Emission, returned_form, settled
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP, DeviceForms, LayoutPlanner
+from spyre_mlir.transforms.utils.integer_origins import Known
+from spyre_mlir.transforms.utils.rebuild import Emitter, describe_location
+
+_FLAT = "inline-regions makes a program without calls"
+
+
+@dataclass
+class PlannedRegion:
+    """The function of a region after its conversion.
+
+    Attributes:
+        name: of the function.
+        parameters: what it takes: arguments, constants, then results.
+        operands: per parameter the number of the call's operand; None for constants and results.
+        results: the last parameters.
+        written: parameters that it writes to, if only behind their elements.
+        provided: what calls share: weights and constants by parameter and host tensor.
+    """
+
+    name: str
+    parameters: list[PlannedBuffer] = field(default_factory=list[PlannedBuffer])
+    operands: list[int | None] = field(default_factory=list["int | None"])
+    results: list[PlannedBuffer] = field(default_factory=list[PlannedBuffer])
+    written: set[PlannedBuffer] = field(default_factory=set[PlannedBuffer])
+    provided: dict[tuple[PlannedBuffer, SSAValue | None], PlannedBuffer] = field(
+        default_factory=dict[tuple[PlannedBuffer, "SSAValue | None"], PlannedBuffer]
+    )
+
+    def planner(self, caller: LayoutPlanner, op: func.CallOp, callee: func.FuncOp) -> LayoutPlanner:
+        """Return a planner of the function that knows the arguments its first caller has on the device.
+
+        An argument is the host's if its kind is noted: it is one of the caller's arguments at every call.
+        """
+        made = LayoutPlanner(keep_float32=caller.keep_float32)
+        made.given = given = dict[SSAValue, Known]()
+        for number, (argument, value) in enumerate(zip(callee.body.block.args, op.arguments, strict=True)):
+            if kind_of(callee, number) is not None:
+                continue
+            form = stored_format(element_of(value), keep_float32=caller.keep_float32)
+            form = form if value in caller.hosts else caller.of(value).format
+            made.versions[argument] = DeviceForms(shape_of(value), form, argument=argument)
+            if caller.origins is not None:
+                given[argument] = caller.origins.known(value)
+        return made
+
+    def emit(self, p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter, spec: SpyreSpec) -> None:
+        """Write the plan of the function, which gets its new parameters behind the old ones."""
+        self.results = _own_buffers(p, returned.operands)
+        settled(p, spec)
+        block = returned.parent_block()
+        made = [item.buffer for item in p.items if isinstance(item, Define)]
+        given = [b for b in made if _comes(b) is not None]
+        constants = [b for b in made if b.constant is not None]
+        self.parameters = [*given, *constants, *self.results]
+        self.operands = [_comes(b) for b in given] + [None] * (len(constants) + len(self.results))
+        self.written = {item.output[0] for item in p.items if isinstance(item, PlannedKernel)}
+        emission = Emission(emitter)
+        for buffer in self.parameters:
+            if block is not None:
+                argument = block.insert_arg(buffer.type, len(block.args))
+                source = buffer.host or buffer.argument
+                argument.name_hint = source.name_hint if source is not None else None
+                emission.values[buffer] = argument
+        emission.write(p)
+        emitter.current = returned
+        emitter.add(func.ReturnOp())
+
+    def drop_old(self, function: func.FuncOp) -> None:
+        """Take from the converted function its host tensors, which nothing uses any more."""
+        block = function.body.block
+        for argument in list(block.args[: len(block.args) - len(self.parameters)]):
+            block.erase_arg(argument)
+        function.function_type = FunctionType.from_lists([a.type for a in block.args], [])
+        function.arg_attrs = None
+
+    def call(self, p: LayoutPlanner, op: func.CallOp) -> None:
+        """Plan a call: its operands as the function takes them, and buffers for its results."""
+        buffers: list[PlannedBuffer] = []
+        for parameter, number in zip(self.parameters, self.operands, strict=True):
+            value = None if number is None else op.arguments[number]
+            buffers.append(self._provide(p, parameter, value))
+        p.items.append(PlannedCall(op, self.name, buffers))
+        for parameter, buffer in zip(self.parameters, buffers, strict=True):
+            buffer.filled.update(parameter.filled)
+        for value, buffer in zip(op.results, buffers[len(buffers) - len(self.results) :], strict=True):
+            versions = p.of(value)
+            versions.format = buffer.format
+            versions.buffers.append(buffer)
+
+    def _provide(self, p: LayoutPlanner, parameter: PlannedBuffer, value: SSAValue | None) -> PlannedBuffer:
+        if value is not None and value not in p.hosts:
+            if parameter.host is not None:
+                raise LoweringError("an argument that the host would have to send", where=_place(p), hint=_FLAT)
+            return _handed_over(p, p.form(value, parameter.format), parameter)
+        if parameter in self.results:
+            return _like(p, parameter)
+        key = parameter, value
+        shared = self.provided.get(key) if parameter not in self.written else None
+        if shared is None:
+            shared = self.provided[key] = _like(p, parameter, value)
+        return shared
+
+
+def _comes(buffer: PlannedBuffer) -> int | None:
+    """The number of the argument that a buffer holds; None if it holds none."""
+    source = buffer.host or buffer.argument
+    return source.index if isinstance(source, BlockArgument) else None
+
+
+def _own_buffers(p: LayoutPlanner, values: Sequence[SSAValue]) -> list[PlannedBuffer]:
+    """A buffer for every result that is no parameter, no constant and no other result."""
+    found: list[PlannedBuffer] = []
+    for value in values:
+        buffer = p.some(returned_form(p, value))
+        if _comes(buffer) is not None or buffer.constant is not None or buffer in found:
+            buffer = p.copy(buffer)
+        found.append(buffer)
+    return found
+
+
+def _like(p: LayoutPlanner, parameter: PlannedBuffer, host: SSAValue | None = None) -> PlannedBuffer:
+    """A buffer that lies as a parameter does."""
+    made = PlannedBuffer(
+        parameter.shape,
+        parameter.format,
+        parameter.layout,
+        host,
+        constant=parameter.constant,
+        zero_padding=parameter.zero_padding,
+        saturate=parameter.saturate,
+        rows=parameter.rows,
+        fixed=True,
+    )
+    return p.define(made)
+
+
+def _handed_over(p: LayoutPlanner, versions: DeviceForms, parameter: PlannedBuffer) -> PlannedBuffer:
+    """A tensor of the caller as a parameter takes it: itself if it can lie like that, else a copy."""
+    layout = parameter.layout
+    for buffer in versions.buffers:
+        if buffer.constant is None and not _is_relaid(p, buffer) and buffer.fix(layout):
+            return buffer
+    source = p.buffer(versions, layout.stick)
+    if source.constant is None and not _is_relaid(p, source) and source.fix(layout):
+        return source
+    made = _like(p, PlannedBuffer(parameter.shape, parameter.format, _dense(p, layout)))
+    space, index = p.whole(source.shape)
+    p.step(COPY, space, [(source, index)], (made, index))
+    versions.buffers.append(made)
+    return made
+
+
+def _dense(p: LayoutPlanner, layout: StickLayout) -> StickLayout:
+    if layout.unit_extent != 1:
+        raise LoweringError("an argument that is read as copies of a sparse tensor", where=_place(p), hint=_FLAT)
+    return layout
+
+
+def _is_relaid(p: LayoutPlanner, buffer: PlannedBuffer) -> bool:
+    """Return whether a restickify reads or makes a buffer: its extents are settled at the end only."""
+    steps = (s for s in p.items if isinstance(s, PlannedKernel) and s.function == RESTICKIFY_STEP)
+    return any(buffer in (s.inputs[0][0], s.output[0]) for s in steps)
+
+
+def _place(p: LayoutPlanner) -> str | None:
+    return None if p.origin is None else f"{p.origin.name} at {describe_location(p.origin)}"
+
+
+__all__ = ["PlannedRegion"]

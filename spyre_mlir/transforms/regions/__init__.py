@@ -1,0 +1,1 @@
+"""Equal regions of a program: how they are found, made one function, and put back."""

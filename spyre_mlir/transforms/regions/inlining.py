@@ -1,0 +1,65 @@
+"""Inlining: calls of regions become the ops of their functions."""
+
+from __future__ import annotations
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.traits import SymbolTable
+
+from spyre_mlir.dialects.places import Rebase
+from spyre_mlir.errors import LoweringError
+from spyre_mlir.transforms.utils.rebuild import describe_location, functions
+
+
+def inline_all(module: ModuleOp) -> None:
+    """Replace every call by the ops of the function it calls, and drop the private functions that no call is left of.
+
+    Raises:
+        LoweringError: functions call each other in a circle.
+    """
+    called: set[str] = set()
+    for function in functions(module):
+        _inline(function, called, ())
+    for function in functions(module):
+        if function.sym_name.data in called and _is_private(function):
+            function.detach()
+            function.erase()
+
+
+def _is_private(function: func.FuncOp) -> bool:
+    return function.sym_visibility is not None and function.sym_visibility.data == "private"
+
+
+def _inline(function: func.FuncOp, called: set[str], open_: tuple[str, ...]) -> None:
+    block = function.body.block
+    for op in list(block.ops):
+        if not isinstance(op, func.CallOp):
+            continue
+        name = op.callee.root_reference.data
+        callee = SymbolTable.lookup_symbol(op, name)
+        if not isinstance(callee, func.FuncOp) or not callee.body.blocks:
+            continue
+        if name in open_:
+            raise LoweringError(
+                f"@{name} calls itself", where=describe_location(op), hint="write the repetition out, call by call"
+            )
+        _inline(callee, called, (*open_, name))
+        called.add(name)
+        _replace(op, callee)
+
+
+def _replace(call: func.CallOp, callee: func.FuncOp) -> None:
+    values: dict[SSAValue, SSAValue] = dict(zip(callee.body.block.args, call.arguments, strict=True))
+    home, place = call.parent_block(), Rebase.of(callee.body.block.ops, call)
+    for op in callee.body.block.ops:
+        if isinstance(op, func.ReturnOp):
+            for old, new in zip(call.results, op.operands, strict=True):
+                old.replace_all_uses_with(values.get(new, new))
+        elif home is not None:
+            copy = op.clone(value_mapper=values)
+            for inner in copy.walk():
+                inner.location = place.location(inner.location)
+            home.insert_op_before(copy, call)
+    call.detach()
+    call.erase()

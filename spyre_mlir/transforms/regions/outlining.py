@@ -1,0 +1,144 @@
+"""Outlining: equal regions of a function become calls of one function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Region as Body
+from xdsl.traits import SymbolTable
+
+from spyre_mlir.dialects.argument_notes import BOUNDS, KIND, PREPARED_KINDS
+from spyre_mlir.dialects.places import Source, common_module, location_of, source_of
+from spyre_mlir.transforms.regions.isomorphism import (
+    Region,
+    clone_into,
+    equal_regions,
+    live_values,
+    numbered_signatures,
+)
+from spyre_mlir.transforms.regions.repetitions import LEAST_CALLS, best_repetition, numbered_prefixes
+
+_MOST_REGIONS = 16
+_UNNAMED = "region"
+
+
+def outline(module: ModuleOp, function: func.FuncOp) -> None:
+    """Replace the equal regions of a function by calls, as long as that pays."""
+    for _ in range(_MOST_REGIONS):
+        region = _find(function.body.block)
+        if region is None:
+            return
+        _replace(module, function, region)
+
+
+def _find(block: Block) -> Region | None:
+    ops = [op for op in block.ops if not isinstance(op, func.ReturnOp)]
+    signatures = numbered_signatures(ops)
+    _part(ops, signatures)
+    paths = [source_of(op.location).module for op in ops]
+    while (found := best_repetition(signatures, paths, live_values(ops))) is not None:
+        region = equal_regions([ops[at : at + found.length] for at in found.starts], LEAST_CALLS)
+        if region is not None:
+            return region
+        # Equal signatures, wired in different ways: none of these ops is looked at again.
+        for at in found.starts:
+            for number in range(at, at + found.length):
+                signatures[number] = -1 - number
+    return None
+
+
+def _part(ops: Sequence[Operation], signatures: list[int]) -> None:
+    """Gives calls numbers of their own: a region within calls of a region is not looked for."""
+    for number, op in enumerate(ops):
+        if isinstance(op, func.CallOp):
+            signatures[number] = -1 - number
+
+
+def _replace(module: ModuleOp, function: func.FuncOp, region: Region) -> None:
+    paths = [common_module(o.ops) for o in region.occurrences]
+    made = _function(module, function, region, paths[0])
+    module.body.block.add_op(made)
+    types = [region.occurrences[0].ops[n].results[m].type for n, m in region.results]
+    current: dict[SSAValue, SSAValue] = {}
+    for number, occurrence in enumerate(region.occurrences):
+        operands = [current.get(v, v) for v in (values[number] for values in region.parameters)]
+        call = func.CallOp(made.sym_name.data, operands, types)
+        call.location = location_of(Source(module=paths[number]))
+        function.body.block.insert_op_before(call, occurrence.ops[0])
+        for (n, m), result in zip(region.results, call.results, strict=True):
+            old = occurrence.ops[n].results[m]
+            result.name_hint, current[old] = old.name_hint, result
+            old.replace_all_uses_with(result)
+    for occurrence in region.occurrences:
+        for op in reversed(occurrence.ops):
+            op.detach()
+            op.erase(safe_erase=False)
+
+
+def _function(module: ModuleOp, caller: func.FuncOp, region: Region, path: str) -> func.FuncOp:
+    first = region.occurrences[0]
+    block = Block(arg_types=[values[0].type for values in region.parameters])
+    for argument, values in zip(block.args, region.parameters, strict=True):
+        argument.name_hint = _short(values[0].name_hint, path)
+    known = {v: block.args[place] for v, place in zip(first.outside, region.places, strict=True)}
+    copies = clone_into(first.ops, known)
+    block.add_ops(copies)
+    block.add_op(func.ReturnOp(*[copies[n].results[m] for n, m in region.results]))
+    inputs = [argument.type for argument in block.args]
+    outputs = [copies[n].results[m].type for n, m in region.results]
+    notes = ArrayAttr([DictionaryAttr(_notes(caller, values)) for values in region.parameters])
+    made = func.FuncOp(_free_name(module, path), (inputs, outputs), Body(block), "private", arg_attrs=notes)
+    made.location = location_of(Source(module=path))
+    return made
+
+
+def _short(hint: str | None, path: str) -> str | None:
+    """The name of a weight within its layer."""
+    short = "" if hint is None else hint.removeprefix(f"p_{path.replace('.', '_')}_").removeprefix("p_")
+    return short if SSAValue.is_valid_name(short) and not short[:1].isdigit() else hint
+
+
+def _free_name(module: ModuleOp, path: str) -> str:
+    """The name of the layers in the model, ``layers`` for ``model.layers.0``; with a number if it is taken."""
+    prefix = (numbered_prefixes(path) or [_UNNAMED])[-1]
+    words = [part for part in prefix.split(".") if not part.isdigit()] or [_UNNAMED]
+    name, tries = re.sub(r"\W", "_", words[-1]) or _UNNAMED, 0
+    free = name
+    while SymbolTable.lookup_symbol(module, free) is not None:
+        tries += 1
+        free = f"{name}_{tries}"
+    return free
+
+
+def _notes(caller: func.FuncOp, values: Sequence[SSAValue]) -> dict[str, Attribute]:
+    """What the callee may know of a parameter: which kind of argument it always is, and the bounds of its integers."""
+    if not all(isinstance(v, BlockArgument) for v in values) or caller.arg_attrs is None:
+        return {}
+    given = [caller.arg_attrs.data[v.index].data for v in values if isinstance(v, BlockArgument)]
+    kinds = {kind.data for entry in given if isinstance(kind := entry.get(KIND), StringAttr)}
+    if len([e for e in given if KIND in e]) != len(given):
+        return {}
+    common = kinds.pop() if len(kinds) == 1 else "buffer" if kinds <= set(PREPARED_KINDS) else "input"
+    notes: dict[str, Attribute] = {KIND: StringAttr(common)}
+    return notes | _bounds(given)
+
+
+def _bounds(given: Sequence[Mapping[str, Attribute]]) -> dict[str, Attribute]:
+    pairs = [bounds for entry in given if (bounds := _pair(entry.get(BOUNDS))) is not None]
+    if len(pairs) != len(given):
+        return {}
+    return {BOUNDS: DenseArrayBase.from_list(i64, [min(low for low, _ in pairs), max(high for _, high in pairs)])}
+
+
+def _pair(bounds: Attribute | None) -> tuple[int, int] | None:
+    if not isinstance(bounds, DenseArrayBase):
+        return None
+    low, high = (int(n) for n in bounds.get_values())
+    return low, high
+
+
+__all__ = ["outline"]

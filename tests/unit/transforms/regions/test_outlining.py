@@ -1,0 +1,86 @@
+"""Functions of regions, and their calls."""
+
+from xdsl.dialects.builtin import StringAttr
+
+from spyre_mlir.dialects.places import Source, location_of, source_of
+from spyre_mlir.text.render import verify_module
+from spyre_mlir.transforms.regions.outlining import outline
+from tests.unit.transforms.regions.programs import OPS, calls, functions, layer, program, stacked
+
+
+def test_layers_become_calls_with_their_weights_and_places() -> None:
+    module = stacked(4)
+    main = functions(module)["main"]
+    outline(module, main)
+    verify_module(module)
+    made = functions(module)["layers"]
+    assert made.sym_visibility == StringAttr("private")
+    assert len(list(made.body.block.ops)) == 33
+    x, *weights = main.body.block.args
+    found = calls(module)
+    assert [list(call.arguments) for call in found] == [
+        [before, weight] for before, weight in zip([x, *(c.results[0] for c in found[:3])], weights, strict=True)
+    ]
+    assert [source_of(call.location).module for call in found] == [f"layers.{n}.inner" for n in range(4)]
+    assert [op.name for op in main.body.block.ops] == [*["func.call"] * 4, "func.return"]
+
+
+def test_notes_say_which_parameters_are_weights() -> None:
+    module = stacked(3)
+    outline(module, functions(module)["main"])
+    notes = functions(module)["layers"].arg_attrs
+    assert notes is not None
+    # The first is an argument of the program at the first call only.
+    assert [dict(note.data) for note in notes] == [{}, {"aten.kind": StringAttr("parameter")}]
+
+
+def test_another_number_is_another_layer() -> None:
+    module = stacked(5, scale=lambda n: 0.5 if n == 2 else 2.0)
+    main = functions(module)["main"]
+    outline(module, main)
+    verify_module(module)
+    assert [op.name for op in main.body.block.ops][:3] == ["func.call", "func.call", "aten.add.Tensor"]
+    assert [source_of(call.location).module for call in calls(module)] == [f"layers.{n}.inner" for n in (0, 1, 3, 4)]
+
+
+def test_two_kinds_of_layers_are_two_functions() -> None:
+    ops = [OPS[n % 5] for n in range(35)]
+    lines = [layer(n, ops) for n in range(3)] + [layer(n, ops[1:], path="others") for n in range(3, 6)]
+    module = program(lines, 6)
+    outline(module, functions(module)["main"])
+    verify_module(module)
+    assert sorted(functions(module)) == ["layers", "main", "others"]
+    assert len(calls(module)) == 6
+
+
+def test_a_name_that_is_taken_gets_a_number() -> None:
+    ops = [OPS[n % 5] for n in range(35)]
+    module = program([layer(n, ops, path="main") for n in range(3)], 3)
+    outline(module, functions(module)["main"])
+    assert sorted(functions(module)) == ["main", "main_1"]
+
+
+def test_small_programs_stay_flat() -> None:
+    for module in (stacked(2), stacked(3, ops=5)):
+        outline(module, functions(module)["main"])
+        assert not calls(module)
+
+
+def test_parameters_have_names_within_their_layer() -> None:
+    module = stacked(3)
+    for number, weight in enumerate(functions(module)["main"].body.block.args[1:]):
+        weight.name_hint = f"p_layers_{number}_inner_weight"
+    outline(module, functions(module)["main"])
+    assert [a.name_hint for a in functions(module)["layers"].body.block.args] == ["x0", "weight"]
+
+
+def test_a_name_that_would_begin_with_a_digit_stays_whole() -> None:
+    ops = [OPS[n % 5] for n in range(35)]
+    module = program([layer(n, ops, path="") for n in range(3)], 3)
+    for op in (op for op in module.walk() if op.name.startswith("aten.")):
+        op.location = location_of(Source(module="layers"))
+    for number, weight in enumerate(functions(module)["main"].body.block.args[1:]):
+        weight.name_hint = f"p_layers_{number}_weight"
+    outline(module, functions(module)["main"])
+    (made,) = [f for name, f in functions(module).items() if name != "main"]
+    assert [a.name_hint for a in made.body.block.args][1] == "p_layers_0_weight"

@@ -17,31 +17,19 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
-from spyre_mlir.errors import InputError, UnsupportedError
-from spyre_mlir.hw.formats import FORMATS, device_format
+from spyre_mlir.errors import InputError
+from spyre_mlir.hw.formats import FORMATS
 from spyre_mlir.hw.rounding import Tally
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, USER_SEGMENTS, SpyreSpec, segment_base
 from spyre_mlir.machine.eager_rounding import as_eager, operands_as, slot_type
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
 from spyre_mlir.machine.memory.pages import sparse_zeros
-from spyre_mlir.machine.memory.shadow import Bools, Ints, ShadowMemory, Tags
+from spyre_mlir.machine.memory.shadow import Bools, Ints, ShadowMemory, Tags, element_bytes
 
 Floats = npt.NDArray[Any]  # float64; in device numerics float32 where that is exact
 Stored = npt.NDArray[Any]  # elements as a kind of memory keeps them
 
 _WIDE = np.dtype(np.float64)
-
-
-def element_bytes(format_name: str) -> int:
-    """Return the bytes of one element of a format that memory can hold.
-
-    Raises:
-        UnsupportedError: the format is narrower than a byte.
-    """
-    bits = device_format(format_name).bits
-    if bits % 8:
-        raise UnsupportedError(f"the machine does not hold {bits}-bit elements of format {format_name} yet")
-    return bits // 8
 
 
 # Contents of regions that are gone, by size: memory the host has committed already.

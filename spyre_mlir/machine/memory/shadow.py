@@ -14,7 +14,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from spyre_mlir.hw.formats import FORMATS, INDEX, INT32
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.formats import FORMATS, INDEX, INT32, device_format
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.memory.pages import sparse_zeros
 
@@ -33,6 +34,18 @@ RELABELS: dict[str, frozenset[str]] = {
     INDEX.name: frozenset({INT32.name}),
     INT32.name: frozenset({INDEX.name}),
 }
+
+
+def element_bytes(format_name: str) -> int:
+    """Return the bytes of one element of a format that memory can hold.
+
+    Raises:
+        UnsupportedError: the format is narrower than a byte.
+    """
+    bits = device_format(format_name).bits
+    if bits % 8:
+        raise UnsupportedError(f"the machine does not hold {bits}-bit elements of format {format_name} yet")
+    return bits // 8
 
 
 def tag_name(tag: int) -> str:
@@ -306,6 +319,7 @@ __all__ = [
     "ShadowMemory",
     "ShadowRead",
     "StickBox",
+    "element_bytes",
     "everywhere",
     "spread",
 ]

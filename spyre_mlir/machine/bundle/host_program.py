@@ -173,8 +173,7 @@ class HostFunctions(InterpreterFunctions):
         if op.zero_padding is None:
             whole = np.ones(tensor.shape, np.bool_)
             sent = image.arrange(whole, tensor.layout, tensor.lanes, tensor.arrangement)
-        values = encoding.decode(codes, tensor.format)
-        send_image(self.memory, tensor, placed.base, values, None if sent is None or sent.all() else sent)
+        send_image(self.memory, tensor, placed.base, codes, None if sent is None or sent.all() else sent)
         self.resident.remember_file(key, region)
         return placed
 

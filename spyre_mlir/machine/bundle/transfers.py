@@ -13,6 +13,7 @@ import numpy.typing as npt
 from xdsl.ir import Operation
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.hw import encoding
 from spyre_mlir.hw.arrangement import STANDARD, as_read, as_stored
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.arrays import Array, HostArray, Mask
@@ -22,6 +23,9 @@ from spyre_mlir.machine.memory.exact import Memory, MemoryRegion, Spare
 from spyre_mlir.machine.memory.frames import Frame, StridedAxis, blocks
 from spyre_mlir.machine.memory.operand_views import ByteAccess
 from spyre_mlir.machine.memory.shadow import ShadowMemory
+
+# Sticks of a weight that are decoded at a time.
+_PIECE = 1 << 10
 
 
 @dataclass
@@ -130,10 +134,31 @@ def send(
     _fill(memory, access, values, None if zero_padding else written)
 
 
-def send_image(memory: Memory, tensor: DeviceTensor, base: int, values: Array, known: Mask | None) -> None:
-    """Write a tensor that is already laid out in sticks, [sticks, lanes]."""
+def send_image(
+    memory: Memory,
+    tensor: DeviceTensor,
+    base: int,
+    codes: Array,
+    known: Mask | None,
+    decode: Callable[[Array, str], Array] = encoding.decode,
+) -> None:
+    """Write a tensor that is already laid out in sticks.
+
+    Args:
+        memory: where it goes.
+        tensor: its type.
+        base: its first byte.
+        codes: [sticks, lanes].
+        known: which of them have a meaning; None for all.
+        decode: gives the numbers of codes in a format; of a piece at a time, as they take several times the room.
+    """
     axes = (StridedAxis(tensor.sticks, STICK_BYTES),), (StridedAxis(tensor.lanes, STICK_BYTES // tensor.lanes),)
-    _fill(memory, ByteAccess(base, axes, (tensor.sticks, tensor.lanes), tensor.format, Place()), values, known)
+    access = ByteAccess(base, axes, (tensor.sticks, tensor.lanes), tensor.format, Place())
+    access.mark(memory, known)
+    target = access.view(memory, Frame.of([access]))
+    for first in range(0, tensor.sticks, _PIECE):
+        piece = slice(first, first + _PIECE)
+        memory.put(target[piece], decode(codes[piece], tensor.format), tensor.format, from_host=True)
 
 
 def _inside(shape: tuple[int, ...], extents: tuple[int, ...]) -> Mask:

@@ -12,6 +12,7 @@ from xdsl.dialects.test import TestOp
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.hw.sticks import UNIT, StickLayout
+from spyre_mlir.machine.bundle import transfers
 from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, fills, send, send_image
 from spyre_mlir.machine.faults import Place
 from spyre_mlir.machine.memory.exact import ExactMemory
@@ -181,15 +182,24 @@ def test_rows_that_are_reserved_do_not_come_back() -> None:
     assert found.defined.tolist() == [[False] * 64]
 
 
-def test_what_lies_in_sticks_already_is_sent_as_it_is() -> None:
-    memory, codes = blank(), np.arange(128.0).reshape(2, 64)
-    send_image(memory, FULL, BASE, codes, None)
+def test_what_lies_in_sticks_already_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, codes = blank(), np.arange(128).reshape(2, 64)
+    monkeypatch.setattr(transfers, "_PIECE", 1)
+    pieces: list[tuple[int, ...]] = []
+
+    def halves(some: Array, form: str) -> Array:
+        assert form == DL16
+        pieces.append(some.shape)
+        return some / 2
+
+    send_image(memory, FULL, BASE, codes, None, halves)
+    assert pieces == [(1, 64)] * 2
     values, written = held(memory, 192)
-    assert np.array_equal(values[:128], np.arange(128.0))
+    assert np.array_equal(values[:128], np.arange(128.0) / 2)
     assert written.tolist() == [True] * 128 + [False] * 64
     known = codes % 3 > 0
     memory = blank()
-    send_image(memory, FULL, BASE, codes, known)
+    send_image(memory, FULL, BASE, codes, known, halves)
     assert np.array_equal(held(memory, 128)[1], known.reshape(-1))
 
 

@@ -1,8 +1,8 @@
-"""Compile time of a Llama by stage and by number of layers, beside torch.compile (Inductor, CPU) in the same run.
+"""Compile time by stage: Llamas of 1 to 40 layers, Granite-8B without weights, and chains of pointwise operations.
 
-Every measurement is a fresh process with cold caches; ``import torch`` and building the model are not counted.
-Run it alone on the machine: ``python benchmarks/compile_time.py [--layers 1 2 4 8] [--repeat 3] [--flat]``.
-Seconds of import, lowering and writing are CPU seconds; text is the length of the kernel level.
+Every measurement is a fresh process with cold caches; ``import torch`` and building the model are not counted, nor are
+weights written. Seconds are CPU seconds; what Inductor takes cold for the same model stands beside them with
+``--inductor``. Run it alone on the machine: ``python benchmarks/compile_time.py [CASE …] [--repeat 3] [--inductor]``.
 """
 
 from __future__ import annotations
@@ -16,25 +16,24 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-HIDDEN, TOKENS, VOCABULARY = 256, 128, 512
-
-
-def build(layers: int) -> tuple[object, object]:
-    """A Llama with random weights, and a prompt."""
+if TYPE_CHECKING:
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
 
-    class Logits(torch.nn.Module):
-        def __init__(self, model: torch.nn.Module) -> None:
-            super().__init__()
-            self.model = model
+    Built = tuple[torch.nn.Module, tuple[torch.Tensor, ...]]
 
-        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
-            return self.model(input_ids=input_ids, use_cache=False).logits
+HIDDEN, TOKENS, VOCABULARY, CACHE = 256, 128, 512, 4096
+COLUMNS = ("export", "import", "aten", "spyre.loop", "spyre.kernel", "superdsc", "write", "after export", "MB")
 
-    torch.manual_seed(0)
+
+def llama(layers: int) -> Built:
+    """A Llama of hidden size 256 with random weights, and a prompt of 128 tokens."""
+    from transformers import LlamaConfig
+
     config = LlamaConfig(
         vocab_size=VOCABULARY,
         hidden_size=HIDDEN,
@@ -43,67 +42,155 @@ def build(layers: int) -> tuple[object, object]:
         num_attention_heads=8,
         num_key_value_heads=4,
     )
-    return Logits(LlamaForCausalLM(config)).eval(), torch.randint(0, VOCABULARY, (1, TOKENS))
+    return _language_model(config, TOKENS, device="cpu")
 
 
-def measure_ours(layers: int, *, regions: bool = True) -> dict[str, float]:
-    """Seconds of import, of every stage, of lowering, and of writing the bundle without weights; sizes."""
-    model, prompt = build(layers)
-    from spyre_mlir.frontend import import_program
+def granite(layers: int, tokens: int) -> Built:
+    """Granite-3.3-8B without weights, and a prompt."""
+    return _language_model(_granite_config(layers), tokens, device="meta")
 
-    started = time.process_time()
-    program = import_program(model, (prompt,))
-    times = {"import": time.process_time() - started}
-    from pathlib import Path
 
+def granite_decode(layers: int) -> Built:
+    """Granite-3.3-8B without weights, which reads one token and updates a cache of 4,096 in place."""
+    import torch
+    import transformers
+
+    class Decode(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            config = _granite_config(layers)
+            self.model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float16)
+            self.cache = transformers.StaticCache(config=config, max_cache_len=CACHE)
+            width = config.hidden_size // config.num_attention_heads
+            self.cache.early_initialization(1, config.num_key_value_heads, width, torch.float16, torch.device("meta"))
+            for number, layer in enumerate(self.cache.layers):
+                for name, tensor in zip("kvn", (layer.keys, layer.values, layer.cumulative_length), strict=True):
+                    self.register_buffer(f"{name}{number}", tensor, persistent=False)
+
+        def forward(self, input_ids: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+            for number, layer in enumerate(self.cache.layers):
+                layer.keys, layer.values, layer.cumulative_length = (getattr(self, f"{n}{number}") for n in "kvn")
+                layer.cumulative_length.copy_(position)
+            return self.model(input_ids=input_ids, past_key_values=self.cache, use_cache=True).logits
+
+    with torch.device("meta"):
+        return Decode().eval(), (torch.empty(1, 1, dtype=torch.int64), torch.empty((), dtype=torch.int64))
+
+
+def chain(length: int) -> Built:
+    """Pointwise operations, each of which reads the one before."""
+    import torch
+
+    class Chain(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            steps = (torch.tanh, torch.sigmoid, lambda v: v + x, lambda v: v * 0.5)
+            for number in range(length):
+                x = steps[number % len(steps)](x) if number % 7 else torch.relu(x) - number
+            return x
+
+    return Chain(), (torch.randn(64, 256),)
+
+
+def _granite_config(layers: int) -> Any:
+    from transformers import GraniteConfig
+
+    return GraniteConfig(
+        vocab_size=49152,
+        hidden_size=4096,
+        intermediate_size=12800,
+        num_hidden_layers=layers,
+        num_attention_heads=32,
+        num_key_value_heads=8,
+        max_position_embeddings=131072,
+        attention_multiplier=0.0078125,
+        embedding_multiplier=12.0,
+        logits_scaling=16.0,
+        residual_multiplier=0.22,
+        pad_token_id=0,
+    )
+
+
+def _language_model(config: Any, tokens: int, *, device: str) -> Built:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    class Logits(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = AutoModelForCausalLM.from_config(config, dtype=None if device == "cpu" else torch.float16)
+
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+            return self.model(input_ids=input_ids, use_cache=False).logits
+
+    torch.manual_seed(0)
+    with torch.device(device):
+        return Logits().eval(), (torch.randint(0, config.vocab_size, (1, tokens)),)
+
+
+CASES: dict[str, Callable[[], Built]] = {
+    **{f"llama-{n}": partial(llama, n) for n in (1, 2, 4, 8, 16, 40)},
+    **{f"granite-512-{n}": partial(granite, n, 512) for n in (1, 40)},
+    **{f"granite-2048-{n}": partial(granite, n, 2048) for n in (1, 40)},
+    **{f"granite-decode-{n}": partial(granite_decode, n) for n in (1, 40)},
+    **{f"chain-{n}": partial(chain, n) for n in (64, 256, 1024)},
+}
+
+
+def measure_ours(case: str, *, regions: bool) -> dict[str, float]:
+    """Seconds of export, import, every stage, and writing the bundle without weights; sizes."""
+    model, inputs = CASES[case]()
     from spyre_mlir.backend.directory import write_bundle
+    from spyre_mlir.frontend import import_program
+    from spyre_mlir.frontend.capture.export import export_model
     from spyre_mlir.options import CompileOptions
     from spyre_mlir.pipeline import lower
-    from spyre_mlir.text.render import module_text
     from spyre_mlir.universe import make_context
 
     begun = time.process_time()
+    exported = export_model(model, inputs, {}, lambda result: None)
+    done = time.process_time()
+    program = import_program(exported)
+    times = {"export": done - begun, "import": time.process_time() - done}
     lowered = lower(program.module, make_context(), options=CompileOptions(regions=regions).passes())
-    times["lower"] = time.process_time() - begun
     times |= {record.level: record.seconds for record in lowered.records}
     begun = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         write_bundle(Path(folder) / "bundle", lowered.modules["superdsc"], {})
     times["write"] = time.process_time() - begun
-    times["total"] = time.process_time() - started
-    times["text"] = float(len(module_text(lowered.modules["spyre.kernel"])))
+    times["after export"] = time.process_time() - done
     times["MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    times["aten ops"] = float(lowered.records[0].ops)
-    times["kernels"] = float(lowered.records[-1].kernels)
+    times["ops"] = sum(1 for _ in program.module.walk()) - 3
+    times["kernels"] = lowered.records[-1].kernels
     return times
 
 
-def measure_inductor(layers: int) -> dict[str, float]:
-    """Seconds of the first call under torch.compile, less those of the second."""
+def measure_inductor(case: str) -> dict[str, float]:
+    """CPU seconds of the first call under torch.compile and of its children, less those of the second call."""
     import torch
 
-    model, prompt = build(layers)
+    model, inputs = CASES[case]()
+    torch._inductor.config.compile_threads = 1
     compiled = torch.compile(model)
     seconds: list[float] = []
     with torch.no_grad():
         for _ in range(2):
-            started = time.perf_counter()
-            compiled(prompt)
-            seconds.append(time.perf_counter() - started)
-    return {"total": seconds[0] - seconds[1]}
+            begun = _cpu_seconds()
+            compiled(*inputs)
+            seconds.append(_cpu_seconds() - begun)
+    return {"inductor": seconds[0] - seconds[1]}
 
 
-def in_fresh_process(what: str, layers: int) -> dict[str, float]:
-    """Runs one measurement in a process of its own, with an empty compiler cache."""
+def _cpu_seconds() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def in_fresh_process(what: str, case: str) -> dict[str, float]:
+    """Run one measurement in a process of its own, with an empty compiler cache."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", __file__, "--one", what, str(layers)],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=environment,
-        )
+        command = [sys.executable, "-W", "ignore", __file__, "--one", what, case]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -113,31 +200,28 @@ def median(rows: list[dict[str, float]]) -> dict[str, float]:
 
 
 def main() -> int:
-    """Prints the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--layers", type=int, nargs="+", default=[1, 2, 4, 8])
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("cases", nargs="*", default=list(CASES), metavar="CASE", help=", ".join(CASES))
+    parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--flat", action="store_true", help="every layer by itself, without regions")
-    parser.add_argument("--one", nargs=2, metavar=("WHAT", "LAYERS"), help=argparse.SUPPRESS)
+    parser.add_argument("--inductor", action="store_true", help="compile the same model with Inductor, too")
+    parser.add_argument("--one", nargs=2, metavar=("WHAT", "CASE"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one is not None:
-        measures = {"ours": measure_ours, "flat": partial(measure_ours, regions=False), "inductor": measure_inductor}
-        measure = measures[arguments.one[0]]
-        print(json.dumps(measure(int(arguments.one[1]))))
+        what, case = arguments.one
+        found = measure_inductor(case) if what == "inductor" else measure_ours(case, regions=what == "ours")
+        print(json.dumps(found))
         return 0
-    columns = ("import", "lower", "write", "total", "text", "MB")
-    print("layers  " + "  ".join(f"{c:>12}" for c in columns) + "   kernels  us per op  inductor  ratio")
-    ours_is = "flat" if arguments.flat else "ours"
-    for layers in arguments.layers:
-        ours = median([in_fresh_process(ours_is, layers) for _ in range(arguments.repeat)])
-        theirs = median([in_fresh_process("inductor", layers) for _ in range(arguments.repeat)])
-        per_op = 1e6 * (ours["total"] - ours["import"]) / ours["aten ops"]
-        cells = "  ".join(f"{ours[c]:12.3f}" for c in columns)
-        ratio = ours["total"] / theirs["total"]
-        print(
-            f"{layers:6d}  {cells}  {ours['kernels']:8.0f}  {per_op:9.0f}  {theirs['total']:8.2f}  {ratio:5.2f}",
-            flush=True,
-        )
+    columns = (*COLUMNS, "ops", "ms per op", "kernels", *(("inductor", "ratio") if arguments.inductor else ()))
+    print(f"{'':18}" + "".join(f"{column:>13}" for column in columns))
+    for case in arguments.cases:
+        row = median([in_fresh_process("flat" if arguments.flat else "ours", case) for _ in range(arguments.repeat)])
+        row["ms per op"] = 1e3 * row["after export"] / row["ops"]
+        if arguments.inductor:
+            row |= median([in_fresh_process("inductor", case) for _ in range(arguments.repeat)])
+            row["ratio"] = row["after export"] / row["inductor"]
+        print(f"{case:18}" + "".join(f"{row[column]:13.2f}" for column in columns), flush=True)
     return 0
 
 

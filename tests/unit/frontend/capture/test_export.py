@@ -30,6 +30,17 @@ def test_a_model_on_meta_is_exported_as_on_the_cpu_and_stays_on_meta() -> None:
     assert model.weight.device.type == "meta"
 
 
+def test_a_model_on_meta_may_make_tensors_there() -> None:
+    """As a static cache of transformers does, which keeps the device it was made on."""
+
+    class Positions(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x)[torch.arange(1, device=torch.device("meta"))]
+
+    values = [node.meta["val"] for node in exported(Positions(3, 2, device="meta"), X).graph.nodes if "val" in node.meta]
+    assert {value.device.type for value in values} == {"cpu"}
+
+
 def test_a_branch_by_values_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="values"):
         exported(FunctionModel(lambda x: x if x.sum() > 0 else -x), X)

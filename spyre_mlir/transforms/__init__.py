@@ -17,6 +17,7 @@ from spyre_mlir.plugins import registry
 from spyre_mlir.text.render import verify_module
 
 PASSES: dict[str, str] = {
+    "specialize-shapes": "SpecializeShapesPass",
     "outline-regions": "OutlineRegionsPass",
     "inline-regions": "InlineRegionsPass",
     "decompose-aten": "DecomposeAtenPass",

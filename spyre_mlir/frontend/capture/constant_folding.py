@@ -25,10 +25,21 @@ _UNSET = ("aten::empty", "aten::new_empty")
 class Folded:
     """The folded nodes of a graph and their values."""
 
-    def __init__(self, nodes: Iterable[Node], leaves: Mapping[Node, torch.Tensor]) -> None:
-        """Finds what folds among `nodes`, in order; `leaves` are the placeholders whose value is known."""
-        self._values: dict[Node, object] = dict(leaves)
-        self._names = set(leaves)
+    def __init__(
+        self,
+        nodes: Iterable[Node],
+        leaves: Mapping[Node, torch.Tensor],
+        done: Mapping[Node, torch.Tensor] | None = None,
+    ) -> None:
+        """Finds what folds among nodes.
+
+        Args:
+            nodes: in order.
+            leaves: the placeholders whose value is known.
+            done: those that stand for what was folded before.
+        """
+        self._values: dict[Node, object] = {**leaves, **(done or {})}
+        self._names = {*leaves, *(done or {})}
         nodes = list(nodes)
         empty = {n: v for n in nodes if (v := _without_elements(n)) is not None}
         self._values |= empty
@@ -81,7 +92,7 @@ class Folded:
 def _without_elements(node: Node) -> torch.Tensor | None:
     """The value of a node that has no elements: nothing about it depends on data, but for the memory it lies in."""
     value = node.meta.get("val")
-    if not isinstance(value, torch.Tensor) or 0 not in value.shape:
+    if not isinstance(value, torch.Tensor) or not any(type(extent) is int and extent == 0 for extent in value.shape):
         return None
     return torch.empty(value.shape, dtype=value.dtype)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import torch
+from torch.export import ExportedProgram
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.errors import InputError
@@ -68,6 +69,19 @@ class TreeConstant:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What static programs are made from besides the module of a program with symbols.
+
+    Attributes:
+        exported: the program as torch exported it.
+        foldable: names of the arguments whose values belong to the program, not to the weights.
+    """
+
+    exported: ExportedProgram
+    foldable: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Program:
     """A model as one aten function, with the data needed to call it.
 
@@ -84,6 +98,7 @@ class Program:
         output_tree: structure of the model's return value.
         reference: the model itself, for comparison; None for a program without weights.
         memory: where the outputs lie for the inputs of a call, and the tensors whose memory they may share.
+        origin: of a program with symbols; None if all its sizes are numbers.
     """
 
     module: ModuleOp
@@ -98,6 +113,7 @@ class Program:
     output_tree: TreeSpec
     reference: Callable[..., object] = field(repr=False)
     memory: OutputMemory = field(repr=False)
+    origin: Origin | None = field(default=None, repr=False)
 
     @property
     def inputs(self) -> tuple[Argument, ...]:

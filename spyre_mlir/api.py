@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from spyre_mlir.backend.check import Finding, check_path
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dynamic import DynamicModel
 from spyre_mlir.errors import InputError
 from spyre_mlir.options import CompileOptions, takes_options
 from spyre_mlir.pipeline import lower
@@ -30,8 +31,11 @@ def compile(
     model: Any,
     example_inputs: Sequence[Any] | None = None,
     example_kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    specializations: int = 16,
     **choices: Any,
-) -> CompiledModel | LazyModel:
+) -> CompiledModel | DynamicModel | LazyModel:
     """Compiles a model for Spyre.
 
     Args:
@@ -39,6 +43,9 @@ def compile(
         example_inputs: positional inputs of the shapes to compile for; without them a module or graph is
             compiled at its first call, once per signature of inputs.
         example_kwargs: keyword inputs.
+        dynamic_shapes: which sizes are symbols, as `torch.export.export` takes it; a model with symbols is specialised
+            for the sizes that its calls have.
+        specializations: how many of these are kept.
         **choices: options, the fields of `CompileOptions`.
 
     Raises:
@@ -52,8 +59,22 @@ def compile(
 
     options = CompileOptions.of(choices)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
+        if dynamic_shapes is not None:
+            raise InputError("dynamic shapes need example inputs", hint="compile(model, (x,), dynamic_shapes=…)")
         return LazyModel(model, options)
-    return _compile(import_program(model, _as_tuple(example_inputs), example_kwargs), options)
+    program = import_program(model, _as_tuple(example_inputs), example_kwargs, dynamic_shapes)
+    if program.origin is None:
+        return _compile(program, options)
+
+    def static(args: Sequence[Any], kwargs: Mapping[str, Any]) -> CompiledModel:
+        return _compile(import_program(model, tuple(args), kwargs), options)
+
+    return DynamicModel(
+        program,
+        lambda made: _compile(made, options),
+        specializations=specializations,
+        static=None if is_complete(model) else static,
+    )
 
 
 def check(path: Path | str) -> tuple[Finding, ...]:

@@ -44,7 +44,7 @@ class SizeAttr(ParametrizedAttribute):
 
     name = "aten.size"
 
-    text: StringAttr = param_def(StringAttr, converter=StringAttr.get)
+    text: StringAttr = param_def(converter=StringAttr.get)
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -182,7 +182,7 @@ def has_symbols(attribute: Attribute) -> bool:
         case SizeAttr():
             return True
         case ArrayAttr():
-            return any(has_symbols(item) for item in cast("ArrayAttr[Attribute]", attribute))
+            return any(has_symbols(item) for item in attribute)
         case DictionaryAttr():
             return any(has_symbols(item) for item in attribute.data.values())
         case _:

@@ -32,7 +32,10 @@ Model = torch.nn.Module | ExportedProgram | str | Path
 
 
 def import_program(
-    model: Model, args: tuple[Any, ...] | None = None, kwargs: Mapping[str, Any] | None = None
+    model: Model,
+    args: tuple[Any, ...] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
 ) -> Program:
     """Import a module, a graph module, an exported program or a ``.pt2`` file as one aten function.
 
@@ -40,6 +43,7 @@ def import_program(
         model: the model; a module needs example arguments.
         args: positional example arguments.
         kwargs: keyword example arguments.
+        dynamic_shapes: which sizes of a module's arguments are symbols, as `torch.export.export` takes it.
 
     Raises:
         InputError: no model, a module without example arguments, or an exported program with some.
@@ -60,9 +64,9 @@ def import_program(
                 hint="import_program(model, args, kwargs); () if it takes none",
             )
         with flat_dataclasses(args, kwargs) as see:
-            exported = export_model(model, tuple(args or ()), dict(kwargs or {}), see)
+            exported = export_model(model, tuple(args or ()), dict(kwargs or {}), see, dynamic_shapes)
             return _import(exported, _identifier(type(model).__name__), model)
-    if given:
+    if given or dynamic_shapes is not None:
         raise InputError("an exported program knows its example arguments", hint="pass the program alone")
     exported = model if isinstance(model, ExportedProgram) else load_pt2(model)
     return _import(exported, _root_class(exported), None)

@@ -18,13 +18,10 @@ from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DenseArrayBase,
     DictionaryAttr,
     FunctionType,
-    IntegerAttr,
     ModuleOp,
     TensorType,
-    i64,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -33,7 +30,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.arg_spec import ArgSpec
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import to_attribute
+from spyre_mlir.dialects.aten_arguments import to_attribute, to_value
 from spyre_mlir.dialects.aten_sizes import (
     SYMBOLS,
     GuardOp,
@@ -115,7 +112,8 @@ def check_sizes(ranges: Mapping[str, SymbolRange], sizes: Mapping[str, int]) -> 
     for name, range_ in ranges.items():
         if sizes[name] not in range_:
             raise InputError(
-                f"symbol {name} is {sizes[name]}, expected {range_}", hint="export the model with another range of Dim"
+                f"symbol {name} is {sizes[name]}, expected {range_}",
+                hint="export the model with another range of Dim; sizes 0 and 1 need a program of their own",
             )
 
 
@@ -180,10 +178,8 @@ def _numbers(attribute: Attribute, sizes: Mapping[str, int]) -> Attribute:
         case SizeAttr():
             return to_attribute(evaluate(attribute.text.data, sizes))
         case ArrayAttr() if has_symbols(attribute):
-            items = [_numbers(item, sizes) for item in cast("ArrayAttr[Attribute]", attribute)]
-            if all(isinstance(item, IntegerAttr) and item.type == i64 for item in items):
-                return DenseArrayBase.from_list(i64, [cast("IntegerAttr", item).value.data for item in items])
-            return ArrayAttr(items)
+            values = [to_value(_numbers(item, sizes)) for item in attribute]
+            return to_attribute(values)
         case DictionaryAttr() if has_symbols(attribute):
             return DictionaryAttr({name: _numbers(item, sizes) for name, item in attribute.data.items()})
         case _:

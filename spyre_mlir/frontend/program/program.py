@@ -70,7 +70,7 @@ class TreeConstant:
 
 @dataclass(frozen=True)
 class Origin:
-    """What static programs are made from besides the module of a program with symbols.
+    """Source of static programs, besides the module of a program with symbols.
 
     Attributes:
         exported: the program as torch exported it.
@@ -127,7 +127,7 @@ class Program:
             InputError: number, structure, shape, dtype or a constant differs from what the program was made for, or a
                 tensor that the program writes shares memory with another one.
         """
-        leaves = self._leaves(tuple(args), dict(kwargs or {}))
+        leaves = self.leaves(tuple(args), dict(kwargs or {}))
         tensors: dict[str, torch.Tensor] = {}
         for wanted, leaf in zip(self.input_leaves, leaves, strict=True):
             if isinstance(wanted, Argument):
@@ -140,8 +140,12 @@ class Program:
         check_apart(self.mutations.values(), tensors, self.values)
         return [tensors[a.name] for a in self.inputs]
 
-    def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[object]:
-        """Flattens the call as the program was exported; keyword arguments may come in any order."""
+    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[object]:
+        """Flatten a call as the program was exported; keyword arguments may come in any order.
+
+        Raises:
+            InputError: number or structure differs from what the program was made for.
+        """
         wanted_args, wanted_kwargs = self.input_tree.children()
         keys = list(cast("list[str]", wanted_kwargs.context))
         names = ", ".join(leaf.name for leaf in self.input_leaves) or "none"

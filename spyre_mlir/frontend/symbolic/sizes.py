@@ -181,7 +181,7 @@ def _sizes_of(value: object) -> Iterator[tuple[Any, bool]]:
 
 
 def _range(exported: ExportedProgram, symbol: Any, is_extent: bool) -> SymbolRange:
-    found: Any = cast("Mapping[Any, Any]", exported.range_constraints).get(symbol)
+    found: Any = cast(Any, exported).range_constraints.get(symbol)
     least, most = (None, None) if found is None else (_bound(found.lower), _bound(found.upper))
     least = least or 0
     return SymbolRange(max(least, LEAST_EXTENT) if is_extent else least, most)

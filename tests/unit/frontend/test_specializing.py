@@ -17,11 +17,12 @@ from spyre_mlir.text.render import module_text
 
 
 class Attention(nn.Module):
-    """A causal mask and positions, which the import computes, a buffer, parts of a split, and a number among results."""
+    """A causal mask and positions, which the import computes, a buffer, a split, and a number among the results."""
 
     def __init__(self) -> None:
         super().__init__()
         self.mix = nn.Linear(8, 24)
+        self.rate: torch.Tensor
         self.register_buffer("rate", torch.tensor([1.0, 0.5]), persistent=False)
 
     def forward(self, x: torch.Tensor) -> Any:

@@ -143,7 +143,8 @@ def passes_page() -> str:
         module = inspect.getmodule(pass_)
         text = inspect.cleandoc(module.__doc__ or "").partition(": ")[2] if module else ""
         parts += [f"## `{name}`", text[:1].upper() + text[1:]]
-        options = option_values(pass_)
+        # A pass whose options are the symbols of a program has no list of them.
+        options = {} if getattr(pass_, "takes_any_option", False) else option_values(pass_)
         if options:
             defaults = {f.name.replace("_", "-"): f.default for f in fields(pass_)}
             parts += [

@@ -43,7 +43,10 @@ class ConstantValues(TorchFunctionMode):
         """Calls a function of torch, or what it comes to."""
         name, kwargs = str(getattr(func, "__name__", "")), cast("dict[str, Any]", kwargs or {})
         if name in _MAKERS and str(kwargs.get("device")) == "meta":
-            kwargs = {**kwargs, "device": "cpu"}  # where the weights of a model on meta are said to be while it is traced
+            kwargs = {
+                **kwargs,
+                "device": "cpu",
+            }  # where the weights of a model on meta are said to be while it is traced
         if _writes(name, kwargs):
             self._known.clear()
             return func(*args, **kwargs)

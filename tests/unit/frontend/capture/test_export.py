@@ -37,7 +37,9 @@ def test_a_model_on_meta_may_make_tensors_there() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return super().forward(x)[torch.arange(1, device=torch.device("meta"))]
 
-    values = [node.meta["val"] for node in exported(Positions(3, 2, device="meta"), X).graph.nodes if "val" in node.meta]
+    values = [
+        node.meta["val"] for node in exported(Positions(3, 2, device="meta"), X).graph.nodes if "val" in node.meta
+    ]
     assert {value.device.type for value in values} == {"cpu"}
 
 

@@ -147,7 +147,7 @@ def measure_ours(case: str, *, regions: bool) -> dict[str, float]:
     from spyre_mlir.universe import make_context
 
     begun = time.process_time()
-    exported = export_model(model, inputs, {}, lambda result: None)
+    exported = export_model(model, inputs, {}, lambda _: None)
     done = time.process_time()
     program = import_program(exported)
     times = {"export": done - begun, "import": time.process_time() - done}

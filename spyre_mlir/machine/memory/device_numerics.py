@@ -75,6 +75,7 @@ class DeviceMemory(Memory):
     """
 
     scale = 2
+    unbounded = False
 
     def __init__(self, spec: SpyreSpec = SPYRE, options: MachineOptions | None = None) -> None:
         super().__init__(spec)

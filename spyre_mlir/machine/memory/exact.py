@@ -127,6 +127,8 @@ class Memory(ABC):
     scale: int
     # Whether it is kept what was written where, and in which format.
     tracked = True
+    # Whether it holds numbers beyond those of the device's formats.
+    unbounded = True
     # Whether cores that share a sum hand their parts on unchanged, so that it may be computed in one go.
     partial_sums_are_wide = True
 

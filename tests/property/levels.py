@@ -16,6 +16,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKi
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.superdsc.run import element_addresses
+from spyre_mlir.pipeline import LEVELS, passes_to
 from spyre_mlir.text.render import module_text, parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import make_context
@@ -23,14 +24,7 @@ from tests.oracles.superdsc_decoder import Decoder
 
 Array = NDArray[Any]
 
-PASSES = (
-    "decompose-aten",
-    "convert-aten-to-spyre-loop",
-    "convert-spyre-loop-to-spyre-kernel",
-    "divide-work",
-    "assign-pool",
-    "convert-spyre-kernel-to-superdsc",
-)
+PASSES = tuple(name for name in passes_to(LEVELS[-1]).split(",") if name in get_all_passes())
 TOLERANCE = 1e-9
 
 

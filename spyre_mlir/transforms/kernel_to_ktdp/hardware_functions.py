@@ -166,6 +166,11 @@ def combined(code: Code, name: str, a: SSAValue, b: SSAValue) -> SSAValue:
     return code.add(fold_op(a, b))
 
 
+def adds(name: str) -> bool:
+    """Return whether a reduction adds, so that partial results need a wider type."""
+    return _fold_of(FUNCTIONS[name]) is arith.AddfOp
+
+
 def neutral(name: str) -> float:
     """Return the neutral element of a reduction."""
     return FUNCTIONS[name].neutral

@@ -20,6 +20,7 @@ MOST_FILES, MOST_LINES, LEAST_MIRRORED = 20, 400, 0.95
 PASS_HELPERS = {"aten_to_loop", "loop_to_kernel", "kernel_to_superdsc", "kernel_to_ktdp", "regions", "utils"}
 TASKS = tomllib.loads((TESTS / "tooling" / "navigation.toml").read_text(encoding="utf-8"))["task"]
 LEAST_GUESSED = 36
+MOST_ANY = 50
 
 
 def folders() -> list[Path]:
@@ -73,6 +74,13 @@ def test_public_classes_have_one_meaning() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(str(path.relative_to(ROOT)))
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}
+
+
+def test_values_in_ops_are_typed() -> None:
+    modules = [path for path in MODULES if path.is_relative_to(PACKAGE / "ops")]
+    nodes = [node for path in modules for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    assert sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes) <= MOST_ANY
+    assert not any(isinstance(node, ast.alias) and node.name == "Any" and node.asname for node in nodes)
 
 
 @pytest.mark.parametrize("task", TASKS, ids=[task["question"] for task in TASKS])

@@ -64,7 +64,7 @@ class StickLayout:
         stick: the dimension in the lanes; `UNIT` for a sparse tensor.
         extents: elements reserved per dimension, padding included; whole sticks in the stick dimension.
         unit_extent: reserved extent of `UNIT` when it is not the stick dimension; 1 unless the
-            tensor was re-laid from a sparse one.
+            tensor was relaid out from a sparse one.
     """
 
     order: tuple[int, ...]

@@ -1,4 +1,7 @@
-"""Writing of SuperDSC files."""
+"""Writing of SuperDSC files.
+
+Decision: docs/decisions/0008-host-program-on-disk.md
+"""
 
 from __future__ import annotations
 

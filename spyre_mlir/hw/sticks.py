@@ -6,6 +6,8 @@ has an implicit last dimension `UNIT` of extent 1; a tensor whose stick dimensio
 one valid element, in lane 0, per stick.
 
 Source: torch-spyre, tensors_and_layouts.md and spyre_tensor_impl.cpp; certain.
+
+Decision: docs/decisions/0020-sparse-tensors.md
 """
 
 from __future__ import annotations

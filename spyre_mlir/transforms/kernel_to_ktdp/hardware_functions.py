@@ -2,6 +2,8 @@
 
 A function with one counterpart stays in the element type of its operands. One that takes several ops is computed in
 single precision and rounded once, as the hardware rounds once.
+
+Decision: docs/decisions/0039-numbers-and-functions-of-ktir.md
 """
 
 from __future__ import annotations

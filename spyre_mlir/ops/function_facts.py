@@ -130,7 +130,7 @@ class HardwareFunction:
 
     @property
     def masks_padding(self) -> bool:
-        """Whether newer front ends mask its padding lanes, although it reduces nothing."""
+        """Newer front ends mask its padding lanes, although it reduces nothing."""
         return self.group is Group.ELEMENTWISE and self.mask_words != (0,)
 
     @property

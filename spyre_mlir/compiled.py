@@ -1,4 +1,8 @@
-"""A compiled model: a callable that runs its bundle from disk, with methods to inspect it."""
+"""A compiled model: a callable that runs its bundle from disk, with methods to inspect it.
+
+Decision: docs/decisions/0001-what-a-call-runs.md
+Decision: docs/decisions/0062-infinities-have-to-agree.md
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Error taxonomy shared by all packages.
 
 A message says what, where, what was expected, what was found, and what to try.
+
+Decision: docs/decisions/0015-exit-codes.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The levels in order, the passes that lead to each, and what may stand there; no other file defines the order."""
+"""The levels in order, the passes that lead to each, and what may stand there; no other file defines the order.
+
+Decision: docs/decisions/0016-two-families-one-dialect.md
+"""
 
 from __future__ import annotations
 

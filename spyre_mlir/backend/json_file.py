@@ -2,6 +2,8 @@
 
 The standard library's decoder is used because it is the one that lets duplicate keys be seen and that names line and
 column; the values are plain Python ones.
+
+Decision: docs/decisions/0018-json-by-the-standard-library.md
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 It is ours and nothing needs it to run the public files. It says of every launch which line of the model it comes from
 and what it was on the levels above; of every file its labels and its certainty; of every buffer of the launch what it
 holds and where; of every weight where its bytes are.
+
+Decision: docs/decisions/0049-mutants-and-names-of-tensors.md
+Decision: docs/decisions/0091-launches-against-layouts.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Weights in device form: rounded to device formats, laid out in sticks, padded."""
+"""Weights in device form: rounded to device formats, laid out in sticks, padded.
+
+Decision: docs/decisions/0033-weights-in-two-forms.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writing of SuperDSC files: one text per skeleton, filled in with root key and start addresses."""
+"""Writing of SuperDSC files: one text per skeleton, filled in with root key and start addresses.
+
+Decision: docs/decisions/0008-host-program-on-disk.md
+"""
 
 from __future__ import annotations
 

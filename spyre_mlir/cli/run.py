@@ -1,4 +1,7 @@
-"""`spyre-run`: a module of any level, or a bundle directory, on the hardware model."""
+"""`spyre-run`: a module of any level, or a bundle directory, on the hardware model.
+
+Decision: docs/decisions/0112-a-bundle-is-checked-before-it-runs.md
+"""
 
 from __future__ import annotations
 

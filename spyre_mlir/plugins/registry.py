@@ -3,6 +3,8 @@
 A plugin calls these functions, or names a function that does under the entry point group `spyre_mlir.plugins`.
 Names of operations are ATen's (``erfinv``, ``max.dim``) or ``namespace::name`` for others; a leading ``aten.`` may be
 written. All look-ups give lists, the highest priority first.
+
+Decision: docs/decisions/0074-who-computes-a-host-step.md
 """
 
 from __future__ import annotations

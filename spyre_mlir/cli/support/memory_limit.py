@@ -1,4 +1,7 @@
-"""Memory limit of a tool: an allocation of the size a file merely claims is refused."""
+"""Memory limit of a tool: an allocation of the size a file merely claims is refused.
+
+Decision: docs/decisions/0113-limits-of-the-operating-system.md
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Memory placement of a graph's results: strides, offsets and sharing, found by a run on tensors without elements.
 
 Code after a call may depend on all three: `y.view(-1)` asks for strides, and a write to one result shows in its views.
+
+Decision: docs/decisions/0105-results-lie-as-eagers-do.md
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ Memory is made of regions that are added explicitly (arguments, the pool, the sc
 what was ever written where (`spyre_mlir.machine.memory.shadow`). An element's value stands where its first byte does,
 in a wide number of the host; which one is up to the numerics: `ExactMemory` keeps float64, and
 `spyre_mlir.machine.memory.device_numerics` the value of the bytes that the hardware would have.
+
+Decision: docs/decisions/0002-exact-memory.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The bundle function: the order of the SuperDSC files and the addresses each core starts at."""
+"""The bundle function: the order of the SuperDSC files and the addresses each core starts at.
+
+Decision: docs/decisions/0005-symbolic-addresses.md
+Decision: docs/decisions/0032-shared-files-are-an-option.md
+"""
 
 from __future__ import annotations
 

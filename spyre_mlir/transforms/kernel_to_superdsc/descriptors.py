@@ -1,4 +1,8 @@
-"""From a kernel op to the descriptor of its SuperDSC: labels, strides, padding, masks."""
+"""From a kernel op to the descriptor of its SuperDSC: labels, strides, padding, masks.
+
+Decision: docs/decisions/0006-labels-are-positional.md
+Decision: docs/decisions/0076-padding-wins-over-nothing.md
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Every op holds the fields of its object exactly as the file has them: those that decide the others as typed properties
 and links, the remainder as JSON. The lists that its region holds as ops stand as an empty list (constants: an empty
 object) in the fields. The custom syntax leaves out what follows from the rest; the generic form shows everything.
+
+Decision: docs/decisions/0116-superdsc-mirrors-json.md
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Trains a character model on the README, and generates text on the hardware model: `python examples/generate.py`.
 
 The model is one of transformers, and `generate` is called as always. Behind it, `torch.compile(backend="spyre")` makes
-one program that reads the prompt and one that reads a token, both over one static cache. The same text comes from torch.
+one program that reads the prompt and one that reads a token, both over one static
+cache. The same text comes from torch.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Regions are equal if their ops have equal names, arguments and types and read ea
 else comes from outside, are parameters. A region becomes a function if it is there three times or more and that saves
 enough ops.
 
-Decision: docs/decisions/0117-layers-once.md
+Decision: docs/decisions/0118-layers-once.md
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -71,18 +72,18 @@ def build(descriptor: Descriptor, version: Version = Version.TS26, spec: SpyreSp
     """
     slices = tuple(tuple(row.items()) for row in descriptor.slices)  # no part of what descriptors compare
     alike = _Alike(_without_places(descriptor), slices, version, spec)
-    if (made := _made(alike)) and (twin := _twin(made[0], descriptor)) is not None:
-        op = twin
-    else:
+    made, root = _made(alike), f"{descriptor.index}_{descriptor.op_func_name}"
+    try:
+        if made and (twin := _twin(made[0], root, descriptor.operands)) is not None:
+            return twin
         check(descriptor)
         _check_version(descriptor, version)
         op = _build(descriptor, version)
-        made[:] = [op.clone()]
-    try:
         with in_module_for(spec, op):
             op.verify()
     except VerifyException as error:
-        raise EmitError(str(error.args[0]), where=op.root_key) from error
+        raise EmitError(str(error.args[0]), where=root) from error
+    made[:] = [op.clone()]
     return op
 
 
@@ -107,16 +108,17 @@ def _without_places(descriptor: Descriptor) -> Descriptor:
     return replace(descriptor, index=0, operands=tuple(operands))
 
 
-def _twin(made: SdscOp, descriptor: Descriptor) -> SdscOp | None:
+def _twin(made: SdscOp, root: str, operands: Sequence[Operand]) -> SdscOp | None:
     """A copy of a SuperDSC with another number and other start addresses; None if these are spelled in an odd way."""
     op = made.clone()
-    op.properties |= root_properties(f"{descriptor.index}_{descriptor.op_func_name}")
+    op.properties |= root_properties(root)
     (dsc,) = op.dscs()
-    for node, operand in zip(dsc.items(AllocateOp), descriptor.operands, strict=True):
+    for node, operand in zip(dsc.items(AllocateOp), operands, strict=True):
         start = typed_fields.addresses(operand.start)
-        if start is None or "start" not in node.properties:
+        if start is None or not isinstance(node, AllocateOp) or node.start is None:
             return None
         node.properties["start"] = start
+        node.verify_start()
     return op
 
 

@@ -92,7 +92,7 @@ class AllocateOp(InDsc):
     def verify_start(self) -> None:
         """Check that the start addresses are those of sticks, or symbols."""
         if self.start is not None:
-            verify.verify_starts(self.start.get_values(), bool(self[keys.SYMBOLIC]))
+            verify.verify_starts(self.start.get_values(), self.symbolic is not None or bool(self[keys.SYMBOLIC]))
 
 
 @irdl_op_definition

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -32,6 +32,9 @@ from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import narrowed
 from spyre_mlir.transforms.utils.host_fallback import HostStep, host_steps_of, lower_with_more_on_host, tell_host_steps
 from spyre_mlir.transforms.utils.launches import called_functions
+
+if TYPE_CHECKING:
+    from spyre_mlir.backend.rendered import RenderedBundle
 
 log = logging.getLogger(__name__)
 
@@ -121,11 +124,24 @@ class Lowered:
         modules: one module per level, each its own copy.
         records: what each stage left behind.
         host_steps: what the host runs because the device cannot.
+        rendered: the files of the bundle, if they are known.
     """
 
-    modules: dict[str, ModuleOp] = field(default_factory=dict[str, ModuleOp])
+    modules: Mapping[str, ModuleOp] = field(default_factory=dict[str, ModuleOp])
     records: list[StageRecord] = field(default_factory=list[StageRecord])
     host_steps: tuple[HostStep, ...] = ()
+    rendered: RenderedBundle | None = None
+
+    def bundle(self) -> RenderedBundle:
+        """Return the files of the bundle without its weights.
+
+        Raises:
+            EmitError: the program cannot be written as files.
+        """
+        from spyre_mlir.backend.rendered import render
+
+        above = {level: self.modules[level] for level in LEVELS[:-1]} if self.rendered is None else {}
+        return self.rendered or render(self.modules[LEVELS[-1]], above)
 
 
 def check_level(level: str) -> str:
@@ -193,7 +209,7 @@ def lower(
         lowered = lowered or run(module)
     except (UnsupportedError, LoweringError) as refused:
         lowered = lower_with_more_on_host(module, run, refused)
-        lowered.modules[LEVELS[0]] = module
+        lowered.modules = {**lowered.modules, LEVELS[0]: module}
     lowered.host_steps = host_steps_of(lowered.modules.get(LEVELS[1], module))
     tell_host_steps(lowered.host_steps, host_fallback)
     return lowered
@@ -223,20 +239,20 @@ def _with_regions(
 
 def _lower(module: ModuleOp, context: Context, until: str, options: PassOptions, watch: PassWatcher | None) -> Lowered:
     """One try; see `lower`."""
-    lowered, current = Lowered(), module
+    modules, records, current = dict[str, ModuleOp](), list[StageRecord](), module
     for stage in STAGES:
         started = time.perf_counter()
-        current = current.clone() if lowered.modules else current
+        current = current.clone() if modules else current
         for pass_ in _passes(stage, options):
             _apply(pass_, context, current, watch)
         verify_module(current)
         stage.legal.check(current)
-        lowered.modules[stage.level] = current
-        lowered.records.append(_record(stage.level, current, time.perf_counter() - started))
-        log.info("%s", lowered.records[-1].summary())
+        modules[stage.level] = current
+        records.append(_record(stage.level, current, time.perf_counter() - started))
+        log.info("%s", records[-1].summary())
         if stage.level == until:
             break
-    return lowered
+    return Lowered(modules, records)
 
 
 def _apply(pass_: ModulePass, context: Context, module: ModuleOp, watch: PassWatcher | None) -> None:

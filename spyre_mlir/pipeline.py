@@ -29,7 +29,7 @@ from spyre_mlir.options import PassOptions
 from spyre_mlir.plugins import registry
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms import get_all_passes
-from spyre_mlir.transforms.loop_to_kernel.precision_loss import narrowed
+from spyre_mlir.transforms.loop_to_kernel.precision_loss import PrecisionLosses, narrowed
 from spyre_mlir.transforms.utils.host_fallback import HostStep, host_steps_of, lower_with_more_on_host, tell_host_steps
 from spyre_mlir.transforms.utils.launches import called_functions
 
@@ -124,12 +124,14 @@ class Lowered:
         modules: one module per level, each its own copy.
         records: what each stage left behind.
         host_steps: what the host runs because the device cannot.
+        losses: what is said about kernels that lose precision.
         rendered: the files of the bundle, if they are known.
     """
 
     modules: Mapping[str, ModuleOp] = field(default_factory=dict[str, ModuleOp])
     records: list[StageRecord] = field(default_factory=list[StageRecord])
     host_steps: tuple[HostStep, ...] = ()
+    losses: PrecisionLosses = field(default_factory=PrecisionLosses)
     rendered: RenderedBundle | None = None
 
     def bundle(self) -> RenderedBundle:
@@ -211,6 +213,8 @@ def lower(
         lowered = lower_with_more_on_host(module, run, refused)
         lowered.modules = {**lowered.modules, LEVELS[0]: module}
     lowered.host_steps = host_steps_of(lowered.modules.get(LEVELS[1], module))
+    if (kernels := lowered.modules.get(LEVELS[2])) is not None:
+        lowered.losses = PrecisionLosses.of(kernels)
     tell_host_steps(lowered.host_steps, host_fallback)
     return lowered
 
@@ -240,19 +244,37 @@ def _with_regions(
 def _lower(module: ModuleOp, context: Context, until: str, options: PassOptions, watch: PassWatcher | None) -> Lowered:
     """One try; see `lower`."""
     modules, records, current = dict[str, ModuleOp](), list[StageRecord](), module
-    for stage in STAGES:
+    for stage in STAGES[: LEVELS.index(until) + 1]:
         started = time.perf_counter()
         current = current.clone() if modules else current
-        for pass_ in _passes(stage, options):
-            _apply(pass_, context, current, watch)
-        verify_module(current)
-        stage.legal.check(current)
+        _run(stage, current, context, options, watch)
         modules[stage.level] = current
         records.append(_record(stage.level, current, time.perf_counter() - started))
         log.info("%s", records[-1].summary())
-        if stage.level == until:
-            break
     return Lowered(modules, records)
+
+
+def _run(
+    stage: Stage, module: ModuleOp, context: Context, options: PassOptions, watch: PassWatcher | None = None
+) -> None:
+    """Brings a module to a level, in place."""
+    for pass_ in _passes(stage, options):
+        _apply(pass_, context, module, watch)
+    verify_module(module)
+    stage.legal.check(module)
+
+
+def lower_last(module: ModuleOp, context: Context, options: PassOptions) -> ModuleOp:
+    """Lower a module by the last stage alone, as `lower` does; the input module is not modified.
+
+    Args:
+        module: verified, at the level above the last.
+        context: dialects, passes and the machine.
+        options: fields of passes, as for `lower`.
+    """
+    lowered = module.clone()
+    _run(STAGES[-1], lowered, context, options)
+    return lowered
 
 
 def _apply(pass_: ModulePass, context: Context, module: ModuleOp, watch: PassWatcher | None) -> None:

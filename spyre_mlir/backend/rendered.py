@@ -1,4 +1,4 @@
-"""The files of a bundle that follow from the program alone, as text: all but the weights and the manifest's word of them."""
+"""The files of a bundle that follow from the program alone, as text: all but the weights, and the manifest of these."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def dump_text(value: Json) -> str:
 
 
 def flat_text(value: Json) -> str:
-    """Return JSON on one line, for texts that nobody reads."""
+    """Return JSON on one line, for programs to read."""
     return _FLAT.encode(value)
 
 

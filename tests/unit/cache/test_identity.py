@@ -136,6 +136,14 @@ def test_whatever_computes_otherwise_has_another_identity(one: str, other: str) 
     assert identity(made(one)) != identity(made(other))
 
 
+def test_values_that_are_equal_may_be_one_object_or_two() -> None:
+    """As constants of code are, by whether it was compiled or read."""
+    one = (1, ("a", 2.5))
+    other = tuple(reversed(one[::-1]))
+    assert other == one and other is not one
+    assert identity([one, one]) == identity([one, other])
+
+
 def test_a_wrapped_function_is_not_its_wrapper_alone() -> None:
     wrapped = "import functools\ndef d(g):\n @functools.wraps(g)\n def w(x):\n  return g(x)\n return w\n"
     assert identity(made(f"{wrapped}@d\n{PLAIN}")) != identity(made(f"{wrapped}@d\n{PLAIN} + 1"))
@@ -154,6 +162,7 @@ def test_a_wrapped_function_is_not_its_wrapper_alone() -> None:
         (made("x = object()\ndef f():\n return x"), "builtins.object"),
         (made("def f(x=object()):\n return x"), "builtins.object"),
         (made("def f():\n import no_such_package"), "no_such_package has no source"),
+        (type("K", (), {"__module__": "no_such_package"}), "no_such_package has no source"),
     ],
 )
 def test_what_no_other_process_would_recognise_is_named(value: object, what: str) -> None:

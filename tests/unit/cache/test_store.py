@@ -99,6 +99,16 @@ def test_as_much_stays_as_the_limit_allows(tmp_path: Path) -> None:
     assert store.usage() == Usage(2, 2 * entry)
 
 
+def test_a_new_entry_stays_whatever_the_clock_says(tmp_path: Path) -> None:
+    store = Store(tmp_path, 500)
+    for key in (A, B):
+        store.write(key, bytes(150))
+        used(store, key, 1 << 40)
+    store.write(C, bytes(150))
+    assert f"{C}.entry" in names(store)
+    assert len(names(store)) == 2
+
+
 def test_what_is_larger_than_the_limit_is_not_written(store: Store) -> None:
     store.write(A, b"one")
     assert not store.write(B, bytes(1000))

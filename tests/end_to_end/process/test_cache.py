@@ -56,6 +56,7 @@ print(json.dumps(found))
 # Children of one process, which has loaded torch, begin together; the first is killed when its entry is written.
 MANY = """
 import json, os, signal, sys, torch, spyre_mlir
+from spyre_mlir.cache.store import Store
 
 class Layer(torch.nn.Module):
     def forward(self, x):
@@ -70,6 +71,7 @@ def child(number):
     os.close(go)
     os.read(ready, 1)  # until the parent closes its end
     if number == 0:
+        Store.read = lambda *_: None  # another may have been faster
         os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
     look(number)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from spyre_mlir.backend.check import Finding, check_path
+from spyre_mlir.cache.lower import lower_once
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError
 from spyre_mlir.options import CompileOptions, takes_options
-from spyre_mlir.pipeline import lower
+from spyre_mlir.pipeline import LEVELS, lower
+from spyre_mlir.progress import PassLog, progress
 from spyre_mlir.report import Accuracy, Verification
-from spyre_mlir.transforms.loop_to_kernel.precision_loss import tell_narrowed
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
-    from spyre_mlir.frontend import Program
     from spyre_mlir.report.model_info import ModelInfo
+
+log = logging.getLogger(__name__)
 
 Array = NDArray[Any]
 BUNDLE = "bundle"
@@ -48,12 +52,12 @@ def compile(
         ImportProgramError: the model cannot be read.
         LoweringError: the program does not fit the machine.
     """
-    from spyre_mlir.frontend import import_program, is_complete
+    from spyre_mlir.frontend import is_complete
 
     options = CompileOptions.of(choices)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         return LazyModel(model, options)
-    return _compile(import_program(model, _as_tuple(example_inputs), example_kwargs), options)
+    return _compile(model, _as_tuple(example_inputs), example_kwargs, options)
 
 
 def check(path: Path | str) -> tuple[Finding, ...]:
@@ -105,10 +109,19 @@ def _as_tuple(example_inputs: Sequence[Any] | None) -> tuple[Any, ...] | None:
     )
 
 
-def _compile(program: Program, options: CompileOptions) -> CompiledModel:
-    context = make_context(options.spec)
-    lowered = lower(program.module, context, options=options.passes(), host_fallback=options.host_fallback)
-    tell_narrowed(lowered.modules["spyre.kernel"])
+def _compile(
+    model: Any, args: tuple[Any, ...] | None, kwargs: Mapping[str, Any] | None, options: CompileOptions
+) -> CompiledModel:
+    from spyre_mlir.frontend import import_program
+
+    with progress(LEVELS[-1], options.progress) as step:
+        step("import")
+        started = time.perf_counter()
+        program = import_program(model, args, kwargs)
+        operations = sum(1 for _ in program.module.walk())
+        log.info("import of %s: %d ops, %.3f s", program.name, operations, time.perf_counter() - started)
+        lowered = lower_once(program.module, make_context(options.spec), options, watch=PassLog(step))
+    lowered.losses.tell()
     return CompiledModel(program, lowered, options)
 
 
@@ -132,11 +145,11 @@ class LazyModel:
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> CompiledModel:
         """Return the compiled program for inputs of this signature."""
-        from spyre_mlir.frontend import import_program, signature_of
+        from spyre_mlir.frontend import signature_of
 
         signature = f"{_modes(self._model)} {signature_of(args, kwargs)}"
         if (known := self._compiled.get(signature)) is None or known.replaced is not None:
-            self._compiled[signature] = _compile(import_program(self._model, args, kwargs), self._options)
+            self._compiled[signature] = _compile(self._model, args, kwargs, self._options)
         return self._compiled[signature]
 
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:

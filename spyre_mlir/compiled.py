@@ -164,10 +164,9 @@ class CompiledModel:
             InputError: the directory holds something else, or cannot be written.
         """
         path = Path(directory)
-        above = {level: module for level, module in self._lowered.modules.items() if level != LEVELS[-1]}
         changing = {a.name for a in self._program.arguments if a.mutated}
-        options = WriteOptions(above, changing, host_weights, levels)
-        write_bundle(path, self._lowered.modules[LEVELS[-1]], self._values, options)
+        options = WriteOptions(changing, host_weights, self._lowered.modules if levels else {})
+        write_bundle(path, self._lowered.bundle(), self._values, options)
         return path
 
     def report(self, page: str | Path | None = None, *, profile: Profile = "calibrated") -> Report:

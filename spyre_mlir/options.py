@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from textwrap import fill
 from typing import Any, TypeVar, get_args
 
-from spyre_mlir.choices import Addresses, HostFallback, LoopForm, Numerics, OnFault, OnOverflow, SdscVersion
+from spyre_mlir.choices import Addresses, HostFallback, LoopForm, Numerics, OnFault, OnOverflow, Progress, SdscVersion
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec, spec_with
 
@@ -164,6 +164,19 @@ class CompileOptions:
         flag=False,
     )
 
+    cache: bool = _option(
+        True,
+        "a program that was lowered before, by any process, is taken from the cache on disk; the environment variables "
+        "``SPYRE_MLIR_CACHE`` (a directory, or ``off``) and ``SPYRE_MLIR_CACHE_SIZE`` (such as 500M) say where it is "
+        "and how large it gets",
+    )
+    progress: Progress = _option(
+        None,
+        "progress of the compilation: None shows a bar on a terminal and nothing elsewhere, True also lines elsewhere, "
+        "False nothing; a function is called with the name of every step",
+        flag=False,
+    )
+
     def __post_init__(self) -> None:
         for entry in fields(self):
             value, known = getattr(self, entry.name), about(entry)
@@ -171,6 +184,8 @@ class CompileOptions:
                 raise InputError(f"{entry.name} must be one of {', '.join(known.choices)}, got {value!r}")
             if isinstance(entry.default, bool) and not isinstance(value, bool):
                 raise InputError(f"{entry.name} must be True or False, got {value!r}")
+        if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
+            raise InputError(f"progress must be None, True, False or a function, got {self.progress!r}")
         if not isinstance(self.spec, SpyreSpec):  # pyright: ignore[reportUnnecessaryIsInstance] - Python callers
             raise InputError(f"spec must be a SpyreSpec, got {self.spec!r}", hint="dataclasses.replace(SPYRE, …)")
 

@@ -90,6 +90,11 @@ def dump_text(value: Json) -> str:
     return _block(value, 0, 0) + "\n"
 
 
+def flat_text(value: Json) -> str:
+    """Return JSON on one line, for programs to read."""
+    return _FLAT.encode(value)
+
+
 def _block(value: Json, indent: int, used: int) -> str:
     if not isinstance(value, (dict, list)):
         return _known_scalar(value) if isinstance(value, (str, int)) else _FLAT.encode(value)

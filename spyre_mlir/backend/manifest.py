@@ -47,25 +47,19 @@ class Parts:
         bundle: the bundle function's module.
         files: SuperDSCs by file name.
         levels: the same program on the levels above; may be empty.
-        weights: weights in device form.
-        starts: where the bytes of each start in the file of weights.
-        digests: per file of the directory, the manifest left out, its digest.
     """
 
     program: ModuleOp
     bundle: ModuleOp
     files: Mapping[str, SdscOp]
     levels: Levels
-    weights: Sequence[DeviceWeight]
-    starts: Mapping[str, int]
-    digests: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def manifest_text(parts: Parts) -> str:
-    """Return the text of ``manifest.json``."""
+def static_manifest(parts: Parts) -> JsonObject:
+    """Return all of a manifest that follows from the program alone; see `manifest_text` for the remainder."""
     generations = sorted({op.generation.value for op in parts.files.values()})
     name = parts.program.sym_name
-    value: JsonObject = {
+    return {
         "format": FORMAT,
         "version": VERSION,
         "name": "" if name is None else name.data,
@@ -73,13 +67,27 @@ def manifest_text(parts: Parts) -> str:
         "pool_bytes": _pool_bytes(parts),
         "arguments": [_argument(n, buffer) for n, buffer in enumerate(launched_buffers(parts.program))],
         "buffers": buffer_layouts(parts.levels),
-        "weights": {weight.key: _weight(weight, parts) for weight in parts.weights},
+        "weights": {},
         "files": {file: _file(op) for file, op in parts.files.items()},
         "launches": _launches(parts),
         "calls": [source_of(op.location).module for op in parts.program.walk() if isinstance(op, LaunchOp)],
-        "digests": dict(parts.digests),
+        "digests": {},
     }
-    return dump_text(value)
+
+
+def manifest_text(
+    static: JsonObject, weights: Sequence[DeviceWeight], starts: Mapping[str, int], digests: Mapping[str, str]
+) -> str:
+    """Return the text of ``manifest.json``.
+
+    Args:
+        static: what follows from the program.
+        weights: weights in device form.
+        starts: where the bytes of each start in the file of weights.
+        digests: per file of the directory, the manifest left out, its digest.
+    """
+    known: JsonObject = {weight.key: _weight(weight, starts[weight.key]) for weight in weights}
+    return dump_text({**static, "weights": known, "digests": dict(digests)})
 
 
 def _pool_bytes(parts: Parts) -> int:
@@ -109,10 +117,9 @@ def _contents(owner: object) -> str:
     return f"constant {owner.value}" if isinstance(owner, KernelConstantOp) else "result"
 
 
-def _weight(weight: DeviceWeight, parts: Parts) -> JsonObject:
+def _weight(weight: DeviceWeight, start: int) -> JsonObject:
     size = weight.tensor.sticks * STICK_BYTES
     layout = layout_text(weight.transfer.result)
-    start = parts.starts[weight.key]
     return {"name": weight.name, "argument": weight.argument, "layout": layout, "offset": start, "bytes": size}
 
 

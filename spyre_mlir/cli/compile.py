@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spyre_mlir.choices import HostFallback
-from spyre_mlir.cli import compile_info
+from spyre_mlir.cli import compile_cache, compile_info
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
 from spyre_mlir.cli.support.option_flags import add_option, chosen_options, option_flags
@@ -33,7 +33,7 @@ _BUNDLE_OPTIONS = ("device_weights_only", "levels", "report")
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = ToolArgumentParser(prog="spyre-compile", description="Compile a saved PyTorch program for Spyre.")
-    parser.add_argument("model", metavar="MODEL.pt2", help="a program saved by torch.export.save")
+    parser.add_argument("model", metavar="MODEL.pt2", nargs="?", help="a program saved by torch.export.save")
     parser.add_argument(
         "-o",
         "--output",
@@ -47,12 +47,24 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
     _add_bundle_options(parser)
     compile_info.add_flags(parser)
+    compile_cache.add_flags(parser)
     add_memory_limit(parser)
     add_verbosity(parser)
     arguments = parser.parse_args(argv)
+    _check(parser, arguments)
+    return arguments
+
+
+def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Refuses arguments that mean nothing together."""
+    if compile_cache.wanted(arguments):
+        compile_cache.check(parser, arguments)
+        return
+    if arguments.model is None:
+        parser.error("the following arguments are required: MODEL.pt2")
     if compile_info.wanted(arguments):
         compile_info.check(parser, arguments)
-        return arguments
+        return
     if (arguments.output is None) == (arguments.emit is None):
         parser.error("give either -o DIR or --emit LEVEL, or --info or --graph FILE")
     if arguments.split and (arguments.emit is not None or arguments.target != "ktir"):
@@ -61,7 +73,6 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         for name in _BUNDLE_OPTIONS:
             if getattr(arguments, name) not in (None, False):
                 parser.error(f"--{name.replace('_', '-')} is about a bundle, and goes with -o DIR alone")
-    return arguments
 
 
 def _add_choices(parser: argparse.ArgumentParser) -> None:
@@ -100,6 +111,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     arguments = _arguments(argv)
     log_to_stderr(arguments.verbose)
     limit_memory(arguments.memory_limit)
+    if compile_cache.wanted(arguments):
+        return compile_cache.run(arguments)
     if compile_info.wanted(arguments):
         return compile_info.look(arguments.model, arguments.info, arguments.graph, arguments.prefer_device)
     from spyre_mlir.backend.directory import check_replaceable
@@ -115,9 +128,9 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _compile(arguments: argparse.Namespace) -> int:
-    from spyre_mlir.cli.support.progress import progress
     from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.pipeline import LEVELS, lower_to_ktir
+    from spyre_mlir.progress import progress
     from spyre_mlir.text.render import module_text
     from spyre_mlir.universe import make_context
 
@@ -127,7 +140,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         options = replace(options, regions=False)  # KTIR has no calls
     wanted = arguments.emit or ("spyre.kernel" if ktir else LEVELS[-1])
     pending = pending_ktir(arguments.output, split=arguments.split) if ktir else None
-    with progress(wanted, wanted=not arguments.verbose) as step:
+    with progress(wanted, False if arguments.verbose else None) as step:  # log lines would tear a bar
         program = _import(Path(arguments.model), step)
         lowered = _lower(program, options, arguments, wanted, step)
         if arguments.emit is not None:
@@ -146,7 +159,7 @@ def _compile(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _import(path: Path, step: Callable[[str], None]) -> Program:
+def _import(path: Path, step: Callable[[str], object]) -> Program:
     if not path.is_file():
         raise InputError(
             "there is no such file" if not path.exists() else "this is no file",
@@ -164,21 +177,20 @@ def _import(path: Path, step: Callable[[str], None]) -> Program:
 
 
 def _lower(
-    program: Program, options: CompileOptions, arguments: argparse.Namespace, wanted: str, step: Callable[[str], None]
+    program: Program, options: CompileOptions, arguments: argparse.Namespace, wanted: str, step: Callable[[str], object]
 ) -> Lowered:
+    from spyre_mlir.cache.lower import lower_once
     from spyre_mlir.cli.support.watch import PassWatch
-    from spyre_mlir.pipeline import lower
-    from spyre_mlir.transforms.loop_to_kernel.precision_loss import narrowed_text, rounded_text
     from spyre_mlir.transforms.utils.host_fallback import warning_text
     from spyre_mlir.universe import make_context
 
     watch = PassWatch(arguments.dump_dir, step=step)
     watch.entered(program.module)
     refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
-    context = make_context(options.spec)
-    lowered = lower(program.module, context, until=wanted, options=options.passes(), watch=watch, host_fallback=refuse)
-    kernels = lowered.modules.get("spyre.kernel", program.module)
-    for text in filter(None, (narrowed_text(kernels), rounded_text(kernels))):
+    # Dumps are of passes that run.
+    asked = replace(options, host_fallback=refuse, cache=options.cache and arguments.dump_dir is None)
+    lowered = lower_once(program.module, make_context(options.spec), asked, until=wanted, watch=watch)
+    for text in filter(None, (lowered.losses.narrowed, lowered.losses.rounded)):
         log.warning("%s", text)
     if lowered.host_steps and options.host_fallback == "warn":
         log.warning("%s", warning_text(lowered.host_steps))

@@ -127,6 +127,14 @@ def registered_ops() -> list[str]:
     return sorted({op for _, op in _REGISTRY.functions} | {e.overloads[0] for e in ATEN if e.owner})
 
 
+def registrations() -> list[object]:
+    """Return everything registered, in an order that does not depend on when."""
+    entries = sorted((e for e in ATEN if e.owner), key=lambda e: e.name)
+    functions = sorted(_REGISTRY.functions.items(), key=lambda item: (item[0][0].value, item[0][1]))
+    passes = [(point.value, passes_at(point)) for point in PassHook if passes_at(point)]
+    return [*entries, *(item for item in functions if item[1]), *passes, *sorted(_REGISTRY.whole.items())]
+
+
 def map_op(
     op: str,
     opfunc: str,

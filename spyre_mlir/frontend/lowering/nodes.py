@@ -67,6 +67,7 @@ class NodeLowering:
         self._casts: dict[tuple[SSAValue, torch.dtype], SSAValue] = {}
         self._constants: dict[object, SSAValue] = {}
         self._right: set[object] = set()
+        self._masks: dict[Node, dict[str, BoundArgument]] = {}
         for slot, value in zip(signature.slots, self.block.args, strict=True):
             value.name_hint = slot.node.name
             self._ssa[slot.node] = value
@@ -263,12 +264,19 @@ class NodeLowering:
         mask = bound["attn_mask"].value if node.target is _ATTENTION else None
         if not isinstance(mask, Node) or not self._folded.known(self._root(mask)):
             return bound
-        value = self._folded.value(self._root(mask))
-        if value.dtype is torch.bool and bool(value.all()):
-            return bound | {"attn_mask": BoundArgument(None, True)}
-        if is_causal_mask(value):
-            return bound | {"attn_mask": BoundArgument(None, True), "is_causal": BoundArgument(True, False)}
-        return bound
+        root = self._root(mask)
+        if root not in self._masks:  # every layer has the same mask
+            self._masks[root] = _causal_fact(self._folded.value(root))
+        return bound | self._masks[root]
+
+
+def _causal_fact(mask: torch.Tensor) -> dict[str, BoundArgument]:
+    """The arguments of attention that stand for a known mask; none if it has to be carried."""
+    if mask.dtype is torch.bool and bool(mask.all()):
+        return {"attn_mask": BoundArgument(None, True)}
+    if is_causal_mask(mask):
+        return {"attn_mask": BoundArgument(None, True), "is_causal": BoundArgument(True, False)}
+    return {}
 
 
 def _named(value: SSAValue, node: Node) -> SSAValue:

@@ -2,8 +2,8 @@
 
 Every measurement is a fresh process with cold caches; ``import torch`` and building the model are not counted, nor are
 weights written. Seconds are CPU seconds; what Inductor takes cold for the same model stands beside them with
-``--inductor``. ``--again`` measures the cache instead: a process that lowers, and a second one that finds what the first
-one kept. Run it alone on the machine: ``python benchmarks/compile_time.py [CASE …] [--repeat 3] [--inductor]``.
+``--inductor``. ``--again`` measures the cache instead: a process that lowers, and a second one that finds what the
+first one kept. Run it alone on the machine: ``python benchmarks/compile_time.py [CASE …] [--repeat 3] [--inductor]``.
 """
 
 from __future__ import annotations

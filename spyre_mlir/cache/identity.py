@@ -1,6 +1,8 @@
 """Digest of Python values by what they are: functions by their code and all it reads, classes by their members.
 
 What other processes could not recognise has no digest, and is named instead.
+
+Decision: docs/decisions/0122-a-cache-of-text.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Lowering by way of the cache."""
+"""Lowering by way of the cache.
+
+Decision: docs/decisions/0122-a-cache-of-text.md
+"""
 
 from __future__ import annotations
 

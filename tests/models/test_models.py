@@ -9,7 +9,8 @@ from torch.utils._pytree import tree_leaves
 pytest.importorskip("transformers")
 
 import spyre_mlir
-from tests.models.examine import ROUTES, compiled_once, examined, imported_without_weights
+from spyre_mlir.pipeline import LEVELS
+from tests.models.examine import ROUTES, compiled_once, compiled_without_weights, examined
 from tests.models.zoo import ZOO, build
 
 TOLERANCE = 1e-4
@@ -59,9 +60,11 @@ def test_device_errors_are_those_of_the_format(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", models("mlp", "llama"))
-def test_import_needs_no_weights(name: str) -> None:
+def test_every_level_is_the_same_without_weights(name: str) -> None:
     compiled, _, _ = compiled_once(name)
-    assert imported_without_weights(name) == compiled.mlir("aten")
+    weightless = compiled_without_weights(name)
+    for level in LEVELS:
+        assert weightless.mlir(level) == compiled.mlir(level)
 
 
 @pytest.mark.parametrize("name", models("mlp"))

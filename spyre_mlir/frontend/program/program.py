@@ -13,6 +13,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.element_types import describe
 from spyre_mlir.frontend.program.aliasing import check_apart
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
+from spyre_mlir.frontend.program.recipe import Recipe
 from spyre_mlir.frontend.program.result_memory import ResultMemory
 from spyre_mlir.frontend.torch_private import TreeSpec, is_real, tree_flatten
 
@@ -84,6 +85,8 @@ class Program:
         output_tree: structure of the model's return value.
         reference: the model itself, for comparison; None for a program without weights.
         memory: where the outputs lie for the inputs of a call, and the tensors whose memory they may share.
+        recipes: constants that follow from buffers of the model, by name.
+        ties: other names of a parameter or buffer that the model has in several places, to that of the argument.
     """
 
     module: ModuleOp
@@ -98,6 +101,8 @@ class Program:
     output_tree: TreeSpec
     reference: Callable[..., object] = field(repr=False)
     memory: OutputMemory = field(repr=False)
+    recipes: Mapping[str, Recipe] = field(default_factory=dict[str, Recipe], repr=False)
+    ties: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def inputs(self) -> tuple[Argument, ...]:

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import LEVELS, HostStep, Lowered, check_level, has_calls, lower, lower_to_ktir
 from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
 from spyre_mlir.report.host_steps import host_steps
+from spyre_mlir.report.judging import judged
 from spyre_mlir.report.page import page_text
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.report.trace import trace_text
@@ -93,11 +94,6 @@ class CompiledModel:
         return self._lowered.records[-1].kernels
 
     @property
-    def mutated(self) -> frozenset[str]:
-        """Names of the inputs and buffers that a call modifies."""
-        return frozenset(self._program.mutations.values())
-
-    @property
     def replaced(self) -> str | None:
         """The first tensor of the model that has been replaced since compilation, as by ``model.half()``, if any."""
         return self._values.replaced()
@@ -147,13 +143,39 @@ class CompiledModel:
             module = lower(self._program.module, context, until="spyre.kernel", options=flat).modules["spyre.kernel"]
         return lower_to_ktir(module, context)
 
-    def save(self, directory: str | Path, *, host_weights: bool = True, levels: bool = False) -> Path:
+    def bind(
+        self,
+        source: Any,
+        buffers: Any = None,
+        *,
+        rename: Callable[[str], str | None] | None = None,
+        strict: bool = True,
+    ) -> CompiledModel:
+        """Return the same program with other weights; nothing is compiled again.
+
+        Args:
+            source: a directory or file of a checkpoint, a state dict, a module, or an exported program. Tensors of
+                files stay there until they are used.
+            buffers: where tensors come from that the source lacks, as the model with values. Buffers that no
+                checkpoint has are otherwise made by their modules, built again from their configuration.
+            rename: gives the model's name for a name of the source; None leaves the tensor out.
+            strict: whether tensors that the model does not have are an error.
+
+        Raises:
+            BindingError: tensors are missing, unexpected, or of another shape or type; all of them are listed.
+        """
+        from spyre_mlir.frontend import bind
+
+        program = bind(self._program, source, buffers, rename=rename, strict=strict)
+        return CompiledModel(program, self._lowered, self._options)
+
+    def save(self, directory: str | Path, *, host_weights: bool | None = None, levels: bool = False) -> Path:
         """Write the bundle directory, all or nothing.
 
         Args:
             directory: made, or replaced if it is a bundle directory or empty.
             host_weights: whether weights are also written as the model has them: about twice the bytes, and needed to
-                run the directory in exact numerics.
+                run the directory in exact numerics. If not said, those bound from files are not.
             levels: whether the levels are also written as text, for ``spyre-run --bisect``.
 
         Raises:
@@ -162,8 +184,9 @@ class CompiledModel:
         path = Path(directory)
         above = {level: module for level, module in self._lowered.modules.items() if level != LEVELS[-1]}
         changing = {a.name for a in self._program.arguments if a.mutated}
-        options = WriteOptions(above, changing, host_weights, levels)
-        write_bundle(path, self._lowered.modules[LEVELS[-1]], self._values, options)
+        wide = not self._program.stored if host_weights is None else host_weights
+        options = WriteOptions(above, changing, wide, levels)
+        write_bundle(path, self._lowered.modules[LEVELS[-1]], self._values.shared(), options)
         return path
 
     def report(self, page: str | Path | None = None, *, profile: Profile = "calibrated") -> Report:
@@ -273,28 +296,8 @@ class CompiledModel:
         runs[BUNDLE] = partial(self._run_bundle, args, kwargs, "exact")
         self._bundle()  # files that cannot be read are an error, not a level that differs
         found = {level: VerifiedLevel.run(run, level == BUNDLE) for level, run in runs.items()}
-        outcome = self._judged(found, expected, inputs, tolerance)
+        outcome = judged(self._program.module, found, expected, inputs, tolerance)
         return outcome if outcome else replace(outcome, divergence=self._divergence(outcome, inputs))
-
-    def _judged(
-        self, found: Mapping[str, list[Array] | str], expected: list[Array], inputs: list[Array], tolerance: float
-    ) -> Verification:
-        """The results of all levels held against torch, or, where steps explain it, against the aten level."""
-        from spyre_mlir.frontend import RoundingSteps
-
-        levels = [VerifiedLevel.of(level, results, expected) for level, results in found.items()]
-        aten = LEVELS[0]
-        module, own = self._program.module, found[aten]  # without regions: every op runs once
-        steps = None if isinstance(own, str) else RoundingSteps.of(module, inputs)
-        if steps is None or isinstance(own, str):
-            return Verification(tuple(levels), tolerance)
-        settled = run_function(module, inputs, host=run_on_host, settle=steps.settle)
-        if steps.flips and VerifiedLevel.of(aten, settled, expected).error <= tolerance:
-            # The aten level is right but for the steps; the levels below it have to give what it gives.
-            levels = [
-                replace(x, explained=VerifiedLevel.of("", found[x.level], own).error <= tolerance) for x in levels
-            ]
-        return Verification(tuple(levels), tolerance, flips=tuple(steps.flips))
 
     def _divergence(self, outcome: Verification, inputs: Sequence[Array]) -> Divergence | None:
         """The first op that differs between the first level that is wrong and the one above it."""
@@ -363,7 +366,7 @@ class CompiledModel:
         if missing:
             raise InputError(
                 f"the program has no values for {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}",
-                hint="compile the model with its weights",
+                hint="bind them: compiled.bind(the directory of a checkpoint, a state dict or a model)",
             )
         return {a.name: given[a.name] if a.kind == "input" else None for a in self._program.arguments}
 

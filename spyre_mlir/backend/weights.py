@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import AnyFloat, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
@@ -48,7 +49,8 @@ class DeviceWeight:
 
         def pieces() -> Iterable[Array]:
             for piece in image.pieces(values[self.name], tensor.layout, tensor.lanes, tensor.arrangement):
-                yield encoding.encode(encoding.from_host(piece, tensor.format), tensor.format)
+                wide = piece if piece.dtype.kind == "f" else piece.astype(np.float32)  # numpy knows no bfloat16
+                yield encoding.encode(encoding.from_host(wide, tensor.format), tensor.format)
 
         kind = encoding.STORED_TYPES[tensor.format]
         return StreamedTensor(self.key, kind, (tensor.sticks, tensor.lanes), pieces)

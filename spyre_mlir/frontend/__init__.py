@@ -11,6 +11,7 @@ from spyre_mlir.frontend.reference.eager import double_reference, shown_as_numpy
 from spyre_mlir.frontend.reference.op_runner import run_host_step, torch_values
 from spyre_mlir.frontend.reference.rounding_steps import RoundingSteps
 from spyre_mlir.frontend.spyre_ops import LIBRARY as SPYRE_OPERATORS
+from spyre_mlir.frontend.weights.binding import bind
 
 __all__ = [
     "SPYRE_OPERATORS",
@@ -19,6 +20,7 @@ __all__ = [
     "Program",
     "RoundingSteps",
     "TreeConstant",
+    "bind",
     "double_reference",
     "finish_call",
     "import_program",

@@ -104,6 +104,7 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
         memory=output_memory(exported, signature),
         recipes=lowering.recipes,
         ties=signature.tied_names,
+        names=signature.names,
     )
 
 
@@ -120,7 +121,7 @@ def _by_recipe(signature: Signature, lowering: NodeLowering) -> dict[str, torch.
     """The constants that follow from buffers which have values."""
     buffers = {s.argument.name: s.value for s in signature.slots if s.value is not None}
     recipes = lowering.recipes.items()
-    return {name: recipe.value(buffers) for name, recipe in recipes if set(recipe.buffers.values()) <= set(buffers)}
+    return {name: recipe.value(buffers) for name, recipe in recipes if set(recipe.leaves) <= set(buffers)}
 
 
 def _module(name: str, signature: Signature, lowering: NodeLowering) -> ModuleOp:

@@ -67,11 +67,13 @@ class Signature:
         slots: the arguments: inputs, parameters, buffers, constants.
         ties: placeholders of weights that share storage with an earlier one, to that one.
         tied_names: the same by the names of the weights.
+        names: names of all weights.
     """
 
     slots: tuple[PlaceholderSlot, ...]
     ties: Mapping[Node, Node]
     tied_names: Mapping[str, str]
+    names: frozenset[str]
     input_leaves: tuple[Argument | TreeConstant, ...]
     results: tuple[ProgramResult, ...]
     output_leaves: tuple[int | TreeConstant, ...]
@@ -115,6 +117,7 @@ def read_signature(exported: FunctionalProgram) -> Signature:
         tuple(s for s in slots if s.node not in ties),
         ties,
         {names[tied]: names[first] for tied, first in ties.items()},
+        frozenset(slot.argument.name for slot in slots if slot.argument.kind != "input"),
         tuple(leaves),
         results,
         output_leaves,
@@ -153,12 +156,12 @@ def _slot(
 ) -> PlaceholderSlot:
     example = cast(torch.Tensor, node.meta["val"])
     name = rename(node.name) if spec.target is None else spec.target
-    argument = Argument(name, _KINDS[spec.kind], tuple(example.shape), example.dtype, mutated)
+    kept = spec.kind is InputKind.PARAMETER or (spec.kind is InputKind.BUFFER and bool(spec.persistent))
+    argument = Argument(name, _KINDS[spec.kind], tuple(example.shape), example.dtype, mutated, persistent=kept)
     if spec.target is None:
         return PlaceholderSlot(node, argument)
     value = exported.state_dict.get(spec.target, exported.constants.get(spec.target))
-    of_program = spec.kind is InputKind.CONSTANT_TENSOR or (spec.kind is InputKind.BUFFER and not spec.persistent)
-    foldable = of_program and not mutated
+    foldable = not kept and not mutated
     if not isinstance(value, torch.Tensor):
         return PlaceholderSlot(node, argument, foldable=foldable)
     memory = (

@@ -49,6 +49,7 @@ class Argument:
     """One argument of the program's function, in order.
 
     Attributes:
+        persistent: whether a checkpoint of the model has it; not so for inputs, constants and non-persistent buffers.
         placement: how a caller's tensor must lie in its storage, because the program walks it by strides; else None.
     """
 
@@ -58,6 +59,7 @@ class Argument:
     dtype: torch.dtype
     mutated: bool = False
     placement: Placement | None = None
+    persistent: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ class Program:
         memory: where the outputs lie for the inputs of a call, and the tensors whose memory they may share.
         recipes: constants that follow from buffers of the model, by name.
         ties: other names of a parameter or buffer that the model has in several places, to that of the argument.
+        names: names of all tensors of the model, also of those that the program does not read.
+        stored: whether the weights lie in files that somebody keeps.
     """
 
     module: ModuleOp
@@ -103,6 +107,8 @@ class Program:
     memory: OutputMemory = field(repr=False)
     recipes: Mapping[str, Recipe] = field(default_factory=dict[str, Recipe], repr=False)
     ties: Mapping[str, str] = field(default_factory=dict[str, str])
+    names: frozenset[str] = frozenset()
+    stored: bool = False
 
     @property
     def inputs(self) -> tuple[Argument, ...]:

@@ -49,6 +49,11 @@ class Recipe:
         return replace(self, dtype=dtype)
 
     @property
+    def leaves(self) -> tuple[str, ...]:
+        """Names of the buffers that it reads."""
+        return tuple(dict.fromkeys(self.buffers.values()))
+
+    @property
     def key(self) -> bytes:
         """Equal for recipes that do the same with the same buffers."""
         known: dict[Node, bytes] = {}

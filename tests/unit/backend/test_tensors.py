@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from spyre_mlir.backend.tensors import StreamedTensor, read_tensor, read_tensors, tensor_names, whole, write_tensors
+from spyre_mlir.backend.tensors import StreamedTensor, map_tensor, read_tensors, tensor_names, whole, write_tensors
 from spyre_mlir.errors import ReadError
 
 VALUES = {
@@ -120,14 +120,14 @@ def test_one_tensor_names_and_all_tensors_of_a_file_of_the_library(tmp_path: Pat
     path = tmp_path / "t"
     save_file({"x": VALUES["a"], "y": VALUES["wide"]}, path)
     assert sorted(tensor_names(path)) == ["x", "y"]
-    assert read_tensor(path, "x").tolist() == [1.5, -2.0]
+    assert map_tensor(path, "x").tolist() == [1.5, -2.0]
     assert {name: value.tolist() for name, value in read_tensors(path).items()} == {"x": [1.5, -2.0], "y": [7]}
 
 
 def test_a_file_that_is_not_there_has_no_tensors_but_none_can_be_read_of_it(tmp_path: Path) -> None:
     path = tmp_path / "none"
     assert read_tensors(path) == {}
-    for read in (lambda: tensor_names(path), lambda: read_tensor(path, "x")):
+    for read in (lambda: tensor_names(path), lambda: map_tensor(path, "x")):
         with pytest.raises(ReadError, match="the tensors cannot be read"):
             read()
 
@@ -135,11 +135,11 @@ def test_a_file_that_is_not_there_has_no_tensors_but_none_can_be_read_of_it(tmp_
 def test_what_is_no_file_of_tensors_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t"
     path.write_bytes(b"nothing")
-    for read in (lambda: tensor_names(path), lambda: read_tensor(path, "x"), lambda: read_tensors(path)):
+    for read in (lambda: tensor_names(path), lambda: map_tensor(path, "x"), lambda: read_tensors(path)):
         with pytest.raises(ReadError, match="the tensors cannot be read: ") as caught:
             read()
         assert caught.value.where == str(path)
         assert caught.value.hint == "write the bundle again"
     save_file({"x": VALUES["a"]}, path)
     with pytest.raises(ReadError, match=r"the tensors cannot be read: .*z"):
-        read_tensor(path, "z")
+        map_tensor(path, "z")

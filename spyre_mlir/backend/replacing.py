@@ -36,6 +36,7 @@ def replacing(directory: Path) -> Generator[Path]:
         made = folder / _MADE
         made.mkdir()  # with the permissions that the user gives new directories
         yield made
+        _sync(made)
         _put(made, place, folder / _OLD)
     _remove_left_over(place)
 
@@ -53,6 +54,16 @@ def _hidden_folder(place: Path) -> Generator[Path]:
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sync(made: Path) -> None:
+    """Brings files and folders to the disk: after a power cut a new name must not stand for what was never written."""
+    for path in (made, *made.rglob("*")):
+        file = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
 
 
 def _put(made: Path, place: Path, old: Path) -> None:

@@ -15,6 +15,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,8 +33,12 @@ _NAMES = {
     **{f"{kind}int{bits}": f"{short}{bits}" for kind, short in (("", "I"), ("u", "U")) for bits in (8, 16, 32, 64)},
     **{f"float{bits}": f"F{bits}" for bits in (16, 32, 64)},
     "complex64": "C64",
+    "bfloat16": "BF16",
+    "float8_e4m3fn": "F8_E4M3",
+    "float8_e5m2": "F8_E5M2",
 }
-_TYPES = {short: name for name, short in _NAMES.items()}
+_NARROW = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+_TYPES = {short: np.dtype(getattr(ml_dtypes, name) if name in _NARROW else name) for name, short in _NAMES.items()}
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class StreamedTensor:
 def whole(name: str, values: Mapping[str, Array]) -> StreamedTensor:
     """Stream a tensor of a mapping that may compute it on request; it is requested again when written.
 
-    Floats that the format of the file or numpy lacks are written as float32.
+    Floats that the format of the file lacks are written as float32.
     """
 
     def pieces() -> Iterable[Array]:
@@ -115,14 +120,15 @@ def _bytes(piece: Array, tensor: StreamedTensor) -> memoryview:
 
 
 def read_tensors(path: Path) -> dict[str, Array]:
-    """Read all tensors of a file; none if there is no file.
+    """Read all tensors of a file; none if there is no file. Floats that numpy lacks become float32.
 
     Raises:
         ReadError: the file cannot be read.
     """
-    from safetensors.numpy import load_file  # pyright: ignore[reportUnknownVariableType] # the library has no full types
-
-    return _reading(path, lambda: load_file(os.fspath(path))) if path.exists() else {}
+    return {
+        name: value.astype(np.float32) if value.dtype.name in _NARROW else np.array(value)
+        for name, value in map_tensors(path).items()
+    }
 
 
 def tensor_names(path: Path) -> list[str]:
@@ -172,7 +178,9 @@ def _mapped(path: Path, only: str | None) -> dict[str, Array]:
     found: dict[str, Array] = {}
     for name in names if only is None else [only]:
         start, end = (_LENGTH_BYTES + length + at for at in header[name]["data_offsets"])
-        kind = np.dtype(_TYPES[header[name]["dtype"]]).newbyteorder("<")
+        if (short := header[name]["dtype"]) not in _TYPES:
+            raise ReadError(f"{name} is of type {short}, which numpy lacks", where=str(path), hint="write it as F32")
+        kind = _TYPES[short].newbyteorder("<")
         found[name] = np.asarray(data[start:end]).view(kind).reshape(header[name]["shape"])
     return found
 

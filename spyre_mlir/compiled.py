@@ -113,11 +113,13 @@ class CompiledModel(InspectedProgram):
         Raises:
             InputError: the directory holds something else, or cannot be written.
         """
-        path = Path(directory)
+        wide = not self._program.stored if host_weights is None else host_weights
+        return self._write(Path(directory), wide, texts=levels, durable=True)
+
+    def _write(self, path: Path, wide: bool, *, texts: bool = False, durable: bool = False) -> Path:
         above = {level: module for level, module in self._lowered.modules.items() if level != LEVELS[-1]}
         changing = {a.name for a in self._program.arguments if a.mutated}
-        wide = not self._program.stored if host_weights is None else host_weights
-        options = WriteOptions(above, changing, wide, levels)
+        options = WriteOptions(above, changing, wide, texts, durable)
         write_bundle(path, self._lowered.modules[LEVELS[-1]], self._values.shared(), options)
         return path
 
@@ -129,7 +131,7 @@ class CompiledModel(InspectedProgram):
             self._directory, self._owner = folder / BUNDLE, os.getpid()
         if (versions := self._values.versions()) != self._versions or not self._directory.exists():
             # Exact numerics get the weights from here, not from the files.
-            self.save(self._directory, host_weights=False)
+            self._write(self._directory, wide=False)
             self._versions = versions
             self.reload()
         return self._directory

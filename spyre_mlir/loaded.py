@@ -95,7 +95,7 @@ class LoadedModel(CompiledModel):
             raise InputError("a loaded model is saved as it was", hint=_MODEL)
         path = Path(directory)
         check_replaceable(path)
-        with replacing(path) as made:
+        with replacing(path, durable=True) as made:
             shutil.copytree(self._place, made, dirs_exist_ok=True)
         return path
 

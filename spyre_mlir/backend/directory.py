@@ -51,6 +51,7 @@ class WriteOptions:
         levels: the same program on the levels above, for the manifest.
         changing: names of tensors that calls change; they have no device form.
         host_weights: whether weights are also written as the model has them, which exact numerics need.
+        durable: whether large files are on the disk before the directory is in its place.
         texts: whether the levels are also written as text, which finding a divergence needs.
     """
 
@@ -58,6 +59,7 @@ class WriteOptions:
     changing: Collection[str] = ()
     host_weights: bool = True
     texts: bool = False
+    durable: bool = False
 
 
 def write_bundle(
@@ -77,7 +79,7 @@ def write_bundle(
     """
     split = split_module(module)
     settings = options or WriteOptions()
-    with _replacing(directory) as made:
+    with _replacing(directory, durable=settings.durable) as made:
         _write_files(made, split, values, settings)
         if settings.texts:
             write_levels(made, {**settings.levels, "superdsc": module})
@@ -158,11 +160,11 @@ def write_texts(directory: Path, texts: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def _replacing(directory: Path) -> Generator[Path]:
+def _replacing(directory: Path, *, durable: bool = False) -> Generator[Path]:
     """A folder that takes the place of a directory once everything in it is written."""
     try:
         check_replaceable(directory)
-        with replacing(directory) as made:
+        with replacing(directory, durable=durable) as made:
             yield made
     except OSError as error:
         raise _unwritable(directory, error) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch.utils._pytree import tree_leaves
@@ -65,6 +67,21 @@ def test_every_level_is_the_same_without_weights(name: str) -> None:
     weightless = compiled_without_weights(name)
     for level in LEVELS:
         assert weightless.mlir(level) == compiled.mlir(level)
+
+
+@pytest.mark.parametrize("name", models("mlp", "llama"))
+def test_bound_weights_give_the_same_files(name: str, tmp_path: Path) -> None:
+    """A checkpoint has no buffers that are not persistent; those come from the model, as a second source."""
+    model, _ = build(name)
+    kept = {n: t.detach().clone() for n, t in model.state_dict().items()}
+    bound = compiled_without_weights(name).bind(kept, buffers=model)
+    whole, _, _ = compiled_once(name)
+    for given, directory in ((bound, tmp_path / "bound"), (whole, tmp_path / "whole")):
+        given.save(directory, host_weights=True)
+    names = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*"))
+    assert names == sorted(path.relative_to(tmp_path / "bound") for path in (tmp_path / "bound").rglob("*"))
+    files = [path for path in names if (tmp_path / "whole" / path).is_file()]
+    assert all((tmp_path / "bound" / f).read_bytes() == (tmp_path / "whole" / f).read_bytes() for f in files)
 
 
 @pytest.mark.parametrize("name", models("mlp"))

@@ -104,7 +104,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         with pytest.raises(BindingError, match=text):
             read_checkpoint(tmp_path / name)
     save_file({"a": A}, tmp_path / "e.safetensors")
-    with pytest.raises(BindingError, match="several checkpoints: a.safetensors, e.safetensors"):
+    with pytest.raises(BindingError, match=r"several checkpoints: a\.safetensors, e\.safetensors"):
         read_checkpoint(tmp_path)
 
 

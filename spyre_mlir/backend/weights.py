@@ -69,7 +69,7 @@ def _codes(kind: np.dtype[Any], format_name: str) -> Array:
     """The code of every number of a type of one or two bytes, by its bits."""
     bits = _BITS[kind.itemsize]
     with np.errstate(invalid="ignore"):  # of the numbers that are none
-        every = np.arange(1 << 8 * kind.itemsize, dtype=bits).view(kind).astype(np.float32)
+        every = np.arange(1 << 8 * kind.itemsize, dtype=bits).view(kind).astype(np.float64)
         return encoding.encode(encoding.from_host(every, format_name), format_name)
 
 

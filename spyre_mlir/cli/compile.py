@@ -157,6 +157,10 @@ def _compile(arguments: argparse.Namespace) -> int:
     pending = pending_ktir(arguments.output, split=arguments.split) if ktir else None
     with progress(wanted, wanted=not arguments.verbose) as step:
         program = _import(Path(arguments.model), step)
+        if arguments.weights is not None:
+            from spyre_mlir.frontend import bind
+
+            program = bind(program, arguments.weights, arguments.buffers, strict=not arguments.ignore_unexpected)
         lowered = _lower(program, options, arguments, wanted, step)
         if arguments.emit is not None:
             text = module_text(lowered.modules[wanted]) + "\n"
@@ -166,9 +170,6 @@ def _compile(arguments: argparse.Namespace) -> int:
         else:
             step("write")
             compiled = CompiledModel(program, lowered, options)
-            if arguments.weights is not None:
-                strict = not arguments.ignore_unexpected
-                compiled = compiled.bind(arguments.weights, arguments.buffers, strict=strict)
             wide = True if arguments.host_weights else False if arguments.device_weights_only else None
             saved = compiled.save(arguments.output, host_weights=wide, levels=arguments.levels)
             text = f"{compiled.report(arguments.report)}\nwrote {saved}\n"

@@ -18,7 +18,12 @@ from spyre_mlir.frontend.program.program import Argument, ArgumentKind, Program,
 from spyre_mlir.frontend.program.result_memory import ResultMemory
 from spyre_mlir.frontend.torch_private import TreeSpec, tree_flatten, treespec_loads
 
-_KINDS: tuple[ArgumentKind, ...] = ("input", "parameter", "buffer", "constant")
+_KINDS: dict[str, ArgumentKind] = {
+    "input": "input",
+    "parameter": "parameter",
+    "buffer": "buffer",
+    "constant": "constant",
+}
 _DTYPES = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
 _AGAIN = "compile and save the model again"
 
@@ -76,7 +81,7 @@ def _words(entry: DictionaryAttr) -> dict[str, str]:
 
 def _argument(entry: DictionaryAttr, kind: Attribute) -> Argument:
     words = _words(entry)
-    of = next((known for known in _KINDS if known == words.get("aten.kind")), None)
+    of = _KINDS.get(words.get("aten.kind", ""))
     if of is None or "aten.name" not in words or not isinstance(kind, TensorType):
         raise ReadError("the program does not say what its arguments are", hint=_AGAIN)
     tensor = cast("TensorType[Attribute]", kind)

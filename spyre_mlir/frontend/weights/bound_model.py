@@ -51,7 +51,7 @@ def _bound_program(program: ExportedProgram, known: Tensors) -> ExportedProgram:
         graph=program.graph,
         graph_signature=program.graph_signature,
         state_dict=state,
-        range_constraints=program.range_constraints,
+        range_constraints=cast(Any, program).range_constraints,
         module_call_graph=program.module_call_graph,
         example_inputs=program.example_inputs,
         constants=constants,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Collection, Iterator
+from typing import Any, cast
 
 import torch
 
@@ -48,7 +49,7 @@ def _rebuilt(model: torch.nn.Module, path: str) -> torch.nn.Module | None:
     if any(p is not None and p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in others):
         return None
     try:
-        with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.no_grad():
+        with cast(Any, torch.random).fork_rng(devices=[]), torch.device("cpu"), torch.no_grad():
             return type(owner)(config)
     except (TypeError, ValueError, AttributeError, RuntimeError, KeyError) as error:
         log.debug("%s cannot be built again: %s", path, error)

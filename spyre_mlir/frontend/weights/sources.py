@@ -1,4 +1,4 @@
-"""What weights can be bound from: checkpoints on disk, state dicts, modules, exported programs."""
+"""Sources of weights: checkpoints on disk, state dicts, modules, exported programs."""
 
 from __future__ import annotations
 

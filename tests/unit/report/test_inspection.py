@@ -37,7 +37,7 @@ def test_the_report_has_stages_and_times(program: InspectedProgram, tmp_path: Pa
     assert [stage.level for stage in report.stages] == ["aten", "spyre.loop", "spyre.kernel", "superdsc"]
     assert report.timeline is not None and len(report.timeline.kernels) == program.kernels == 3  # x to LX, exp, mul
     assert report.faults is None and program.host_steps == ()
-    assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
 
 
 def test_the_trace_is_of_the_timeline(program: InspectedProgram, tmp_path: Path) -> None:

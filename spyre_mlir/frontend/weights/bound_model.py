@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any, cast
@@ -11,12 +12,16 @@ from torch.export import ExportedProgram
 
 from spyre_mlir.frontend.torch_private import holders
 
+log = logging.getLogger(__name__)
+
 Tensors = Mapping[str, torch.Tensor]
 Model = Callable[..., object]
 
 
 def bound_model(model: Model, tensors: Tensors, ties: Mapping[str, str]) -> Model:
     """Return a model with tensors in the places of those it has; no tensor is copied, and the model stays as it is.
+
+    A model that Python cannot copy is returned as it is.
 
     Args:
         model: a module or an exported program.
@@ -36,7 +41,11 @@ def _bound_module(model: torch.nn.Module, known: Tensors) -> torch.nn.Module:
     for name, old in named:
         if name in known:
             memo[id(old)] = _like(old, known[name])
-    return deepcopy(model, memo)
+    try:
+        return deepcopy(model, memo)
+    except (TypeError, RuntimeError) as error:
+        log.debug("%s cannot be copied, and is not compared with: %s", type(model).__name__, error)
+        return model
 
 
 def _like(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:

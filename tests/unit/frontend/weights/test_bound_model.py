@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import torch
 
 from spyre_mlir.frontend.weights.bound_model import bound_model
@@ -41,3 +43,9 @@ def test_an_exported_program_gets_tensors() -> None:
 
 def test_anything_else_is_as_it_was() -> None:
     assert bound_model(len, VALUES, {}) is len
+
+
+def test_a_model_that_cannot_be_copied_is_as_it_was() -> None:
+    model = Tied()
+    model.lock = threading.Lock()  # type: ignore[assignment]
+    assert bound_model(model, VALUES, {}) is model

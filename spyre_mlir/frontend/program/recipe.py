@@ -54,6 +54,12 @@ class Recipe:
         return tuple(dict.fromkeys(self.buffers.values()))
 
     @property
+    def forms(self) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
+        """Shape and type of every buffer that it reads."""
+        values = {name: cast(torch.Tensor, node.meta["val"]) for node, name in self.buffers.items()}
+        return {name: (tuple(value.shape), value.dtype) for name, value in values.items()}
+
+    @property
     def key(self) -> bytes:
         """Equal for recipes that do the same with the same buffers."""
         known: dict[Node, bytes] = {}

@@ -33,8 +33,8 @@ def bind(
     Args:
         program: with weights or without.
         source: a checkpoint (directory or file), a state dict, a module, or an exported program.
-        buffers: where tensors come from that the source lacks: anything that may be a source. Buffers that no
-            checkpoint has are otherwise computed by their modules, built again from their configuration.
+        buffers: where buffers come from that no checkpoint has, if the source lacks them: anything that may be a
+            source. They are otherwise computed by their modules, built again from their configuration.
         rename: gives the model's name for a name of the source; None leaves the tensor out.
         strict: whether tensors that the model does not have are an error.
 
@@ -43,16 +43,17 @@ def bind(
     """
     given = _renamed(tensors_of(source), rename)
     found = _by_argument(program, given)
-    if buffers is not None:
-        found = _by_argument(program, tensors_of(buffers)) | found
-    absent = [name for name in _own_buffers(program) if name not in found]
-    found = rebuilt_buffers(program.reference, absent) | found
+    own = [name for name in _own_buffers(program) if name not in found]
+    if own and buffers is not None:
+        other = _by_argument(program, tensors_of(buffers))
+        found |= {name: other[name] for name in own if name in other}
+    found |= rebuilt_buffers(program.reference, [name for name in own if name not in found])
     wanted = [a for a in program.arguments if a.kind != "input" and a.name not in program.recipes]
     required = {a.name: a for a in wanted if not (a.name in program.values and not a.persistent)}
     problems = [
         *_missing(program, required, found, given),
         *_without_leaves(program, found),
-        *_misfits(required.values(), found),
+        *_misfits(program, found),
         *(_unexpected(program, given) if strict else ()),
     ]
     if problems:
@@ -112,15 +113,13 @@ def _without_leaves(program: Program, found: Tensors) -> Iterable[str]:
     return _listed("in no checkpoint, of modules that cannot be built again", names)
 
 
-def _misfits(required: Iterable[Argument], found: Tensors) -> Iterable[str]:
-    pairs = [(a, found[a.name]) for a in required if a.name in found]
+def _misfits(program: Program, found: Tensors) -> Iterable[str]:
+    forms = {a.name: (a.shape, a.dtype) for a in program.arguments if a.kind != "input"}
+    forms |= {name: form for recipe in program.recipes.values() for name, form in recipe.forms.items()}
+    got = {name: (tuple(found[name].shape), found[name].dtype) for name in forms if name in found}
     return _listed(
         "of another shape or type",
-        [
-            f"{a.name}: expected {describe(a.shape, a.dtype)}, got {describe(tuple(t.shape), t.dtype)}"
-            for a, t in pairs
-            if tuple(t.shape) != a.shape or t.dtype is not a.dtype
-        ],
+        [f"{n}: expected {describe(*forms[n])}, got {describe(*form)}" for n, form in got.items() if form != forms[n]],
     )
 
 

@@ -158,3 +158,24 @@ def test_buffers_that_no_checkpoint_has() -> None:
     whole = import_program(model(), (IDS,))
     for buffers in (model(3), {"rotary.inv_freq": model().rotary.inv_freq}):
         assert torch.equal(bind(empty, checkpoint(), buffers).values["constant_0"], whole.values["constant_0"])
+
+
+def test_only_buffers_come_from_the_second_source() -> None:
+    given = checkpoint()
+    del given["embed.weight"]
+    with pytest.raises(BindingError, match=r"1 missing: embed\.weight"):
+        bind(weightless(), given, buffers=model())
+
+
+def test_buffers_have_the_form_that_the_model_was_compiled_with() -> None:
+    for wrong in (torch.ones(3), torch.ones(2, dtype=torch.float64)):
+        with pytest.raises(BindingError, match=r"rotary\.inv_freq: expected float32\[2\], got float"):
+            bind(weightless(), checkpoint() | {"rotary.inv_freq": wrong})
+
+
+def test_a_second_binding_replaces_the_first() -> None:
+    other = {n: v + 1 if v.is_floating_point() else v for n, v in checkpoint().items()}
+    second = bind(bind(weightless(), checkpoint()), other)
+    assert torch.equal(second.values["embed.weight"], other["embed.weight"])
+    assert isinstance(second.reference, nn.Module)
+    assert torch.equal(second.reference.embed.weight, other["embed.weight"])

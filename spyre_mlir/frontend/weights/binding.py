@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -52,7 +52,7 @@ def bind(
     required = {a.name: a for a in wanted if not (a.name in program.values and not a.persistent)}
     problems = [
         *_missing(program, required, found, given),
-        *_without_leaves(program, found),
+        *_without_value(program, required, found),
         *_misfits(program, found),
         *(_unexpected(program, given) if strict else ()),
     ]
@@ -95,7 +95,7 @@ def _own_buffers(program: Program) -> list[str]:
 
 
 def _missing(program: Program, required: Mapping[str, Argument], found: Tensors, given: Tensors) -> Iterable[str]:
-    names = [name for name in required if name not in found]
+    names = [name for name, argument in required.items() if argument.persistent and name not in found]
     unused = [name for name in given if name not in program.names]
     return _listed("missing", [_suggested(name, unused) for name in names])
 
@@ -106,10 +106,11 @@ def _suggested(name: str, among: list[str]) -> str:
     return f"{name} (is it {near[0]}?)" if near else name
 
 
-def _without_leaves(program: Program, found: Tensors) -> Iterable[str]:
-    """Constants without a value that follow from buffers that nobody has."""
-    recipes = {name: r for name, r in program.recipes.items() if name not in program.values}
-    names = list(dict.fromkeys(leaf for r in recipes.values() for leaf in r.leaves if leaf not in found))
+def _without_value(program: Program, required: Collection[str], found: Tensors) -> Iterable[str]:
+    """Buffers that nobody has, read by the program or by a constant without a value."""
+    leaves = [leaf for n, recipe in program.recipes.items() if n not in program.values for leaf in recipe.leaves]
+    read = [a.name for a in program.arguments if a.name in required and not a.persistent]
+    names = [name for name in dict.fromkeys([*read, *leaves]) if name not in found]
     return _listed("in no checkpoint, of modules that cannot be built again", names)
 
 

@@ -52,11 +52,9 @@ class LoadedModel(CompiledModel):
         if check:
             _refuse_errors(directory)
         data = directory / DATA_FILE
-        values = dict(read_checkpoint(data)) if data.exists() else {}
+        # Mapped for this process alone: buffers that calls write to are copied page by page, and the file stays.
+        values = read_checkpoint(data) if data.exists() else {}
         program = described_program(stored.program, values)
-        for argument in program.arguments:
-            if argument.mutated and argument.name in values:
-                values[argument.name] = values[argument.name].clone()  # calls write to it
         lowered = Lowered(read_levels(directory, context), [], host_steps_of(stored.program))
         super().__init__(program, lowered, options)
         self._place, self._stored = directory, stored

@@ -53,6 +53,7 @@ def loaded(directory: Path) -> LoadedModel:
 
 
 def test_calls_and_results_are_those_of_the_model(directory: Path) -> None:
+    before = (directory / "data.safetensors").read_bytes()
     torch.manual_seed(0)
     fresh = spyre_mlir.compile(Counting().eval(), ((X, X), 2))
     again = spyre_mlir.load(str(directory))
@@ -62,6 +63,7 @@ def test_calls_and_results_are_those_of_the_model(directory: Path) -> None:
         assert torch.equal(got["sum"], wanted["sum"]) and got["sum"].dtype is torch.float32
         assert got["rest"][0].tolist() == wanted["rest"][0].tolist() == [count] * 3
         assert got["rest"][1] is None
+    assert (directory / "data.safetensors").read_bytes() == before
 
 
 def test_arguments_are_checked(loaded: LoadedModel) -> None:

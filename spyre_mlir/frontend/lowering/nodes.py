@@ -255,8 +255,8 @@ class NodeLowering:
     def _computed(self, node: Node, recipe: Recipe) -> SSAValue:
         """The argument whose value follows from buffers of the model; see `_constant`."""
         form: torch.Tensor = node.meta["val"]
-        form = form if recipe.dtype is None else form.to(recipe.dtype)
         repeated = _repeated(form)
+        form = form if recipe.dtype is None else form.to(recipe.dtype)
         recipe = replace(recipe, repeated=repeated)
         name, argument = self._argument(recipe.key, _without_repetitions(form, repeated))
         self.recipes.setdefault(name, recipe)

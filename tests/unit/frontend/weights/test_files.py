@@ -85,6 +85,7 @@ def test_tensors_of_safetensors_are_parts_of_the_file(tmp_path: Path) -> None:
 )
 def test_an_index_that_does_not_fit(weight_map: object, text: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
+    save_file({"a": A}, tmp_path / "model-00001-of-00002.safetensors")  # outside of the directory
     with pytest.raises(BindingError, match=text):
         read_checkpoint(sharded(tmp_path / "in", weight_map))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
@@ -53,7 +53,7 @@ class LoadedModel(CompiledModel):
             _refuse_errors(directory)
         data = directory / DATA_FILE
         # Mapped for this process alone: buffers that calls write to are copied page by page, and the file stays.
-        values = read_checkpoint(data) if data.exists() else {}
+        values = read_checkpoint(data) if data.exists() else dict[str, Never]()
         program = described_program(stored.program, values)
         lowered = Lowered(read_levels(directory, context), [], host_steps_of(stored.program))
         super().__init__(program, lowered, options)

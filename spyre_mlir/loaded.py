@@ -22,8 +22,9 @@ from spyre_mlir.hw.cost_parameters import Profile
 from spyre_mlir.machine.bundle.host_times import host_times
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.options import CompileOptions
-from spyre_mlir.pipeline import Lowered
+from spyre_mlir.pipeline import LEVELS, Lowered
 from spyre_mlir.report.timing import bundle_timeline
+from spyre_mlir.transforms.inline_regions import InlineRegionsPass
 from spyre_mlir.transforms.utils.host_fallback import host_steps_of
 from spyre_mlir.universe import make_context
 
@@ -75,6 +76,12 @@ class LoadedModel(CompiledModel):
     @override
     def _held(self) -> Collection[str]:
         return self._bundle().weight_names()
+
+    @override
+    def _flat(self) -> ModuleOp:
+        module = self._module(LEVELS[0]).clone()
+        InlineRegionsPass().apply(make_context(), module)
+        return module
 
     @override
     def _host_program(self) -> ModuleOp:

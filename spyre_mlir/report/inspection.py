@@ -97,7 +97,7 @@ class InspectedProgram:
         module, context = self._module("spyre.kernel"), make_context(self._options.spec)
         if has_calls(module):
             flat = replace(self._options, regions=False).passes()
-            module = lower(self._program.module, context, until="spyre.kernel", options=flat).modules["spyre.kernel"]
+            module = lower(self._flat(), context, until="spyre.kernel", options=flat).modules["spyre.kernel"]
         return lower_to_ktir(module, context)
 
     def report(self, page: str | Path | None = None, *, profile: Profile = "calibrated") -> Report:
@@ -141,6 +141,10 @@ class InspectedProgram:
         if level not in self._lowered.modules:
             raise InputError(f"the directory has no level {level}", hint="save with levels=True")
         return self._lowered.modules[level]
+
+    def _flat(self) -> ModuleOp:
+        """The program at the aten level without regions."""
+        return self._program.module
 
     def _host_program(self) -> ModuleOp:
         """What the host does."""

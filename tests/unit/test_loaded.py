@@ -164,3 +164,26 @@ def test_outputs_of_classes_that_cannot_be_read_back_are_tuples(tmp_path: Path) 
     assert isinstance(made, CompiledModel)
     first, second = spyre_mlir.load(made.save(tmp_path / "b"))(X)
     assert first.shape == second.shape == (3, 64)
+
+
+class Layer(nn.Module):
+    """Long enough to become a function where it is repeated."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(64, 64)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(12):
+            x = torch.tanh(self.linear(x)) + x
+        return x
+
+
+def test_layers_that_are_functions_run_with_their_own_weights_and_have_ktir(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    made = spyre_mlir.compile(nn.Sequential(*[Layer() for _ in range(4)]).eval(), (X,))
+    assert isinstance(made, CompiledModel)
+    assert made.mlir("aten").count("func.func") == 2
+    loaded = spyre_mlir.load(made.save(tmp_path / "b", levels=True))
+    assert torch.equal(loaded(X), made(X))
+    assert loaded.ktir() == made.ktir()

@@ -60,6 +60,26 @@ def compile(
     return _compile(model, _as_tuple(example_inputs), example_kwargs, options)
 
 
+def load(directory: Path | str, *, check: bool = True, **choices: Any) -> CompiledModel:
+    """Gives back a compiled model from the directory that `CompiledModel.save` wrote.
+
+    Calls run on the machine as those of the model that was saved; weights stay in the files, memory-mapped. Results
+    have memory of their own, whatever strides the model gave them.
+
+    Args:
+        directory: the bundle directory.
+        check: whether it is checked before it runs, weights included.
+        **choices: the options that are about calls: ``numerics``, ``on_fault``, ``on_overflow``.
+
+    Raises:
+        InputError: the directory breaks a rule, or has no host program, or there is no such option.
+        ReadError: there is no such directory, or a file is not what its name says.
+    """
+    from spyre_mlir.loaded import LoadedModel
+
+    return LoadedModel(Path(directory), CompileOptions.of_calls(choices, by="load"), check=check)
+
+
 def check(path: Path | str) -> tuple[Finding, ...]:
     """Check a SuperDSC file or a bundle directory against the rules beyond the schema; errors come first.
 
@@ -166,4 +186,4 @@ class LazyModel:
         return self.compiled_for(*args, **kwargs).verify(*args, tolerance=tolerance, **kwargs)
 
 
-__all__ = ["LazyModel", "check", "compile", "info"]
+__all__ = ["LazyModel", "check", "compile", "info", "load"]

@@ -62,6 +62,12 @@ class InputError(SpyreError):
     code = "SPY-I002"
 
 
+class BindingError(InputError):
+    """Weights that do not fit the program they are bound to, or that cannot be read; all of them are listed."""
+
+    code = "SPY-I003"
+
+
 class RegistrationError(SpyreError, ValueError):
     """A plugin or the device that conflicts with an existing registration, or a plugin that cannot be loaded."""
 

@@ -207,6 +207,19 @@ class CompileOptions:
             raise InputError(f"{by} has no option {', '.join(unknown)}", hint=hint)
         return cls(**choices)
 
+    @classmethod
+    def of_calls(cls, choices: Mapping[str, Any], *, by: str) -> CompileOptions:
+        """Build the options of a program that is compiled already: those about calls; see `of`.
+
+        Raises:
+            InputError: an option is about compiling; or as in `of`.
+        """
+        compiling = [entry.name for entry in fields(cls) if entry.name in choices and about(entry).flag]
+        if compiling:
+            hint = "the options of calls are " + ", ".join(e.name for e in fields(cls) if not about(e).flag)
+            raise InputError(f"{by} takes no {compiling[0]}: the program is compiled", hint=hint)
+        return cls.of(choices, by=by)
+
     def passes(self) -> dict[str, dict[str, object]]:
         """Pass options by pass name, in the form `pipeline.lower` takes."""
         chosen: dict[str, dict[str, object]] = {}

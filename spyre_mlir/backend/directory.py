@@ -47,11 +47,13 @@ class WriteOptions:
         changing: names of tensors that calls change; they have no device form.
         host_weights: whether weights are also written as the model has them, which exact numerics need.
         texts: the levels that are also written as text, which finding a divergence needs.
+        durable: whether large files are on the disk before the directory is in its place.
     """
 
     changing: Collection[str] = ()
     host_weights: bool = True
     texts: Levels = field(default_factory=dict[str, ModuleOp])
+    durable: bool = False
 
 
 def write_bundle(
@@ -74,7 +76,7 @@ def write_bundle(
     """
     rendered = render(bundle, {}) if isinstance(bundle, ModuleOp) else bundle
     settings = options or WriteOptions()
-    with _replacing(directory) as made:
+    with _replacing(directory, durable=settings.durable) as made:
         _write_files(made, rendered, values, settings)
         if settings.texts:
             write_levels(made, settings.texts)
@@ -143,11 +145,11 @@ def write_texts(directory: Path, texts: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def _replacing(directory: Path) -> Generator[Path]:
+def _replacing(directory: Path, *, durable: bool = False) -> Generator[Path]:
     """A folder that takes the place of a directory once everything in it is written."""
     try:
         check_replaceable(directory)
-        with replacing(directory) as made:
+        with replacing(directory, durable=durable) as made:
             yield made
     except OSError as error:
         raise _unwritable(directory, error) from error

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("spyre_mlir.cli.compile")
 
 # Options that say what a bundle directory holds or what is told of it: with anything else they would mean nothing.
-_BUNDLE_OPTIONS = ("device_weights_only", "levels", "report")
+_BUNDLE_OPTIONS = (
+    "weights",
+    "buffers",
+    "ignore_unexpected",
+    "host_weights",
+    "device_weights_only",
+    "levels",
+    "report",
+)
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -69,6 +77,8 @@ def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> No
         parser.error("give either -o DIR or --emit LEVEL, or --info or --graph FILE")
     if arguments.split and (arguments.emit is not None or arguments.target != "ktir"):
         parser.error("--split is about KTIR, and goes with --target=ktir -o DIR")
+    if arguments.weights is None and (arguments.buffers is not None or arguments.ignore_unexpected):
+        parser.error("--buffers and --ignore-unexpected go with --weights")
     if arguments.emit is not None or arguments.target != TARGETS[0]:
         for name in _BUNDLE_OPTIONS:
             if getattr(arguments, name) not in (None, False):
@@ -93,6 +103,24 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
 def _add_bundle_options(parser: argparse.ArgumentParser) -> None:
     """Adds `_BUNDLE_OPTIONS`."""
     parser.add_argument(
+        "--weights",
+        metavar="PATH",
+        help="take the weights from a checkpoint: a directory with safetensors, sharded or not, or a .safetensors, "
+        ".pt2, .bin, .pt or .pth file; they are written in the card's form only",
+    )
+    parser.add_argument(
+        "--buffers",
+        metavar="PATH",
+        help="with --weights, a second checkpoint, for buffers that the first lacks, as tables of rotary embeddings",
+    )
+    parser.add_argument(
+        "--ignore-unexpected", action="store_true", help="with --weights, leave out tensors that the model lacks"
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--host-weights", action="store_true", help="with --weights, also write the weights in the model's format"
+    )
+    form.add_argument(
         "--device-weights-only",
         action="store_true",
         help="omit the weights in the model's format; the bundle then runs in device numerics only",
@@ -142,6 +170,10 @@ def _compile(arguments: argparse.Namespace) -> int:
     pending = pending_ktir(arguments.output, split=arguments.split) if ktir else None
     with progress(wanted, False if arguments.verbose else None) as step:  # log lines would tear a bar
         program = _import(Path(arguments.model), step)
+        if arguments.weights is not None:
+            from spyre_mlir.frontend import bind
+
+            program = bind(program, arguments.weights, arguments.buffers, strict=not arguments.ignore_unexpected)
         lowered = _lower(program, options, arguments, wanted, step)
         if arguments.emit is not None:
             text = module_text(lowered.modules[wanted]) + "\n"
@@ -151,9 +183,8 @@ def _compile(arguments: argparse.Namespace) -> int:
         else:
             step("write")
             compiled = CompiledModel(program, lowered, options)
-            saved = compiled.save(
-                arguments.output, host_weights=not arguments.device_weights_only, levels=arguments.levels
-            )
+            wide = True if arguments.host_weights else False if arguments.device_weights_only else None
+            saved = compiled.save(arguments.output, host_weights=wide, levels=arguments.levels)
             text = f"{compiled.report(arguments.report)}\nwrote {saved}\n"
     sys.stdout.write(text)
     return 0

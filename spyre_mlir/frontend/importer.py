@@ -6,12 +6,13 @@ Decision: docs/decisions/0064-nothing-is-computed-at-import.md
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 from torch.export import ExportedProgram
+from torch.fx import Node
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Region
@@ -85,7 +86,7 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
     live = live_nodes(nodes)
     refuse([*strange_inputs(functional), *survey(live)])
     signature = read_signature(functional)
-    folded = Folded(live, {s.node: s.value for s in signature.slots if s.foldable and s.value is not None})
+    folded = _folded(live, signature)
     lowering = NodeLowering(signature, aliases, folded)
     for node in live:
         if node.op == "call_function" and node not in aliases and node not in folded:
@@ -95,7 +96,7 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
         module=_module(name, signature, lowering),
         name=name,
         arguments=tuple(lowering.arguments),
-        values=lowering.values,
+        values=lowering.values | _by_recipe(signature, lowering),
         results=tuple(r.name for r in signature.results),
         mutations={i: r.mutates for i, r in enumerate(signature.results) if r.mutates is not None},
         input_leaves=signature.input_leaves,
@@ -104,7 +105,26 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
         output_tree=signature.output_tree,
         reference=exported if reference is None else reference,
         memory=output_memory(exported, signature),
+        recipes=lowering.recipes,
+        ties=signature.tied_names,
+        names=signature.names,
     )
+
+
+def _folded(live: Sequence[Node], signature: Signature) -> Folded:
+    """What no call can change: known, or computed from the buffers of the model once they have values."""
+    foldable = {s.node: s for s in signature.slots if s.foldable}
+    known = {n: s.value for n, s in foldable.items() if s.argument.kind == "constant" and s.value is not None}
+    buffers = {n: s.argument.name for n, s in foldable.items() if n not in known}
+    tied = {node: buffers[first] for node, first in signature.ties.items() if first in buffers}
+    return Folded(live, known, buffers | tied)
+
+
+def _by_recipe(signature: Signature, lowering: NodeLowering) -> dict[str, torch.Tensor]:
+    """The constants that follow from buffers which have values."""
+    buffers = {s.argument.name: s.value for s in signature.slots if s.value is not None}
+    recipes = lowering.recipes.items()
+    return {name: recipe.value(buffers) for name, recipe in recipes if set(recipe.leaves) <= set(buffers)}
 
 
 def _module(name: str, signature: Signature, lowering: NodeLowering) -> ModuleOp:

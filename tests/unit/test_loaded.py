@@ -100,8 +100,9 @@ def test_exact_numerics_need_the_weights_of_the_model(compiled: CompiledModel, d
 
 
 def test_options_are_those_of_calls(directory: Path) -> None:
-    with pytest.raises(InputError, match=r"load takes no regions: the program is compiled\n.*numerics, on_fault"):
-        spyre_mlir.load(directory, regions=False)
+    for name, value in (("regions", False), ("cache", False), ("progress", True)):
+        with pytest.raises(InputError, match=rf"load takes no {name}: the program is compiled\n.*numerics, on_fault"):
+            spyre_mlir.load(directory, **{name: value})
     with pytest.raises(InputError, match="load has no option numeric"):
         spyre_mlir.load(directory, numeric="exact")
 

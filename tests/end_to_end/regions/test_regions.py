@@ -66,13 +66,13 @@ def test_layers_are_there_once_and_launched_often(case: tuple[CompiledModel, Bui
     assert model.mlir("superdsc").count("spyre.kernel.launch @") == launches
 
 
-@pytest.mark.parametrize("numerics", ["exact", "device"])
 def test_results_are_those_of_the_flat_program(
-    case: tuple[CompiledModel, Built, int, int], flat: CompiledModel, numerics: Numerics
+    case: tuple[CompiledModel, Built, int, int], flat: CompiledModel
 ) -> None:
+    """In device numerics, bit by bit; `verify` holds exact ones against torch."""
     model, built, _, _ = case
     assert "func.call" not in flat.mlir("aten")
-    for one, other in zip(results(model, built[1], numerics), results(flat, built[1], numerics), strict=True):
+    for one, other in zip(results(model, built[1], "device"), results(flat, built[1], "device"), strict=True):
         assert np.array_equal(one, other)
 
 

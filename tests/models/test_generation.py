@@ -16,10 +16,11 @@ WINDOW = 8
 SIZES = {**DECODER, "vocab_size": VOCABULARY, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": None}
 MODELS: dict[str, tuple[type[Any], Any]] = {
     "llama": (transformers.LlamaForCausalLM, transformers.LlamaConfig(**SIZES)),
+    "llama of one layer": (transformers.LlamaForCausalLM, transformers.LlamaConfig(**SIZES | {"num_hidden_layers": 1})),
     "mistral": (transformers.MistralForCausalLM, transformers.MistralConfig(**SIZES, sliding_window=WINDOW)),
     "gemma2": (transformers.Gemma2ForCausalLM, transformers.Gemma2Config(**SIZES, head_dim=8, sliding_window=WINDOW)),
 }
-slow = pytest.mark.slow(reason="a program per token, or a second model; Llama over a static cache runs by default")
+slow = pytest.mark.slow(reason="a program per token, or a second model; one layer over a static cache runs by default")
 
 
 def padded() -> dict[str, torch.Tensor]:
@@ -33,7 +34,7 @@ def padded() -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize(
     ("name", "cache", "sample", "tokens", "programs"),
     [
-        ("llama", "static", True, 4, 2),
+        ("llama of one layer", "static", True, 4, 2),
         pytest.param("llama", None, False, 4, 4, marks=slow),  # a cache that grows
         pytest.param("mistral", "static", False, 12, None, marks=slow),  # beyond the window
         pytest.param("gemma2", "static", True, 12, None, marks=slow),

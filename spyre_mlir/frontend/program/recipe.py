@@ -1,4 +1,7 @@
-"""Constants of a program that follow from buffers of the model: computations that run when the buffers have values."""
+"""Constants of a program that follow from buffers of the model: computations that run when the buffers have values.
+
+Decision: docs/decisions/0121-no-value-decides-an-import.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A program with the weights of a source: every tensor by its name, of the program's shape and type."""
+"""A program with the weights of a source: every tensor by its name, of the program's shape and type.
+
+Decision: docs/decisions/0121-no-value-decides-an-import.md
+"""
 
 from __future__ import annotations
 

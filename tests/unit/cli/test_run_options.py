@@ -108,7 +108,7 @@ def test_the_help_says_what_random_numbers_are(
     [
         "PATH an .mlir file, a bundle directory, or a SuperDSC .json file",
         "--input NAME=FILE.npy the value of an argument; FILE.safetensors alone gives all arguments it contains",
-        "--numerics {exact,device,none} exact rounds as eager (default, unless a bundle has its weights in the card's form",
+        "--numerics {exact,device,none} exact rounds as eager (default, unless a bundle has its weights in the card's",
         "--seed SEED seed of random arguments (default 0)",
         "--output DIR write every result to DIR/NAME.npy",
         "--on-fault {raise,warn,collect} raise stops at the first fault (default); warn says each once on stderr",

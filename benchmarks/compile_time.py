@@ -2,7 +2,8 @@
 
 Every measurement is a fresh process with cold caches; ``import torch`` and building the model are not counted, nor are
 weights written. Seconds are CPU seconds; what Inductor takes cold for the same model stands beside them with
-``--inductor``. Run it alone on the machine: ``python benchmarks/compile_time.py [CASE …] [--repeat 3] [--inductor]``.
+``--inductor``. ``--again`` measures the cache instead: a process that lowers, and a second one that finds what the
+first one kept. Run it alone on the machine: ``python benchmarks/compile_time.py [CASE …] [--repeat 3] [--inductor]``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -147,7 +149,7 @@ def measure_ours(case: str, *, regions: bool) -> dict[str, float]:
     from spyre_mlir.universe import make_context
 
     begun = time.process_time()
-    exported = export_model(model, inputs, {}, lambda result: None)
+    exported = export_model(model, inputs, {}, lambda _: None)
     done = time.process_time()
     program = import_program(exported)
     times = {"export": done - begun, "import": time.process_time() - done}
@@ -162,6 +164,44 @@ def measure_ours(case: str, *, regions: bool) -> dict[str, float]:
     times["ops"] = sum(1 for _ in program.module.walk()) - 3
     times["kernels"] = lowered.records[-1].kernels
     return times
+
+
+def measure_cached(case: str) -> dict[str, float]:
+    """Seconds after export: of import, of lowering by way of the cache, and of writing the bundle without weights."""
+    model, inputs = CASES[case]()
+    from spyre_mlir.backend.directory import write_bundle
+    from spyre_mlir.cache.lower import lower_once
+    from spyre_mlir.frontend import import_program
+    from spyre_mlir.frontend.capture.export import export_model
+    from spyre_mlir.options import CompileOptions
+    from spyre_mlir.universe import make_context
+
+    exported = export_model(model, inputs, {}, lambda _: None)
+    begun = [time.process_time()]
+    program = import_program(exported)
+    begun.append(time.process_time())
+    lowered = lower_once(program.module, make_context(), CompileOptions())
+    begun.append(time.process_time())
+    with tempfile.TemporaryDirectory() as folder:
+        write_bundle(Path(folder) / "bundle", lowered.bundle(), {})
+    begun.append(time.process_time())
+    steps = dict(zip(("import", "lower", "write"), (b - a for a, b in pairwise(begun)), strict=True))
+    return steps | {"after export": begun[-1] - begun[0]}
+
+
+def print_cached(cases: list[str], repeat: int) -> None:
+    """Print two lines per model: the first process, and the second."""
+    columns = ("import", "lower", "write", "after export")
+    print(f"{'':18}  process" + "".join(f"{c:>13}" for c in columns))
+    for case in cases:
+        rows: dict[str, list[dict[str, float]]] = {"first": [], "second": []}
+        for _ in range(repeat):
+            with tempfile.TemporaryDirectory() as cache:
+                for measured in rows.values():
+                    measured.append(in_fresh_process("cached", case, SPYRE_MLIR_CACHE=cache))
+        for process, measured in rows.items():
+            cells = "".join(f"{median(measured)[c]:13.3f}" for c in columns)
+            print(f"{case:18}  {process:7}{cells}", flush=True)
 
 
 def measure_inductor(case: str) -> dict[str, float]:
@@ -185,10 +225,11 @@ def _cpu_seconds() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def in_fresh_process(what: str, case: str) -> dict[str, float]:
+def in_fresh_process(what: str, case: str, **variables: str) -> dict[str, float]:
     """Run one measurement in a process of its own, with an empty compiler cache."""
     with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
+        cold = {"TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
+        environment = {**os.environ, **cold, **variables}
         command = [sys.executable, "-W", "ignore", __file__, "--one", what, case]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
@@ -206,12 +247,21 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--flat", action="store_true", help="every layer by itself, without regions")
     parser.add_argument("--inductor", action="store_true", help="compile the same model with Inductor, too")
+    parser.add_argument("--again", action="store_true", help="the cache: a first and a second process")
     parser.add_argument("--one", nargs=2, metavar=("WHAT", "CASE"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one is not None:
         what, case = arguments.one
-        found = measure_inductor(case) if what == "inductor" else measure_ours(case, regions=what == "ours")
-        print(json.dumps(found))
+        measures = {
+            "ours": partial(measure_ours, regions=True),
+            "flat": partial(measure_ours, regions=False),
+            "inductor": measure_inductor,
+            "cached": measure_cached,
+        }
+        print(json.dumps(measures[what](case)))
+        return 0
+    if arguments.again:
+        print_cached(arguments.cases, arguments.repeat)
         return 0
     columns = (*COLUMNS, "ops", "ms per op", "kernels", *(("inductor", "ratio") if arguments.inductor else ()))
     print(f"{'':18}" + "".join(f"{column:>13}" for column in columns))

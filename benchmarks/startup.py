@@ -6,6 +6,7 @@ of the ratios of paired runs: `python benchmarks/startup.py [pairs]`.
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -26,8 +27,10 @@ ALLOWED = 1.3
 def seconds(module: str, path: Path) -> float:
     """Wall clock of one run of a tool in a fresh process."""
     code = f"import sys; from {module} import main; sys.exit(main())"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = str(path.parent)  # compiled modules of both tools, as installed ones have
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code, str(path)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, stdout=subprocess.DEVNULL, env=environment)
     return time.perf_counter() - start
 
 

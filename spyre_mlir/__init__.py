@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spyre_mlir.api import check, compile, info
+    from spyre_mlir.api import check, compile, info, load
     from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.errors import SpyreError
     from spyre_mlir.frontend import import_program
@@ -20,9 +20,10 @@ _HOMES = {
     "compile": "spyre_mlir.api",
     "info": "spyre_mlir.api",
     "import_program": "spyre_mlir.frontend",
+    "load": "spyre_mlir.api",
 }
 
-__all__ = ["CompiledModel", "SpyreError", "SpyreSpec", "check", "compile", "import_program", "info"]
+__all__ = ["CompiledModel", "SpyreError", "SpyreSpec", "check", "compile", "import_program", "info", "load"]
 
 
 def __getattr__(name: str) -> Any:

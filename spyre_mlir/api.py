@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from spyre_mlir.backend.check import Finding, check_path
+from spyre_mlir.cache.lower import lower_once
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dynamic import DynamicModel
 from spyre_mlir.errors import InputError
 from spyre_mlir.options import CompileOptions, takes_options
-from spyre_mlir.pipeline import lower
+from spyre_mlir.pipeline import LEVELS, lower
+from spyre_mlir.progress import PassLog, progress
 from spyre_mlir.report import Accuracy, Verification
-from spyre_mlir.transforms.loop_to_kernel.precision_loss import tell_narrowed
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
     from spyre_mlir.frontend import Program
     from spyre_mlir.report.model_info import ModelInfo
 
+log = logging.getLogger(__name__)
+
 Array = NDArray[Any]
+Step = Callable[[str], object]
 BUNDLE = "bundle"
 
 
@@ -55,26 +61,38 @@ def compile(
         ImportProgramError: the model cannot be read.
         LoweringError: the program does not fit the machine.
     """
-    from spyre_mlir.frontend import import_program, is_complete
+    from spyre_mlir.frontend import is_complete
 
     options = CompileOptions.of(choices)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         if dynamic_shapes is not None:
             raise InputError("dynamic shapes need example inputs", hint="compile(model, (x,), dynamic_shapes=…)")
         return LazyModel(model, options)
-    program = import_program(model, _as_tuple(example_inputs), example_kwargs, dynamic_shapes)
-    if program.origin is None:
-        return _compile(program, options)
+    with progress(LEVELS[-1], options.progress) as step:
+        program = _imported(model, _as_tuple(example_inputs), example_kwargs, step, dynamic_shapes)
+        if program.origin is None:
+            return _lowered(program, options, step)
+    return _dynamic(model, program, options, specializations)
 
-    def static(args: Sequence[Any], kwargs: Mapping[str, Any]) -> CompiledModel:
-        return _compile(import_program(model, tuple(args), kwargs), options)
 
-    return DynamicModel(
-        program,
-        lambda made: _compile(made, options),
-        specializations=specializations,
-        static=None if is_complete(model) else static,
-    )
+def load(directory: Path | str, *, check: bool = True, **choices: Any) -> CompiledModel:
+    """Gives back a compiled model from the directory that `CompiledModel.save` wrote.
+
+    Calls run on the machine as those of the model that was saved; weights stay in the files, memory-mapped. Results
+    have memory of their own, whatever strides the model gave them.
+
+    Args:
+        directory: the bundle directory.
+        check: whether it is checked before it runs, weights included.
+        **choices: the options that are about calls: ``numerics``, ``on_fault``, ``on_overflow``.
+
+    Raises:
+        InputError: the directory breaks a rule, or has no host program, or there is no such option.
+        ReadError: there is no such directory, or a file is not what its name says.
+    """
+    from spyre_mlir.loaded import LoadedModel
+
+    return LoadedModel(Path(directory), CompileOptions.of_calls(choices, by="load"), check=check)
 
 
 def check(path: Path | str) -> tuple[Finding, ...]:
@@ -126,10 +144,46 @@ def _as_tuple(example_inputs: Sequence[Any] | None) -> tuple[Any, ...] | None:
     )
 
 
-def _compile(program: Program, options: CompileOptions) -> CompiledModel:
-    context = make_context(options.spec)
-    lowered = lower(program.module, context, options=options.passes(), host_fallback=options.host_fallback)
-    tell_narrowed(lowered.modules["spyre.kernel"])
+def _compile(
+    model: Any, args: tuple[Any, ...] | None, kwargs: Mapping[str, Any] | None, options: CompileOptions
+) -> CompiledModel:
+    with progress(LEVELS[-1], options.progress) as step:
+        return _lowered(_imported(model, args, kwargs, step), options, step)
+
+
+def _dynamic(model: Any, program: Program, options: CompileOptions, specializations: int) -> DynamicModel:
+    from spyre_mlir.frontend import is_complete
+
+    def build(made: Program) -> CompiledModel:
+        with progress(LEVELS[-1], options.progress) as step:
+            return _lowered(made, options, step)
+
+    def static(args: Sequence[Any], kwargs: Mapping[str, Any]) -> CompiledModel:
+        return _compile(model, tuple(args), kwargs, options)
+
+    return DynamicModel(program, build, specializations=specializations, static=None if is_complete(model) else static)
+
+
+def _imported(
+    model: Any,
+    args: tuple[Any, ...] | None,
+    kwargs: Mapping[str, Any] | None,
+    step: Step,
+    dynamic_shapes: Any = None,
+) -> Program:
+    from spyre_mlir.frontend import import_program
+
+    step("import")
+    started = time.perf_counter()
+    program = import_program(model, args, kwargs, dynamic_shapes)
+    operations = sum(1 for _ in program.module.walk())
+    log.info("import of %s: %d ops, %.3f s", program.name, operations, time.perf_counter() - started)
+    return program
+
+
+def _lowered(program: Program, options: CompileOptions, step: Step) -> CompiledModel:
+    lowered = lower_once(program.module, make_context(options.spec), options, watch=PassLog(step))
+    lowered.losses.tell()
     return CompiledModel(program, lowered, options)
 
 
@@ -153,11 +207,11 @@ class LazyModel:
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> CompiledModel:
         """Return the compiled program for inputs of this signature."""
-        from spyre_mlir.frontend import import_program, signature_of
+        from spyre_mlir.frontend import signature_of
 
         signature = f"{_modes(self._model)} {signature_of(args, kwargs)}"
         if (known := self._compiled.get(signature)) is None or known.replaced is not None:
-            self._compiled[signature] = _compile(import_program(self._model, args, kwargs), self._options)
+            self._compiled[signature] = _compile(self._model, args, kwargs, self._options)
         return self._compiled[signature]
 
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
@@ -174,4 +228,4 @@ class LazyModel:
         return self.compiled_for(*args, **kwargs).verify(*args, tolerance=tolerance, **kwargs)
 
 
-__all__ = ["LazyModel", "check", "compile", "info"]
+__all__ = ["LazyModel", "check", "compile", "info", "load"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 Numerics = Literal["exact", "device", "none"]
@@ -11,3 +12,4 @@ HostFallback = Literal["warn", "allow", "error"]
 Addresses = Literal["symbolic", "concrete"]
 LoopForm = Literal["loop", "unroll"]
 SdscVersion = Literal["TS25", "TS26", "TSNEW"]
+Progress = bool | Callable[[str], object] | None

@@ -1,4 +1,8 @@
-"""A compiled model: a callable that runs its bundle from disk, with methods to inspect it."""
+"""A compiled model: a callable that runs its bundle from disk, with methods to inspect it.
+
+Decision: docs/decisions/0001-what-a-call-runs.md
+Decision: docs/decisions/0062-infinities-have-to-agree.md
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,37 +20,28 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
-from spyre_mlir.backend.whole_file import save_text
 from spyre_mlir.choices import Numerics
 from spyre_mlir.debug.bisect import BisectSession, Divergence
 from spyre_mlir.debug.stored_runs import launch_probes, run_on_host, stored_program
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.errors import InputError
-from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
 from spyre_mlir.machine.bundle.probes import observe_function, pick
-from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.machine.bundle.transfers import ResidentTensors
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.overflows import DL16OverflowWarning, Overflow, tell_overflows
 from spyre_mlir.options import CompileOptions
-from spyre_mlir.pipeline import LEVELS, HostStep, Lowered, check_level, has_calls, lower, lower_to_ktir
-from spyre_mlir.report import Accuracy, Report, Verification, VerifiedLevel
-from spyre_mlir.report.host_steps import host_steps
-from spyre_mlir.report.page import page_text
-from spyre_mlir.report.timing import module_timeline
-from spyre_mlir.report.trace import trace_text
-from spyre_mlir.text.ktir_program import function_texts, program_text
-from spyre_mlir.text.render import module_text
+from spyre_mlir.pipeline import LEVELS, Lowered, check_level
+from spyre_mlir.report import Accuracy, Verification, VerifiedLevel
+from spyre_mlir.report.inspection import InspectedProgram
+from spyre_mlir.report.judging import judged
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import would_be_kept
 from spyre_mlir.transforms.utils.host_fallback import frames_of_ours
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
-
     from spyre_mlir.frontend import Program
 
 Array = NDArray[Any]
@@ -59,7 +54,7 @@ def _remove(folder: Path, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class CompiledModel:
+class CompiledModel(InspectedProgram):
     """A model on the hardware model: calling it runs the bundle it wrote to disk.
 
     Attributes:
@@ -70,143 +65,66 @@ class CompiledModel:
         """Keeps the program at every level; the bundle is written at the first call."""
         from spyre_mlir.frontend import HostValues
 
-        self._program = program
-        self._lowered = lowered
-        self._options = options
+        super().__init__(program, lowered, options)
         self._values = HostValues(program)
         self._resident = ResidentTensors()
-        self.log = FaultLog(options.on_fault)
-        self._called = self._told = False
+        self._told = False
         self._directory: Path | None = None
         self._owner = os.getpid()
         self._stored: StoredBundle | None = None
         self._versions: tuple[int, ...] = ()
 
     @property
-    def name(self) -> str:
-        """Name of the program."""
-        return self._program.name
-
-    @property
-    def kernels(self) -> int:
-        """Launches of hardware functions, loops counted once."""
-        return self._lowered.records[-1].kernels
-
-    @property
-    def mutated(self) -> frozenset[str]:
-        """Names of the inputs and buffers that a call modifies."""
-        return frozenset(self._program.mutations.values())
-
-    @property
     def replaced(self) -> str | None:
         """The first tensor of the model that has been replaced since compilation, as by ``model.half()``, if any."""
         return self._values.replaced()
 
-    def mlir(self, level: str, *, generic: bool = False, locations: bool = False) -> str:
-        """Text of one level: ``aten``, ``spyre.loop``, ``spyre.kernel`` or ``superdsc``.
+    def bind(
+        self,
+        source: Any,
+        buffers: Any = None,
+        *,
+        rename: Callable[[str], str | None] | None = None,
+        strict: bool = True,
+    ) -> CompiledModel:
+        """Return the same program with other weights; nothing is compiled again.
 
         Args:
-            level: which.
-            generic: in the syntax that every MLIR tool reads.
-            locations: with the line of the model that each operation comes from.
+            source: a directory or file of a checkpoint, a state dict, a module, or an exported program. Tensors of
+                files stay there until they are used.
+            buffers: where tensors come from that the source lacks, as the model with values. Buffers that no
+                checkpoint has are otherwise made by their modules, built again from their configuration.
+            rename: gives the model's name for a name of the source; None leaves the tensor out.
+            strict: whether tensors that the model does not have are an error.
 
         Raises:
-            InputError: there is no such level.
+            BindingError: tensors are missing, unexpected, or of another shape or type; all of them are listed.
         """
-        return module_text(self._lowered.modules[check_level(level)], generic=generic, locations=locations)
+        from spyre_mlir.frontend import bind
 
-    def ktir(self, *, older_spaces: bool = False) -> str:
-        """The program as KTIR: the text of a module, one function per group of kernels.
+        program = bind(self._program, source, buffers, rename=rename, strict=strict)
+        return CompiledModel(program, self._lowered, self._options)
 
-        Args:
-            older_spaces: spell memory spaces as before August 2026.
-
-        Raises:
-            UnsupportedError: kernels have no KTIR; all of them are listed.
-        """
-        return program_text(self._ktir(), older_spaces=older_spaces)
-
-    def ktir_modules(self, *, older_spaces: bool = False) -> dict[str, str]:
-        """The program as KTIR, one module per function, for readers that accept one function per module.
-
-        Args:
-            older_spaces: spell memory spaces as before August 2026.
-
-        Returns:
-            The texts by name of the function, in the order in which the functions are launched.
-
-        Raises:
-            UnsupportedError: kernels have no KTIR; all of them are listed.
-        """
-        return function_texts(self._ktir(), older_spaces=older_spaces)
-
-    def _ktir(self) -> ModuleOp:
-        module, context = self._lowered.modules["spyre.kernel"], make_context(self._options.spec)
-        if has_calls(module):
-            flat = replace(self._options, regions=False).passes()
-            module = lower(self._program.module, context, until="spyre.kernel", options=flat).modules["spyre.kernel"]
-        return lower_to_ktir(module, context)
-
-    def save(self, directory: str | Path, *, host_weights: bool = True, levels: bool = False) -> Path:
+    def save(self, directory: str | Path, *, host_weights: bool | None = None, levels: bool = False) -> Path:
         """Write the bundle directory, all or nothing.
 
         Args:
             directory: made, or replaced if it is a bundle directory or empty.
             host_weights: whether weights are also written as the model has them: about twice the bytes, and needed to
-                run the directory in exact numerics.
+                run the directory in exact numerics. If not said, those bound from files are not.
             levels: whether the levels are also written as text, for ``spyre-run --bisect``.
 
         Raises:
             InputError: the directory holds something else, or cannot be written.
         """
-        path = Path(directory)
-        above = {level: module for level, module in self._lowered.modules.items() if level != LEVELS[-1]}
+        wide = not self._program.stored if host_weights is None else host_weights
+        return self._write(Path(directory), wide, texts=levels, durable=True)
+
+    def _write(self, path: Path, wide: bool, *, texts: bool = False, durable: bool = False) -> Path:
         changing = {a.name for a in self._program.arguments if a.mutated}
-        options = WriteOptions(above, changing, host_weights, levels)
-        write_bundle(path, self._lowered.modules[LEVELS[-1]], self._values, options)
+        options = WriteOptions(changing, wide, self._lowered.modules if texts else {}, durable)
+        write_bundle(path, self._lowered.bundle(), self._values.shared(), options)
         return path
-
-    def report(self, page: str | Path | None = None, *, profile: Profile = "calibrated") -> Report:
-        """The stages, the predicted time of every kernel, and the events of the last call; prints itself as tables.
-
-        Args:
-            page: also write an HTML page to this file: time by kernel and by line of the model, roofline,
-                scratchpads and cores over time, host steps, faults of the last call.
-            profile: numbers of the cost model: ``calibrated`` by published measurements, or the hardware's ``peak``.
-
-        Raises:
-            InputError: the page cannot be written.
-        """
-        timeline = self.timeline(profile)
-        met, open_ = tuple(self.log.lines()) if self._called else None, tuple(self.log.undecided())
-        program, _, _ = split_module(self._lowered.modules["superdsc"])
-        host = tuple(host_steps(program))
-        if page is not None:
-            save_text(Path(page), page_text(self.name, timeline, host, met, open_))
-        return Report(self.name, tuple(self._lowered.records), timeline, met, open_, self._lowered.host_steps, host)
-
-    @property
-    def host_steps(self) -> tuple[HostStep, ...]:
-        """Operations that the host runs because the device cannot, in order."""
-        return self._lowered.host_steps
-
-    def timeline(self, profile: Profile = "calibrated") -> Timeline:
-        """Predicted start and end of every kernel on its engine, from the cost model.
-
-        Raises:
-            InputError: there is no such profile.
-        """
-        if profile not in PROFILES:
-            raise InputError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
-        return module_timeline(self._lowered.modules["superdsc"], profile)
-
-    def trace(self, path: str | Path, *, profile: Profile = "calibrated") -> Path:
-        """Write the timeline as a trace for Perfetto and chrome://tracing.
-
-        Raises:
-            InputError: the file cannot be written.
-        """
-        return save_text(Path(path), trace_text(self.timeline(profile), self.name))
 
     def bundle_directory(self) -> Path:
         """Directory of the files that calls run; written again after a weight has been modified."""
@@ -216,7 +134,7 @@ class CompiledModel:
             self._directory, self._owner = folder / BUNDLE, os.getpid()
         if (versions := self._values.versions()) != self._versions or not self._directory.exists():
             # Exact numerics get the weights from here, not from the files.
-            self.save(self._directory, host_weights=False)
+            self._write(self._directory, wide=False)
             self._versions = versions
             self.reload()
         return self._directory
@@ -273,28 +191,8 @@ class CompiledModel:
         runs[BUNDLE] = partial(self._run_bundle, args, kwargs, "exact")
         self._bundle()  # files that cannot be read are an error, not a level that differs
         found = {level: VerifiedLevel.run(run, level == BUNDLE) for level, run in runs.items()}
-        outcome = self._judged(found, expected, inputs, tolerance)
+        outcome = judged(self._program.module, found, expected, inputs, tolerance)
         return outcome if outcome else replace(outcome, divergence=self._divergence(outcome, inputs))
-
-    def _judged(
-        self, found: Mapping[str, list[Array] | str], expected: list[Array], inputs: list[Array], tolerance: float
-    ) -> Verification:
-        """The results of all levels held against torch, or, where steps explain it, against the aten level."""
-        from spyre_mlir.frontend import RoundingSteps
-
-        levels = [VerifiedLevel.of(level, results, expected) for level, results in found.items()]
-        aten = LEVELS[0]
-        module, own = self._program.module, found[aten]  # without regions: every op runs once
-        steps = None if isinstance(own, str) else RoundingSteps.of(module, inputs)
-        if steps is None or isinstance(own, str):
-            return Verification(tuple(levels), tolerance)
-        settled = run_function(module, inputs, host=run_on_host, settle=steps.settle)
-        if steps.flips and VerifiedLevel.of(aten, settled, expected).error <= tolerance:
-            # The aten level is right but for the steps; the levels below it have to give what it gives.
-            levels = [
-                replace(x, explained=VerifiedLevel.of("", found[x.level], own).error <= tolerance) for x in levels
-            ]
-        return Verification(tuple(levels), tolerance, flips=tuple(steps.flips))
 
     def _divergence(self, outcome: Verification, inputs: Sequence[Array]) -> Divergence | None:
         """The first op that differs between the first level that is wrong and the one above it."""
@@ -343,7 +241,15 @@ class CompiledModel:
     def _inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Array]:
         return [self._values[name] if value is None else value for name, value in self._given(args, kwargs).items()]
 
-    def _given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Array | None]:
+    _without_values = "bind them: compiled.bind(the directory of a checkpoint, a state dict or a model)"
+
+    def _held(self) -> Collection[str]:
+        """Weights that the files have in device form, though nobody has them as the model does."""
+        return ()
+
+    def _given(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], held: Collection[str] = ()
+    ) -> dict[str, Array | None]:
         """Every argument of the program by name: the caller's values, and None for the model's own."""
         from spyre_mlir.frontend import shown_as_numpy
 
@@ -359,11 +265,12 @@ class CompiledModel:
                 f"the model has another tensor '{self.replaced}' than the one the program was made with",
                 hint="compile the model again after .half(), .to() or load_state_dict(assign=True)",
             )
-        missing = [a.name for a in self._program.arguments if a.kind != "input" and a.name not in self._values]
+        own = [a.name for a in self._program.arguments if a.kind != "input"]
+        missing = [name for name in own if name not in self._values and name not in held]
         if missing:
             raise InputError(
                 f"the program has no values for {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}",
-                hint="compile the model with its weights",
+                hint=self._without_values,
             )
         return {a.name: given[a.name] if a.kind == "input" else None for a in self._program.arguments}
 
@@ -371,7 +278,7 @@ class CompiledModel:
         self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics, log: FaultLog | None = None
     ) -> list[Array]:
         """Runs the files; in device numerics with the weights in them, in exact ones with the model's."""
-        given = self._given(args, kwargs)
+        given = self._given(args, kwargs, self._held() if numerics == "device" else ())
         stored = self._bundle()
         held = stored.weight_names() if numerics == "device" else set[str]()
         inputs = [self._values[name] if value is None and name not in held else value for name, value in given.items()]

@@ -7,6 +7,8 @@ With the device on, `torch.compile` without a back end brings graphs on the devi
 
 Raises:
     RegistrationError: another package has the device; ``torch.compile(model, backend="spyre")`` works all the same.
+
+Decision: docs/decisions/0106-the-device-is-switched-on.md
 """
 
 from spyre_mlir.torch_device import switch_on

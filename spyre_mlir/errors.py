@@ -1,6 +1,8 @@
 """Error taxonomy shared by all packages.
 
 A message says what, where, what was expected, what was found, and what to try.
+
+Decision: docs/decisions/0015-exit-codes.md
 """
 
 from __future__ import annotations
@@ -58,6 +60,12 @@ class InputError(SpyreError):
     """An argument of a command or of a call that does not fit the program."""
 
     code = "SPY-I002"
+
+
+class BindingError(InputError):
+    """Weights that do not fit the program they are bound to, or that cannot be read; all of them are listed."""
+
+    code = "SPY-I003"
 
 
 class RegistrationError(SpyreError, ValueError):

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from textwrap import fill
 from typing import Any, TypeVar, get_args
 
-from spyre_mlir.choices import Addresses, HostFallback, LoopForm, Numerics, OnFault, OnOverflow, SdscVersion
+from spyre_mlir.choices import Addresses, HostFallback, LoopForm, Numerics, OnFault, OnOverflow, Progress, SdscVersion
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec, spec_with
 
@@ -31,9 +31,10 @@ class Option:
     Attributes:
         meaning: what it does, in sentences that begin small, for docstring, ``--help`` and reference.
         sets: the pass it goes to, and the field it sets there; a pass alone runs if the option is true.
-        flag: whether `spyre-compile` takes it; the rest is about calls.
+        flag: whether `spyre-compile` takes it.
         choices: the values it may have, if they are few.
         read: its value from the text after the flag, if it is neither a choice nor a switch.
+        of_calls: whether it is about calls, and may differ from call to call of one program.
     """
 
     meaning: str
@@ -41,6 +42,7 @@ class Option:
     flag: bool = True
     choices: tuple[str, ...] = ()
     read: Callable[[str], object] | None = None
+    of_calls: bool = False
 
 
 def _option(
@@ -51,8 +53,9 @@ def _option(
     sets: tuple[str, str] | tuple[str] | None = None,
     flag: bool = True,
     read: Callable[[str], object] | None = None,
+    of_calls: bool = False,
 ) -> Any:
-    return field(default=default, metadata={"option": Option(meaning, sets, flag, get_args(of), read)})
+    return field(default=default, metadata={"option": Option(meaning, sets, flag, get_args(of), read, of_calls)})
 
 
 def read_spec(text: str) -> SpyreSpec:
@@ -92,6 +95,7 @@ class CompileOptions:
         "for no fault that depends on data: for looking at big models. `CompiledModel.verify` is always exact",
         of=Numerics,
         flag=False,
+        of_calls=True,
     )
     addresses: Addresses = _option(
         "symbolic",
@@ -137,6 +141,7 @@ class CompileOptions:
         "`CompiledModel.log` has the faults of the last call",
         of=OnFault,
         flag=False,
+        of_calls=True,
     )
     host_fallback: HostFallback = _option(
         "warn",
@@ -162,6 +167,19 @@ class CompileOptions:
         "in any case. Infinities that come from the host, and fillers of masks, do not count",
         of=OnOverflow,
         flag=False,
+        of_calls=True,
+    )
+    cache: bool = _option(
+        True,
+        "a program that was lowered before, by any process, is taken from the cache on disk; the environment variables "
+        "``SPYRE_MLIR_CACHE`` (a directory, or ``off``) and ``SPYRE_MLIR_CACHE_SIZE`` (such as 500M) say where it is "
+        "and how large it gets",
+    )
+    progress: Progress = _option(
+        None,
+        "progress of the compilation: None shows a bar on a terminal and nothing elsewhere, True also lines elsewhere, "
+        "False nothing; a function is called with the name of every step",
+        flag=False,
     )
 
     def __post_init__(self) -> None:
@@ -171,6 +189,8 @@ class CompileOptions:
                 raise InputError(f"{entry.name} must be one of {', '.join(known.choices)}, got {value!r}")
             if isinstance(entry.default, bool) and not isinstance(value, bool):
                 raise InputError(f"{entry.name} must be True or False, got {value!r}")
+        if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
+            raise InputError(f"progress must be None, True, False or a function, got {self.progress!r}")
         if not isinstance(self.spec, SpyreSpec):  # pyright: ignore[reportUnnecessaryIsInstance] - Python callers
             raise InputError(f"spec must be a SpyreSpec, got {self.spec!r}", hint="dataclasses.replace(SPYRE, …)")
 
@@ -191,6 +211,19 @@ class CompileOptions:
             hint = f"did you mean {near[0]}?" if near else f"the options are {', '.join(known)}"
             raise InputError(f"{by} has no option {', '.join(unknown)}", hint=hint)
         return cls(**choices)
+
+    @classmethod
+    def of_calls(cls, choices: Mapping[str, Any], *, by: str) -> CompileOptions:
+        """Build the options of a program that is compiled already: those about calls; see `of`.
+
+        Raises:
+            InputError: an option is about compiling; or as in `of`.
+        """
+        compiling = [entry.name for entry in fields(cls) if entry.name in choices and not about(entry).of_calls]
+        if compiling:
+            hint = "the options of calls are " + ", ".join(e.name for e in fields(cls) if about(e).of_calls)
+            raise InputError(f"{by} takes no {compiling[0]}: the program is compiled", hint=hint)
+        return cls.of(choices, by=by)
 
     def passes(self) -> dict[str, dict[str, object]]:
         """Pass options by pass name, in the form `pipeline.lower` takes."""

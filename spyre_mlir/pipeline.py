@@ -1,4 +1,7 @@
-"""The levels in order, the passes that lead to each, and what may stand there; no other file defines the order."""
+"""The levels in order, the passes that lead to each, and what may stand there; no other file defines the order.
+
+Decision: docs/decisions/0016-two-families-one-dialect.md
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -29,9 +32,12 @@ from spyre_mlir.options import PassOptions
 from spyre_mlir.plugins import registry
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms import get_all_passes
-from spyre_mlir.transforms.loop_to_kernel.precision_loss import narrowed
+from spyre_mlir.transforms.loop_to_kernel.precision_loss import PrecisionLosses, narrowed
 from spyre_mlir.transforms.utils.host_fallback import HostStep, host_steps_of, lower_with_more_on_host, tell_host_steps
 from spyre_mlir.transforms.utils.launches import called_functions
+
+if TYPE_CHECKING:
+    from spyre_mlir.backend.rendered import RenderedBundle
 
 log = logging.getLogger(__name__)
 
@@ -121,11 +127,26 @@ class Lowered:
         modules: one module per level, each its own copy.
         records: what each stage left behind.
         host_steps: what the host runs because the device cannot.
+        losses: what is said about kernels that lose precision.
+        rendered: the files of the bundle, if they are known.
     """
 
-    modules: dict[str, ModuleOp] = field(default_factory=dict[str, ModuleOp])
+    modules: Mapping[str, ModuleOp] = field(default_factory=dict[str, ModuleOp])
     records: list[StageRecord] = field(default_factory=list[StageRecord])
     host_steps: tuple[HostStep, ...] = ()
+    losses: PrecisionLosses = field(default_factory=PrecisionLosses)
+    rendered: RenderedBundle | None = None
+
+    def bundle(self) -> RenderedBundle:
+        """Return the files of the bundle without its weights.
+
+        Raises:
+            EmitError: the program cannot be written as files.
+        """
+        from spyre_mlir.backend.rendered import render
+
+        above = {level: self.modules[level] for level in LEVELS[:-1]} if self.rendered is None else {}
+        return self.rendered or render(self.modules[LEVELS[-1]], above)
 
 
 def check_level(level: str) -> str:
@@ -193,8 +214,10 @@ def lower(
         lowered = lowered or run(module)
     except (UnsupportedError, LoweringError) as refused:
         lowered = lower_with_more_on_host(module, run, refused)
-        lowered.modules[LEVELS[0]] = module
+        lowered.modules = {**lowered.modules, LEVELS[0]: module}
     lowered.host_steps = host_steps_of(lowered.modules.get(LEVELS[1], module))
+    if (kernels := lowered.modules.get(LEVELS[2])) is not None:
+        lowered.losses = PrecisionLosses.of(kernels)
     tell_host_steps(lowered.host_steps, host_fallback)
     return lowered
 
@@ -223,19 +246,37 @@ def _with_regions(
 
 def _lower(module: ModuleOp, context: Context, until: str, options: PassOptions, watch: PassWatcher | None) -> Lowered:
     """One try; see `lower`."""
-    lowered, current = Lowered(), module
-    for stage in STAGES:
+    modules, records, current = dict[str, ModuleOp](), list[StageRecord](), module
+    for stage in STAGES[: LEVELS.index(until) + 1]:
         started = time.perf_counter()
-        current = current.clone() if lowered.modules else current
-        for pass_ in _passes(stage, options):
-            _apply(pass_, context, current, watch)
-        verify_module(current)
-        stage.legal.check(current)
-        lowered.modules[stage.level] = current
-        lowered.records.append(_record(stage.level, current, time.perf_counter() - started))
-        log.info("%s", lowered.records[-1].summary())
-        if stage.level == until:
-            break
+        current = current.clone() if modules else current
+        _run(stage, current, context, options, watch)
+        modules[stage.level] = current
+        records.append(_record(stage.level, current, time.perf_counter() - started))
+        log.info("%s", records[-1].summary())
+    return Lowered(modules, records)
+
+
+def _run(
+    stage: Stage, module: ModuleOp, context: Context, options: PassOptions, watch: PassWatcher | None = None
+) -> None:
+    """Brings a module to a level, in place."""
+    for pass_ in _passes(stage, options):
+        _apply(pass_, context, module, watch)
+    verify_module(module)
+    stage.legal.check(module)
+
+
+def lower_last(module: ModuleOp, context: Context, options: PassOptions) -> ModuleOp:
+    """Lower a module by the last stage alone, as `lower` does; the input module is not modified.
+
+    Args:
+        module: verified, at the level above the last.
+        context: dialects, passes and the machine.
+        options: fields of passes, as for `lower`.
+    """
+    lowered = module.clone()
+    _run(STAGES[-1], lowered, context, options)
     return lowered
 
 

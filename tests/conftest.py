@@ -26,6 +26,11 @@ from hypothesis import HealthCheck, settings
 
 from spyre_mlir.hw.spec import SpyreSpec
 
+# No test takes what another one, or an older compiler, has lowered; those of the cache name a directory.
+os.environ["SPYRE_MLIR_CACHE"] = "off"
+# Many tests start Python: the modules are compiled once for all of these processes.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # One profile for every property test: no outcome depends on how fast the machine is.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")

@@ -1,12 +1,7 @@
-"""Check the English of pages and of first lines of public docstrings: a list of phrases that no text here contains.
-
-`tools/data/english.txt` lists the files that still contain some, generated pages included; a file without any may not
-stay on the list. `--update` drops such files, and adds none.
-"""
+"""Check the English of pages and of first lines of public docstrings: a list of phrases that no text here contains."""
 
 from __future__ import annotations
 
-import argparse
 import ast
 import re
 import sys
@@ -15,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ALLOWED = Path("tools/data/english.txt")
 
 
 @dataclass(frozen=True)
@@ -99,38 +93,16 @@ def files_of(root: Path) -> list[Path]:
     return sorted(path for path in [*pages, *(root / "spyre_mlir").rglob("*.py")] if path.exists())
 
 
-def allowed_in(root: Path) -> list[str]:
-    """Paths on the list of files that may still contain forbidden phrases."""
-    path = root / ALLOWED
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [line for line in lines if line and not line.startswith("#")]
-
-
 def problems(root: Path) -> list[str]:
-    """Messages about files that are not on the list, and about files that need not be on it."""
-    found = {str(path.relative_to(root)): phrases_in(path) for path in files_of(root)}
-    allowed = allowed_in(root)
-    told = [f"{name}:{message}" for name, messages in found.items() if name not in allowed for message in messages]
-    return told + [f"{ALLOWED}: {name} has none of the phrases; remove it" for name in allowed if not found.get(name)]
-
-
-def update(root: Path) -> None:
-    """Remove files without forbidden phrases from the list."""
-    path = root / ALLOWED
-    stale = {name for name in allowed_in(root) if not (root / name).exists() or not phrases_in(root / name)}
-    kept = [line for line in path.read_text(encoding="utf-8").splitlines() if line not in stale]
-    path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+    """Messages about the phrases found, in order."""
+    return [f"{path.relative_to(root)}:{message}" for path in files_of(root) for message in phrases_in(path)]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--update", action="store_true", help="drop files without such phrases from the list first")
-    if parser.parse_args().update:
-        update(ROOT)
     bad = problems(ROOT)
     for message in bad:
         print(message)
-    print(f"{len(files_of(ROOT))} files, {len(bad)} problems, {len(allowed_in(ROOT))} files on the list")
+    print(f"{len(files_of(ROOT))} files, {len(bad)} problems")
     return 1 if bad else 0
 
 

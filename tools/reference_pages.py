@@ -141,7 +141,8 @@ def passes_page() -> str:
     for name, load in get_all_passes().items():
         pass_ = load()
         module = inspect.getmodule(pass_)
-        text = inspect.cleandoc(module.__doc__ or "").partition(": ")[2] if module else ""
+        text = inspect.cleandoc(module.__doc__ or "").partition("\nDecision: ")[0] if module else ""
+        text = text.partition(": ")[2].rstrip()
         parts += [f"## `{name}`", text[:1].upper() + text[1:]]
         # A pass whose options are the symbols of a program has no list of them.
         options = {} if getattr(pass_, "takes_any_option", False) else option_values(pass_)

@@ -1,8 +1,9 @@
-"""Rewrites IR text from the older spelling, in which facts of ops were discardable attributes, to that of properties.
+"""Rewrites IR text from the older spelling, with facts of ops in discardable attributes and operands by number.
 
     python tools/respell.py FILE...      rewrites files in place; without any, its input
 
-Text in the new spelling stays as it is, and so do attributes that are still discardable.
+In the new spelling such facts are properties, and operands in superdsc are SSA values. Text in the new spelling stays
+as it is, and so do attributes that are still discardable, and superdsc in its generic form.
 """
 
 from __future__ import annotations
@@ -44,6 +45,13 @@ RULES = (
 KEYWORD = ("spyre.loop.nest", "spyre.loop.gather", "spyre.kernel.compute")  # attributes stand behind `attributes`
 GOES_ON = re.compile(r"\s*(?://[^\n]*?)?\s*(?:ins|outs|into|reduce|attributes|->)\b|\s*->")
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|->|[({\[<]|[)}\]>]|\battributes \{|\n|,')
+LINKED = re.compile(
+    r"(?<!= )superdsc\.allocate (?P<place>\d+) in\b"
+    r"|(?<!= )superdsc\.labeled_ds (?P<operand>\d+) [^\n]*?scale \[[^\n\]]*\]"
+    r"|(?P<head>superdsc\.compute [^\n\[({]*?)\[(?P<inputs>[\d, ]*)\] -> \[(?P<outputs>[\d, ]*)\]"
+    r'(?: fields \{indices = \[(?P<indices>(?:"Tensor\d+-idx\d+"(?:, )?)*)\](?:, (?P<fields>)|\}))?'
+    r"|superdsc\.dsc\b"
+)
 PATTERNS = [
     (re.compile(rf'(?<![\w."])(?:(?<!call )(?<!host )"(?P<generic>{r.op})"(?=\()|{r.op}(?=\([%)]| ))'), r)
     for r in RULES
@@ -125,8 +133,45 @@ def as_properties(rule: Rule, found: Entries, before: str) -> str:
     return text + before[behind:].rstrip(" ") + (f" {dictionary(rest)}" if rest else "")
 
 
+class Links:
+    """The allocations and operands of a DSC, as `linked` meets them from its head on."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, list[str]] = {}
+        self.operands: dict[str, list[str]] = {}
+
+    def __call__(self, match: re.Match[str]) -> str:
+        """The new spelling of a place, an operand or an operation."""
+        if (number := match["place"]) is not None:
+            return f"{self.named(self.places, 'a', number)} = {match[0]}"
+        if (number := match["operand"]) is not None:
+            places = ", ".join(self.places.get(number, ()))
+            return f"{self.named(self.operands, 't', number)} = {match[0]}" + (f" at {places}" if places else "")
+        if match["head"] is None:  # the next DSC
+            self.places, self.operands = {}, {}
+            return match[0]
+        texts = [match["inputs"], match["outputs"], match["indices"]]
+        groups = [None if text is None else re.findall(r"\d+(?=,|\"|$)", text) for text in texts]
+        if not all(number in self.operands for group in groups for number in group or ()):
+            return match[0]
+        inputs, outputs, indices = (
+            None if group is None else ", ".join(self.operands[number][0] for number in group) for group in groups
+        )
+        words = f"{match['head']}({inputs}) -> ({outputs})"
+        words += "" if indices is None else f" indices ({indices})"
+        return words + (" fields {" if match["fields"] is not None else "")
+
+    @staticmethod
+    def named(known: dict[str, list[str]], letter: str, number: str) -> str:
+        """A new value of an operand's number."""
+        names = known.setdefault(number, [])
+        names.append(f"%{letter}{number}" + (f"_{len(names)}" if names else ""))
+        return names[-1]
+
+
 def respelled(text: str) -> str:
     """Return IR text in the new spelling."""
+    text = LINKED.sub(Links(), text)
     for pattern, rule in PATTERNS:
         for match in reversed(list(pattern.finditer(text))):
             generic, end, keyword = match["generic"] is not None, match.end(), match[0] in KEYWORD

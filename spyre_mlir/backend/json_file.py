@@ -2,6 +2,8 @@
 
 The standard library's decoder is used because it is the one that lets duplicate keys be seen and that names line and
 column; the values are plain Python ones.
+
+Decision: docs/decisions/0018-json-by-the-standard-library.md
 """
 
 from __future__ import annotations
@@ -86,6 +88,11 @@ def read_text(path: Path) -> str:
 def dump_text(value: Json) -> str:
     """Return deterministic, readable JSON: key order as given, short containers on one line."""
     return _block(value, 0, 0) + "\n"
+
+
+def flat_text(value: Json) -> str:
+    """Return JSON on one line, for programs to read."""
+    return _FLAT.encode(value)
 
 
 def _block(value: Json, indent: int, used: int) -> str:

@@ -3,6 +3,9 @@
 It is ours and nothing needs it to run the public files. It says of every launch which line of the model it comes from
 and what it was on the levels above; of every file its labels and its certainty; of every buffer of the launch what it
 holds and where; of every weight where its bytes are.
+
+Decision: docs/decisions/0049-mutants-and-names-of-tensors.md
+Decision: docs/decisions/0091-launches-against-layouts.md
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.kernel import KernelConstantOp, LaunchOp, ToDeviceOp, device_tensor, segment_of
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
-from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
+from spyre_mlir.dialects.superdsc.dialect.skeleton import by_skeleton
+from spyre_mlir.dialects.superdsc.model.certainty import Certainty, certainty_of
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 from spyre_mlir.errors import ReadError
 from spyre_mlir.hw.spec import STICK_BYTES, segment_base
@@ -43,25 +47,19 @@ class Parts:
         bundle: the bundle function's module.
         files: SuperDSCs by file name.
         levels: the same program on the levels above; may be empty.
-        weights: weights in device form.
-        starts: where the bytes of each start in the file of weights.
-        digests: per file of the directory, the manifest left out, its digest.
     """
 
     program: ModuleOp
     bundle: ModuleOp
     files: Mapping[str, SdscOp]
     levels: Levels
-    weights: Sequence[DeviceWeight]
-    starts: Mapping[str, int]
-    digests: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def manifest_text(parts: Parts) -> str:
-    """Return the text of ``manifest.json``."""
+def static_manifest(parts: Parts) -> JsonObject:
+    """Return all of a manifest that follows from the program alone; see `manifest_text` for the remainder."""
     generations = sorted({op.generation.value for op in parts.files.values()})
     name = parts.program.sym_name
-    value: JsonObject = {
+    return {
         "format": FORMAT,
         "version": VERSION,
         "name": "" if name is None else name.data,
@@ -69,13 +67,27 @@ def manifest_text(parts: Parts) -> str:
         "pool_bytes": _pool_bytes(parts),
         "arguments": [_argument(n, buffer) for n, buffer in enumerate(launched_buffers(parts.program))],
         "buffers": buffer_layouts(parts.levels),
-        "weights": {weight.key: _weight(weight, parts) for weight in parts.weights},
+        "weights": {},
         "files": {file: _file(op) for file, op in parts.files.items()},
         "launches": _launches(parts),
         "calls": [source_of(op.location).module for op in parts.program.walk() if isinstance(op, LaunchOp)],
-        "digests": dict(parts.digests),
+        "digests": {},
     }
-    return dump_text(value)
+
+
+def manifest_text(
+    static: JsonObject, weights: Sequence[DeviceWeight], starts: Mapping[str, int], digests: Mapping[str, str]
+) -> str:
+    """Return the text of ``manifest.json``.
+
+    Args:
+        static: what follows from the program.
+        weights: weights in device form.
+        starts: where the bytes of each start in the file of weights.
+        digests: per file of the directory, the manifest left out, its digest.
+    """
+    known: JsonObject = {weight.key: _weight(weight, starts[weight.key]) for weight in weights}
+    return dump_text({**static, "weights": known, "digests": dict(digests)})
 
 
 def _pool_bytes(parts: Parts) -> int:
@@ -105,10 +117,9 @@ def _contents(owner: object) -> str:
     return f"constant {owner.value}" if isinstance(owner, KernelConstantOp) else "result"
 
 
-def _weight(weight: DeviceWeight, parts: Parts) -> JsonObject:
+def _weight(weight: DeviceWeight, start: int) -> JsonObject:
     size = weight.tensor.sticks * STICK_BYTES
     layout = layout_text(weight.transfer.result)
-    start = parts.starts[weight.key]
     return {"name": weight.name, "argument": weight.argument, "layout": layout, "offset": start, "bytes": size}
 
 
@@ -118,9 +129,14 @@ def _file(op: SdscOp) -> JsonObject:
     named: JsonObject = {}
     if isinstance(labels, DictionaryAttr):
         named = {label: name.data for label, name in labels.data.items() if isinstance(name, StringAttr)}
-    sure = certainty_of(describe(op))
+    sure = _certainty(op)
     entry: JsonObject = {"operation": op.root_key.partition("_")[2], "labels": named, "certainty": sure.tag.value}
     return {**entry, "because": list[Json](sure.reasons)} if sure.reasons else entry
+
+
+@by_skeleton
+def _certainty(op: SdscOp) -> Certainty:
+    return certainty_of(describe(op))
 
 
 def _launches(parts: Parts) -> list[Json]:

@@ -1,4 +1,7 @@
-"""Origin of a launch on the levels above it."""
+"""Origin of a launch on the levels above it.
+
+Decision: docs/decisions/0034-provenance-by-place.md
+"""
 
 from __future__ import annotations
 

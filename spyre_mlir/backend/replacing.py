@@ -20,12 +20,18 @@ from pathlib import Path
 _CURRENT = -100  # AT_FDCWD: paths from the working directory
 _EXCHANGE = 2  # RENAME_EXCHANGE
 _NOT_HERE = (errno.ENOSYS, errno.EINVAL, errno.EPERM)
+_LARGE = 1 << 20
 _WRITER, _MADE, _OLD = ".writer", "made", "old"
 
 
 @contextmanager
-def replacing(directory: Path) -> Generator[Path]:
+def replacing(directory: Path, *, durable: bool = False) -> Generator[Path]:
     """Yield a folder that replaces a directory once everything in it is written; a link is followed.
+
+    Args:
+        directory: the place.
+        durable: whether large files are on the disk before they get their place. Damage that a power cut does to small
+            ones is found by their digests, at a fraction of the time.
 
     Raises:
         OSError: the directory cannot be written.
@@ -36,6 +42,8 @@ def replacing(directory: Path) -> Generator[Path]:
         made = folder / _MADE
         made.mkdir()  # with the permissions that the user gives new directories
         yield made
+        if durable:
+            _sync(made)
         _put(made, place, folder / _OLD)
     _remove_left_over(place)
 
@@ -53,6 +61,16 @@ def _hidden_folder(place: Path) -> Generator[Path]:
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sync(made: Path) -> None:
+    for path in (made, *made.rglob("*")):
+        if path.is_dir() or path.stat().st_size >= _LARGE:
+            file = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(file)
+            finally:
+                os.close(file)
 
 
 def _put(made: Path, place: Path, old: Path) -> None:

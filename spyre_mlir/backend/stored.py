@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from spyre_mlir.backend.contained import contained
 from spyre_mlir.backend.manifest import Manifest, read_manifest
 from spyre_mlir.backend.split import BUNDLE_FUNCTION, folder_of, launches
-from spyre_mlir.backend.tensors import read_tensor, read_tensors
+from spyre_mlir.backend.tensors import map_tensor, read_tensors, tensor_names
 from spyre_mlir.backend.twins import read_descriptor
 from spyre_mlir.dialects.places import Source, location_of
 from spyre_mlir.dialects.sdscbundle import TENSORS
@@ -84,13 +84,24 @@ class StoredBundle:
         return read_tensors(contained(self.directory, DATA_FILE))
 
     def weights(self) -> dict[int, Callable[[], Array]]:
-        """Return the stored device weights as [sticks, lanes]: per launch buffer, a reader of its tensor."""
+        """Return the stored device weights as [sticks, lanes]: per launch buffer, what maps its tensor."""
         path = contained(self.directory, WEIGHTS_FILE)
-        return {number: partial(read_tensor, path, key) for number, (_, key) in self.manifest.weights.items()}
+        return {number: partial(map_tensor, path, key) for number, (_, key) in self.manifest.weights.items()}
 
     def weight_names(self) -> set[str]:
         """Names of the weights stored in device form."""
         return {name for name, _ in self.manifest.weights.values()}
+
+
+def runs_exactly(directory: Path) -> bool:
+    """Return whether a bundle directory has no weight in device form only, which exact numerics have no use for.
+
+    Raises:
+        ReadError: the manifest or the data file cannot be read.
+    """
+    manifest, data = read_manifest(contained(directory, MANIFEST_FILE)), contained(directory, DATA_FILE)
+    sent = {name for name, _ in manifest.weights.values()}
+    return not sent or (data.exists() and sent <= set(tensor_names(data)))
 
 
 def read_bundle(directory: Path, context: Context) -> StoredBundle:

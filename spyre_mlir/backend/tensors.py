@@ -2,7 +2,7 @@
 
 The library writes a file from a dictionary of whole tensors, which a model larger than memory does not have. The
 format is its own: eight bytes that say how long the header is, the header in JSON, the tensors' bytes. The library
-reads what is written here, and is what reads it.
+reads what is written here, and checks what is read.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,7 +33,12 @@ _NAMES = {
     **{f"{kind}int{bits}": f"{short}{bits}" for kind, short in (("", "I"), ("u", "U")) for bits in (8, 16, 32, 64)},
     **{f"float{bits}": f"F{bits}" for bits in (16, 32, 64)},
     "complex64": "C64",
+    "bfloat16": "BF16",
+    "float8_e4m3fn": "F8_E4M3",
+    "float8_e5m2": "F8_E5M2",
 }
+_NARROW = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+_TYPES = {short: np.dtype(getattr(ml_dtypes, name) if name in _NARROW else name) for name, short in _NAMES.items()}
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,10 @@ class StreamedTensor:
 
 
 def whole(name: str, values: Mapping[str, Array]) -> StreamedTensor:
-    """Stream a tensor of a mapping that may compute it on request; it is requested again when written."""
+    """Stream a tensor of a mapping that may compute it on request; it is requested again when written.
+
+    Floats that the format of the file lacks are written as float32.
+    """
 
     def pieces() -> Iterable[Array]:
         flat = np.ascontiguousarray(values[name]).reshape(-1)
@@ -66,7 +75,8 @@ def whole(name: str, values: Mapping[str, Array]) -> StreamedTensor:
         return (flat[first : first + step] for first in range(0, flat.size, step))
 
     value = values[name]
-    return StreamedTensor(name, value.dtype, value.shape, pieces)
+    kind = value.dtype if value.dtype.name in _NAMES else np.dtype(np.float32)
+    return StreamedTensor(name, kind, value.shape, pieces)
 
 
 @dataclass(frozen=True)
@@ -110,14 +120,15 @@ def _bytes(piece: Array, tensor: StreamedTensor) -> memoryview:
 
 
 def read_tensors(path: Path) -> dict[str, Array]:
-    """Read all tensors of a file; none if there is no file.
+    """Read all tensors of a file; none if there is no file. Floats that numpy lacks become float32.
 
     Raises:
         ReadError: the file cannot be read.
     """
-    from safetensors.numpy import load_file  # pyright: ignore[reportUnknownVariableType] # the library has no full types
-
-    return _reading(path, lambda: load_file(os.fspath(path))) if path.exists() else {}
+    return {
+        name: value.astype(np.float32) if value.dtype.name in _NARROW else np.array(value)
+        for name, value in map_tensors(path).items()
+    }
 
 
 def tensor_names(path: Path) -> list[str]:
@@ -136,20 +147,42 @@ def tensor_names(path: Path) -> list[str]:
     return _reading(path, read)
 
 
-def read_tensor(path: Path, name: str) -> Array:
-    """Read one tensor of a file, and no other.
+def map_tensor(path: Path, name: str) -> Array:
+    """Return one tensor of a file, memory-mapped: what is not looked at is not read, and nothing is copied.
 
     Raises:
         ReadError: the file cannot be read, or has no such tensor.
     """
-    from safetensors import safe_open  # pyright: ignore[reportUnknownVariableType] # the library has no full types
+    return _mapped(path, name)[name]
 
-    def read() -> dict[str, Array]:
-        opened: Any = safe_open(os.fspath(path), framework="numpy")
-        with opened as file:
-            return {name: file.get_tensor(name)}
 
-    return _reading(path, read)[name]
+def map_tensors(path: Path) -> dict[str, Array]:
+    """Return all tensors of a file, memory-mapped; none if there is no file.
+
+    Raises:
+        ReadError: the file cannot be read.
+    """
+    return _mapped(path, None) if path.exists() else {}
+
+
+def _mapped(path: Path, only: str | None) -> dict[str, Array]:
+    names = tensor_names(path)  # the library holds the header against the file
+    if only is not None and only not in names:
+        raise ReadError(
+            f"the tensors cannot be read: there is no {only}", where=str(path), hint="write the bundle again"
+        )
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+        header = json.loads(file.read(length))
+    data = np.memmap(path, np.uint8, "r") if header else np.empty(0, np.uint8)
+    found: dict[str, Array] = {}
+    for name in names if only is None else [only]:
+        start, end = (_LENGTH_BYTES + length + at for at in header[name]["data_offsets"])
+        if (short := header[name]["dtype"]) not in _TYPES:
+            raise ReadError(f"{name} is of type {short}, which numpy lacks", where=str(path), hint="write it as F32")
+        kind = _TYPES[short].newbyteorder("<")
+        found[name] = np.asarray(data[start:end]).view(kind).reshape(header[name]["shape"])
+    return found
 
 
 def _reading(path: Path, read: Callable[[], Read]) -> Read:

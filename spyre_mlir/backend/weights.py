@@ -1,12 +1,17 @@
-"""Weights in device form: rounded to device formats, laid out in sticks, padded."""
+"""Weights in device form: rounded to device formats, laid out in sticks, padded.
+
+Decision: docs/decisions/0033-weights-in-two-forms.md
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import AnyFloat, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
@@ -19,6 +24,7 @@ from spyre_mlir.dialects.spyre.kernel import LaunchOp, ToDeviceOp, device_tensor
 from spyre_mlir.hw import encoding, image
 
 Array = NDArray[Any]
+_BITS: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
 
 
 @dataclass(frozen=True)
@@ -47,11 +53,27 @@ class DeviceWeight:
         tensor = self.tensor
 
         def pieces() -> Iterable[Array]:
-            for piece in image.pieces(values[self.name], tensor.layout, tensor.lanes, tensor.arrangement):
-                yield encoding.encode(encoding.from_host(piece, tensor.format), tensor.format)
+            value = values[self.name]
+            bits = _BITS.get(value.dtype.itemsize)
+            if bits is None:
+                for piece in image.pieces(value, tensor.layout, tensor.lanes, tensor.arrangement):
+                    yield encoding.encode(encoding.from_host(piece, tensor.format), tensor.format)
+                return
+            codes = _codes(value.dtype, tensor.format)
+            for piece in image.pieces(value.view(bits), tensor.layout, tensor.lanes, tensor.arrangement):
+                yield codes[piece]
 
         kind = encoding.STORED_TYPES[tensor.format]
         return StreamedTensor(self.key, kind, (tensor.sticks, tensor.lanes), pieces)
+
+
+@cache
+def _codes(kind: np.dtype[Any], format_name: str) -> Array:
+    """The code of every number of a type of one or two bytes, by its bits."""
+    bits = _BITS[kind.itemsize]
+    with np.errstate(invalid="ignore"):  # of the numbers that are none
+        every = np.arange(1 << 8 * kind.itemsize, dtype=bits).view(kind).astype(np.float64)
+        return encoding.encode(encoding.from_host(every, format_name), format_name)
 
 
 def argument_names(main: FuncOp) -> list[str]:

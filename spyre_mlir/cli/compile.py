@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spyre_mlir.choices import HostFallback
-from spyre_mlir.cli import compile_info
+from spyre_mlir.cli import compile_cache, compile_info
 from spyre_mlir.cli.support.dims import add_dims, read_dims, with_sizes
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
@@ -29,12 +29,20 @@ if TYPE_CHECKING:
 log = logging.getLogger("spyre_mlir.cli.compile")
 
 # Options that say what a bundle directory holds or what is told of it: with anything else they would mean nothing.
-_BUNDLE_OPTIONS = ("device_weights_only", "levels", "report")
+_BUNDLE_OPTIONS = (
+    "weights",
+    "buffers",
+    "ignore_unexpected",
+    "host_weights",
+    "device_weights_only",
+    "levels",
+    "report",
+)
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = ToolArgumentParser(prog="spyre-compile", description="Compile a saved PyTorch program for Spyre.")
-    parser.add_argument("model", metavar="MODEL.pt2", help="a program saved by torch.export.save")
+    parser.add_argument("model", metavar="MODEL.pt2", nargs="?", help="a program saved by torch.export.save")
     parser.add_argument(
         "-o",
         "--output",
@@ -48,21 +56,34 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
     _add_bundle_options(parser)
     compile_info.add_flags(parser)
+    compile_cache.add_flags(parser)
     add_memory_limit(parser)
     add_verbosity(parser)
     arguments = parser.parse_args(argv)
+    _check(parser, arguments)
+    return arguments
+
+
+def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Refuses arguments that mean nothing together."""
+    if compile_cache.wanted(arguments):
+        compile_cache.check(parser, arguments)
+        return
+    if arguments.model is None:
+        parser.error("the following arguments are required: MODEL.pt2")
     if compile_info.wanted(arguments):
         compile_info.check(parser, arguments)
-        return arguments
+        return
     if (arguments.output is None) == (arguments.emit is None):
         parser.error("give either -o DIR or --emit LEVEL, or --info or --graph FILE")
     if arguments.split and (arguments.emit is not None or arguments.target != "ktir"):
         parser.error("--split is about KTIR, and goes with --target=ktir -o DIR")
+    if arguments.weights is None and (arguments.buffers is not None or arguments.ignore_unexpected):
+        parser.error("--buffers and --ignore-unexpected go with --weights")
     if arguments.emit is not None or arguments.target != TARGETS[0]:
         for name in _BUNDLE_OPTIONS:
             if getattr(arguments, name) not in (None, False):
                 parser.error(f"--{name.replace('_', '-')} is about a bundle, and goes with -o DIR alone")
-    return arguments
 
 
 def _add_choices(parser: argparse.ArgumentParser) -> None:
@@ -84,6 +105,24 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
 def _add_bundle_options(parser: argparse.ArgumentParser) -> None:
     """Adds `_BUNDLE_OPTIONS`."""
     parser.add_argument(
+        "--weights",
+        metavar="PATH",
+        help="take the weights from a checkpoint: a directory with safetensors, sharded or not, or a .safetensors, "
+        ".pt2, .bin, .pt or .pth file; they are written in the card's form only",
+    )
+    parser.add_argument(
+        "--buffers",
+        metavar="PATH",
+        help="with --weights, a second checkpoint, for buffers that the first lacks, as tables of rotary embeddings",
+    )
+    parser.add_argument(
+        "--ignore-unexpected", action="store_true", help="with --weights, leave out tensors that the model lacks"
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--host-weights", action="store_true", help="with --weights, also write the weights in the model's format"
+    )
+    form.add_argument(
         "--device-weights-only",
         action="store_true",
         help="omit the weights in the model's format; the bundle then runs in device numerics only",
@@ -102,6 +141,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     arguments = _arguments(argv)
     log_to_stderr(arguments.verbose)
     limit_memory(arguments.memory_limit)
+    if compile_cache.wanted(arguments):
+        return compile_cache.run(arguments)
     if compile_info.wanted(arguments):
         return compile_info.look(arguments.model, arguments.info, arguments.graph, arguments.prefer_device)
     from spyre_mlir.backend.directory import check_replaceable
@@ -117,9 +158,9 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _compile(arguments: argparse.Namespace) -> int:
-    from spyre_mlir.cli.support.progress import progress
     from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.pipeline import LEVELS, lower_to_ktir
+    from spyre_mlir.progress import progress
     from spyre_mlir.text.render import module_text
     from spyre_mlir.universe import make_context
 
@@ -129,9 +170,13 @@ def _compile(arguments: argparse.Namespace) -> int:
         options = replace(options, regions=False)  # KTIR has no calls
     wanted = arguments.emit or ("spyre.kernel" if ktir else LEVELS[-1])
     pending = pending_ktir(arguments.output, split=arguments.split) if ktir else None
-    with progress(wanted, wanted=not arguments.verbose) as step:
-        imported = _import(Path(arguments.model), step)
-        program = with_sizes(imported, sizes, keep_symbols=wanted == LEVELS[0])
+    with progress(wanted, False if arguments.verbose else None) as step:  # log lines would tear a bar
+        program = _import(Path(arguments.model), step)
+        if arguments.weights is not None:
+            from spyre_mlir.frontend import bind
+
+            program = bind(program, arguments.weights, arguments.buffers, strict=not arguments.ignore_unexpected)
+        program = with_sizes(program, sizes, keep_symbols=wanted == LEVELS[0])
         lowered = _lower(program, options, arguments, wanted, step)
         if arguments.emit is not None:
             text = module_text(lowered.modules[wanted]) + "\n"
@@ -141,15 +186,14 @@ def _compile(arguments: argparse.Namespace) -> int:
         else:
             step("write")
             compiled = CompiledModel(program, lowered, options)
-            saved = compiled.save(
-                arguments.output, host_weights=not arguments.device_weights_only, levels=arguments.levels
-            )
+            wide = True if arguments.host_weights else False if arguments.device_weights_only else None
+            saved = compiled.save(arguments.output, host_weights=wide, levels=arguments.levels)
             text = f"{compiled.report(arguments.report)}\nwrote {saved}\n"
     sys.stdout.write(text)
     return 0
 
 
-def _import(path: Path, step: Callable[[str], None]) -> Program:
+def _import(path: Path, step: Callable[[str], object]) -> Program:
     if not path.is_file():
         raise InputError(
             "there is no such file" if not path.exists() else "this is no file",
@@ -167,21 +211,20 @@ def _import(path: Path, step: Callable[[str], None]) -> Program:
 
 
 def _lower(
-    program: Program, options: CompileOptions, arguments: argparse.Namespace, wanted: str, step: Callable[[str], None]
+    program: Program, options: CompileOptions, arguments: argparse.Namespace, wanted: str, step: Callable[[str], object]
 ) -> Lowered:
+    from spyre_mlir.cache.lower import lower_once
     from spyre_mlir.cli.support.watch import PassWatch
-    from spyre_mlir.pipeline import lower
-    from spyre_mlir.transforms.loop_to_kernel.precision_loss import narrowed_text, rounded_text
     from spyre_mlir.transforms.utils.host_fallback import warning_text
     from spyre_mlir.universe import make_context
 
     watch = PassWatch(arguments.dump_dir, step=step)
     watch.entered(program.module)
     refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
-    context = make_context(options.spec)
-    lowered = lower(program.module, context, until=wanted, options=options.passes(), watch=watch, host_fallback=refuse)
-    kernels = lowered.modules.get("spyre.kernel", program.module)
-    for text in filter(None, (narrowed_text(kernels), rounded_text(kernels))):
+    # Dumps are of passes that run.
+    asked = replace(options, host_fallback=refuse, cache=options.cache and arguments.dump_dir is None)
+    lowered = lower_once(program.module, make_context(options.spec), asked, until=wanted, watch=watch)
+    for text in filter(None, (lowered.losses.narrowed, lowered.losses.rounded)):
         log.warning("%s", text)
     if lowered.host_steps and options.host_fallback == "warn":
         log.warning("%s", warning_text(lowered.host_steps))

@@ -1,4 +1,7 @@
-"""`spyre-run`: a module of any level, or a bundle directory, on the hardware model."""
+"""`spyre-run`: a module of any level, or a bundle directory, on the hardware model.
+
+Decision: docs/decisions/0112-a-bundle-is-checked-before-it-runs.md
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute
 
+    from spyre_mlir.choices import Numerics
     from spyre_mlir.machine.bundle.probes import Observed
     from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.options import MachineOptions
@@ -63,7 +67,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     from spyre_mlir.machine.options import MachineOptions
 
     met, path = FaultLog(options.on_fault), Path(options.path)
-    machine = MachineOptions(numerics=options.numerics, on_fault=options.on_fault, nan=options.nan)
+    numerics: Numerics = options.numerics or _numerics_for(path)
+    machine = MachineOptions(numerics=numerics, on_fault=options.on_fault, nan=options.nan)
     from spyre_mlir.cli.run_external import foreign_at, run_foreign_files
 
     predicted = predictions(path, options)
@@ -85,6 +90,13 @@ def run(argv: Sequence[str] | None = None) -> int:
     say_overflows(options.on_overflow, met, runnable.main)
     log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(outputs), time.perf_counter() - started)
     return _finish(options, outputs, lambda: runnable.observe(inputs) if runnable.observe else [], "", predicted, met)
+
+
+def _numerics_for(path: Path) -> Numerics:
+    """The numerics of a run that does not say which: exact, unless a bundle has its weights as the device does only."""
+    from spyre_mlir.backend.stored import runs_exactly
+
+    return "exact" if not path.is_dir() or runs_exactly(path) else "device"
 
 
 def _finish(

@@ -8,6 +8,8 @@ held against each other op by op:
 * the `superdsc` level against the kernel level: launch by kernel op, each result as a logical tensor;
 * two levels above that: by the place in the model, since one op becomes several. An op is sound if the level below
   computes its value at the same place.
+
+Decision: docs/decisions/0047-the-first-result-at-its-own-place.md
 """
 
 from __future__ import annotations

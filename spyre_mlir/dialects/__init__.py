@@ -1,4 +1,7 @@
-"""xDSL definitions of the levels; every dialect loads when a file first uses it."""
+"""xDSL definitions of the levels; every dialect loads when a file first uses it.
+
+Decision: docs/decisions/0017-dialects-folder.md
+"""
 
 from __future__ import annotations
 

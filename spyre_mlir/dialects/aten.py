@@ -9,13 +9,14 @@ absent tensor that has others behind it; `#aten.operands<n>` says how many opera
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import ClassVar, Self, cast
+from dataclasses import replace
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
+    OpDef,
     irdl_op_definition,
     opt_prop_def,
     prop_def,
@@ -23,9 +24,6 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.irdl.declarative_assembly_format import FormatProgram
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -229,34 +227,31 @@ class CallOp(AtenOp):
         return None if self.overload in OP_CLASSES else ATEN.find(self.overload)
 
 
+@irdl_op_definition
 class _TableOp(AtenOp):
-    """Base of the ops with a class: hundreds, which share one program of their format; imports must be fast."""
+    """Base of the ops with a class, which differ in name and entry alone: one definition and one format serve all."""
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        """Reads ``(%a, …) {…} : (types) -> types``."""
-        return _program().parse(parser, cls)
+    name = "aten.of-the-table"
 
-    def print(self, printer: Printer) -> None:
-        """Writes ``(%a, …) {…} : (types) -> types``."""
-        _program().print(printer, self)
-
-
-@cache
-def _program() -> FormatProgram:
-    return FormatProgram.from_str(_FORMAT, next(iter(OP_CLASSES.values())).get_irdl_definition())
+    assembly_format = _FORMAT
 
 
 def _class_for(entry: OpEntry, overload: str) -> type[AtenOp]:
     camel = "".join(part[:1].upper() + part[1:] for part in overload.replace(".", "_").split("_"))
-    body = {
-        "name": f"aten.{overload}",
+    name = f"aten.{overload}"
+    definition = replace(_TableOp.get_irdl_definition(), name=name)
+
+    def get_irdl_definition(_class: type[AtenOp]) -> OpDef:
+        return definition
+
+    body: dict[str, object] = {
+        "name": name,
         "ENTRY": entry,
         "__doc__": entry.doc,
         "__module__": __name__,
-        "__annotations__": {"ENTRY": ClassVar[OpEntry]},
+        "get_irdl_definition": classmethod(get_irdl_definition),
     }
-    return irdl_op_definition(type(f"{camel}Op", (_TableOp,), body))
+    return type(f"{camel}Op", (_TableOp,), body)
 
 
 OP_CLASSES: dict[str, type[AtenOp]] = {o: _class_for(e, o) for e in ATEN for o in e.overloads if "::" not in o}

@@ -6,6 +6,7 @@ from spyre_mlir.frontend.calling.call import finish_call, is_complete, signature
 from spyre_mlir.frontend.calling.program_tensors import HostValues
 from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.importer import import_program
+from spyre_mlir.frontend.program.described import described_program
 from spyre_mlir.frontend.program.program import Argument, Program, TreeConstant
 from spyre_mlir.frontend.reference.eager import double_reference, shown_as_numpy, to_numpy, torch_reference
 from spyre_mlir.frontend.reference.op_runner import run_host_step, torch_values
@@ -13,6 +14,8 @@ from spyre_mlir.frontend.reference.rounding_steps import RoundingSteps
 from spyre_mlir.frontend.specializing import static_program
 from spyre_mlir.frontend.spyre_ops import LIBRARY as SPYRE_OPERATORS
 from spyre_mlir.frontend.symbolic.call_sizes import sizes_of_call
+from spyre_mlir.frontend.weights.binding import bind
+from spyre_mlir.frontend.weights.files import read_checkpoint
 
 __all__ = [
     "SPYRE_OPERATORS",
@@ -21,11 +24,14 @@ __all__ = [
     "Program",
     "RoundingSteps",
     "TreeConstant",
+    "bind",
+    "described_program",
     "double_reference",
     "finish_call",
     "import_program",
     "is_complete",
     "load_pt2",
+    "read_checkpoint",
     "run_host_step",
     "shown_as_numpy",
     "signature_of",

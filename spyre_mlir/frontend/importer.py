@@ -1,4 +1,7 @@
-"""`import_program`: from a model, in any torch form, to a `Program`."""
+"""`import_program`: from a model, in any torch form, to a `Program`.
+
+Decision: docs/decisions/0064-nothing-is-computed-at-import.md
+"""
 
 from __future__ import annotations
 

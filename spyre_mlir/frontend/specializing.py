@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import torch
 from torch.fx import Graph, Node
+from torch.fx.node import map_arg
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, SSAValue
@@ -23,6 +24,7 @@ from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.dialects.aten_sizes import SizeAttr
 from spyre_mlir.dialects.size_expressions import evaluate
 from spyre_mlir.frontend.calling.output_memory import output_memory
+from spyre_mlir.frontend.capture.constant_folding import Earlier
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.locations import LOCATION
 from spyre_mlir.frontend.lowering.assembly import assemble
@@ -34,6 +36,7 @@ from spyre_mlir.frontend.symbolic.sizes import Sizes
 
 # Key in the notes on a placeholder: the name of the argument.
 _NAME = "spyre_argument"
+_EXPAND = torch.ops.aten.expand.default
 _DTYPES = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
 
 
@@ -56,24 +59,31 @@ def static_program(symbolic: Program, module: ModuleOp, sizes: Mapping[str, int]
             graph.call(op)
     results = [graph.nodes[value] for value in cast(func.ReturnOp, main.body.block.last_op).arguments]
     graph.graph.output(tuple(results))
-    folded = _folded(symbolic, symbolic.origin, nodes)
-    signature = _signature(symbolic, symbolic.origin.foldable, [n for n in nodes if n not in folded], results, sizes)
-    return assemble(
+    earlier = _earlier(symbolic, symbolic.origin, nodes)
+    signature = _signature(symbolic, symbolic.origin.foldable, [n for n in nodes if n not in earlier], results, sizes)
+    made = assemble(
         symbolic.name,
         live_nodes(list(graph.graph.nodes)),
         signature,
         Sizes(),
-        folded=folded,
+        earlier=earlier,
         reference=symbolic.reference,
         memory=output_memory(symbolic.origin.exported, signature),
     )
+    return replace(made, stored=symbolic.stored)
 
 
-def _folded(symbolic: Program, origin: Origin, nodes: Sequence[Node]) -> dict[Node, torch.Tensor]:
-    """The arguments that the import has computed, which the model knows nothing of."""
+def _earlier(symbolic: Program, origin: Origin, nodes: Sequence[Node]) -> Earlier:
+    """The arguments that the import has made, which the model knows nothing of."""
     own = {spec.target for spec in origin.exported.graph_signature.input_specs}
     pairs = zip(nodes, symbolic.arguments, strict=True)
-    return {node: symbolic.values[a.name] for node, a in pairs if a.kind == "constant" and a.name not in own}
+    made = {node: a.name for node, a in pairs if a.kind == "constant" and a.name not in own}
+    recipes = {node: symbolic.recipes[name] for node, name in made.items() if name in symbolic.recipes}
+    return Earlier(
+        {node: symbolic.values[name] for node, name in made.items() if node not in recipes},
+        recipes,
+        {node: symbolic.values[made[node]] for node in recipes if made[node] in symbolic.values},
+    )
 
 
 def _signature(
@@ -99,7 +109,15 @@ def _signature(
     ]
     outputs = [_leaf(leaf, sizes) if isinstance(leaf, TreeConstant) else leaf for leaf in symbolic.output_leaves]
     return Signature(
-        tuple(slots), {}, tuple(inputs), tuple(made), tuple(outputs), symbolic.input_tree, symbolic.output_tree
+        tuple(slots),
+        {},
+        symbolic.ties,
+        symbolic.names,
+        tuple(inputs),
+        tuple(made),
+        tuple(outputs),
+        symbolic.input_tree,
+        symbolic.output_tree,
     )
 
 
@@ -135,6 +153,7 @@ class _Graph:
         node.meta[LOCATION] = op.location
         if len(op.results) == 1 and not _gives_several(target):
             self._noted(op.results[0], node)
+            node.meta["val"] = _with_repetitions(node)
             return
         node.meta["val"] = [_example(value.type) for value in op.results]
         for number, value in enumerate(op.results):
@@ -168,6 +187,28 @@ class _Graph:
         if isinstance(value, (list, tuple)):
             return [self._argument(parameter, item) for item in cast("Sequence[object]", value)]
         return in_torch(parameter, value)
+
+
+def _with_repetitions(node: Node) -> torch.Tensor:
+    """The example of a node, its repeated elements one in memory as torch has them: constants keep these once."""
+    example = cast(torch.Tensor, node.meta["val"])
+    repeats = node.target is _EXPAND or any(_is_repeated(i.meta["val"]) for i in node.all_input_nodes)
+    if not repeats or not _gives_view(node.target):
+        return example
+    args, kwargs = map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
+    try:
+        return cast(Any, node.target)(*args, **kwargs)
+    except RuntimeError:  # the memory of an input is laid out otherwise in the model
+        return example
+
+
+def _is_repeated(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and 0 in value.stride()
+
+
+def _gives_view(target: Any) -> bool:
+    (result,) = target._schema.returns
+    return result.alias_info is not None and not result.alias_info.is_write
 
 
 def _holds_value(value: object) -> bool:

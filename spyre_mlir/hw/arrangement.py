@@ -3,6 +3,8 @@
 Widening 64 DL16 elements cuts each of the eight 16-byte slices of a stick in two halves of four: the first halves fill
 one FP32 stick, the second halves the next. Element 64p + 8g + 4h + e then stands in stick 2p + h at lane 4g + e.
 Narrowing is the inverse. Source: torch-spyre docs, element_arrangement.md; likely.
+
+Decision: docs/decisions/0056-float32-in-widened-order.md
 """
 
 from __future__ import annotations

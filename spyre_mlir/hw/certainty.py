@@ -1,4 +1,7 @@
-"""Certainty of a claim about the machine or its files."""
+"""Certainty of a claim about the machine or its files.
+
+Decision: docs/decisions/0011-certainty.md
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ other. Source: torch-spyre, cost_model.md and work_division.py; likely. Bytes ar
 
 An operand that several cores read is loaded once per chip and delivered to them; beyond a few cores delivery takes
 longer. What loading it once per core would cost is told beside it, and does not enter the total.
+
+Decision: docs/decisions/0040-published-times-only.md
 """
 
 from __future__ import annotations

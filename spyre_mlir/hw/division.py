@@ -1,4 +1,7 @@
-"""Division of an iteration space over cores: equal slices, spans within reach, the longest loops first."""
+"""Division of an iteration space over cores: equal slices, spans within reach, the longest loops first.
+
+Decision: docs/decisions/0007-equal-slices.md
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Source: torch-spyre csrc/types_mapping.h maps the two onto each other; certain. Ties go to the even number, and what is
 beyond 448 becomes 448, as torch has it.
+
+Decision: docs/decisions/0078-eight-bit-floats-between-two-conversions.md
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ has an implicit last dimension `UNIT` of extent 1; a tensor whose stick dimensio
 one valid element, in lane 0, per stick.
 
 Source: torch-spyre, tensors_and_layouts.md and spyre_tensor_impl.cpp; certain.
+
+Decision: docs/decisions/0020-sparse-tensors.md
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ class StickLayout:
         stick: the dimension in the lanes; `UNIT` for a sparse tensor.
         extents: elements reserved per dimension, padding included; whole sticks in the stick dimension.
         unit_extent: reserved extent of `UNIT` when it is not the stick dimension; 1 unless the
-            tensor was re-laid from a sparse one.
+            tensor was relaid out from a sparse one.
     """
 
     order: tuple[int, ...]

@@ -3,6 +3,9 @@
 Float32 results are rounded to float32. Integers of 32 and 64 bits are computed as such, and start anew beyond the ends
 of their type; memory that keeps them in floats has room for all of them where the host's long double is of 80 bits or
 more, else for those up to 2^53.
+
+Decision: docs/decisions/0099-exact-is-eagers-arithmetic.md
+Decision: docs/decisions/0101-exact-integers.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Kinds of misbehaviour that the machine reports, and the wording of a report."""
+"""Kinds of misbehaviour that the machine reports, and the wording of a report.
+
+Decision: docs/decisions/0051-what-each-level-can-see.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Numbers beyond DLFloat16: records of a run, and the message at its end."""
+"""Numbers beyond DLFloat16: records of a run, and the message at its end.
+
+Decision: docs/decisions/0102-overflow-is-said.md
+"""
 
 from __future__ import annotations
 

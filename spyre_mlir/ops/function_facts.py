@@ -94,6 +94,8 @@ class HardwareFunction:
         contracts: whether the machine runs it as a sum of products.
         packed: whether the first operand of the products is in the lanes in which a conversion to 8 bits leaves it.
         lane_order: of a copy: the order in which elements arrive.
+        restickifies: whether it puts another dim in the stick.
+        converts_integers: whether it converts between float32 and 32-bit integers; a file gives its format as FP32.
         special: which rules of its own it follows, if any.
         eight_bits: whether a copy makes eight-bit floats, in wide numerics too.
     """
@@ -122,7 +124,14 @@ class HardwareFunction:
     packed: bool = False
     lane_order: LaneOrder | None = None
     eight_bits: bool = False
+    restickifies: bool = False
+    converts_integers: bool = False
     special: Special | None = None
+
+    @property
+    def masks_padding(self) -> bool:
+        """Newer front ends mask its padding lanes, although it reduces nothing."""
+        return self.group is Group.ELEMENTWISE and self.mask_words != (0,)
 
     @property
     def tag(self) -> Tag:

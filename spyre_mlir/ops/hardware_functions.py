@@ -239,6 +239,7 @@ _ALL = (
         "16-bit",
         exact=True,
         lane_order=LaneOrder.KEPT,
+        restickifies=True,
     ),
     HardwareFunction(
         "ReStickifyOpLx",
@@ -249,6 +250,7 @@ _ALL = (
         "16-bit",
         exact=True,
         lane_order=LaneOrder.KEPT,
+        restickifies=True,
     ),
     HardwareFunction(
         "shuffle",
@@ -326,6 +328,7 @@ _ALL = (
         "FP32",
         exact=True,
         form=forms.unary("math.trunc"),
+        converts_integers=True,
     ),
     HardwareFunction(
         "int32tofp32",
@@ -336,6 +339,7 @@ _ALL = (
         "INT32",
         exact=True,
         lane_order=LaneOrder.KEPT,
+        converts_integers=True,
     ),
 )
 
@@ -365,6 +369,12 @@ def picks(name: str) -> bool:
     return function is not None and function.picks
 
 
+def restickifies(name: str) -> bool:
+    """Return whether a function puts another dim in the stick."""
+    function = FUNCTIONS.get(name)
+    return function is not None and function.restickifies
+
+
 def neutral_of(name: str, largest: float) -> float:
     """Return the neutral number of a reduction; the largest number of the format replaces infinities."""
     function = function_of(name)
@@ -385,5 +395,6 @@ __all__ = [
     "function_of",
     "neutral_of",
     "picks",
+    "restickifies",
     "special_of",
 ]

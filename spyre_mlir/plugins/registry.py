@@ -3,6 +3,8 @@
 A plugin calls these functions, or names a function that does under the entry point group `spyre_mlir.plugins`.
 Names of operations are ATen's (``erfinv``, ``max.dim``) or ``namespace::name`` for others; a leading ``aten.`` may be
 written. All look-ups give lists, the highest priority first.
+
+Decision: docs/decisions/0074-who-computes-a-host-step.md
 """
 
 from __future__ import annotations
@@ -123,6 +125,14 @@ def find(kind: HookKind, op: str) -> list[Registered[Any]]:
 def registered_ops() -> list[str]:
     """Operations with at least one registered function, sorted."""
     return sorted({op for _, op in _REGISTRY.functions} | {e.overloads[0] for e in ATEN if e.owner})
+
+
+def registrations() -> list[object]:
+    """Return everything registered, in an order that does not depend on when."""
+    entries = sorted((e for e in ATEN if e.owner), key=lambda e: e.name)
+    functions = sorted(_REGISTRY.functions.items(), key=lambda item: (item[0][0].value, item[0][1]))
+    passes = [(point.value, passes_at(point)) for point in PassHook if passes_at(point)]
+    return [*entries, *(item for item in functions if item[1]), *passes, *sorted(_REGISTRY.whole.items())]
 
 
 def map_op(

@@ -48,7 +48,7 @@ class Report:
 
     def __str__(self) -> str:
         """A table with one row per stage, one with the kernels that take longest, and what the last call met."""
-        parts = [stage_table(self.name, self.stages), *_integers(self.stages)]
+        parts = [stage_table(self.name, self.stages), *_integers(self.stages)] if self.stages else []
         if self.host_steps:
             parts.append(f"on the host, because the device cannot; how long is unknown:\n{listed(self.host_steps)}")
         if self.timeline is not None:

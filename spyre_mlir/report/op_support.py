@@ -1,4 +1,7 @@
-"""Support of every operation of a program: a kernel or a view, a composition of other operations, or a host step."""
+"""Support of every operation of a program: a kernel or a view, a composition of other operations, or a host step.
+
+Decision: docs/decisions/0075-support-by-lowering.md
+"""
 
 from __future__ import annotations
 

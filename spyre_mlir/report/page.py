@@ -1,6 +1,8 @@
 """One HTML page about a program: time per kernel, the roofline, the scratchpads, host steps, faults.
 
 The page stands alone: no script, no font and no picture from elsewhere. It reads on paper and on a phone.
+
+Decision: docs/decisions/0046-a-page-without-scripts.md
 """
 
 from __future__ import annotations

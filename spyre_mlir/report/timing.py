@@ -1,4 +1,7 @@
-"""Predicted time of a program for the terminal: one line per kernel, and the totals."""
+"""Predicted time of a program for the terminal: one line per kernel, and the totals.
+
+Decision: docs/decisions/0095-host-steps-have-a-least-time.md
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Private names move between releases, so they are met in this one module; `PRIVATE_NAMES` lists them, a
 test counts them, and each has a test that fails when xDSL changes the name or its meaning.
+
+Decision: docs/decisions/0013-private-interfaces.md
 """
 
 # pyright: reportPrivateUsage=false

@@ -3,6 +3,8 @@
 ktir-cpu's default reader works on lines and patterns (its sources, August 2026; likely). It takes no `grid` whose
 numbers carry a type and would run such a program on one core; and it takes an unknown spelling of a memory space for
 device memory. So the grid is printed as upstream MLIR prints it, and the spelling can be chosen.
+
+Decision: docs/decisions/0109-ktir-of-other-emitters.md
 """
 
 from __future__ import annotations

@@ -93,8 +93,27 @@ class SpyreParser(InternalsParser):
     ) -> None:
         self._names = values.restored() if isinstance(values, SavedScope) else NameScope(values)
 
+    def parse_optional_attribute(self) -> Attribute | None:
+        """Parse an attribute, if present; one that does not verify is reported at its text."""
+        start = self.token_start
+        try:
+            return super().parse_optional_attribute()
+        except VerifyException as error:
+            self._does_not_verify(error, start)
+
     def parse_optional_type(self) -> TypeAttribute | None:
         """Parse a type, if present; a type whose text has been seen before is the same object again."""
+        start = self.token_start
+        try:
+            return self._type_of_text()
+        except VerifyException as error:
+            self._does_not_verify(error, start)
+
+    def _does_not_verify(self, error: VerifyException, start: int) -> NoReturn:
+        read = self.lexer.input.content[start : self.token_start].rstrip()
+        self.raise_error(str(error), start, start + max(1, len(read)))
+
+    def _type_of_text(self) -> TypeAttribute | None:
         match = _MEMO_TYPE.match(self.lexer.input.content, self.token_start)
         if match is None:
             return super().parse_optional_type()

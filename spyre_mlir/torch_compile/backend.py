@@ -1,4 +1,7 @@
-"""The back end that Dynamo calls once per captured graph."""
+"""The back end that Dynamo calls once per captured graph.
+
+Decision: docs/decisions/0071-torch-compile-re-exports.md
+"""
 
 from __future__ import annotations
 

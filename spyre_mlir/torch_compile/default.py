@@ -1,4 +1,7 @@
-"""`torch.compile` without a back end, for graphs on the device."""
+"""`torch.compile` without a back end, for graphs on the device.
+
+Decision: docs/decisions/0107-graphs-on-the-device-leave-inductor.md
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
@@ -42,7 +42,7 @@ class _Program(torch.nn.Module):
         self._graph = graph
         self._frozen_names = {place: f"frozen_{place}" for place in frozen}
         for place, buffer in self._frozen_names.items():
-            self.register_buffer(buffer, frozen[place].detach().clone(), persistent=False)
+            setattr(self, buffer, frozen[place].detach().clone())  # no buffer: its value may decide how it is imported
 
     def forward(self, *inputs: Any) -> Any:
         queue = iter(inputs)
@@ -98,7 +98,7 @@ class CapturedGraph:
         changed = set[int]() if made is None else made.changed(inputs)
         if made is None or changed:
             self._changing |= changed
-            made = self._made[key] = self._compile(inputs, key)
+            made = self._made[key] = self._compile(inputs, key, memory.writes)
         given = [x for place, x in enumerate(inputs) if place not in made.frozen]
         return memory.applied(made.program(*given), inputs)
 
@@ -119,18 +119,15 @@ class CapturedGraph:
             record(Compilation(self._id, self._function, ON_HOST, _described(inputs), 0, 0.0))
         return Interpreter(self.graph).run(*inputs)
 
-    def _compile(self, inputs: Sequence[Any], key: str) -> _Made:
+    def _compile(self, inputs: Sequence[Any], key: str, written: Collection[int]) -> _Made:
         started = time.perf_counter()
         reason = self._reason(key)
         frozen = {
             place: value.detach().clone()
             for place, (buffer, value) in enumerate(zip(self._buffers, inputs, strict=True))
-            if buffer and place not in self._changing and _is_small(value)
+            if buffer and place not in self._changing and place not in written and _is_small(value)
         }
         program = self._program(inputs, frozen)
-        if changing := [p for p in frozen if f"frozen_{p}" in program.mutated]:
-            frozen = {p: v for p, v in frozen.items() if p not in changing}
-            program = self._program(inputs, frozen)
         seconds = time.perf_counter() - started
         record(Compilation(self._id, self._function, reason, _described(inputs), program.kernels, seconds))
         return _Made(program, frozen)

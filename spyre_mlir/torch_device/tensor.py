@@ -1,6 +1,8 @@
 """The device tensor: a wrapper whose elements are stored in a host tensor.
 
 Its views and copies are the host's; everything else that an operator makes of it is a program.
+
+Decision: docs/decisions/0072-device-in-python.md
 """
 
 from __future__ import annotations

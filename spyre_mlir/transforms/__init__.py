@@ -16,35 +16,33 @@ from spyre_mlir.errors import RegistrationError
 from spyre_mlir.plugins import registry
 from spyre_mlir.text.render import verify_module
 
-PASSES: dict[str, str] = {
-    "specialize-shapes": "SpecializeShapesPass",
-    "outline-regions": "OutlineRegionsPass",
-    "inline-regions": "InlineRegionsPass",
-    "decompose-aten": "DecomposeAtenPass",
-    "convert-aten-to-spyre-loop": "ConvertAtenToSpyreLoopPass",
-    "schedule-host-steps": "ScheduleHostStepsPass",
-    "convert-spyre-loop-to-spyre-kernel": "ConvertSpyreLoopToSpyreKernelPass",
-    "coarse-tile": "CoarseTilePass",
-    "divide-work": "DivideWorkPass",
-    "place-lx": "PlaceLxPass",
-    "assign-pool": "AssignPoolPass",
-    "convert-spyre-kernel-to-ktdp": "ConvertSpyreKernelToKtdpPass",
-    "convert-spyre-kernel-to-superdsc": "ConvertSpyreKernelToSuperdscPass",
-}
+PASSES = (
+    "specialize-shapes",
+    "outline-regions",
+    "inline-regions",
+    "decompose-aten",
+    "convert-aten-to-spyre-loop",
+    "schedule-host-steps",
+    "convert-spyre-loop-to-spyre-kernel",
+    "coarse-tile",
+    "divide-work",
+    "place-lx",
+    "assign-pool",
+    "convert-spyre-kernel-to-ktdp",
+    "convert-spyre-kernel-to-superdsc",
+)
+"""Names of our passes. `place-lx` is `PlaceLxPass` of `place_lx.py`; `spyre_mlir.pipeline` says which run, and when."""
 
 
-def _loader(name: str, class_name: str) -> Callable[[], type[ModulePass]]:
-    def load() -> type[ModulePass]:
-        module = import_module(f"spyre_mlir.transforms.{name.replace('-', '_')}")
-        pass_: type[ModulePass] = getattr(module, class_name)
-        return pass_
-
-    return load
+def _load(name: str) -> type[ModulePass]:
+    module = import_module(f"spyre_mlir.transforms.{name.replace('-', '_')}")
+    pass_: type[ModulePass] = getattr(module, f"{name.title().replace('-', '')}Pass")
+    return pass_
 
 
 def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
     """Return loaders of our passes and of plugin passes, by name."""
-    ours = {name: _loader(name, class_name) for name, class_name in PASSES.items()}
+    ours = {name: partial(_load, name) for name in PASSES}
     for registered in registry.all_passes():
         if registered.op in PASSES:
             raise RegistrationError(

@@ -4,6 +4,8 @@ A chain of ops that share a loop over rows becomes an `scf.for` over blocks of t
 of one block fit the scratchpads: device memory is read once and written once. The number of trips is the smallest
 that keeps all intermediates in LX and all cores busy; a chain that would not move fewer bytes stays as it is. Runs
 before `divide-work`, because the work of a tile is divided over the cores, not that of the whole tensor.
+
+Decision: docs/decisions/0036-coarse-tiling-on-request.md
 """
 
 from __future__ import annotations

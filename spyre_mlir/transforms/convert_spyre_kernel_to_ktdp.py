@@ -2,6 +2,8 @@
 
 The module then holds KTIR only, one function per group of kernels, to be run in order. Arguments are pointers to the
 buffers in device memory, counted in elements; the same name is the same buffer in every function.
+
+Decision: docs/decisions/0038-ktir-functions-and-views.md
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
 from spyre_mlir.ops.hardware_functions import COPY
-from spyre_mlir.ops.native import contractions, floor_division, pointwise
+from spyre_mlir.ops.native import contractions, floor_division, pointwise, reductions
 from spyre_mlir.transforms.aten_to_loop.gathers import table_beyond_reach
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedHostOp, PlannedKernel, Use
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import candidates, lane_for, lane_of_result, read_cost, write_cost
@@ -101,7 +101,7 @@ def lower_nest(p: LayoutPlanner, op: loop.NestOp) -> None:
             lower_quotient(p, op)
         elif entry is not None or not cast(p, op):
             _lower_pointwise(p, op, COPY if entry is None else str(entry.opfunc))
-    elif entry is pointwise.mul and combiner(op.combine.data).opfunc == "sum" and len(op.reduced) == 1:
+    elif entry is pointwise.mul and combiner(op.combine.data) is reductions.sum and len(op.reduced) == 1:
         _lower_product(p, op)
     elif entry is None and len(op.reduced) == 1:
         lower_reduction(p, op, str(combiner(op.combine.data).opfunc))

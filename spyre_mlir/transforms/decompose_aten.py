@@ -8,6 +8,8 @@ unused result, such as the positions of a `sort` whose values alone are read, ar
 
 An op that the device cannot run, and one that would take more kernels than `cap`, stays whole: `host because "…"`
 says why the host runs it.
+
+Decision: docs/decisions/0052-host-steps-are-in-the-program.md
 """
 
 from __future__ import annotations

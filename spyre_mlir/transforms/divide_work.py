@@ -4,6 +4,9 @@ Equal slices only: whole sticks in the lanes, elements elsewhere. Spans come fir
 result; what is left of the cores goes to the summed loop of a product, whose partial sums the cores add up. A product
 departs from that where the cost model finds another division of as many cores clearly faster. Ops that are divided
 already stay as they are.
+
+Decision: docs/decisions/0041-products-by-predicted-time.md
+Decision: docs/decisions/0090-cores-share-the-table.md
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ func.func private @layers(%0: tensor<1x8x64xf32>, %weight: tensor<64x64xf32>, â€
 Regions are equal if their ops have equal names, arguments and types and read each other alike; weights, and whatever
 else comes from outside, are parameters. A region becomes a function if it is there three times or more and that saves
 enough ops.
+
+Decision: docs/decisions/0118-layers-once.md
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ the lowest address that is free while they live; a pointwise result may take ove
 there. All other buffers stay in HBM: among them a buffer that several launches use, as scratchpads are undefined when a
 launch begins, and the operands of a restickify unless `restickify` asks for its form between scratchpads, which only
 one research build writes. Buffers in LX that have an address keep it, those without one must find room.
+
+Decision: docs/decisions/0027-what-lives-in-lx.md
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Host steps that can run do so first; then every op for the device that waits for none; then the host steps that these
 allow, and so on. Each turn of the device is one launch, and no order has fewer. Inside a turn the order stays.
+
+Decision: docs/decisions/0053-a-launch-is-a-bundle.md
 """
 
 from __future__ import annotations

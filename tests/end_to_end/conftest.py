@@ -1,4 +1,4 @@
-"""Every program of the trunk is compiled once for the session."""
+"""Every end-to-end program is compiled once for the session."""
 
 from __future__ import annotations
 

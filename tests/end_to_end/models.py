@@ -1,4 +1,4 @@
-"""The programs the trunk is judged on; weights are random, shapes unaligned on purpose."""
+"""Programs that the end-to-end tests run; weights are random, shapes unaligned on purpose."""
 
 from __future__ import annotations
 

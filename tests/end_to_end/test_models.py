@@ -1,4 +1,4 @@
-"""The trunk as its users see it: programs from torch, run at every level and from disk."""
+"""Whole programs as users see them: programs from torch, run at every level and from disk."""
 
 from __future__ import annotations
 

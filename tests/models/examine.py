@@ -21,9 +21,7 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
-from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.certainty import Tag
-from spyre_mlir.text.render import module_text
 from tests.models.zoo import build
 from tests.oracles.bundle_steps import Step, host_steps
 from tests.oracles.dl16_emulation import double, emulate, rms_error
@@ -138,20 +136,24 @@ def device_errors(name: str, compiled: CompiledModel) -> tuple[float, float | No
 
 
 def weightless(model: nn.Module) -> nn.Module:
-    """The model with its parameters on the meta device; parameters that are one stay one."""
-    empty: dict[nn.Parameter, nn.Parameter] = {}
+    """The model with its parameters and buffers on the meta device; tensors that are one stay one."""
+    empty: dict[torch.Tensor, torch.Tensor] = {}
     for module in model.modules():
-        for name, parameter in module._parameters.items():
-            if parameter is not None:
-                made = nn.Parameter(parameter.to("meta"), requires_grad=False)
-                module._parameters[name] = empty.setdefault(parameter, made)
+        for holder in (module._parameters, module._buffers):
+            for name, tensor in holder.items():
+                if tensor is not None:
+                    made = tensor.detach().to("meta")
+                    kept = nn.Parameter(made, requires_grad=False) if isinstance(tensor, nn.Parameter) else made
+                    holder[name] = empty.setdefault(tensor, kept)
     return model
 
 
-def imported_without_weights(name: str) -> str:
-    """The program at the aten level, imported from a model whose parameters have no values."""
+def compiled_without_weights(name: str) -> CompiledModel:
+    """The program, compiled from a model whose parameters and buffers have no values."""
     model, inputs = build(name)
-    return module_text(import_program(weightless(model), inputs, {}).module)
+    compiled = spyre_mlir.compile(weightless(model), inputs, host_fallback="allow")
+    assert isinstance(compiled, CompiledModel)
+    return compiled
 
 
 def by_compile(name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch.utils._pytree import tree_leaves
@@ -9,7 +11,8 @@ from torch.utils._pytree import tree_leaves
 pytest.importorskip("transformers")
 
 import spyre_mlir
-from tests.models.examine import ROUTES, compiled_once, examined, imported_without_weights
+from spyre_mlir.pipeline import LEVELS
+from tests.models.examine import ROUTES, compiled_once, compiled_without_weights, examined
 from tests.models.zoo import ZOO, build
 
 TOLERANCE = 1e-4
@@ -59,9 +62,26 @@ def test_device_errors_are_those_of_the_format(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", models("mlp", "llama"))
-def test_import_needs_no_weights(name: str) -> None:
+def test_every_level_is_the_same_without_weights(name: str) -> None:
     compiled, _, _ = compiled_once(name)
-    assert imported_without_weights(name) == compiled.mlir("aten")
+    weightless = compiled_without_weights(name)
+    for level in LEVELS:
+        assert weightless.mlir(level) == compiled.mlir(level)
+
+
+@pytest.mark.parametrize("name", models("mlp", "llama"))
+def test_bound_weights_give_the_same_files(name: str, tmp_path: Path) -> None:
+    """A checkpoint has no buffers that are not persistent; those come from the model, as a second source."""
+    model, _ = build(name)
+    kept = {n: t.detach().clone() for n, t in model.state_dict().items()}
+    bound = compiled_without_weights(name).bind(kept, buffers=model)
+    whole, _, _ = compiled_once(name)
+    for given, directory in ((bound, tmp_path / "bound"), (whole, tmp_path / "whole")):
+        given.save(directory, host_weights=True)
+    names = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*"))
+    assert names == sorted(path.relative_to(tmp_path / "bound") for path in (tmp_path / "bound").rglob("*"))
+    files = [path for path in names if (tmp_path / "whole" / path).is_file()]
+    assert all((tmp_path / "bound" / f).read_bytes() == (tmp_path / "whole" / f).read_bytes() for f in files)
 
 
 @pytest.mark.parametrize("name", models("mlp"))

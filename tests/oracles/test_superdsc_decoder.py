@@ -1,4 +1,4 @@
-"""The witness against addresses worked out by hand."""
+"""The oracle against addresses worked out by hand."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKi
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.superdsc.run import element_addresses
+from spyre_mlir.pipeline import LEVELS, passes_to
 from spyre_mlir.text.render import module_text, parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import make_context
@@ -23,14 +24,7 @@ from tests.oracles.superdsc_decoder import Decoder
 
 Array = NDArray[Any]
 
-PASSES = (
-    "decompose-aten",
-    "convert-aten-to-spyre-loop",
-    "convert-spyre-loop-to-spyre-kernel",
-    "divide-work",
-    "assign-pool",
-    "convert-spyre-kernel-to-superdsc",
-)
+PASSES = tuple(name for name in passes_to(LEVELS[-1]).split(",") if name in get_all_passes())
 TOLERANCE = 1e-9
 
 
@@ -70,7 +64,7 @@ def check_text(module: ModuleOp, stage: str) -> None:
 
 
 def check_files(module: ModuleOp) -> None:
-    """The independent witness agrees with the machine about every SuperDSC."""
+    """The independent oracle agrees with the machine about every SuperDSC."""
     for op in module.ops:
         if isinstance(op, SdscOp):
             check_file(op)
@@ -82,7 +76,7 @@ def check_file(op: SdscOp) -> None:
     symbols = made_up_addresses(view)
     extents = {n: dict(zip(o.order, o.extents, strict=True)) for n, o in enumerate(view.operands)}
     decoder = Decoder(sdsc_to_json(op), symbols, extents)
-    # An index tensor alone may end inside a stick; the witness has no exception for it.
+    # An index tensor alone may end inside a stick; the oracle has no exception for it.
     indices = tuple(f"operand {n} " for n, o in enumerate(view.operands) if is_index(o))
     assert [problem for problem in decoder.problems() if not problem.startswith(indices)] == [], op.root_key
     if not indices:
@@ -108,7 +102,7 @@ def made_up_addresses(view: Descriptor) -> dict[int, int]:
 
 
 def same_addresses(decoder: Decoder, view: Descriptor, number: int, symbols: dict[int, int]) -> None:
-    """The machine and the witness find every element at the same byte."""
+    """The machine and the oracle find every element at the same byte."""
     for core in {decoder.cores[0], decoder.cores[len(decoder.cores) // 2], decoder.cores[-1]}:
         found, addresses = element_addresses(view, number, core, symbols)
         wanted, places = decoder.addresses(number, core)

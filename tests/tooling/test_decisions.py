@@ -92,6 +92,16 @@ def test_head_has_topic_status_and_implementation(page: Path) -> None:
         assert (ROOT / path).exists(), path
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_module_that_implements_a_decision_names_it(page: Path) -> None:
+    head = HEAD.match(page.read_text(encoding="utf-8"))
+    assert head is not None
+    places = [ROOT / path for path, _ in SEE.findall(head[5]) if path.startswith("spyre_mlir/")]
+    named = [path for path in places if path.suffix == ".py"] or [path / "__init__.py" for path in places]
+    found = [f"\nDecision: docs/decisions/{page.name}\n" in path.read_text(encoding="utf-8") for path in named]
+    assert any(found) or not found
+
+
 def test_index_groups_every_page_by_topic() -> None:
     expected = dict.fromkeys(TOPICS, "")
     for page in PAGES:

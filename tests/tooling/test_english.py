@@ -15,8 +15,6 @@ with pytest.MonkeyPatch.context() as patch:
     patch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
     check_english: Any = import_module("check_english")
 
-ALLOWED = "tools/data/english.txt"
-
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
@@ -26,7 +24,6 @@ def checkout(tmp_path: Path) -> Path:
         "CONTRIBUTING.md": "# Contributing\n",
         "docs/page.md": "# Page\n\nThe host runs the ops.\n",
         "spyre_mlir/module.py": '"""Division of work."""\n\n\ndef _f():\n    """What a function is."""\n',
-        ALLOWED: "# Files to mend.\n",
     }.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,16 +100,3 @@ def test_first_lines_of_public_names_are_checked(checkout: Path) -> None:
         "spyre_mlir/module.py:4: 'Who'; try: begin with a noun or a verb",
         "spyre_mlir/module.py:7: 'Whether'; try: begin with a noun or a verb",
     ]
-
-
-def test_a_listed_file_is_free_until_it_is_mended(checkout: Path) -> None:
-    page, allowed = checkout / "docs" / "page.md", checkout / ALLOWED
-    page.write_text("The culprit.\n")
-    allowed.write_text("# Files to mend.\ndocs/page.md\ndocs/gone.md\n")
-    stale = "tools/data/english.txt: {} has none of the phrases; remove it"
-    assert check_english.problems(checkout) == [stale.format("docs/gone.md")]
-    page.write_text("The first divergence.\n")
-    assert check_english.problems(checkout) == [stale.format("docs/page.md"), stale.format("docs/gone.md")]
-    check_english.update(checkout)
-    assert allowed.read_text() == "# Files to mend.\n"
-    assert check_english.problems(checkout) == []

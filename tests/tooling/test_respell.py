@@ -95,6 +95,53 @@ CASES = {
     ),
 }
 
+# Lines of a DSC: places, operands, operation; the text behind them belongs to the operation or the next DSC.
+LINKED = {
+    "two-places": (
+        """superdsc.dsc add {
+  superdsc.allocate 0 in lx [mb] start 0
+  superdsc.allocate 0 in hbm [mb] start 128 loc("m":1:2)
+  superdsc.allocate 1 in lx [mb] start 0
+  superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1] order [name]
+  superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [-2]
+  superdsc.compute sfp add SEN169_FP16 [0, 1] -> [1] fields {location = "x"}
+}
+superdsc.dsc neg {
+  superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1]
+  superdsc.compute sfp neg SEN169_FP16 [] -> [0]
+}""",
+        """superdsc.dsc add {
+  %a0 = superdsc.allocate 0 in lx [mb] start 0
+  %a0_1 = superdsc.allocate 0 in hbm [mb] start 128 loc("m":1:2)
+  %a1 = superdsc.allocate 1 in lx [mb] start 0
+  %t0 = superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1] at %a0, %a0_1 order [name]
+  %t1 = superdsc.labeled_ds 1 OUTPUT SEN169_FP16 scale [-2] at %a1
+  superdsc.compute sfp add SEN169_FP16 (%t0, %t1) -> (%t1) fields {location = "x"}
+}
+superdsc.dsc neg {
+  %t0 = superdsc.labeled_ds 0 OUTPUT SEN169_FP16 scale [1]
+  superdsc.compute sfp neg SEN169_FP16 () -> (%t0)
+}""",
+    ),
+    "indices": (
+        """superdsc.labeled_ds 0 I SEN169_FP16 scale [1]
+superdsc.labeled_ds 1 I INT32 scale [1]
+superdsc.compute sfp gather SEN169_FP16 [0] -> [0] fields {indices = ["Tensor1-idx1"]}
+superdsc.compute sfp gather SEN169_FP16 [0] -> [] fields {indices = []}
+superdsc.compute sfp gather SEN169_FP16 [0] -> [0] fields {indices = ["Tensor1-idx1", "Tensor0-idx0"], mine = 1}""",
+        """%t0 = superdsc.labeled_ds 0 I SEN169_FP16 scale [1]
+%t1 = superdsc.labeled_ds 1 I INT32 scale [1]
+superdsc.compute sfp gather SEN169_FP16 (%t0) -> (%t0) indices (%t1)
+superdsc.compute sfp gather SEN169_FP16 (%t0) -> () indices ()
+superdsc.compute sfp gather SEN169_FP16 (%t0) -> (%t0) indices (%t1, %t0) fields {mine = 1}""",
+    ),
+    "no-operand": (  # a reference to no operand of the DSC: the reader says so
+        "superdsc.compute sfp neg SEN169_FP16 [0] -> [1]",
+        "superdsc.compute sfp neg SEN169_FP16 [0] -> [1]",
+    ),
+}
+CASES |= LINKED
+
 
 @pytest.mark.parametrize("case", CASES)
 def test_each_op_has_its_rule(case: str) -> None:

@@ -133,7 +133,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def test_every_folder_of_tests_is_in_a_suite() -> None:
-    """A suite that nobody runs is no suite; the witnesses and the data are none."""
+    """A suite that nobody runs is no suite; the oracles and the data are none."""
     folders = {p.name for p in (ROOT / "tests").iterdir() if p.is_dir() and any(p.rglob("test_*.py"))}
     named = {path.split("/")[1] for suite in suites.SUITES for path in suite.paths}
     assert folders - {"__pycache__"} <= named

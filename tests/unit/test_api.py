@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -47,3 +48,35 @@ def test_profile_without_such_a_name_names_those_there_are() -> None:
     for ask in (model.timeline, lambda profile: model.report(profile=profile)):
         with pytest.raises(InputError, match="profile must be one of calibrated, peak, got 'best'"):
             ask("best")
+
+
+def test_progress_is_the_import_and_every_pass() -> None:
+    steps: list[str] = []
+    spyre_mlir.compile(torch.nn.ReLU(), (X,), progress=steps.append)
+    assert steps[:3] == ["import", "outline-regions", "decompose-aten"]
+    assert steps[-1] == "convert-spyre-kernel-to-superdsc"
+
+
+def test_a_model_that_is_compiled_at_its_first_call_shows_progress_then() -> None:
+    steps: list[str] = []
+    model = spyre_mlir.compile(torch.nn.ReLU(), progress=steps.append)
+    assert steps == []
+    model(X)
+    assert steps[0] == "import"
+
+
+@pytest.mark.parametrize(("progress", "said"), [(None, []), (False, []), (True, ["spyre-mlir: import"])])
+def test_progress_where_nobody_looks(
+    progress: bool | None, said: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    spyre_mlir.compile(torch.nn.ReLU(), (X,), progress=progress)
+    out, err = capsys.readouterr()
+    assert (out, err.splitlines()[:1]) == ("", said)
+
+
+def test_the_log_has_a_line_for_import_levels_and_passes(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "spyre_mlir"):
+        spyre_mlir.compile(torch.nn.ReLU(), (X,))
+    lines = [record.getMessage().partition(":")[0] for record in caplog.records]
+    assert lines[0] == "import of re_lu"
+    assert {"decompose-aten", "level aten", "level superdsc", "place-lx"} <= set(lines)

@@ -54,6 +54,8 @@ def test_an_optional_pass_runs_if_its_option_is_true() -> None:
         ({"sdsc_version": "TS27"}, "sdsc_version must be one of TS25, TS26, TSNEW"),
         ({"coarse_tile": "yes"}, "coarse_tile must be True or False, got 'yes'"),
         ({"spec": 64}, "spec must be a SpyreSpec, got 64"),
+        ({"cache": "off"}, "cache must be True or False, got 'off'"),
+        ({"progress": "bar"}, "progress must be None, True, False or a function, got 'bar'"),
     ],
 )
 def test_values_an_option_does_not_have_are_refused(choices: dict[str, Any], message: str) -> None:

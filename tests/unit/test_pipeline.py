@@ -23,6 +23,7 @@ from spyre_mlir.pipeline import (
     _record,
     check_level,
     lower,
+    lower_last,
     lower_to_ktir,
     passes_to,
 )
@@ -147,6 +148,24 @@ def test_lowering_keeps_a_module_per_level_and_the_one_it_was_given() -> None:
     for stage in STAGES:
         stage.legal.check(lowered.modules[stage.level])
     assert lowered.host_steps == ()
+
+
+def test_the_last_stage_alone_gives_the_last_level() -> None:
+    lowered = lower(program(), CONTEXT, options={"convert-spyre-kernel-to-superdsc": {"version": "TS25"}})
+    kernels = lowered.modules["spyre.kernel"]
+    before = module_text(kernels)
+    last = lower_last(kernels, CONTEXT, {"convert-spyre-kernel-to-superdsc": {"version": "TS25"}})
+    assert module_text(last) == module_text(lowered.modules["superdsc"])
+    assert module_text(last) != module_text(lower_last(kernels, CONTEXT, {}))
+    assert module_text(kernels) == before
+
+
+def test_files_that_are_known_are_not_rendered_again() -> None:
+    lowered = lower(program(), CONTEXT)
+    first = lowered.bundle()
+    assert lowered.bundle() is not first
+    lowered.rendered = first
+    assert lowered.bundle() is first
 
 
 def test_lowering_stops_at_a_level() -> None:

@@ -135,7 +135,7 @@ def _ended(tool_name: str, main: Main, argv: Sequence[str] | None) -> int:
         return _report("interrupted", INTERRUPTED)
     except BrokenPipeError:
         return _reader_went_away()
-    except (Exception, ArgSpecParseError) as error:  # noqa: BLE001 - the door: what it cannot name it reports as a bug
+    except (Exception, ArgSpecParseError) as error:  # noqa: BLE001 - the entry point: what it cannot name it reports as a bug
         return _report_error(tool_name, error)
     return code
 

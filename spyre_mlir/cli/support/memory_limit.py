@@ -1,4 +1,7 @@
-"""Memory limit of a tool: an allocation of the size a file merely claims is refused."""
+"""Memory limit of a tool: an allocation of the size a file merely claims is refused.
+
+Decision: docs/decisions/0113-limits-of-the-operating-system.md
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+from spyre_mlir.sizes import read_size
+
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def size(text: str) -> int:
     """Parse bytes from a number with or without a unit: 800M, 16G."""
-    digits, unit = (text[:-1], text[-1]) if text[-1:].upper() in _UNITS else (text, "")
-    if not digits.isascii() or not digits.isdigit() or int(digits) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 800M or 16G")
-    return int(digits) * _UNITS.get(unit.upper(), 1)
+    try:
+        return read_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def machine_memory() -> int:

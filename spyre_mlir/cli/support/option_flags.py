@@ -30,7 +30,7 @@ def add_option(parser: argparse.ArgumentParser, entry: Field[Any]) -> None:
     elif option.read is not None:
         parser.add_argument(flag(entry), metavar="NAME=NUMBER,…", type=_reader(entry), default=entry.default, help=text)
     else:
-        turns, text = ("store_false", f"not: {text}") if entry.default is True else ("store_true", text)
+        turns, text = ("store_false", f"turn this off: {text}") if entry.default is True else ("store_true", text)
         parser.add_argument(flag(entry), dest=entry.name, action=turns, help=text)
 
 

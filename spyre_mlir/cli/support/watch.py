@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import sys
-import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.errors import InputError
+from spyre_mlir.progress import PassLog
 from spyre_mlir.text.render import module_text
 
-log = logging.getLogger("spyre_mlir.passes")
 
-
-class PassWatch:
-    """Observer of a module through the passes.
+class PassWatch(PassLog):
+    """Observer of a module through the passes that also dumps it.
 
     Args:
         dump_dir: where `NN-pass.mlir` files go, the module as it entered first; made if it is missing.
@@ -37,32 +34,22 @@ class PassWatch:
         *,
         generic: bool = False,
         locations: bool = False,
-        step: Callable[[str], None] | None = None,
+        step: Callable[[str], object] | None = None,
     ) -> None:
+        super().__init__(step)
         self._directory = None if dump_dir is None else _made(Path(dump_dir))
         self._shown = shown
         self._generic = generic
         self._locations = locations
-        self._step = step
         self._number = 0
-        self._started = time.perf_counter()
 
     def entered(self, module: ModuleOp) -> None:
         """Record a module before its first pass."""
         self._dump("input", module)
 
-    def before(self, name: str) -> None:
-        """Start the clock of a pass."""
-        log.debug("%s begins", name)
-        if self._step is not None:
-            self._step(name)
-        self._started = time.perf_counter()
-
     def after(self, name: str, module: ModuleOp) -> float:
-        """Report a pass that has run; return the seconds it took."""
-        seconds = time.perf_counter() - self._started
-        if log.isEnabledFor(logging.INFO):
-            log.info("%s: %d ops, %.3f s", name, sum(1 for _ in module.walk()), seconds)
+        """Report and dump a module after a pass; return the seconds the pass took."""
+        seconds = super().after(name, module)
         if name in self._shown:
             sys.stderr.write(f"// -----// IR Dump After {name} //----- //\n{self._text(module)}\n\n")
         self._dump(name, module)

@@ -2,6 +2,8 @@
 
 Parsed and printed by hand: `assembly_format` of an attribute knows keywords only, and xDSL's own syntax of parameters
 would write types behind numbers.
+
+Decision: docs/decisions/0060-interpolation-by-named-matrices.md
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def core_view(tensor: DeviceTensor, index: IndexMap, loops: CoreLoops, table: Se
     """
     layout = tensor.layout
     if layout.unit_extent != 1 or any(e.terms for e in index[len(layout.extents) :]):
-        raise StickError("a tensor that is re-laid from or to a sparse one has no slices of its own")
+        raise StickError("a tensor that is relaid out from or to a sparse one has no slices of its own")
     used = [n for e in index for n, _ in e.terms]
     for name, lp in loops.items():
         if lp.split > 1 and used.count(name) != 1:

@@ -2,6 +2,8 @@
 
 A tile is the same memory: the same layout, a smaller extent, and a start that the induction variable of an `scf.for`
 moves. Its type is the type of the whole tensor with fewer elements, so the strides stay those of the whole.
+
+Decision: docs/decisions/0035-a-tile-is-a-view-in-a-loop.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Buffers of the kernel level and their traffic with the host: the ops around the hardware functions."""
+"""Buffers of the kernel level and their traffic with the host: the ops around the hardware functions.
+
+Decision: docs/decisions/0117-properties-and-notes.md
+"""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from spyre_mlir.dialects.spyre.static_loop import verify_loops
 from spyre_mlir.dialects.spyre.syntax import AllReadAt, ReadAt, SharedFirst, Space
 from spyre_mlir.dialects.superdsc.model.descriptor import Dim, OpClass, core_slices
 from spyre_mlir.dialects.target import spec_at
+from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickAccess, StickError, StrideNest, access, round_up, walk
 
 
@@ -184,9 +185,14 @@ class KernelOp(IRDLOperation):
     def verify_(self) -> None:
         """Checks the loops around it, the accesses, the lanes of the operands, and the division of work."""
         verify_loops(self)
+        self._verify_alone(spec_at(self))
+
+    @fact
+    def _verify_alone(self, spec: SpyreSpec) -> None:
+        """Everything but the loops around it."""
         if len(self.maps.data) != len(self.inputs) + 1:
             raise VerifyException(f"{len(self.maps.data)} maps for {len(self.inputs)} inputs and one output")
-        if len(self.tensors) > (most := spec_at(self).operands_per_kernel):
+        if len(self.tensors) > (most := spec.operands_per_kernel):
             raise VerifyException(f"{len(self.tensors)} operands, the hardware takes {most}")
         try:
             accesses, padded = self.accesses(), self.padded_extents()
@@ -196,7 +202,7 @@ class KernelOp(IRDLOperation):
             raise VerifyException(f"{self.function_name}: {error}; try a restickify of this operand") from error
         self._verify_inside(accesses, padded)
         self.verify_lanes([a.lane for a in accesses])
-        self._verify_division(padded)
+        self._verify_division(padded, spec)
         for number, tensor in enumerate(self.tensors):
             if tensor.space == "lx":
                 self.verify_local(number)
@@ -231,7 +237,7 @@ class KernelOp(IRDLOperation):
     def verify_lanes(self, lanes: Sequence[str | None]) -> None:
         """Raise VerifyException unless the lane dimensions of the operands are compatible."""
 
-    def _verify_division(self, padded: Mapping[str, int]) -> None:
+    def _verify_division(self, padded: Mapping[str, int], spec: SpyreSpec) -> None:
         pieces, cores = self.divisible_pieces(), 1
         for dim in self.space.data:
             unit = pieces.get(dim.name, 1)
@@ -246,5 +252,5 @@ class KernelOp(IRDLOperation):
                     f"{dim.name} has {padded[dim.name]} elements, not divisible over {dim.split} cores "
                     f"in pieces of {unit}; try a divisor"
                 )
-        if cores > (most := spec_at(self).cores_per_card):
+        if cores > (most := spec.cores_per_card):
             raise VerifyException(f"work is divided over {cores} cores, the card has {most}")

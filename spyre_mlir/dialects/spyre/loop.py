@@ -3,6 +3,9 @@
 ``spyre.loop.nest [m = 4, n = 6, k = 8] ins(%a[m, k] : …, %b[k, n] : …) -> [m, n] : … reduce "arith.addf"``:
 every point of the space evaluates the body on one element of each input; points that meet in one element of
 the result are combined. Views of the aten level live in the index maps and cost nothing.
+
+Decision: docs/decisions/0010-one-function-per-body.md
+Decision: docs/decisions/0114-nest-instead-of-linalg-generic.md
 """
 
 from __future__ import annotations

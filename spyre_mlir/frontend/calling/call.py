@@ -56,7 +56,7 @@ def finish_call(
         changed = given[name] if name in given else program.values[name]
         changed.copy_(outputs[index])
     count = len(outputs) - len(program.mutations)
-    memory, shared = program.memory(given)
+    memory, shared = program.memory({**program.values, **given})
     return program.unflatten([*memory.applied(outputs[:count], shared), *outputs[count:]])
 
 

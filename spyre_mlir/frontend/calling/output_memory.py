@@ -54,7 +54,8 @@ def _value(exported: ExportedProgram, spec: InputSpec, leaves: Iterator[Argument
     if spec.kind is InputKind.USER_INPUT or isinstance(spec.arg, ConstantArgument):
         leaf = next(leaves)
         return leaf.value if isinstance(leaf, TreeConstant) else given[leaf.name]
-    return exported.state_dict.get(spec.target or "", exported.constants.get(spec.target or ""))
+    target = spec.target or ""
+    return given.get(target, exported.state_dict.get(target, exported.constants.get(target)))
 
 
 def _examples(exported: ExportedProgram) -> list[Any]:

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import ml_dtypes
 import torch
 from numpy.typing import NDArray
 
 from spyre_mlir.frontend.program.program import Program
-from spyre_mlir.frontend.reference.eager import to_numpy
+from spyre_mlir.frontend.reference.eager import shown_as_numpy, to_numpy
 
 Array = NDArray[Any]
+_BITS = {1: torch.uint8, 2: torch.int16}
+_NARROW: dict[torch.dtype, type[Any]] = {
+    torch.bfloat16: ml_dtypes.bfloat16,
+    torch.float8_e4m3fn: ml_dtypes.float8_e4m3fn,
+    torch.float8_e4m3fnuz: ml_dtypes.float8_e4m3fnuz,
+    torch.float8_e5m2: ml_dtypes.float8_e5m2,
+    torch.float8_e5m2fnuz: ml_dtypes.float8_e5m2fnuz,
+    torch.float8_e8m0fnu: ml_dtypes.float8_e8m0fnu,
+}
 
 
 class HostValues(Mapping[str, Array]):
@@ -41,6 +51,13 @@ class HostValues(Mapping[str, Array]):
         """Return whether there is a tensor of this name; makes none."""
         return name in self._tensors
 
+    def shared(self) -> Mapping[str, Array]:
+        """The same tensors in the memory they have, for reading: nothing is copied before it is asked for.
+
+        bfloat16 and 8-bit floats stay what they are, as types of `ml_dtypes`.
+        """
+        return _Shared(self._tensors)
+
     def versions(self) -> tuple[int, ...]:
         """Return numbers that change when a tensor that calls do not write is modified."""
         written = set(self._program.mutations.values())
@@ -53,6 +70,29 @@ class HostValues(Mapping[str, Array]):
             return None
         now = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
         return next((name for name, t in self._tensors.items() if name in now and not _same_memory(t, now[name])), None)
+
+
+class _Shared(Mapping[str, Array]):
+    """Tensors as arrays on the same memory."""
+
+    def __init__(self, tensors: Mapping[str, torch.Tensor]) -> None:
+        self._tensors = tensors
+
+    def __getitem__(self, name: str) -> Array:
+        tensor = self._tensors[name]
+        narrow = _NARROW.get(tensor.dtype)
+        if narrow is None:
+            return shown_as_numpy(tensor)
+        return tensor.detach().cpu().view(_BITS[tensor.dtype.itemsize]).numpy().view(narrow)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tensors
 
 
 def _version(tensor: torch.Tensor) -> int:

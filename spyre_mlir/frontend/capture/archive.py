@@ -3,6 +3,8 @@
 `torch.export.load` unpickles some members, evaluates the expressions of symbolic sizes, resolves operators by any
 dotted name below `torch`, loads compiled libraries, and writes names into Python text that it compiles. Everything of
 this that is not plain data of a graph is refused here, by the same reader that torch uses, before anything is loaded.
+
+Decision: docs/decisions/0111-a-saved-program-is-looked-at.md
 """
 
 from __future__ import annotations

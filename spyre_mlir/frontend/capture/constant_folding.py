@@ -1,25 +1,46 @@
-"""The part of a graph that no call can change, computed once by torch at import.
+"""The part of a graph that no call can change, which torch computes once.
 
 A node folds if all it reads are numbers, tensors without elements, constants of the model and unmutated
 non-persistent buffers: position ids, causal masks, rotary tables. Parameters and persistent buffers belong to
 the weights.
+
+What follows from numbers and constants alone is known at import. What follows from a buffer as well is computed from a
+recipe when the buffer has a value, at import or later: no decision of the import looks at it, so that a model without
+values gives the same program.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import cast
 
 import torch
 from torch.fx import Node
-from torch.fx.node import map_arg
 
 from spyre_mlir.frontend.arguments import is_random, walks
+from spyre_mlir.frontend.program.recipe import Recipe, computed, ordered
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 
-_CPU = torch.device("cpu")
-_UNSET = ("aten::empty", "aten::new_empty")
+
+@dataclass(frozen=True)
+class Earlier:
+    """Nodes that stand for constants of the program that a program is made from.
+
+    Attributes:
+        known: nodes whose value was known at its import.
+        recipes: nodes whose value follows from buffers.
+        computed: the values of these, as far as the buffers have values.
+    """
+
+    known: Mapping[Node, torch.Tensor] = field(default_factory=dict[Node, torch.Tensor])
+    recipes: Mapping[Node, Recipe] = field(default_factory=dict[Node, Recipe])
+    computed: Mapping[Node, torch.Tensor] = field(default_factory=dict[Node, torch.Tensor])
+
+    def __contains__(self, node: Node) -> bool:
+        """Return whether a node is one of them."""
+        return node in self.known or node in self.recipes
 
 
 class Folded:
@@ -29,64 +50,71 @@ class Folded:
         self,
         nodes: Iterable[Node],
         leaves: Mapping[Node, torch.Tensor],
-        done: Mapping[Node, torch.Tensor] | None = None,
+        buffers: Mapping[Node, str] | None = None,
+        earlier: Earlier | None = None,
     ) -> None:
-        """Finds what folds among nodes.
+        """Finds what folds.
 
         Args:
-            nodes: in order.
+            nodes: the graph, in order.
             leaves: the placeholders whose value is known.
-            done: those that stand for what was folded before.
+            buffers: the placeholders of buffers that no call changes, with their names.
+            earlier: the placeholders that stand for what was folded before.
         """
-        self._values: dict[Node, object] = {**leaves, **(done or {})}
-        self._names = {*leaves, *(done or {})}
+        self._buffers = dict(buffers or {})
+        self._earlier = earlier or Earlier()
+        self._values: dict[Node, object] = {**leaves, **self._earlier.known}
+        self._names = {*leaves, *self._buffers, *self._earlier.known, *self._earlier.recipes}
+        self._by_recipe = {*self._buffers, *self._earlier.recipes}
         nodes = list(nodes)
         empty = {n: v for n in nodes if (v := _without_elements(n)) is not None}
         self._values |= empty
-        self._leaves = frozenset(leaves) | {n for n in empty if n.op == "placeholder"}
+        self._leaves = frozenset(n for n in self._names if n not in self._earlier) | {
+            n for n in empty if n.op == "placeholder"
+        }
         for node in nodes:
-            if node in empty or (
-                node.op == "call_function"
-                and _pure(node)
-                and all(i in self._names for i in node.all_input_nodes)
-                and not (walks(node) and any(i in empty for i in node.all_input_nodes))
-            ):
+            if node in empty or self._folds(node, empty):
                 self._names.add(node)
+                if node not in empty and any(i in self._by_recipe for i in node.all_input_nodes):
+                    self._by_recipe.add(node)
+        self._by_recipe -= set(empty)
+
+    def _folds(self, node: Node, empty: Collection[Node]) -> bool:
+        return (
+            node.op == "call_function"
+            and _pure(node)
+            and all(i in self._names for i in node.all_input_nodes)
+            # Memory is walked as it lies, which no value tells.
+            and not (walks(node) and any(i in empty or i in self._by_recipe for i in node.all_input_nodes))
+        )
 
     def __contains__(self, node: Node) -> bool:
-        """Return whether a node is computed at import; placeholders are not."""
+        """Return whether a node is computed ahead of all calls; placeholders are not."""
         return node in self._names and node not in self._leaves
 
     def known(self, node: Node) -> bool:
         """Return whether the value of a node is known at import, placeholders included."""
-        return node in self._names
+        return node in self._names and node not in self._by_recipe
+
+    def by_recipe(self, node: Node) -> bool:
+        """Return whether the value of a node follows from buffers, placeholders included."""
+        return node in self._by_recipe
+
+    def recipe(self, node: Node) -> Recipe:
+        """Return how the value of such a node is computed."""
+        needed = [n for n in ordered(node, self._values) if n in self._by_recipe or n in self._values]
+        fixed = {n: self._values[n] for n in needed if n in self._values}
+        fixed |= {i: self.value(i) for n in needed for i in n.all_input_nodes if self.known(i)}
+        return Recipe(
+            node,
+            fixed,
+            {n: self._buffers[n] for n in needed if n in self._buffers},
+            earlier={n: self._earlier.recipes[n] for n in needed if n in self._earlier.recipes},
+        )
 
     def value(self, node: Node) -> torch.Tensor:
-        """Return the value of a folded node, computed at first request."""
-        pending = [node]
-        while pending:
-            current = pending[-1]
-            if current in self._values:
-                pending.pop()
-                continue
-            missing = [i for i in current.all_input_nodes if i not in self._values]
-            if missing:
-                pending += missing
-            else:
-                self._values[current] = self._run(current)
-        value = self._values[node]
-        if not isinstance(value, torch.Tensor):
-            raise TypeError(f"node {node.name} has {type(value).__name__} as its value, not a tensor")
-        return value
-
-    def _run(self, node: Node) -> object:
-        args, kwargs = map_arg((node.args, node.kwargs), lambda n: cast(Any, self._values[n]))
-        if "device" in kwargs:
-            kwargs = {**kwargs, "device": _CPU}
-        with torch.no_grad():
-            value = cast(Operator, node.target)(*args, **kwargs)
-        # What nobody set is 0, so that a model gives the same program at every import.
-        return value.zero_() if _name(node).startswith(_UNSET) and isinstance(value, torch.Tensor) else value
+        """Return the value of a known node, computed at first request."""
+        return computed(node, self._values)
 
 
 def _without_elements(node: Node) -> torch.Tensor | None:
@@ -102,11 +130,6 @@ def _pure(node: Node) -> bool:
     if target is operator.getitem:
         return True
     return isinstance(target, OpOverload) and not schema_of(cast(Operator, target)).is_mutable and not is_random(node)
-
-
-def _name(node: Node) -> str:
-    target = cast(object, node.target)
-    return schema_of(cast(Operator, target)).name if isinstance(target, OpOverload) else ""
 
 
 def is_causal_mask(mask: torch.Tensor) -> bool:

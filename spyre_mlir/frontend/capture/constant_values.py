@@ -3,6 +3,8 @@
 A mask such as ``torch.tensor([True, False, True])`` says how many elements `x[mask]` has, and counts say how long the
 result of `repeat_interleave` is. Both are known, so such calls are traced as what they come to, a selection by
 positions. `torch.cov` looks at a value to see whether it should warn; it is traced by its parts.
+
+Decision: docs/decisions/0103-known-values-at-import.md
 """
 
 from __future__ import annotations

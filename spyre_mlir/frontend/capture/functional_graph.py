@@ -27,6 +27,7 @@ from torch.fx.node import map_arg
 
 from spyre_mlir.frontend.arguments import walks
 from spyre_mlir.frontend.capture.call_form import CallForm, OffsetsMatter
+from spyre_mlir.frontend.capture.nested_graphs import FlatGraph
 from spyre_mlir.frontend.capture.operator_tracing import Tables, TensorForm, Trace, TracedCall, trace_calls
 from spyre_mlir.frontend.capture.value_memory import Unfollowed, ValueMemory
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of, storage_identity
@@ -71,10 +72,11 @@ def functional_program(
     Raises:
         Unfollowed: torch has to follow the graph as a whole.
     """
-    if any(_is_symbolic(node) for node in exported.graph.nodes):
+    flat = FlatGraph.of(exported.graph_module)
+    if any(_is_symbolic(node) for node in flat.nodes):
         raise Unfollowed("symbols")
     for offsets in (False, True):
-        walk = _Walk(exported, tables, stays, offsets)
+        walk = _Walk(exported, flat, tables, stays, offsets)
         try:
             if not walk.run(None):
                 trace_calls(tables, walk.resume)
@@ -95,12 +97,18 @@ class _Walk:
     """One pass over an exported graph, which stops at a call that has to be traced first, and goes on with a trace."""
 
     def __init__(
-        self, exported: ExportedProgram, tables: Tables, stays: Callable[[Operator], bool], offsets: bool
+        self,
+        exported: ExportedProgram,
+        flat: FlatGraph,
+        tables: Tables,
+        stays: Callable[[Operator], bool],
+        offsets: bool,
     ) -> None:
-        self._exported, self._tables, self._stays, self._offsets = exported, tables, stays, offsets
+        self._exported, self._flat, self._tables, self._stays, self._offsets = exported, flat, tables, stays, offsets
         self._graph = Graph()
-        self._nodes = list(exported.graph.nodes)
+        self._nodes = flat.nodes
         self._order = {node: number for number, node in enumerate(self._nodes)}
+        self._order |= {call: self._order[output] for output, call in flat.calls.items()}
         self._at = 0
         self._values: dict[Node, Any] = {}
         self._forms: dict[Node, TensorForm] = {}  # of the values
@@ -111,7 +119,11 @@ class _Walk:
         """Go on; return False at a call that has to be traced, if there is nothing to trace it with."""
         while self._at < len(self._nodes):
             node = self._nodes[self._at]
-            if node.op == "placeholder":
+            if node in self._flat.given:
+                self._set(node, map_arg_to(self._values, self._flat.given[node]))
+            elif node in self._flat.calls:
+                self._set(self._flat.calls[node], [*map_arg_to(self._values, node.args[0])])
+            elif node.op == "placeholder":
                 self._placeholder(node)
             elif node.op == "call_function":
                 if not self._call(node, trace):
@@ -223,7 +235,7 @@ class _Walk:
     def program(self) -> FunctionalProgram:
         """Return the program with the graph that the pass made."""
         signature = self._exported.graph_signature
-        by_name = {node.name: node for node in self._nodes if node.op == "placeholder"}
+        by_name = {node.name: node for node in self._exported.graph.nodes if node.op == "placeholder"}
         results: list[tuple[Any, OutputSpec]] = []
         for spec in signature.input_specs:
             if not isinstance(spec.arg, ConstantArgument) and spec.arg.name in by_name:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import torch
@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Region
 
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, symbols_attribute
-from spyre_mlir.frontend.capture.constant_folding import Folded
+from spyre_mlir.frontend.capture.constant_folding import Earlier, Folded
 from spyre_mlir.frontend.lowering.liveness import find_aliases
 from spyre_mlir.frontend.lowering.nodes import NodeLowering
 from spyre_mlir.frontend.lowering.signature import Signature
@@ -33,7 +33,7 @@ def assemble(
     sizes: Sizes,
     *,
     guards: Sequence[str] = (),
-    folded: Mapping[Node, torch.Tensor] | None = None,
+    earlier: Earlier | None = None,
     origin: Origin | None = None,
     reference: Callable[..., object],
     memory: OutputMemory,
@@ -46,14 +46,14 @@ def assemble(
         signature: its arguments and results.
         sizes: its symbols.
         guards: conditions on them.
-        folded: nodes that stand for what was computed before.
+        earlier: nodes that stand for constants of the program that it is made from.
         origin: of a program with symbols.
         reference: the model itself.
         memory: where its outputs lie.
     """
     aliases = find_aliases(live)
-    leaves = {s.node: s.value for s in signature.slots if s.foldable and s.value is not None}
-    known = Folded(live, leaves, folded)
+    earlier = earlier or Earlier()
+    known = _folded(live, signature, earlier)
     lowering = NodeLowering(signature, aliases, known, sizes)
     lowering.guard(guards)
     for node in live:
@@ -64,7 +64,7 @@ def assemble(
         module=_module(name, signature, lowering, sizes),
         name=name,
         arguments=tuple(lowering.arguments),
-        values=lowering.values,
+        values=lowering.values | _by_recipe(signature, lowering, earlier),
         results=tuple(r.name for r in signature.results),
         mutations={i: r.mutates for i, r in enumerate(signature.results) if r.mutates is not None},
         input_leaves=signature.input_leaves,
@@ -73,8 +73,30 @@ def assemble(
         output_tree=signature.output_tree,
         reference=reference,
         memory=memory,
+        recipes=lowering.recipes,
+        ties=signature.tied_names,
+        names=signature.names,
         origin=origin,
     )
+
+
+def _folded(live: Sequence[Node], signature: Signature, earlier: Earlier) -> Folded:
+    """What no call can change: known, or computed from the buffers of the model once they have values."""
+    foldable = {s.node: s for s in signature.slots if s.foldable}
+    known = {n: s.value for n, s in foldable.items() if s.argument.kind == "constant" and s.value is not None}
+    buffers = {n: s.argument.name for n, s in foldable.items() if n not in known}
+    tied = {node: buffers[first] for node, first in signature.ties.items() if first in buffers}
+    return Folded(live, known, buffers | tied, earlier)
+
+
+def _by_recipe(signature: Signature, lowering: NodeLowering, earlier: Earlier) -> dict[str, torch.Tensor]:
+    """The constants that follow from buffers which have values."""
+    buffers = {s.argument.name: s.value for s in signature.slots if s.value is not None}
+    return {
+        name: recipe.value(buffers, earlier.computed)
+        for name, recipe in lowering.recipes.items()
+        if recipe.needs(earlier.computed) <= set(buffers)
+    }
 
 
 def _module(name: str, signature: Signature, lowering: NodeLowering, sizes: Sizes) -> ModuleOp:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from typing import cast
 
@@ -44,6 +45,7 @@ from spyre_mlir.frontend.lowering.promotion import (
 from spyre_mlir.frontend.lowering.rewriting import rewrite
 from spyre_mlir.frontend.lowering.signature import Signature
 from spyre_mlir.frontend.program.program import Argument
+from spyre_mlir.frontend.program.recipe import Recipe
 from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number, is_symbolic_node, same_shape
 from spyre_mlir.frontend.torch_private import OpOverload
 from spyre_mlir.ops import ATEN
@@ -63,13 +65,15 @@ class NodeLowering:
         self.block = Block(arg_types=[sizes.type_of(s.node.meta["val"]) for s in signature.slots])
         self.arguments = [s.argument for s in signature.slots]
         self.values = {s.argument.name: s.value for s in signature.slots if s.value is not None}
+        self.recipes: dict[str, Recipe] = {}
         self._location: LocationAttr = UnknownLoc()
         self._build = ImportBuild(self._add)
         self._ssa: dict[Node, SSAValue] = {}
         self._several: dict[Node, dict[int, SSAValue]] = {}
         self._casts: dict[tuple[SSAValue, torch.dtype], SSAValue] = {}
-        self._constants: dict[object, SSAValue] = {}
+        self._constants: dict[object, tuple[str, SSAValue]] = {}
         self._right: set[object] = set()
+        self._masks: dict[Node, dict[str, BoundArgument]] = {}
         for slot, value in zip(signature.slots, self.block.args, strict=True):
             value.name_hint = slot.node.name
             self._ssa[slot.node] = value
@@ -121,21 +125,26 @@ class NodeLowering:
                 self.block.erase_arg(value)
                 self.arguments.remove(argument)
                 self.values.pop(argument.name, None)
+                self.recipes.pop(argument.name, None)
 
     def ssa(self, node: Node) -> SSAValue:
         """Return the value of a node; a folded one becomes an argument."""
         root = self._root(node)
-        return self._constant(self._folded.value(root)) if root in self._folded else self._ssa[root]
+        if root not in self._folded:
+            return self._ssa[root]
+        if self._folded.by_recipe(root):
+            return self._computed(root, self._folded.recipe(root))
+        return self._constant(self._folded.value(root))
 
     def known_value(self, node: Node) -> torch.Tensor | None:
-        """Return the tensor value of a node, if no call can change it."""
+        """Return the tensor value of a node, if it is the same whatever the model's tensors are."""
         root = self._root(node)
         return self._folded.value(root) if self._folded.known(root) else None
 
     def from_host(self, node: Node) -> bool:
         """Return whether the host provides the value of a node unchanged."""
         root = self._root(node)
-        return root.op == "placeholder" or self._folded.known(root)
+        return root.op == "placeholder" or root in self._folded
 
     def emit(
         self, overload: str, *operands: SSAValue, result: Attribute | None = None, **attributes: object
@@ -233,6 +242,8 @@ class NodeLowering:
             return self.ssa(root)
         if self._folded.known(root):
             return self._constant(self._folded.value(root).to(wanted))
+        if self._folded.by_recipe(root):
+            return self._computed(root, self._folded.recipe(root).of_type(wanted))
         source = self.ssa(root)
         if (source, wanted) not in self._casts:
             held_in = cast("TensorType[Attribute]", source.type)
@@ -243,24 +254,38 @@ class NodeLowering:
 
     def _constant(self, value: torch.Tensor) -> SSAValue:
         """The argument that holds a value known at import; a repeated value is kept once and expanded."""
-        repeated = [stride == 0 and extent > 1 for stride, extent in zip(value.stride(), value.shape, strict=True)]
+        repeated = _repeated(value)
         if any(repeated):
-            compact = value[tuple(slice(0, 1) if r else slice(None) for r in repeated)]
-            op = make_op(
-                "expand", [self._constant(compact)], {"size": to_attribute(tuple(value.shape))}, [tensor_type(value)]
-            )
-            return self._add(op).results[0]
+            return self._expanded(self._constant(_without_repetitions(value, repeated)), value)
         # One element counts as dense under any stride, but bytes can be read under stride 1 only.
         dense = value.contiguous() if value.numel() != 1 else value.clone(memory_format=torch.contiguous_format)
         raw = dense.reshape(-1).view(torch.uint8).numpy().data if dense.numel() else b""
-        key = (dense.dtype, tuple(dense.shape), sha256(raw).digest())
+        name, argument = self._argument((dense.dtype, tuple(dense.shape), sha256(raw).digest()), dense)
+        self.values.setdefault(name, dense)
+        return argument
+
+    def _computed(self, node: Node, recipe: Recipe) -> SSAValue:
+        """The argument whose value follows from buffers of the model; see `_constant`."""
+        form: torch.Tensor = node.meta["val"]
+        repeated = _repeated(form)
+        form = form if recipe.dtype is None else form.to(recipe.dtype)
+        recipe = replace(recipe, repeated=repeated)
+        name, argument = self._argument(recipe.key, _without_repetitions(form, repeated))
+        self.recipes.setdefault(name, recipe)
+        return self._expanded(argument, form) if any(repeated) else argument
+
+    def _argument(self, key: object, form: torch.Tensor) -> tuple[str, SSAValue]:
+        """The argument of a constant, and its name; constants with equal keys are one."""
         if key not in self._constants:
             name = self._fresh_name()
-            self.arguments.append(Argument(name, "constant", tuple(dense.shape), dense.dtype))
-            self.values[name] = dense
-            self._constants[key] = self.block.insert_arg(tensor_type(dense), len(self.block.args))
-            self._constants[key].name_hint = name
+            self.arguments.append(Argument(name, "constant", tuple(form.shape), form.dtype))
+            self._constants[key] = name, self.block.insert_arg(tensor_type(form), len(self.block.args))
+            self._constants[key][1].name_hint = name
         return self._constants[key]
+
+    def _expanded(self, compact: SSAValue, form: torch.Tensor) -> SSAValue:
+        op = make_op("expand", [compact], {"size": to_attribute(tuple(form.shape))}, [tensor_type(form)])
+        return self._add(op).results[0]
 
     def _fresh_name(self) -> str:
         taken = {a.name for a in self.arguments}
@@ -274,12 +299,28 @@ class NodeLowering:
         mask = bound["attn_mask"].value if node.target is _ATTENTION else None
         if not isinstance(mask, Node) or not self._folded.known(self._root(mask)):
             return bound
-        value = self._folded.value(self._root(mask))
-        if value.dtype is torch.bool and bool(value.all()):
-            return bound | {"attn_mask": BoundArgument(None, True)}
-        if is_causal_mask(value):
-            return bound | {"attn_mask": BoundArgument(None, True), "is_causal": BoundArgument(True, False)}
-        return bound
+        root = self._root(mask)
+        if root not in self._masks:  # every layer has the same mask
+            self._masks[root] = _causal_fact(self._folded.value(root))
+        return bound | self._masks[root]
+
+
+def _causal_fact(mask: torch.Tensor) -> dict[str, BoundArgument]:
+    """The arguments of attention that stand for a known mask; none if it has to be carried."""
+    if mask.dtype is torch.bool and bool(mask.all()):
+        return {"attn_mask": BoundArgument(None, True)}
+    if is_causal_mask(mask):
+        return {"attn_mask": BoundArgument(None, True), "is_causal": BoundArgument(True, False)}
+    return {}
+
+
+def _repeated(value: torch.Tensor) -> tuple[bool, ...]:
+    """Per dimension, whether its elements are one in memory."""
+    return tuple(step == 0 and extent > 1 for step, extent in zip(value.stride(), value.shape, strict=True))
+
+
+def _without_repetitions(value: torch.Tensor, repeated: tuple[bool, ...]) -> torch.Tensor:
+    return value[tuple(slice(0, 1) if one else slice(None) for one in repeated)]
 
 
 def _named(value: SSAValue, node: Node) -> SSAValue:

@@ -42,7 +42,7 @@ class PlaceholderSlot:
 
     Attributes:
         value: the tensor, if the model owns one that has elements.
-        foldable: whether the value belongs to the program, not to the weights.
+        foldable: whether the value belongs to the program, not to the weights, and no call changes it.
         memory: what two placeholders share if they read the same memory the same way; None to stay apart.
     """
 
@@ -69,10 +69,14 @@ class Signature:
     Attributes:
         slots: the arguments: inputs, parameters, buffers, constants.
         ties: placeholders of weights that share storage with an earlier one, to that one.
+        tied_names: the same by the names of the weights.
+        names: names of all weights.
     """
 
     slots: tuple[PlaceholderSlot, ...]
     ties: Mapping[Node, Node]
+    tied_names: Mapping[str, str]
+    names: frozenset[str]
     input_leaves: tuple[Argument | TreeConstant, ...]
     results: tuple[ProgramResult, ...]
     output_leaves: tuple[int | TreeConstant, ...]
@@ -113,10 +117,13 @@ def read_signature(exported: FunctionalProgram, sizes: Sizes) -> Signature:
         slots.append(slot)
     slots.sort(key=lambda slot: _ORDER.index(slot.argument.kind))
     ties = _ties(slots)
-    results, output_leaves = _results(exported, nodes, {s.node.name: s.argument.name for s in slots}, sizes)
+    names = {slot.node: slot.argument.name for slot in slots}
+    results, output_leaves = _results(exported, nodes, {node.name: name for node, name in names.items()}, sizes)
     return Signature(
         tuple(s for s in slots if s.node not in ties),
         ties,
+        {names[tied]: names[first] for tied, first in ties.items()},
+        frozenset(slot.argument.name for slot in slots if slot.argument.kind != "input"),
         tuple(leaves),
         results,
         output_leaves,
@@ -156,21 +163,22 @@ def _slot(
     example = cast(torch.Tensor, node.meta["val"])
     name = rename(node.name) if spec.target is None else spec.target
     shape = tuple(DYNAMIC_INDEX if isinstance(extent, torch.SymInt) else extent for extent in example.shape)
-    argument = Argument(name, _KINDS[spec.kind], shape, example.dtype, mutated)
+    kept = spec.kind is InputKind.PARAMETER or (spec.kind is InputKind.BUFFER and bool(spec.persistent))
+    argument = Argument(name, _KINDS[spec.kind], shape, example.dtype, mutated, persistent=kept)
     if spec.target is None:
         return PlaceholderSlot(node, argument)
     value = exported.state_dict.get(spec.target, exported.constants.get(spec.target))
+    foldable = not kept and not mutated
     if not isinstance(value, torch.Tensor):
-        return PlaceholderSlot(node, argument)
+        return PlaceholderSlot(node, argument, foldable=foldable)
     memory = (
         None
         if mutated or value.numel() == 0
         else (storage_identity(value), value.dtype, tuple(value.shape), value.stride(), value.storage_offset())
     )
     if not is_real(value):
-        return PlaceholderSlot(node, argument, memory=memory)
-    of_program = spec.kind is InputKind.CONSTANT_TENSOR or (spec.kind is InputKind.BUFFER and not spec.persistent)
-    return PlaceholderSlot(node, argument, value.detach(), of_program and not mutated, memory)
+        return PlaceholderSlot(node, argument, None, foldable, memory)
+    return PlaceholderSlot(node, argument, value.detach(), foldable, memory)
 
 
 def _ties(slots: list[PlaceholderSlot]) -> dict[Node, Node]:

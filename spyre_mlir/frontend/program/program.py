@@ -14,6 +14,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.element_types import describe
 from spyre_mlir.frontend.program.aliasing import check_apart
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
+from spyre_mlir.frontend.program.recipe import Recipe
 from spyre_mlir.frontend.program.result_memory import ResultMemory
 from spyre_mlir.frontend.torch_private import TreeSpec, is_real, tree_flatten
 
@@ -49,6 +50,7 @@ class Argument:
     """One argument of the program's function, in order.
 
     Attributes:
+        persistent: whether a checkpoint of the model has it; not so for inputs, constants and non-persistent buffers.
         placement: how a caller's tensor must lie in its storage, because the program walks it by strides; else None.
     """
 
@@ -58,6 +60,7 @@ class Argument:
     dtype: torch.dtype
     mutated: bool = False
     placement: Placement | None = None
+    persistent: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,10 @@ class Program:
         reference: the model itself, for comparison; None for a program without weights.
         memory: where the outputs lie for the inputs of a call, and the tensors whose memory they may share.
         origin: of a program with symbols; None if all its sizes are numbers.
+        recipes: constants that follow from buffers of the model, by name.
+        ties: other names of a parameter or buffer that the model has in several places, to that of the argument.
+        names: names of all tensors of the model, also of those that the program does not read.
+        stored: whether the weights lie in files that somebody keeps.
     """
 
     module: ModuleOp
@@ -113,6 +120,10 @@ class Program:
     output_tree: TreeSpec
     reference: Callable[..., object] = field(repr=False)
     memory: OutputMemory = field(repr=False)
+    recipes: Mapping[str, Recipe] = field(default_factory=dict[str, Recipe], repr=False)
+    ties: Mapping[str, str] = field(default_factory=dict[str, str])
+    names: frozenset[str] = frozenset()
+    stored: bool = False
     origin: Origin | None = field(default=None, repr=False)
 
     @property

@@ -1,11 +1,13 @@
 """Memory placement of a graph's results: strides, offsets and sharing, found by a run on tensors without elements.
 
 Code after a call may depend on all three: `y.view(-1)` asks for strides, and a write to one result shows in its views.
+
+Decision: docs/decisions/0105-results-lie-as-eagers-do.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,12 +65,12 @@ class ResultMemory:
     """Memory placement of a graph's results, for inputs of one form.
 
     Attributes:
-        writes: whether the graph writes to an input.
+        writes: numbers of the inputs that the graph writes to.
         views: results in the memory of an input: the number of the input, and the place there.
         own: groups of results that share memory of their own, most of them alone; places by number of the result.
     """
 
-    writes: bool
+    writes: frozenset[int]
     views: Mapping[int, tuple[int, MemoryPlace]]
     own: Sequence[Mapping[int, MemoryPlace]]
 
@@ -87,7 +89,7 @@ class ResultMemory:
         return tuple(placed[number] for number in range(len(results)))
 
     @staticmethod
-    def of(results: Sequence[Any], inputs: Sequence[Any], writes: bool = False) -> ResultMemory:
+    def of(results: Sequence[Any], inputs: Sequence[Any], writes: Collection[int] = ()) -> ResultMemory:
         """Return the placement of a run's results for its inputs, both usually without elements."""
         memory = {storage_identity(x): number for number, x in enumerate(inputs) if isinstance(x, torch.Tensor)}
         views: dict[int, tuple[int, MemoryPlace]] = {}
@@ -100,7 +102,7 @@ class ResultMemory:
                 views[number] = memory[storage], MemoryPlace.of(result)
             else:
                 own.setdefault(storage, {})[number] = MemoryPlace.of(result)
-        return ResultMemory(writes, views, tuple(own.values()))
+        return ResultMemory(frozenset(writes), views, tuple(own.values()))
 
 
 class ResultMemories:
@@ -125,7 +127,8 @@ class ResultMemories:
             fakes = [_empty(x) if isinstance(x, torch.Tensor) else x for x in inputs]
             before = [_version(fake) for fake in fakes]
             results = self._run(*fakes)
-        return ResultMemory.of(results, fakes, [_version(fake) for fake in fakes] != before)
+            after = [_version(fake) for fake in fakes]
+        return ResultMemory.of(results, fakes, [n for n, version in enumerate(before) if after[n] != version])
 
 
 def _lies_so(places: Mapping[int, MemoryPlace], results: Sequence[Any]) -> bool:

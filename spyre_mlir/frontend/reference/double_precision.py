@@ -2,6 +2,8 @@
 
 A model in bfloat16 or float16 rounds after every operation in torch, by some 1e-3. Comparing exact numerics with
 that would hide every error below it, so such a model is copied and run in float64, its weights as they are.
+
+Decision: docs/decisions/0081-references-do-not-round.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Half-precision programs: the reference is double precision, so none of their results is rounded."""
+"""Half-precision programs: the reference is double precision, so none of their results is rounded.
+
+Decision: docs/decisions/0025-half-precision-references.md
+"""
 
 from __future__ import annotations
 

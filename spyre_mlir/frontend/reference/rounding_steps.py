@@ -5,6 +5,8 @@ they hand to a step may differ in the last bits, and an element that lies at the
 side. Such an element is told from an error by torch itself: the model runs once as eager does, and once in double
 precision; the difference is excused if the input, in double precision, lies within `NEAR` units in the last place of
 the boundary.
+
+Decision: docs/decisions/0100-steps-that-rounding-decides.md
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 torch says nothing about which of several equal elements an ordering names first, and its choice depends on the length
 and the processor. An order that can be foretold is one of those it may give, and the one that the op table gives.
+
+Decision: docs/decisions/0084-equal-elements-keep-their-order.md
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Nothing says what such a bundle's tensors are. What can be known is found by walking through its launches without
 running them: what a launch reads and no launch before it wrote, is an input; what a launch writes and none after it
 reads, is a result. A tensor has the shape its first reader sees: the dims of the operation, padding included.
+
+Decision: docs/decisions/0048-inputs-by-launches.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Transfers between host and card: a tensor in the layout of its type, from and to memory."""
+"""Transfers between host and card: a tensor in the layout of its type, from and to memory.
+
+Decision: docs/decisions/0009-masks-integers-epsilon.md
+"""
 
 from __future__ import annotations
 

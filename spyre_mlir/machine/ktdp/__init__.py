@@ -3,6 +3,8 @@
 What it refuses and looser interpreters let pass: coordinates beyond a view or an array, elements that nobody wrote,
 cores that write one place or read what another core may still be writing, tensors and views that do not fit the
 scratchpad, stores of the wrong type.
+
+Decision: docs/decisions/0037-ktir-on-a-strict-machine.md
 """
 
 from __future__ import annotations

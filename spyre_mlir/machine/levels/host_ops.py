@@ -1,4 +1,7 @@
-"""Rule for host steps: passes the call to an executor, because the machine has no operators of its own."""
+"""Rule for host steps: passes the call to an executor, because the machine has no operators of its own.
+
+Decision: docs/decisions/0054-the-machine-borrows-operators.md
+"""
 
 from __future__ import annotations
 

@@ -13,6 +13,10 @@ What public sources leave open is a setting of `MachineOptions`, or said here:
 * An integer result beyond its format is a fault; where the run goes on, it keeps its low bits. One computed from NaN
   is 0.
 * The two 8-bit floats are float8_e4m3fn and float8_e5m2fnuz, converted by ml_dtypes.
+
+Decision: docs/decisions/0003-device-numerics.md
+Decision: docs/decisions/0026-what-device-numerics-round.md
+Decision: docs/decisions/0043-elements-by-value.md
 """
 
 from __future__ import annotations
@@ -75,6 +79,7 @@ class DeviceMemory(Memory):
     """
 
     scale = 2
+    unbounded = False
 
     def __init__(self, spec: SpyreSpec = SPYRE, options: MachineOptions | None = None) -> None:
         super().__init__(spec)

@@ -4,6 +4,8 @@ Memory is made of regions that are added explicitly (arguments, the pool, the sc
 what was ever written where (`spyre_mlir.machine.memory.shadow`). An element's value stands where its first byte does,
 in a wide number of the host; which one is up to the numerics: `ExactMemory` keeps float64, and
 `spyre_mlir.machine.memory.device_numerics` the value of the bytes that the hardware would have.
+
+Decision: docs/decisions/0002-exact-memory.md
 """
 
 from __future__ import annotations
@@ -127,6 +129,8 @@ class Memory(ABC):
     scale: int
     # Whether it is kept what was written where, and in which format.
     tracked = True
+    # Whether it holds numbers beyond those of the device's formats.
+    unbounded = True
     # Whether cores that share a sum hand their parts on unchanged, so that it may be computed in one go.
     partial_sums_are_wide = True
 

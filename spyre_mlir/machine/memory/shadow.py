@@ -3,6 +3,8 @@
 Nearly every stick is written from its first byte on in one format, so two small numbers say all about it. A stick
 that is not, is mixed: it has a tag per byte, as long as it needs one. A wider element stands as the tag of its format
 in its first byte, and marks the others as its continuation.
+
+Decision: docs/decisions/0044-states-per-stick.md
 """
 
 from __future__ import annotations

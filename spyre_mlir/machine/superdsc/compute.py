@@ -18,7 +18,7 @@ from spyre_mlir.machine.memory.exact import Bools, Floats, Memory
 from spyre_mlir.machine.memory.frames import Frame, blocks
 from spyre_mlir.machine.memory.operand_views import ByteAccess, TrackedArray
 from spyre_mlir.machine.memory.shadow import spread
-from spyre_mlir.machine.superdsc.constants import decode_constant
+from spyre_mlir.machine.superdsc.constants import decode_constant, mask_value
 from spyre_mlir.machine.superdsc.gather import gather
 from spyre_mlir.machine.superdsc.poison import contracted_written, folded_written, pointwise_written, require_lane_zero
 from spyre_mlir.ops.function_facts import LaneOrder
@@ -136,7 +136,7 @@ def compute(view: Descriptor, meaning: Meaning, tile: Tile, memory: Memory) -> T
         picked = gather(view, tile.accesses, tile.origin, memory)
         return _shaped(TrackedArray(tile.frame.cut(picked.values), picked.written), tile)
     accesses = tile.accesses[:-1]
-    inputs = [_masked(view, tile, index, fetch(tile, index, memory)) for index in range(len(accesses))]
+    inputs = [_masked(view, tile, index, memory) for index in range(len(accesses))]
     if isinstance(meaning, Movement):
         return _shaped(_moved(view, meaning, inputs[0], tile.frame), tile)
     checked = 1 if isinstance(meaning, Pointwise) and meaning.selects else len(inputs)
@@ -188,8 +188,9 @@ def _shaped(tensor: TrackedArray, tile: Tile) -> TrackedArray:
     return TrackedArray(spread(tensor.values, shape), None if written is None else spread(written, output.shape))
 
 
-def _masked(view: Descriptor, tile: Tile, index: int, tensor: TrackedArray) -> TrackedArray:
-    """Replace what lies beyond the valid extents by the mask constant."""
+def _masked(view: Descriptor, tile: Tile, index: int, memory: Memory) -> TrackedArray:
+    """Read an operand; what lies beyond the valid extents is the mask constant."""
+    tensor = fetch(tile, index, memory)
     for place, dim in enumerate(view.dims):
         if dim.valid is None or view.mask_constant < 0 or dim.label not in view.operands[index].order:
             continue
@@ -199,7 +200,7 @@ def _masked(view: Descriptor, tile: Tile, index: int, tensor: TrackedArray) -> T
             continue
         beyond = tuple(slice(first, None) if at == place else slice(None) for at in range(len(view.dims)))
         values = values.copy()
-        values[beyond] = decode_constant(view.constants[view.mask_constant])
+        values[beyond] = mask_value(view, unbounded=memory.unbounded)
         written = tensor.written
         if written is not None:
             sizes = [n if at == place else m for at, (n, m) in enumerate(zip(values.shape, written.shape, strict=True))]

@@ -11,7 +11,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.machine.memory.exact import Bools, Memory
 from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, TrackedArray
-from spyre_mlir.machine.superdsc.constants import decode_constant
+from spyre_mlir.machine.superdsc.constants import decode_constant, mask_value
 from spyre_mlir.machine.superdsc.core_places import settled
 from spyre_mlir.machine.superdsc.races import require_disjoint, require_no_race
 from spyre_mlir.machine.superdsc.stale_reads import History
@@ -51,7 +51,7 @@ class CoreWork:
             shape = [1] * tensor.values.ndim
             shape[place] = tensor.values.shape[place]
             beyond: Bools = np.indices(shape)[place] >= dim.valid - self.origin[place]
-            values = np.where(beyond, decode_constant(self.view.constants[self.view.mask_constant]), tensor.values)
+            values = np.where(beyond, mask_value(self.view, unbounded=self.memory.unbounded), tensor.values)
             tensor = TrackedArray(values, None if tensor.written is None else tensor.written | beyond)
         return tensor
 

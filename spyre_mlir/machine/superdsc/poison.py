@@ -3,6 +3,8 @@
 Lanes beyond a tensor's extent are often uninitialised, and element-wise functions carry them along harmlessly. A
 program is wrong when such a lane enters a sum, or when the first lane of a stick, which always holds data, was never
 written.
+
+Decision: docs/decisions/0021-padding-and-poison.md
 """
 
 from __future__ import annotations

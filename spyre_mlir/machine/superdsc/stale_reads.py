@@ -4,6 +4,8 @@ Files say addresses, not tensors, so three things can be told apart without any 
 written since the bundle began; what is left of a tensor after another one was written over a part of it; and sticks
 that, by the writer's division of the tensor, belong to another core. Where the caller knows which tensor every operand
 is, any other tensor's bytes are stale as well.
+
+Decision: docs/decisions/0045-stale-reads.md
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Coefficients in this folder are minimax fits of our own (Lawson's iteration on Chebyshev points against double
 precision); each function states its error as `tolerance` (exact arithmetic) and `ulps` (DL16).
+
+Decision: docs/decisions/0065-forms-that-keep-the-relative-error.md
 """
 
 from __future__ import annotations

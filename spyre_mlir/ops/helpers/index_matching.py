@@ -3,6 +3,8 @@
 The device gathers whole rows of tables only, and does not scatter. What is left is dense: a matrix of truth values
 says which index names which place, and elements are selected by it and folded. A selection, unlike a product with
 zeros and ones, keeps integers exact and stops infinities and NaN of other places.
+
+Decision: docs/decisions/0063-positions-are-compared.md
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 A window of several dimensions is taken dimension by dimension: the taps of a k-by-k window are 2k slices, not k*k.
 Slices step along dimensions that are not in the lanes, where every start and step can be addressed.
+
+Decision: docs/decisions/0059-windows-dimension-by-dimension.md
 """
 
 from __future__ import annotations

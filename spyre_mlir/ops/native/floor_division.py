@@ -1,4 +1,7 @@
-"""Floor division of two integers, a part of other operations; the device computes it in several steps."""
+"""Floor division of two integers, a part of other operations; the device computes it in several steps.
+
+Decision: docs/decisions/0057-whole-quotients.md
+"""
 
 from __future__ import annotations
 

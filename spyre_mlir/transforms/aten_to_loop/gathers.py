@@ -1,4 +1,7 @@
-"""Rows of a table: a gather where the hardware supports it, else a matmul with a matrix of zeros and ones."""
+"""Rows of a table: a gather where the hardware supports it, else a matmul with a matrix of zeros and ones.
+
+Decision: docs/decisions/0094-tables-beyond-reach.md
+"""
 
 from __future__ import annotations
 

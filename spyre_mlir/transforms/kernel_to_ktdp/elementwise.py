@@ -14,7 +14,7 @@ from spyre_mlir.dialects.spyre.kernel import ComputeOp, KernelConstantOp, device
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.transforms.kernel_to_ktdp.function_builder import Span, element_type
-from spyre_mlir.transforms.kernel_to_ktdp.hardware_functions import apply, combined, fold, neutral
+from spyre_mlir.transforms.kernel_to_ktdp.hardware_functions import adds, apply, combined, fold, neutral
 from spyre_mlir.transforms.kernel_to_ktdp.operands import Operands
 from spyre_mlir.transforms.kernel_to_ktdp.slices import ONE
 from spyre_mlir.transforms.kernel_to_ktdp.tiles import LoopPart, LoopPiece, OperandWalk, TiledKernel, fit
@@ -214,7 +214,7 @@ class Folding:
         """One tile folded, and added to what is there."""
         tiling, code = self.tiling, self.tiling.code
         value = tiling.read(self.source, self.axes)
-        if self.function == "sum":
+        if adds(self.function):
             value = code.widened(value)
         dims = [d for d, a in enumerate(self.axes) if a[0] in self.folded]
         if dims:
@@ -223,5 +223,5 @@ class Folding:
 
     def _neutral(self) -> SSAValue:
         code, kept = self.tiling.code, [a for a in self.axes if a[0] not in self.folded]
-        element = f32 if self.function == "sum" else float_type(self.source)
+        element = f32 if adds(self.function) else float_type(self.source)
         return code.full(neutral(self.function), element, [1 if a == ONE else self.tiling.spans[a].count for a in kept])

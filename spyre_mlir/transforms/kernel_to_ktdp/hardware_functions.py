@@ -2,6 +2,8 @@
 
 A function with one counterpart stays in the element type of its operands. One that takes several ops is computed in
 single precision and rounded once, as the hardware rounds once.
+
+Decision: docs/decisions/0039-numbers-and-functions-of-ktir.md
 """
 
 from __future__ import annotations
@@ -164,6 +166,11 @@ def combined(code: Code, name: str, a: SSAValue, b: SSAValue) -> SSAValue:
     fold_op = _fold_of(FUNCTIONS[name])
     assert fold_op is not None
     return code.add(fold_op(a, b))
+
+
+def adds(name: str) -> bool:
+    """Return whether a reduction adds, so that partial results need a wider type."""
+    return _fold_of(FUNCTIONS[name]) is arith.AddfOp
 
 
 def neutral(name: str) -> float:

@@ -2,6 +2,8 @@
 
 A buffer that the kernel level has in the scratchpads is a value here: KTIR gives tensors no addresses, so only their
 room counts. What has no room, or is walked in ways that do not fit together, goes through device memory.
+
+Decision: docs/decisions/0108-ktir-threads-tensors.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The bundle function: the order of the SuperDSC files and the addresses each core starts at."""
+"""The bundle function: the order of the SuperDSC files and the addresses each core starts at.
+
+Decision: docs/decisions/0005-symbolic-addresses.md
+Decision: docs/decisions/0032-shared-files-are-an-option.md
+"""
 
 from __future__ import annotations
 
@@ -113,10 +117,15 @@ class SymbolicBundle:
 
     def _file(self, descriptor: Descriptor, placed: Placed, symbols: int, location: LocationAttr) -> _File:
         """The file of a descriptor whose start addresses are places in a list of `symbols` ids."""
+        if not self.share:
+            return self._new_file(descriptor, placed, symbols, location)
         # What the machine watches for overflow, and what it rounds, it knows by its file.
         key = (replace(descriptor, index=0), tuple(placed.labels.items()), placed.watched, placed.element)
-        if self.share and key in self._files:
-            return self._files[key]
+        if key not in self._files:
+            self._files[key] = self._new_file(descriptor, placed, symbols, location)
+        return self._files[key]
+
+    def _new_file(self, descriptor: Descriptor, placed: Placed, symbols: int, location: LocationAttr) -> _File:
         first = self._next_symbol
         self._next_symbol -= symbols
         operands = [
@@ -125,8 +134,7 @@ class SymbolicBundle:
         ]
         op = _sdsc(replace(descriptor, operands=tuple(operands)), self.version, self.spec, placed, location)
         self.sdscs.append(op)
-        self._files[key] = _File(op.file_name, tuple(range(first, first - symbols, -1)))
-        return self._files[key]
+        return _File(op.file_name, tuple(range(first, first - symbols, -1)))
 
     def _address(self, base: Base, offset: int) -> SSAValue:
         start = Base(base.argument)

@@ -1,14 +1,21 @@
-"""From a kernel op to the descriptor of its SuperDSC: labels, strides, padding, masks."""
+"""From a kernel op to the descriptor of its SuperDSC: labels, strides, padding, masks.
+
+Decision: docs/decisions/0006-labels-are-positional.md
+Decision: docs/decisions/0076-padding-wins-over-nothing.md
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.dialects.spyre.kernel_facts import fact
 from spyre_mlir.dialects.superdsc.model.descriptor import (
     Constant,
     Descriptor,
@@ -55,7 +62,7 @@ class Placed:
 
     descriptor: Descriptor
     offsets: tuple[tuple[int, ...], ...]
-    labels: dict[str, str]
+    labels: Mapping[str, str]
     watched: int | None = None
     element: Attribute | None = None
 
@@ -106,6 +113,13 @@ def describe_kernel(op: kernel.KernelOp, index: int, masks: Masks = "largest") -
     Raises:
         LoweringError: the op needs more loops than the format has labels for.
     """
+    placed = _placed(op, masks)
+    return replace(placed, descriptor=replace(placed.descriptor, index=index))
+
+
+@fact
+def _placed(op: kernel.KernelOp, masks: Masks) -> Placed:
+    """The descriptor of a kernel as number 0."""
     kind = op_class(op)
     walked = _with_stick([_walk(op, n, kind) for n in range(len(op.tensors))])
     loops = _loops(op, kind, walked)
@@ -123,8 +137,8 @@ def describe_kernel(op: kernel.KernelOp, index: int, masks: Masks = "largest") -
     function = op.function_name
     own, mask = file_constants(op), _mask_constant(function, masks) if any(d.valid is not None for d in dims) else ()
     unit = op.entry.unit.value if isinstance(op, kernel.ComputeOp) else "sfp"
-    descriptor = Descriptor(index, function, unit, kind, dims, tuple(operands), (*own, *mask), len(own) if mask else -1)
-    return Placed(descriptor, offsets, labels)
+    descriptor = Descriptor(0, function, unit, kind, dims, tuple(operands), (*own, *mask), len(own) if mask else -1)
+    return Placed(descriptor, offsets, MappingProxyType(labels))
 
 
 def _walk(op: kernel.KernelOp, number: int, kind: OpClass) -> _Walked:

@@ -1,4 +1,7 @@
-"""Device buffers during layout planning, and the kernel steps that use them."""
+"""Device buffers during layout planning, and the kernel steps that use them.
+
+Decision: docs/decisions/0092-padding-has-a-bound.md
+"""
 
 from __future__ import annotations
 

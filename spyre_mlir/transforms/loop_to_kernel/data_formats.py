@@ -2,6 +2,9 @@
 
 A truth value is stored in the format of what was compared. Where formats meet, operands are converted; the choice is
 the one that converts least.
+
+Decision: docs/decisions/0024-integers-as-numbers.md
+Decision: docs/decisions/0077-float32-is-kept-on-request.md
 """
 
 from __future__ import annotations

@@ -253,7 +253,7 @@ class LayoutPlanner:
         return made if ours else self._started(made)
 
     def _from_origin(self, versions: DeviceForms, origin: DeviceForms, stick: int) -> PlannedBuffer | None:
-        """A converted buffer; DL16 is re-laid before it is widened and after it is narrowed, as it takes less."""
+        """A converted buffer; DL16 is relaid out before it is widened and after it is narrowed, as it takes less."""
         if versions.format == FP32.name or origin.free_layout:
             return self._converted(versions, self.buffer(origin, stick))
         if (source := origin.find(stick)) is not None:

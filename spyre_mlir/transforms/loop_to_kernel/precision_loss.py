@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp, f32
 
@@ -51,6 +52,30 @@ def narrowed(module: ModuleOp) -> Counter[str]:
     return Counter(op.function_name for op in ops)
 
 
+@dataclass(frozen=True)
+class PrecisionLosses:
+    """Messages about kernels that lose precision; empty if there are none.
+
+    Attributes:
+        narrowed: about those that compute in DL16 although float32 is to be kept.
+        rounded: about those that round numbers made from integers.
+    """
+
+    narrowed: str = ""
+    rounded: str = ""
+
+    @staticmethod
+    def of(module: ModuleOp) -> PrecisionLosses:
+        """Return the messages about a module at the kernel level."""
+        return PrecisionLosses(narrowed_text(module), rounded_text(module))
+
+    def tell(self) -> None:
+        """Warn once about all kernels of either kind."""
+        for text, category in ((self.narrowed, NarrowedWarning), (self.rounded, RoundedWarning)):
+            if text:
+                warnings.warn(text, category, stacklevel=frames_of_ours())
+
+
 def narrowed_text(module: ModuleOp) -> str:
     """Return the message about these functions; empty if there are none."""
     found = narrowed(module)
@@ -71,13 +96,6 @@ def rounded_text(module: ModuleOp) -> str:
         f"{len(ops)} kernels round positions, counts or other numbers made from integers to DL16, which has ten "
         f"significant bits, as the hardware has no form of them on float32{listed}"
     )
-
-
-def tell_narrowed(module: ModuleOp) -> None:
-    """Warn once about all kernels of either kind."""
-    for text, category in ((narrowed_text(module), NarrowedWarning), (rounded_text(module), RoundedWarning)):
-        if text:
-            warnings.warn(text, category, stacklevel=frames_of_ours())
 
 
 def would_be_kept(module: ModuleOp, function: str, line: str | None) -> bool:

@@ -5,6 +5,8 @@ of a larger tensor have to be divided. If a step cannot divide them, as they are
 either another dimension goes outermost, or a loop gets longer: its operands reserve more, and what lies behind their
 elements is 0. Products keep the order of their operands if longer loops do; everything else changes the order first,
 which costs nothing.
+
+Decision: docs/decisions/0093-layouts-within-reach.md
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ that its steps ask for, an argument asked for in two by two parameters if the ho
 steps, which the caller provides once for all calls; and its results, which it writes into buffers of the caller.
 A caller sends weights and inputs as they are asked for, and hands over what it has computed if it lies like that, else
 a copy.
+
+Decision: docs/decisions/0118-layers-once.md
 """
 
 from __future__ import annotations

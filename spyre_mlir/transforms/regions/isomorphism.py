@@ -18,10 +18,12 @@ class Occurrence:
 
     Attributes:
         ops: its ops, in order.
+        counting: ops among them that are no part of the region, and can stand before it.
         outside: per operand that comes from outside, the value; in the order of ops and operands.
     """
 
     ops: tuple[Operation, ...]
+    counting: tuple[Operation, ...]
     outside: tuple[SSAValue, ...]
 
 
@@ -80,25 +82,42 @@ def equal_regions(pieces: Sequence[Sequence[Operation]], least: int) -> Region |
     """Return the region that most pieces are, all of whose ops have equal signatures; None if fewer than `least` are.
 
     Pieces whose ops read each other in another way than most are left out. So is every piece if an integer passes the
-    border that is no argument of the function: what is known about its size would be lost.
+    border that is no argument of the function: what is known about its size would be lost. Ops that only count, such
+    as the length of a cache, are no part of a region.
     """
     groups: dict[Hashable, list[Occurrence]] = {}
     for ops in pieces:
         wiring, occurrence = _wiring(ops)
         groups.setdefault(wiring, []).append(occurrence)
     found = max(groups.values(), key=len)
-    if len(found) < least:
+    if len(found) < least or not found[0].ops:
         return None
     return _region(found)
 
 
-def _wiring(ops: Sequence[Operation]) -> tuple[Hashable, Occurrence]:
+def _counting(ops: Sequence[Operation]) -> set[Operation]:
+    """The ops of a piece that make integers from what is outside, for the outside alone."""
+    own, made = set(ops), set[Operation]()
+    for op in ops:
+        reads_outside = all(v.owner not in own or v.owner in made for v in op.operands)
+        if reads_outside and op.results and all(map(_is_integer, op.results)):
+            made.add(op)
+    for op in reversed(ops):
+        if op in made and any(use.operation in own and use.operation not in made for r in op.results for use in r.uses):
+            made.remove(op)
+    return made
+
+
+def _wiring(piece: Sequence[Operation]) -> tuple[Hashable, Occurrence]:
+    counting = _counting(piece)
+    ops = [op for op in piece if op not in counting]
     inside: dict[SSAValue, tuple[int, int]] = {
         result: (n, m) for n, op in enumerate(ops) for m, result in enumerate(op.results)
     }
     wiring = tuple(inside.get(v) for op in ops for v in op.operands)
     outside = tuple(v for op in ops for v in op.operands if v not in inside)
-    return wiring, Occurrence(tuple(ops), outside)
+    parts = tuple(op in counting for op in piece)
+    return (wiring, parts), Occurrence(tuple(ops), tuple(op for op in piece if op in counting), outside)
 
 
 def _region(found: Sequence[Occurrence]) -> Region | None:

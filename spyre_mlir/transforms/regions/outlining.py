@@ -68,7 +68,9 @@ def _replace(module: ModuleOp, function: func.FuncOp, region: Region) -> None:
         operands = [current.get(v, v) for v in (values[number] for values in region.parameters)]
         call = func.CallOp(made.sym_name.data, operands, types)
         call.location = location_of(Source(module=paths[number]))
-        function.body.block.insert_op_before(call, occurrence.ops[0])
+        for op in occurrence.counting:
+            op.detach()
+        function.body.block.insert_ops_before([*occurrence.counting, call], occurrence.ops[0])
         for (n, m), result in zip(region.results, call.results, strict=True):
             old = occurrence.ops[n].results[m]
             result.name_hint, current[old] = old.name_hint, result

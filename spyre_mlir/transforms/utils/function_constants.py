@@ -1,4 +1,8 @@
-"""Constants of hardware functions: from the numbers in a nest's body to attributes of a kernel and its file."""
+"""Constants of hardware functions: from the numbers in a nest's body to attributes of a kernel and its file.
+
+Decision: docs/decisions/0022-no-encoded-constants.md
+Decision: docs/decisions/0073-constants-are-rounded-once.md
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 DL16 has ten significant bits, so an angle of 1,000 radians is known to half a radian there. A nest that reads nothing
 but numbers made from integers, constants and weights therefore computes in FP32, whatever float type the model gives
 them. Data among the operands, a product of matrices, or a choice of rows of a weight ends that.
+
+Decision: docs/decisions/0096-what-starts-from-integers-is-float32.md
 """
 
 from __future__ import annotations

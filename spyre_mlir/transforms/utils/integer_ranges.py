@@ -2,6 +2,8 @@
 
 The device has its integers as floats: DL16 counts to 1,024, FP32 to 2^24. Bounds decide which of the two is enough; a
 value without bounds of its own has those of FP32, beyond which the machine faults.
+
+Decision: docs/decisions/0055-integers-by-bounds.md
 """
 
 from __future__ import annotations

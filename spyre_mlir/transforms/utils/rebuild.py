@@ -1,4 +1,7 @@
-"""Rebuild of function bodies in one pass: the linear way to convert between levels."""
+"""Rebuild of function bodies in one pass: the linear way to convert between levels.
+
+Decision: docs/decisions/0115-conversions-are-rebuilds.md
+"""
 
 from __future__ import annotations
 

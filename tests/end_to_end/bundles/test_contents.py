@@ -12,7 +12,7 @@ import torch
 from safetensors.numpy import load_file
 
 import spyre_mlir
-from spyre_mlir.backend.tensors import StreamedTensor, read_tensor, read_tensors, whole, write_tensors
+from spyre_mlir.backend.tensors import StreamedTensor, map_tensor, read_tensors, whole, write_tensors
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import ReadError
 
@@ -115,9 +115,9 @@ def test_tensor_files_are_the_library_s(tmp_path: Path) -> None:
             assert np.array_equal(found[name], value)
     raw = (tmp_path / "t").read_bytes()
     assert raw[starts["rows"] : starts["rows"] + 48] == values["rows"].tobytes()
-    assert np.array_equal(read_tensor(tmp_path / "t", "one"), values["one"])
+    assert np.array_equal(map_tensor(tmp_path / "t", "one"), values["one"])
     with pytest.raises(ReadError, match="two"):
-        read_tensor(tmp_path / "t", "two")
+        map_tensor(tmp_path / "t", "two")
 
 
 def test_pieces_that_are_not_the_tensor_are_refused(tmp_path: Path) -> None:

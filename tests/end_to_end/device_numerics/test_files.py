@@ -1,6 +1,6 @@
 """Published and worked files in device numerics: each result is rounded once, where it is stored.
 
-The rounding of the expected values is the witness's.
+The rounding of the expected values is the oracle's.
 """
 
 from __future__ import annotations

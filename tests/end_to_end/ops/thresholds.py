@@ -342,6 +342,9 @@ NO_FORM = {
     "transforms.loop_to_kernel.buffers.MOST_PADDING": (
         "whether one layout meets all demands; test_one_layout.py has both"
     ),
+    "transforms.regions.repetitions.LEAST_CALLS": "whether layers are one function; test_regions.py has both",
+    "transforms.regions.repetitions.LEAST_SAVED": "whether layers are one function; test_regions.py has both",
+    "transforms.regions.repetitions._WINDOW": "how repetitions are looked for",
     "transforms.utils.host_fallback._PLACES_SHOWN": "how many places a message shows",
     "transforms.kernel_to_superdsc.fast_division.SHORTEST_MEASURED_US": (
         "which division of work is faster; test_divide_work.py has both"

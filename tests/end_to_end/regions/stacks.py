@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import transformers
 from torch import Tensor, nn
 
 WIDTH, HEADS, TOKENS = 64, 2, 8
@@ -83,3 +84,36 @@ def stack(*scales: float) -> tuple[Stack, tuple[Tensor, Tensor]]:
 def pairs() -> tuple[Pairs, tuple[Tensor]]:
     """Layers of several results, and an input."""
     return Pairs().eval(), (torch.randn(TOKENS, WIDTH, generator=torch.Generator().manual_seed(2)),)
+
+
+class DecodeStep(nn.Module):
+    """Reads one token at a position, and updates a cache of keys and values that are buffers."""
+
+    def __init__(self, layers: int, length: int = 32) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        config = transformers.LlamaConfig(
+            vocab_size=100,
+            hidden_size=WIDTH,
+            intermediate_size=2 * WIDTH,
+            num_hidden_layers=layers,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+        )
+        self.model = transformers.AutoModelForCausalLM.from_config(config)
+        self.cache = transformers.StaticCache(config=config, max_cache_len=length)
+        self.cache.early_initialization(1, 2, WIDTH // 4, self.model.dtype, self.model.device)
+        for number, layer in enumerate(self.cache.layers):
+            for name, tensor in zip("kvn", (layer.keys, layer.values, layer.cumulative_length), strict=True):
+                self.register_buffer(f"{name}{number}", tensor, persistent=False)
+
+    def forward(self, token: Tensor, position: Tensor) -> Tensor:
+        for number, layer in enumerate(self.cache.layers):
+            layer.keys, layer.values, layer.cumulative_length = (getattr(self, f"{n}{number}") for n in "kvn")
+            layer.cumulative_length.copy_(position)
+        return self.model(input_ids=token, past_key_values=self.cache, use_cache=True).logits
+
+
+def decode_step(layers: int) -> tuple[DecodeStep, tuple[Tensor, Tensor]]:
+    """A decode step in an empty cache."""
+    return DecodeStep(layers).eval(), (torch.tensor([[3]]), torch.tensor(0))

@@ -1,4 +1,4 @@
-"""Random descriptors, written as JSON: the machine against the witness on addresses, and against numpy on values."""
+"""Random descriptors, written as JSON: the machine against the oracle on addresses, and against numpy on values."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spyre_mlir.backend.json_file import dump_text
+from spyre_mlir.backend.json_file import dump_text, flat_text
 
 LINE = 116
 
@@ -46,3 +46,9 @@ def test_the_longest_line(more: int) -> None:
 
 def test_numbers_that_python_calls_equal() -> None:
     assert dump_text([1, True, 1.0, 0, False, 0.0, -0.0]) == "[1, true, 1.0, 0, false, 0.0, -0.0]\n"
+
+
+def test_flat_text_is_one_line_of_the_same_value() -> None:
+    value: Any = {"b": [1, 2.5, None, True], "a": {"long": "x" * 200, "line": "\n"}}
+    assert json.loads(flat_text(value)) == value
+    assert "\n" not in flat_text(value)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.backend.manifest import LaunchWalk, Manifest, Parts, manifest_text, read_manifest
+from spyre_mlir.backend.manifest import LaunchWalk, Manifest, Parts, manifest_text, read_manifest, static_manifest
 from spyre_mlir.backend.split import split_module
 from spyre_mlir.backend.weights import device_weights
 from spyre_mlir.dialects.places import Source
@@ -19,13 +19,9 @@ from tests.unit.backend.programs import BYTES, DEVICE, HOST, LAYOUT, ONE, TWO, b
 Json = dict[str, Any]
 
 
-def parts(text: str, **fields: Any) -> Parts:
-    program, bundles, files = split_module(read(text))
-    return Parts(program, bundles, files, **{"levels": {}, "weights": [], "starts": {}, **fields})
-
-
-def written(text: str, **fields: Any) -> Json:
-    return json.loads(manifest_text(parts(text, **fields)))
+def written(text: str, *, levels: Any = None, weights: Any = (), starts: Any = None, digests: Any = None) -> Json:
+    static = static_manifest(Parts(*split_module(read(text)), levels or {}))
+    return json.loads(manifest_text(static, weights, starts or {}, digests or {}))
 
 
 def test_a_program_of_one_launch() -> None:
@@ -233,7 +229,7 @@ def test_no_file_and_older_manifests(path: Path) -> None:
 
 
 def test_what_is_written_is_read(path: Path) -> None:
-    path.write_text(manifest_text(parts(ONE)))
+    path.write_text(json.dumps(written(ONE)))
     found = read_manifest(path)
     assert [file for file, _ in found.launches] == ["sdsc_0.json", "sdsc_1.json"]
     assert found.layouts == {"argument 0": LAYOUT, "argument 1": LAYOUT}

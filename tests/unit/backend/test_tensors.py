@@ -8,11 +8,23 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file, save_file
+from safetensors.torch import load_file as load_torch
+from safetensors.torch import save_file as save_torch
 
-from spyre_mlir.backend.tensors import StreamedTensor, read_tensor, read_tensors, tensor_names, whole, write_tensors
+from spyre_mlir.backend.tensors import (
+    StreamedTensor,
+    map_tensor,
+    map_tensors,
+    read_tensors,
+    tensor_names,
+    whole,
+    write_tensors,
+)
 from spyre_mlir.errors import ReadError
 
 VALUES = {
@@ -120,14 +132,14 @@ def test_one_tensor_names_and_all_tensors_of_a_file_of_the_library(tmp_path: Pat
     path = tmp_path / "t"
     save_file({"x": VALUES["a"], "y": VALUES["wide"]}, path)
     assert sorted(tensor_names(path)) == ["x", "y"]
-    assert read_tensor(path, "x").tolist() == [1.5, -2.0]
+    assert map_tensor(path, "x").tolist() == [1.5, -2.0]
     assert {name: value.tolist() for name, value in read_tensors(path).items()} == {"x": [1.5, -2.0], "y": [7]}
 
 
 def test_a_file_that_is_not_there_has_no_tensors_but_none_can_be_read_of_it(tmp_path: Path) -> None:
     path = tmp_path / "none"
     assert read_tensors(path) == {}
-    for read in (lambda: tensor_names(path), lambda: read_tensor(path, "x")):
+    for read in (lambda: tensor_names(path), lambda: map_tensor(path, "x")):
         with pytest.raises(ReadError, match="the tensors cannot be read"):
             read()
 
@@ -135,11 +147,41 @@ def test_a_file_that_is_not_there_has_no_tensors_but_none_can_be_read_of_it(tmp_
 def test_what_is_no_file_of_tensors_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t"
     path.write_bytes(b"nothing")
-    for read in (lambda: tensor_names(path), lambda: read_tensor(path, "x"), lambda: read_tensors(path)):
+    for read in (lambda: tensor_names(path), lambda: map_tensor(path, "x"), lambda: read_tensors(path)):
         with pytest.raises(ReadError, match="the tensors cannot be read: ") as caught:
             read()
         assert caught.value.where == str(path)
         assert caught.value.hint == "write the bundle again"
     save_file({"x": VALUES["a"]}, path)
     with pytest.raises(ReadError, match=r"the tensors cannot be read: .*z"):
-        read_tensor(path, "z")
+        map_tensor(path, "z")
+
+
+def test_narrow_floats_keep_their_bytes_and_are_read_as_float32(tmp_path: Path) -> None:
+    value = np.array([[1.0, -2.5, np.inf]])
+    kinds = {"b": ml_dtypes.bfloat16, "e": ml_dtypes.float8_e4m3fn, "f": ml_dtypes.float8_e5m2}
+    write(tmp_path / "t", {name: value.astype(kind) for name, kind in kinds.items()})
+    found = load_torch(tmp_path / "t")
+    assert [str(found[name].dtype) for name in kinds] == ["torch.bfloat16", "torch.float8_e4m3fn", "torch.float8_e5m2"]
+    read = read_tensors(tmp_path / "t")
+    assert read["b"].dtype == np.float32 and read["b"].tolist() == value.tolist()
+    assert map_tensors(tmp_path / "t")["b"].dtype == ml_dtypes.bfloat16
+
+
+def test_a_type_that_the_file_lacks_is_written_as_float32(tmp_path: Path) -> None:
+    write(tmp_path / "t", {"x": np.array([0.5, 2.0]).astype(ml_dtypes.float8_e4m3fnuz)})
+    assert load_file(tmp_path / "t")["x"].dtype == np.float32
+
+
+def test_a_type_that_numpy_lacks_is_named(tmp_path: Path) -> None:
+    save_torch({"x": torch.zeros(2, dtype=torch.float8_e8m0fnu)}, tmp_path / "t")
+    with pytest.raises(ReadError, match="x is of type F8_E8M0, which numpy lacks"):
+        map_tensor(tmp_path / "t", "x")
+
+
+def test_mapped_tensors_are_parts_of_the_file(tmp_path: Path) -> None:
+    write(tmp_path / "t", {"x": np.arange(4, dtype=np.int16), "empty": np.empty((0, 3), np.float32)})
+    found = map_tensors(tmp_path / "t")
+    assert found["x"].tolist() == [0, 1, 2, 3] and found["empty"].shape == (0, 3)
+    assert not found["x"].flags.writeable and not found["x"].flags.owndata
+    assert map_tensors(tmp_path / "none") == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from xdsl.dialects.func import FuncOp
@@ -121,3 +122,15 @@ def test_a_weight_in_a_wider_format_keeps_its_numbers() -> None:
     assert (tensor.dtype, tensor.shape) == (np.float32, (8, 32))
     sticks = np.concatenate([piece.reshape(-1, 32) for piece in tensor.pieces()])
     assert np.array_equal(sticks, values.reshape(2, 4, 32).swapaxes(0, 1).reshape(8, 32))
+
+
+@pytest.mark.parametrize("kind", [np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
+@pytest.mark.parametrize("of", [ROWS, COLUMNS, WIDE])
+def test_narrow_floats_become_the_codes_of_their_values(kind: type, of: str) -> None:
+    bits = {1: np.uint8, 2: np.uint16}[np.dtype(kind).itemsize]
+    every = np.arange(256, dtype=bits) * (1 if bits is np.uint8 else 251)
+    value = every.view(kind).reshape(2, 128)
+    (weight,) = device_weights(read(program([("w", of)], "%0")), ["w"])
+    with np.errstate(invalid="ignore"):
+        narrow, wide = (list(weight.streamed({"w": v}).pieces()) for v in (value, value.astype(np.float32)))
+    assert np.concatenate(narrow).tobytes() == np.concatenate(wide).tobytes()

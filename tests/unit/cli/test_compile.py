@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file
 
 from spyre_mlir.cli import compile as compile_tool
 
@@ -68,7 +70,7 @@ def test_symbols_without_fitting_values(words: list[str], part: str, tmp_path: P
 def test_host_steps_are_refused_if_asked(tmp_path: Path, refused: Refused) -> None:
     path = saved_program(tmp_path / "model.pt2", Waves(), torch.zeros(4, 8))
     words = [path, "-o", tmp_path / "bundle", "--host-fallback", "error"]
-    parts = ("1 x aten.special_bessel_j1: the op table has no entry for it", "test_compile.py:21")
+    parts = ("1 x aten.special_bessel_j1: the op table has no entry for it", "test_compile.py:23")
     refused(compile_tool.run, words, "SPY-U001", *parts, code=2)
     assert [one.name for one in tmp_path.iterdir()] == ["model.pt2"]
 
@@ -143,7 +145,26 @@ def test_output_directory_that_holds_something_else(saved: Path, tmp_path: Path,
         (["--emit", "loops"], ["no level is called 'loops'", "spyre.loop"]),
         (["-o", "x", "--addresses", "none"], ["--addresses", "'symbolic'", "'concrete'"]),
         (["-o", "x", "--sdsc-version", "TS24"], ["--sdsc-version", "TS25"]),
+        (["-o", "x", "--buffers", "b.pt"], ["--buffers and --ignore-unexpected go with --weights"]),
+        (["-o", "x", "--weights", "w", "--host-weights", "--device-weights-only"], ["not allowed with"]),
     ],
 )
 def test_wrong_usage(arguments: list[str], parts: list[str], saved: Path, refused: Refused) -> None:
     refused(compile_tool.run, [saved, *arguments], *parts)
+
+
+def test_weights_come_from_a_checkpoint(saved: Path, tmp_path: Path, refused: Refused) -> None:
+    weight = torch.linspace(-1, 1, 64 * 128).reshape(64, 128)
+    given = {"linear.weight": weight, "linear.bias": torch.ones(64)}
+    names = set(torch.export.load(saved).state_dict)
+    assert names == set(given)
+    torch.save(given, tmp_path / "w.pt")
+    run = [str(saved), "--weights", str(tmp_path / "w.pt"), "-o"]
+    assert compile_tool.run([*run, str(tmp_path / "narrow")]) == 0
+    assert compile_tool.run([*run, str(tmp_path / "wide"), "--host-weights"]) == 0
+    assert not load_file(tmp_path / "narrow" / "data.safetensors").keys() & names
+    assert np.array_equal(load_file(tmp_path / "wide" / "data.safetensors")["linear.weight"], weight.numpy())
+    torch.save(given | {"more": weight}, tmp_path / "w.pt")
+    refused(compile_tool.run, [*run, str(tmp_path / "none")], "1 unexpected: more")
+    assert not (tmp_path / "none").exists()
+    assert compile_tool.run([*run, str(tmp_path / "less"), "--ignore-unexpected"]) == 0

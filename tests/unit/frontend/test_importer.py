@@ -19,6 +19,7 @@ from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.frontend.importer import _identifier, _root_class, import_program
 from spyre_mlir.frontend.program.program import Program, TreeConstant
 from spyre_mlir.frontend.torch_private import treespec_loads
+from spyre_mlir.text.render import module_text
 from tests.functions import FunctionModel
 from tests.unit.frontend.graphs import exported
 
@@ -114,6 +115,48 @@ def test_the_memory_of_results_is_that_of_the_program() -> None:
     found = import_program(FunctionModel(lambda x: x.t()), (X,))
     memory, _ = found.memory({"args_0": X})
     assert list(memory.views) == [0]
+
+
+class Tables(nn.Module):
+    """Non-persistent buffers that a value could turn into numbers, bounds and repetitions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("ids", torch.arange(4)[None], persistent=False)
+        self.register_buffer("scale", torch.tensor(2.0), persistent=False)
+        self.register_buffer("mask", torch.ones(2, 3, dtype=torch.bool), persistent=False)
+        self.twin = nn.Module()
+        self.twin.register_buffer("ids", self.ids, persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = self.ids[:, :3].expand(2, 3)
+        return torch.where(self.mask, x * self.scale, x) + rows + (self.twin.ids[:, :3] + 1).expand(2, 3)
+
+
+def test_no_value_of_a_buffer_decides_how_a_model_is_imported() -> None:
+    with torch.device("meta"):
+        empty = Tables()
+    empty.twin.ids = empty.ids
+    whole, weightless = import_program(Tables(), (X,)), import_program(empty, (X,))
+    text = module_text(whole.module)
+    assert module_text(weightless.module) == text
+    assert "aten.bounds" not in text and "aten.where" in text and "%b_scale" in text
+    forms = {a.name: (a.kind, a.shape) for a in whole.arguments}
+    # Of repeated rows one is kept; the copies differ in their types.
+    assert forms == {
+        "x": ("input", (2, 3)),
+        "scale": ("buffer", ()),
+        "mask": ("buffer", (2, 3)),
+        "constant_0": ("constant", (1, 3)),
+        "constant_1": ("constant", (1, 3)),
+    }
+    assert set(weightless.values) == set() and set(whole.values) == set(forms) - {"x"}
+    assert whole.values["constant_0"].tolist() == [[0, 1, 2]] and whole.values["constant_1"].tolist() == [[1, 2, 3]]
+    assert {name: recipe.leaves for name, recipe in weightless.recipes.items()} == {
+        "constant_0": ("ids",),
+        "constant_1": ("ids",),
+    }
+    assert whole.ties == {"twin.ids": "ids"}
 
 
 def test_what_is_no_model_is_refused() -> None:

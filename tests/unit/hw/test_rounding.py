@@ -1,4 +1,4 @@
-"""Rounding float32 in place equals the codec, which the witness checks code by code."""
+"""Rounding float32 in place equals the codec, which the oracle checks code by code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machine's tests share: descriptors from files, and memory laid out by the witness."""
+"""What the machine's tests share: descriptors from files, and memory laid out by the oracle."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def op_class_of(decoder: Decoder) -> OpClass:
 
 
 def descriptor_of(obj: dict[str, Any], symbols: dict[int, int] | None = None) -> Descriptor:
-    """A descriptor that says what the file says, read by the witness."""
+    """A descriptor that says what the file says, read by the oracle."""
     decoder = Decoder(obj, symbols)
     dsc = dsc_of(obj)
     order = list(decoder.splits)
@@ -75,7 +75,7 @@ def descriptor_of(obj: dict[str, Any], symbols: dict[int, int] | None = None) ->
 
 
 def everywhere(memory: Memory, decoder: Decoder, operand: int) -> tuple[dict[str, Any], Any]:
-    """The witness's coordinates and card-wide addresses of one operand, all cores in one list."""
+    """The oracle's coordinates and card-wide addresses of one operand, all cores in one list."""
     parts = [decoder.addresses(operand, core) for core in decoder.cores]
     lx = decoder.operands[operand].component == "lx"
     shifts = [memory.scratchpad_address(core, 0) if lx else 0 for core in decoder.cores]
@@ -84,7 +84,7 @@ def everywhere(memory: Memory, decoder: Decoder, operand: int) -> tuple[dict[str
 
 
 def memory_for(decoder: Decoder, memory: Memory | None = None) -> Memory:
-    """Memory (exact if none is given) with one region per HBM operand, as large as the witness says it is.
+    """Memory (exact if none is given) with one region per HBM operand, as large as the oracle says it is.
 
     Operands may share one.
     """
@@ -103,7 +103,7 @@ def memory_for(decoder: Decoder, memory: Memory | None = None) -> Memory:
 
 
 def put(memory: Memory, decoder: Decoder, operand: int, values: Floats) -> None:
-    """Store a logical array (dims in the order of `Decoder.sizes` that the operand has) at the witness's addresses."""
+    """Store a logical array (dims in the order of `Decoder.sizes` that the operand has) at the oracle's addresses."""
     coords, addresses = everywhere(memory, decoder, operand)
     axes = [d for d in decoder.sizes if d in coords]
     inside = np.ones(addresses.shape, dtype=bool)
@@ -114,7 +114,7 @@ def put(memory: Memory, decoder: Decoder, operand: int, values: Floats) -> None:
 
 
 def get(memory: Memory, decoder: Decoder, operand: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Load a logical array from the witness's addresses, and which elements were written."""
+    """Load a logical array from the oracle's addresses, and which elements were written."""
     coords, addresses = everywhere(memory, decoder, operand)
     axes = [d for d in decoder.sizes if d in coords]
     shape = [decoder.sizes[d] for d in axes]

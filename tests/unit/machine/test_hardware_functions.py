@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.machine import hardware_functions
 from spyre_mlir.machine.hardware_functions import (
     Contraction,
     Movement,
@@ -16,6 +18,7 @@ from spyre_mlir.machine.hardware_functions import (
     known_op_funcs,
     meaning_of,
 )
+from spyre_mlir.ops import ATEN
 
 X = [-2.0, -0.5, 0.0, 0.5, 3.0]
 Y = [1.0, -0.5, 2.0, 0.25, 3.0]
@@ -100,3 +103,22 @@ def test_the_others() -> None:
     assert {*UNARY, *POSITIVE, *BINARY, "clip", "where3", "sum", "batchmatmul"} <= set(known_op_funcs())
     with pytest.raises(UnsupportedError, match="conv2d"):
         meaning_of("conv2d")
+
+
+@pytest.mark.parametrize(
+    ("overload", "meaning"),
+    [
+        ("mm", Contraction()),
+        ("clone", Movement()),
+        ("sum.dim_IntList", Reduction(np.add)),
+        ("amax", Reduction(np.maximum)),
+    ],
+)
+def test_a_function_that_only_an_op_declares_means_what_its_family_says(
+    overload: str, meaning: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declared = {"mine": ATEN.find(overload), "other": ATEN.find("view")}
+    monkeypatch.setattr(hardware_functions, "ATEN", SimpleNamespace(by_opfunc=declared.get))
+    assert meaning_of("mine") == meaning
+    with pytest.raises(UnsupportedError, match="the machine has no rule for OpFunc 'other'"):
+        meaning_of("other")

@@ -15,6 +15,7 @@ from spyre_mlir.ops.hardware_functions import (
     function_of,
     neutral_of,
     picks,
+    restickifies,
     special_of,
 )
 from spyre_mlir.ops.table import Unit
@@ -70,6 +71,13 @@ def test_matrix_functions_run_on_the_pt_array() -> None:
     on_pt = {name for name, function in FUNCTIONS.items() if function.unit is Unit.PT}
     assert {"batchmatmul", "conv2d", "batchmatmulfp8"} <= on_pt
     assert all(name.startswith(("batchmatmul", "conv2d")) for name in on_pt)
+
+
+def test_marks_of_single_functions() -> None:
+    assert [name for name in FUNCTIONS if restickifies(name)] == ["ReStickifyOpHBM", "ReStickifyOpLx"]
+    assert not restickifies("ReStickifyOp")
+    assert [name for name, f in FUNCTIONS.items() if f.converts_integers] == ["fp32toint32", "int32tofp32"]
+    assert [name for name, f in FUNCTIONS.items() if f.masks_padding] == ["exp"]
 
 
 def test_rules_of_their_own() -> None:

@@ -138,6 +138,13 @@ def test_parameters_follow_the_signature() -> None:
     assert layer_norm.param("epsilon") is None
 
 
+def test_a_composed_operation_has_no_meaning_of_its_own() -> None:
+    entry = ATEN.find("elu")
+    assert entry is not None
+    with pytest.raises(TypeError, match="means what its parts mean"):
+        entry.meaning(np.zeros(2))
+
+
 def test_hardware_function_finds_its_first_entry() -> None:
     entry = ATEN.by_opfunc("batchmatmul")
     assert entry is not None

@@ -86,6 +86,29 @@ def named(name: str, ran: list[str] | None = None) -> type[ModulePass]:
     return type("Noting", (ModulePass,), {"name": name, "apply": apply})
 
 
+def test_registrations_are_whatever_was_registered_in_one_order() -> None:
+    def low(*_: Any) -> None: ...
+
+    def high(*_: Any) -> None: ...
+
+    assert registry.registrations() == []
+    registry.keep_whole("acme::b", owner="me")
+    registry.register_fallback("relu")(low)
+    registry.register_fallback("relu", priority=1)(high)
+    registry.register_executor("erfinv")(low)
+    registry.register_decomposition("acme::c")(low)
+    entry, *found = registry.registrations()
+    assert entry is ATEN.find("acme::c")
+    listed: Any = found[:-1]
+    functions = [(kind.value, op, [r.function for r in rs]) for (kind, op), rs in listed]
+    assert functions == [
+        ("decomposition", "acme::c", [low]),
+        ("executor", "erfinv", [low]),
+        ("fallback", "relu", [high, low]),
+    ]
+    assert found[-1] == ("acme::b", "me")
+
+
 def test_look_ups_give_lists_by_priority() -> None:
     functions = [lambda: 0, lambda: 1, lambda: 2]
     for priority, function in zip((0, 7, -2), functions, strict=True):

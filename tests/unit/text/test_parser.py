@@ -75,6 +75,25 @@ def test_a_type_that_an_op_does_not_take_is_reported_at_the_op():
     assert (caught.value.span.get_location().line, caught.value.span.get_location().col) == (2, 3)
 
 
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("func.func @f(%t: !ktdp.access_tile<4x8xf16> , %i: i1) { func.return }", (18, 44)),
+        ("func.func @f(%t: tensor<4x!ktdp.access_tile<?x8xindex>>) { func.return }", (27, 55)),
+        ("func.func private @f() attributes {a = [#spyre.space<m = 4, m = 5>, 1]}", (41, 67)),
+    ],
+)
+def test_a_type_or_attribute_that_does_not_verify_is_reported_at_its_text(text: str, columns: tuple[int, int]):
+    with pytest.raises(ParseError) as caught:
+        parse_module(f"\n{text}\n", make_context())
+    span = caught.value.span
+    assert (span.get_location().line, span.get_location().col, span.end - span.start) == (
+        2,
+        columns[0],
+        columns[1] - columns[0],
+    )
+
+
 def test_bytes_that_are_no_text(context: Context):
     with pytest.raises(ReadError, match=r"0xff[^\n]*\n  at: bad.mlir:2:2"):
         parse_module(b"\n \xff", context, "bad.mlir")

@@ -217,7 +217,7 @@ class Attention(nn.Module):
 def test_attention_head_by_head(loops: Any) -> None:
     """4 heads of 64 by 64 scores, 8,192 bytes each, on 32 cores of 768 bytes: three heads' worth.
 
-    The bundle on disk is held against the schema and the witnesses by the fixture that sees every bundle.
+    The bundle on disk is held against the schema and the oracles by the fixture that sees every bundle.
     """
     generator = torch.Generator().manual_seed(0)
     inputs = tuple(torch.rand(4, 64, 64, generator=generator) for _ in range(3))

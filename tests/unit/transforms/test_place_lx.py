@@ -1,4 +1,4 @@
-"""Placement in LX: bytes counted by hand, files against the schema and the witness, values against numpy."""
+"""Placement in LX: bytes counted by hand, files against the schema and the oracle, values against numpy."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_files_are_legal_and_lx_addresses_are_numbers(addresses: str) -> None:
 
 
 def test_slices_of_a_padded_row_leave_a_gap() -> None:
-    """A core's rows of 100 elements are two sticks of a buffer of four: the witness finds them 4 sticks apart."""
+    """A core's rows of 100 elements are two sticks of a buffer of four: the oracle finds them 4 sticks apart."""
     t = "!spyre.tensor<[4, 100] x SEN169_FP16, order [0, 1], stick 1, extents [4, 256], {}>"
     h, lx = t.format("hbm"), t.format("lx")
     text = f"""func.func @main(%x: tensor<4x100xf32>) -> tensor<4x100xf32> {{

@@ -14,7 +14,6 @@ from spyre_mlir.ops.hardware_functions import Group, HardwareFunction, Seen, fun
 
 _LIST = "SuperDSC interface specification, supported functions"
 _FORMATS = {"DL16": (DL16.name,), "DL16, FP32": (DL16.name, FP32.name), "INT32": (INT32.name,)}
-_RESTICKIFY, _MATMUL = "ReStickifyOp", "batchmatmul"
 _MASK = "samv-maskvalue"
 _FRONT_END = "torch-spyre code generation, real files"
 
@@ -88,9 +87,14 @@ def operation_format(sdsc: SdscJson) -> Iterator[Problem]:
     for dsc in sdsc.dscs:
         place = dsc.compute.at(keys.ATTRIBUTES).at(keys.FORMAT)
         formats = [operand.entry.at(keys.FORMAT).text() for operand in dsc.operands if not operand.is_index]
-        wanted = "IEEE_FP32" if dsc.function in ("int32tofp32", "fp32toint32") else next(iter(formats), None)
+        wanted = FP32.name if _converts_integers(dsc) else next(iter(formats), None)
         if wanted is not None and place.text() != wanted:
             yield problem(place, wanted)
+
+
+def _converts_integers(dsc: DscJson) -> bool:
+    function = function_of(dsc.function)
+    return function is not None and function.converts_integers
 
 
 @error(_FRONT_END, "L")
@@ -120,9 +124,9 @@ def function_sticks(sdsc: SdscJson) -> Iterator[Problem]:
     """A restickify changes the stick dim; a matmul sums over the first operand's, and keeps the second's."""
     for dsc, function in _known(sdsc):
         sticks = [operand.stick for operand in dsc.operands]
-        if function.name.startswith(_RESTICKIFY) and len(set(sticks)) != len(sticks):
+        if function.restickifies and len(set(sticks)) != len(sticks):
             yield problem(dsc.output.layout.at(keys.STICK_DIMS), "another stick dim than the input's")
-        if function.name == _MATMUL and len(sticks) == 3:
+        if function.contracts and not function.packed and len(sticks) == 3:
             first, second, result = (operand.own for operand in dsc.operands)
             if sticks[0] in result or sticks[0] not in second:
                 yield problem(dsc.operands[0].layout.at(keys.STICK_DIMS), "the dim that is summed over")

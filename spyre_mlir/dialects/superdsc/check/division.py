@@ -8,6 +8,7 @@ from math import prod
 from spyre_mlir.dialects.superdsc.check.json_file import DIM_KEYS, DscJson, SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
+from spyre_mlir.ops.hardware_functions import function_of
 
 _VALIDATOR = "published SuperDSC schema of torch-spyre's validator, prose rules"
 _FRONT_END = "torch-spyre code generation, real files"
@@ -158,13 +159,14 @@ def mask_dims(sdsc: SdscJson) -> Iterator[Problem]:
     """Masked dims are those that are reduced along the stick."""
     for dsc in sdsc.dscs:
         for label, place in dsc.masks.items():
-            if not _reduced_in_stick(dsc, label):
+            if not _may_be_masked(dsc, label):
                 yield problem(place, f"a mask on a dim that is reduced along the stick, not on {label}")
 
 
-def _reduced_in_stick(dsc: DscJson, label: str) -> bool:
-    """Also true of exp, whose padding lanes newer front ends mask."""
-    return dsc.output.scales.get(label) == -2 or (dsc.function == "exp" and label == dsc.output.stick)
+def _may_be_masked(dsc: DscJson, label: str) -> bool:
+    function = function_of(dsc.function)
+    masked = function is not None and function.masks_padding and label == dsc.output.stick
+    return masked or dsc.output.scales.get(label) == -2
 
 
 RULES = (

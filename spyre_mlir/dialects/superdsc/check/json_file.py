@@ -23,6 +23,7 @@ from spyre_mlir.dialects.superdsc.model.nested_fields import LABELS, OLD_LABELS
 from spyre_mlir.errors import ReadError, UnsupportedError
 from spyre_mlir.hw.formats import FORMATS
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
+from spyre_mlir.ops.hardware_functions import restickifies
 
 DATA_DSCS = (keys.DATA_DSCS, keys.DATA_OP_DSCS)
 INDEX_CLASS = "KERNEL_IDX"
@@ -259,7 +260,7 @@ class OperandJson:
         Not so with sticks of several dims, gathers, windows, a map of its own, or gaps of a restickify, which may be
         shortfalls.
         """
-        if self.dsc.function.startswith("ReStickify") and any(self.gaps.values()):
+        if restickifies(self.dsc.function) and any(self.gaps.values()):
             return False
         spread = self.node.at(keys.COORDINATES).value if keys.COORDINATES in self.node else None
         own_map = isinstance(spread, dict) and bool(spread.get(keys.CORE_TO_SLICE))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from xdsl.utils.exceptions import VerifyException
 
@@ -11,7 +13,8 @@ from spyre_mlir.dialects.superdsc.codec.check_descriptor import check
 from spyre_mlir.dialects.superdsc.codec.coordinate_rules import coordinate_rules
 from spyre_mlir.dialects.superdsc.codec.gaps import back_gaps
 from spyre_mlir.dialects.superdsc.codec.linked_body import linked_body
-from spyre_mlir.dialects.superdsc.dialect.ops import DscOp, InDsc, SdscOp
+from spyre_mlir.dialects.superdsc.dialect import typed_fields
+from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp, DscOp, InDsc, SdscOp, root_properties
 from spyre_mlir.dialects.superdsc.dialect.short_form import complete
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
 from spyre_mlir.dialects.superdsc.model.descriptor import (
@@ -67,8 +70,59 @@ def build(descriptor: Descriptor, version: Version = Version.TS26, spec: SpyreSp
     Raises:
         EmitError: the descriptor contradicts itself, or the file format cannot say it.
     """
-    check(descriptor)
-    _check_version(descriptor, version)
+    slices = tuple(tuple(row.items()) for row in descriptor.slices)  # no part of what descriptors compare
+    alike = _Alike(_without_places(descriptor), slices, version, spec)
+    made, root = _made(alike), f"{descriptor.index}_{descriptor.op_func_name}"
+    try:
+        if made and (twin := _twin(made[0], root, descriptor.operands)) is not None:
+            return twin
+        check(descriptor)
+        _check_version(descriptor, version)
+        op = _build(descriptor, version)
+        with in_module_for(spec, op):
+            op.verify()
+    except VerifyException as error:
+        raise EmitError(str(error.args[0]), where=root) from error
+    made[:] = [op.clone()]
+    return op
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """What SuperDSCs have in common that differ in number and start addresses only."""
+
+    descriptor: Descriptor
+    slices: tuple[tuple[tuple[str, int], ...], ...]
+    version: Version
+    spec: SpyreSpec
+
+
+@lru_cache(maxsize=1 << 12)
+def _made(_alike: _Alike) -> list[SdscOp]:
+    """The first SuperDSC of its kind, if there has been one."""
+    return []
+
+
+def _without_places(descriptor: Descriptor) -> Descriptor:
+    operands = [replace(x, start=("",) * len(x.start)) for x in descriptor.operands]
+    return replace(descriptor, index=0, operands=tuple(operands))
+
+
+def _twin(made: SdscOp, root: str, operands: Sequence[Operand]) -> SdscOp | None:
+    """A copy of a SuperDSC with another number and other start addresses; None if these are spelled in an odd way."""
+    op = made.clone()
+    op.properties |= root_properties(root)
+    (dsc,) = op.dscs()
+    for node, operand in zip(dsc.items(AllocateOp), operands, strict=True):
+        start = typed_fields.addresses(operand.start)
+        if start is None or not isinstance(node, AllocateOp) or node.start is None:
+            return None
+        node.properties["start"] = start
+        node.verify_start()
+    return op
+
+
+def _build(descriptor: Descriptor, version: Version) -> SdscOp:
     context = FileContext(version=version)
     head: JsonObject = symbolic_fields.top_fields(descriptor)
     head |= {keys.SPLITS: {dim.label: dim.split for dim in descriptor.dims}}
@@ -78,13 +132,7 @@ def build(descriptor: Descriptor, version: Version = Version.TS26, spec: SpyreSp
         head[keys.CORE_TO_SLICE] = table
     name = descriptor.op_func_name
     dsc = DscOp(name, *_dsc(descriptor, context))
-    op = SdscOp(f"{descriptor.index}_{name}", complete(Level.SDSC, head, {}, context), [dsc], version)
-    try:
-        with in_module_for(spec, op):
-            op.verify()
-    except VerifyException as error:
-        raise EmitError(str(error.args[0]), where=f"{descriptor.index}_{name}") from error
-    return op
+    return SdscOp(f"{descriptor.index}_{name}", complete(Level.SDSC, head, {}, context), [dsc], version)
 
 
 def _dsc(descriptor: Descriptor, context: FileContext) -> tuple[JsonObject, list[InDsc]]:

@@ -30,10 +30,9 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
 )
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, natural
 from spyre_mlir.errors import ReadError, UnsupportedError
-from spyre_mlir.ops.hardware_functions import Special, special_of
+from spyre_mlir.ops.hardware_functions import Special, restickifies, special_of
 
 _MATMUL = "batchmatmul"
-_RESTICKIFY = "ReStickify"
 _RUN_FIRST_DSC = (-1, 0)
 _KNOWN_SIZES = (keys.PADDING_SIZES, keys.SYMBOLIC_DIMS)
 
@@ -263,4 +262,4 @@ def _op_class(place: Cursor, name: str, unit: str, accumulates: bool, gathers: b
         return OpClass.GATHER
     if accumulates:
         return OpClass.REDUCTION
-    return OpClass.RESTICKIFY if name.startswith(_RESTICKIFY) else OpClass.POINTWISE
+    return OpClass.RESTICKIFY if restickifies(name) else OpClass.POINTWISE

@@ -21,6 +21,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, natural, same
 from spyre_mlir.hw.formats import FORMATS
 from spyre_mlir.hw.spec import STICK_BYTES
+from spyre_mlir.ops.hardware_functions import restickifies
 
 _NO_INDIRECTION = "no_indirection"
 _SCALES = (1, -1, -2)
@@ -232,7 +233,7 @@ def _refuse_unclear_gaps(dsc: Cursor, dims: tuple[Dim, ...], operands: list[Oper
     A shortfall is less than a stick, so whole sticks are gaps.
     """
     sticks = {operand.stick for operand in operands if operand.stick is not None}
-    if len(sticks) < 2 or not str(dsc.at(keys.COMPUTE).only().at(keys.FUNCTION).value).startswith("ReStickify"):
+    if len(sticks) < 2 or not restickifies(str(dsc.at(keys.COMPUTE).only().at(keys.FUNCTION).value)):
         return
     sizes = {dim.label: dim for dim in dims}
     for number, operand in enumerate(operands):

@@ -3,6 +3,8 @@
 Every op holds the fields of its object exactly as the file has them: those that decide the others as typed properties
 and links, the remainder as JSON. The lists that its region holds as ops stand as an empty list (constants: an empty
 object) in the fields. The custom syntax leaves out what follows from the rest; the generic form shows everything.
+
+Decision: docs/decisions/0116-superdsc-mirrors-json.md
 """
 
 from __future__ import annotations
@@ -39,12 +41,14 @@ from spyre_mlir.dialects.superdsc.dialect.layouts import (
     LayoutClassAttr,
     ScalarAttr,
 )
+from spyre_mlir.dialects.superdsc.dialect.skeleton import by_skeleton
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.dialects.superdsc.model.fields import Level
 from spyre_mlir.dialects.superdsc.model.file_context import FileContext
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, as_text
 from spyre_mlir.dialects.target import spec_at
+from spyre_mlir.hw.spec import SpyreSpec
 
 
 class InDsc(FieldsOp, ABC):
@@ -79,12 +83,16 @@ class AllocateOp(InDsc):
 
     @override
     def verify_fields(self, rest: JsonObject) -> None:
-        if self.start is not None:
-            verify.verify_starts(self.start.get_values(), self.symbolic is not None or bool(rest.get(keys.SYMBOLIC)))
+        self.verify_start()
         held: JsonObject = {} if self.symbolic is None else {keys.SYMBOLIC: 1}
         if self.order is not None:
             held[keys.ORDER] = [dim.data for dim in self.order]
         verify.verify_allocate(rest | held)
+
+    def verify_start(self) -> None:
+        """Check that the start addresses are those of sticks, or symbols."""
+        if self.start is not None:
+            verify.verify_starts(self.start.get_values(), self.symbolic is not None or bool(self[keys.SYMBOLIC]))
 
 
 @irdl_op_definition
@@ -323,6 +331,17 @@ class SdscOp(FieldsOp):
             if isinstance(op, FieldsOp):
                 op.finish_fields()
 
+    @override
+    def verify(self, verify_nested_ops: bool = True) -> None:
+        """Verify the op: its start addresses, and the rest unless a SuperDSC of the same skeleton verified."""
+        super().verify(verify_nested_ops=False)
+        if not verify_nested_ops:
+            return
+        _verify_whole(self, spec_at(self))
+        for op in self.body.walk():
+            if isinstance(op, AllocateOp):
+                op.verify_start()
+
     def dscs(self) -> list[DscOp]:
         """The DSCs, in order."""
         return [op for op in self.body.block.ops if isinstance(op, DscOp)]
@@ -333,6 +352,11 @@ class SdscOp(FieldsOp):
             verify.verify_version(self.version.data)
         splits: JsonObject = {} if self.splits is None else {keys.SPLITS: dict(self.splits.data)}
         verify.verify_cores(rest | splits, spec_at(self))
+
+
+@by_skeleton
+def _verify_whole(op: SdscOp, spec: SpyreSpec) -> None:  # noqa: ARG001 - verifiers inside look it up
+    FieldsOp.verify(op)
 
 
 def name_attribute(name: str) -> StringAttr | JsonAttr:

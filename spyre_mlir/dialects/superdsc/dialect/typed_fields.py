@@ -6,7 +6,7 @@ hold, stays in the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
@@ -170,8 +170,13 @@ def _read_start(value: Json) -> Attribute | None:
     data = as_object(head.pop(keys.DATA, None))
     if not data or spell(head) != _start_head(len(data)) or next(reversed(as_object(value) or {})) != keys.DATA:
         return None
-    addresses = _decimals(as_texts(list(data.values())))
-    return _numbers(addresses) if tuple(data) == derived_values.core_keys(len(data)) else None
+    texts = as_texts(list(data.values()))
+    return addresses(texts) if tuple(data) == derived_values.core_keys(len(data)) else None
+
+
+def addresses(texts: Sequence[str] | None) -> Attribute | None:
+    """Return the property that holds start addresses; None for texts other than decimal numbers."""
+    return _numbers(_decimals(texts))
 
 
 @lru_cache(maxsize=1 << 6)
@@ -179,7 +184,7 @@ def _start_head(cores: int) -> str:
     return spell(derived_values.start_head(cores))
 
 
-def _decimals(texts: list[str] | None) -> list[int] | None:
+def _decimals(texts: Sequence[str] | None) -> list[int] | None:
     """The numbers of decimal strings that are spelled as numbers are."""
     if texts is None:
         return None
@@ -187,7 +192,7 @@ def _decimals(texts: list[str] | None) -> list[int] | None:
         numbers = list(map(int, texts))
     except ValueError:
         return None
-    return numbers if list(map(str, numbers)) == texts else None
+    return numbers if list(map(str, numbers)) == list(texts) else None
 
 
 def _give_start(attribute: Attribute) -> Json:

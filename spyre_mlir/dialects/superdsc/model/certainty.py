@@ -2,6 +2,8 @@
 
 Each feature of the format that a kernel can rely on is declared once, with its certainty and its source. A feature
 that every file has, and real files show, is not listed: it is certain.
+
+Decision: docs/decisions/0031-what-sources-do-not-settle.md
 """
 
 from __future__ import annotations

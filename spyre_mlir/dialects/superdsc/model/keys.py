@@ -1,4 +1,7 @@
-"""Every key of the SuperDSC JSON, spelled only here; the tables of `fields` give the meanings."""
+"""Every key of the SuperDSC JSON, spelled only here; the tables of `fields` give the meanings.
+
+Decision: docs/decisions/0050-keys-that-a-draft-does-not-know.md
+"""
 
 from __future__ import annotations
 

@@ -17,6 +17,8 @@ from spyre_mlir.ops.value import Value
 
 FP8 = "f8E4M3FN"
 ONE_SCALE, BY_LINE = 0, 1  # torch's numbers of ways to scale; the others are by blocks
+UNSWIZZLED = 0  # torch's number of the order of scales as they are
+ROWS_BY_COLUMNS = (1, 0)  # dimensions that a product sums over
 
 
 def _product(b: Build, left: Value, right: Value) -> Value:
@@ -79,6 +81,13 @@ def scaled_mm_by_recipes(
     """As `_scaled_mm`; a recipe says if an operand has one scale, or one per row or column."""
     if any(recipe not in (ONE_SCALE, BY_LINE) for recipe in (*recipe_a, *recipe_b)):
         raise UnsupportedError("a product of blocks with scales of their own", hint="scale by tensor or by row")
+    if any(swizzle != UNSWIZZLED for swizzle in (*swizzle_a, *swizzle_b)):
+        raise UnsupportedError("scales in swizzled order", hint="swizzle no scales: only those of blocks have an order")
+    if tuple(dim % 2 for dim in contraction_dim) not in ((), ROWS_BY_COLUMNS):
+        raise UnsupportedError(
+            f"a product that sums over dimensions {tuple(contraction_dim)}",
+            hint="sum over the last dimension of the first operand and the first one of the second: transpose operands",
+        )
     return _scaled(b, self, mat2, scale_a[0], scale_b[0], bias, out_dtype)
 
 

@@ -68,7 +68,7 @@ def _at_places(b: Build, value: Value, ranks: Value, dim: int, first: int, count
     return values.sum(dim + 1), where.sum(dim + 1)
 
 
-def _in_blocks(b: Build, value: Value, dim: int, count: int, of_block: Callable[[Value], Pair]) -> Pair:
+def _in_blocks(b: Build, value: Value, dim: int, of_block: Callable[[Value], Pair]) -> Pair:
     """Applies a function to as many rows at once as its squares may have, and puts the results together."""
     shape = value.shape
     other = max((d for d in range(len(shape)) if d != dim), key=lambda d: shape[d], default=None)
@@ -108,7 +108,7 @@ def sorted_along(b: Build, self: Value, dim: int, descending: bool, first: int, 
         ranks = _ranks(b, number, at, descending)
         return _at_places(b, number, ranks, at, first, count)
 
-    values, where = _in_blocks(b, self, at, count, of_block)
+    values, where = _in_blocks(b, self, at, of_block)
     return b.cast(values, like=self), where
 
 

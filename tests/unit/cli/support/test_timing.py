@@ -49,7 +49,9 @@ def test_compile_writes_a_page(saved: Path, tmp_path: Path) -> None:
     assert "batchmatmul" in page.read_text()
 
 
-@pytest.mark.parametrize("option", [["--report", "r.html"], ["--levels"], ["--device-weights-only"]])
+@pytest.mark.parametrize(
+    "option", [["--report", "r.html"], ["--levels"], ["--device-weights-only"], ["--weights", "w"], ["--host-weights"]]
+)
 @pytest.mark.parametrize("other", [["--emit", "aten"], ["--target=ktir", "-o", "k.mlir"]])
 def test_options_about_a_bundle_are_refused_without_one(
     other: list[str], option: list[str], saved: Path, capsys: pytest.CaptureFixture[str]

@@ -14,7 +14,6 @@ import spyre_mlir
 from spyre_mlir.cli import compile as compile_tool
 from spyre_mlir.cli import opt
 from spyre_mlir.cli import run as run_tool
-from spyre_mlir.cli.support.progress import progress
 
 Capture = pytest.CaptureFixture[str]
 TWICE = """\
@@ -167,17 +166,6 @@ def test_emit_stops_at_its_level(saved: Path, tmp_path: Path, capsys: Capture) -
     assert compile_tool.run([str(saved), "--emit", "spyre.loop", "--dump-dir", str(tmp_path)]) == 0
     assert "spyre.loop.nest" in capsys.readouterr().out
     assert sorted(path.name for path in tmp_path.iterdir())[-1] == "05-schedule-host-steps.mlir"
-
-
-def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stderr", screen := Terminal())
-    with progress("superdsc") as step:
-        step("divide-work")
-    assert "divide-work" in screen.getvalue()
-    monkeypatch.setattr("sys.stderr", pipe := io.StringIO())
-    with progress("superdsc") as step:
-        step("divide-work")
-    assert pipe.getvalue() == ""
 
 
 def test_report_prints_itself(saved: Path) -> None:

@@ -101,7 +101,7 @@ def test_slices_of_a_division(
         (
             (M, N, K),
             loops(m=(4, 1), n=(128, 1), k=(8, 1)),
-            "a tensor that is re-laid from or to a sparse one",
+            "a tensor that is relaid out from or to a sparse one",
         ),
     ],
 )
@@ -113,7 +113,7 @@ def test_divisions_without_slices(index: tuple[LinearExpr, ...], said: Mapping[s
 def test_a_tensor_with_room_for_sparse_elements_has_no_slices() -> None:
     layout = StickLayout((1, UNIT, 0), 0, (64, 3), 64)
     relaid = DeviceTensor((64, 3), "SEN169_FP16", layout, "lx")
-    with pytest.raises(StickError, match="a tensor that is re-laid from or to a sparse one"):
+    with pytest.raises(StickError, match="a tensor that is relaid out from or to a sparse one"):
         core_view(relaid, (M, N), loops(m=(64, 1), n=(3, 1)), [{}])
 
 

@@ -39,6 +39,30 @@ def test_a_known_placeholder_is_known_but_not_folded() -> None:
     assert found.value(table) is TABLE
 
 
+def test_what_follows_from_a_buffer_is_computed_later() -> None:
+    graph = traced(lambda x, table: x + (table * torch.arange(3) + 1), X, TABLE)
+    _, buffer = placeholders(graph)
+    found = Folded([n for n in graph.nodes if n.op != "output"], {}, {buffer: "table"})
+    ranged, scaled, more, total = calls(graph)
+    assert [n in found for n in (buffer, ranged, scaled, more, total)] == [False, True, True, True, False]
+    assert [found.known(n) for n in (buffer, ranged, scaled, more)] == [False, True, False, False]
+    assert [found.by_recipe(n) for n in (buffer, ranged, scaled, more, total)] == [True, False, True, True, False]
+    assert found.recipe(more).value({"table": TABLE}).tolist() == [1, 3, 7]
+
+
+def test_a_part_of_a_buffer_without_elements_is_known() -> None:
+    graph = traced(lambda table: table[:0] * 2, TABLE)
+    (buffer,) = placeholders(graph)
+    found = Folded([n for n in graph.nodes if n.op != "output"], {}, {buffer: "table"})
+    assert all(found.known(n) and not found.by_recipe(n) for n in calls(graph))
+
+
+def test_memory_of_a_buffer_is_not_walked_ahead() -> None:
+    graph = traced(lambda table: table.as_strided((2,), (2,)), TABLE)
+    (buffer,) = placeholders(graph)
+    assert calls(graph)[0] not in Folded(list(graph.nodes), {}, {buffer: "table"})
+
+
 def test_one_part_of_several_results_is_a_value() -> None:
     graph = traced(lambda table: table.max(0).values, TABLE)
     found, (both, part, *_) = folded(graph, TABLE), calls(graph)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from spyre_mlir.dialects.aten_sizes import SymbolRange
+from spyre_mlir.frontend.capture.constant_folding import Earlier
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.lowering.assembly import _bounds, assemble
@@ -64,11 +65,9 @@ def test_what_was_folded_before_is_no_argument_of_the_model() -> None:
     made = assemble(
         "p",
         live_nodes(list(functional.graph.nodes)),
-        type(signature)(
-            (first,), {}, (first.argument,), signature.results, (0,), signature.input_tree, signature.output_tree
-        ),
+        replace(signature, slots=(first,), input_leaves=(first.argument,)),
         Sizes(),
-        folded={second.node: torch.tensor([1.0, 2.0, 3.5])},
+        earlier=Earlier({second.node: torch.tensor([1.0, 2.0, 3.5])}),
         reference=torch.add,
         memory=import_program(program).memory,
     )

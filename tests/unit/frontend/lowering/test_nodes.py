@@ -217,6 +217,21 @@ def test_attention_says_that_it_is_causal_instead_of_carrying_the_mask(
     assert (set(said_arguments(found[-1].given)) & {"is_causal"}, len(found[-1].operands)) == (said, operands)
 
 
+def test_a_mask_of_several_layers_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[torch.Tensor] = []
+    monkeypatch.setattr("spyre_mlir.frontend.lowering.nodes.is_causal_mask", lambda mask: not looked.append(mask))
+    mask = LOWER.clone()
+
+    def layers(q: torch.Tensor) -> torch.Tensor:
+        for _ in range(3):
+            q = F.scaled_dot_product_attention(q, q, q, mask)
+        return q
+
+    found = ops(layers, Q)
+    assert len(looked) == 1
+    assert [len(op.operands) for op in found] == [3, 3, 3]
+
+
 def test_a_mask_that_a_call_gives_is_carried() -> None:
     (op,) = ops(lambda q, m: F.scaled_dot_product_attention(q, q, q, m), Q, LOWER)
     assert len(op.operands) == 4

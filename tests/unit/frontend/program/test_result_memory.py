@@ -12,6 +12,7 @@ from torch.nn import functional
 
 import spyre_mlir
 from spyre_mlir import torch_compile
+from spyre_mlir.frontend.program.result_memory import MemoryPlace, ResultMemory
 
 EXACT = {"numerics": "exact", "host_fallback": "allow"}
 Function = Callable[..., Any]
@@ -221,6 +222,19 @@ def test_a_program_follows_the_strides_of_a_call() -> None:
     for make in (plain, turned, late, lambda: torch.zeros(3, 8)[:, ::2]):
         x = make()
         check([x, program(x)], [x, (x + 1, x.t())])
+
+
+def test_results_of_one_memory_move_together() -> None:
+    shared = torch.arange(12.0)
+    first, second = shared[:6].view(2, 3), shared[6:].view(3, 2)
+    turned_second = MemoryPlace(torch.float32, (3, 2), (1, 3), 6)
+    memory = ResultMemory(False, {}, ({0: MemoryPlace.of(first), 1: turned_second},))
+    placed = memory.applied([first, second], [])
+    assert [(p.stride(), p.storage_offset(), p.tolist()) for p in placed] == [
+        ((3, 1), 0, [[0, 1, 2], [3, 4, 5]]),
+        ((1, 3), 6, [[6, 7], [8, 9], [10, 11]]),
+    ]
+    assert len({p.untyped_storage().data_ptr() for p in (*placed, shared)}) == 2
 
 
 def test_strides_that_the_model_itself_refuses_are_those_of_the_examples() -> None:

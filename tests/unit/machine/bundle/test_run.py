@@ -1,4 +1,4 @@
-"""Whole bundles: text and files in, numbers out; addresses from the witnesses."""
+"""Whole bundles: text and files in, numbers out; addresses from the oracles."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def loader_of(*files: dict[str, Any]) -> Any:
 
 
 def filled(bases: dict[str, int], arrays: dict[str, Any], elements: Any) -> ExactMemory:
-    """A region per argument; inputs stored where the witness says their elements are, relative to the base."""
+    """A region per argument; inputs stored where the oracle says their elements are, relative to the base."""
     memory = ExactMemory()
     for name, base in bases.items():
         memory.add_region(name, base, BYTES)
@@ -106,7 +106,7 @@ def filled(bases: dict[str, int], arrays: dict[str, Any], elements: Any) -> Exac
 
 
 def element_offsets() -> tuple[tuple[Any, Any], Any]:
-    """Coordinates and byte offsets of a whole (128, 256) operand, by the witness."""
+    """Coordinates and byte offsets of a whole (128, 256) operand, by the oracle."""
     decoder = Decoder(load(ADD))
     parts = [decoder.addresses(0, core) for core in decoder.cores]
     coords = tuple(np.concatenate([c[d] for c, _ in parts]) for d in ("mb", "out"))

@@ -31,6 +31,12 @@ def test_the_bytes_are_the_codes() -> None:
     assert memory.raw(1280, 28) == bytes.fromhex(expected)
 
 
+def test_single_numbers_are_rounded_as_double_ones_are() -> None:
+    memory = memory_of()
+    memory.store(at(0, 4, 6), np.array([1.0, -1e4, 65504.0], np.float32), "SEN169_FP16")
+    assert memory.raw(1280, 8) == bytes.fromhex("003e 0000 71d8 005e")
+
+
 def test_a_transfer_comes_back_rounded() -> None:
     memory = memory_of()
     memory.store(at(0, 4), [1 + 2.0**-10, 1e300], "SEN169_FP16")

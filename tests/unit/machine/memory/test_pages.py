@@ -21,6 +21,11 @@ def test_so_many_zeros_that_can_be_written(count: int) -> None:
     assert made.sum() == (7 if count else 0)
 
 
+def test_memory_of_a_huge_page_or_more_is_mapped() -> None:
+    owned = [sparse_zeros(count).flags.owndata for count in (2 * MEGABYTE - 1, 2 * MEGABYTE)]
+    assert owned == [True, False]
+
+
 def test_a_write_takes_a_page() -> None:
     made = sparse_zeros(64 * MEGABYTE)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -92,6 +92,21 @@ def test_reductions_over_cores_with_a_mask(op_func: str) -> None:
     np.testing.assert_allclose(memory.load(C + 128 * np.arange(4), DL16)[0], expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("op_func", "fill", "value"), [("max", 0xDE00, -3e38), ("min", 0x5E00, 3e38)])
+def test_numbers_beyond_the_mask_are_smaller_than_no_number_in_exact_numerics(
+    op_func: str, fill: int, value: float
+) -> None:
+    """A row of which all is masked by the model, as attention has it for padding tokens."""
+    dims = (Dim("mb", 4), Dim("out", 128, valid=100))
+    wide = Operand(("mb", "out"), (4, 128), "out", DL16, (str(A),))
+    result = Operand(("mb",), (4,), None, DL16, (str(C),))
+    constants = (Constant("samv-maskvalue", DL16, fill),)
+    memory = memory_of()
+    memory.store(rows(A, (4, 100)), np.full((4, 100), value), DL16)
+    execute(Descriptor(0, op_func, "sfp", OpClass.REDUCTION, dims, (wide, result), constants, mask_constant=0), memory)
+    assert np.array_equal(memory.load(C + 128 * np.arange(4), DL16)[0], np.full(4, value))
+
+
 def test_each_scratchpad_holds_its_own_rows() -> None:
     """HBM to LX and back through two operations; a bias copy sits in every scratchpad."""
     dims = (Dim("mb", 8, 4), Dim("out", 64))

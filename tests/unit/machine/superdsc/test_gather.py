@@ -1,4 +1,4 @@
-"""Gathers written as JSON; rows are found by the witness."""
+"""Gathers written as JSON; rows are found by the oracle."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def program(columns: int = 1, step: int = 0) -> Descriptor:
 
 
 def filled(table: NDArray[Any], picks: NDArray[Any], decoder: Decoder, log: FaultLog | None = None) -> Memory:
-    """Memory with the indices, and the table where the witness finds it."""
+    """Memory with the indices, and the table where the oracle finds it."""
     memory = ExactMemory()
     memory.log = log or FaultLog()
     for name, base, size in (("index", 0, 4 * PICKS), ("table", TABLE, ROWS * 256), ("result", RESULT, PICKS * 256)):

@@ -1,4 +1,4 @@
-"""The machine on published and worked files, against numpy on tensors laid out by the witness."""
+"""The machine on published and worked files, against numpy on tensors laid out by the oracle."""
 
 from __future__ import annotations
 

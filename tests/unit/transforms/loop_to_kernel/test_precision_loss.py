@@ -13,7 +13,7 @@ from torch import nn
 
 import spyre_mlir
 from spyre_mlir.cli.compile import run
-from spyre_mlir.transforms.loop_to_kernel.precision_loss import NarrowedWarning
+from spyre_mlir.transforms.loop_to_kernel.precision_loss import NarrowedWarning, PrecisionLosses, RoundedWarning
 from tests.functions import FunctionModel
 
 
@@ -99,3 +99,16 @@ def test_eight_bit_floats_become_float32_by_way_of_dl16() -> None:
     x, fp8 = numbers(5, 100).bfloat16().float(), torch.float8_e4m3fn
     made = compiled(lambda x: x.to(fp8).float() * 3.3, x)
     assert float((made(x) - x.to(fp8).float() * 3.3).abs().max()) < 1e-5
+
+
+def test_losses_are_told_one_by_one() -> None:
+    for losses, told in (
+        (PrecisionLosses(), []),
+        (PrecisionLosses(narrowed="n"), [(NarrowedWarning, "n")]),
+        (PrecisionLosses(rounded="r"), [(RoundedWarning, "r")]),
+        (PrecisionLosses("n", "r"), [(NarrowedWarning, "n"), (RoundedWarning, "r")]),
+    ):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            losses.tell()
+        assert [(w.category, str(w.message)) for w in found] == told

@@ -72,6 +72,25 @@ func.func @main(%i: {kind}) -> {kind} {{
     assert equal_regions([[ops[0]], [ops[1]]], 2) is None
 
 
+def test_counters_stay_outside() -> None:
+    """What makes integers for the outside alone, from the outside, is no part of a layer."""
+    kind = "tensor<4xi64>"
+    text = f"""
+func.func @main(%x: {T}, %i: {kind}) -> ({T}, {kind}, {kind}) {{
+  %n1 = aten.neg(%i) : ({kind}) -> {kind}
+  %m1 = aten.neg(%n1) : ({kind}) -> {kind}
+  %x1 = aten.neg(%x) : ({T}) -> {T}
+  %n2 = aten.neg(%i) : ({kind}) -> {kind}
+  %m2 = aten.neg(%n2) : ({kind}) -> {kind}
+  %x2 = aten.neg(%x1) : ({T}) -> {T}
+  func.return %x2, %m1, %m2 : {T}, {kind}, {kind}
+}}"""
+    ops = ops_of(text)
+    region = equal_regions([ops[:3], ops[3:]], 2)
+    assert region is not None
+    assert [o.ops for o in region.occurrences] == [(ops[2],), (ops[5],)]
+
+
 def test_live_values() -> None:
     assert live_values(ops_of(TEXT)) == [0, 1, 1, 1, 2, 2]
 

@@ -204,3 +204,27 @@ def test_an_address_inside_a_stick_is_refused() -> None:
     crooked = replace(_add().operands[0], start=("0", "100"))
     with pytest.raises(EmitError, match=r"core \[1, 0, 0\] is 100, which is no multiple of 128"):
         build(_add(operands=(crooked, *_add().operands[1:])))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.file.rpartition("/")[2])
+def test_a_twin_has_its_own_number_and_addresses(case: Case) -> None:
+    """Of two descriptors that differ in nothing else the second is built from the first."""
+    first = case.descriptor
+    build(first, case.version)
+    moved = [replace(x, start=tuple(str(int(start) + 1280) for start in x.start)) for x in first.operands]
+    second = replace(first, index=first.index + 11, operands=tuple(moved))
+    ((root, fields),) = json.loads((DATA / f"{case.file}.json").read_text()).items()
+    (dsc,) = fields["dscs_"][0].values()
+    for node in dsc["scheduleTree_"]:
+        data = node["startAddressCoreCorelet_"]["data_"]
+        data |= {core: str(int(start) + 1280) for core, start in data.items()}
+    expected = {f"{second.index}_{root.partition('_')[2]}": fields}
+    assert spelled(sdsc_to_json(build(second, case.version))) == spelled(expected)
+
+
+def test_cores_with_slices_of_their_own_have_no_twin_in_those_without() -> None:
+    plain = _add()
+    turned = tuple(reversed(core_slices(plain.dims, plain.op_class)))
+    tables = [sdsc_to_json(build(_add(slices=slices)))["0_add"]["coreIdToWkSlice_"] for slices in ((), turned)]  # type: ignore[index,call-overload]
+    assert tables[0] == {str(core): row for core, row in enumerate(reversed(turned))}
+    assert tables[1] == {str(core): row for core, row in enumerate(turned)}

@@ -71,6 +71,26 @@ def test_scales_of_blocks_are_refused(recipes: dict[str, Any]) -> None:
     assert "scale by tensor or by row" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"swizzle_a": (1,)}, "scales in swizzled order"),
+        ({"swizzle_b": (0, 1)}, "scales in swizzled order"),
+        ({"contraction_dim": (0, 1)}, r"a product that sums over dimensions \(0, 1\)"),
+        ({"contraction_dim": (1, -1)}, r"a product that sums over dimensions \(1, -1\)"),
+    ],
+)
+def test_what_changes_a_product_is_not_ignored(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnsupportedError, match=message):
+        results("_scaled_mm_v2", A, W, [ROWS], [COLUMNS], **(RECIPES | given))
+
+
+@pytest.mark.parametrize("dims", [(), (1, 0), (-1, -2)])
+def test_a_product_that_sums_over_the_dimensions_of_matmul(dims: tuple[int, ...]) -> None:
+    wanted = PRODUCT * ROWS * COLUMNS
+    same(result("_scaled_mm_v2", A, W, [ROWS], [COLUMNS], **RECIPES, contraction_dim=dims, out_dtype="f32"), wanted)
+
+
 def test_a_product_without_scales() -> None:
     same(result("spyre::scaled_mm", A, W, out_dtype="f16"), PRODUCT)
     assert types(calling("spyre::scaled_mm", out_dtype="f16"), A, W) == [((2, 2), "f16")]

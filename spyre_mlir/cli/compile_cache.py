@@ -1,0 +1,60 @@
+"""`spyre-compile --cache-info` and `--clear-cache`: the cache of lowered programs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from spyre_mlir.cli.support.lists import print_list
+from spyre_mlir.errors import InputError
+
+COLUMNS = ("what", "value")
+_ALLOWED = ("cache_info", "clear_cache", "verbose", "memory_limit")
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of this module."""
+    parser.add_argument(
+        "--cache-info", action="store_true", help="show where the cache is and how much it holds; compile nothing"
+    )
+    parser.add_argument("--clear-cache", action="store_true", help="empty the cache; compile nothing")
+
+
+def wanted(arguments: argparse.Namespace) -> bool:
+    """Return whether the call is about the cache."""
+    return bool(arguments.cache_info or arguments.clear_cache)
+
+
+def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Refuse whatever has no meaning with `--cache-info` and `--clear-cache`."""
+    flag = "--clear-cache" if arguments.clear_cache else "--cache-info"
+    for name, value in vars(arguments).items():
+        if name not in _ALLOWED and value != parser.get_default(name):
+            what = "a model" if name == "model" else f"--{name.replace('_', '-')}"
+            parser.error(f"{flag} compiles nothing, so {what} means nothing beside it")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Empty the cache, if that is asked for, and print what it holds.
+
+    Raises:
+        InputError: an entry cannot be removed, or the environment asks for a cache of no size.
+    """
+    from spyre_mlir.cache.settings import store_of
+
+    store = store_of(os.environ)
+    if store is None:
+        print_list(COLUMNS, [("directory", "off")])
+        return 0
+    rows = [("directory", str(store.directory))]
+    if arguments.clear_cache:
+        try:
+            removed = store.clear()
+        except OSError as error:
+            raise InputError(f"the cache cannot be emptied: {error.strerror}", where=str(store.directory)) from error
+        rows += [("removed entries", str(removed.entries)), ("removed bytes", str(removed.size))]
+    else:
+        usage = store.usage()
+        rows += [("entries", str(usage.entries)), ("bytes", str(usage.size)), ("most bytes", str(store.limit))]
+    print_list(COLUMNS, rows)
+    return 0

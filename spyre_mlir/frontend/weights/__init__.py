@@ -1,0 +1,1 @@
+"""Weights of a program: from models, state dicts and checkpoints, checked by name, shape and type."""

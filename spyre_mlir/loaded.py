@@ -1,0 +1,135 @@
+"""A compiled model from the directory that `save` wrote, without the model it was made from."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any, Never
+
+from typing_extensions import override
+from xdsl.dialects.builtin import ModuleOp
+
+from spyre_mlir.backend.check import Severity, check_path
+from spyre_mlir.backend.directory import check_replaceable, read_bundle
+from spyre_mlir.backend.levels import read_levels
+from spyre_mlir.backend.replacing import replacing
+from spyre_mlir.backend.split import launches
+from spyre_mlir.backend.stored import DATA_FILE
+from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.errors import InputError
+from spyre_mlir.hw.cost_parameters import Profile
+from spyre_mlir.machine.bundle.host_times import host_times
+from spyre_mlir.machine.bundle.timeline import Timeline
+from spyre_mlir.options import CompileOptions
+from spyre_mlir.pipeline import LEVELS, Lowered
+from spyre_mlir.report.timing import bundle_timeline
+from spyre_mlir.transforms.inline_regions import InlineRegionsPass
+from spyre_mlir.transforms.utils.host_fallback import host_steps_of
+from spyre_mlir.universe import make_context
+
+_MODEL = "compile the model that the directory was made from"
+
+
+class LoadedModel(CompiledModel):
+    """A compiled model whose files are those of a directory.
+
+    Calls run on the machine. Weights stay in their files, memory-mapped. What needs the model itself, as comparison
+    with torch and other weights, is an error; so are levels as text, unless they were saved.
+    """
+
+    def __init__(self, directory: Path, options: CompileOptions, *, check: bool) -> None:
+        """Reads the programs of a directory, and looks at no weight but to check it."""
+        from spyre_mlir.frontend import described_program, read_checkpoint
+
+        context = make_context()
+        stored = read_bundle(directory, context)
+        if stored.program is None:
+            raise InputError(
+                "the bundle has no program.mlir, so it is not known how it is called",
+                where=str(directory),
+                hint="save it with this package, or run it with spyre-run",
+            )
+        if check:
+            _refuse_errors(directory)
+        data = directory / DATA_FILE
+        # Mapped for this process alone: buffers that calls write to are copied page by page, and the file stays.
+        values = read_checkpoint(data) if data.exists() else dict[str, Never]()
+        program = described_program(stored.program, values)
+        lowered = Lowered(read_levels(directory, context), [], host_steps_of(stored.program))
+        super().__init__(program, lowered, options)
+        self._place, self._stored = directory, stored
+
+    @property
+    @override
+    def kernels(self) -> int:
+        """Launches of hardware functions, loops counted once."""
+        return len(launches(self._bundle().bundle))
+
+    @override
+    def bundle_directory(self) -> Path:
+        """The directory that was loaded."""
+        return self._place
+
+    _without_values = "call it in device numerics, or save the compiled model with host_weights=True"
+
+    @override
+    def _held(self) -> Collection[str]:
+        return self._bundle().weight_names()
+
+    @override
+    def _flat(self) -> ModuleOp:
+        module = self._module(LEVELS[0]).clone()
+        InlineRegionsPass().apply(make_context(), module)
+        return module
+
+    @override
+    def _host_program(self) -> ModuleOp:
+        return self._program.module
+
+    @override
+    def _timeline(self, profile: Profile) -> Timeline:
+        stored, host = self._bundle(), self._program.module
+        steps = host_times(host, profile)
+        return bundle_timeline(stored.bundle, stored.descriptor, profile, host=steps, program=host)
+
+    @override
+    def save(self, directory: str | Path, *, host_weights: bool | None = None, levels: bool = False) -> Path:
+        """Copy the directory, all or nothing; it holds what it holds."""
+        if host_weights is not None or levels:
+            raise InputError("a loaded model is saved as it was", hint=_MODEL)
+        path = Path(directory)
+        check_replaceable(path)
+        with replacing(path, durable=True) as made:
+            shutil.copytree(self._place, made, dirs_exist_ok=True)
+        return path
+
+    @override
+    def bind(self, source: Any, buffers: Any = None, **_: Callable[[str], str | None] | bool | None) -> CompiledModel:
+        """Refused: the files have the weights in the card's form."""
+        raise InputError("a loaded model keeps its weights", hint=f"{_MODEL}, and bind to that")
+
+    @override
+    def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Any:
+        """Refused: there is no model to compare with."""
+        raise InputError("a loaded model has no torch model to compare with", hint=f"{_MODEL}, or spyre-run --bisect")
+
+    @override
+    def accuracy(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: there is no model to compare with."""
+        raise InputError("a loaded model has no torch model to compare with", hint=_MODEL)
+
+
+def _refuse_errors(directory: Path) -> None:
+    errors = [one for one in check_path(directory, make_context()) if one.severity is Severity.ERROR]
+    if errors:
+        first = errors[0]
+        raise InputError(
+            f"the bundle breaks {len(errors)} rule{'s' * (len(errors) != 1)}, so its results could be wrong; the "
+            f"first: {first.rule}: {first.file}: {first.path}: expected {first.expected}, got {first.got}",
+            where=str(directory),
+            hint="spyre_mlir.check lists everything; check=False loads it all the same",
+        )
+
+
+__all__ = ["LoadedModel"]

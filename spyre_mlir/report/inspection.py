@@ -1,0 +1,154 @@
+"""A program at all its levels: texts, predicted time, reports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spyre_mlir.backend.directory import split_module
+from spyre_mlir.backend.whole_file import save_text
+from spyre_mlir.errors import InputError
+from spyre_mlir.hw.cost_parameters import PROFILES, Profile
+from spyre_mlir.machine.bundle.timeline import Timeline
+from spyre_mlir.machine.faults import FaultLog
+from spyre_mlir.options import CompileOptions
+from spyre_mlir.pipeline import LEVELS, HostStep, Lowered, check_level, has_calls, lower, lower_to_ktir
+from spyre_mlir.report import Report
+from spyre_mlir.report.host_steps import host_steps
+from spyre_mlir.report.page import page_text
+from spyre_mlir.report.timing import module_timeline
+from spyre_mlir.report.trace import trace_text
+from spyre_mlir.text.ktir_program import function_texts, program_text
+from spyre_mlir.text.render import module_text
+from spyre_mlir.universe import make_context
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from spyre_mlir.frontend import Program
+
+
+class InspectedProgram:
+    """A program at every level, with what can be said of it without running it."""
+
+    def __init__(self, program: Program, lowered: Lowered, options: CompileOptions) -> None:
+        """Keeps the program at every level."""
+        self._program = program
+        self._lowered = lowered
+        self._options = options
+        self.log = FaultLog(options.on_fault)
+        self._called = False
+
+    @property
+    def name(self) -> str:
+        """Name of the program."""
+        return self._program.name
+
+    @property
+    def kernels(self) -> int:
+        """Launches of hardware functions, loops counted once."""
+        return self._lowered.records[-1].kernels
+
+    @property
+    def host_steps(self) -> tuple[HostStep, ...]:
+        """Operations that the host runs because the device cannot, in order."""
+        return self._lowered.host_steps
+
+    def mlir(self, level: str, *, generic: bool = False, locations: bool = False) -> str:
+        """Text of one level: ``aten``, ``spyre.loop``, ``spyre.kernel`` or ``superdsc``.
+
+        Args:
+            level: which.
+            generic: in the syntax that every MLIR tool reads.
+            locations: with the line of the model that each operation comes from.
+
+        Raises:
+            InputError: there is no such level, or a directory was saved without it.
+        """
+        return module_text(self._module(check_level(level)), generic=generic, locations=locations)
+
+    def ktir(self, *, older_spaces: bool = False) -> str:
+        """The program as KTIR: the text of a module, one function per group of kernels.
+
+        Args:
+            older_spaces: spell memory spaces as before August 2026.
+
+        Raises:
+            UnsupportedError: kernels have no KTIR; all of them are listed.
+        """
+        return program_text(self._ktir(), older_spaces=older_spaces)
+
+    def ktir_modules(self, *, older_spaces: bool = False) -> dict[str, str]:
+        """The program as KTIR, one module per function, for readers that accept one function per module.
+
+        Args:
+            older_spaces: spell memory spaces as before August 2026.
+
+        Returns:
+            The texts by name of the function, in the order in which the functions are launched.
+
+        Raises:
+            UnsupportedError: kernels have no KTIR; all of them are listed.
+        """
+        return function_texts(self._ktir(), older_spaces=older_spaces)
+
+    def _ktir(self) -> ModuleOp:
+        module, context = self._module("spyre.kernel"), make_context(self._options.spec)
+        if has_calls(module):
+            flat = replace(self._options, regions=False).passes()
+            module = lower(self._flat(), context, until="spyre.kernel", options=flat).modules["spyre.kernel"]
+        return lower_to_ktir(module, context)
+
+    def report(self, page: str | Path | None = None, *, profile: Profile = "calibrated") -> Report:
+        """The stages, the predicted time of every kernel, and the events of the last call; prints itself as tables.
+
+        Args:
+            page: also write an HTML page to this file: time by kernel and by line of the model, roofline,
+                scratchpads and cores over time, host steps, faults of the last call.
+            profile: numbers of the cost model: ``calibrated`` by published measurements, or the hardware's ``peak``.
+
+        Raises:
+            InputError: the page cannot be written.
+        """
+        timeline = self.timeline(profile)
+        met, open_ = tuple(self.log.lines()) if self._called else None, tuple(self.log.undecided())
+        host = tuple(host_steps(self._host_program()))
+        if page is not None:
+            save_text(Path(page), page_text(self.name, timeline, host, met, open_))
+        return Report(self.name, tuple(self._lowered.records), timeline, met, open_, self._lowered.host_steps, host)
+
+    def timeline(self, profile: Profile = "calibrated") -> Timeline:
+        """Predicted start and end of every kernel on its engine, from the cost model.
+
+        Raises:
+            InputError: there is no such profile.
+        """
+        if profile not in PROFILES:
+            raise InputError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
+        return self._timeline(profile)
+
+    def trace(self, path: str | Path, *, profile: Profile = "calibrated") -> Path:
+        """Write the timeline as a trace for Perfetto and chrome://tracing.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        return save_text(Path(path), trace_text(self.timeline(profile), self.name))
+
+    def _module(self, level: str) -> ModuleOp:
+        """The program at a level."""
+        if level not in self._lowered.modules:
+            raise InputError(f"the directory has no level {level}", hint="save with levels=True")
+        return self._lowered.modules[level]
+
+    def _flat(self) -> ModuleOp:
+        """The program at the aten level without regions."""
+        return self._program.module
+
+    def _host_program(self) -> ModuleOp:
+        """What the host does."""
+        return split_module(self._module(LEVELS[-1]))[0]
+
+    def _timeline(self, profile: Profile) -> Timeline:
+        return module_timeline(self._module(LEVELS[-1]), profile)

@@ -1,0 +1,79 @@
+"""Skeletons: equal for SuperDSCs that differ in number and start addresses, for no others."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.backend.read import read_json
+from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp, LabeledDsOp, SdscOp
+from spyre_mlir.dialects.superdsc.dialect.skeleton import by_skeleton, skeleton_of
+from tests.paths import DATA
+
+TEXT = (DATA / "superdsc_worked/a1_add_128x256_1core.json").read_text()
+
+
+def read(text: str = TEXT) -> SdscOp:
+    return read_json(text, "f.json")
+
+
+def test_number_and_start_addresses_do_not_count() -> None:
+    moved = re.sub(r'(, 0, 0\]": ")(\d+)"', lambda found: f'{found[1]}{int(found[2]) + 128}"', TEXT)
+    assert moved != TEXT
+    assert skeleton_of(read(TEXT.replace('"0_add"', '"17_add"'))) == skeleton_of(read()) == skeleton_of(read(moved))
+
+
+def renamed(op: SdscOp) -> None:
+    op.properties["sym_name"] = StringAttr("0_sub")
+
+
+def reformatted(op: SdscOp) -> None:
+    next(o for o in op.walk() if isinstance(o, LabeledDsOp)).properties["format"] = StringAttr("IEEE_FP32")
+
+
+def relinked(op: SdscOp) -> None:
+    first, second, *_ = (o for o in op.walk() if isinstance(o, LabeledDsOp))
+    first.operands = second.operands
+
+
+def marked(op: SdscOp) -> None:
+    next(o for o in op.walk() if isinstance(o, LabeledDsOp)).attributes["mark"] = IntegerAttr(1, i64)
+
+
+@pytest.mark.parametrize("change", [renamed, reformatted, relinked, marked])
+def test_everything_else_does(change: Callable[[SdscOp], None]) -> None:
+    op = read()
+    change(op)
+    assert skeleton_of(op) != skeleton_of(read())
+
+
+def test_a_root_key_that_is_no_symbol_has_no_skeleton() -> None:
+    assert skeleton_of(read(TEXT.replace('"0_add"', json.dumps("0_ä")))) is None
+
+
+def test_a_question_is_asked_once_per_skeleton() -> None:
+    asked: list[str] = []
+
+    @by_skeleton
+    def question(op: SdscOp, other: int) -> int:
+        asked.append(op.root_key)
+        return other
+
+    twin = read(TEXT.replace('"0_add"', '"17_add"'))
+    assert [question(read(), 1), question(twin, 1), question(twin, 2)] == [1, 1, 2]
+    assert asked == ["0_add", "17_add"]
+
+
+def test_a_twin_of_what_verified_is_still_checked_where_it_differs() -> None:
+    read().verify()
+    twin = read()
+    node = next(o for o in twin.walk() if isinstance(o, AllocateOp))
+    assert node.start is not None
+    node.properties["start"] = type(node.start).from_list(i64, [64, *node.start.get_values()[1:]])
+    with pytest.raises(VerifyException, match="64, which is no multiple of 128"):
+        twin.verify()

@@ -1,0 +1,57 @@
+"""Constants that follow from buffers: computed when the buffers have values, and equal when they say the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch.fx import Graph, Node
+
+from spyre_mlir.frontend.capture.constant_folding import Folded
+from spyre_mlir.frontend.program.recipe import Recipe
+
+aten = torch.ops.aten
+
+
+def angles(*, scale: float = 2.0, buffer: str = "rotary.inv_freq") -> Recipe:
+    """Positions times the frequencies of a rotary table, scaled."""
+    graph = Graph()
+    frequencies = graph.placeholder("frequencies")
+    positions = graph.call_function(aten.arange.default, (3,), {"device": torch.device("meta")})
+    column = graph.call_function(aten.unsqueeze.default, (positions, 1))
+    product = graph.call_function(aten.mul.Tensor, (column, frequencies))
+    scaled = graph.call_function(aten.mul.Tensor, (product, scale))
+    return Folded(list[Node](graph.nodes), {}, {frequencies: buffer}).recipe(scaled)
+
+
+def test_the_value_follows_from_the_buffers_by_name() -> None:
+    given = {"rotary.inv_freq": torch.tensor([1.0, 0.5]), "another": torch.tensor([9.0, 9.0])}
+    assert angles().value(given).tolist() == [[0, 0], [2, 1], [4, 2]]
+    # Nothing is kept from one model to the next.
+    assert angles().value({"rotary.inv_freq": torch.tensor([3.0])}).tolist() == [[0], [6], [12]]
+
+
+def test_the_value_in_another_type_and_without_repetitions() -> None:
+    recipe = angles().of_type(torch.int32)
+    given = {"rotary.inv_freq": torch.tensor([1.0, 1.0])}
+    assert recipe.value(given).dtype is torch.int32
+    assert replace(recipe, repeated=(False, True)).value(given).tolist() == [[0], [2], [4]]
+
+
+def test_the_value_is_no_part_of_the_memory_of_a_buffer() -> None:
+    graph = Graph()
+    table = graph.placeholder("table")
+    row = graph.call_function(aten.select.int, (table, 0, 1))
+    recipe = Folded([table, row], {}, {table: "table"}).recipe(row)
+    given = torch.arange(6.0).reshape(3, 2)
+    value = recipe.value({"table": given})
+    given.zero_()
+    assert value.tolist() == [2, 3]
+    assert value.untyped_storage().nbytes() == 8
+
+
+def test_equal_recipes_have_equal_keys() -> None:
+    assert angles().key == angles().key
+    different = [angles(), angles(scale=3.0), angles(buffer="other.inv_freq"), angles().of_type(torch.float16)]
+    different.append(replace(angles(), repeated=(True, False)))
+    assert len({recipe.key for recipe in different}) == 5

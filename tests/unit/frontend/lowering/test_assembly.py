@@ -1,5 +1,7 @@
 """Programs from nodes and a signature: bounds of constants, and symbols of the function."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 

@@ -7,6 +7,8 @@ aten.guard "s0 % 2 == 0"
 ```
 The extents of a type stand in the order of its question marks; a symbol has a least value, and a largest one if it is
 limited.
+
+Decision: docs/decisions/0119-sizes-are-in-the-types.md
 """
 
 from __future__ import annotations

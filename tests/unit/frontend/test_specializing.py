@@ -13,6 +13,7 @@ from spyre_mlir.dialects.aten_sizes import SizeAttr
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.program.program import Program, TreeConstant
 from spyre_mlir.frontend.specializing import static_program
+from spyre_mlir.frontend.weights.binding import bind
 from spyre_mlir.text.render import module_text
 
 
@@ -34,6 +35,23 @@ class Attention(nn.Module):
 
 
 MODEL = Attention().eval()
+
+
+class Turns(nn.Module):
+    """A table that follows from a buffer alone, one that repeats it, and one that follows from it and the length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rate: torch.Tensor
+        self.register_buffer("rate", torch.tensor([1.0, 0.5, 0.25]), persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        table = self.rate.cos()
+        turns = (torch.arange(x.shape[1])[:, None] * table).sin()
+        return x * turns + x * table + x.new_ones(2, 1, 3) * table.expand(2, 1, 3)
+
+
+TURNS = Turns().eval()
 
 
 def program(*args: Any, shapes: Any = None) -> Program:
@@ -80,3 +98,35 @@ def test_a_static_program_is_refused() -> None:
     plain = program(torch.ones(2, 5, 8))
     with pytest.raises(ValueError, match="has no symbols"):
         static_program(plain, plain.module, {})
+
+
+def turns(model: Turns, length: int, *, symbolic: bool) -> Program:
+    shapes = ({1: Dim("length", min=2, max=64)},) if symbolic else None
+    return import_program(model, (torch.ones(2, length, 3, device=model.rate.device),), None, shapes)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_constants_that_follow_from_buffers_are_those_of_a_static_export(device: str) -> None:
+    model = Turns().eval().to(device)
+    found, expected = static(turns(model, 5, symbolic=True), s0=7), turns(model, 7, symbolic=False)
+    assert module_text(found.module) == module_text(expected.module)
+    assert found.values.keys() == expected.values.keys()
+    assert found.recipes.keys() == expected.recipes.keys()
+    for name, value in expected.values.items():
+        assert torch.equal(found.values[name], value)
+
+
+def test_a_program_with_symbols_takes_weights_later() -> None:
+    bound = bind(turns(Turns().eval().to("meta"), 5, symbolic=True), {}, TURNS)
+    found, expected = static(bound, s0=7), turns(TURNS, 7, symbolic=False)
+    assert found.values.keys() == expected.values.keys()
+    for name, value in expected.values.items():
+        assert torch.equal(found.values[name], value)
+
+
+def test_a_specialised_program_takes_weights_later() -> None:
+    found = bind(static(turns(Turns().eval().to("meta"), 5, symbolic=True), s0=7), {}, TURNS)
+    expected = turns(TURNS, 7, symbolic=False)
+    assert found.values.keys() == expected.values.keys()
+    for name, value in expected.values.items():
+        assert torch.equal(found.values[name], value)

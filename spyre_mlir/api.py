@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from spyre_mlir.backend.check import Finding, check_path
 from spyre_mlir.cache.lower import lower_once
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dynamic import DynamicModel
 from spyre_mlir.errors import InputError
 from spyre_mlir.options import CompileOptions, takes_options
 from spyre_mlir.pipeline import LEVELS, lower
@@ -21,11 +22,13 @@ from spyre_mlir.report import Accuracy, Verification
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
+    from spyre_mlir.frontend import Program
     from spyre_mlir.report.model_info import ModelInfo
 
 log = logging.getLogger(__name__)
 
 Array = NDArray[Any]
+Step = Callable[[str], object]
 BUNDLE = "bundle"
 
 
@@ -34,8 +37,11 @@ def compile(
     model: Any,
     example_inputs: Sequence[Any] | None = None,
     example_kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    specializations: int = 16,
     **choices: Any,
-) -> CompiledModel | LazyModel:
+) -> CompiledModel | DynamicModel | LazyModel:
     """Compiles a model for Spyre.
 
     Args:
@@ -43,6 +49,9 @@ def compile(
         example_inputs: positional inputs of the shapes to compile for; without them a module or graph is
             compiled at its first call, once per signature of inputs.
         example_kwargs: keyword inputs.
+        dynamic_shapes: which sizes are symbols, as `torch.export.export` takes it; a model with symbols is specialised
+            for the sizes that its calls have.
+        specializations: how many of these are kept.
         **choices: options, the fields of `CompileOptions`.
 
     Raises:
@@ -56,8 +65,14 @@ def compile(
 
     options = CompileOptions.of(choices)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
+        if dynamic_shapes is not None:
+            raise InputError("dynamic shapes need example inputs", hint="compile(model, (x,), dynamic_shapes=…)")
         return LazyModel(model, options)
-    return _compile(model, _as_tuple(example_inputs), example_kwargs, options)
+    with progress(LEVELS[-1], options.progress) as step:
+        program = _imported(model, _as_tuple(example_inputs), example_kwargs, step, dynamic_shapes)
+        if program.origin is None:
+            return _lowered(program, options, step)
+    return _dynamic(model, program, options, specializations)
 
 
 def load(directory: Path | str, *, check: bool = True, **choices: Any) -> CompiledModel:
@@ -132,15 +147,42 @@ def _as_tuple(example_inputs: Sequence[Any] | None) -> tuple[Any, ...] | None:
 def _compile(
     model: Any, args: tuple[Any, ...] | None, kwargs: Mapping[str, Any] | None, options: CompileOptions
 ) -> CompiledModel:
+    with progress(LEVELS[-1], options.progress) as step:
+        return _lowered(_imported(model, args, kwargs, step), options, step)
+
+
+def _dynamic(model: Any, program: Program, options: CompileOptions, specializations: int) -> DynamicModel:
+    from spyre_mlir.frontend import is_complete
+
+    def build(made: Program) -> CompiledModel:
+        with progress(LEVELS[-1], options.progress) as step:
+            return _lowered(made, options, step)
+
+    def static(args: Sequence[Any], kwargs: Mapping[str, Any]) -> CompiledModel:
+        return _compile(model, tuple(args), kwargs, options)
+
+    return DynamicModel(program, build, specializations=specializations, static=None if is_complete(model) else static)
+
+
+def _imported(
+    model: Any,
+    args: tuple[Any, ...] | None,
+    kwargs: Mapping[str, Any] | None,
+    step: Step,
+    dynamic_shapes: Any = None,
+) -> Program:
     from spyre_mlir.frontend import import_program
 
-    with progress(LEVELS[-1], options.progress) as step:
-        step("import")
-        started = time.perf_counter()
-        program = import_program(model, args, kwargs)
-        operations = sum(1 for _ in program.module.walk())
-        log.info("import of %s: %d ops, %.3f s", program.name, operations, time.perf_counter() - started)
-        lowered = lower_once(program.module, make_context(options.spec), options, watch=PassLog(step))
+    step("import")
+    started = time.perf_counter()
+    program = import_program(model, args, kwargs, dynamic_shapes)
+    operations = sum(1 for _ in program.module.walk())
+    log.info("import of %s: %d ops, %.3f s", program.name, operations, time.perf_counter() - started)
+    return program
+
+
+def _lowered(program: Program, options: CompileOptions, step: Step) -> CompiledModel:
+    lowered = lower_once(program.module, make_context(options.spec), options, watch=PassLog(step))
     lowered.losses.tell()
     return CompiledModel(program, lowered, options)
 

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, MemRefType, 
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.aten_sizes import GuardOp
 from spyre_mlir.dialects.sdscbundle import InputArgType, Sdscbundle
 from spyre_mlir.dialects.spyre import host, kernel, loop
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
@@ -155,7 +156,11 @@ _HOST_STEPS = OpFamily("spyre.kernel.host", (host.KernelHostOp,), TENSORS)
 
 ATEN = LegalForms(
     "aten",
-    lambda: (*_around(TENSORS), OpFamily("aten.*", (AtenOp,), TENSORS)),
+    lambda: (
+        *_around(TENSORS),
+        OpFamily("aten.*", (AtenOp,), TENSORS),
+        OpFamily("aten.guard", (GuardOp,), NO_TYPES),
+    ),
     "try aten.call for an operator without a class, and tensors of the element types that aten has",
 )
 LOOP = LegalForms(

@@ -144,7 +144,8 @@ def passes_page() -> str:
         text = inspect.cleandoc(module.__doc__ or "").partition("\nDecision: ")[0] if module else ""
         text = text.partition(": ")[2].rstrip()
         parts += [f"## `{name}`", text[:1].upper() + text[1:]]
-        options = option_values(pass_)
+        # A pass whose options are the symbols of a program has no list of them.
+        options = {} if getattr(pass_, "takes_any_option", False) else option_values(pass_)
         if options:
             defaults = {f.name.replace("_", "-"): f.default for f in fields(pass_)}
             parts += [

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from spyre_mlir.choices import HostFallback
 from spyre_mlir.cli import compile_cache, compile_info
+from spyre_mlir.cli.support.dims import add_dims, read_dims, with_sizes
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
 from spyre_mlir.cli.support.option_flags import add_option, chosen_options, option_flags
@@ -96,6 +97,7 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--split", action="store_true", help="with --target=ktir, a module per function: NAME.mlir in the directory -o"
     )
+    add_dims(parser)
     for entry in option_flags():
         add_option(parser, entry)
 
@@ -162,7 +164,7 @@ def _compile(arguments: argparse.Namespace) -> int:
     from spyre_mlir.text.render import module_text
     from spyre_mlir.universe import make_context
 
-    options = chosen_options(arguments)
+    options, sizes = chosen_options(arguments), read_dims(arguments.dim)
     ktir = arguments.target == "ktir" and arguments.emit is None
     if ktir:
         options = replace(options, regions=False)  # KTIR has no calls
@@ -174,6 +176,7 @@ def _compile(arguments: argparse.Namespace) -> int:
             from spyre_mlir.frontend import bind
 
             program = bind(program, arguments.weights, arguments.buffers, strict=not arguments.ignore_unexpected)
+        program = with_sizes(program, sizes, keep_symbols=wanted == LEVELS[0])
         lowered = _lower(program, options, arguments, wanted, step)
         if arguments.emit is not None:
             text = module_text(lowered.modules[wanted]) + "\n"

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -37,6 +37,7 @@ from spyre_mlir.dialects.aten_arguments import (
     verify_arguments,
 )
 from spyre_mlir.dialects.aten_build import result_shapes
+from spyre_mlir.dialects.aten_sizes import ExtentsAttr, GuardOp, SizeAttr, has_symbols, is_symbolic, symbolic_extents
 from spyre_mlir.dialects.aten_types import Value
 from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.directives import Arguments, Quoted
@@ -151,8 +152,8 @@ class AtenOp(IRDLOperation):
             ArgKind.FLOATS: (tuple,),
             ArgKind.BOOLS: (tuple,),
         }
-        if value is None and (not param.required or param.kind is ArgKind.TENSOR):
-            return None
+        if (value is None and (not param.required or param.kind is ArgKind.TENSOR)) or isinstance(value, SizeAttr):
+            return value
         if not isinstance(value, allowed[param.kind]):
             raise VerifyException(f"argument '{param.name}' of {self.name} is {value!r}, expected {param.kind.value}")
         return (value,) if param.kind is ArgKind.INTS and isinstance(value, int) else value
@@ -163,7 +164,7 @@ class AtenOp(IRDLOperation):
         if self.reason is not None and self.host is None:
             raise VerifyException(f"{self.name} has a reason for the host and is not on the host; try host because …")
         bound = self.arguments()
-        if self.entry is None:
+        if self._is_open() or self.entry is None:
             return
         try:
             shapes = result_shapes(self.entry, bound)
@@ -173,6 +174,16 @@ class AtenOp(IRDLOperation):
             return  # no other ops say what this one means; whether that is an error is not for its types to decide
         except (SpyreError, IndexError, ValueError) as error:
             raise VerifyException(f"{self.name}: {getattr(error, 'message', error)}") from error
+        self._check_shapes(shapes)
+
+    def _is_open(self) -> bool:
+        """Return whether sizes are symbolic: shapes are checked once the symbols have values."""
+        open_types = [v.type for v in (*self.operands, *self.results) if is_symbolic(v.type)]
+        for type_ in open_types:
+            symbolic_extents(cast("TensorType[Attribute]", type_))
+        return bool(open_types) or (self.given is not None and has_symbols(self.given))
+
+    def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
         if len(self.outputs) != len(shapes):
             wanted = "one result" if len(shapes) == 1 else f"{len(shapes)} results"
             raise VerifyException(f"{self.name} has {wanted}, got {len(self.outputs)}")
@@ -245,7 +256,7 @@ def _class_for(entry: OpEntry, overload: str) -> type[AtenOp]:
 
 OP_CLASSES: dict[str, type[AtenOp]] = {o: _class_for(e, o) for e in ATEN for o in e.overloads if "::" not in o}
 
-Aten = Dialect("aten", [*OP_CLASSES.values(), CallOp], [NoneAttr, OperandsAttr])
+Aten = Dialect("aten", [*OP_CLASSES.values(), CallOp, GuardOp], [NoneAttr, OperandsAttr, SizeAttr, ExtentsAttr])
 
 
 def make_op(

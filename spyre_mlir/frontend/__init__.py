@@ -11,7 +11,9 @@ from spyre_mlir.frontend.program.program import Argument, Program, TreeConstant
 from spyre_mlir.frontend.reference.eager import double_reference, shown_as_numpy, to_numpy, torch_reference
 from spyre_mlir.frontend.reference.op_runner import run_host_step, torch_values
 from spyre_mlir.frontend.reference.rounding_steps import RoundingSteps
+from spyre_mlir.frontend.specializing import static_program
 from spyre_mlir.frontend.spyre_ops import LIBRARY as SPYRE_OPERATORS
+from spyre_mlir.frontend.symbolic.call_sizes import sizes_of_call
 from spyre_mlir.frontend.weights.binding import bind
 from spyre_mlir.frontend.weights.files import read_checkpoint
 
@@ -33,6 +35,8 @@ __all__ = [
     "run_host_step",
     "shown_as_numpy",
     "signature_of",
+    "sizes_of_call",
+    "static_program",
     "to_numpy",
     "torch_reference",
     "torch_values",

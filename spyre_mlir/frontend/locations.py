@@ -11,6 +11,8 @@ from typing import cast
 import torch
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc, StringAttr, UnknownLoc
 
+# Key in the notes on a node that was made from an op: the location of the op.
+LOCATION = "spyre_location"
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in')
 _TORCH = str(Path(torch.__file__).parent)
 _PYTHON = str(Path(traceback.__file__).parent)
@@ -78,6 +80,8 @@ def _location(file: str | None, line: int, path: str) -> LocationAttr:
 
 def location_of(node: torch.fx.Node) -> LocationAttr:
     """Return the node's MLIR location: file and line, named with the module path."""
+    if (known := node.meta.get(LOCATION)) is not None:
+        return cast(LocationAttr, known)
     file, line = source_of(node) or (None, 0)
     return _location(file, line, module_path(node))
 

@@ -1,7 +1,8 @@
 """Every use of an interface without a stability promise of torch: the one file to check at a torch upgrade.
 
 Used: `torch._subclasses` (which tensors are fake, or stand for others in a trace, and what they cannot do),
-`torch._dynamo.exc`, `torch._export.verifier` and `symbolic_shapes` (what export raises), `torch.utils._pytree`
+`torch._dynamo.exc`, `torch._export.verifier` and `symbolic_shapes` (what export raises, and expressions of symbolic
+sizes), `ExportedProgram._guards_code` (what an export takes for granted), `torch.utils._pytree`
 (argument and output trees, and which classes torch sees into), `torch.utils._python_dispatch` (running in double
 precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose`
 (their arguments, and whether they are composite), `UntypedStorage._cdata` (identity of memory, also for tensors
@@ -36,7 +37,12 @@ from torch._subclasses.fake_tensor import (
     is_fake,
 )
 from torch._subclasses.functional_tensor import FunctionalTensor
-from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, PendingUnbackedSymbolNotFound
+from torch.export import ExportedProgram
+from torch.fx.experimental.symbolic_shapes import (
+    GuardOnDataDependentSymNode,
+    PendingUnbackedSymbolNotFound,
+    free_unbacked_symbols,
+)
 from torch.utils import _python_dispatch, _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_flatten_with_path, tree_map, treespec_dumps, treespec_loads
@@ -61,6 +67,9 @@ __all__ = [
     "UnsupportedOperatorException",
     "compile_id",
     "disable_modes",
+    "expression_of",
+    "free_unbacked_symbols",
+    "guard_codes",
     "holders",
     "inductor_mode",
     "is_composite",
@@ -83,6 +92,16 @@ __all__ = [
     "treespec_loads",
     "unregister_dataclass",
 ]
+
+
+def expression_of(number: Any) -> Any:
+    """Return the expression, of sympy, that a symbolic number of torch stands for."""
+    return number.node.expr
+
+
+def guard_codes(exported: ExportedProgram) -> list[str]:
+    """Return the conditions on inputs that an export takes for granted, besides ranges, as Python on ``L['x']``."""
+    return list(cast(Any, exported)._guards_code)
 
 
 def return_and_correct_aliasing(operator: Operator, args: Any, kwargs: Any, result: Any) -> Any:

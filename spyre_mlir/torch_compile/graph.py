@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -25,6 +26,7 @@ from spyre_mlir.frontend.torch_private import (
     storage_identity,
 )
 from spyre_mlir.torch_compile.history import Compilation, record
+from spyre_mlir.torch_compile.symbolic import SymbolicGraph, symbolic_shapes
 
 # Rotary tables, masks and position numbers are smaller; a KV cache, which changes, is larger.
 FROZEN_ELEMENTS = 1 << 16
@@ -71,6 +73,7 @@ class CapturedGraph:
     _told: set[str] = field(default_factory=set[str])
     _changing: set[int] = field(default_factory=set[int])  # buffers that have changed once, and are inputs since
     _last: str = ""
+    _symbolic: SymbolicGraph | None = None
 
     def __post_init__(self) -> None:
         # Dynamo forgets the sources once it has compiled.
@@ -134,7 +137,20 @@ class CapturedGraph:
         named = type(self._function, (_Program,), {})  # the program takes its name from the class
         module = named(self.graph, frozen).eval()
         with preserve_node_meta():
-            return cast(CompiledModel, api.compile(module, given, **self.options))
+            found = self._symbolic_program(module, given, frozen)
+            return found or cast(CompiledModel, api.compile(module, given, **self.options))
+
+    def _symbolic_program(
+        self, module: torch.nn.Module, given: Sequence[Any], frozen: Mapping[int, torch.Tensor]
+    ) -> CompiledModel | None:
+        """The program for these sizes from an export with symbols, if Dynamo captured the graph with some."""
+        shapes = symbolic_shapes(self.graph, frozen)
+        if shapes is None:
+            return None
+        if self._symbolic is None or not self._symbolic.fits(frozen):
+            make = partial(api.compile, module, given, dynamic_shapes=(shapes,), **self.options)
+            self._symbolic = SymbolicGraph.of(make, frozen)
+        return self._symbolic.program(given)
 
     def _reason(self, key: str) -> str:
         last, self._last = self._last, key

@@ -17,6 +17,7 @@ from spyre_mlir.plugins import registry
 from spyre_mlir.text.render import verify_module
 
 PASSES = (
+    "specialize-shapes",
     "outline-regions",
     "inline-regions",
     "decompose-aten",

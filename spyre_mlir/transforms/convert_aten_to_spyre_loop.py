@@ -40,6 +40,7 @@ from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder, stems
 from spyre_mlir.transforms.aten_to_loop.nests import TensorView, make_nest, whole
 from spyre_mlir.transforms.utils.host_support import is_marked, loop_step, mark
 from spyre_mlir.transforms.utils.integer_ranges import is_integer
+from spyre_mlir.transforms.utils.open_symbols import check_closed
 from spyre_mlir.transforms.utils.rebuild import Emitter, functions, rebuild
 
 
@@ -253,6 +254,7 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every function of the module."""
+        check_closed(op)
         for function in functions(op):
             check_supported(function, lambda op: is_marked(op) or lowering_of(op) is not None)
             check_not_empty(function)

@@ -100,7 +100,7 @@ def _make_pass(available: PassFactories, spec: ArgSpec) -> ModulePass:
     pass_type = factory()
     options = {info.name: info for info in get_pass_option_infos(pass_type)}
     for given in spec.normalize_parameter_names().parameters:
-        if given not in options:
+        if given not in options and not getattr(pass_type, "takes_any_option", False):
             all_options = "its options: " + (", ".join(options) or "none")
             raise InputError(f"pass '{spec.name}' has no option '{given}'", hint=_nearest(given, options, all_options))
     try:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import cast
 
 import torch
@@ -23,11 +24,34 @@ from spyre_mlir.frontend.program.recipe import Recipe, computed, ordered
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """Nodes that stand for constants of the program that a program is made from.
+
+    Attributes:
+        known: nodes whose value was known at its import.
+        recipes: nodes whose value follows from buffers.
+        computed: the values of these, as far as the buffers have values.
+    """
+
+    known: Mapping[Node, torch.Tensor] = field(default_factory=dict[Node, torch.Tensor])
+    recipes: Mapping[Node, Recipe] = field(default_factory=dict[Node, Recipe])
+    computed: Mapping[Node, torch.Tensor] = field(default_factory=dict[Node, torch.Tensor])
+
+    def __contains__(self, node: Node) -> bool:
+        """Return whether a node is one of them."""
+        return node in self.known or node in self.recipes
+
+
 class Folded:
     """The folded nodes of a graph and their values."""
 
     def __init__(
-        self, nodes: Iterable[Node], leaves: Mapping[Node, torch.Tensor], buffers: Mapping[Node, str] | None = None
+        self,
+        nodes: Iterable[Node],
+        leaves: Mapping[Node, torch.Tensor],
+        buffers: Mapping[Node, str] | None = None,
+        earlier: Earlier | None = None,
     ) -> None:
         """Finds what folds.
 
@@ -35,15 +59,19 @@ class Folded:
             nodes: the graph, in order.
             leaves: the placeholders whose value is known.
             buffers: the placeholders of buffers that no call changes, with their names.
+            earlier: the placeholders that stand for what was folded before.
         """
         self._buffers = dict(buffers or {})
-        self._values: dict[Node, object] = dict(leaves)
-        self._names = set(leaves) | set(self._buffers)
-        self._by_recipe = set(self._buffers)
+        self._earlier = earlier or Earlier()
+        self._values: dict[Node, object] = {**leaves, **self._earlier.known}
+        self._names = {*leaves, *self._buffers, *self._earlier.known, *self._earlier.recipes}
+        self._by_recipe = {*self._buffers, *self._earlier.recipes}
         nodes = list(nodes)
         empty = {n: v for n in nodes if (v := _without_elements(n)) is not None}
         self._values |= empty
-        self._leaves = frozenset(self._names) | {n for n in empty if n.op == "placeholder"}
+        self._leaves = frozenset(n for n in self._names if n not in self._earlier) | {
+            n for n in empty if n.op == "placeholder"
+        }
         for node in nodes:
             if node in empty or self._folds(node, empty):
                 self._names.add(node)
@@ -77,7 +105,12 @@ class Folded:
         needed = [n for n in ordered(node, self._values) if n in self._by_recipe or n in self._values]
         fixed = {n: self._values[n] for n in needed if n in self._values}
         fixed |= {i: self.value(i) for n in needed for i in n.all_input_nodes if self.known(i)}
-        return Recipe(node, fixed, {n: self._buffers[n] for n in needed if n in self._buffers})
+        return Recipe(
+            node,
+            fixed,
+            {n: self._buffers[n] for n in needed if n in self._buffers},
+            earlier={n: self._earlier.recipes[n] for n in needed if n in self._earlier.recipes},
+        )
 
     def value(self, node: Node) -> torch.Tensor:
         """Return the value of a known node, computed at first request."""
@@ -87,7 +120,7 @@ class Folded:
 def _without_elements(node: Node) -> torch.Tensor | None:
     """The value of a node that has no elements: nothing about it depends on data, but for the memory it lies in."""
     value = node.meta.get("val")
-    if not isinstance(value, torch.Tensor) or 0 not in value.shape:
+    if not isinstance(value, torch.Tensor) or not any(type(extent) is int and extent == 0 for extent in value.shape):
         return None
     return torch.empty(value.shape, dtype=value.dtype)
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 import torch
 from torch.overrides import TorchFunctionMode
 
+from spyre_mlir.frontend.symbolic.sizes import SYMBOLIC
 from spyre_mlir.frontend.torch_private import disable_modes, is_fake, is_functional, tree_flatten, tree_map
 
 _MOST = 1 << 16  # elements of a value that is worth keeping: masks and counts, not tables of a model
@@ -57,7 +58,7 @@ class ConstantValues(TorchFunctionMode):
         if name in _BY_VALUE and (value := self._computed(func, args, kwargs)) is not None:
             return tree_map(self.constant, value)
         out = func(*args, **kwargs)
-        if isinstance(out, torch.Tensor) and out.numel() <= _MOST and name in _MAKERS | _PURE:
+        if isinstance(out, torch.Tensor) and name in _MAKERS | _PURE and _is_small(out):
             value = self._computed(func, args, kwargs)
             if isinstance(value, torch.Tensor) and value.shape == out.shape and value.dtype == out.dtype:
                 self._known[id(out)] = (out, value)
@@ -91,10 +92,18 @@ class ConstantValues(TorchFunctionMode):
         values = [self.value(x) if isinstance(x, torch.Tensor) else x for x in leaves]
         if any(v is None and isinstance(x, torch.Tensor) for v, x in zip(values, leaves, strict=True)):
             return None
+        if any(isinstance(x, SYMBOLIC) for x in leaves):
+            return None
         positional, named = tree.unflatten(values)
         if "device" in named:
             named = {**named, "device": "cpu"}
         return self.run(func, *positional, **named)
+
+
+def _is_small(tensor: torch.Tensor) -> bool:
+    """Return whether a value is worth keeping; one of symbolic size has none yet, and asking for it would fix it."""
+    count: int | torch.SymInt = tensor.numel()
+    return not isinstance(count, torch.SymInt) and count <= _MOST
 
 
 def _writes(name: str, kwargs: Iterable[str]) -> bool:

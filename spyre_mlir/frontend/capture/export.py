@@ -97,7 +97,11 @@ def _results_seen(model: torch.nn.Module, see: Callable[[object], None]) -> Gene
 
 
 def export_model(
-    model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], see: Callable[[object], None]
+    model: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    see: Callable[[object], None],
+    dynamic_shapes: Any = None,
 ) -> ExportedProgram:
     """Export a module for the shapes of its example arguments.
 
@@ -106,6 +110,7 @@ def export_model(
         args: positional example arguments.
         kwargs: keyword example arguments.
         see: is shown what the module returns, before torch flattens it.
+        dynamic_shapes: which sizes are symbols, as `torch.export.export` takes it.
 
     Raises:
         UnsupportedError: the control flow depends on data.
@@ -113,10 +118,10 @@ def export_model(
             buffers.
     """
     with _results_seen(model, see):
-        exported = _export(model, args, kwargs, strict=False)
+        exported = _export(model, args, kwargs, dynamic_shapes, strict=False)
     if (node := _mutated_constant(exported)) is not None:
         # Buffers reached through a Python object look like constants; strict export finds the buffers.
-        exported = _export(model, args, kwargs, strict=True)
+        exported = _export(model, args, kwargs, dynamic_shapes, strict=True)
         node = _mutated_constant(exported)
     if node is not None:
         raise ImportProgramError(
@@ -128,14 +133,16 @@ def export_model(
 
 
 def _export(
-    model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, strict: bool
+    model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, *, strict: bool
 ) -> ExportedProgram:
     name = type(model).__name__
     try:
         with torch_noise_hidden(), torch.no_grad(), _fake_instead_of_meta(model) as fake:
             fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
             with nullcontext() if strict else ConstantValues():
-                return torch.export.export(model, fresh_args, fresh_kwargs, strict=strict)
+                return torch.export.export(
+                    model, fresh_args, fresh_kwargs, dynamic_shapes=dynamic_shapes, strict=strict
+                )
     except NEEDS_VALUES as error:
         raise without_values(error) from error
     except PendingUnbackedSymbolNotFound as error:

@@ -14,13 +14,13 @@ from spyre_mlir.frontend.arguments import is_random, walks
 from spyre_mlir.frontend.capture.as_strided import walked
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.locations import place_of
-from spyre_mlir.frontend.torch_private import HigherOrderOperator, OpOverload
+from spyre_mlir.frontend.symbolic.sizes import STATIC, is_symbolic_node
+from spyre_mlir.frontend.torch_private import HigherOrderOperator, OpOverload, free_unbacked_symbols
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _SPELLED = (bool, int, float, str, type(None), torch.dtype, torch.layout, torch.device, torch.memory_format)
 PLACES_SHOWN = 4
 
-STATIC = "export with static shapes: no dynamic_shapes, one program per size"
 DATA = "sizes and branches must not depend on the values of tensors: use masks or torch.where"
 EVAL = "call model.eval(), or pass the random numbers as an input"
 HIGHER = "write the operation with plain tensor operations"
@@ -71,37 +71,19 @@ def refuse(findings: list[UnsupportedNode]) -> None:
 def survey(nodes: Iterable[torch.fx.Node]) -> list[UnsupportedNode]:
     """Return everything in the nodes that cannot be imported."""
     findings: list[UnsupportedNode] = []
-    symbolic_inputs = False
     for node in nodes:
-        if node.op == "placeholder":
-            symbols = _symbolic_dims(node)
-            symbolic_inputs |= bool(symbols) or isinstance(node.meta.get("val"), _SYMBOLS)
-            findings += symbols
-        reason = _reason(node, symbolic_inputs)
+        reason = _reason(node)
         if reason is not None:
             findings.append(UnsupportedNode(op_name(node), reason[0], place_of(node), reason[1]))
     return findings
 
 
-def _symbolic_dims(node: torch.fx.Node) -> list[UnsupportedNode]:
-    value = node.meta.get("val")
-    if isinstance(value, _SYMBOLS):
-        return [UnsupportedNode(op_name(node), f"its value is symbolic ({value})", place_of(node), STATIC)]
-    if not isinstance(value, torch.Tensor):
-        return []
-    return [
-        UnsupportedNode(op_name(node), f"dimension {dim} is symbolic ({extent})", place_of(node), STATIC)
-        for dim, extent in enumerate(value.shape)
-        if isinstance(extent, torch.SymInt)
-    ]
-
-
-def _reason(node: torch.fx.Node, symbolic_inputs: bool) -> tuple[str, str] | None:
+def _reason(node: torch.fx.Node) -> tuple[str, str] | None:
     """Return why a node cannot be imported, with a remedy."""
     values = _leaves(node.meta.get("val"))
     if node.op == "call_function" and (reason := _call_reason(node)) is not None:
         return reason
-    if node.op == "call_function" and not symbolic_inputs and any(isinstance(v, _SYMBOLS) for v in values):
+    if node.op == "call_function" and any(isinstance(v, _SYMBOLS) and free_unbacked_symbols(v) for v in values):
         return "its result is a number that depends on the data", DATA
     return next((r for v in values if isinstance(v, torch.Tensor) and (r := _tensor_reason(v)) is not None), None)
 
@@ -113,6 +95,8 @@ def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
     if node.meta.get("unbacked_bindings"):
         return "a number or a shape in it depends on the data", DATA
     if isinstance(node.target, OpOverload):
+        if walks(node) and is_symbolic_node(node):
+            return "it walks memory in steps that depend on symbols", STATIC
         if walks(node) and walked(node) is None:
             return "it walks memory that its tensor has gaps in", MEMORY
         return ("random numbers differ from call to call", EVAL) if is_random(node) else _odd_argument(node)

@@ -8,6 +8,8 @@ from typing import cast
 import torch
 from torch.fx import Node
 
+from spyre_mlir.frontend.symbolic.sizes import same_shape
+
 _ATEN = torch.ops.aten
 _RENAMES = frozenset(
     {_ATEN.alias.default, _ATEN.detach.default, _ATEN.lift_fresh.default, _ATEN.lift_fresh_copy.default}
@@ -37,7 +39,7 @@ def find_aliases(nodes: Sequence[Node]) -> dict[Node, Node]:
 
 def _same_form(a: Node, b: Node) -> bool:
     first, second = a.meta["val"], b.meta["val"]
-    return isinstance(second, torch.Tensor) and bool(first.dtype is second.dtype and first.shape == second.shape)
+    return isinstance(second, torch.Tensor) and first.dtype is second.dtype and same_shape(first, second)
 
 
 def _renames(node: Node) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from typing import cast
@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.aten import AtenOp, CallOp, make_op
 from spyre_mlir.dialects.aten_arguments import to_attribute
+from spyre_mlir.dialects.aten_sizes import GuardOp
 from spyre_mlir.dialects.aten_types import result_type
 from spyre_mlir.frontend.arguments import (
     BoundArgument,
@@ -45,6 +46,7 @@ from spyre_mlir.frontend.lowering.rewriting import rewrite
 from spyre_mlir.frontend.lowering.signature import Signature
 from spyre_mlir.frontend.program.program import Argument
 from spyre_mlir.frontend.program.recipe import Recipe
+from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number, is_symbolic_node, same_shape
 from spyre_mlir.frontend.torch_private import OpOverload
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, OpEntry
@@ -55,11 +57,12 @@ _ATTENTION = torch.ops.aten.scaled_dot_product_attention.default
 class NodeLowering:
     """Builder of the function body, node by node; constants become arguments when first used."""
 
-    def __init__(self, signature: Signature, aliases: Mapping[Node, Node], folded: Folded) -> None:
+    def __init__(self, signature: Signature, aliases: Mapping[Node, Node], folded: Folded, sizes: Sizes) -> None:
         """Starts a function with one block argument per placeholder."""
+        self._sizes = sizes
         self._aliases = aliases
         self._folded = folded
-        self.block = Block(arg_types=[tensor_type(s.node.meta["val"]) for s in signature.slots])
+        self.block = Block(arg_types=[sizes.type_of(s.node.meta["val"]) for s in signature.slots])
         self.arguments = [s.argument for s in signature.slots]
         self.values = {s.argument.name: s.value for s in signature.slots if s.value is not None}
         self.recipes: dict[str, Recipe] = {}
@@ -77,6 +80,10 @@ class NodeLowering:
         for tied, first in signature.ties.items():
             self._ssa[tied] = self._ssa[first]
 
+    def guard(self, conditions: Iterable[str]) -> None:
+        """Add the conditions on symbols that the program takes for granted."""
+        self.block.add_ops([GuardOp(condition) for condition in conditions])
+
     def lower(self, node: Node) -> None:
         """Add the op of one node that calls an operator, or selects one of several results."""
         if node.target is operator.getitem:
@@ -84,13 +91,14 @@ class NodeLowering:
             self._ssa[node] = self._several[self._root(source)][index]
             return
         self._location = location_of(node)
-        if (results := converted(node, self.ssa, self._build)) is not None:
+        plain = not is_symbolic_node(node)  # other ops stand for a call once its sizes are numbers
+        if plain and (results := converted(node, self.ssa, self._build)) is not None:
             if isinstance(node.meta["val"], torch.Tensor):
                 self._ssa[node] = _named(results[0], node)
             else:
                 self._several[node] = {i: _named(v, node) for i, v in enumerate(results)}
             return
-        rewritten = rewrite(node, self)
+        rewritten = rewrite(node, self) if plain else None
         if isinstance(rewritten, SSAValue):
             self._ssa[node] = _named(rewritten, node)
             return
@@ -166,9 +174,11 @@ class NodeLowering:
         """The op of a node: its class if the table's entry can say everything, else `aten.call`."""
         overload = overload_name(cast(OpOverload, node.target))
         bound = self._with_causal_fact(node, bind(node))
+        if self._sizes.names:
+            bound = {n: BoundArgument(self._sizes.spelled(b.value), b.is_default) for n, b in bound.items()}
         value = node.meta["val"]
         values = cast("list[object]", [value] if isinstance(value, torch.Tensor) else value)
-        types = [tensor_type(v) for v in values if isinstance(v, torch.Tensor)]
+        types = [self._sizes.type_of(v) for v in values if isinstance(v, torch.Tensor)]
         entry = ATEN.find(overload)
         if entry is not None and (entry.composed or isinstance(value, torch.Tensor)):
             try:
@@ -218,7 +228,7 @@ class NodeLowering:
         others = [n for n in node.all_input_nodes if not self._folded.known(self._root(n))]
         choosing = bind(node).get("condition")
         shaping = [n for n in others if choosing is None or n is not choosing.value]
-        if not any(n.meta["val"].shape == node.meta["val"].shape for n in shaping):
+        if not any(same_shape(n.meta["val"], node.meta["val"]) for n in shaping if not gives_number(n)):
             return None
         value = self._folded.value(root)
         if value.numel() == 0 or not bool((value == value.reshape(-1)[0]).all()):
@@ -236,8 +246,9 @@ class NodeLowering:
             return self._computed(root, self._folded.recipe(root).of_type(wanted))
         source = self.ssa(root)
         if (source, wanted) not in self._casts:
-            shape = TensorType(ELEMENT_TYPES[wanted], cast("TensorType[Attribute]", source.type).get_shape())
-            op = make_op("_to_copy", [source], {"dtype": ELEMENT_TYPES[wanted]}, [shape])
+            held_in = cast("TensorType[Attribute]", source.type)
+            result = TensorType(ELEMENT_TYPES[wanted], held_in.get_shape(), held_in.encoding)
+            op = make_op("_to_copy", [source], {"dtype": ELEMENT_TYPES[wanted]}, [result])
             self._casts[source, wanted] = self._add(op).results[0]
         return self._casts[source, wanted]
 

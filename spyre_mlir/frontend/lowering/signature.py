@@ -14,14 +14,17 @@ from torch.export.graph_signature import (
     InputSpec,
     OutputKind,
     OutputSpec,
+    SymIntArgument,
     TensorArgument,
 )
 from torch.fx import Node
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 from spyre_mlir.frontend.capture.as_strided import placed
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.unsupported import HIGHER, UnsupportedNode
 from spyre_mlir.frontend.program.program import Argument, ArgumentKind, TreeConstant
+from spyre_mlir.frontend.symbolic.sizes import Sizes
 from spyre_mlir.frontend.torch_private import TreeSpec, is_real, storage_identity, tree_flatten_with_path
 
 _KINDS: dict[InputKind, ArgumentKind] = {
@@ -88,12 +91,12 @@ def strange_inputs(exported: FunctionalProgram) -> list[UnsupportedNode]:
             f"input {spec.arg.name}", f"an input of kind {spec.kind.name} has no form", spec.arg.name, HIGHER
         )
         for spec in exported.graph_signature.input_specs
-        if spec.kind not in _KINDS or not isinstance(spec.arg, (TensorArgument, ConstantArgument))
+        if spec.kind not in _KINDS or not isinstance(spec.arg, (TensorArgument, ConstantArgument, SymIntArgument))
     ]
 
 
-def read_signature(exported: FunctionalProgram) -> Signature:
-    """Name and order the arguments and results of a functional program without such inputs."""
+def read_signature(exported: FunctionalProgram, sizes: Sizes) -> Signature:
+    """Name and order the arguments and results of a functional program without such inputs; `sizes` are its symbols."""
     nodes = {n.name: n for n in exported.graph.nodes}
     places = placed(exported.graph)
     mutated = _mutated(exported)
@@ -104,6 +107,9 @@ def read_signature(exported: FunctionalProgram) -> Signature:
         if isinstance(spec.arg, ConstantArgument):
             leaves.append(TreeConstant(spec.arg.name, spec.arg.value))
             continue
+        if isinstance(spec.arg, SymIntArgument):
+            leaves.append(TreeConstant(spec.arg.name, sizes.leaf(nodes[spec.arg.name].meta["val"])))
+            continue
         slot = _slot(exported, spec, nodes[spec.arg.name], rename, spec.arg.name in mutated)
         if slot.argument.kind == "input":
             slot = replace(slot, argument=replace(slot.argument, placement=places.get(slot.node)))
@@ -112,7 +118,7 @@ def read_signature(exported: FunctionalProgram) -> Signature:
     slots.sort(key=lambda slot: _ORDER.index(slot.argument.kind))
     ties = _ties(slots)
     names = {slot.node: slot.argument.name for slot in slots}
-    results, output_leaves = _results(exported, nodes, {node.name: name for node, name in names.items()})
+    results, output_leaves = _results(exported, nodes, {node.name: name for node, name in names.items()}, sizes)
     return Signature(
         tuple(s for s in slots if s.node not in ties),
         ties,
@@ -156,8 +162,9 @@ def _slot(
 ) -> PlaceholderSlot:
     example = cast(torch.Tensor, node.meta["val"])
     name = rename(node.name) if spec.target is None else spec.target
+    shape = tuple(DYNAMIC_INDEX if isinstance(extent, torch.SymInt) else extent for extent in example.shape)
     kept = spec.kind is InputKind.PARAMETER or (spec.kind is InputKind.BUFFER and bool(spec.persistent))
-    argument = Argument(name, _KINDS[spec.kind], tuple(example.shape), example.dtype, mutated, persistent=kept)
+    argument = Argument(name, _KINDS[spec.kind], shape, example.dtype, mutated, persistent=kept)
     if spec.target is None:
         return PlaceholderSlot(node, argument)
     value = exported.state_dict.get(spec.target, exported.constants.get(spec.target))
@@ -194,7 +201,7 @@ def _ties(slots: list[PlaceholderSlot]) -> dict[Node, Node]:
 
 
 def _results(
-    exported: FunctionalProgram, nodes: Mapping[str, Node], arguments: Mapping[str, str]
+    exported: FunctionalProgram, nodes: Mapping[str, Node], arguments: Mapping[str, str], sizes: Sizes
 ) -> tuple[tuple[ProgramResult, ...], tuple[int | TreeConstant, ...]]:
     """The user's outputs, then the new values of mutated arguments."""
     specs = exported.graph_signature.output_specs
@@ -205,6 +212,8 @@ def _results(
     for name, spec in zip(names, user, strict=True):
         if isinstance(spec.arg, ConstantArgument):
             leaves.append(TreeConstant(name, spec.arg.value))
+        elif isinstance(spec.arg, SymIntArgument):
+            leaves.append(TreeConstant(name, sizes.leaf(nodes[spec.arg.name].meta["val"])))
         else:
             leaves.append(len(results))
             results.append(ProgramResult(nodes[spec.arg.name], name))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import torch
+from torch.export import ExportedProgram
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.errors import InputError
@@ -71,6 +72,19 @@ class TreeConstant:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Source of static programs, besides the module of a program with symbols.
+
+    Attributes:
+        exported: the program as torch exported it.
+        foldable: names of the arguments whose values belong to the program, not to the weights.
+    """
+
+    exported: ExportedProgram
+    foldable: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Program:
     """A model as one aten function, with the data needed to call it.
 
@@ -87,6 +101,7 @@ class Program:
         output_tree: structure of the model's return value.
         reference: the model itself, for comparison; None for a program without weights.
         memory: where the outputs lie for the inputs of a call, and the tensors whose memory they may share.
+        origin: of a program with symbols; None if all its sizes are numbers.
         recipes: constants that follow from buffers of the model, by name.
         ties: other names of a parameter or buffer that the model has in several places, to that of the argument.
         names: names of all tensors of the model, also of those that the program does not read.
@@ -109,6 +124,7 @@ class Program:
     ties: Mapping[str, str] = field(default_factory=dict[str, str])
     names: frozenset[str] = frozenset()
     stored: bool = False
+    origin: Origin | None = field(default=None, repr=False)
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
@@ -122,7 +138,7 @@ class Program:
             InputError: number, structure, shape, dtype or a constant differs from what the program was made for, or a
                 tensor that the program writes shares memory with another one.
         """
-        leaves = self._leaves(tuple(args), dict(kwargs or {}))
+        leaves = self.leaves(tuple(args), dict(kwargs or {}))
         tensors: dict[str, torch.Tensor] = {}
         for wanted, leaf in zip(self.input_leaves, leaves, strict=True):
             if isinstance(wanted, Argument):
@@ -135,8 +151,12 @@ class Program:
         check_apart(self.mutations.values(), tensors, self.values)
         return [tensors[a.name] for a in self.inputs]
 
-    def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[object]:
-        """Flattens the call as the program was exported; keyword arguments may come in any order."""
+    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[object]:
+        """Flatten a call as the program was exported; keyword arguments may come in any order.
+
+        Raises:
+            InputError: number or structure differs from what the program was made for.
+        """
         wanted_args, wanted_kwargs = self.input_tree.children()
         keys = list(cast("list[str]", wanted_kwargs.context))
         names = ", ".join(leaf.name for leaf in self.input_leaves) or "none"

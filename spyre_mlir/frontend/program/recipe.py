@@ -1,12 +1,14 @@
 """Constants of a program that follow from buffers of the model: computations that run when the buffers have values.
 
+The constants of a specialised program may follow from those of the program with symbols, and so from its recipes.
+
 Decision: docs/decisions/0121-no-value-decides-an-import.md
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, cast
 
@@ -30,6 +32,7 @@ class Recipe:
         buffers: the placeholders it reads, with the names of their buffers.
         dtype: what the value is converted to, if it is.
         repeated: per dimension, whether its elements repeat the first one, which stands for all; empty for none.
+        earlier: nodes that stand for constants of another program, with their recipes.
     """
 
     node: Node
@@ -37,10 +40,20 @@ class Recipe:
     buffers: Mapping[Node, str]
     dtype: torch.dtype | None = None
     repeated: tuple[bool, ...] = ()
+    earlier: Mapping[Node, Recipe] = field(default_factory=dict[Node, "Recipe"])
 
-    def value(self, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Return the constant for the buffers of a model."""
+    def value(
+        self, tensors: Mapping[str, torch.Tensor], computed_before: Mapping[Node, torch.Tensor] | None = None
+    ) -> torch.Tensor:
+        """Return the constant for the buffers of a model.
+
+        Args:
+            tensors: the buffers, by name.
+            computed_before: values of nodes in `earlier`, as far as they are known.
+        """
+        before = computed_before or {}
         values = dict(self.fixed) | {node: tensors[name].detach().cpu() for node, name in self.buffers.items()}
+        values |= {n: before[n] if n in before else recipe.value(tensors) for n, recipe in self.earlier.items()}
         value = computed(self.node, values)
         value = value if self.dtype is None else value.to(self.dtype)
         value = value[tuple(slice(0, 1) if one else slice(None) for one in self.repeated)]
@@ -51,27 +64,42 @@ class Recipe:
         """Return the recipe of the same constant in another type."""
         return replace(self, dtype=dtype)
 
+    def needs(self, computed_before: Mapping[Node, torch.Tensor]) -> set[str]:
+        """Return the names of the buffers that its value takes, if values of nodes in `earlier` are known."""
+        unknown = [recipe for node, recipe in self.earlier.items() if node not in computed_before]
+        return {*self.buffers.values(), *(leaf for recipe in unknown for leaf in recipe.leaves)}
+
     @property
     def leaves(self) -> tuple[str, ...]:
         """Names of the buffers that it reads."""
-        return tuple(dict.fromkeys(self.buffers.values()))
+        others = (leaf for recipe in self.earlier.values() for leaf in recipe.leaves)
+        return tuple(dict.fromkeys([*self.buffers.values(), *others]))
 
     @property
     def forms(self) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
         """Shape and type of every buffer that it reads."""
         values = {name: cast(torch.Tensor, node.meta["val"]) for node, name in self.buffers.items()}
-        return {name: (tuple(value.shape), value.dtype) for name, value in values.items()}
+        forms = {name: (tuple(value.shape), value.dtype) for name, value in values.items()}
+        return forms | {name: form for recipe in self.earlier.values() for name, form in recipe.forms.items()}
 
     @property
     def key(self) -> bytes:
         """Equal for recipes that do the same with the same buffers."""
+        return self._steps + repr((self.dtype, self.repeated)).encode()
+
+    @property
+    def _steps(self) -> bytes:
+        """Digest of what is computed, before the conversion."""
         known: dict[Node, bytes] = {}
         for node in ordered(self.node, {}):
             text = self.buffers.get(node) or node.name
             if node.op == "call_function":
                 text = repr((str(node.target), map_arg((node.args, node.kwargs), lambda n: cast(Any, known[n]))))
             known[node] = sha256(text.encode()).digest()
-        return known[self.node] + repr((self.dtype, self.repeated)).encode()
+            if (recipe := self.earlier.get(node)) is not None:
+                converted = recipe.dtype is not None or any(recipe.repeated)
+                known[node] = sha256(recipe.key).digest() if converted else recipe._steps
+        return known[self.node]
 
 
 def ordered(node: Node, done: Mapping[Node, object]) -> list[Node]:

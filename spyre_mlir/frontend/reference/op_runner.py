@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -167,6 +167,15 @@ def _flat(out: object) -> list[torch.Tensor]:
 
 def _operator(call: HostCall) -> Any:
     overload = "reshape" if call.overload == "view" else call.overload  # strides are not part of a program
+    return operator_of(overload, where=call.where)
+
+
+def operator_of(overload: str, *, where: str | None = None) -> Any:
+    """Return torch's operator of an overload, ``.default`` dropped, with its namespace unless that is aten.
+
+    Raises:
+        UnsupportedError: torch has none.
+    """
     namespace, _, name = overload.rpartition("::")
     packet, _, rest = name.partition(".")
     try:
@@ -174,7 +183,7 @@ def _operator(call: HostCall) -> Any:
     except AttributeError as error:
         raise UnsupportedError(
             f"the host has no operator {namespace or 'aten'}::{name}",
-            where=call.where,
+            where=where,
             hint="import the module that registers it with torch first",
         ) from error
 
@@ -194,13 +203,18 @@ def _by_operator(
     arguments = {name: _filled(value, tensors) for name, value in call.arguments.items()}
     by_schema: dict[str, object] = {}
     for parameter in operator._schema.arguments:
-        names = (parameter.name, _OTHER_NAMES.get(parameter.name, ""))
-        given = next((arguments[n] for n in names if n in arguments), None)
+        name = torch_name(parameter.name, arguments)
+        given = None if name is None else arguments[name]
         if given is not None:
             by_schema[parameter.name] = _in_torch(parameter, given, floats)
         elif not parameter.has_default_value():
             by_schema[parameter.name] = None  # a program does not spell what is None
     return _flat(operator(**by_schema))
+
+
+def torch_name(parameter: str, arguments: Mapping[str, object]) -> str | None:
+    """Return the name that arguments of the op table have for a parameter of torch; None if it is not among them."""
+    return next((n for n in (parameter, _OTHER_NAMES.get(parameter, "")) if n in arguments), None)
 
 
 def _tensor(values: Array, type_: TensorType[Attribute], floats: torch.dtype | None) -> torch.Tensor:
@@ -217,11 +231,17 @@ def _in_torch(parameter: Any, value: object, floats: torch.dtype | None) -> obje
     kind = str(parameter.real_type)
     if "Tensor" in kind and isinstance(value, int | float):
         return torch.tensor(value)
+    found = in_torch(parameter, value)
+    return floats if isinstance(found, torch.dtype) and floats is not None and found.is_floating_point else found
+
+
+def in_torch(parameter: Any, value: object) -> object:
+    """Return an argument without tensors as torch spells it: types, layouts and memory formats are not strings."""
     if not isinstance(value, str):
         return value
+    kind = str(parameter.real_type)
     if "ScalarType" in kind:
-        dtype = _DTYPES[value]
-        return floats if floats is not None and dtype.is_floating_point else dtype
+        return _DTYPES[value]
     return getattr(torch, value) if "MemoryFormat" in kind or "Layout" in kind else value
 
 

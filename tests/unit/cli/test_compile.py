@@ -28,14 +28,8 @@ def saved_program(path: Path, model: torch.nn.Module, x: torch.Tensor, **options
     return path
 
 
-UNSUPPORTED = {
+UNSUPPORTED: dict[str, tuple[torch.nn.Module, torch.Tensor, dict[str, object], list[str]]] = {
     "complex": (Square(), torch.zeros(4, 8, dtype=torch.complex64), {}, ["input x", "complex"]),
-    "symbolic": (
-        Square(),
-        torch.zeros(4, 8),
-        {"dynamic_shapes": ({0: torch.export.Dim("rows")},)},
-        ["dimension 0 is symbolic", "static shapes"],
-    ),
 }
 
 
@@ -44,6 +38,32 @@ def test_valid_but_unsupported(name: str, tmp_path: Path, refused: Refused) -> N
     model, x, options, parts = UNSUPPORTED[name]
     path = saved_program(tmp_path / "model.pt2", model, x, **options)
     refused(compile_tool.run, [path, "-o", tmp_path / "bundle"], "SPY-U001", *parts, code=2)
+    assert [one.name for one in tmp_path.iterdir()] == ["model.pt2"]
+
+
+def test_symbols_get_their_values_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = ({0: torch.export.Dim("rows", max=64)},)
+    path = str(saved_program(tmp_path / "model.pt2", Square(), torch.zeros(4, 8), dynamic_shapes=rows))
+    assert compile_tool.run([path, "--emit", "aten"]) == 0
+    assert 'tensor<?x8xf32, #aten.extents<"s0">>' in capsys.readouterr().out
+    assert compile_tool.run([path, "--emit", "spyre.loop", "--dim", "s0=33"]) == 0
+    assert "tensor<33x8xf32>" in capsys.readouterr().out
+    assert compile_tool.run([path, "-o", str(tmp_path / "bundle"), "--dim", "s0=33"]) == 0
+    assert "tensor<33x8xf32>" in (tmp_path / "bundle" / "program.mlir").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        ([], "symbol s0 has no value"),
+        (["--dim", "s0=65"], "symbol s0 is 65, expected 2 to 64"),
+        (["--dim", "s0=33", "--dim", "rows=3"], "no symbol rows"),
+    ],
+)
+def test_symbols_without_fitting_values(words: list[str], part: str, tmp_path: Path, refused: Refused) -> None:
+    rows = ({0: torch.export.Dim("rows", max=64)},)
+    path = saved_program(tmp_path / "model.pt2", Square(), torch.zeros(4, 8), dynamic_shapes=rows)
+    refused(compile_tool.run, [path, "-o", tmp_path / "bundle", *words], "SPY-I002", part)
     assert [one.name for one in tmp_path.iterdir()] == ["model.pt2"]
 
 

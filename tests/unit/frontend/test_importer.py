@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.errors import InputError, UnsupportedError
-from spyre_mlir.frontend.importer import _bounds, _identifier, _root_class, import_program
+from spyre_mlir.frontend.importer import _identifier, _root_class, import_program
 from spyre_mlir.frontend.program.program import Program, TreeConstant
 from spyre_mlir.frontend.torch_private import treespec_loads
 from spyre_mlir.text.render import module_text
@@ -212,30 +212,6 @@ def test_a_structure_that_torch_cannot_write_down_is_left_out() -> None:
     found = import_program(FunctionModel(lambda x: Unserialised(x + 1)), (X,))
     assert "aten.output_tree" not in found.module.attributes
     assert "aten.input_tree" in found.module.attributes
-
-
-@pytest.mark.parametrize(
-    ("value", "bounds"),
-    [
-        (torch.tensor([3, -4, 7]), (-4, 7)),
-        (torch.tensor([5]), (5, 5)),
-        (torch.tensor([2.0, 0.0]), (0, 2)),
-        (torch.tensor([1.0, 0.0]), None),
-        (torch.tensor([2.5, 0.0]), None),
-        (torch.tensor([0.0, 2.0**24]), (0, 2**24)),
-        (torch.tensor([0.0, 2.0**24 + 2]), None),
-        (torch.tensor([True, False]), None),
-        (torch.tensor([1 + 2j]), None),
-        (torch.empty(0), None),
-        (torch.tensor([0.0, float("inf")]), None),
-        (torch.tensor([0.0, float("nan")]), None),
-        (None, None),
-    ],
-)
-def test_integers_and_what_counts_has_bounds(value: torch.Tensor | None, bounds: tuple[int, int] | None) -> None:
-    found = _bounds(value)
-    assert found == ({} if bounds is None else {"aten.bounds": bounds})
-    assert all(type(b) is int for b in found.get("aten.bounds", ()))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.lowering.signature import read_signature
 from spyre_mlir.frontend.program.result_memory import MemoryPlace, ResultMemory
+from spyre_mlir.frontend.symbolic.sizes import Sizes
 from tests.unit.frontend.graphs import exported
 
 F32 = torch.float32
@@ -36,7 +37,7 @@ MODEL = Views()
 
 def memory_of(model: nn.Module, *args: Any) -> Callable[[dict[str, torch.Tensor]], tuple[ResultMemory, Any]]:
     program = exported(model, *args)
-    return output_memory(program, read_signature(decompose(program)))  # type: ignore[return-value]
+    return output_memory(program, read_signature(decompose(program), Sizes()))  # type: ignore[return-value]
 
 
 def test_outputs_are_views_of_inputs_and_weights_or_lie_alone() -> None:

@@ -50,18 +50,18 @@ def test_everything_at_once_with_lines_and_counts() -> None:
         assert line_of(Everything, fragment) in text, text
 
 
-def test_symbolic_dimension_is_named() -> None:
-    class Increment(nn.Module):
+def test_a_walk_through_memory_by_symbols() -> None:
+    class Walk(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x + 1
+            return torch.as_strided(x, (x.shape[0], 2), (x.shape[1], 1))
 
-    exported = torch.export.export(Increment(), (X,), dynamic_shapes=({0: torch.export.Dim("rows")},))
+    exported = torch.export.export(Walk(), (X,), dynamic_shapes=({0: torch.export.Dim("rows")},))
     with pytest.raises(UnsupportedError) as caught:
         import_program(exported)
     text = str(caught.value)
-    assert "input x: dimension 0 is symbolic" in text
-    assert "export with static shapes" in text
-    assert "add" not in text  # what follows from a symbolic input is no finding of its own
+    assert "as_strided: it walks memory in steps that depend on symbols" in text
+    assert line_of(Walk, "as_strided(") in text
+    assert "export with a static size there" in text
 
 
 def test_complex_input() -> None:

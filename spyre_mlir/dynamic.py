@@ -1,0 +1,141 @@
+"""A compiled model with symbolic sizes: imported once, specialised for the sizes that its calls have."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dialects.aten_sizes import SYMBOLS, SymbolRange, declared_symbols
+from spyre_mlir.errors import InputError
+from spyre_mlir.pipeline import LEVELS, check_level
+from spyre_mlir.report import Accuracy, Verification
+from spyre_mlir.text.render import module_text
+from spyre_mlir.transforms.specialize_shapes import SpecializeShapesPass
+from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.universe import make_context
+
+if TYPE_CHECKING:
+    from spyre_mlir.frontend import Program
+
+# torch traces as if no symbolic size were 0 or 1.
+_SPECIAL = (0, 1)
+
+
+def symbols_of(program: Program) -> dict[str, SymbolRange]:
+    """Return the symbols of a program with their ranges."""
+    (main,) = functions(program.module)
+    return declared_symbols(main.attributes.get(SYMBOLS))
+
+
+def specialized(program: Program, sizes: Mapping[str, int]) -> Program:
+    """Return the static program for these values of the symbols of a program.
+
+    Raises:
+        InputError: a symbol is unknown or has no value, or a value is out of range or violates a guard.
+    """
+    from spyre_mlir.frontend import static_program
+
+    module = program.module.clone()
+    SpecializeShapesPass(dict(sizes)).apply(make_context(), module)
+    return static_program(program, module, sizes)
+
+
+class DynamicModel:
+    """A model with symbolic sizes: a call runs the program for its sizes, which is made when they come first.
+
+    Specialisations share the model's tensors; those that were not called for longest are dropped.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        build: Callable[[Program], CompiledModel],
+        *,
+        specializations: int,
+        static: Callable[[Sequence[Any], Mapping[str, Any]], CompiledModel] | None = None,
+    ) -> None:
+        """Keeps the program; nothing is lowered before the first call.
+
+        Args:
+            program: with symbols.
+            build: lowers a static program.
+            specializations: how many are kept.
+            static: compiles the model for the shapes of a call, if the model is there to be exported again.
+        """
+        if specializations < 1:
+            raise InputError(f"specializations must be 1 or more, got {specializations}")
+        self._program = program
+        self._build = build
+        self._kept = specializations
+        self._static = static
+        self._made: OrderedDict[tuple[tuple[str, int], ...], CompiledModel] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        """Name of the program."""
+        return self._program.name
+
+    @property
+    def symbols(self) -> dict[str, SymbolRange]:
+        """The symbols with the values that they may have."""
+        return symbols_of(self._program)
+
+    @property
+    def programs(self) -> tuple[CompiledModel, ...]:
+        """The specialisations at hand, the one called last at the end."""
+        return tuple(self._made.values())
+
+    def mlir(self, level: str = LEVELS[0], *, generic: bool = False, locations: bool = False) -> str:
+        """Text of the aten level, with symbols; the levels below it are those of a specialisation.
+
+        Raises:
+            InputError: there is no such level, or it has no symbols.
+        """
+        if check_level(level) != LEVELS[0]:
+            sizes = ", ".join(f"{name}=…" for name in self.symbols)
+            raise InputError(f"the level {level} has no symbols", hint=f"specialize({sizes}).mlir({level!r})")
+        return module_text(self._program.module, generic=generic, locations=locations)
+
+    def specialize(self, **sizes: int) -> CompiledModel:
+        """Return the compiled model for these values of the symbols.
+
+        Raises:
+            InputError: a symbol is unknown or has no value, or a value is out of range or violates a guard.
+        """
+        return self._at(sizes, lambda: self._build(specialized(self._program, sizes)))
+
+    def compiled_for(self, *args: Any, **kwargs: Any) -> CompiledModel:
+        """Return the compiled model for the sizes of a call.
+
+        Raises:
+            InputError: the sizes contradict each other, are out of range, or violate a guard.
+        """
+        from spyre_mlir.frontend import sizes_of_call
+
+        sizes, static = sizes_of_call(self._program, args, kwargs), self._static
+        if static is not None and any(value in _SPECIAL and value not in self.symbols[n] for n, value in sizes.items()):
+            return self._at(sizes, lambda: static(args, kwargs))
+        return self.specialize(**sizes)
+
+    def _at(self, sizes: Mapping[str, int], make: Callable[[], CompiledModel]) -> CompiledModel:
+        """The specialisation for these sizes, made if it is not at hand."""
+        key = tuple(sorted(sizes.items()))
+        known = self._made.pop(key, None)
+        self._made[key] = found = make() if known is None or known.replaced is not None else known
+        while len(self._made) > self._kept:
+            self._made.popitem(last=False)
+        return found
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the specialisation for these inputs, and makes it first if need be."""
+        return self.compiled_for(*args, **kwargs)(*args, **kwargs)
+
+    def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
+        """Same as `CompiledModel.accuracy`, for the sizes of these inputs."""
+        return self.compiled_for(*args, **kwargs).accuracy(*args, **kwargs)
+
+    def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
+        """Same as `CompiledModel.verify`, for the sizes of these inputs."""
+        return self.compiled_for(*args, **kwargs).verify(*args, tolerance=tolerance, **kwargs)

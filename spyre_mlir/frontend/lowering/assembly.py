@@ -1,0 +1,170 @@
+"""From the nodes of a functional graph and its signature to a `Program`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import torch
+from torch.fx import Node
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Region
+
+from spyre_mlir.dialects.aten_arguments import to_attribute
+from spyre_mlir.dialects.aten_sizes import SYMBOLS, symbols_attribute
+from spyre_mlir.frontend.capture.constant_folding import Earlier, Folded
+from spyre_mlir.frontend.lowering.liveness import find_aliases
+from spyre_mlir.frontend.lowering.nodes import NodeLowering
+from spyre_mlir.frontend.lowering.signature import Signature
+from spyre_mlir.frontend.program.program import Origin, OutputMemory, Program, TreeConstant
+from spyre_mlir.frontend.reference.half_precision import has_halves, keep_wide
+from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number
+from spyre_mlir.frontend.torch_private import TreeSpec, treespec_dumps
+
+# float32 has every whole number up to here; what is larger does not count anything.
+_MOST_COUNTED = 2**24
+
+
+def assemble(
+    name: str,
+    live: Sequence[Node],
+    signature: Signature,
+    sizes: Sizes,
+    *,
+    guards: Sequence[str] = (),
+    earlier: Earlier | None = None,
+    origin: Origin | None = None,
+    reference: Callable[..., object],
+    memory: OutputMemory,
+) -> Program:
+    """Lower live nodes to a program.
+
+    Args:
+        name: of the program.
+        live: the nodes that make the results, in order.
+        signature: its arguments and results.
+        sizes: its symbols.
+        guards: conditions on them.
+        earlier: nodes that stand for constants of the program that it is made from.
+        origin: of a program with symbols.
+        reference: the model itself.
+        memory: where its outputs lie.
+    """
+    aliases = find_aliases(live)
+    earlier = earlier or Earlier()
+    known = _folded(live, signature, earlier)
+    lowering = NodeLowering(signature, aliases, known, sizes)
+    lowering.guard(guards)
+    for node in live:
+        if node.op == "call_function" and node not in aliases and node not in known and not gives_number(node):
+            lowering.lower(node)
+    lowering.finish([r.node for r in signature.results])
+    return Program(
+        module=_module(name, signature, lowering, sizes),
+        name=name,
+        arguments=tuple(lowering.arguments),
+        values=lowering.values | _by_recipe(signature, lowering, earlier),
+        results=tuple(r.name for r in signature.results),
+        mutations={i: r.mutates for i, r in enumerate(signature.results) if r.mutates is not None},
+        input_leaves=signature.input_leaves,
+        output_leaves=signature.output_leaves,
+        input_tree=signature.input_tree,
+        output_tree=signature.output_tree,
+        reference=reference,
+        memory=memory,
+        recipes=lowering.recipes,
+        ties=signature.tied_names,
+        names=signature.names,
+        origin=origin,
+    )
+
+
+def _folded(live: Sequence[Node], signature: Signature, earlier: Earlier) -> Folded:
+    """What no call can change: known, or computed from the buffers of the model once they have values."""
+    foldable = {s.node: s for s in signature.slots if s.foldable}
+    known = {n: s.value for n, s in foldable.items() if s.argument.kind == "constant" and s.value is not None}
+    buffers = {n: s.argument.name for n, s in foldable.items() if n not in known}
+    tied = {node: buffers[first] for node, first in signature.ties.items() if first in buffers}
+    return Folded(live, known, buffers | tied, earlier)
+
+
+def _by_recipe(signature: Signature, lowering: NodeLowering, earlier: Earlier) -> dict[str, torch.Tensor]:
+    """The constants that follow from buffers which have values."""
+    buffers = {s.argument.name: s.value for s in signature.slots if s.value is not None}
+    return {
+        name: recipe.value(buffers, earlier.computed)
+        for name, recipe in lowering.recipes.items()
+        if recipe.needs(earlier.computed) <= set(buffers)
+    }
+
+
+def _module(name: str, signature: Signature, lowering: NodeLowering, sizes: Sizes) -> ModuleOp:
+    arguments = [
+        {"aten.name": a.name, "aten.kind": a.kind}
+        | _bounds(lowering.values.get(a.name) if a.kind == "constant" else None)
+        for a in lowering.arguments
+    ]
+    results = [
+        {"aten.name": r.name} | ({} if r.mutates is None else {"aten.mutates": r.mutates}) for r in signature.results
+    ]
+    returned = cast(func.ReturnOp, lowering.block.last_op)
+    function = func.FuncOp(
+        "main",
+        ([v.type for v in lowering.block.args], [v.type for v in returned.arguments]),
+        Region(lowering.block),
+        arg_attrs=_dictionaries(arguments),
+        res_attrs=_dictionaries(results),
+    )
+    if sizes.ranges:
+        function.attributes[SYMBOLS] = symbols_attribute(sizes.ranges)
+    attributes: dict[str, Attribute] = {
+        "aten.input_leaves": _leaves(
+            [leaf if isinstance(leaf, TreeConstant) else leaf.name for leaf in signature.input_leaves]
+        ),
+        "aten.output_leaves": _leaves(signature.output_leaves),
+    }
+    for key, tree in (("aten.input_tree", signature.input_tree), ("aten.output_tree", signature.output_tree)):
+        if (text := _tree_text(tree)) is not None:
+            attributes[key] = StringAttr(text)
+    module = ModuleOp([function], attributes, StringAttr(name))
+    if has_halves(module):
+        keep_wide(module)
+    return module
+
+
+def _bounds(value: torch.Tensor | None) -> dict[str, tuple[int, int]]:
+    """The least and the largest integer of a constant, which decide the format it has on the device.
+
+    Floats have them if they count, as positions do: whole numbers, and more of them than a mask has.
+    """
+    if value is None or value.dtype is torch.bool or value.is_complex() or not value.numel():
+        return {}
+    low, high = value.min().item(), value.max().item()
+    if value.is_floating_point() and not (1 < high - low <= _MOST_COUNTED and bool((value == value.floor()).all())):
+        return {}
+    return {"aten.bounds": (int(low), int(high))}
+
+
+def _dictionaries(entries: list[dict[str, Any]]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr([DictionaryAttr({k: to_attribute(v) for k, v in entry.items()}) for entry in entries])
+
+
+def _leaves(leaves: Any) -> ArrayAttr[Attribute]:
+    """Leaves of a tree: a name or a number of a tensor, or the constant in its place as ``{value = …}``."""
+    return ArrayAttr(
+        [
+            DictionaryAttr({"value": to_attribute(leaf.value)})
+            if isinstance(leaf, TreeConstant)
+            else to_attribute(leaf)
+            for leaf in leaves
+        ]
+    )
+
+
+def _tree_text(tree: TreeSpec) -> str | None:
+    """The tree as torch serialises it; None for classes that torch cannot serialise."""
+    try:
+        return treespec_dumps(tree)
+    except (NotImplementedError, TypeError, ValueError):
+        return None

@@ -1,0 +1,228 @@
+"""Static programs from a program with symbols, once a pass has given the symbols of its module values.
+
+What the import computes ahead of time (position numbers, masks, rotary tables) depends on sizes. So the module becomes
+a graph of torch's again, and is lowered like a graph that was exported with these sizes: the result is what importing
+such an export gives. No operator of the model is traced or decomposed again.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import torch
+from torch.fx import Graph, Node
+from torch.fx.node import map_arg
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute, SSAValue
+
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.aten_arguments import said_arguments
+from spyre_mlir.dialects.aten_sizes import SizeAttr
+from spyre_mlir.dialects.size_expressions import evaluate
+from spyre_mlir.frontend.calling.output_memory import output_memory
+from spyre_mlir.frontend.capture.constant_folding import Earlier
+from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+from spyre_mlir.frontend.locations import LOCATION
+from spyre_mlir.frontend.lowering.assembly import assemble
+from spyre_mlir.frontend.lowering.liveness import live_nodes
+from spyre_mlir.frontend.lowering.signature import PlaceholderSlot, ProgramResult, Signature
+from spyre_mlir.frontend.program.program import Argument, Origin, Program, TreeConstant
+from spyre_mlir.frontend.reference.op_runner import in_torch, operator_of, torch_name
+from spyre_mlir.frontend.symbolic.sizes import Sizes
+
+# Key in the notes on a placeholder: the name of the argument.
+_NAME = "spyre_argument"
+_EXPAND = torch.ops.aten.expand.default
+_DTYPES = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
+
+
+def static_program(symbolic: Program, module: ModuleOp, sizes: Mapping[str, int]) -> Program:
+    """Return the program of a specialised module; it shares the tensors of the one with symbols.
+
+    Args:
+        symbolic: the program with symbols.
+        module: its module, once ``specialize-shapes`` gave these sizes to the symbols.
+        sizes: values by symbol.
+    """
+    if symbolic.origin is None:
+        raise ValueError(f"{symbolic.name} has no symbols")
+    main = next(op for op in module.ops if isinstance(op, func.FuncOp))
+    graph = _Graph()
+    pairs = zip(main.body.block.args, symbolic.arguments, strict=True)
+    nodes = [graph.placeholder(value, argument.name) for value, argument in pairs]
+    for op in main.body.block.ops:
+        if isinstance(op, AtenOp):
+            graph.call(op)
+    results = [graph.nodes[value] for value in cast(func.ReturnOp, main.body.block.last_op).arguments]
+    graph.graph.output(tuple(results))
+    earlier = _earlier(symbolic, symbolic.origin, nodes)
+    signature = _signature(symbolic, symbolic.origin.foldable, [n for n in nodes if n not in earlier], results, sizes)
+    made = assemble(
+        symbolic.name,
+        live_nodes(list(graph.graph.nodes)),
+        signature,
+        Sizes(),
+        earlier=earlier,
+        reference=symbolic.reference,
+        memory=output_memory(symbolic.origin.exported, signature),
+    )
+    return replace(made, stored=symbolic.stored)
+
+
+def _earlier(symbolic: Program, origin: Origin, nodes: Sequence[Node]) -> Earlier:
+    """The arguments that the import has made, which the model knows nothing of."""
+    own = {spec.target for spec in origin.exported.graph_signature.input_specs}
+    pairs = zip(nodes, symbolic.arguments, strict=True)
+    made = {node: a.name for node, a in pairs if a.kind == "constant" and a.name not in own}
+    recipes = {node: symbolic.recipes[name] for node, name in made.items() if name in symbolic.recipes}
+    return Earlier(
+        {node: symbolic.values[name] for node, name in made.items() if node not in recipes},
+        recipes,
+        {node: symbolic.values[made[node]] for node in recipes if made[node] in symbolic.values},
+    )
+
+
+def _signature(
+    symbolic: Program,
+    foldable: frozenset[str],
+    nodes: Sequence[Node],
+    results: Sequence[Node],
+    sizes: Mapping[str, int],
+) -> Signature:
+    slots: list[PlaceholderSlot] = []
+    arguments = {argument.name: argument for argument in symbolic.arguments}
+    for node in nodes:
+        argument = replace(arguments[node.meta[_NAME]], shape=tuple(node.meta["val"].shape))
+        value = symbolic.values.get(argument.name)
+        slots.append(PlaceholderSlot(node, argument, value, argument.name in foldable))
+    by_name = {slot.argument.name: slot.argument for slot in slots}
+    made = [
+        ProgramResult(node, name, symbolic.mutations.get(number))
+        for number, (node, name) in enumerate(zip(results, symbolic.results, strict=True))
+    ]
+    inputs = [
+        by_name[leaf.name] if isinstance(leaf, Argument) else _leaf(leaf, sizes) for leaf in symbolic.input_leaves
+    ]
+    outputs = [_leaf(leaf, sizes) if isinstance(leaf, TreeConstant) else leaf for leaf in symbolic.output_leaves]
+    return Signature(
+        tuple(slots),
+        {},
+        symbolic.ties,
+        symbolic.names,
+        tuple(inputs),
+        tuple(made),
+        tuple(outputs),
+        symbolic.input_tree,
+        symbolic.output_tree,
+    )
+
+
+def _leaf(leaf: TreeConstant, sizes: Mapping[str, int]) -> TreeConstant:
+    """A number of the call in the place of a symbolic one."""
+    return replace(leaf, value=evaluate(leaf.value.text.data, sizes)) if isinstance(leaf.value, SizeAttr) else leaf
+
+
+@dataclass
+class _Graph:
+    """A graph of torch's that grows by the ops of a module.
+
+    Attributes:
+        nodes: of the values.
+    """
+
+    graph: Graph = field(default_factory=Graph)
+    nodes: dict[SSAValue, Node] = field(default_factory=dict[SSAValue, Node])
+
+    def placeholder(self, value: SSAValue, argument: str) -> Node:
+        """Add an argument of the function, with its name in the program."""
+        name = value.name_hint or "argument"
+        node = self.graph.create_node("placeholder", name, name=name)
+        node.meta[_NAME] = argument
+        return self._noted(value, node)
+
+    def call(self, op: AtenOp) -> None:
+        """Add the call that an op stands for."""
+        target = operator_of(op.overload)
+        name = (op.results[0].name_hint if op.results else None) or str(target.overloadpacket.__name__)
+        args, kwargs = self._arguments(op, target)
+        node = self.graph.create_node("call_function", target, args, kwargs, name)
+        node.meta[LOCATION] = op.location
+        if len(op.results) == 1 and not _gives_several(target):
+            self._noted(op.results[0], node)
+            node.meta["val"] = _with_repetitions(node)
+            return
+        node.meta["val"] = [_example(value.type) for value in op.results]
+        for number, value in enumerate(op.results):
+            part = self.graph.create_node("call_function", operator.getitem, (node, number), {}, value.name_hint)
+            self._noted(value, part).meta[LOCATION] = op.location
+
+    def _noted(self, value: SSAValue, node: Node) -> Node:
+        node.meta["val"] = _example(value.type)
+        self.nodes[value] = node
+        return node
+
+    def _arguments(self, op: AtenOp, target: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of an op by torch's schema, by position as far as there is no gap, as torch writes them."""
+        said = said_arguments(op.given)
+        given = {name: value for name, value in op.arguments().items() if name in said or _holds_value(value)}
+        args, kwargs = list[Any](), dict[str, Any]()
+        for number, parameter in enumerate(target._schema.arguments):
+            name = torch_name(parameter.name, given)
+            if name is None:
+                continue
+            argument = self._argument(parameter, given[name])
+            if number == len(args) and not parameter.kwarg_only:
+                args.append(argument)
+            else:
+                kwargs[parameter.name] = argument
+        return tuple(args), kwargs
+
+    def _argument(self, parameter: Any, value: object) -> Any:
+        if isinstance(value, SSAValue):
+            return self.nodes[cast("SSAValue[Attribute]", value)]
+        if isinstance(value, (list, tuple)):
+            return [self._argument(parameter, item) for item in cast("Sequence[object]", value)]
+        return in_torch(parameter, value)
+
+
+def _with_repetitions(node: Node) -> torch.Tensor:
+    """The example of a node, its repeated elements one in memory as torch has them: constants keep these once."""
+    example = cast(torch.Tensor, node.meta["val"])
+    repeats = node.target is _EXPAND or any(_is_repeated(i.meta["val"]) for i in node.all_input_nodes)
+    if not repeats or not _gives_view(node.target):
+        return example
+    args, kwargs = map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
+    try:
+        return cast(Any, node.target)(*args, **kwargs)
+    except RuntimeError:  # the memory of an input is laid out otherwise in the model
+        return example
+
+
+def _is_repeated(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and 0 in value.stride()
+
+
+def _gives_view(target: Any) -> bool:
+    (result,) = target._schema.returns
+    return result.alias_info is not None and not result.alias_info.is_write
+
+
+def _holds_value(value: object) -> bool:
+    if isinstance(value, list):
+        return any(map(_holds_value, cast("list[object]", value)))
+    return isinstance(value, SSAValue)
+
+
+def _gives_several(target: Any) -> bool:
+    returns = target._schema.returns
+    return len(returns) != 1 or "List" in str(returns[0].real_type)
+
+
+def _example(type_: Attribute) -> torch.Tensor:
+    """A tensor of a type, without elements."""
+    tensor = cast("TensorType[Attribute]", type_)
+    return torch.empty(tensor.get_shape(), dtype=_DTYPES[tensor.get_element_type()], device="meta")

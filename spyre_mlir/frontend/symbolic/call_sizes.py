@@ -1,0 +1,81 @@
+"""Values of symbols in a call, from the shapes of its tensors and its integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from xdsl.dialects import func
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+
+from spyre_mlir.dialects.aten_sizes import SizeAttr, symbolic_extents
+from spyre_mlir.dialects.size_expressions import evaluate, solved
+from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.program.program import Argument, Program
+
+
+@dataclass(frozen=True)
+class _Met:
+    """A size of a call: where it is, what the program has there, and its value."""
+
+    place: str
+    text: str
+    value: int
+
+
+def sizes_of_call(
+    program: Program, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+) -> dict[str, int]:
+    """Return the values of a program's symbols in a call; whether they are in range is not checked.
+
+    Raises:
+        InputError: the arguments are not those of the program, their sizes contradict each other, or a symbol does not
+            follow from them.
+    """
+    met = list(_met(program, program.leaves(tuple(args), dict(kwargs or {}))))
+    found: dict[str, int] = {}
+    for size in met:
+        if (pair := solved(size.text, size.value)) is not None:
+            found.setdefault(*pair)
+    for size in met:
+        _check(size, found)
+    return {name: found[name] for name in sorted(found)}
+
+
+def _met(program: Program, leaves: Sequence[object]) -> Iterator[_Met]:
+    types = _types(program)
+    for wanted, leaf in zip(program.input_leaves, leaves, strict=True):
+        if isinstance(wanted, Argument) and isinstance(leaf, torch.Tensor):
+            extents = symbolic_extents(types[wanted.name])
+            if len(extents) != leaf.dim():
+                raise InputError(f"argument '{wanted.name}' has {leaf.dim()} dimensions, expected {len(extents)}")
+            for number, (extent, value) in enumerate(zip(extents, leaf.shape, strict=True)):
+                if isinstance(extent, str):
+                    yield _Met(f"dimension {number} of '{wanted.name}'", extent, int(value))
+        elif not isinstance(wanted, Argument) and isinstance(wanted.value, SizeAttr):
+            if type(leaf) is not int:
+                raise InputError(f"argument '{wanted.name}' is {leaf!r}, expected a whole number")
+            yield _Met(f"argument '{wanted.name}'", wanted.value.text.data, leaf)
+
+
+def _types(program: Program) -> dict[str, TensorType[Attribute]]:
+    """Types of the arguments by name."""
+    main = next(op for op in program.module.ops if isinstance(op, func.FuncOp))
+    pairs = zip(program.arguments, main.body.block.args, strict=True)
+    return {argument.name: cast("TensorType[Attribute]", value.type) for argument, value in pairs}
+
+
+def _check(size: _Met, found: Mapping[str, int]) -> None:
+    given = ", ".join(f"{name} = {value}" for name, value in sorted(found.items()))
+    try:
+        expected = evaluate(size.text, found)
+    except KeyError as error:
+        raise InputError(
+            f"{size.place} is {size.value}, which does not say the symbols of {size.text}",
+            hint="give the symbols values by specialize, or export the model with them as sizes of inputs",
+        ) from error
+    if expected != size.value:
+        raise InputError(f"{size.place} is {size.value}, expected {size.text} = {expected} as {given or 'exported'}")

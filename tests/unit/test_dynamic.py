@@ -1,0 +1,125 @@
+"""Compiled models with symbolic sizes: what is made when, kept how long, and refused how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.export import Dim
+
+import spyre_mlir
+from spyre_mlir import api
+from spyre_mlir.dialects.aten_sizes import SymbolRange
+from spyre_mlir.dynamic import DynamicModel, specialized, symbols_of
+from spyre_mlir.errors import InputError
+from spyre_mlir.frontend import import_program
+
+
+class Rows(nn.Module):
+    """A layer whose weight is part of every specialisation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x).relu()
+
+
+MODEL = Rows().eval()
+SHAPES: Any = ({0: Dim("rows", min=2, max=9)},)
+
+
+def compiled(**options: Any) -> DynamicModel:
+    made = spyre_mlir.compile(MODEL, (torch.ones(5, 4),), dynamic_shapes=SHAPES, numerics="exact", **options)
+    assert isinstance(made, DynamicModel)
+    return made
+
+
+def exported() -> torch.export.ExportedProgram:
+    return torch.export.export(MODEL, (torch.ones(5, 4),), dynamic_shapes=SHAPES)
+
+
+def agrees(model: DynamicModel, rows: int) -> bool:
+    x = torch.randn(rows, 4)
+    return torch.allclose(model(x), MODEL(x), atol=1e-6)
+
+
+def test_the_model_is_imported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from spyre_mlir import frontend
+
+    imports: list[object] = []
+    real = frontend.import_program
+
+    def counted(*args: Any) -> Any:
+        imports.append(args)
+        return real(*args)
+
+    monkeypatch.setattr(frontend, "import_program", counted)
+    model = compiled()
+    assert all(agrees(model, rows) for rows in (2, 3, 9, 3))
+    assert (len(imports), len(model.programs)) == (1, 3)
+    assert agrees(model, 1)  # torch traces as if there were two rows or more
+    assert len(imports) == 2
+
+
+def test_the_text_has_symbols_and_that_of_a_specialisation_has_numbers() -> None:
+    model = compiled()
+    assert 'tensor<?x4xf32, #aten.extents<"s0">>' in model.mlir("aten")
+    text = model.specialize(s0=7).mlir("aten")
+    assert "tensor<7x4xf32>" in text
+    assert "s0" not in text
+    with pytest.raises(InputError, match=r"superdsc has no symbols\n  try: specialize\(s0=…\).mlir\('superdsc'\)"):
+        model.mlir("superdsc")
+
+
+def test_specialisations_are_kept_and_the_oldest_go_first() -> None:
+    model = compiled(specializations=2)
+    first, second = model.specialize(s0=2), model.specialize(s0=3)
+    assert model.specialize(s0=2) is first
+    model.specialize(s0=4)
+    assert first in model.programs
+    assert second not in model.programs
+    assert model.specialize(s0=3) is not second
+    with pytest.raises(InputError, match="specializations must be 1 or more, got 0"):
+        compiled(specializations=0)
+
+
+def test_a_weight_that_changes_is_seen_by_all() -> None:
+    model = compiled()
+    assert agrees(model, 2)
+    assert agrees(model, 3)
+    with torch.no_grad():
+        MODEL.layer.weight.mul_(-2)
+    assert agrees(model, 2)
+    assert agrees(model, 3)
+
+
+def test_verify_and_accuracy_are_those_of_the_sizes() -> None:
+    model, x = compiled(), torch.randn(6, 4)
+    assert model.verify(x)
+    assert model.accuracy(x).worst < 0.01
+    assert model.name == "rows"
+    assert model.symbols == {"s0": SymbolRange(2, 9)}
+
+
+@pytest.mark.parametrize(("rows", "text"), [(10, "symbol s0 is 10, expected 2 to 9"), (1, "symbol s0 is 1")])
+def test_sizes_out_of_range(rows: int, text: str) -> None:
+    model = spyre_mlir.compile(exported())
+    with pytest.raises(InputError, match=text):
+        model(torch.ones(rows, 4))
+
+
+def test_dynamic_shapes_go_with_a_module_and_examples() -> None:
+    with pytest.raises(InputError, match="dynamic shapes need example inputs"):
+        api.compile(MODEL, dynamic_shapes=SHAPES)
+    with pytest.raises(InputError, match="knows its example arguments"):
+        api.compile(exported(), dynamic_shapes=SHAPES)
+
+
+def test_programs_of_sizes() -> None:
+    program = import_program(exported())
+    assert symbols_of(program) == {"s0": SymbolRange(2, 9)}
+    assert specialized(program, {"s0": 6}).inputs[0].shape == (6, 4)

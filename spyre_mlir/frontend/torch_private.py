@@ -1,33 +1,26 @@
 """Every use of an interface without a stability promise of torch: the one file to check at a torch upgrade.
 
 Used: `torch._subclasses` (which tensors are fake, or stand for others in a trace, and what they cannot do),
-`torch._dynamo.exc`, `torch._export.verifier` and `symbolic_shapes` (what export raises, and expressions of symbolic
-sizes), `ExportedProgram._guards_code` (what an export takes for granted), `torch.utils._pytree`
+`torch._export.verifier` and `symbolic_shapes` (what export raises, and expressions of symbolic sizes),
+`ExportedProgram._guards_code` (what an export takes for granted), `torch.utils._pytree`
 (argument and output trees, and which classes torch sees into), `torch.utils._python_dispatch` (running in double
 precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose`
 (their arguments, and whether they are composite), `UntypedStorage._cdata` (identity of memory, also for tensors
-without any), `Module._parameters` and `_buffers` (where a module holds its tensors), `torch._guards` (which
-compilation of Dynamo runs), `torch._dynamo.config`, `convert_frame` and `utils` (what it traces, for whom, and why it
-compiled again), `torch._inductor.list_mode_options` (what a mode of torch.compile stands for),
+without any), `Module._parameters` and `_buffers` (where a module holds its tensors),
 `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
-programs, read as torch reads them). `frontend.capture.operator_tracing` has those of tracing calls of operators.
+programs, read as torch reads them). `frontend.capture.operator_tracing` has those of tracing calls of operators,
+`torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from functools import wraps
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, cast
 
 import torch
-from torch._dynamo import config as _dynamo_config
-from torch._dynamo.convert_frame import ConvertFrameAssert
-from torch._dynamo.exc import TorchDynamoException
-from torch._dynamo.utils import get_compilation_metrics
 from torch._export.verifier import SpecViolationError
-from torch._guards import CompileContext
 from torch._ops import HigherOrderOperator, OpOverload
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
@@ -62,29 +55,23 @@ __all__ = [
     "PendingUnbackedSymbolNotFound",
     "SpecViolationError",
     "TorchDispatchMode",
-    "TorchDynamoException",
     "TreeSpec",
     "UnsupportedOperatorException",
-    "compile_id",
     "disable_modes",
     "expression_of",
     "free_unbacked_symbols",
     "guard_codes",
     "holders",
-    "inductor_mode",
     "is_composite",
     "is_fake",
     "is_functional",
     "is_real",
     "is_tree_node",
     "pt2_records",
-    "recompile_reason",
     "register_dataclass",
     "return_and_correct_aliasing",
     "schema_of",
-    "source_name",
     "storage_identity",
-    "trace_recurrent_layers_for",
     "tree_flatten",
     "tree_flatten_with_path",
     "tree_map",
@@ -162,61 +149,6 @@ def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:
     for module in model.modules():
         found += [module._parameters, module._buffers]  # pyright: ignore[reportPrivateUsage]
     return found
-
-
-def trace_recurrent_layers_for(back_end: Callable[..., Any]) -> None:
-    """Let Dynamo trace `nn.LSTM` and related layers while it compiles for a back end, and only then.
-
-    It leaves them to eager by default, by a setting that it reads while it traces, long before a back end is called.
-    So its tracer sets it for the thread, where the graph is for this back end.
-    """
-    tracer = ConvertFrameAssert.__call__
-    if getattr(tracer, "_for", None) is back_end:
-        return
-
-    @wraps(tracer)
-    def trace(self: Any, *args: Any, skip: int = 0, **kwargs: Any) -> Any:
-        mine = _innermost(self._torchdynamo_orig_backend) is back_end
-        with cast(Any, _dynamo_config).patch(allow_rnn=True) if mine else nullcontext():
-            return tracer(self, *args, skip=skip + 1, **kwargs)
-
-    cast(Any, trace)._for = back_end
-    cast(Any, ConvertFrameAssert).__call__ = trace
-
-
-def _innermost(back_end: Any) -> Any:
-    """The function that wrappers of a back end call in the end."""
-    for name in ("_torchdynamo_orig_backend", "compiler_fn", "func"):
-        if (inner := getattr(back_end, name, None)) is not None:
-            return _innermost(inner)
-    return back_end
-
-
-def inductor_mode(settings: Mapping[str, Any]) -> str | None:
-    """Return the torch.compile mode that stands for settings of Inductor; None if there is none."""
-    from torch._inductor import list_mode_options  # seconds
-
-    modes = cast("dict[str, dict[str, Any]]", cast(Any, list_mode_options)())
-    return next((name for name, options in modes.items() if options and options == dict(settings)), None)
-
-
-def recompile_reason(of: str) -> str:
-    """Return why Dynamo recompiled, in its own words, for a `compile_id`; "" for the first time."""
-    for metrics in reversed(list(get_compilation_metrics())):  # a reset of Dynamo starts the numbers anew
-        if metrics.compile_id == of and metrics.recompile_reason:
-            return " ".join(metrics.recompile_reason.partition("\n")[0].split())
-    return ""
-
-
-def compile_id() -> str:
-    """Return Dynamo's name of the current compilation, frame and number, e.g. ``0/1``; "" outside of one."""
-    return str(CompileContext.current_compile_id() or "")
-
-
-def source_name(placeholder: torch.fx.Node) -> str:
-    """Return Dynamo's source of an input, e.g. ``L['self']._buffers['mask']``; "" if unknown."""
-    name = getattr(getattr(placeholder.meta.get("grapharg"), "source", None), "name", "")
-    return str(name() if callable(name) else name)  # a method in torch 2.12, a property since
 
 
 def pt2_records(path: Path) -> tuple[list[str], Callable[[str], bytes]] | None:

@@ -16,8 +16,8 @@ def __getattr__(name: str) -> Any:
     """Makes the back end known to Dynamo's tracer when it is asked for; importing the package changes nothing."""
     if name != "spyre":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from spyre_mlir.frontend.torch_private import trace_recurrent_layers_for
     from spyre_mlir.torch_compile.backend import spyre
+    from spyre_mlir.torch_compile.dynamo_private import trace_recurrent_layers_for
 
     trace_recurrent_layers_for(spyre)
     return spyre

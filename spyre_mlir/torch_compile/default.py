@@ -14,8 +14,9 @@ from torch.fx import GraphModule, Node
 from spyre_mlir.choices import Numerics
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.locations import place_of
-from spyre_mlir.frontend.torch_private import inductor_mode, storage_identity
+from spyre_mlir.frontend.torch_private import storage_identity
 from spyre_mlir.torch_compile.backend import Captured
+from spyre_mlir.torch_compile.dynamo_private import inductor_mode
 from spyre_mlir.torch_device.graphs import device_of
 from spyre_mlir.torch_device.names import DEVICE
 

@@ -19,12 +19,8 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend import signature_of
 from spyre_mlir.frontend.capture.export import NEEDS_VALUES, without_values
 from spyre_mlir.frontend.program.result_memory import ResultMemories, ResultMemory
-from spyre_mlir.frontend.torch_private import (
-    compile_id,
-    recompile_reason,
-    source_name,
-    storage_identity,
-)
+from spyre_mlir.frontend.torch_private import storage_identity
+from spyre_mlir.torch_compile.dynamo_private import compile_id, recompile_reason, source_name
 from spyre_mlir.torch_compile.history import Compilation, record
 from spyre_mlir.torch_compile.symbolic import SymbolicGraph, symbolic_shapes
 

@@ -29,7 +29,6 @@ from spyre_mlir.frontend.torch_private import (
     OpOverload,
     PendingUnbackedSymbolNotFound,
     SpecViolationError,
-    TorchDynamoException,
     UnsupportedOperatorException,
     holders,
     is_fake,
@@ -156,7 +155,7 @@ def _export(
             where=raised_at(error),
             hint="use torch.where instead of `if`, and sizes that do not depend on data",
         ) from error
-    except (TorchDynamoException, *REFUSED) as error:
+    except REFUSED as error:  # among them what Dynamo raises
         if not raised_by_torch(error):
             raise  # an error of the model's own says best what it means
         raise ImportProgramError(

@@ -1,7 +1,7 @@
 """Trace of single calls of operators into functional parts, with torch's private machinery for `run_decompositions`.
 
 Used, all private: `export.exported_program` (how a table of decompositions is split, and composite operators are kept
-whole), `export._trace` (decompositions of backends, left out), `FunctionalTensor` (writes as new values),
+whole), `FunctionalTensor` (writes as new values),
 `proxy_tensor` (inputs of a trace that is under way, and the nodes of tensors), `_dispatch.python`, and the dispatch key
 of functionalization. These are what `ExportedProgram.run_decompositions` itself opens around a whole graph.
 """
@@ -17,7 +17,8 @@ from typing import Any, cast
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
-from torch.export import _trace, exported_program
+from torch.backends import mkldnn, nnpack
+from torch.export import exported_program
 from torch.fx import Graph, Node
 from torch.fx.experimental import proxy_tensor
 
@@ -118,7 +119,7 @@ class Tables:
 
 def trace_calls(tables: Tables, run: Callable[[Trace], None]) -> None:
     """Run a function that traces calls of operators, one by one."""
-    private_exported, private_trace = cast(Any, exported_program), cast(Any, _trace)
+    private_exported = cast(Any, exported_program)
 
     def traced() -> tuple[()]:
         # As torch does: C++ functionalization must not wrap what the Python one wraps already.
@@ -130,7 +131,8 @@ def trace_calls(tables: Tables, run: Callable[[Trace], None]) -> None:
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     with (
         mode,
-        private_trace._ignore_backend_decomps(),
+        mkldnn.flags(enabled=False),  # decompositions for these back ends are left out
+        nnpack.flags(enabled=False),
         torch.no_grad(),
         private_exported._override_composite_implicit_decomp(dict(tables.composites)),
         enable_python_dispatcher(),
